@@ -1,0 +1,251 @@
+//===- ElementEmitter.cpp - memory, lanes and indices ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What all families need: reading and writing elements, and affine indices as code. The
+// families are in Elementwise.cpp, Shape.cpp and Reduce.cpp beside this file.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/common/codegen/ElementEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace sinter::codegen {
+
+//===----------------------------------------------------------------------===//
+// Types and small builders
+//===----------------------------------------------------------------------===//
+
+Type ElementEmitter::computeType(Type elementType) {
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return IntegerType::get(elementType.getContext(), integer.getWidth());
+  return elementType;
+}
+
+Value ElementEmitter::splat(Value value) {
+  if (laneCount == 1 || isa<VectorType>(value.getType()))
+    return value;
+  auto type = VectorType::get({laneCount}, value.getType());
+  return builder.create<vector::SplatOp>(loc, type, value);
+}
+
+std::pair<Value, Value> ElementEmitter::match(Value a, Value b) {
+  if (isa<VectorType>(a.getType()) == isa<VectorType>(b.getType()))
+    return {a, b};
+  return {splat(a), splat(b)};
+}
+
+Value ElementEmitter::select(Value condition, Value a, Value b) {
+  std::tie(a, b) = match(a, b);
+  if (isa<VectorType>(condition.getType())) {
+    a = splat(a);
+    b = splat(b);
+  }
+  return builder.create<arith::SelectOp>(loc, condition, a, b);
+}
+
+/// An attribute of `value` for a scalar or vector type.
+static TypedAttr attributeFor(Type type, Attribute scalar) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return DenseElementsAttr::get(vector, scalar);
+  return cast<TypedAttr>(scalar);
+}
+
+Value ElementEmitter::constant(Type type, double value) {
+  return builder.create<arith::ConstantOp>(
+      loc, attributeFor(type, builder.getFloatAttr(getElementTypeOrSelf(type), value)));
+}
+
+Value ElementEmitter::constantInt(Type type, int64_t value) {
+  Type element = getElementTypeOrSelf(type);
+  APInt bits(64, static_cast<uint64_t>(value));
+  return builder.create<arith::ConstantOp>(
+      loc, attributeFor(type, builder.getIntegerAttr(
+                                  element, bits.sextOrTrunc(element.getIntOrFloatBitWidth()))));
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+Index ElementEmitter::dynamicIndex(Value value) {
+  if (auto constantOp = value.getDefiningOp<arith::ConstantIntOp>())
+    return Index::fixed(constantOp.value());
+  unsigned number = nextDynamicLoop++;
+  loopValues[number] = value;
+  return Index::loop(number);
+}
+
+bool ElementEmitter::isVaryingLoop(unsigned loop) {
+  if (laneCount == 1)
+    return false;
+  return loop == laneLoop || isa<VectorType>(loopValues.lookup(loop).getType());
+}
+
+Value ElementEmitter::indexValue(const Index &index) {
+  Type i64 = builder.getI64Type();
+  Value scalar, vector;
+  auto add = [&](Value &sum, Value term) {
+    sum = sum ? builder.create<arith::AddIOp>(loc, sum, term).getResult() : term;
+  };
+  for (auto [loop, coefficient] : index.terms) {
+    Value term = loopValues.lookup(loop);
+    assert(term && "index over a loop that is not open");
+    bool isVector = isa<VectorType>(term.getType());
+    if (coefficient != 1)
+      term = builder.create<arith::MulIOp>(loc, term, constantInt(term.getType(), coefficient));
+    add(isVector ? vector : scalar, term);
+    if (laneCount > 1 && loop == laneLoop) {
+      SmallVector<int64_t> steps;
+      for (int64_t lane = 0; lane < laneCount; ++lane)
+        steps.push_back(lane * coefficient);
+      auto type = VectorType::get({laneCount}, i64);
+      add(vector, builder.create<arith::ConstantOp>(loc, DenseElementsAttr::get(
+                                                             type, ArrayRef<int64_t>(steps))));
+    }
+  }
+  if (index.constant != 0 || (!scalar && !vector))
+    add(scalar, constantInt(i64, index.constant));
+  if (!vector)
+    return scalar;
+  if (scalar)
+    add(vector, splat(scalar));
+  return vector;
+}
+
+Index ElementEmitter::linearOffset(RankedTensorType type, ArrayRef<Index> index) {
+  SmallVector<int64_t> strides = ir::rowMajorStrides(type.getShape());
+  Index offset = Index::fixed(0);
+  for (auto [i, stride] : llvm::zip_equal(index, strides))
+    offset = offset + i.scaled(stride);
+  return offset;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// The type in which an element lies in memory: a truth value is a byte.
+static Type memoryType(Type computeType) {
+  if (computeType.isInteger(1))
+    return IntegerType::get(computeType.getContext(), 8);
+  return computeType;
+}
+
+Value ElementEmitter::fromMemory(Value loaded, Type elementType) {
+  if (!elementType.isInteger(1))
+    return loaded;
+  return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, loaded,
+                                       constantInt(loaded.getType(), 0));
+}
+
+Value ElementEmitter::toMemory(Value value, Type elementType) {
+  if (!elementType.isInteger(1))
+    return value;
+  Type byte = builder.getI8Type();
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    byte = vector.clone(byte);
+  return builder.create<arith::ExtUIOp>(loc, byte, value);
+}
+
+Value ElementEmitter::address(RankedTensorType type, Value pointer, const Index &offset) {
+  Type element = memoryType(computeType(type.getElementType()));
+  auto pointerType = LLVM::LLVMPointerType::get(builder.getContext());
+  Value position = indexValue(offset);
+  Type resultType = pointerType;
+  if (auto vector = dyn_cast<VectorType>(position.getType()))
+    resultType = LLVM::getFixedVectorType(pointerType, vector.getNumElements());
+  return builder.create<LLVM::GEPOp>(loc, resultType, element, pointer,
+                                     ArrayRef<LLVM::GEPArg>{position});
+}
+
+/// Lane 0's part of `offset` when lanes read consecutive elements; nothing otherwise.
+static bool isContiguous(const Index &offset, unsigned laneLoop) {
+  return offset.coefficient(laneLoop) == 1;
+}
+
+Value ElementEmitter::load(RankedTensorType type, Value pointer, ArrayRef<Index> index) {
+  Type elementType = type.getElementType();
+  Type memory = memoryType(computeType(elementType));
+  Index offset = linearOffset(type, index);
+  unsigned alignment = std::max(1u, memory.getIntOrFloatBitWidth() / 8);
+  bool dynamicLanes = llvm::any_of(offset.terms, [&](auto term) {
+    return term.first != laneLoop && isVaryingLoop(term.first);
+  });
+  bool varies = dynamicLanes || (laneCount > 1 && offset.coefficient(laneLoop) != 0);
+  if (!varies) {
+    Value at = address(type, pointer, offset);
+    return fromMemory(builder.create<LLVM::LoadOp>(loc, memory, at, alignment), elementType);
+  }
+  auto vectorType = VectorType::get({laneCount}, memory);
+  if (!dynamicLanes && isContiguous(offset, laneLoop)) {
+    int64_t lanesBefore = laneCount;
+    laneCount = 1; // the address of lane 0
+    Value at = address(type, pointer, offset);
+    laneCount = lanesBefore;
+    return fromMemory(builder.create<LLVM::LoadOp>(loc, vectorType, at, alignment), elementType);
+  }
+  Value addresses = address(type, pointer, offset);
+  Value mask = constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
+  Value gathered = builder.create<LLVM::masked_gather>(loc, vectorType, addresses, mask,
+                                                       ValueRange{}, alignment);
+  return fromMemory(gathered, elementType);
+}
+
+void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
+                           ArrayRef<Index> index) {
+  Type elementType = type.getElementType();
+  Type memory = memoryType(computeType(elementType));
+  Index offset = linearOffset(type, index);
+  unsigned alignment = std::max(1u, memory.getIntOrFloatBitWidth() / 8);
+  if (laneCount == 1) {
+    builder.create<LLVM::StoreOp>(loc, toMemory(value, elementType),
+                                  address(type, pointer, offset), alignment);
+    return;
+  }
+  Value stored = toMemory(splat(value), elementType);
+  if (isContiguous(offset, laneLoop)) {
+    int64_t lanesBefore = laneCount;
+    laneCount = 1;
+    Value at = address(type, pointer, offset);
+    laneCount = lanesBefore;
+    builder.create<LLVM::StoreOp>(loc, stored, at, alignment);
+    return;
+  }
+  Value addresses = address(type, pointer, offset);
+  Value mask = constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
+  builder.create<LLVM::masked_scatter>(loc, stored, addresses, mask, alignment);
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
+  std::vector<int64_t> key{reinterpret_cast<intptr_t>(tensor.getAsOpaquePointer()), laneCount};
+  for (const Index &i : index) {
+    key.push_back(i.constant);
+    key.push_back(i.terms.size());
+    for (auto [loop, coefficient] : i.terms) {
+      key.push_back(loop);
+      key.push_back(coefficient);
+    }
+  }
+  for (auto &frame : llvm::reverse(frames))
+    if (auto it = frame.find(key); it != frame.end())
+      return it->second;
+
+  Value result;
+  if (Value pointer = buffers.lookup(tensor))
+    result = load(ir::tensorType(tensor), pointer, index);
+  else
+    result = emit(tensor.getDefiningOp(), cast<OpResult>(tensor).getResultNumber(), index);
+  frames.back()[key] = result;
+  return result;
+}
+
+} // namespace sinter::codegen

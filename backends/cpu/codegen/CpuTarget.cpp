@@ -1,0 +1,112 @@
+//===- CpuTarget.cpp - x86-64 CPUs as a target ----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cpu/codegen/CpuTarget.h"
+#include "backends/cpu/codegen/Lowering.h"
+#include "ir/Dialect.h"
+#include "passes/Fusion.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace mlir;
+
+namespace sinter::cpu {
+namespace {
+
+/// The levels of the x86-64 psABI, each with what it adds to the one before.
+const Machine machines[] = {
+    {"x86-64", "+sse2", 4},
+    {"x86-64-v2", "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2", 4},
+    {"x86-64-v3",
+     "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe",
+     8},
+    {"x86-64-v4",
+     "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,"
+     "+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
+     16},
+};
+
+bool hostHas(const Machine &machine, const llvm::StringMap<bool> &host) {
+  SmallVector<StringRef> features;
+  machine.features.split(features, ',');
+  return llvm::all_of(features,
+                      [&](StringRef feature) { return host.lookup(feature.drop_front()); });
+}
+
+const Machine *findMachine(StringRef mcpu) {
+  if (mcpu != "native") {
+    for (const Machine &machine : machines)
+      if (machine.name == mcpu)
+        return &machine;
+    return nullptr;
+  }
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  const Machine *best = &machines[0];
+  for (const Machine &machine : machines)
+    if (hostHas(machine, host))
+      best = &machine;
+  return best;
+}
+
+class CpuTarget : public passes::Target {
+public:
+  explicit CpuTarget(const Machine &machine) : machine(machine) {}
+
+  StringRef name() const override { return "cpu"; }
+
+  passes::Placement place(Operation *op, std::string &reason) const override {
+    SmallVector<Type> types(op->getOperandTypes());
+    llvm::append_range(types, op->getResultTypes());
+    for (Type type : types) {
+      Type element = getElementTypeOrSelf(type);
+      if (element.isF16() || element.isBF16()) {
+        reason = "16-bit floats are not yet supported on the CPU";
+        return passes::Placement::Unsupported;
+      }
+    }
+    if (op->getNumResults() > 0 && needsFloat32(op) &&
+        getElementTypeOrSelf(op->getResult(0).getType()).isF64()) {
+      reason = "not yet available in float64 on the CPU";
+      return passes::Placement::Unsupported;
+    }
+    if (passes::isLibraryOp(op))
+      return passes::Placement::Library;
+    if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
+      return passes::Placement::Alias;
+    return passes::Placement::Generated;
+  }
+
+  bool keepsComposite(Operation *op) const override { return isa<ir::GeluOp>(op); }
+
+  bool canFuseEpilogue(Operation *contraction, Operation *) const override {
+    return getElementTypeOrSelf(contraction->getResult(0).getType()).isF32();
+  }
+
+  FailureOr<passes::TargetCode>
+  generateKernels(ModuleOp module, const passes::CodeGenOptions &options) const override {
+    return lowerKernels(module, machine, options);
+  }
+
+private:
+  /// Functions whose expansion exists for float32 only, and convolutions.
+  static bool needsFloat32(Operation *op) {
+    return isa<ir::ExpOp, ir::Expm1Op, ir::LogOp, ir::Log1pOp, ir::TanhOp, ir::ErfOp, ir::SinOp,
+               ir::CosOp, ir::TanOp, ir::AsinOp, ir::AcosOp, ir::AtanOp, ir::SinhOp, ir::CoshOp,
+               ir::AsinhOp, ir::AcoshOp, ir::AtanhOp, ir::SigmoidOp, ir::GeluOp, ir::PowOp,
+               ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
+  }
+  const Machine &machine;
+};
+
+} // namespace
+
+std::unique_ptr<passes::Target> createCpuTarget(StringRef mcpu) {
+  const Machine *machine = findMachine(mcpu);
+  return machine ? std::make_unique<CpuTarget>(*machine) : nullptr;
+}
+
+} // namespace sinter::cpu

@@ -1,0 +1,21 @@
+//===- CpuTarget.h - x86-64 CPUs as a target --------------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_CODEGEN_CPUTARGET_H
+#define SINTER_BACKENDS_CPU_CODEGEN_CPUTARGET_H
+
+#include "passes/Target.h"
+
+#include <memory>
+
+namespace sinter::cpu {
+
+/// `mcpu` is native or x86-64, x86-64-v2, -v3, -v4; native is the highest of these levels that
+/// this machine has, so that what is compiled depends on the level only. nullptr for other names.
+std::unique_ptr<passes::Target> createCpuTarget(llvm::StringRef mcpu);
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_CODEGEN_CPUTARGET_H

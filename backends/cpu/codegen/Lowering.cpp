@@ -1,0 +1,189 @@
+//===- Lowering.cpp - kernels to x86-64 objects ---------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Each kernel is a module of its own: they are lowered by MLIR in parallel, then optimised
+// and emitted on several threads with an LLVMContext each. The bytes do not depend on the
+// number of threads.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cpu/codegen/Lowering.h"
+#include "backends/cpu/codegen/KernelEmitter.h"
+#include "passes/Passes.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+extern "C" {
+void LLVMInitializeX86TargetInfo();
+void LLVMInitializeX86Target();
+void LLVMInitializeX86TargetMC();
+void LLVMInitializeX86AsmPrinter();
+}
+
+namespace sinter::cpu {
+namespace {
+
+constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
+
+void buildKernelPipeline(OpPassManager &manager) {
+  OpPassManager &kernel = manager.nest<ModuleOp>();
+  kernel.addPass(passes::createExpandMath());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createLoopInvariantCodeMotionPass());
+  kernel.addPass(createConvertSCFToCFPass());
+  kernel.addPass(createConvertVectorToLLVMPass());
+  kernel.addPass(createConvertMathToLLVMPass());
+  kernel.addPass(createArithToLLVMConversionPass());
+  kernel.addPass(createConvertControlFlowToLLVMPass());
+  kernel.addPass(createReconcileUnrealizedCastsPass());
+}
+
+std::unique_ptr<llvm::TargetMachine> createMachine(const Machine &machine, unsigned optLevel) {
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  auto level = optLevel == 0   ? llvm::CodeGenOptLevel::None
+               : optLevel == 1 ? llvm::CodeGenOptLevel::Less
+                               : llvm::CodeGenOptLevel::Default;
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(kTriple, "x86-64", machine.features, options,
+                                  llvm::Reloc::PIC_, std::nullopt, level));
+}
+
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel) {
+  if (optLevel == 0)
+    return;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder
+      .buildPerModuleDefaultPipeline(optLevel == 1 ? llvm::OptimizationLevel::O1
+                                                   : llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+/// One kernel's object, or its optimised LLVM IR as text. Nothing on failure.
+std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
+                                   const passes::CodeGenOptions &options) {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernel, context);
+  std::unique_ptr<llvm::TargetMachine> target = createMachine(machine, options.optLevel);
+  if (!module || !target)
+    return std::nullopt;
+  module->setTargetTriple(kTriple);
+  module->setDataLayout(target->createDataLayout());
+  for (llvm::Function &function : *module)
+    if (!function.isDeclaration())
+      function.addFnAttr("target-features", machine.features);
+  optimize(*module, *target, options.optLevel);
+  if (options.textOnly) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream, nullptr);
+    return text;
+  }
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager emit;
+  if (target->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return std::nullopt;
+  emit.run(*module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+} // namespace
+
+FailureOr<passes::TargetCode> lowerKernels(ModuleOp module, const Machine &machine,
+                                           const passes::CodeGenOptions &options) {
+  static std::once_flag initialized;
+  std::call_once(initialized, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  MLIRContext *context = module.getContext();
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
+                       math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
+
+  OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(context));
+  OpBuilder builder = OpBuilder::atBlockEnd(kernels->getBody());
+  SmallVector<ModuleOp> modules;
+  for (auto kernel : module.getOps<exec::KernelOp>()) {
+    auto kernelModule = builder.create<ModuleOp>(kernel.getLoc(), kernel.getSymName());
+    FailureOr<int64_t> tiles = emitKernel(kernel, kernelModule, machine.lanes);
+    if (failed(tiles))
+      return failure();
+    kernel.setTiles(*tiles);
+    modules.push_back(kernelModule);
+  }
+  PassManager manager(context);
+  buildKernelPipeline(manager);
+  if (failed(manager.run(*kernels)))
+    return failure();
+
+  std::vector<std::optional<std::string>> outputs(modules.size());
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(1u, options.threads)));
+  for (auto [number, kernelModule] : llvm::enumerate(modules))
+    pool.async([&, number = number, kernelModule = kernelModule] {
+      outputs[number] = compile(kernelModule, machine, options);
+    });
+  pool.wait();
+
+  passes::TargetCode code;
+  code.features = machine.features.str();
+  for (auto [number, output] : llvm::enumerate(outputs)) {
+    if (!output)
+      return module.emitError("internal: no machine code for kernel ")
+             << modules[number].getSymName().value_or("");
+    if (options.textOnly)
+      code.text += *output;
+    else
+      code.objects.push_back(std::move(*output));
+  }
+  return code;
+}
+
+} // namespace sinter::cpu

@@ -1,0 +1,39 @@
+//===- Blocks.h - moving and summing strided fp32 values ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What surrounds a library call: dense copies of operands that the library
+// cannot take as they are, and the fixed-order sum of partial results.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_BLOCKS_H
+#define SINTER_BACKENDS_CPU_DEVICE_BLOCKS_H
+
+#include <cstdint>
+
+namespace sinter::cpu {
+
+/// A two-dimensional view of fp32 values; strides in elements.
+struct Block {
+  float *data;
+  int64_t rows, cols;
+  int64_t rowStride, colStride;
+};
+
+/// to = from, element by element, the same rows and cols.
+void copyBlock(const Block &to, const float *from, int64_t fromRowStride,
+               int64_t fromColStride);
+void zeroBlock(const Block &block);
+
+/// Sums `count` equally long arrays, partials[i] = first + i * stride, into the
+/// first over elements [begin, end), by a balanced tree that depends on `count`
+/// alone. The other arrays are clobbered.
+void sumPartials(float *first, int64_t stride, int64_t count, int64_t begin,
+                 int64_t end);
+
+/// Rounds a size in bytes up to a whole number of cache lines.
+inline int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_BLOCKS_H

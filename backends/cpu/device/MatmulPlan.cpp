@@ -1,0 +1,194 @@
+//===- MatmulPlan.cpp - the shape of a product and how it is cut ----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/MatmulPlan.h"
+
+#include <utility>
+
+using namespace sinter::cpu;
+
+namespace {
+
+void eraseBatch(MatmulShape &shape, int index) {
+  for (int i = index; i + 1 < shape.batchRank; ++i) {
+    shape.batch[i] = shape.batch[i + 1];
+    for (Strides *s : {&shape.a, &shape.b, &shape.c})
+      s->batch[i] = s->batch[i + 1];
+  }
+  --shape.batchRank;
+}
+
+/// Batch dimension i and i + 1 are one when stepping over all of i + 1 is one
+/// step of i, in all operands.
+bool canMerge(const MatmulShape &shape, int i) {
+  for (const Strides *s : {&shape.a, &shape.b, &shape.c})
+    if (s->batch[i] != s->batch[i + 1] * shape.batch[i + 1])
+      return false;
+  return true;
+}
+
+void mergeBatch(MatmulShape &shape) {
+  for (int i = shape.batchRank - 1; i >= 0; --i)
+    if (shape.batch[i] == 1)
+      eraseBatch(shape, i);
+  for (int i = shape.batchRank - 2; i >= 0; --i)
+    if (canMerge(shape, i)) {
+      shape.batch[i + 1] *= shape.batch[i];
+      eraseBatch(shape, i);
+    }
+}
+
+/// One B for the whole last batch dimension: its rows are further rows of A.
+void foldBatchIntoM(MatmulShape &shape) {
+  while (shape.batchRank > 0) {
+    int last = shape.batchRank - 1;
+    bool single = shape.m == 1;
+    if (shape.b.batch[last] != 0 ||
+        (!single && (shape.a.batch[last] != shape.m * shape.a.row ||
+                     shape.c.batch[last] != shape.m * shape.c.row)))
+      return;
+    if (single) {
+      shape.a.row = shape.a.batch[last];
+      shape.c.row = shape.c.batch[last];
+    }
+    shape.m *= shape.batch[last];
+    --shape.batchRank;
+  }
+}
+
+/// Strides of dimensions of size 1 say nothing; give them the value by which the
+/// library recognises a plain layout.
+void normalizeUnitDims(Strides &strides, int64_t rows, int64_t cols) {
+  if (cols == 1)
+    strides.col = 1;
+  if (rows == 1)
+    strides.row = strides.col == 1 ? cols : 1;
+}
+
+} // namespace
+
+MatmulShape MatmulShape::simplify(const sinter_matmul &p) {
+  MatmulShape shape;
+  shape.batchRank = static_cast<int>(p.batchRank);
+  shape.m = p.m;
+  shape.n = p.n;
+  shape.k = p.k;
+  shape.a.row = p.aStrideM;
+  shape.a.col = p.aStrideK;
+  shape.b.row = p.bStrideK;
+  shape.b.col = p.bStrideN;
+  shape.c.row = p.cStrideM;
+  shape.c.col = p.cStrideN;
+  for (int i = 0; i < shape.batchRank; ++i) {
+    shape.batch[i] = p.batch[i];
+    shape.a.batch[i] = p.aBatchStrides[i];
+    shape.b.batch[i] = p.bBatchStrides[i];
+    shape.c.batch[i] = p.cBatchStrides[i];
+  }
+  if (shape.empty())
+    return shape;
+  mergeBatch(shape);
+  if (shape.n > 1 && shape.c.col != 1 && (shape.c.row == 1 || shape.m == 1)) {
+    // C^T = B^T * A^T
+    std::swap(shape.m, shape.n);
+    std::swap(shape.a, shape.b);
+    std::swap(shape.a.row, shape.a.col);
+    std::swap(shape.b.row, shape.b.col);
+    std::swap(shape.c.row, shape.c.col);
+    shape.transposed = true;
+  }
+  // A bias along the rows would not know which batch a folded row is of.
+  if (!shape.transposed)
+    foldBatchIntoM(shape);
+  normalizeUnitDims(shape.a, shape.m, shape.k);
+  normalizeUnitDims(shape.b, shape.k, shape.n);
+  normalizeUnitDims(shape.c, shape.m, shape.n);
+  return shape;
+}
+
+int64_t MatmulShape::batchCount() const {
+  int64_t count = 1;
+  for (int i = 0; i < batchRank; ++i)
+    count *= batch[i];
+  return count;
+}
+
+int64_t MatmulShape::outerCount() const {
+  int64_t count = 1;
+  for (int i = 0; i + 1 < batchRank; ++i)
+    count *= batch[i];
+  return count;
+}
+
+int64_t MatmulShape::outerOffset(const Strides &strides, int64_t outer) const {
+  int64_t offset = 0;
+  for (int i = batchRank - 2; i >= 0; --i) {
+    offset += outer % batch[i] * strides.batch[i];
+    outer /= batch[i];
+  }
+  return offset;
+}
+
+bool sinter::cpu::isPlain(const Strides &strides, int64_t rows, int64_t cols) {
+  return (strides.col == 1 && (rows == 1 || strides.row >= cols)) ||
+         (strides.row == 1 && (cols == 1 || strides.col >= rows));
+}
+
+MatmulPlan MatmulPlan::make(const MatmulShape &shape, bool packedB) {
+  constexpr int64_t mGranule = 16, nGranule = 64;
+  const auto m = static_cast<double>(shape.m);
+  const auto n = static_cast<double>(shape.n);
+  const auto k = static_cast<double>(shape.k);
+  const auto count = static_cast<double>(shape.batchCount());
+  double flops = 2 * m * n * k;
+  double bytes = 4 * (m * k + k * n + m * n);
+  int64_t wanted = slicesFor(estimateUs(flops * count, bytes * count));
+
+  MatmulPlan plan;
+  plan.m = Partition(shape.m, 1, mGranule);
+  plan.n = Partition(shape.n, 1, nGranule);
+  plan.k = Partition(shape.k, 1, 16);
+  int64_t inner = shape.innerCount(), outer = shape.outerCount();
+  plan.batch = Partition(inner, (wanted + outer - 1) / outer, 1);
+  int64_t batchSlices = outer * plan.batch.count();
+  int64_t perMatrix = (wanted + batchSlices - 1) / batchSlices;
+  if (perMatrix <= 1)
+    return plan;
+
+  // Cutting m packs B again for each piece, cutting n reads A again and costs
+  // the kernels that want whole rows. The cost is nanoseconds on a machine with
+  // eight cores: more slices than that gain nothing in this comparison.
+  constexpr double copyNs = 0.5, strided = 0.06, cores = 8;
+  double computeNs = 1e3 * estimateUs(flops, bytes);
+  double best = 0;
+  int64_t bestM = 0, bestN = 0;
+  int64_t mUnits = (shape.m + mGranule - 1) / mGranule;
+  int64_t nUnits = (shape.n + nGranule - 1) / nGranule;
+  for (int64_t mPieces = 1; mPieces <= std::min(perMatrix, mUnits); ++mPieces) {
+    int64_t nPieces = std::min((perMatrix + mPieces - 1) / mPieces, nUnits);
+    double copies = copyNs * (static_cast<double>(nPieces) * m * k +
+                              static_cast<double>(mPieces) * k * n *
+                                  (packedB ? 0.3 : 1.0));
+    double pieces = static_cast<double>(mPieces * nPieces * batchSlices);
+    double cost = (computeNs * (nPieces > 1 ? 1 + strided : 1) + copies) /
+                  std::min(pieces, cores);
+    if (bestM == 0 || cost < best) {
+      best = cost;
+      bestM = mPieces;
+      bestN = nPieces;
+    }
+  }
+  plan.m = Partition(shape.m, bestM, mGranule);
+  plan.n = Partition(shape.n, bestN, nGranule);
+
+  // A long sum with a small result has nothing else to cut.
+  int64_t pieces = batchSlices * plan.m.count() * plan.n.count();
+  if (pieces < 8 && pieces < wanted && shape.k >= 2048) {
+    int64_t kPieces = std::min({wanted / pieces, shape.k / 512, int64_t(16)});
+    plan.k = Partition(shape.k, kPieces, 16);
+  }
+  return plan;
+}

@@ -1,0 +1,71 @@
+//===- MatmulPlan.h - the shape of a product and how it is cut ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Pure arithmetic on a sinter_matmul: the smallest equivalent problem, and the
+// slices in which it is computed. What must stay true: nothing here knows how
+// many threads there are.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_MATMULPLAN_H
+#define SINTER_BACKENDS_CPU_DEVICE_MATMULPLAN_H
+
+#include "backends/cpu/device/Partition.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+
+namespace sinter::cpu {
+
+/// Strides of one operand, in elements: rows, columns, and per batch dimension.
+struct Strides {
+  int64_t row = 0, col = 0;
+  int64_t batch[SINTER_MAX_BATCH_DIMS] = {};
+};
+
+/// C[b] = A[b] * B[b] with A m x k, B k x n, C m x n. Batch dimensions of size 1
+/// are gone, neighbours that can be one are merged, a batch that only extends m
+/// is folded into it, and C's rows are the ones that run fast where possible.
+struct MatmulShape {
+  int batchRank = 0;
+  int64_t batch[SINTER_MAX_BATCH_DIMS] = {};
+  int64_t m = 0, n = 0, k = 0;
+  Strides a, b, c;
+  bool transposed = false; // operands were swapped: C is the original's transpose
+
+  static MatmulShape simplify(const sinter_matmul &params);
+
+  int64_t batchCount() const;
+  /// Product of all batch dimensions but the last, and the last.
+  int64_t outerCount() const;
+  int64_t innerCount() const {
+    return batchRank ? batch[batchRank - 1] : 1;
+  }
+  int64_t innerStride(const Strides &strides) const {
+    return batchRank ? strides.batch[batchRank - 1] : 0;
+  }
+  /// Offset in elements of outer batch index `outer`.
+  int64_t outerOffset(const Strides &strides, int64_t outer) const;
+  bool empty() const { return m == 0 || n == 0 || batchCount() == 0; }
+};
+
+/// True when the library can read a rows x cols operand with these strides as it
+/// is: one of them is 1 and the other passes over a whole line.
+bool isPlain(const Strides &strides, int64_t rows, int64_t cols);
+
+/// The slices: inner batch x m x n x k pieces, for every outer batch index. With
+/// several k pieces each has a partial result of its own.
+struct MatmulPlan {
+  Partition batch, m, n, k;
+
+  /// `packedB`: B is constant and will be packed once.
+  static MatmulPlan make(const MatmulShape &shape, bool packedB);
+
+  int64_t slicesPerOuter() const {
+    return batch.count() * m.count() * n.count() * k.count();
+  }
+};
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_MATMULPLAN_H

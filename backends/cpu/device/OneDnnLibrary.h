@@ -1,0 +1,49 @@
+//===- OneDnnLibrary.h - contractions of the CPU --------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// fp32 products and convolutions go to oneDNN, always single-threaded calls on
+// slices chosen from the shape; fp64 and integer products to loops of our own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H
+#define SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H
+
+#include "backends/cpu/device/OneDnnPrimitive.h"
+#include "runtime/device/Library.h"
+
+#include <memory>
+
+namespace sinter::cpu {
+
+rt::Result<std::unique_ptr<rt::Library>> createOneDnnLibrary();
+
+using LibraryCallResult = rt::Result<std::unique_ptr<rt::LibraryCall>>;
+
+/// fp32 MATMUL. `constants` as for Library::prepare. May throw dnnl::error.
+LibraryCallResult prepareOneDnnMatmul(OneDnnContext &context,
+                                      const sinter_command &command,
+                                      const uint8_t *constants);
+
+/// fp32 CONV, forward and input gradient. May throw dnnl::error.
+LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
+                                    const sinter_command &command,
+                                    const uint8_t *constants);
+
+/// fp32 CONV, filter gradient. May throw dnnl::error.
+LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
+                                          const sinter_command &command);
+
+/// MATMUL of fp64 and integers.
+LibraryCallResult preparePlainMatmul(const sinter_command &command);
+
+/// Start of constant slice `slice`; null when it lies in another space.
+const float *constantAddress(const sinter_slice &slice,
+                             const uint8_t *constants);
+
+/// True when the two slices share a byte.
+bool overlaps(const sinter_slice &a, const sinter_slice &b);
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H

@@ -1,0 +1,128 @@
+//===- OneDnnShim.h - what differs between oneDNN 2 and 3 -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The only file that knows the library's major version. oneDNN 3 dropped the
+// operation descriptors, moved the scale of eltwise post-ops and renamed the
+// queries of memory descriptors. These functions throw dnnl::error, as the
+// library's own do; callers turn that into a Status.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNSHIM_H
+#define SINTER_BACKENDS_CPU_DEVICE_ONEDNNSHIM_H
+
+#include <dnnl.hpp>
+
+namespace sinter::cpu::shim {
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+/// Geometry of a convolution, spatial dimensions only. Dilation 0 is dense.
+struct ConvGeometry {
+  Dims strides, dilations, padsLow, padsHigh;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+
+inline dnnl::matmul::primitive_desc
+matmul(const dnnl::engine &engine, const Desc &a, const Desc &b,
+       const Desc &bias, const Desc &c, const dnnl::primitive_attr &attr) {
+  return {engine, a, b, bias, c, attr};
+}
+
+inline dnnl::convolution_forward::primitive_desc
+convForward(const dnnl::engine &engine, const Desc &src, const Desc &weights,
+            const Desc &bias, const Desc &dst, const ConvGeometry &g,
+            const dnnl::primitive_attr &attr) {
+  return {engine,     dnnl::prop_kind::forward_training,
+          dnnl::algorithm::convolution_direct,
+          src,        weights,
+          bias,       dst,
+          g.strides,  g.dilations,
+          g.padsLow,  g.padsHigh,
+          attr};
+}
+
+inline dnnl::convolution_backward_data::primitive_desc convBackwardData(
+    const dnnl::engine &engine, const Desc &diffSrc, const Desc &weights,
+    const Desc &diffDst, const ConvGeometry &g,
+    const dnnl::primitive_attr &attr,
+    const dnnl::convolution_forward::primitive_desc &forward) {
+  return {engine,    dnnl::algorithm::convolution_direct,
+          diffSrc,   weights,
+          diffDst,   g.strides,
+          g.dilations, g.padsLow,
+          g.padsHigh, forward,
+          attr};
+}
+
+inline dnnl::convolution_backward_weights::primitive_desc convBackwardWeights(
+    const dnnl::engine &engine, const Desc &src, const Desc &diffWeights,
+    const Desc &diffDst, const ConvGeometry &g,
+    const dnnl::primitive_attr &attr,
+    const dnnl::convolution_forward::primitive_desc &forward) {
+  return {engine,    dnnl::algorithm::convolution_direct,
+          src,       diffWeights,
+          diffDst,   g.strides,
+          g.dilations, g.padsLow,
+          g.padsHigh, forward,
+          attr};
+}
+
+inline void appendEltwise(dnnl::post_ops &ops, dnnl::algorithm algorithm,
+                          float alpha, float beta) {
+  ops.append_eltwise(algorithm, alpha, beta);
+}
+
+#else
+
+inline dnnl::matmul::primitive_desc
+matmul(const dnnl::engine &engine, const Desc &a, const Desc &b,
+       const Desc &bias, const Desc &c, const dnnl::primitive_attr &attr) {
+  return {dnnl::matmul::desc(a, b, bias, c), attr, engine};
+}
+
+inline dnnl::convolution_forward::primitive_desc
+convForward(const dnnl::engine &engine, const Desc &src, const Desc &weights,
+            const Desc &bias, const Desc &dst, const ConvGeometry &g,
+            const dnnl::primitive_attr &attr) {
+  return {dnnl::convolution_forward::desc(
+              dnnl::prop_kind::forward_training,
+              dnnl::algorithm::convolution_direct, src, weights, bias, dst,
+              g.strides, g.dilations, g.padsLow, g.padsHigh),
+          attr, engine};
+}
+
+inline dnnl::convolution_backward_data::primitive_desc convBackwardData(
+    const dnnl::engine &engine, const Desc &diffSrc, const Desc &weights,
+    const Desc &diffDst, const ConvGeometry &g,
+    const dnnl::primitive_attr &attr,
+    const dnnl::convolution_forward::primitive_desc &forward) {
+  return {dnnl::convolution_backward_data::desc(
+              dnnl::algorithm::convolution_direct, diffSrc, weights, diffDst,
+              g.strides, g.dilations, g.padsLow, g.padsHigh),
+          attr, engine, forward};
+}
+
+inline dnnl::convolution_backward_weights::primitive_desc convBackwardWeights(
+    const dnnl::engine &engine, const Desc &src, const Desc &diffWeights,
+    const Desc &diffDst, const ConvGeometry &g,
+    const dnnl::primitive_attr &attr,
+    const dnnl::convolution_forward::primitive_desc &forward) {
+  return {dnnl::convolution_backward_weights::desc(
+              dnnl::algorithm::convolution_direct, src, diffWeights, diffDst,
+              g.strides, g.dilations, g.padsLow, g.padsHigh),
+          attr, engine, forward};
+}
+
+inline void appendEltwise(dnnl::post_ops &ops, dnnl::algorithm algorithm,
+                          float alpha, float beta) {
+  ops.append_eltwise(1.0f, algorithm, alpha, beta);
+}
+
+#endif
+
+} // namespace sinter::cpu::shim
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_ONEDNNSHIM_H

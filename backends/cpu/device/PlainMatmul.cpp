@@ -1,0 +1,179 @@
+//===- PlainMatmul.cpp - fp64 and integer products ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// ONNX defines MatMul for dtypes that no library here multiplies. Tiles of C are
+// independent; within a tile B is packed and each sum runs over k in order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/PostOps.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+using namespace sinter;
+using namespace sinter::cpu;
+using namespace sinter::rt;
+
+namespace {
+
+constexpr int64_t tileRows = 32, tileCols = 64, depth = 128;
+
+/// Sums of integers wrap, which only unsigned arithmetic may do in C++.
+template <typename T>
+using Sum = typename std::conditional_t<std::is_integral_v<T>,
+                                        std::make_unsigned<T>,
+                                        std::type_identity<T>>::type;
+
+template <typename In, typename Out> class PlainMatmulCall : public LibraryCall {
+public:
+  explicit PlainMatmulCall(const sinter_command &command)
+      : command_(command),
+        params_(*static_cast<const sinter_matmul *>(command.params)) {}
+
+  uint64_t sharedBytes() const override { return 0; }
+  uint64_t perWorkerBytes() const override {
+    return sizeof(Sum<Out>) * (tileRows * tileCols + depth * tileCols);
+  }
+
+  Status bind(const Scratch &scratch, int) override {
+    scratch_ = scratch;
+    return {};
+  }
+
+  Status run(void *const *buffers, ThreadPool &pool, int threads) override {
+    int64_t matrices = 1;
+    for (uint32_t i = 0; i < params_.batchRank; ++i)
+      matrices *= params_.batch[i];
+    int64_t rowTiles = (params_.m + tileRows - 1) / tileRows;
+    int64_t colTiles = (params_.n + tileCols - 1) / tileCols;
+    pool.parallelFor(
+        threads, matrices * rowTiles * colTiles, 1,
+        [&](int worker, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            runTile(buffers, worker, i / (rowTiles * colTiles),
+                    i / colTiles % rowTiles * tileRows,
+                    i % colTiles * tileCols);
+        });
+    return {};
+  }
+
+  std::string description() const override {
+    return "matmul by loops, no library";
+  }
+
+private:
+  void runTile(void *const *buffers, int worker, int64_t matrix, int64_t m0,
+               int64_t n0) const {
+    const sinter_matmul &p = params_;
+    int64_t aOffset = m0 * p.aStrideM, bOffset = n0 * p.bStrideN;
+    int64_t cOffset = m0 * p.cStrideM + n0 * p.cStrideN;
+    for (int i = static_cast<int>(p.batchRank) - 1; i >= 0; --i) {
+      int64_t index = matrix % p.batch[i];
+      matrix /= p.batch[i];
+      aOffset += index * p.aBatchStrides[i];
+      bOffset += index * p.bBatchStrides[i];
+      cOffset += index * p.cBatchStrides[i];
+    }
+    const In *a = static_cast<const In *>(buffers[0]) + aOffset;
+    const In *b = static_cast<const In *>(buffers[1]) + bOffset;
+    Out *c = static_cast<Out *>(buffers[command_.numSlices - 1]) + cOffset;
+    int64_t rows = std::min(tileRows, p.m - m0);
+    int64_t cols = std::min(tileCols, p.n - n0);
+
+    auto *sums = reinterpret_cast<Sum<Out> *>(
+        scratch_.perWorker +
+        static_cast<uint64_t>(worker) * scratch_.perWorkerStride);
+    Sum<Out> *packed = sums + tileRows * tileCols;
+    std::fill(sums, sums + tileRows * tileCols, Sum<Out>(0));
+    for (int64_t k0 = 0; k0 < p.k; k0 += depth) {
+      int64_t steps = std::min(depth, p.k - k0);
+      for (int64_t k = 0; k < steps; ++k)
+        for (int64_t j = 0; j < tileCols; ++j)
+          packed[k * tileCols + j] =
+              j < cols ? static_cast<Sum<Out>>(static_cast<Out>(
+                             b[(k0 + k) * p.bStrideK + j * p.bStrideN]))
+                       : Sum<Out>(0);
+      for (int64_t i = 0; i < rows; ++i) {
+        Sum<Out> *line = sums + i * tileCols;
+        for (int64_t k = 0; k < steps; ++k) {
+          auto factor = static_cast<Sum<Out>>(
+              static_cast<Out>(a[i * p.aStrideM + (k0 + k) * p.aStrideK]));
+          const Sum<Out> *from = packed + k * tileCols;
+          for (int64_t j = 0; j < tileCols; ++j)
+            line[j] += factor * from[j];
+        }
+      }
+    }
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < cols; ++j)
+        c[i * p.cStrideM + j * p.cStrideN] =
+            finish(buffers, static_cast<Out>(sums[i * tileCols + j]), n0 + j,
+                   cOffset + i * p.cStrideM + j * p.cStrideN);
+  }
+
+  Out finish(void *const *buffers, Out value, int64_t col,
+             int64_t cOffset) const {
+    for (uint32_t i = 0; i < params_.numPostOps; ++i) {
+      const sinter_post_op &op = params_.postOps[i];
+      if (op.kind == SINTER_POST_RELU) {
+        value = value < Out(0) ? Out(0) : value;
+        continue;
+      }
+      const auto *operand = static_cast<const Out *>(buffers[op.slice]);
+      Out other = operand[op.kind == SINTER_POST_BIAS ? col : cOffset];
+      value = static_cast<Out>(static_cast<Sum<Out>>(value) +
+                               static_cast<Sum<Out>>(other));
+    }
+    return value;
+  }
+
+  const sinter_command &command_;
+  const sinter_matmul &params_;
+  Scratch scratch_;
+};
+
+template <typename In, typename Out>
+LibraryCallResult make(const sinter_command &command) {
+  return std::unique_ptr<LibraryCall>(
+      std::make_unique<PlainMatmulCall<In, Out>>(command));
+}
+
+} // namespace
+
+LibraryCallResult
+sinter::cpu::preparePlainMatmul(const sinter_command &command) {
+  const auto &params = *static_cast<const sinter_matmul *>(command.params);
+  for (uint32_t i = 0; i < params.numPostOps; ++i)
+    if (!readsOperand(params.postOps[i]) &&
+        params.postOps[i].kind != SINTER_POST_RELU)
+      return Status(SINTER_UNSUPPORTED,
+                    "only bias, add and relu may follow a matmul that is not "
+                    "fp32");
+  if (params.dtype == params.outDtype)
+    switch (params.dtype) {
+    case SINTER_F64:
+      return make<double, double>(command);
+    case SINTER_I32:
+      return make<int32_t, int32_t>(command);
+    case SINTER_U32:
+      return make<uint32_t, uint32_t>(command);
+    case SINTER_I64:
+      return make<int64_t, int64_t>(command);
+    case SINTER_U64:
+      return make<uint64_t, uint64_t>(command);
+    default:
+      break;
+    }
+  if (params.dtype == SINTER_I8 && params.outDtype == SINTER_I32)
+    return make<int8_t, int32_t>(command);
+  if (params.dtype == SINTER_U8 && params.outDtype == SINTER_I32)
+    return make<uint8_t, int32_t>(command);
+  return Status(SINTER_UNSUPPORTED,
+                "no CPU matmul multiplies dtype " +
+                    std::to_string(params.dtype) + " into dtype " +
+                    std::to_string(params.outDtype));
+}

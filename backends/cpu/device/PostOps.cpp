@@ -1,0 +1,136 @@
+//===- PostOps.cpp - what follows a contraction ---------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cpu/device/PostOps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+using namespace sinter;
+using namespace sinter::cpu;
+
+namespace {
+
+template <typename Function>
+void forEach(float *data, int64_t count, int64_t stride, Function &&function) {
+  if (stride == 1) // a loop that vectorises
+    for (int64_t i = 0; i < count; ++i)
+      data[i] = function(data[i]);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      data[i * stride] = function(data[i * stride]);
+}
+
+float geluErf(float x) {
+  constexpr float invSqrt2 = 0.70710678118654752440f;
+  return 0.5f * x * (1.0f + std::erf(x * invSqrt2));
+}
+
+float geluTanh(float x) {
+  constexpr float sqrt2OverPi = 0.79788456080286535588f;
+  return 0.5f * x *
+         (1.0f + std::tanh(sqrt2OverPi * (x + 0.044715f * x * x * x)));
+}
+
+/// One op on one line of the block.
+void applyLine(const sinter_post_op &op, float *data, int64_t count,
+               int64_t stride, const float *operand, int64_t operandStride) {
+  switch (op.kind) {
+  case SINTER_POST_BIAS:
+  case SINTER_POST_ADD:
+    if (stride == 1 && operandStride == 1)
+      for (int64_t i = 0; i < count; ++i)
+        data[i] += operand[i];
+    else
+      for (int64_t i = 0; i < count; ++i)
+        data[i * stride] += operand[i * operandStride];
+    break;
+  case SINTER_POST_RELU:
+    // NaN stays NaN.
+    forEach(data, count, stride, [](float x) { return x < 0.0f ? 0.0f : x; });
+    break;
+  case SINTER_POST_GELU_ERF:
+    forEach(data, count, stride, geluErf);
+    break;
+  case SINTER_POST_GELU_TANH:
+    forEach(data, count, stride, geluTanh);
+    break;
+  case SINTER_POST_SIGMOID:
+    forEach(data, count, stride,
+            [](float x) { return 1.0f / (1.0f + std::exp(-x)); });
+    break;
+  case SINTER_POST_TANH:
+    forEach(data, count, stride, [](float x) { return std::tanh(x); });
+    break;
+  case SINTER_POST_CLIP:
+    forEach(data, count, stride, [low = op.alpha, high = op.beta](float x) {
+      x = x < low ? low : x;
+      return x > high ? high : x;
+    });
+    break;
+  case SINTER_POST_SCALE:
+    forEach(data, count, stride,
+            [scale = op.alpha](float x) { return x * scale; });
+    break;
+  }
+}
+
+} // namespace
+
+void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
+                               const Block &block,
+                               const PostOpOperand *operands) {
+  // Lines run along the smaller stride.
+  bool alongCols = block.colStride <= block.rowStride || block.rows == 1;
+  int64_t lines = alongCols ? block.rows : block.cols;
+  int64_t length = alongCols ? block.cols : block.rows;
+  int64_t lineStride = alongCols ? block.rowStride : block.colStride;
+  int64_t stride = alongCols ? block.colStride : block.rowStride;
+  for (int64_t line = 0; line < lines; ++line)
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const PostOpOperand &operand = operands[i];
+      int64_t operandLine = alongCols ? operand.rowStride : operand.colStride;
+      int64_t operandStride = alongCols ? operand.colStride : operand.rowStride;
+      applyLine(ops[i], block.data + line * lineStride, length, stride,
+                operand.address ? operand.address + line * operandLine
+                                : nullptr,
+                operandStride);
+    }
+}
+
+void sinter::cpu::appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
+                               const dnnl::memory::desc &operand) {
+  using dnnl::algorithm;
+  switch (op.kind) {
+  case SINTER_POST_BIAS:
+  case SINTER_POST_ADD:
+    list.append_binary(algorithm::binary_add, operand);
+    break;
+  case SINTER_POST_RELU:
+    shim::appendEltwise(list, algorithm::eltwise_relu, 0.0f, 0.0f);
+    break;
+  case SINTER_POST_GELU_ERF:
+    shim::appendEltwise(list, algorithm::eltwise_gelu_erf, 0.0f, 0.0f);
+    break;
+  case SINTER_POST_GELU_TANH:
+    shim::appendEltwise(list, algorithm::eltwise_gelu_tanh, 0.0f, 0.0f);
+    break;
+  case SINTER_POST_SIGMOID:
+    shim::appendEltwise(list, algorithm::eltwise_logistic, 0.0f, 0.0f);
+    break;
+  case SINTER_POST_TANH:
+    shim::appendEltwise(list, algorithm::eltwise_tanh, 0.0f, 0.0f);
+    break;
+  case SINTER_POST_CLIP:
+    shim::appendEltwise(list, algorithm::eltwise_clip, op.alpha, op.beta);
+    break;
+  case SINTER_POST_SCALE:
+    shim::appendEltwise(list, algorithm::eltwise_linear, op.alpha, 0.0f);
+    break;
+  }
+}

@@ -1,0 +1,45 @@
+//===- PostOps.h - what follows a contraction -----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The post-ops of abi.h in two forms: handed to oneDNN, which fuses them, and
+// as loops of our own for where it cannot (sums of partial results, gradients,
+// operands that share memory with the result, empty sums).
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_POSTOPS_H
+#define SINTER_BACKENDS_CPU_DEVICE_POSTOPS_H
+
+#include "backends/cpu/device/Blocks.h"
+#include "backends/cpu/device/OneDnnShim.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <span>
+
+namespace sinter::cpu {
+
+/// Where a BIAS or ADD reads: element (row, col) of the block it is applied to is
+/// at address[row * rowStride + col * colStride]. A bias has one stride of 0.
+struct PostOpOperand {
+  const float *address = nullptr;
+  int64_t rowStride = 0, colStride = 0;
+};
+
+/// Applies `ops` in order to every element. operands[i] belongs to ops[i] and is
+/// used by BIAS and ADD only.
+void applyPostOps(std::span<const sinter_post_op> ops, const Block &block,
+                  const PostOpOperand *operands);
+
+/// Appends `op` to a oneDNN list; `operand` is the layout of BIAS's or ADD's
+/// operand, broadcast dimensions having size 1. Throws dnnl::error.
+void appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
+                  const dnnl::memory::desc &operand);
+
+inline bool readsOperand(const sinter_post_op &op) {
+  return op.kind == SINTER_POST_BIAS || op.kind == SINTER_POST_ADD;
+}
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_POSTOPS_H

@@ -1,0 +1,20 @@
+//===- Check.h - sinterc --check --------------------------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_CHECK_H
+#define SINTER_COMPILER_CHECK_H
+
+#include "compiler/Driver.h"
+
+namespace sinter::compiler {
+
+/// Lists every operator of the model that cannot be imported or that the target
+/// has no code for and, with --train, every one that a gradient would have to
+/// pass and cannot. Nothing is compiled. kExitUnsupported if there is any.
+ExitCode checkCoverage(Compilation &compilation);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_CHECK_H

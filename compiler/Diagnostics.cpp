@@ -1,0 +1,74 @@
+//===- Diagnostics.cpp - one clear line per mistake -----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Diagnostics.h"
+
+#include "compiler/FormVerifiers.h"
+#include "compiler/import/onnx/Text.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+
+static constexpr unsigned kMaxErrors = 32;
+static constexpr size_t kMaxLine = 600;
+
+// Where a diagnostic belongs: the position in a text file, else the nodes'
+// names.
+static std::string place(mlir::Location location, const Options &options) {
+  if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location))
+    return shown(file.getFilename().getValue()) + ":" +
+           std::to_string(file.getLine()) + ":" +
+           std::to_string(file.getColumn()) + ": ";
+  std::string text = shown(options.model) + ": ";
+  llvm::SmallVector<llvm::StringRef> names = nodeNames(location);
+  if (names.empty())
+    return text;
+  text += names.size() == 1 ? "node " : "nodes ";
+  for (auto [i, name] : llvm::enumerate(llvm::ArrayRef(names).take_front(4)))
+    text += (i ? ", " : "") + quoted(name);
+  if (names.size() > 4)
+    text += " and " + std::to_string(names.size() - 4) + " more";
+  return text + ": ";
+}
+
+// The message on one line: MLIR's own may span several.
+static std::string oneLine(llvm::StringRef message) {
+  return shown(message.split('\n').first, kMaxLine);
+}
+
+DiagnosticPrinter::DiagnosticPrinter(mlir::MLIRContext *context,
+                                     const Options &options)
+    : options_(options), handler_(context, [this](mlir::Diagnostic &d) {
+        print(d);
+        return mlir::success();
+      }) {}
+
+void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
+  using Severity = mlir::DiagnosticSeverity;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const char *kind = "error";
+  switch (diagnostic.getSeverity()) {
+  case Severity::Error:
+    if (++numErrors_ > kMaxErrors)
+      return;
+    break;
+  case Severity::Warning:
+    kind = "warning";
+    break;
+  case Severity::Remark:
+  case Severity::Note:
+    if (!options_.verbose)
+      return;
+    kind = "remark";
+    break;
+  }
+  llvm::errs() << options_.tool << ": " << kind << ": "
+               << place(diagnostic.getLocation(), options_)
+               << oneLine(diagnostic.str()) << "\n";
+}
+
+void compiler::reportError(const Options &options, const llvm::Twine &message) {
+  llvm::errs() << options.tool << ": error: " << message << "\n";
+}

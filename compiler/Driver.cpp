@@ -1,0 +1,188 @@
+//===- Driver.cpp - from a model file to what was asked for ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Driver.h"
+
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialects.h"
+#include "compiler/Manifest.h"
+#include "compiler/Phases.h"
+#include "compiler/RemarkFile.h"
+#include "compiler/emit/OutputFile.h"
+#include "compiler/import/onnx/Text.h"
+#include "compiler/trace/TraceWriter.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+
+#include <chrono>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+using Clock = std::chrono::steady_clock;
+
+static double millisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin)
+      .count();
+}
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+std::unique_ptr<passes::Target>
+compiler::createTarget(const Options &options,
+                       llvm::ArrayRef<TargetFactory> targets) {
+  StringRef name = options.targets.front();
+  for (const TargetFactory &factory : targets) {
+    if (factory.name != name)
+      continue;
+    std::string error;
+    std::unique_ptr<passes::Target> target = factory.create(options, error);
+    if (!target)
+      reportError(options, error);
+    return target;
+  }
+  reportError(options, "--target=" + name + ": not yet");
+  return nullptr;
+}
+
+void compiler::printTargets(llvm::raw_ostream &os,
+                            llvm::ArrayRef<TargetFactory> targets) {
+  for (const TargetFactory &factory : targets)
+    os << llvm::left_justify(factory.name, 8) << factory.description << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+static mlir::DialectRegistry makeRegistry() {
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  return registry;
+}
+
+// The context's locks stay on even with one thread: kernels are emitted in
+// parallel.
+Compilation::Compilation(const Options &options,
+                         std::unique_ptr<passes::Target> target)
+    : options(options), target(std::move(target)),
+      pool_(llvm::hardware_concurrency(options.jobs)),
+      context_(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
+  context_.setThreadPool(pool_);
+  context_.printOpOnDiagnostic(false);
+  context_.printStackTraceOnDiagnostic(false);
+  context_.loadAllAvailableDialects();
+  diagnostics_ = std::make_unique<DiagnosticPrinter>(&context_, options);
+  symbol_ = identifier(modelStem(options), "model");
+}
+
+Compilation::~Compilation() = default;
+
+ExitCode Compilation::checkOptions() const {
+  for (const Phase &phase : phaseTable()) {
+    std::string why = phase.refuse ? phase.refuse(options) : "";
+    if (!why.empty()) {
+      reportError(options, why);
+      return kExitUsage;
+    }
+  }
+  return kExitDone;
+}
+
+std::string Compilation::dumpPhase(const Phase &phase) {
+  if (std::error_code error =
+          llvm::sys::fs::create_directories(options.dumpPhases))
+    return shown(options.dumpPhases) + ": " + error.message();
+  std::string name;
+  llvm::raw_string_ostream(name)
+      << llvm::format("%02zu-", phaseIndex(phase) + 1) << phase.name << ".mlir";
+  llvm::SmallString<128> path(options.dumpPhases);
+  llvm::sys::path::append(path, name);
+  return writeFile(path, [&](llvm::raw_ostream &os) {
+    // Local scope leaves the weights out, which may be gigabytes of hex digits.
+    module_->print(os, mlir::OpPrintingFlags().useLocalScope());
+    os << "\n";
+  });
+}
+
+ExitCode Compilation::importPhase() {
+  if (!model.onnx && !model.source)
+    if (ExitCode code = readModel(options, model))
+      return code;
+  return importModel(options, model, &context_, module_);
+}
+
+ExitCode Compilation::run(const Phase &last) {
+  PhaseContext phases{options, *target};
+  Clock::time_point begin = Clock::now();
+  if (ExitCode code = importPhase())
+    return code;
+  times.emplace_back("import", millisecondsSince(begin));
+
+  RemarkFile remarks(options, &context_);
+  std::unique_ptr<TraceWriter> trace;
+  if (!options.trace.empty())
+    trace = std::make_unique<TraceWriter>(*module_, options.model);
+
+  PhaseObserver observer;
+  std::string problem;
+  observer.prepare = [&](mlir::PassManager &pm) {
+    // Verifying after every pass finds the pass that broke the module; it costs
+    // little.
+    pm.enableVerifier(true);
+    if (trace)
+      trace->attach(pm);
+  };
+  observer.done = [&](const Phase &phase, mlir::ModuleOp, double milliseconds) {
+    if (StringRef(phase.name) != "import")
+      times.emplace_back(phase.name, milliseconds);
+    if (!options.dumpPhases.empty() && problem.empty())
+      problem = dumpPhase(phase);
+  };
+  ExitCode code =
+      runPhases(*module_, phases, phaseTable().front(), last, observer);
+  if (code == kExitDone && options.verbose)
+    printStateTable(llvm::errs(), *module_);
+  if (trace && problem.empty())
+    problem = writeFile(options.trace,
+                        [&](llvm::raw_ostream &os) { trace->write(os); });
+  if (problem.empty())
+    problem = remarks.write();
+  if (!problem.empty()) {
+    reportError(options, problem);
+    return code == kExitDone ? kExitUsage : code;
+  }
+  return code;
+}
+
+ArtifactInfo Compilation::artifactInfo() {
+  ArtifactInfo info;
+  info.symbol = symbol_;
+  info.modelName = modelStem(options);
+  info.manifest = makeManifest(options, *target, *module_);
+  return info;
+}
+
+ExitCode Compilation::emit(CompiledProgram &program) {
+  Clock::time_point begin = Clock::now();
+  passes::CodeGenOptions codeGen;
+  codeGen.threads = pool_.getMaxConcurrency();
+  codeGen.optLevel = options.optLevel;
+  mlir::FailureOr<CompiledProgram> result =
+      emitProgram(*module_, *target, codeGen, artifactInfo());
+  times.emplace_back("kernels", millisecondsSince(begin));
+  if (failed(result)) {
+    if (!diagnostics_->numErrors())
+      reportError(options, shown(options.model) + ": no code was generated");
+    return kExitFailed;
+  }
+  program = std::move(*result);
+  return kExitDone;
+}

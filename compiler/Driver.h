@@ -1,0 +1,91 @@
+//===- Driver.h - from a model file to what was asked for -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What sinterc and sinter-run have in common: read a model, run the phases,
+// emit. Targets arrive from the tools; nothing here knows a backend. Every
+// function that fails has printed why, in one line on stderr.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_DRIVER_H
+#define SINTER_COMPILER_DRIVER_H
+
+#include "compiler/ExitCode.h"
+#include "compiler/ModelFile.h"
+#include "compiler/Options.h"
+#include "compiler/emit/Artifact.h"
+#include "passes/Target.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/ThreadPool.h"
+
+#include <functional>
+#include <memory>
+
+namespace sinter::compiler {
+
+class DiagnosticPrinter;
+struct Phase;
+
+/// A kind of device that the tool can compile for.
+struct TargetFactory {
+  std::string name;        // "cpu"
+  std::string description; // one line for --list-devices
+  /// Null when `options` name no such machine; `error` says why.
+  std::function<std::unique_ptr<passes::Target>(const Options &options,
+                                                std::string &error)>
+      create;
+};
+
+/// The target that `options` ask for; null when there is none, which was
+/// reported.
+std::unique_ptr<passes::Target>
+createTarget(const Options &options, llvm::ArrayRef<TargetFactory> targets);
+
+/// One line per target.
+void printTargets(llvm::raw_ostream &os, llvm::ArrayRef<TargetFactory> targets);
+
+/// One model on its way through the phases. Keeps everything that a compiled
+/// program refers to.
+class Compilation {
+public:
+  Compilation(const Options &options, std::unique_ptr<passes::Target> target);
+  ~Compilation();
+
+  /// The options that no phase can serve are refused first.
+  ExitCode checkOptions() const;
+  /// Reads the model (unless `model` was filled by the caller) and runs the
+  /// phases up to `last`, which is before "kernels".
+  ExitCode run(const Phase &last);
+  /// After run(plan): the phase "kernels" and the tables.
+  ExitCode emit(CompiledProgram &program);
+
+  const Options &options;
+  ModelFile model;
+  std::unique_ptr<passes::Target> target;
+
+  mlir::ModuleOp module() { return *module_; }
+  mlir::MLIRContext &context() { return context_; }
+  /// The identifier in the names of the artifact's symbols.
+  const std::string &symbol() const { return symbol_; }
+  /// What --time-report prints: phases and milliseconds.
+  std::vector<std::pair<std::string, double>> times;
+
+private:
+  ExitCode importPhase();
+  std::string dumpPhase(const Phase &phase);
+  ArtifactInfo artifactInfo();
+
+  llvm::DefaultThreadPool pool_;
+  mlir::MLIRContext context_;
+  std::unique_ptr<DiagnosticPrinter> diagnostics_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  std::string symbol_;
+};
+
+/// sinterc without its main.
+int sinterc(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_DRIVER_H

@@ -1,0 +1,101 @@
+//===- Manifest.cpp - what an artifact says about itself ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Manifest.h"
+
+#include "compiler/import/onnx/Text.h"
+#include "ir/Dialect.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+namespace json = llvm::json;
+
+// JSON strings are UTF-8; names in models may be anything.
+static json::Value text(llvm::StringRef name) {
+  return json::isUTF8(name) ? json::Value(name)
+                            : json::Value(json::fixUTF8(name));
+}
+
+static void addIfGiven(json::Object &object, llvm::StringRef key,
+                       std::optional<double> value) {
+  if (value)
+    object[key] = *value;
+}
+
+static json::Object trainingOptions(const TrainOptions &train) {
+  json::Object object;
+  object["loss"] = train.loss.kind.empty() ? "cross-entropy" : train.loss.kind;
+  object["optimizer"] = train.optimizer.empty() ? "sgd" : train.optimizer;
+  if (train.loss.axis)
+    object["loss_axis"] = *train.loss.axis;
+  if (train.loss.ignoreIndex)
+    object["ignore_index"] = *train.loss.ignoreIndex;
+  if (train.loss.labelSmoothing)
+    object["label_smoothing"] = train.loss.labelSmoothing;
+  addIfGiven(object, "momentum", train.momentum);
+  addIfGiven(object, "beta1", train.beta1);
+  addIfGiven(object, "beta2", train.beta2);
+  addIfGiven(object, "eps", train.eps);
+  if (train.nesterov)
+    object["nesterov"] = true;
+  if (!train.noDecay.empty())
+    object["no_decay"] = text(train.noDecay);
+  if (!train.trainable.empty())
+    object["trainable"] = text(train.trainable);
+  if (!train.freeze.empty())
+    object["freeze"] = text(train.freeze);
+  if (train.freezeBatchNorm)
+    object["freeze_bn"] = true;
+  object["bn_running_var"] = train.unbiasedRunningVar ? "unbiased" : "onnx";
+  return object;
+}
+
+std::string compiler::makeManifest(const Options &options,
+                                   const passes::Target &target,
+                                   mlir::ModuleOp module) {
+  json::Object manifest;
+  manifest["sinter"] = versionText();
+  manifest["target"] = target.name();
+  manifest["mcpu"] = options.mcpu;
+  manifest["precision"] = options.precision;
+  manifest["opt_level"] = options.optLevel;
+  json::Array libraries;
+  for (const std::string &library : options.libraries)
+    libraries.push_back(library);
+  manifest["libraries"] = std::move(libraries);
+  json::Object dims;
+  for (auto &[name, size] : options.dims)
+    dims[text(name).getAsString()->str()] = size;
+  if (!dims.empty())
+    manifest["dims"] = std::move(dims);
+  if (options.batch)
+    manifest["batch"] = *options.batch;
+  if (options.train.enabled)
+    manifest["training"] = trainingOptions(options.train);
+  std::string result;
+  llvm::raw_string_ostream(result) << json::Value(std::move(manifest));
+  return result;
+}
+
+void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {
+  auto states = module.getOps<ir::StateOp>();
+  if (states.empty())
+    return;
+  os << llvm::left_justify("state", 40) << llvm::left_justify("type", 26)
+     << llvm::left_justify("role", 10) << "trained\n";
+  for (ir::StateOp state : states) {
+    std::string type;
+    llvm::raw_string_ostream(type) << state.getType();
+    std::string role = ir::stringifyStateRole(state.getRole()).str();
+    if (auto slot = state.getSlot())
+      role = slot->str();
+    os << llvm::left_justify(shown(state.getSymName(), 38), 39) << " "
+       << llvm::left_justify(type, 25) << " " << llvm::left_justify(role, 9)
+       << " " << (state.getTrainable() ? "yes" : "no") << "\n";
+  }
+}

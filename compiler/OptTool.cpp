@@ -1,0 +1,96 @@
+//===- OptTool.cpp - the logic of sinter-opt ------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/OptTool.h"
+
+#include "compiler/Dialects.h"
+#include "compiler/Phases.h"
+#include "passes/Passes.h"
+
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+namespace {
+// The flags that are ours; the rest goes to MlirOptMain.
+struct OptFlags {
+  std::string phaseOptions;
+  std::vector<std::string> rest;
+};
+} // namespace
+
+static std::optional<OptFlags> splitFlags(int argc, char **argv) {
+  OptFlags flags;
+  for (int i = 0; i < argc; ++i) {
+    StringRef arg = argv[i];
+    if (arg.consume_front("--phase-options=")) {
+      flags.phaseOptions = arg.str();
+    } else if (arg.consume_front("--phase=")) {
+      if (!findPhase(arg)) {
+        llvm::errs() << "sinter-opt: error: no phase called '" << arg
+                     << "'; there are";
+        for (const Phase &phase : phaseTable())
+          llvm::errs() << " " << phase.name;
+        llvm::errs() << "\n";
+        return std::nullopt;
+      }
+      flags.rest.push_back("--sinter-phase-" + arg.str());
+    } else {
+      flags.rest.push_back(arg.str());
+    }
+  }
+  return flags;
+}
+
+int sinter::compiler::optMain(int argc, char **argv,
+                              llvm::ArrayRef<TargetFactory> targets) {
+  std::optional<OptFlags> flags = splitFlags(argc, argv);
+  if (!flags)
+    return kExitUsage;
+
+  // "-" stands for the model that these options do not have.
+  llvm::SmallVector<StringRef> words;
+  StringRef(flags->phaseOptions).split(words, ' ', -1, false);
+  std::vector<std::string> optionArgs(words.begin(), words.end());
+  optionArgs.push_back("-");
+  std::optional<Options> options =
+      parseOptions("sinter-opt", kSinterc, optionArgs);
+  if (!options)
+    return kExitUsage;
+
+  std::unique_ptr<passes::Target> target;
+  for (const TargetFactory &factory : targets)
+    if (factory.name == options->targets.front()) {
+      std::string error;
+      target = factory.create(*options, error);
+      if (!target) {
+        llvm::errs() << "sinter-opt: error: " << error << "\n";
+        return kExitUsage;
+      }
+    }
+  if (!target) {
+    llvm::errs() << "sinter-opt: error: cannot compile for '"
+                 << options->targets.front() << "' yet\n";
+    return kExitUsage;
+  }
+
+  PhaseContext context{*options, *target};
+  // The first registration of a name counts: this one has a target.
+  mlir::registerPass([&] { return passes::createPlaceOps(target.get()); });
+  passes::registerSinterPasses();
+  mlir::registerTransformsPasses();
+  registerPhasePipelines(context);
+
+  std::vector<char *> arguments;
+  for (std::string &arg : flags->rest)
+    arguments.push_back(arg.data());
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(arguments.size(), arguments.data(),
+                        "Sinter's modular optimizer driver\n", registry));
+}

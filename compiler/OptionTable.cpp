@@ -1,0 +1,439 @@
+//===- OptionTable.cpp - every option of the tools ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A row without a store function is an option whose work is not done: using it
+// is answered by "not yet".
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/OptionValues.h"
+#include "compiler/Phases.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+static constexpr unsigned kCompile = kSinterc | kSinterRun | kSinterInspect;
+static constexpr const char *kModelGroup = "Model";
+static constexpr const char *kTrainGroup = "Training";
+static constexpr const char *kTargetGroup = "Target and numbers";
+static constexpr const char *kDebugGroup = "Looking inside";
+static constexpr const char *kRunGroup = "Running";
+static constexpr const char *kGeneralGroup = "General";
+
+#define STORE [](Options & o, StringRef v) -> std::string
+
+static std::string storeEmit(Options &options, StringRef value) {
+  if (value == "exe" || value == "ptx")
+    return "not yet";
+  return readWord(value, options.emit, "trainer|lib|exe|obj|mlir|llvm|ptx");
+}
+
+static std::string storeTargets(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  value.split(names, ',');
+  options.targets.clear();
+  for (StringRef name : names) {
+    std::string target;
+    std::string wrong = readWord(name, target, "cpu|cuda|sim");
+    if (!wrong.empty())
+      return wrong;
+    options.targets.push_back(target);
+  }
+  options.targetGiven = true;
+  return names.size() > 1 ? "more than one target: not yet" : "";
+}
+
+static std::string storeLibraries(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  value.split(names, ',');
+  options.libraries.clear();
+  for (StringRef name : names) {
+    std::string library;
+    std::string wrong =
+        readWord(name, library, "all|none|onednn|cublaslt|cudnn|nccl");
+    if (!wrong.empty())
+      return wrong;
+    options.libraries.push_back(library);
+  }
+  if (names.size() > 1 &&
+      (llvm::is_contained(names, "all") || llvm::is_contained(names, "none")))
+    return "'all' and 'none' stand alone";
+  return "";
+}
+
+static std::string storePrecision(Options &options, StringRef value) {
+  std::string word;
+  std::string wrong = readWord(value, word, "fp32|tf32|bf16|fp16");
+  if (!wrong.empty())
+    return wrong;
+  options.precision = word;
+  return "";
+}
+
+static std::string storePhase(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  for (const Phase &phase : phaseTable())
+    names.push_back(phase.name);
+  return readWord(value, options.stopAfter, llvm::join(names, "|"));
+}
+
+// An option of which only the value that changes nothing is done.
+template <char... only>
+static std::string storeOnly(Options &, StringRef value) {
+  constexpr char word[] = {only..., 0};
+  return value == word ? "" : "'" + value.str() + "': not yet";
+}
+
+static const OptionRow rows[] = {{"-o,--output", "OUT", "the file to write",
+                                  kModelGroup, kSinterc | kSinterInspect,
+                                  STORE{return readPath(v, o.output);
+}
+}
+,
+    {"--emit",
+     "trainer|lib|exe|obj|mlir|llvm|ptx",
+     "what to write; default: trainer with --train, else lib",
+     kModelGroup,
+     kSinterc,
+     storeEmit},
+    {"--batch", "N", "sets the leading dimension of every input", kModelGroup,
+     kCompile, STORE{int64_t batch = 0;
+std::string wrong = readInteger(v, batch, 1, INT32_MAX);
+o.batch = batch;
+return wrong;
+}
+}
+, {"--dim", "NAME=N", "binds the symbolic dimension NAME", kModelGroup,
+   kCompile, STORE{return readDim(v, o);
+}
+}
+, {"--shape", "NAME=1x3x224x224", "sets the shape of the input NAME",
+   kModelGroup, kCompile, STORE{return readShape(v, o);
+}
+}
+, {"--check", "",
+   "coverage only: lists every unsupported operator and, with --train, every "
+   "one without a gradient (exit 3 if any)",
+   kModelGroup, kSinterc, STORE{o.check = true;
+return "";
+}
+}
+,
+
+    {"--train", "", "makes a training program", kTrainGroup,
+     kSinterc | kSinterInspect, STORE{o.train.enabled = true;
+return "";
+}
+}
+, {"--loss",
+   "cross-entropy|bce|mse|l1|huber|none[:logits=NAME,labels=NAME,axis=A,"
+   "ignore_index=I,label_smoothing=S]",
+   "what is minimised", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readLoss(v, o.train.loss);
+}
+}
+, {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
+   "the update rule; defaults are PyTorch's", kTrainGroup,
+   kSinterc | kSinterInspect,
+   STORE{if (v == "lamb" || v == "adagrad" || v == "rmsprop" || v == "lion" ||
+             v == "muon") return "'" +
+         v.str() + "': not yet";
+return readWord(v, o.train.optimizer,
+                "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
+}
+}
+, {"--lr", "X", "learning rate", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readOptional(v, o.train.lr, kNotNegative);
+}
+}
+, {"--momentum", "X", "of sgd", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readOptional(v, o.train.momentum, kBelowOne);
+}
+}
+, {"--nesterov", "", "Nesterov momentum", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{o.train.nesterov = true;
+return "";
+}
+}
+, {"--weight-decay", "X", "of every trainable parameter", kTrainGroup,
+   kSinterc | kSinterInspect,
+   STORE{return readOptional(v, o.train.weightDecay, kNotNegative);
+}
+}
+, {"--no-decay", "REGEX", "parameters without weight decay", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.noDecay);
+}
+}
+, {"--beta1", "X", "of adam and adamw", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readOptional(v, o.train.beta1, kBelowOne);
+}
+}
+, {"--beta2", "X", "of adam and adamw", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readOptional(v, o.train.beta2, kBelowOne);
+}
+}
+, {"--eps", "X", "of adam and adamw", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readOptional(v, o.train.eps, kPositive);
+}
+}
+, {"--trainable", "REGEX", "only these parameters are trained", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.trainable);
+}
+}
+, {"--freeze", "REGEX", "these parameters are not trained", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.freeze);
+}
+}
+, {"--freeze-bn", "", "BatchNormalization uses its running statistics",
+   kTrainGroup, kSinterc | kSinterInspect, STORE{o.train.freezeBatchNorm = true;
+return "";
+}
+}
+, {"--bn-running-var", "onnx|unbiased",
+   "whose definition of the running variance", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{std::string word;
+std::string wrong = readWord(v, word, "onnx|unbiased");
+o.train.unbiasedRunningVar = word == "unbiased";
+return wrong;
+}
+}
+, {"--clip-norm", "X", "limits the norm of the whole gradient", kTrainGroup,
+   kSinterc | kSinterInspect,
+   STORE{return readNumber(v, o.train.clipNorm, kPositive);
+}
+}
+, {"--clip-value", "X", "limits every element of the gradient", kTrainGroup,
+   kSinterc | kSinterInspect,
+   STORE{return readNumber(v, o.train.clipValue, kPositive);
+}
+}
+,
+    {"--accumulate",
+     "N",
+     "micro-batches of one step",
+     kTrainGroup,
+     kSinterc | kSinterInspect,
+     storeOnly<'1'>},
+    {"--ema",
+     "X",
+     "keeps an exponential moving average of the parameters",
+     kTrainGroup,
+     kSinterc | kSinterInspect,
+     nullptr},
+
+    {"--target",
+     "cpu|cuda|sim[,...]",
+     "devices to compile for; default cpu",
+     kTargetGroup,
+     kCompile,
+     storeTargets},
+    {"--gpu-arch",
+     "sm_80,sm_90|native",
+     "GPU architectures",
+     kTargetGroup,
+     kCompile,
+     nullptr},
+    {"--mcpu", "native|x86-64-v3|x86-64-v4|...",
+     "CPU to compile for; default native", kTargetGroup, kCompile,
+     STORE{if (v.empty()) return "expected the name of a CPU";
+o.mcpu = v.str();
+return "";
+}
+}
+,
+    {"--libraries",
+     "all|none|NAME,...",
+     "which contraction libraries may be called",
+     kTargetGroup,
+     kCompile,
+     storeLibraries},
+    {"--precision",
+     "fp32|tf32|bf16|fp16",
+     "arithmetic of contractions",
+     kTargetGroup,
+     kCompile,
+     storePrecision},
+    {"--keep-fp32", "REGEX",  "nodes that stay in fp32",
+     kTargetGroup,  kCompile, nullptr},
+    {"--precision-plan", "FILE",   "precision of each node, from FILE",
+     kTargetGroup,       kCompile, nullptr},
+    {"--save-precision-plan",
+     "FILE",
+     "writes the precision of each node",
+     kTargetGroup,
+     kCompile,
+     nullptr},
+    {"--loss-scale", "none|dynamic|N", "scaling of the loss",
+     kTargetGroup,   kCompile,         storeOnly<'n', 'o', 'n', 'e'>},
+    {"--place",    "REGEX=DEVICE", "pins nodes to a device",
+     kTargetGroup, kCompile,       nullptr},
+    {"--allow-cpu", "REGEX",  "nodes that may run on the CPU",
+     kTargetGroup,  kCompile, nullptr},
+    {"--log-placement", "",       "prints the device of each node",
+     kTargetGroup,      kCompile, nullptr},
+    {"--list-devices", "", "lists what programs can be compiled for",
+     kTargetGroup, kSinterc | kSinterRun, STORE{o.listDevices = true;
+return "";
+}
+}
+, {"--memory-limit", "8GiB",   "refuses programs that need more",
+   kTargetGroup,     kCompile, nullptr},
+    {"--workspace", "32MiB",  "memory for library calls",
+     kTargetGroup,  kCompile, nullptr},
+    {"--remat",    "auto|none|all", "recomputation to save memory",
+     kTargetGroup, kCompile,        storeOnly<'n', 'o', 'n', 'e'>},
+    {"--allow-microbatch", "",       "splits the batch to fit the memory limit",
+     kTargetGroup,         kCompile, nullptr},
+    {"--deterministic", "none|run|arch|topology",
+     "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
+     STORE{std::string word;
+std::string wrong = readWord(v, word, "none|run|arch|topology");
+if (wrong.empty() && word != "none" && word != "run")
+  return "'" + word + "': not yet";
+return wrong;
+}
+}
+, {"--require",  "CONTRACT,...", "fails the compile when it does not hold",
+   kTargetGroup, kCompile,       nullptr},
+
+    {"--stop-after",
+     "PHASE",
+     "ends after this phase; writes its IR",
+     kDebugGroup,
+     kSinterc | kSinterInspect,
+     storePhase},
+    {"--dump-phases", "DIR", "writes the IR after each phase to DIR",
+     kDebugGroup, kCompile, STORE{return readPath(v, o.dumpPhases);
+}
+}
+, {"--trace", "FILE", "records what each pass changed, for sinter-inspect",
+   kDebugGroup, kCompile, STORE{return readPath(v, o.trace);
+}
+}
+, {"--remarks", "FILE", "writes the decisions of the passes to FILE",
+   kDebugGroup, kCompile, STORE{return readPath(v, o.remarks);
+}
+}
+, {"--time-report", "", "prints the time of each phase", kDebugGroup, kCompile,
+   STORE{o.timeReport = true;
+return "";
+}
+}
+, {"--verify",  "numeric", "evaluates the program after every phase",
+   kDebugGroup, kCompile,  nullptr},
+    {"--tune", "", "measures alternatives", kDebugGroup, kCompile, nullptr},
+    {"--lockfile", "FILE",   "keeps the decisions of --tune",
+     kDebugGroup,  kCompile, nullptr},
+    {"-O", "0..3", "effort of the code generator; default 2", kDebugGroup,
+     kCompile, STORE{int64_t level = 0;
+std::string wrong = readInteger(v, level, 0, 3);
+o.optLevel = level;
+return wrong;
+}
+}
+, {"-W", "all|NAME|error=NAME", "warnings", kDebugGroup, kCompile,
+   STORE{if (v != "all") return "'" + v.str() + "': not yet";
+o.warnAll = true;
+return "";
+}
+}
+, {"-j", "N", "threads of the compiler; default: one per core", kDebugGroup,
+   kCompile, STORE{int64_t jobs = 0;
+std::string wrong = readInteger(v, jobs, 1, 1024);
+o.jobs = jobs;
+return wrong;
+}
+}
+,
+
+    {"--inputs", "in.npz|random:seed=0", "values of the graph's inputs",
+     kRunGroup, kSinterRun, STORE{return readPath(v, o.run.inputs);
+}
+}
+, {"--outputs", "out.npz", "where to write the outputs", kRunGroup, kSinterRun,
+   STORE{return readPath(v, o.run.outputs);
+}
+}
+, {"--reference", "ref.npz", "compares the outputs (exit 5 on mismatch)",
+   kRunGroup, kSinterRun, STORE{return readPath(v, o.run.reference);
+}
+}
+, {"--rtol", "1e-4", "allowed error relative to the reference", kRunGroup,
+   kSinterRun, STORE{return readNumber(v, o.run.rtol, kNotNegative);
+}
+}
+, {"--atol", "1e-5", "allowed absolute error", kRunGroup, kSinterRun,
+   STORE{return readNumber(v, o.run.atol, kNotNegative);
+}
+}
+, {"--device", "cpu|cuda:0|sim:0", "where to run; selects the target",
+   kRunGroup, kSinterRun, STORE{StringRef kind = v.split(':').first;
+std::string word;
+std::string wrong = readWord(kind, word, "cpu|cuda|sim");
+o.run.device = v.str();
+return wrong;
+}
+}
+, {"--bench", "", "measures the time of a run", kRunGroup, kSinterRun,
+   STORE{o.run.bench = true;
+return "";
+}
+}
+, {"--warmup", "200ms", "runs before measuring", kRunGroup, kSinterRun,
+   STORE{return readDuration(v, o.run.warmupMs);
+}
+}
+, {"--duration", "5s", "how long to measure", kRunGroup, kSinterRun,
+   STORE{return readDuration(v, o.run.durationMs);
+}
+}
+, {"--threads", "N", "threads of the program; default: one per core", kRunGroup,
+   kSinterRun, STORE{int64_t threads = 0;
+std::string wrong = readInteger(v, threads, 1, 1024);
+o.run.threads = threads;
+return wrong;
+}
+}
+, {"--profile", "", "prints the time of each command", kRunGroup, kSinterRun,
+   STORE{o.run.profile = true;
+return "";
+}
+}
+, {"--trace-events", "FILE",     "writes the profile as trace events",
+   kRunGroup,        kSinterRun, nullptr},
+    {"--replay", "FILE",     "runs a recorded command",
+     kRunGroup,  kSinterRun, nullptr},
+    {"--sim-report", "FILE",     "what the simulated device saw",
+     kRunGroup,      kSinterRun, nullptr},
+    {"--sim-seed", "N",        "schedule of the simulated device",
+     kRunGroup,    kSinterRun, nullptr},
+    {"--sim-drop",     "barrier:N|predicate:N",
+     "leaves one out", kRunGroup,
+     kSinterRun,       nullptr},
+
+    {"--json", "", "prints results as JSON", kGeneralGroup,
+     kSinterRun | kSinterc, STORE{o.json = true;
+return "";
+}
+}
+, {"-v,--verbose", "", "says more: the state table, remarks", kGeneralGroup,
+   kCompile, STORE{o.verbose = true;
+return "";
+}
+}
+, {"-h,--help", "", "this text", kGeneralGroup, kCompile, STORE{o.help = true;
+return "";
+}
+}
+, {"--version", "", "the version", kGeneralGroup, kCompile,
+   STORE{o.version = true;
+return "";
+}
+}
+,
+}
+;
+
+llvm::ArrayRef<OptionRow> sinter::compiler::optionTable() { return rows; }

@@ -1,0 +1,131 @@
+//===- Options.h - what the command line asked for --------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// One table of options (OptionTable.cpp) serves every tool: it is parsed,
+// checked, printed by --help and by the docs. An Options that `parseOptions`
+// returned holds only values that were checked one by one; whether they fit
+// each other and the model is for the phases to say.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_OPTIONS_H
+#define SINTER_COMPILER_OPTIONS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sinter::compiler {
+
+/// The tools that take a compile option; a bit each.
+enum Tool : unsigned { kSinterc = 1, kSinterRun = 2, kSinterInspect = 4 };
+
+/// `--loss=KIND[:key=value,...]`.
+struct LossOptions {
+  std::string kind; // "cross-entropy", "bce", "mse", "l1", "huber", "none"; ""
+                    // = not given
+  std::string logits, labels;
+  std::optional<int64_t> axis, ignoreIndex;
+  double labelSmoothing = 0;
+};
+
+/// What --train and its companions say. Numbers that were not given are absent:
+/// each optimizer has defaults of its own.
+struct TrainOptions {
+  bool enabled = false;
+  LossOptions loss;
+  std::string optimizer; // "" = not given
+  std::optional<double> lr, momentum, weightDecay, beta1, beta2, eps;
+  bool nesterov = false;
+  std::string noDecay, trainable, freeze; // regular expressions; "" = none
+  bool freezeBatchNorm = false;
+  bool unbiasedRunningVar = false;
+  double clipNorm = 0, clipValue = 0; // 0 = no clipping
+};
+
+/// What sinter-run does besides compiling.
+struct RunOptions {
+  std::string inputs, outputs, reference;
+  double rtol = 1e-4, atol = 1e-5;
+  std::string device;
+  bool bench = false, profile = false;
+  double warmupMs = 200, durationMs = 5000;
+  int threads = 0; // 0 = one per available core
+};
+
+struct Options {
+  std::string tool; // the program's name, for messages
+  std::string model;
+  std::string output;
+  std::string emit; // "" = the default: trainer with --train, else lib
+  std::vector<std::string> targets = {"cpu"};
+  bool targetGiven = false;
+  std::string mcpu = "native";
+  std::vector<std::string> gpuArchs;
+  std::vector<std::string> libraries = {"all"};
+  std::optional<int64_t> batch;
+  std::vector<std::pair<std::string, int64_t>> dims;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+  TrainOptions train;
+  RunOptions run;
+  std::string precision = "fp32";
+  std::string stopAfter, dumpPhases, trace, remarks;
+  bool timeReport = false, check = false, verbose = false, json = false;
+  bool help = false, version = false, listDevices = false, warnAll = false;
+  unsigned optLevel = 2;
+  unsigned jobs = 0; // 0 = one per available core
+
+  /// What is written: `emit`, or its default.
+  llvm::StringRef emitKind() const {
+    return !emit.empty()   ? llvm::StringRef(emit)
+           : train.enabled ? "trainer"
+                           : "lib";
+  }
+  /// Whether libraries may be called for contractions.
+  bool allowsLibrary(llvm::StringRef name) const;
+};
+
+/// One row of the option table.
+struct OptionRow {
+  const char *names; // "-o,--output", as the help shows them
+  const char *value; // what follows "=", "" for a flag
+  const char *help;  // one line
+  const char *group; // heading of the help
+  unsigned tools;    // who takes it: bits of Tool
+  /// Checks and keeps one value (empty for a flag); returns what is wrong with
+  /// it, "" if nothing. NULL: not yet done.
+  std::string (*store)(Options &options, llvm::StringRef value);
+};
+
+/// All rows, in the order of the help.
+llvm::ArrayRef<OptionRow> optionTable();
+
+/// Parses `args` (without the program's name). On failure prints one line to
+/// stderr and returns nothing; the tool then ends with kExitUsage. --help and
+/// --version are flags of the result; nothing else was checked then.
+std::optional<Options> parseOptions(llvm::StringRef toolName, Tool tool,
+                                    llvm::ArrayRef<std::string> args);
+std::vector<std::string> argumentsOf(int argc, char **argv);
+
+/// The help text of `tool`: usage line, options by group, and the phases.
+void printHelp(llvm::raw_ostream &os, llvm::StringRef toolName, Tool tool,
+               llvm::StringRef usage);
+/// "0.1.0".
+llvm::StringRef versionText();
+/// "sinterc 0.1.0 (LLVM 19.1.7)".
+void printVersion(llvm::raw_ostream &os, llvm::StringRef toolName);
+
+/// The entry of `candidates` that `word` was probably meant to be; "" when none
+/// is near.
+llvm::StringRef nearest(llvm::StringRef word,
+                        llvm::ArrayRef<llvm::StringRef> candidates);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_OPTIONS_H

@@ -1,0 +1,222 @@
+//===- Phases.cpp - THE table of phases -----------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Phases.h"
+
+#include "compiler/FormVerifiers.h"
+
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+
+#include <chrono>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// What each phase is made of
+//===----------------------------------------------------------------------===//
+
+// Ends every phase that leaves a graph: nothing that can be computed or dropped
+// stays.
+static void addSimplifier(mlir::OpPassManager &pm) {
+  pm.addPass(passes::createFoldConstants());
+  pm.addPass(passes::createSimplifyAlgebra());
+}
+
+static void buildSimplify(mlir::OpPassManager &pm, const PhaseContext &) {
+  addSimplifier(pm);
+  pm.addPass(passes::createRecognizeComposites());
+  addSimplifier(pm);
+}
+
+static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
+  const TrainOptions &train = context.options.train;
+  if (!train.enabled)
+    return;
+  // What is absent keeps the pass's default.
+  passes::BuildTrainingOptions options;
+  auto set = [](auto &option, const auto &value) {
+    if (value)
+      option = *value;
+  };
+  if (!train.loss.kind.empty())
+    options.loss = train.loss.kind;
+  options.logits = train.loss.logits;
+  options.labels = train.loss.labels;
+  set(options.axis, train.loss.axis);
+  set(options.ignoreIndex, train.loss.ignoreIndex);
+  options.labelSmoothing = train.loss.labelSmoothing;
+  if (!train.optimizer.empty())
+    options.optimizer = train.optimizer;
+  set(options.lr, train.lr);
+  set(options.momentum, train.momentum);
+  options.nesterov = train.nesterov;
+  set(options.weightDecay, train.weightDecay);
+  options.noDecay = train.noDecay;
+  set(options.beta1, train.beta1);
+  set(options.beta2, train.beta2);
+  set(options.eps, train.eps);
+  options.trainable = train.trainable;
+  options.freeze = train.freeze;
+  options.freezeBatchNorm = train.freezeBatchNorm;
+  options.runningVariance = train.unbiasedRunningVar ? "unbiased" : "onnx";
+  options.clipNorm = train.clipNorm;
+  options.clipValue = train.clipValue;
+  pm.addPass(passes::createBuildTraining(options));
+  addSimplifier(pm);
+}
+
+static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
+  pm.addPass(passes::createPlaceOps(&context.target));
+  addSimplifier(pm);
+}
+
+static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &) {
+  mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
+  functions.addPass(passes::createFuseEpilogues());
+  functions.addPass(passes::createFuseLoops());
+  functions.addPass(passes::createFuseUpdates());
+}
+
+static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
+  pm.addPass(passes::createPlanMemory());
+}
+
+//===----------------------------------------------------------------------===//
+// What each phase cannot do yet
+//===----------------------------------------------------------------------===//
+
+static std::string refusePrecision(const Options &options) {
+  if (options.precision == "fp32")
+    return "";
+  if (options.precision == "tf32" && options.targets.front() == "cpu")
+    return "--precision=tf32: a CPU has no tf32; it needs --target=cuda";
+  return "--precision=" + options.precision + ": not yet";
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+static const Phase phases[] = {
+    {"import", "reads the model; binds symbolic dimensions", nullptr,
+     verifyImported, nullptr, kExitUsage},
+    {"simplify", "folds constants, simplifies algebra, recognises composites",
+     buildSimplify, nullptr, nullptr, kExitFailed},
+    {"train", "adds loss, gradients and the optimizer", buildTrain,
+     verifyTrained, nullptr, kExitUsage},
+    {"place", "gives each op a device; decomposes what it has no kernel for",
+     buildPlace, verifyPlaced, nullptr, kExitUnsupported},
+    {"precision", "makes every cast explicit", nullptr, nullptr,
+     refusePrecision, kExitFailed},
+    {"layout", "makes layouts explicit", nullptr, nullptr, nullptr,
+     kExitFailed},
+    {"distribute", "makes collectives explicit", nullptr, nullptr, nullptr,
+     kExitFailed},
+    {"fuse", "one fusion = one kernel", buildFuse, verifyFused, nullptr,
+     kExitFailed},
+    {"remat", "recomputes instead of keeping, until the memory limit holds",
+     nullptr, nullptr, nullptr, kExitFailed},
+    {"plan", "order, streams, and the place of every buffer", buildPlan,
+     verifyPlanned, nullptr, kExitMemory},
+    {"kernels", "machine code of every kernel", nullptr, nullptr, nullptr,
+     kExitFailed},
+    {"binary", "tables, constants and the output file", nullptr, nullptr,
+     nullptr, kExitFailed},
+};
+
+llvm::ArrayRef<Phase> compiler::phaseTable() { return phases; }
+
+const Phase *compiler::findPhase(StringRef name) {
+  for (const Phase &phase : phases)
+    if (name == phase.name)
+      return &phase;
+  return nullptr;
+}
+
+size_t compiler::phaseIndex(const Phase &phase) { return &phase - phases; }
+
+//===----------------------------------------------------------------------===//
+// Running it
+//===----------------------------------------------------------------------===//
+
+mlir::LogicalResult compiler::verifyForms(mlir::ModuleOp module,
+                                          const PhaseContext &context,
+                                          const Phase &last) {
+  for (const Phase &phase : phaseTable().take_front(phaseIndex(last) + 1))
+    if (phase.verifyForm && failed(phase.verifyForm(module, context)))
+      return mlir::failure();
+  return mlir::success();
+}
+
+ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
+                             const Phase &first, const Phase &last,
+                             const PhaseObserver &observer) {
+  using Clock = std::chrono::steady_clock;
+  for (size_t i = phaseIndex(first); i <= phaseIndex(last); ++i) {
+    const Phase &phase = phases[i];
+    Clock::time_point begin = Clock::now();
+    if (phase.build) {
+      mlir::PassManager pm(module.getContext());
+      phase.build(pm, context);
+      if (observer.prepare)
+        observer.prepare(pm);
+      if (failed(pm.run(module)))
+        return phase.failure;
+    }
+    // A form that does not hold is our own mistake, never the user's.
+    if (phase.verifyForm && failed(phase.verifyForm(module, context)))
+      return kExitFailed;
+    std::chrono::duration<double, std::milli> time = Clock::now() - begin;
+    if (observer.done)
+      observer.done(phase, module, time.count());
+  }
+  return failed(verifyForms(module, context, last)) ? kExitFailed : kExitDone;
+}
+
+namespace {
+// The form verifier of a phase as a pass, for sinter-opt.
+class VerifyFormPass
+    : public mlir::PassWrapper<VerifyFormPass,
+                               mlir::OperationPass<mlir::ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyFormPass)
+  VerifyFormPass(const Phase &phase, const PhaseContext &context)
+      : phase_(phase), context_(context) {}
+  StringRef getName() const override { return "VerifyForm"; }
+  void runOnOperation() override {
+    if (phase_.verifyForm &&
+        failed(phase_.verifyForm(getOperation(), context_)))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+private:
+  const Phase &phase_;
+  const PhaseContext &context_;
+};
+} // namespace
+
+void compiler::registerPhasePipelines(const PhaseContext &context) {
+  for (const Phase &phase : phases)
+    mlir::registerPassPipeline(
+        std::string("sinter-phase-") + phase.name, phase.summary,
+        [&phase, &context](
+            mlir::OpPassManager &pm, StringRef options,
+            llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> error)
+            -> mlir::LogicalResult {
+          if (!options.empty())
+            return error("a phase takes no options; see --phase-options");
+          if (phase.build)
+            phase.build(pm, context);
+          pm.addPass(std::make_unique<VerifyFormPass>(phase, context));
+          return mlir::success();
+        },
+        [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
+}

@@ -1,0 +1,60 @@
+//===- Artifact.h - from a planned program to an artifact -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The one lowering that JIT and ahead-of-time compilation share: objects with the
+// kernels and the tables of abi.h, and the constants, which never pass through LLVM IR.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_EMIT_ARTIFACT_H
+#define SINTER_COMPILER_EMIT_ARTIFACT_H
+
+#include "passes/Target.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sinter::compiler {
+
+/// `bytes` belong at `offset` of the artifact's constants; they live in the module's blobs.
+struct ConstantPiece {
+  uint64_t offset;
+  llvm::ArrayRef<char> bytes;
+};
+
+/// A piece of the exported ONNX file: literal bytes, or the bytes of a state.
+struct ExportPiece {
+  std::string bytes;
+  std::string state; // name of a state; empty: `bytes`
+};
+
+/// What the tables say besides the program itself.
+struct ArtifactInfo {
+  std::string symbol = "main"; // tables define `sinter_artifact_<symbol>`
+  std::string modelName;
+  std::string manifest;        // JSON text
+  std::vector<ExportPiece> exportPieces;
+};
+
+/// A compiled program. `objects` define `sinter_artifact_<symbol>` (a sinter_artifact) and refer
+/// to one undefined symbol, `sinter_constants_<symbol>`, the page-aligned constants.
+struct CompiledProgram {
+  std::vector<std::string> objects;
+  std::vector<ConstantPiece> constants;
+  uint64_t constantsBytes = 0;
+  std::string symbol;
+};
+
+/// Lays out constants, emits kernels through `target` and builds the tables for a module in
+/// `exec` form. The result refers to blobs of `module`, which must outlive it.
+mlir::FailureOr<CompiledProgram> emitProgram(mlir::ModuleOp module, const passes::Target &target,
+                                             const passes::CodeGenOptions &options,
+                                             const ArtifactInfo &info);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_EMIT_ARTIFACT_H

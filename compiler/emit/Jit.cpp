@@ -1,0 +1,87 @@
+//===- Jit.cpp - a compiled program in this process -----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/emit/Jit.h"
+
+#include "compiler/emit/ConstantsObject.h"
+
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <cmath>
+#include <cstring>
+#include <sys/mman.h>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using namespace llvm::orc;
+
+Jit::Jit() = default;
+
+Jit::~Jit() {
+  engine_.reset();
+  if (constants_)
+    munmap(constants_, constantsBytes_);
+}
+
+// All that generated code may call (kernel.h). The rest of the process stays
+// invisible, so that a stray reference is an error here and not on another
+// machine.
+static SymbolMap callableSymbols(LLJIT &engine) {
+  SymbolMap symbols;
+  auto add = [&](llvm::StringRef name, auto *function) {
+    symbols[engine.mangleAndIntern(name)] = ExecutorSymbolDef(
+        ExecutorAddr::fromPtr(function),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable);
+  };
+  add("memcpy",
+      static_cast<void *(*)(void *, const void *, size_t)>(&std::memcpy));
+  add("memmove",
+      static_cast<void *(*)(void *, const void *, size_t)>(&std::memmove));
+  add("memset", static_cast<void *(*)(void *, int, size_t)>(&std::memset));
+  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
+  add("fma", static_cast<double (*)(double, double, double)>(&::fma));
+  return symbols;
+}
+
+llvm::Expected<std::unique_ptr<Jit>>
+Jit::create(const CompiledProgram &program) {
+  std::unique_ptr<Jit> jit(new Jit);
+  jit->constantsBytes_ = std::max<uint64_t>(program.constantsBytes, 1);
+  void *memory = mmap(nullptr, jit->constantsBytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return llvm::createStringError("no memory for " +
+                                   llvm::Twine(program.constantsBytes) +
+                                   " bytes of constants");
+  jit->constants_ = memory;
+  copyConstants(program, static_cast<char *>(memory));
+  mprotect(memory, jit->constantsBytes_, PROT_READ);
+
+  auto engine = LLJITBuilder()
+                    .setLinkProcessSymbolsByDefault(false)
+                    .setPlatformSetUp(setUpInactivePlatform)
+                    .create();
+  if (!engine)
+    return engine.takeError();
+  jit->engine_ = std::move(*engine);
+  LLJIT &lljit = *jit->engine_;
+  SymbolMap symbols = callableSymbols(lljit);
+  symbols[lljit.mangleAndIntern("sinter_constants_" + program.symbol)] =
+      ExecutorSymbolDef(ExecutorAddr::fromPtr(memory),
+                        llvm::JITSymbolFlags::Exported);
+  JITDylib &library = lljit.getMainJITDylib();
+  if (llvm::Error error = library.define(absoluteSymbols(std::move(symbols))))
+    return std::move(error);
+  for (const std::string &object : program.objects)
+    if (llvm::Error error = lljit.addObjectFile(
+            llvm::MemoryBuffer::getMemBufferCopy(object, "kernels")))
+      return std::move(error);
+  auto address = lljit.lookup("sinter_artifact_" + program.symbol);
+  if (!address)
+    return address.takeError();
+  jit->artifact_ = address->toPtr<const sinter_artifact *>();
+  return jit;
+}

@@ -1,0 +1,234 @@
+//===- Link.cpp - objects into trainers, libraries and objects ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/emit/Link.h"
+
+#include "compiler/emit/ConstantsObject.h"
+#include "compiler/import/onnx/Text.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <optional>
+#include <vector>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+//===----------------------------------------------------------------------===//
+// Where things are
+//===----------------------------------------------------------------------===//
+
+static std::string toolFolder() {
+  std::string tool = fs::getMainExecutable(nullptr, nullptr);
+  return path::parent_path(tool).str();
+}
+
+static std::string join(StringRef folder, const llvm::Twine &name) {
+  llvm::SmallString<128> result(folder);
+  path::append(result, name);
+  return std::string(result);
+}
+
+std::string compiler::findLinker() {
+  std::string besides = join(toolFolder(), "ld.lld");
+  if (fs::can_execute(besides))
+    return besides;
+  for (StringRef name : {"ld.lld-19", "ld.lld"})
+    if (auto found = llvm::sys::findProgramByName(name))
+      return *found;
+  for (StringRef known : {"/usr/lib/llvm-19/bin/ld.lld"})
+    if (fs::can_execute(known))
+      return known.str();
+  return "";
+}
+
+// The prelinked objects lie in ../lib/sinter, seen from the tool.
+static std::string findSupportFile(StringRef name) {
+  return join(path::parent_path(toolFolder()), "lib/sinter/" + name);
+}
+
+static std::string findSharedLibrary(StringRef soname) {
+  static const StringRef folders[] = {"/lib/x86_64-linux-gnu",
+                                      "/usr/lib/x86_64-linux-gnu",
+                                      "/lib64",
+                                      "/usr/lib64",
+                                      "/usr/local/lib",
+                                      "/usr/lib",
+                                      "/lib"};
+  for (StringRef folder : folders)
+    if (std::string file = join(folder, soname); fs::exists(file))
+      return file;
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Temporary files
+//===----------------------------------------------------------------------===//
+
+namespace {
+// A folder that disappears with everything in it.
+class TemporaryFolder {
+public:
+  TemporaryFolder() { error_ = fs::createUniqueDirectory("sinter", folder_); }
+  ~TemporaryFolder() {
+    if (!error_)
+      fs::remove_directories(folder_);
+  }
+  std::error_code error() const { return error_; }
+  std::string file(const llvm::Twine &name) const {
+    return join(folder_, name);
+  }
+
+private:
+  llvm::SmallString<128> folder_;
+  std::error_code error_;
+};
+} // namespace
+
+static std::string write(StringRef file,
+                         llvm::function_ref<void(llvm::raw_ostream &)> body) {
+  std::error_code error;
+  llvm::raw_fd_ostream os(file, error);
+  if (!error) {
+    body(os);
+    os.close();
+    error = os.error();
+    os.clear_error();
+  }
+  return error ? file.str() + ": " + error.message() : "";
+}
+
+//===----------------------------------------------------------------------===//
+// The command line
+//===----------------------------------------------------------------------===//
+
+// The first line that the linker printed, without its own prefix.
+static std::string firstError(StringRef logFile) {
+  auto log = llvm::MemoryBuffer::getFile(logFile);
+  StringRef line = log ? (*log)->getBuffer().split('\n').first : "";
+  line.consume_front("ld.lld: ");
+  line.consume_front("error: ");
+  return line.empty() ? "it said nothing" : shown(line, 300);
+}
+
+// The shared libraries that the prelinked object needs; CMake listed their
+// SONAMEs.
+static std::string addSharedLibraries(StringRef listFile,
+                                      std::vector<std::string> &arguments) {
+  auto list = llvm::MemoryBuffer::getFile(listFile);
+  if (!list)
+    return shown(listFile) + ": " + list.getError().message() +
+           "; Sinter is not installed completely";
+  llvm::SmallVector<StringRef> names;
+  (*list)->getBuffer().split(names, '\n', -1, false);
+  for (StringRef name : names) {
+    std::string file = findSharedLibrary(name.trim());
+    if (file.empty())
+      return "the shared library " + name.trim().str() +
+             " is not installed, which the program needs at run time";
+    arguments.push_back(file);
+  }
+  return "";
+}
+
+static void addLibraryArguments(const CompiledProgram &program,
+                                const TemporaryFolder &folder,
+                                std::vector<std::string> &arguments) {
+  std::string prefix = "sinter_" + program.symbol + "_";
+  // One set of functions serves every library; each gets them under its own
+  // names.
+  arguments.push_back("--defsym=sinter_linked_artifact=sinter_artifact_" +
+                      program.symbol);
+  for (StringRef name : {"create", "destroy", "run", "last_error", "artifact",
+                         "inputs", "outputs"})
+    arguments.push_back(
+        ("--defsym=" + prefix + name + "=sinter_library_" + name).str());
+  arguments.push_back("--version-script=" + folder.file("exports"));
+  arguments.push_back("-Bsymbolic");
+  // The pool of threads outlives dlclose.
+  arguments.insert(arguments.end(), {"-z", "nodelete", "-shared"});
+}
+
+std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
+                                  StringRef output) {
+  std::string linker = findLinker();
+  if (linker.empty())
+    return "ld.lld was found neither beside this tool nor on PATH nor in "
+           "/usr/lib/llvm-19/bin; install the package lld-19";
+  TemporaryFolder folder;
+  if (folder.error())
+    return "no temporary folder: " + folder.error().message();
+
+  std::vector<std::string> arguments = {linker, "-o", output.str(), "-m",
+                                        "elf_x86_64"};
+  if (kind == LinkKind::Object) {
+    arguments.push_back("-r");
+  } else {
+    arguments.insert(arguments.end(),
+                     {"--gc-sections", "--as-needed", "--eh-frame-hdr", "-z",
+                      "relro", "-z", "now", "--build-id=fast",
+                      "--hash-style=gnu", "--no-undefined"});
+    bool isTrainer = kind == LinkKind::Trainer;
+    if (isTrainer)
+      arguments.insert(arguments.end(), {"-pie", "--dynamic-linker",
+                                         "/lib64/ld-linux-x86-64.so.2"});
+    else
+      addLibraryArguments(program, folder, arguments);
+    std::string prelinked =
+        findSupportFile(isTrainer ? "trainer.o" : "library.o");
+    if (!fs::exists(prelinked))
+      return shown(prelinked) +
+             " is missing; Sinter is not installed completely";
+    arguments.push_back(prelinked);
+    if (isTrainer && program.symbol != "main")
+      arguments.push_back("--defsym=sinter_artifact_main=sinter_artifact_" +
+                          program.symbol);
+  }
+
+  std::string wrong = write(folder.file("exports"), [&](llvm::raw_ostream &os) {
+    os << "{ global: sinter_" << program.symbol << "_*; local: *; };\n";
+  });
+  for (auto [i, object] : llvm::enumerate(program.objects)) {
+    if (!wrong.empty())
+      return wrong;
+    std::string file = folder.file(llvm::Twine(i) + ".o");
+    wrong = write(file, [&](llvm::raw_ostream &os) { os << object; });
+    arguments.push_back(file);
+  }
+  if (!wrong.empty())
+    return wrong;
+  std::string constants = folder.file("constants.o");
+  wrong = write(constants, [&](llvm::raw_ostream &os) {
+    writeConstantsObject(program, os);
+  });
+  if (!wrong.empty())
+    return wrong;
+  arguments.push_back(constants);
+  if (kind != LinkKind::Object) {
+    wrong = addSharedLibraries(findSupportFile("libraries"), arguments);
+    if (!wrong.empty())
+      return wrong;
+  }
+
+  llvm::SmallVector<StringRef> argv(arguments.begin(), arguments.end());
+  std::string log = folder.file("log"), problem;
+  int code = llvm::sys::ExecuteAndWait(
+      linker, argv, std::nullopt,
+      {StringRef(""), StringRef(log), StringRef(log)},
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
+  if (code < 0)
+    return linker + " did not run: " + problem;
+  return code ? "linking failed: " + firstError(log) : "";
+}

@@ -1,0 +1,225 @@
+//===- TablesEntries.cpp - programs as command tables ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/emit/Tables.h"
+#include "ir/Locations.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+
+// The exec dialect has the numbers of abi.h, so that they are copied as they are.
+#define SAME(ABI, EXEC)                                                                            \
+  static_assert(static_cast<int64_t>(ABI) == static_cast<int64_t>(exec::EXEC))
+SAME(SINTER_SPACE_ARENA, Space::arena);
+SAME(SINTER_SPACE_STATE, Space::state);
+SAME(SINTER_SPACE_INPUT, Space::input);
+SAME(SINTER_SPACE_OUTPUT, Space::output);
+SAME(SINTER_SPACE_CONSTANT, Space::constant);
+SAME(SINTER_SPACE_CONTROL, Space::control);
+SAME(SINTER_POST_BIAS, PostOpKind::bias);
+SAME(SINTER_POST_ADD, PostOpKind::add);
+SAME(SINTER_POST_RELU, PostOpKind::relu);
+SAME(SINTER_POST_GELU_ERF, PostOpKind::gelu_erf);
+SAME(SINTER_POST_GELU_TANH, PostOpKind::gelu_tanh);
+SAME(SINTER_POST_SIGMOID, PostOpKind::sigmoid);
+SAME(SINTER_POST_TANH, PostOpKind::tanh);
+SAME(SINTER_POST_CLIP, PostOpKind::clip);
+SAME(SINTER_POST_SCALE, PostOpKind::scale);
+SAME(SINTER_CONV_FORWARD, ConvDirection::forward);
+SAME(SINTER_CONV_INPUT_GRAD, ConvDirection::input_grad);
+SAME(SINTER_CONV_FILTER_GRAD, ConvDirection::filter_grad);
+SAME(sizeof(sinter_control), kControlBytes);
+#undef SAME
+
+/// The control block's fields, as the exec dialect has them too.
+static_assert(offsetof(sinter_control, lr) == exec::control_offset::kLr &&
+              offsetof(sinter_control, weightDecay) == exec::control_offset::kWeightDecay &&
+              offsetof(sinter_control, clipNorm) == exec::control_offset::kClipNorm &&
+              offsetof(sinter_control, step) == exec::control_offset::kStep &&
+              offsetof(sinter_control, seed) == exec::control_offset::kSeed &&
+              offsetof(sinter_control, validRows) == exec::control_offset::kValidRows &&
+              offsetof(sinter_control, microBatch) == exec::control_offset::kMicroBatch);
+
+namespace {
+
+/// The tables of one entry while they grow; commands point into the others by number.
+class EntryTables {
+public:
+  EntryTables(TableData &data, const KernelEntries &kernels) : data(data), kernels(kernels) {}
+  Row<sinter_entry> build(exec::ProgramOp program);
+
+private:
+  struct Pending {
+    Row<sinter_command> row;
+    size_t firstSlice;
+    int64_t params; // number in the table that belongs to the kind; -1: none
+  };
+  void addCommand(exec::CommandOpInterface command);
+  int64_t addMatmul(exec::MatmulOp op);
+  int64_t addConv(exec::ConvOp op);
+  static uint32_t addPostOps(ArrayAttr postOps, sinter_post_op *out);
+  std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names, ArrayAttr types);
+
+  TableData &data;
+  const KernelEntries &kernels;
+  std::vector<Pending> commands;
+  std::vector<Row<sinter_slice>> slices;
+  std::vector<Row<sinter_matmul>> matmuls;
+  std::vector<Row<sinter_conv>> convs;
+};
+
+void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
+
+} // namespace
+
+uint32_t EntryTables::addPostOps(ArrayAttr postOps, sinter_post_op *out) {
+  for (auto [i, post] : llvm::enumerate(postOps.getAsRange<exec::PostOpAttr>())) {
+    out[i].kind = static_cast<uint32_t>(post.getKind());
+    out[i].slice = static_cast<uint32_t>(post.getRead());
+    auto number = [](FloatAttr attr) {
+      return attr ? static_cast<float>(attr.getValueAsDouble()) : 0.0f;
+    };
+    out[i].alpha = number(post.getAlpha());
+    out[i].beta = number(post.getBeta());
+  }
+  return postOps.size();
+}
+
+int64_t EntryTables::addMatmul(exec::MatmulOp op) {
+  sinter_matmul &p = matmuls.emplace_back().value;
+  size_t rank = op.getBatch().size();
+  auto dtype = [](Value value) {
+    return dtypeOf(exec::bufferOp(value).getTensorType().getElementType());
+  };
+  p.dtype = dtype(op.getInputs()[0]);
+  p.outDtype = dtype(op.getOutput());
+  p.batchRank = rank;
+  copyTo(op.getBatch(), p.batch);
+  p.m = op.getM();
+  p.n = op.getN();
+  p.k = op.getK();
+  copyTo(op.getAStrides().take_front(rank), p.aBatchStrides);
+  p.aStrideM = op.getAStrides()[rank];
+  p.aStrideK = op.getAStrides()[rank + 1];
+  copyTo(op.getBStrides().take_front(rank), p.bBatchStrides);
+  p.bStrideK = op.getBStrides()[rank];
+  p.bStrideN = op.getBStrides()[rank + 1];
+  copyTo(op.getCStrides().take_front(rank), p.cBatchStrides);
+  p.cStrideM = op.getCStrides()[rank];
+  p.cStrideN = op.getCStrides()[rank + 1];
+  p.numPostOps = addPostOps(op.getPostOps(), p.postOps);
+  return matmuls.size() - 1;
+}
+
+int64_t EntryTables::addConv(exec::ConvOp op) {
+  sinter_conv &p = convs.emplace_back().value;
+  p.direction = static_cast<uint32_t>(op.getDirection());
+  p.dtype = dtypeOf(exec::bufferOp(op.getOutput()).getTensorType().getElementType());
+  p.layout = op.getChannelsLast() ? SINTER_CHANNELS_LAST : SINTER_CHANNELS_FIRST;
+  p.spatialRank = op.getKernel().size();
+  p.batch = op.getBatch();
+  p.channels = op.getChannels();
+  p.filters = op.getFilters();
+  p.groups = op.getGroups();
+  copyTo(op.getInputDims(), p.inputDims);
+  copyTo(op.getOutputDims(), p.outputDims);
+  copyTo(op.getKernel(), p.kernel);
+  copyTo(op.getStrides(), p.strides);
+  copyTo(op.getDilations(), p.dilations);
+  copyTo(op.getPadsLow(), p.padsLow);
+  copyTo(op.getPadsHigh(), p.padsHigh);
+  p.numPostOps = addPostOps(op.getPostOps(), p.postOps);
+  return convs.size() - 1;
+}
+
+void EntryTables::addCommand(exec::CommandOpInterface command) {
+  Pending pending{{}, slices.size(), -1};
+  sinter_command &c = pending.row.value;
+  auto addSlices = [&](OperandRange buffers) {
+    for (Value buffer : buffers) {
+      exec::SliceAttr slice = exec::bufferOp(buffer).getSlice();
+      slices.push_back({{static_cast<uint32_t>(slice.getSpace()),
+                         static_cast<uint32_t>(slice.getIndex()),
+                         static_cast<uint64_t>(slice.getOffset()),
+                         static_cast<uint64_t>(slice.getSize())},
+                        {}});
+    }
+  };
+  addSlices(command.getReads());
+  addSlices(command.getWrites());
+  c.numReads = command.getReads().size();
+  c.numSlices = slices.size() - pending.firstSlice;
+  pending.row.pointers[2] = data.string(ir::joinedNodeNames(command.getLoc()));
+  llvm::TypeSwitch<Operation *>(command)
+      .Case([&](exec::LaunchOp op) {
+        c.kind = SINTER_CMD_LAUNCH;
+        KernelEntry kernel = kernels.lookup(op.getKernel());
+        c.target = kernel.number;
+        c.tiles = kernel.tiles;
+      })
+      .Case([&](exec::MatmulOp op) {
+        c.kind = SINTER_CMD_MATMUL;
+        pending.params = addMatmul(op);
+      })
+      .Case([&](exec::ConvOp op) {
+        c.kind = SINTER_CMD_CONV;
+        pending.params = addConv(op);
+      })
+      .Case([&](exec::CopyOp) { c.kind = SINTER_CMD_COPY; })
+      .Case([&](exec::FillOp) { c.kind = SINTER_CMD_FILL; });
+  commands.push_back(std::move(pending));
+}
+
+std::vector<Row<sinter_tensor_desc>> EntryTables::tensors(ArrayAttr names, ArrayAttr types) {
+  std::vector<Row<sinter_tensor_desc>> rows;
+  for (auto [name, type] : llvm::zip_equal(names, types))
+    rows.push_back(tensorRow(data, cast<StringAttr>(name).getValue(),
+                             cast<RankedTensorType>(cast<TypeAttr>(type).getValue())));
+  return rows;
+}
+
+Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
+  for (Operation &op : program.getBody().front())
+    if (auto command = dyn_cast<exec::CommandOpInterface>(op))
+      addCommand(command);
+
+  llvm::Constant *sliceTable = data.table<sinter_slice>(slices);
+  llvm::Constant *matmulTable = data.table<sinter_matmul>(matmuls);
+  llvm::Constant *convTable = data.table<sinter_conv>(convs);
+  std::vector<Row<sinter_command>> rows;
+  for (Pending &pending : commands) {
+    bool isMatmul = pending.row.value.kind == SINTER_CMD_MATMUL;
+    pending.row.pointers[0] = data.offset(sliceTable, pending.firstSlice * sizeof(sinter_slice));
+    if (pending.params >= 0)
+      pending.row.pointers[1] =
+          data.offset(isMatmul ? matmulTable : convTable,
+                      pending.params * (isMatmul ? sizeof(sinter_matmul) : sizeof(sinter_conv)));
+    rows.push_back(pending.row);
+  }
+
+  auto inputs = tensors(program.getInputNames(), program.getInputTypes());
+  auto outputs = tensors(program.getOutputNames(), program.getOutputTypes());
+  Row<sinter_entry> entry;
+  entry.value.numInputs = inputs.size();
+  entry.value.numOutputs = outputs.size();
+  entry.value.numCommands = rows.size();
+  entry.value.arenaBytes = program.getArenaBytes();
+  entry.value.unsharedBytes = program.getUnsharedBytes();
+  entry.value.maxLiveBytes = program.getMaxLiveBytes();
+  entry.pointers = {data.string(program.getSymName()), data.table<sinter_tensor_desc>(inputs),
+                    data.table<sinter_tensor_desc>(outputs), data.table<sinter_command>(rows)};
+  return entry;
+}
+
+std::vector<Row<sinter_entry>> compiler::entryRows(TableData &data, ModuleOp module,
+                                                   const KernelEntries &kernels) {
+  std::vector<Row<sinter_entry>> rows;
+  for (auto program : module.getOps<exec::ProgramOp>())
+    rows.push_back(EntryTables(data, kernels).build(program));
+  return rows;
+}

@@ -1,0 +1,220 @@
+//===- TablesState.cpp - states, constants, training ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/emit/Tables.h"
+#include "passes/plan/ConstantPool.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+
+uint32_t compiler::dtypeOf(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element)) {
+    bool isUnsigned = integer.isUnsigned();
+    switch (integer.getWidth()) {
+    case 1:
+      return SINTER_BOOL;
+    case 8:
+      return isUnsigned ? SINTER_U8 : SINTER_I8;
+    case 16:
+      return isUnsigned ? SINTER_U16 : SINTER_I16;
+    case 32:
+      return isUnsigned ? SINTER_U32 : SINTER_I32;
+    case 64:
+      return isUnsigned ? SINTER_U64 : SINTER_I64;
+    default:
+      return 0;
+    }
+  }
+  return element.isF16()    ? SINTER_F16
+         : element.isBF16() ? SINTER_BF16
+         : element.isF32()  ? SINTER_F32
+         : element.isF64()  ? SINTER_F64
+                            : 0;
+}
+
+Row<sinter_tensor_desc> compiler::tensorRow(TableData &data, StringRef name, RankedTensorType type) {
+  Row<sinter_tensor_desc> row;
+  row.value.sizeBytes = exec::sizeBytes(type);
+  row.value.dtype = dtypeOf(type.getElementType());
+  row.value.rank = type.getRank();
+  row.pointers = {data.string(name), data.int64s(type.getShape())};
+  return row;
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// The bytes of `value` as abi.h wants them, if they are in memory like that.
+static std::optional<ArrayRef<char>> rawBytes(ElementsAttr value, int64_t sizeBytes) {
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    if (blob && static_cast<int64_t>(blob->getData().size()) == sizeBytes)
+      return blob->getData();
+    return std::nullopt;
+  }
+  auto dense = dyn_cast<DenseElementsAttr>(value);
+  // Splats hold one element, truth values are packed to bits.
+  if (!dense || dense.isSplat() || dense.getElementType().isInteger(1))
+    return std::nullopt;
+  return dense.getRawData();
+}
+
+FailureOr<std::vector<ConstantPiece>> compiler::constantPieces(ModuleOp module) {
+  std::vector<ConstantPiece> pieces;
+  uint64_t end = 0;
+  for (auto constant : module.getOps<exec::ConstantOp>()) {
+    int64_t sizeBytes = constant.getSizeBytes();
+    if (constant.getOffset() < end)
+      return constant.emitError() << "the constant at " << constant.getOffset()
+                                  << " overlaps the one before";
+    std::optional<ArrayRef<char>> bytes = rawBytes(constant.getValue(), sizeBytes);
+    if (!bytes) {
+      FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(constant.getValue());
+      if (failed(tensor))
+        return constant.emitError() << "the constant at " << constant.getOffset() << " has no "
+                                    << sizeBytes << " bytes of data";
+      std::vector<char> expanded = tensor->toBytes();
+      auto value = DenseResourceElementsAttr::get(
+          cast<ShapedType>(constant.getValue().getType()), "constant",
+          HeapAsmResourceBlob::allocateAndCopyInferAlign<char>(expanded));
+      constant.setValueAttr(value);
+      bytes = value.getRawHandle().getBlob()->getData();
+    }
+    pieces.push_back({constant.getOffset(), *bytes});
+    end = constant.getOffset() + sizeBytes;
+  }
+  return pieces;
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+static uint32_t roleOf(ir::StateRole role) {
+  switch (role) {
+  case ir::StateRole::param:
+    return SINTER_STATE_PARAM;
+  case ir::StateRole::buffer:
+    return SINTER_STATE_BUFFER;
+  case ir::StateRole::slot:
+    return SINTER_STATE_SLOT;
+  case ir::StateRole::accum:
+    return SINTER_STATE_ACCUM;
+  }
+  return 0;
+}
+
+FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
+  llvm::DenseMap<const void *, uint64_t> offsets;
+  for (auto constant : module.getOps<exec::ConstantOp>())
+    offsets.try_emplace(passes::plan::identityOf(constant.getValue()), constant.getOffset());
+
+  StateTable table;
+  llvm::StringMap<uint32_t> bySymbol;
+  for (auto state : module.getOps<ir::StateOp>()) {
+    auto type = cast<RankedTensorType>(state.getType());
+    StringRef name = state.getOnnx() ? *state.getOnnx() : state.getSymName();
+    Row<sinter_tensor_desc> tensor = tensorRow(data, name, type);
+    auto &row = table.rows.emplace_back();
+    sinter_state_desc &desc = row.value;
+    desc.tensor = tensor.value;
+    desc.role = roleOf(state.getRole());
+    desc.trainable = state.getTrainable();
+    desc.of = SINTER_NONE;
+    desc.offsetBytes = table.bytes;
+    desc.initOffsetBytes = UINT64_MAX;
+    table.bytes = exec::alignedBytes(table.bytes + tensor.value.sizeBytes);
+    if (std::optional<ElementsAttr> init = state.getInit(); init && !passes::plan::isAllZeros(*init)) {
+      auto it = offsets.find(passes::plan::identityOf(*init));
+      if (it == offsets.end())
+        return state.emitError() << "the initial value of state @" << state.getSymName()
+                                 << " is no constant of the plan";
+      desc.initOffsetBytes = it->second;
+    }
+    row.pointers = {tensor.pointers[0], tensor.pointers[1],
+                    state.getSlot() ? data.string(*state.getSlot()) : nullptr};
+    bySymbol[state.getSymName()] = table.rows.size() - 1;
+  }
+
+  uint32_t number = 0;
+  for (auto state : module.getOps<ir::StateOp>()) {
+    if (state.getOnnx())
+      table.numbers[*state.getOnnx()] = number;
+    if (state.getOf()) {
+      auto it = bySymbol.find(*state.getOf());
+      if (it == bySymbol.end())
+        return state.emitError() << "state @" << state.getSymName() << " belongs to @"
+                                 << *state.getOf() << ", which is no state";
+      table.rows[number].value.of = it->second;
+    }
+    ++number;
+  }
+  for (const auto &entry : bySymbol)
+    table.numbers.try_emplace(entry.getKey(), entry.getValue());
+  return table;
+}
+
+//===----------------------------------------------------------------------===//
+// Training
+//===----------------------------------------------------------------------===//
+
+FailureOr<std::vector<Row<sinter_training>>> compiler::trainingRow(TableData &data,
+                                                                   ModuleOp module) {
+  Attribute attr = module->getAttr(exec::ExecDialect::kTrainingAttr);
+  if (!attr)
+    return std::vector<Row<sinter_training>>();
+  auto entries = dyn_cast<DictionaryAttr>(attr);
+  if (!entries)
+    return module.emitError() << "attribute '" << exec::ExecDialect::kTrainingAttr
+                              << "' must be a dictionary";
+  bool valid = true;
+  auto wrong = [&](StringRef field, StringRef expected) {
+    module.emitError() << exec::ExecDialect::kTrainingAttr << ": '" << field << "' must be "
+                       << expected;
+    valid = false;
+  };
+  // Absent fields have the value 0; only what is there must be well-formed.
+  auto number = [&](StringRef field) -> double {
+    Attribute value = entries.get(field);
+    if (auto real = dyn_cast_or_null<FloatAttr>(value))
+      return real.getValueAsDouble();
+    if (value)
+      wrong(field, "a float");
+    return 0;
+  };
+  auto integer = [&](StringRef field) -> int64_t {
+    Attribute value = entries.get(field);
+    auto whole = dyn_cast_or_null<IntegerAttr>(value);
+    if (whole && whole.getValue().getSignificantBits() <= 64)
+      return whole.getValue().getSExtValue();
+    if (value)
+      wrong(field, "an integer");
+    return 0;
+  };
+  auto text = [&](StringRef field) -> llvm::Constant * {
+    if (auto string = dyn_cast_or_null<StringAttr>(entries.get(field)))
+      return data.string(string.getValue());
+    wrong(field, "a string");
+    return nullptr;
+  };
+
+  Row<sinter_training> row;
+  row.value.lr = static_cast<float>(number("lr"));
+  row.value.weightDecay = static_cast<float>(number("weight_decay"));
+  row.value.clipNorm = static_cast<float>(number("clip_norm"));
+  row.value.batch = integer("batch");
+  row.value.numClasses = integer("num_classes");
+  row.value.ignoreIndex = integer("ignore_index");
+  row.value.hasIgnoreIndex = entries.contains("ignore_index");
+  row.pointers = {text("optimizer"), text("loss")};
+  if (!valid)
+    return failure();
+  return std::vector<Row<sinter_training>>{row};
+}

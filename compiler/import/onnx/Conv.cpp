@@ -1,0 +1,171 @@
+//===- Conv.cpp - Conv and ConvTranspose ----------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Conv.h"
+#include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Text.h"
+#include "compiler/import/onnx/Windows.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+/// Ranks, kernel_shape and group of both directions. `channelDim` of the filter times
+/// `perGroup` is what the input's channels must be.
+static bool checkConv(NodeImport &n, Value x, Value filter, int64_t &groups) {
+  int64_t rank = n.rankOf(x);
+  groups = n.attrInt("group", 1);
+  std::optional<Shape> kernel = n.attrInts("kernel_shape");
+  if (n.failed())
+    return false;
+  if (rank < 3 || n.rankOf(filter) != rank) {
+    n.fail("input and filter have the ranks " + std::to_string(rank) + " and " +
+           std::to_string(n.rankOf(filter)) + "; they must be equal and at least 3");
+    return false;
+  }
+  Ints spatial = n.shapeOf(filter).drop_front(2);
+  if (kernel && Ints(*kernel) != spatial) {
+    n.fail("attribute 'kernel_shape' is " + shownShape(*kernel) +
+           "; the filter's shape is " + shownShape(n.shapeOf(filter)));
+    return false;
+  }
+  int64_t channels = n.shapeOf(x)[1];
+  if (groups < 1 || channels % groups != 0 || n.shapeOf(filter)[0] % groups != 0) {
+    n.fail("attribute 'group' is " + std::to_string(groups) +
+           "; it must divide the channels (" + std::to_string(channels) +
+           ") and the filters (" + std::to_string(n.shapeOf(filter)[0]) + ")");
+    return false;
+  }
+  if (llvm::is_contained(spatial, 0)) {
+    n.fail("the filter's shape " + shownShape(n.shapeOf(filter)) + " has an empty window");
+    return false;
+  }
+  return true;
+}
+
+/// Adds a bias of shape [channels] along dimension 1.
+static Value addBias(NodeImport &n, Value y, Value bias) {
+  if (!bias || !y)
+    return y;
+  if (n.rankOf(bias) != 1)
+    return n.fail("the bias has rank " + std::to_string(n.rankOf(bias)) +
+                  "; it must be a list");
+  return n.add(y, n.broadcastInDims(bias, {1}, n.shapeOf(y)));
+}
+
+Value emitConv(NodeImport &n, Value x, Value filter, Value bias) {
+  int64_t groups;
+  if (!checkConv(n, x, filter, groups))
+    return {};
+  if (n.shapeOf(filter)[1] * groups != n.shapeOf(x)[1])
+    return n.fail("the filter's shape " + shownShape(n.shapeOf(filter)) + " takes " +
+                  std::to_string(n.shapeOf(filter)[1] * groups) +
+                  " channels; the input has " + std::to_string(n.shapeOf(x)[1]));
+  Ints input = n.shapeOf(x).drop_front(2);
+  std::optional<Emit::Window> window =
+      readWindow(n, n.shapeOf(filter).drop_front(2), input);
+  if (!window)
+    return {};
+  window->groups = groups;
+  for (size_t i = 0; i < input.size(); ++i)
+    if (spanOf(window->size[i], window->dilations[i]) >
+        input[i] + window->low[i] + window->high[i])
+      return n.fail("the dilated kernel (" +
+                    std::to_string(spanOf(window->size[i], window->dilations[i])) +
+                    ") is larger than the padded input (" +
+                    std::to_string(input[i] + window->low[i] + window->high[i]) +
+                    ") in spatial dimension " + std::to_string(i));
+  return addBias(n, n.conv(x, filter, *window), bias);
+}
+
+static void importConv(NodeImport &n) {
+  n.out(emitConv(n, n.in(0), n.in(1), n.in(2)));
+}
+
+/// The padding that makes the result as large as asked for. False after fail().
+static bool padForShape(NodeImport &n, Emit::Window &window, Ints input, Ints extra,
+                        Ints output, bool moreLow) {
+  for (size_t i = 0; i < input.size(); ++i) {
+    int64_t whole = window.strides[i] * (input[i] - 1) +
+                    spanOf(window.size[i], window.dilations[i]) + extra[i];
+    int64_t total = whole - output[i];
+    if (output[i] < 1 || total < 0) {
+      n.fail("an output size of " + std::to_string(output[i]) +
+             " cannot be had; at most " + std::to_string(whole) + " can");
+      return false;
+    }
+    window.low[i] = moreLow ? total - total / 2 : total / 2;
+    window.high[i] = total - window.low[i];
+  }
+  return true;
+}
+
+/// A transposed convolution is the gradient of a convolution by its input: the ONNX
+/// filter [C, M / group, ..] is that of the convolution from M to C channels.
+static void importConvTranspose(NodeImport &n) {
+  Value x = n.in(0), filter = n.in(1);
+  int64_t groups;
+  if (!checkConv(n, x, filter, groups))
+    return;
+  Ints input = n.shapeOf(x).drop_front(2), size = n.shapeOf(filter).drop_front(2);
+  std::optional<Shape> extra = spatialList(n, "output_padding", size.size(), 0);
+  std::optional<Shape> wanted = n.attrInts("output_shape");
+  std::string mode = n.attrString("auto_pad", "NOTSET");
+  std::optional<Emit::Window> window = readWindow(n, size, input);
+  if (!extra || !window || n.failed())
+    return;
+  if (n.shapeOf(filter)[0] != n.shapeOf(x)[1]) {
+    n.fail("the filter's shape " + shownShape(n.shapeOf(filter)) + " takes " +
+           std::to_string(n.shapeOf(filter)[0]) + " channels; the input has " +
+           std::to_string(n.shapeOf(x)[1]));
+    return;
+  }
+  bool isSame = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  if (wanted && wanted->size() != size.size()) {
+    n.fail("attribute 'output_shape' has " + std::to_string(wanted->size()) +
+           " entries; it must have " + std::to_string(size.size()));
+    return;
+  }
+  if (isSame && !wanted) {
+    wanted.emplace();
+    for (size_t i = 0; i < size.size(); ++i)
+      wanted->push_back(input[i] * window->strides[i]);
+  }
+  if (wanted &&
+      !padForShape(n, *window, input, *extra, *wanted, mode != "SAME_UPPER"))
+    return;
+
+  window->groups = groups;
+  Shape result = {n.shapeOf(x)[0], n.shapeOf(filter)[1] * groups};
+  Shape low(n.rankOf(x), 0), high(n.rankOf(x), 0);
+  for (size_t i = 0; i < size.size(); ++i) {
+    // Output padding takes back cropping first; what is left are zeros at the end.
+    int64_t restored = std::min((*extra)[i], window->high[i]);
+    window->high[i] -= restored;
+    high[i + 2] = (*extra)[i] - restored;
+    result.push_back(window->strides[i] * (input[i] - 1) +
+                     spanOf(size[i], window->dilations[i]) - window->low[i] -
+                     window->high[i]);
+    if (result.back() < 1) {
+      n.fail("the output would be empty: pads are larger than the result");
+      return;
+    }
+  }
+  Value y = n.convInputGrad(x, filter, *window, result);
+  y = n.pad(y, n.scalar(n.elementOf(x), 0), low, high);
+  n.out(addBias(n, y, n.in(2)));
+}
+
+llvm::ArrayRef<OpRow> convOps() {
+  static constexpr OpRow rows[] = {
+      {"Conv", importConv, 2, 3},
+      {"ConvTranspose", importConvTranspose, 2, 3},
+  };
+  return rows;
+}
+
+} // namespace sinter::compiler

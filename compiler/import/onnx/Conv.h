@@ -1,0 +1,18 @@
+//===- Conv.h - convolution as the quantised forms share it -----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_CONV_H
+#define SINTER_COMPILER_IMPORT_ONNX_CONV_H
+
+#include "compiler/import/onnx/Node.h"
+
+namespace sinter::compiler {
+
+/// ONNX Conv of float operands with the node's attributes; `bias` may be null.
+mlir::Value emitConv(NodeImport &n, mlir::Value x, mlir::Value filter, mlir::Value bias);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_CONV_H

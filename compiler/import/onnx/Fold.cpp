@@ -1,0 +1,61 @@
+//===- Fold.cpp - shape arithmetic disappears at import -------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Fold.h"
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+/// Larger tensors of integers or of floats are data, not shapes.
+static constexpr int64_t kMaxInts = 1 << 16, kMaxFloats = 256;
+
+static bool isSmall(Value v) {
+  RankedTensorType type = ir::tensorType(v);
+  int64_t limit = isa<FloatType>(type.getElementType()) ? kMaxFloats : kMaxInts;
+  return type.getNumElements() <= limit;
+}
+
+bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
+  auto evaluate = dyn_cast<ir::EvaluateOpInterface>(op);
+  if (!evaluate || isa<ir::ConstantOp>(op) || !llvm::all_of(op->getResults(), isSmall))
+    return false;
+  int64_t cost = 0;
+  llvm::SmallVector<ir::Tensor> operands, results;
+  for (Value operand : op->getOperands()) {
+    if (!operand.getDefiningOp<ir::ConstantOp>() || !isSmall(operand))
+      return false;
+    cost += ir::tensorType(operand).getNumElements();
+  }
+  for (Value result : op->getResults())
+    cost += ir::tensorType(result).getNumElements();
+  if (cost > budget_)
+    return false;
+  budget_ -= cost;
+  for (Value operand : op->getOperands()) {
+    FailureOr<ir::Tensor> tensor =
+        ir::Tensor::fromAttr(operand.getDefiningOp<ir::ConstantOp>().getValue());
+    if (failed(tensor))
+      return false;
+    operands.push_back(std::move(*tensor));
+  }
+  // An op that has no value for these operands stays; it is not the importer's business.
+  ScopedDiagnosticHandler quiet(op->getContext(), [](Diagnostic &) { return success(); });
+  if (failed(evaluate.evaluate(operands, results)))
+    return false;
+
+  OpBuilder b(op);
+  for (auto [result, tensor] : llvm::zip_equal(op->getResults(), results)) {
+    tensor.roundToStorage();
+    Value constant = b.create<ir::ConstantOp>(op->getLoc(), result.getType(),
+                                              tensor.toAttr("folded"));
+    replaced[result] = constant;
+    result.replaceAllUsesWith(constant);
+  }
+  op->erase();
+  return true;
+}
+
+} // namespace sinter::compiler

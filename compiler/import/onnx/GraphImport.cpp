@@ -1,0 +1,492 @@
+//===- GraphImport.cpp - building @main from a checked model --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphImport.h"
+#include "compiler/import/onnx/Text.h"
+
+#include "mlir/IR/Verifier.h"
+
+#include <onnx/onnx_pb.h>
+
+using namespace mlir;
+using ::onnx::AttributeProto;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+
+namespace sinter::compiler {
+
+/// Imported nodes, with everything that functions and loops expand to.
+static constexpr int64_t kMaxNodes = 2000000;
+
+GraphImport::GraphImport(std::shared_ptr<const OnnxModel> model,
+                         const ImportOptions &options, MLIRContext *context,
+                         ImportErrors &errors)
+    : model_(std::move(model)), options_(options), context_(context), errors_(errors),
+      file_(shown(model_->path(), 512)), registry_(makeRegistry()), builder_(context) {
+  context->loadDialect<ir::SinterDialect, func::FuncDialect>();
+}
+
+bool GraphImport::invalid(const std::string &text) {
+  errors_.invalid(file_ + ": " + text);
+  return false;
+}
+
+void GraphImport::warn(const std::string &text) { errors_.warn(file_ + ": " + text); }
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// Adds every name that the subgraphs of `node` read, their own among them.
+static void collectReads(const NodeProto &node, llvm::StringSet<> &read);
+
+static void collectReads(const GraphProto &graph, llvm::StringSet<> &read) {
+  for (const NodeProto &node : graph.node()) {
+    for (const std::string &input : node.input())
+      read.insert(input);
+    collectReads(node, read);
+  }
+  for (const auto &output : graph.output())
+    read.insert(output.name());
+}
+
+static void collectReads(const NodeProto &node, llvm::StringSet<> &read) {
+  for (const AttributeProto &attribute : node.attribute()) {
+    if (attribute.has_g())
+      collectReads(attribute.g(), read);
+    for (const GraphProto &graph : attribute.graphs())
+      collectReads(graph, read);
+  }
+}
+
+std::vector<bool> findLive(const google::protobuf::RepeatedPtrField<NodeProto> &nodes,
+                           llvm::StringSet<> &read) {
+  std::vector<bool> live(nodes.size());
+  for (int i = nodes.size(); i-- > 0;) {
+    const NodeProto &node = nodes.Get(i);
+    live[i] = llvm::any_of(node.output(), [&](const std::string &output) {
+      return !output.empty() && read.contains(output);
+    });
+    if (!live[i])
+      continue;
+    for (const std::string &input : node.input())
+      read.insert(input);
+    collectReads(node, read);
+  }
+  return live;
+}
+
+void GraphImport::declareInitializers(const GraphProto &graph, Scope &scope) {
+  for (const auto &tensor : graph.initializer())
+    scope.initializers[tensor.name()] = &tensor;
+  for (const auto &tensor : graph.sparse_initializer())
+    scope.sparseInitializers[tensor.values().name()] = &tensor;
+}
+
+std::optional<Value> GraphImport::lookup(Scope &scope, llvm::StringRef name) {
+  for (Scope *at = &scope; at; at = at->parent) {
+    auto value = at->values.find(name);
+    if (value != at->values.end())
+      return value->second;
+    std::string why;
+    ReadFailure failure = ReadFailure::None;
+    std::optional<TensorData> data;
+    auto dense = at->initializers.find(name);
+    auto sparse = at->sparseInitializers.find(name);
+    if (dense != at->initializers.end())
+      data = readTensor(*model_, *dense->second, context_, why, failure);
+    else if (sparse != at->sparseInitializers.end())
+      data = readSparseTensor(*model_, *sparse->second, context_, why, failure);
+    else
+      continue;
+    if (!data) {
+      std::string text = "initializer " + quoted(name) + ": " + why;
+      if (failure == ReadFailure::Unsupported)
+        errors_.unsupported(file_ + ": " + text);
+      else
+        invalid(text);
+      return std::nullopt;
+    }
+    Location loc = NameLoc::get(builder_.getStringAttr(shown(name, 256)));
+    Value constant = builder_.create<ir::ConstantOp>(loc, data->type,
+                                                     toAttr(model_, *data, name));
+    at->values[name] = constant;
+    return constant;
+  }
+  invalid("value " + quoted(name) + " is defined nowhere");
+  return std::nullopt;
+}
+
+std::optional<ir::Tensor> GraphImport::constantOf(Value value) {
+  ElementsAttr attr;
+  if (!value)
+    return std::nullopt;
+  if (auto constant = value.getDefiningOp<ir::ConstantOp>()) {
+    attr = constant.getValue();
+  } else {
+    auto state = states_.find(value);
+    if (state == states_.end())
+      return std::nullopt;
+    attr = state->second.init;
+  }
+  // Nothing that large is a shape, an axis or a table.
+  if (ir::tensorType(value).getNumElements() > (1 << 22))
+    return std::nullopt;
+  FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(attr);
+  return failed(tensor) ? std::nullopt : std::optional<ir::Tensor>(std::move(*tensor));
+}
+
+//===----------------------------------------------------------------------===//
+// Unsupported operators
+//===----------------------------------------------------------------------===//
+
+void GraphImport::noteUnsupported(const NodeProto &node, llvm::StringRef label,
+                                  const std::string &why) {
+  std::string name = node.domain().empty() || node.domain() == "ai.onnx"
+                         ? node.op_type()
+                         : node.domain() + "." + node.op_type();
+  std::vector<std::string> &labels = unsupported_[{name, why}];
+  labels.push_back(label.str());
+}
+
+void GraphImport::reportUnsupported() {
+  for (const auto &[key, labels] : unsupported_) {
+    std::string text = file_ + ": operator " + shown(key.first) + " is not supported" +
+                       (key.second.empty() ? "" : " here: " + key.second) + " (node" +
+                       (labels.size() > 1 ? "s" : "");
+    for (size_t i = 0; i < labels.size() && i < 5; ++i)
+      text += (i ? ", " : " ") + quoted(labels[i]);
+    if (labels.size() > 5)
+      text += " and " + std::to_string(labels.size() - 5) + " more";
+    errors_.unsupported(text + ")");
+  }
+}
+
+void GraphImport::findUnknown(const Nodes &nodes, llvm::StringRef prefix,
+                              llvm::StringSet<> &visited) {
+  for (int i = 0; i < nodes.size(); ++i) {
+    const NodeProto &node = nodes.Get(i);
+    std::string label = prefix.str() + nodeLabel(node, i);
+    llvm::StringRef domain = canonicalDomain(node.domain());
+    std::string key = functionKey(domain, node.op_type());
+    auto function = index_.functions.find(key);
+    if (function != index_.functions.end()) {
+      if (visited.insert(key).second)
+        findUnknown(function->second->node(), label + "/", visited);
+    } else if (!domain.empty() || !registry_.contains(node.op_type())) {
+      noteUnsupported(node, label, "");
+    }
+    for (const AttributeProto &attribute : node.attribute())
+      if (attribute.has_g())
+        findUnknown(attribute.g().node(), prefix, visited);
+  }
+}
+
+bool GraphImport::poisonsSubgraph(const NodeProto &node, Scope &scope) {
+  llvm::StringSet<> read;
+  collectReads(node, read);
+  for (const auto &entry : read)
+    for (Scope *at = &scope; at; at = at->parent) {
+      auto value = at->values.find(entry.getKey());
+      if (value == at->values.end())
+        continue;
+      if (!value->second)
+        return true;
+      break;
+    }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+bool GraphImport::importNodes(const Nodes &nodes, llvm::ArrayRef<bool> live,
+                              Scope &scope, const Frame &frame) {
+  for (int i = 0; i < nodes.size(); ++i)
+    if (live[i] && !importNode(nodes.Get(i), i, scope, frame))
+      return false;
+  return true;
+}
+
+bool GraphImport::settle(llvm::MutableArrayRef<Value> values) {
+  Block &block = main_.getBody().front();
+  DenseMap<Value, Value> replaced;
+  Operation *op = settled_ ? settled_->getNextNode()
+                           : (block.empty() ? nullptr : &block.front());
+  while (op) {
+    if (failed(mlir::verify(op, /*verifyRecursively=*/false)))
+      return false;
+    Operation *next = op->getNextNode();
+    folder_.fold(op, replaced);
+    settled_ = next ? next->getPrevNode() : &block.back();
+    op = next;
+  }
+  for (Value &value : values)
+    if (auto found = replaced.find(value); found != replaced.end())
+      value = found->second;
+  return true;
+}
+
+bool GraphImport::checkDeclaredType(const NodeProto &node, llvm::StringRef label,
+                                    llvm::StringRef output, Value value) {
+  auto declared = declaredTypes_.find(output);
+  if (declared == declaredTypes_.end() || declared->second == 0)
+    return true;
+  int32_t actual = dataTypeOf(ir::tensorType(value).getElementType());
+  if (actual == declared->second)
+    return true;
+  return invalid("node " + quoted(label) + " (" + shown(node.op_type()) + "): output " +
+                 quoted(output) + " is declared as " + dataTypeName(declared->second) +
+                 ", but is " + dataTypeName(actual));
+}
+
+bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
+                             const Frame &frame) {
+  std::string label = frame.prefix + nodeLabel(node, index);
+  std::string where = "node " + quoted(label) + " (" + shown(node.op_type()) + "): ";
+  if (++importedNodes_ > kMaxNodes)
+    return invalid(where + "the model expands to more than " + std::to_string(kMaxNodes) +
+                   " nodes");
+  auto poison = [&] {
+    for (const std::string &output : node.output())
+      if (!output.empty())
+        scope.values[output] = Value();
+    return true;
+  };
+
+  llvm::StringRef domain = canonicalDomain(node.domain());
+  // The copy of an initializer that became a state of its own (addStates).
+  if (options_.train && &scope == scope_ && node.op_type() == "Identity" &&
+      domain.empty() && node.output_size() == 1 && scope.values.contains(node.output(0)))
+    return true;
+  auto function = index_.functions.find(functionKey(domain, node.op_type()));
+  const OpRow *row = nullptr;
+  int64_t version = 0;
+  if (function == index_.functions.end()) {
+    auto imported = frame.opsets->find(domain);
+    if (imported == frame.opsets->end())
+      return invalid(where + "the model imports no operator set of domain " +
+                     quoted(domain.empty() ? "ai.onnx" : domain));
+    version = imported->second;
+    auto known = domain.empty() ? registry_.find(node.op_type()) : registry_.end();
+    if (known == registry_.end()) {
+      noteUnsupported(node, label, "");
+      return poison();
+    }
+    row = known->second;
+    if (version < row->since || version >= row->before) {
+      bool isEarly = version < row->since;
+      return invalid(where + "the operator " +
+                     (isEarly ? "exists from operator set " + std::to_string(row->since)
+                              : "was removed in operator set " +
+                                    std::to_string(row->before)) +
+                     "; the model imports " + std::to_string(version));
+    }
+  }
+
+  Location loc = NameLoc::get(builder_.getStringAttr(shown(label, 256)));
+  NodeImport import(*this, scope, frame, node, version, builder_, loc);
+  int numInputs = node.input_size();
+  while (numInputs > 0 && node.input(numInputs - 1).empty())
+    --numInputs;
+  for (int i = 0; i < numInputs; ++i) {
+    if (node.input(i).empty() || scope.absent.contains(node.input(i))) {
+      import.inputs_.push_back({});
+      continue;
+    }
+    std::optional<Value> value = lookup(scope, node.input(i));
+    if (!value)
+      return false;
+    if (!*value)
+      return poison();
+    import.inputs_.push_back(*value);
+  }
+  if (poisonsSubgraph(node, scope))
+    return poison();
+
+  std::string diagnostic;
+  ScopedDiagnosticHandler handler(context_, [&](Diagnostic &d) {
+    if (diagnostic.empty() && d.getSeverity() == DiagnosticSeverity::Error)
+      diagnostic = d.str();
+    return success();
+  });
+  size_t errorsBefore = errors_.lines().size();
+  if (row) {
+    for (int i = 0; i < row->minInputs; ++i)
+      if (!import.has(i))
+        return invalid(where + "required input " + std::to_string(i) + " is missing");
+    if (numInputs > row->maxInputs)
+      return invalid(where + "has " + std::to_string(numInputs) + " inputs; at most " +
+                     std::to_string(row->maxInputs) + " are allowed");
+    if (node.output_size() > row->maxOutputs)
+      return invalid(where + "has " + std::to_string(node.output_size()) +
+                     " outputs; at most " + std::to_string(row->maxOutputs) +
+                     " are allowed");
+    row->import(import);
+    if (!import.failed())
+      if (std::optional<std::string> unused = import.unusedAttr())
+        import.unsupported("attribute " + quoted(*unused) + " of operator set " +
+                           std::to_string(version));
+  } else {
+    callFunction(import, *function->second, label);
+  }
+
+  if (errors_.lines().size() != errorsBefore)
+    return false;
+  if (import.isUnsupported() || import.isPoisoned_) {
+    // Constants stay: names may be bound to them.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main_.getBody().front()))) {
+      if (&op == settled_)
+        break;
+      if (!isa<ir::ConstantOp>(op) && op.use_empty())
+        op.erase();
+    }
+  }
+  if (import.isPoisoned_)
+    return poison();
+  std::string why = import.message().empty() ? diagnostic : import.message();
+  if (import.isUnsupported()) {
+    noteUnsupported(node, label, why);
+    return poison();
+  }
+  std::string hint;
+  if (bound_.exportedBatch)
+    hint = " (exported for batch " + std::to_string(bound_.exportedBatch) +
+           "; --batch=" + std::to_string(*options_.batch) + " may not fit this node)";
+  if (import.failed())
+    return invalid(where + why + hint);
+  if (!settle(import.results_))
+    return invalid(where + diagnostic + hint);
+
+  for (int i = 0; i < node.output_size(); ++i) {
+    const std::string &output = node.output(i);
+    if (output.empty())
+      continue;
+    Value value = size_t(i) < import.results_.size() ? import.results_[i] : Value();
+    if (value && !scope.parent && frame.prefix.empty() &&
+        !checkDeclaredType(node, label, output, value))
+      return false;
+    if (!value && row && scope.read.contains(output))
+      noteUnsupported(node, label, "output " + quoted(output));
+    scope.values[output] = value;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions and subgraphs
+//===----------------------------------------------------------------------===//
+
+bool GraphImport::callFunction(NodeImport &node, const ::onnx::FunctionProto &function,
+                               llvm::StringRef label) {
+  Scope scope;
+  if (node.numInputs() > size_t(function.input_size())) {
+    node.fail("is called with " + std::to_string(node.numInputs()) + " inputs; it has " +
+              std::to_string(function.input_size()));
+    return false;
+  }
+  for (int i = 0; i < function.input_size(); ++i) {
+    if (node.has(i))
+      scope.values[function.input(i)] = node.in(i);
+    else
+      scope.absent.insert(function.input(i));
+  }
+  Frame frame;
+  frame.prefix = label.str() + "/";
+  Opsets opsets;
+  for (const auto &entry : function.opset_import())
+    opsets[canonicalDomain(entry.domain())] = entry.version();
+  frame.opsets = opsets.empty() ? node.frame().opsets : &opsets;
+  for (const std::string &name : function.attribute())
+    if (const AttributeProto *value = node.findAttr(name))
+      frame.attributes[name] = value;
+  for (const std::string &output : function.output())
+    scope.read.insert(output);
+  std::vector<bool> live = findLive(function.node(), scope.read);
+  llvm::SmallVector<bool> liveBits(live.begin(), live.end());
+  if (!importNodes(function.node(), liveBits, scope, frame))
+    return false;
+  for (int i = 0; i < function.output_size(); ++i) {
+    std::optional<Value> value = lookup(scope, function.output(i));
+    if (!value)
+      return false;
+    node.out(i, *value);
+  }
+  return true;
+}
+
+int64_t GraphImport::countNodes(const GraphProto &body) {
+  int64_t count = body.node_size();
+  for (const NodeProto &node : body.node())
+    for (const AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        count += countNodes(attribute.g());
+      for (const GraphProto &graph : attribute.graphs())
+        count += countNodes(graph);
+    }
+  return count;
+}
+
+bool GraphImport::importBody(NodeImport &node, const GraphProto &body, ValueRange inputs,
+                             llvm::SmallVectorImpl<Value> &outputs) {
+  Scope scope;
+  scope.parent = &node.scope();
+  declareInitializers(body, scope);
+  if (inputs.size() != size_t(body.input_size())) {
+    node.fail("the graph " + quoted(body.name()) + " has " +
+              std::to_string(body.input_size()) + " inputs; it gets " +
+              std::to_string(inputs.size()));
+    return false;
+  }
+  for (const auto &output : body.output())
+    scope.read.insert(output.name());
+  std::vector<bool> live = findLive(body.node(), scope.read);
+  llvm::SmallVector<bool> liveBits(live.begin(), live.end());
+  llvm::SmallVector<Value> arguments(inputs);
+  if (!settle(arguments)) {
+    node.fail("");
+    return false;
+  }
+  for (int i = 0; i < body.input_size(); ++i)
+    scope.values[body.input(i).name()] = arguments[i];
+  if (!importNodes(body.node(), liveBits, scope, node.frame())) {
+    node.fail("its graph " + quoted(body.name()) + " cannot be imported");
+    return false;
+  }
+  for (const auto &output : body.output()) {
+    std::optional<Value> value = lookup(scope, output.name());
+    if (!value)
+      return false;
+    outputs.push_back(*value);
+  }
+  return true;
+}
+
+Value GraphImport::makeConstant(NodeImport &node, const ::onnx::TensorProto &tensor) {
+  std::string why;
+  ReadFailure failure = ReadFailure::None;
+  std::optional<TensorData> data = readTensor(*model_, tensor, context_, why, failure);
+  if (!data)
+    return failure == ReadFailure::Unsupported ? node.unsupported("its tensor: " + why)
+                                               : node.fail("its tensor: " + why);
+  return builder_.create<ir::ConstantOp>(node.loc, data->type,
+                                         toAttr(model_, *data, "constant"));
+}
+
+Value GraphImport::makeConstant(NodeImport &node,
+                                const ::onnx::SparseTensorProto &tensor) {
+  std::string why;
+  ReadFailure failure = ReadFailure::None;
+  std::optional<TensorData> data =
+      readSparseTensor(*model_, tensor, context_, why, failure);
+  if (!data)
+    return failure == ReadFailure::Unsupported ? node.unsupported("its tensor: " + why)
+                                               : node.fail("its tensor: " + why);
+  return builder_.create<ir::ConstantOp>(node.loc, data->type,
+                                         toAttr(model_, *data, "constant"));
+}
+
+} // namespace sinter::compiler

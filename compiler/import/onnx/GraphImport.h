@@ -1,0 +1,142 @@
+//===- GraphImport.h - building @main from a checked model ------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// One object per import. It walks the nodes of the main graph in order, inlining calls of
+// model-local functions and subgraphs, into the one block of @main; looks names up; and
+// folds shape arithmetic as it goes, so that the next node finds constants.
+//
+// A node that cannot be done poisons its outputs; its readers are skipped, and all such
+// nodes are reported together in the end. A node that is wrong ends the import.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_GRAPHIMPORT_H
+#define SINTER_COMPILER_IMPORT_ONNX_GRAPHIMPORT_H
+
+#include "compiler/import/onnx/Fold.h"
+#include "compiler/import/onnx/GraphCheck.h"
+#include "compiler/import/onnx/InputShapes.h"
+#include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/TensorReader.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+
+namespace sinter::compiler {
+
+/// What holds inside one function call (or the main graph).
+struct Frame {
+  const Opsets *opsets;
+  /// Values of the attributes that the function's nodes refer to.
+  llvm::StringMap<const ::onnx::AttributeProto *> attributes;
+  /// Of node names in locations and messages: the caller's label and '/'.
+  std::string prefix;
+};
+
+/// The names of one graph, subgraph or function body.
+struct Scope {
+  /// The enclosing graph; null for the main graph and for function bodies.
+  Scope *parent = nullptr;
+  /// A null value is one that an unsupported node should have produced.
+  llvm::StringMap<mlir::Value> values;
+  llvm::StringMap<const ::onnx::TensorProto *> initializers;
+  llvm::StringMap<const ::onnx::SparseTensorProto *> sparseInitializers;
+  /// Inputs of a function that its caller leaves out.
+  llvm::StringSet<> absent;
+  /// Names that live nodes, or the graph's outputs, read.
+  llvm::StringSet<> read;
+};
+
+class GraphImport {
+public:
+  GraphImport(std::shared_ptr<const OnnxModel> model, const ImportOptions &options,
+              mlir::MLIRContext *context, ImportErrors &errors);
+
+  /// Null after error lines.
+  mlir::OwningOpRef<mlir::ModuleOp> run();
+
+  // For import functions.
+  const ImportOptions &options() const { return options_; }
+  const OnnxModel &model() const { return *model_; }
+  const BoundInputs &boundInputs() const { return bound_; }
+  std::optional<ir::Tensor> constantOf(mlir::Value value);
+  /// The constant that `tensor` is; null after node.fail().
+  mlir::Value makeConstant(NodeImport &node, const ::onnx::TensorProto &tensor);
+  mlir::Value makeConstant(NodeImport &node, const ::onnx::SparseTensorProto &tensor);
+  /// The outputs of `body` for `inputs` (in the order of its inputs), built at the end of
+  /// the block. False after node.fail(); a null output is poisoned. Values that the caller
+  /// built before, other than constants, may have been folded away afterwards.
+  bool importBody(NodeImport &node, const ::onnx::GraphProto &body,
+                  mlir::ValueRange inputs, llvm::SmallVectorImpl<mlir::Value> &outputs);
+  /// The number of nodes in `body`, subgraphs included.
+  static int64_t countNodes(const ::onnx::GraphProto &body);
+  void warn(const std::string &text);
+
+private:
+  using Nodes = google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
+
+  bool buildMain();
+  bool addStates(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
+  bool addOutputs(const ::onnx::GraphProto &graph);
+  void finishStates();
+  bool importNodes(const Nodes &nodes, llvm::ArrayRef<bool> live, Scope &scope,
+                   const Frame &frame);
+  bool importNode(const ::onnx::NodeProto &node, size_t index, Scope &scope,
+                  const Frame &frame);
+  bool callFunction(NodeImport &node, const ::onnx::FunctionProto &function,
+                    llvm::StringRef label);
+  void declareInitializers(const ::onnx::GraphProto &graph, Scope &scope);
+  /// Nothing when an initializer cannot be read (an error line says so).
+  std::optional<mlir::Value> lookup(Scope &scope, llvm::StringRef name);
+  void findUnknown(const Nodes &nodes, llvm::StringRef prefix,
+                   llvm::StringSet<> &visited);
+  bool poisonsSubgraph(const ::onnx::NodeProto &node, Scope &scope);
+  void noteUnsupported(const ::onnx::NodeProto &node, llvm::StringRef label,
+                       const std::string &why);
+  void reportUnsupported();
+  /// Folds and verifies what was appended since the last call; maps `values`.
+  bool settle(llvm::MutableArrayRef<mlir::Value> values);
+  bool checkDeclaredType(const ::onnx::NodeProto &node, llvm::StringRef label,
+                         llvm::StringRef output, mlir::Value value);
+  void removeDead();
+  bool invalid(const std::string &text);
+
+  std::shared_ptr<const OnnxModel> model_;
+  const ImportOptions &options_;
+  mlir::MLIRContext *context_;
+  ImportErrors &errors_;
+  std::string file_;
+  ModelIndex index_;
+  Registry registry_;
+  BoundInputs bound_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  mlir::func::FuncOp main_;
+  mlir::OpBuilder builder_;
+  Folder folder_;
+  /// The last op of @main that is settled; null at the beginning.
+  mlir::Operation *settled_ = nullptr;
+  int64_t importedNodes_ = 0;
+  /// Argument of @main -> the state it holds.
+  struct State {
+    std::string name;
+    mlir::ElementsAttr init;
+    bool isCandidate;
+  };
+  llvm::DenseMap<mlir::Value, State> states_;
+  llvm::StringMap<int32_t> declaredTypes_;
+  /// The main graph's, while it is imported.
+  Scope *scope_ = nullptr;
+  /// (operator, reason) -> node labels.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> unsupported_;
+};
+
+/// Which of `nodes` something reads, and all names that are read. `read` holds the
+/// graph's outputs at the beginning.
+std::vector<bool> findLive(const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes,
+                           llvm::StringSet<> &read);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_GRAPHIMPORT_H

@@ -1,0 +1,227 @@
+//===- Index.cpp - gather, scatter and what is made of them ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Text.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+/// Input `i` as an index tensor.
+static Value indices(NodeImport &n, size_t i) {
+  Value v = n.in(i);
+  Type element = n.elementOf(v);
+  if (!element.isInteger(32) && !element.isInteger(64))
+    return n.fail("indices must be int32 or int64");
+  return v;
+}
+
+/// Negative indices count from the end; sizes broadcast to the indices.
+static Value wrapNegative(NodeImport &n, Value index, Value sizes) {
+  if (std::optional<ir::Tensor> known = n.constantOf(index))
+    if (llvm::all_of(known->ints, [](int64_t i) { return i >= 0; }))
+      return index;
+  Value isNegative = n.compare(ir::CompareKind::lt, index, n.splatLike(index, 0));
+  return n.where(isNegative, n.add(index, sizes), index);
+}
+
+static Value wrapNegative(NodeImport &n, Value index, int64_t size) {
+  return wrapNegative(n, index, n.splat({}, n.elementOf(index), double(size)));
+}
+
+/// Known indices that are out of range are an error of the model.
+static bool checkKnown(NodeImport &n, Value index, int64_t size) {
+  std::optional<ir::Tensor> known = n.constantOf(index);
+  if (!known)
+    return true;
+  for (int64_t i : known->ints)
+    if (i < -size || i >= size) {
+      n.fail("index " + std::to_string(i) + " is out of range for a dimension of size " +
+             std::to_string(size));
+      return false;
+    }
+  return true;
+}
+
+static void importGather(NodeImport &n) {
+  Value x = n.in(0), index = indices(n, 1);
+  std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
+  if (axis && index && checkKnown(n, index, n.shapeOf(x)[*axis]))
+    n.out(n.gather(x, index, *axis));
+}
+
+static void importGatherElements(NodeImport &n) {
+  Value x = n.in(0), index = indices(n, 1);
+  std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
+  if (axis && index && checkKnown(n, index, n.shapeOf(x)[*axis]))
+    n.out(n.gatherElements(x, index, *axis));
+}
+
+static void importGatherNd(NodeImport &n) {
+  int64_t batchDims = n.attrInt("batch_dims", 0);
+  if (batchDims < 0) {
+    n.fail("attribute 'batch_dims' is negative");
+    return;
+  }
+  n.out(n.gatherNd(n.in(0), indices(n, 1), batchDims));
+}
+
+static std::optional<ir::ScatterKind> readReduction(NodeImport &n) {
+  std::string name = n.version >= 16 ? n.attrString("reduction", "none") : "none";
+  if (name == "none")
+    return ir::ScatterKind::set;
+  if (name == "add")
+    return ir::ScatterKind::sum;
+  if (name == "mul")
+    return ir::ScatterKind::prod;
+  if (n.version >= 18 && name == "max")
+    return ir::ScatterKind::max;
+  if (n.version >= 18 && name == "min")
+    return ir::ScatterKind::min;
+  n.fail("attribute 'reduction' is " + quoted(name) +
+         "; it must be 'none', 'add', 'mul', 'max' or 'min'");
+  return std::nullopt;
+}
+
+static void importScatterElements(NodeImport &n) {
+  Value x = n.in(0), index = indices(n, 1);
+  std::optional<ir::ScatterKind> kind = readReduction(n);
+  std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
+  if (!axis || !kind || !index || !checkKnown(n, index, n.shapeOf(x)[*axis]))
+    return;
+  n.out(n.scatterElements(*kind, x, wrapNegative(n, index, n.shapeOf(x)[*axis]), n.in(2),
+                          *axis));
+}
+
+static void importScatterNd(NodeImport &n) {
+  Value x = n.in(0), index = indices(n, 1);
+  std::optional<ir::ScatterKind> kind = readReduction(n);
+  if (!kind || !index)
+    return;
+  if (n.rankOf(index) < 1 || n.shapeOf(index).back() > n.rankOf(x)) {
+    n.fail("index tuples of shape " + shownShape(n.shapeOf(index)) +
+           " are longer than the rank " + std::to_string(n.rankOf(x)));
+    return;
+  }
+  Shape sizes(n.shapeOf(x).take_front(n.shapeOf(index).back()));
+  Value bounds = n.cast(n.ints(sizes), n.elementOf(index));
+  n.out(n.scatterNd(*kind, x, wrapNegative(n, index, bounds), n.in(2)));
+}
+
+/// values[1] where the index is, values[0] elsewhere, along a new dimension.
+static void importOneHot(NodeImport &n) {
+  Value index = n.in(0), values = n.in(2);
+  int64_t given = n.attrInt("axis", -1);
+  std::optional<ir::Tensor> depth = n.known(1, "depth");
+  if (!depth)
+    return;
+  int64_t size = depth->size() != 1 ? -1
+                 : depth->isFloat() ? int64_t(std::clamp(depth->floats[0], -1.0, 1e12))
+                                    : depth->ints[0];
+  if (size < 1 || n.shapeOf(values) != Ints({2})) {
+    n.fail("depth must be one positive number, and values two");
+    return;
+  }
+  std::optional<int64_t> axis = n.axis(given, n.rankOf(index) + 1);
+  if (!axis)
+    return;
+  index = wrapNegative(n, n.cast(index, n.i64()), size);
+  Value apart = n.expandDims(index, {*axis});
+  Shape shape(n.shapeOf(apart));
+  shape[*axis] = size;
+  Value isHit = n.compare(ir::CompareKind::eq, n.iota(shape, *axis, n.i64()), apart);
+  Value off = n.reshape(n.sliceDim(values, 0, 0, 1), {});
+  Value on = n.reshape(n.sliceDim(values, 0, 1, 2), {});
+  n.out(n.where(isHit, on, off));
+}
+
+/// Elements whose number must be known: the condition is.
+static void importCompress(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<int64_t> given = n.attrInt("axis");
+  std::optional<ir::Tensor> condition = n.known(1, "condition");
+  if (!condition || n.failed())
+    return;
+  if (condition->isFloat() || condition->rank() != 1) {
+    n.fail("condition must be a list of bools");
+    return;
+  }
+  int64_t axis = 0;
+  if (given) {
+    std::optional<int64_t> dim = n.axis(*given, n.rankOf(x));
+    if (!dim)
+      return;
+    axis = *dim;
+  } else {
+    x = n.reshape(x, {ir::tensorType(x).getNumElements()});
+  }
+  Shape chosen;
+  for (int64_t i = 0; i < condition->size() && i < n.shapeOf(x)[axis]; ++i)
+    if (condition->ints[i])
+      chosen.push_back(i);
+  n.out(n.gather(x, n.ints(chosen), axis));
+}
+
+/// Row i of the result holds the i-th coordinates of all nonzero elements.
+static void importNonZero(NodeImport &n) {
+  std::optional<ir::Tensor> x = n.known(0, "X");
+  if (!x)
+    return;
+  std::vector<Shape> found;
+  for (int64_t i = 0; i < x->size(); ++i)
+    if (x->isFloat() ? x->floats[i] != 0 : x->ints[i] != 0)
+      found.push_back(ir::delinearize(i, x->shape()));
+  Shape values;
+  for (int64_t dim = 0; dim < x->rank(); ++dim)
+    for (const Shape &index : found)
+      values.push_back(index[dim]);
+  n.out(n.ints(values, {x->rank(), int64_t(found.size())}));
+}
+
+/// The first sequence_lens[b] elements of sequence b in reverse order.
+static void importReverseSequence(NodeImport &n) {
+  int64_t batchAxis = n.attrInt("batch_axis", 1), timeAxis = n.attrInt("time_axis", 0);
+  Value x = n.in(0);
+  if (!n.requireRank(0, 2))
+    return;
+  if (batchAxis < 0 || batchAxis > 1 || timeAxis != 1 - batchAxis) {
+    n.fail("attributes 'batch_axis' and 'time_axis' must be 0 and 1, or 1 and 0");
+    return;
+  }
+  if (n.shapeOf(n.in(1)) != Ints({n.shapeOf(x)[batchAxis]})) {
+    n.fail("sequence_lens has shape " + shownShape(n.shapeOf(n.in(1))) +
+           "; it must have one entry per sequence");
+    return;
+  }
+  Shape plane = {n.shapeOf(x)[0], n.shapeOf(x)[1]};
+  Value length = n.broadcastInDims(n.cast(n.in(1), n.i64()), {batchAxis}, plane);
+  Value time = n.iota(plane, timeAxis, n.i64());
+  Value mirrored = n.sub(n.add(length, -1), time);
+  Value source =
+      n.where(n.compare(ir::CompareKind::lt, time, length), mirrored, time);
+  n.out(n.gatherElements(x, n.broadcastInDims(source, {0, 1}, n.shapeOf(x)), timeAxis));
+}
+
+llvm::ArrayRef<OpRow> indexOps() {
+  static constexpr OpRow rows[] = {
+      {"Compress", importCompress, 2, 2, 1, 9},
+      {"Gather", importGather, 2, 2},
+      {"GatherElements", importGatherElements, 2, 2, 1, 11},
+      {"GatherND", importGatherNd, 2, 2, 1, 11},
+      {"NonZero", importNonZero, 1, 1, 1, 9},
+      {"OneHot", importOneHot, 3, 3, 1, 9},
+      {"ReverseSequence", importReverseSequence, 2, 2, 1, 10},
+      {"Scatter", importScatterElements, 3, 3, 1, 9},
+      {"ScatterElements", importScatterElements, 3, 3, 1, 11},
+      {"ScatterND", importScatterNd, 3, 3, 1, 11},
+  };
+  return rows;
+}
+
+} // namespace sinter::compiler

@@ -1,0 +1,288 @@
+//===- MainImport.cpp - the function @main and the program's state --------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphImport.h"
+#include "compiler/import/onnx/Text.h"
+
+#include "mlir/IR/Verifier.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+
+namespace sinter::compiler {
+
+OwningOpRef<ModuleOp> GraphImport::run() {
+  if (!checkModel(*model_, index_, errors_))
+    return {};
+  ImportErrors bindErrors;
+  std::optional<BoundInputs> bound = bindInputs(*model_, options_, context_, bindErrors);
+  if (!bound) {
+    // Operators that no shape will make supported are the more useful answer.
+    llvm::StringSet<> visited;
+    findUnknown(model_->proto().graph().node(), "", visited);
+    reportUnsupported();
+    bool isInvalid = bindErrors.exitCode() == 2;
+    if (errors_.empty() || !isInvalid)
+      for (const std::string &line : bindErrors.lines())
+        isInvalid ? errors_.invalid(line) : errors_.unsupported(line);
+    return {};
+  }
+  bound_ = std::move(*bound);
+
+  llvm::StringRef stem = llvm::StringRef(model_->path()).rsplit('/').second;
+  if (stem.empty())
+    stem = model_->path();
+  std::string name = identifier(options_.name.empty()
+                                    ? stem.take_front(std::min(stem.size(), stem.rfind('.')))
+                                    : llvm::StringRef(options_.name),
+                                "model");
+  Location loc = NameLoc::get(builder_.getStringAttr(name));
+  module_ = ModuleOp::create(loc, name);
+  module_->getOperation()->setAttr(ir::SinterDialect::kModelNameAttr,
+                                   builder_.getStringAttr(name));
+  if (!buildMain())
+    return {};
+  reportUnsupported();
+  if (!errors_.empty())
+    return {};
+
+  std::string diagnostic;
+  ScopedDiagnosticHandler handler(context_, [&](Diagnostic &d) {
+    if (diagnostic.empty())
+      diagnostic = d.str();
+    return success();
+  });
+  if (failed(mlir::verify(*module_))) {
+    invalid("the imported program is inconsistent: " + diagnostic);
+    return {};
+  }
+  return std::move(module_);
+}
+
+bool GraphImport::buildMain() {
+  const GraphProto &graph = model_->proto().graph();
+  builder_.setInsertionPointToEnd(module_->getBody());
+  main_ = builder_.create<func::FuncOp>(module_->getLoc(), "main",
+                                        builder_.getFunctionType({}, {}));
+  Block *block = main_.addEntryBlock();
+  builder_.setInsertionPointToEnd(block);
+
+  Scope scope;
+  declareInitializers(graph, scope);
+  for (const auto &info : graph.value_info())
+    declaredTypes_[info.name()] = info.type().tensor_type().elem_type();
+  for (const auto &info : graph.output()) {
+    declaredTypes_[info.name()] = info.type().tensor_type().elem_type();
+    scope.read.insert(info.name());
+  }
+  for (const BoundInputs::Input &input : bound_.inputs) {
+    Location loc = NameLoc::get(builder_.getStringAttr(shown(input.name, 256)));
+    auto constant = options_.constantInputs.find(input.name);
+    if (constant != options_.constantInputs.end()) {
+      scope.values[input.name] = builder_.create<ir::ConstantOp>(
+          loc, input.type, constant->second.toAttr("input"));
+      continue;
+    }
+    BlockArgument argument = block->addArgument(input.type, loc);
+    main_.setType(builder_.getFunctionType(block->getArgumentTypes(), {}));
+    main_.setArgAttr(argument.getArgNumber(), ir::SinterDialect::kInputAttr,
+                     builder_.getStringAttr(input.name));
+    scope.values[input.name] = argument;
+  }
+
+  std::vector<bool> live = findLive(graph.node(), scope.read);
+  llvm::SmallVector<bool> liveBits(live.begin(), live.end());
+  scope_ = &scope;
+  Frame frame;
+  frame.opsets = &index_.opsets;
+  if (options_.train && !addStates(graph, liveBits))
+    return false;
+  if (!importNodes(graph.node(), liveBits, scope, frame))
+    return false;
+  if (!unsupported_.empty())
+    return true; // run() reports them
+  if (!addOutputs(graph))
+    return false;
+  removeDead();
+  finishStates();
+  return true;
+}
+
+bool GraphImport::addOutputs(const GraphProto &graph) {
+  llvm::SmallVector<Value> results;
+  for (const auto &info : graph.output()) {
+    if (!info.type().has_tensor_type() && info.has_type() &&
+        info.type().value_case() != ::onnx::TypeProto::VALUE_NOT_SET) {
+      errors_.unsupported(file_ + ": output " + quoted(info.name()) +
+                          " is not a tensor, which is not supported");
+      return false;
+    }
+    std::optional<Value> value = lookup(*scope_, info.name());
+    if (!value || !*value)
+      return false;
+    int32_t declared = info.type().tensor_type().elem_type();
+    int32_t actual = dataTypeOf(ir::tensorType(*value).getElementType());
+    if (declared && declared != actual)
+      return invalid("output " + quoted(info.name()) + " is declared as " +
+                     dataTypeName(declared) + ", but is " + dataTypeName(actual));
+    results.push_back(*value);
+  }
+  builder_.create<func::ReturnOp>(main_.getLoc(), results);
+  Block &block = main_.getBody().front();
+  main_.setType(
+      builder_.getFunctionType(block.getArgumentTypes(), ValueRange(results).getTypes()));
+  for (int i = 0; i < graph.output_size(); ++i)
+    main_.setResultAttr(i, ir::SinterDialect::kOutputAttr,
+                        builder_.getStringAttr(graph.output(i).name()));
+  return true;
+}
+
+void GraphImport::removeDead() {
+  Block &block = main_.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+static bool isFloatType(int32_t dataType) {
+  return dataType == ::onnx::TensorProto::FLOAT || dataType == ::onnx::TensorProto::FLOAT16 ||
+         dataType == ::onnx::TensorProto::BFLOAT16 ||
+         dataType == ::onnx::TensorProto::DOUBLE;
+}
+
+static bool allEqual(const TensorData &data) {
+  size_t width = ir::elementSizeBytes(data.type.getElementType());
+  ArrayRef<char> bytes = data.bytes.data;
+  return bytes.size() >= width &&
+         std::memcmp(bytes.data(), bytes.data() + width, bytes.size() - width) == 0;
+}
+
+/// Values that a parameter may have; others mark a mask or a table.
+static bool looksLearned(const TensorData &data) {
+  constexpr int64_t kChunk = 4096;
+  int64_t count = data.type.getNumElements();
+  Type element = data.type.getElementType();
+  int64_t width = ir::elementSizeBytes(element);
+  for (int64_t at = 0; at < count; at += kChunk) {
+    auto type = RankedTensorType::get({std::min(kChunk, count - at)}, element);
+    ir::Tensor chunk = ir::Tensor::fromBytes(type, data.bytes.data.data() + at * width);
+    if (!llvm::all_of(chunk.floats, [](double value) {
+          return std::isfinite(value) && value >= -1e4;
+        }))
+      return false;
+  }
+  return true;
+}
+
+bool GraphImport::addStates(const GraphProto &graph, llvm::ArrayRef<bool> live) {
+  Block &block = main_.getBody().front();
+  auto add = [&](const std::string &name, const TensorData &data) {
+    Location loc = NameLoc::get(builder_.getStringAttr(shown(name, 256)));
+    BlockArgument argument = block.addArgument(data.type, loc);
+    states_[argument] = {name, toAttr(model_, data, name),
+                         data.type.getRank() >= 1 && looksLearned(data)};
+    scope_->values[name] = argument;
+  };
+  // Exporters merge initializers of equal value and keep the second one's name as the
+  // output of an Identity. Constant ones are parameters that started equal.
+  llvm::StringMap<llvm::SmallVector<const std::string *>> copies;
+  for (int i = 0; i < graph.node_size(); ++i) {
+    const NodeProto &node = graph.node(i);
+    if (live[i] && node.op_type() == "Identity" &&
+        canonicalDomain(node.domain()).empty() && node.input_size() == 1 &&
+        node.output_size() == 1 && scope_->initializers.contains(node.input(0)))
+      copies[node.input(0)].push_back(&node.output(0));
+  }
+  for (const auto &tensor : graph.initializer()) {
+    if (!isFloatType(tensor.data_type()) || !scope_->read.contains(tensor.name()))
+      continue;
+    std::string why;
+    ReadFailure failure = ReadFailure::None;
+    std::optional<TensorData> data =
+        readTensor(*model_, tensor, context_, why, failure);
+    if (!data)
+      return invalid("initializer " + quoted(tensor.name()) + ": " + why);
+    add(tensor.name(), *data);
+    auto found = copies.find(tensor.name());
+    if (found != copies.end() && allEqual(*data))
+      for (const std::string *copy : found->second)
+        add(*copy, *data);
+  }
+  return true;
+}
+
+/// The statistics of a BatchNormalization follow the batches, not a gradient.
+static bool isStatistic(Value state) {
+  return llvm::any_of(state.getUses(), [](OpOperand &use) {
+    auto norm = dyn_cast<ir::BatchNormOp>(use.getOwner());
+    return norm && use.getOperandNumber() >= 3;
+  });
+}
+
+void GraphImport::finishStates() {
+  Block &block = main_.getBody().front();
+  llvm::BitVector unused(block.getNumArguments());
+  for (BlockArgument argument : block.getArguments())
+    if (states_.contains(argument) && argument.use_empty())
+      unused.set(argument.getArgNumber());
+  main_.setType(builder_.getFunctionType(block.getArgumentTypes(),
+                                         main_.getFunctionType().getResults()));
+  llvm::SmallVector<State> kept;
+  llvm::SmallVector<bool> statistics;
+  for (BlockArgument argument : block.getArguments())
+    if (states_.contains(argument) && !unused.test(argument.getArgNumber())) {
+      kept.push_back(states_[argument]);
+      statistics.push_back(isStatistic(argument));
+    }
+  main_.eraseArguments(unused);
+
+  unsigned number = block.getNumArguments() - kept.size();
+  llvm::StringSet<> symbols;
+  for (llvm::StringRef taken : {"main", "step", "eval", "grad", "apply"})
+    symbols.insert(taken);
+  builder_.setInsertionPoint(main_);
+  for (auto [state, isBuffer] : llvm::zip_equal(kept, statistics)) {
+    std::string base = shown(state.name, 200), symbol = base;
+    for (int i = 1; !symbols.insert(symbol).second; ++i)
+      symbol = base + "_" + std::to_string(i);
+    BlockArgument argument = block.getArgument(number);
+    builder_.create<ir::StateOp>(
+        argument.getLoc(), symbol, argument.getType(),
+        isBuffer ? ir::StateRole::buffer : ir::StateRole::param, state.init,
+        state.isCandidate && !isBuffer, /*slot=*/StringAttr(), /*of=*/FlatSymbolRefAttr(),
+        builder_.getStringAttr(state.name));
+    main_.setArgAttr(number++, ir::SinterDialect::kStateAttr,
+                     FlatSymbolRefAttr::get(context_, symbol));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The door
+//===----------------------------------------------------------------------===//
+
+OwningOpRef<ModuleOp> importOnnx(std::shared_ptr<const OnnxModel> model,
+                                 const ImportOptions &options, MLIRContext *context,
+                                 ImportErrors &errors) {
+  return GraphImport(std::move(model), options, context, errors).run();
+}
+
+OwningOpRef<ModuleOp> importOnnxFile(llvm::StringRef path, const ImportOptions &options,
+                                     MLIRContext *context, ImportErrors &errors) {
+  std::shared_ptr<const OnnxModel> model = loadOnnxFile(path, errors);
+  return model ? importOnnx(std::move(model), options, context, errors)
+               : OwningOpRef<ModuleOp>();
+}
+
+} // namespace sinter::compiler

@@ -1,0 +1,121 @@
+//===- Node.h - one ONNX node while it is imported --------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What an import function gets: the node's inputs as values, its attributes (a wrong type
+// is an error), what is known of inputs at compile time, and the builder (Emit). It sets
+// outputs; when it fails it says why, through fail() for input that breaks ONNX's rules
+// and unsupported() for what is legal but not done.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_NODE_H
+#define SINTER_COMPILER_IMPORT_ONNX_NODE_H
+
+#include "compiler/import/onnx/Emit.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace onnx {
+class AttributeProto;
+class GraphProto;
+class NodeProto;
+class TensorProto;
+}
+
+namespace sinter::compiler {
+
+class GraphImport;
+struct Frame;
+struct Scope;
+
+class NodeImport : public Emit {
+public:
+  NodeImport(GraphImport &graph, Scope &scope, const Frame &frame,
+             const ::onnx::NodeProto &node, int64_t version, mlir::OpBuilder &builder,
+             mlir::Location loc);
+
+  const ::onnx::NodeProto &node;
+  /// Of the operator set of the node's domain.
+  const int64_t version;
+
+  // Inputs. Trailing absent ones do not count.
+  size_t numInputs() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+  /// Null when absent.
+  mlir::Value in(size_t i) const { return i < inputs_.size() ? inputs_[i] : mlir::Value(); }
+  llvm::ArrayRef<mlir::Value> inputs() const { return inputs_; }
+  /// The type of input `i` is float; fails with a message otherwise.
+  bool requireFloat(size_t i = 0);
+  bool requireRank(size_t i, int64_t least);
+
+  // Outputs.
+  size_t numOutputs() const;
+  /// Output `i` has a name that something reads.
+  bool wants(size_t i) const;
+  void out(size_t i, mlir::Value value);
+  void out(mlir::Value value) { out(0, value); }
+
+  // Attributes; the default where absent.
+  bool hasAttr(llvm::StringRef name);
+  int64_t attrInt(llvm::StringRef name, int64_t byDefault);
+  std::optional<int64_t> attrInt(llvm::StringRef name);
+  double attrFloat(llvm::StringRef name, double byDefault);
+  std::string attrString(llvm::StringRef name, llvm::StringRef byDefault);
+  std::optional<Shape> attrInts(llvm::StringRef name);
+  std::optional<llvm::SmallVector<double>> attrFloats(llvm::StringRef name);
+  std::optional<std::vector<std::string>> attrStrings(llvm::StringRef name);
+  /// Null when absent.
+  const ::onnx::TensorProto *attrTensor(llvm::StringRef name);
+  const ::onnx::GraphProto *attrGraph(llvm::StringRef name);
+  const ::onnx::AttributeProto *findAttr(llvm::StringRef name);
+  /// Of no meaning for the result.
+  void ignoreAttr(llvm::StringRef name) { used_.insert(name); }
+  /// An attribute that no one asked for changes the node's meaning in a way that we do
+  /// not know.
+  std::optional<std::string> unusedAttr() const;
+
+  // What is known at compile time.
+  std::optional<ir::Tensor> constantOf(mlir::Value value);
+  std::optional<ir::Tensor> constantOf(size_t i) { return constantOf(in(i)); }
+  /// unsupported("input '<field>' must be known at compile time") where it is not.
+  std::optional<ir::Tensor> known(size_t i, llvm::StringRef field);
+  /// An integer tensor of rank <= 1.
+  std::optional<Shape> knownInts(size_t i, llvm::StringRef field);
+  std::optional<int64_t> knownInt(size_t i, llvm::StringRef field);
+  /// Axes as attribute before `inputSince`, as input `i` from then on; nothing when absent
+  /// (ask failed()). Normalised to [0, rank), distinct, ascending.
+  std::optional<Shape> axes(size_t i, int64_t inputSince, int64_t rank);
+  /// The same for given values.
+  std::optional<Shape> normalised(Ints axes, int64_t rank);
+
+  mlir::Value unsupported(std::string message) {
+    if (!failed())
+      isUnsupported_ = true;
+    return fail(std::move(message));
+  }
+  bool isUnsupported() const { return isUnsupported_; }
+  /// The outputs depend on a node that is not supported, and was reported.
+  void poison() { isPoisoned_ = true; }
+
+  GraphImport &graph() { return graph_; }
+  Scope &scope() { return scope_; }
+  const Frame &frame() const { return frame_; }
+  llvm::ArrayRef<mlir::Value> results() const { return results_; }
+  mlir::MLIRContext *context() { return b.getContext(); }
+  std::string inputName(size_t i) const;
+  std::string outputName(size_t i) const;
+
+private:
+  friend class GraphImport;
+
+  GraphImport &graph_;
+  Scope &scope_;
+  const Frame &frame_;
+  llvm::SmallVector<mlir::Value> inputs_, results_;
+  llvm::StringSet<> used_;
+  bool isUnsupported_ = false, isPoisoned_ = false;
+};
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_NODE_H

@@ -1,0 +1,303 @@
+//===- Norm.cpp - softmax and normalisations ------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphImport.h"
+#include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Text.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+//===----------------------------------------------------------------------===//
+// Along one dimension
+//===----------------------------------------------------------------------===//
+
+/// Before operator set 13 the input is coerced to a matrix at `axis` (default 1), and the
+/// rows are what is normalised. `emit` gets a value and its dimension.
+template <class Function> static void importAlong(NodeImport &n, Function emit) {
+  Value x = n.in(0);
+  int64_t given = n.attrInt("axis", n.version < 13 ? 1 : -1);
+  if (!n.requireFloat())
+    return;
+  int64_t rank = n.rankOf(x);
+  // A matrix of one column is what axis == rank means there.
+  if (n.version < 13 && given == rank) {
+    n.out(n.reshape(emit(n.expandDims(x, {rank}), rank), n.shapeOf(x)));
+    return;
+  }
+  std::optional<int64_t> axis = n.axis(given, rank);
+  if (!axis)
+    return;
+  Ints rest = n.shapeOf(x).drop_front(*axis + 1);
+  bool isOneDim = llvm::all_of(rest, [](int64_t size) { return size == 1; });
+  if (n.version >= 13 || isOneDim) {
+    n.out(emit(x, *axis));
+    return;
+  }
+  int64_t rows = 1, columns = 1;
+  for (int64_t i = 0; i < rank; ++i)
+    (i < *axis ? rows : columns) *= n.shapeOf(x)[i];
+  n.out(n.reshape(emit(n.reshape(x, {rows, columns}), 1), n.shapeOf(x)));
+}
+
+static void importSoftmax(NodeImport &n) {
+  importAlong(n, [&](Value x, int64_t axis) { return n.softmax(x, axis); });
+}
+
+static void importLogSoftmax(NodeImport &n) {
+  importAlong(n, [&](Value x, int64_t axis) { return n.logSoftmax(x, axis); });
+}
+
+/// 1 at the first maximum, else 0.
+static void importHardmax(NodeImport &n) {
+  importAlong(n, [&](Value x, int64_t axis) {
+    Value best = n.expandDims(n.argReduce(ir::ReduceKind::max, x, axis), {axis});
+    Value isBest =
+        n.compare(ir::CompareKind::eq, n.iota(n.shapeOf(x), axis, n.i64()), best);
+    return n.cast(isBest, n.elementOf(x));
+  });
+}
+
+static void importLpNormalization(NodeImport &n) {
+  int64_t p = n.attrInt("p", 2), given = n.attrInt("axis", -1);
+  Value x = n.in(0);
+  std::optional<int64_t> axis = n.axis(given, n.rankOf(x));
+  if (!axis || !n.requireFloat())
+    return;
+  if (p != 1 && p != 2) {
+    n.fail("attribute 'p' is " + std::to_string(p) + "; it must be 1 or 2");
+    return;
+  }
+  Value norm = n.reduce(ir::ReduceKind::sum, p == 1 ? n.unary<ir::AbsOp>(x) : n.mul(x, x),
+                        {*axis}, /*keep=*/true);
+  norm = p == 2 ? n.unary<ir::SqrtOp>(norm) : norm;
+  // Of zeros the result is zeros.
+  Value isZero = n.compare(ir::CompareKind::eq, norm, n.splatLike(norm, 0));
+  n.out(n.div(x, n.where(isZero, n.splatLike(norm, 1), norm)));
+}
+
+//===----------------------------------------------------------------------===//
+// Over channels and groups
+//===----------------------------------------------------------------------===//
+
+/// Inputs `from`.. of the node, each a list of `size` elements, in the type of input 0.
+static bool perChannel(NodeImport &n, size_t from, size_t count, int64_t size,
+                       SmallVectorImpl<Value> &values) {
+  for (size_t i = from; i < from + count; ++i) {
+    if (n.shapeOf(n.in(i)) != Ints({size})) {
+      n.fail("input " + quoted(n.inputName(i)) + " has shape " +
+             shownShape(n.shapeOf(n.in(i))) + "; it must be " + shownShape({size}));
+      return false;
+    }
+    values.push_back(n.cast(n.in(i), n.elementOf(n.in(0))));
+  }
+  return true;
+}
+
+static void importBatchNorm(NodeImport &n) {
+  double epsilon = n.attrFloat("epsilon", 1e-5f), momentum = n.attrFloat("momentum", 0.9f);
+  bool isSpatial = n.version >= 9 || n.attrInt("spatial", 1);
+  bool isTraining = n.version >= 14 ? n.attrInt("training_mode", 0) : n.numOutputs() > 1;
+  bool wantsStatistics = false;
+  for (size_t i = 1; i < n.numOutputs(); ++i)
+    wantsStatistics |= n.wants(i);
+  if (n.version < 14 && !wantsStatistics)
+    isTraining = false;
+  Value x = n.in(0);
+  if (!n.requireFloat() || !n.requireRank(0, 2))
+    return;
+  if (!isSpatial) {
+    n.unsupported("attribute 'spatial' = 0");
+    return;
+  }
+  SmallVector<Value, 4> v; // scale, bias, mean, variance
+  if (!perChannel(n, 1, 4, n.shapeOf(x)[1], v))
+    return;
+  // With --train the train phase decides which statistics are used.
+  if (!isTraining || n.graph().options().train) {
+    n.out(n.b.create<ir::BatchNormOp>(n.loc, x.getType(), x, v[0], v[1], v[2], v[3],
+                                      llvm::APFloat(epsilon), llvm::APFloat(momentum))
+              .getResult());
+    if (n.wants(1))
+      n.out(1, n.in(3));
+    if (n.wants(2))
+      n.out(2, n.in(4));
+    if (n.wants(3) || n.wants(4))
+      n.unsupported("outputs 'saved_mean' and 'saved_var'");
+    return;
+  }
+  if (n.version < 14 && (n.wants(3) || n.wants(4))) {
+    n.unsupported("outputs 'saved_mean' and 'saved_var'");
+    return;
+  }
+  Type statistics = v[2].getType();
+  auto norm = n.b.create<ir::BatchNormTrainingOp>(
+      n.loc, TypeRange{x.getType(), statistics, statistics}, x, v[0], v[1],
+      llvm::APFloat(epsilon));
+  n.out(norm.getResult());
+  auto running = [&](Value old, Value batch) {
+    return n.add(n.mul(old, momentum), n.mul(batch, 1 - momentum));
+  };
+  if (n.wants(1))
+    n.out(1, n.cast(running(v[2], norm.getBatchMean()), n.elementOf(n.in(3))));
+  if (n.wants(2))
+    n.out(2, n.cast(running(v[3], norm.getBatchVariance()), n.elementOf(n.in(4))));
+}
+
+static Value emitGroupNorm(NodeImport &n, Value scale, Value bias, int64_t groups,
+                           double epsilon) {
+  Value x = n.in(0);
+  if (!x || !scale || !bias)
+    return {};
+  return n.b.create<ir::GroupNormOp>(n.loc, x.getType(), x, scale, bias, groups,
+                                     llvm::APFloat(epsilon));
+}
+
+static void importInstanceNorm(NodeImport &n) {
+  double epsilon = n.attrFloat("epsilon", 1e-5f);
+  if (!n.requireFloat() || !n.requireRank(0, 2))
+    return;
+  int64_t channels = n.shapeOf(n.in(0))[1];
+  SmallVector<Value, 2> v;
+  if (perChannel(n, 1, 2, channels, v))
+    n.out(emitGroupNorm(n, v[0], v[1], channels, epsilon));
+}
+
+static void importGroupNorm(NodeImport &n) {
+  double epsilon = n.attrFloat("epsilon", 1e-5f);
+  int64_t groups = n.attrInt("num_groups", 0);
+  n.ignoreAttr("stash_type"); // the op keeps its statistics in fp32 or better
+  if (!n.requireFloat() || !n.requireRank(0, 2))
+    return;
+  int64_t channels = n.shapeOf(n.in(0))[1];
+  if (groups < 1 || channels % groups != 0) {
+    n.fail("attribute 'num_groups' is " + std::to_string(groups) +
+           "; it must divide the " + std::to_string(channels) + " channels");
+    return;
+  }
+  // Operator set 18 scales groups, 21 and later scale channels.
+  int64_t size = n.version < 21 ? groups : channels;
+  SmallVector<Value, 2> v;
+  if (!perChannel(n, 1, 2, size, v))
+    return;
+  auto spread = [&](Value list) {
+    return n.reshape(n.broadcastInDims(list, {0}, {size, channels / size}), {channels});
+  };
+  n.out(emitGroupNorm(n, spread(v[0]), spread(v[1]), groups, epsilon));
+}
+
+//===----------------------------------------------------------------------===//
+// Over trailing dimensions
+//===----------------------------------------------------------------------===//
+
+static void importLayerNorm(NodeImport &n) {
+  double epsilon = n.attrFloat("epsilon", 1e-5f);
+  int64_t given = n.attrInt("axis", -1), stash = n.attrInt("stash_type", 1);
+  Value x = n.in(0);
+  std::optional<int64_t> axis = n.axis(given, n.rankOf(x));
+  if (!axis || !n.requireFloat())
+    return;
+  Shape tail(n.shapeOf(x).drop_front(*axis));
+  Value scale = n.broadcast(n.in(1), tail);
+  Value bias = n.has(2) ? n.broadcast(n.in(2), tail) : Value();
+  if (n.failed())
+    return;
+  n.out(n.b.create<ir::LayerNormOp>(n.loc, x.getType(), x, scale, bias, *axis,
+                                    llvm::APFloat(epsilon))
+            .getResult());
+  if (!n.wants(1) && !n.wants(2))
+    return;
+  if (stash != 1) {
+    n.unsupported("attribute 'stash_type' = " + std::to_string(stash));
+    return;
+  }
+  Shape dims(tail.size());
+  std::iota(dims.begin(), dims.end(), *axis);
+  Value wide = n.cast(x, n.f32());
+  Value mean = n.mean(wide, dims, /*keep=*/true);
+  Value deviation = n.sub(wide, mean);
+  Value variance = n.mean(n.mul(deviation, deviation), dims, /*keep=*/true);
+  n.out(1, mean);
+  n.out(2, n.div(n.splatLike(variance, 1),
+                 n.unary<ir::SqrtOp>(n.add(variance, epsilon))));
+}
+
+static void importRmsNorm(NodeImport &n) {
+  double epsilon = n.attrFloat("epsilon", 1e-5f);
+  int64_t given = n.attrInt("axis", -1);
+  n.ignoreAttr("stash_type"); // always fp32
+  Value x = n.in(0);
+  std::optional<int64_t> axis = n.axis(given, n.rankOf(x));
+  if (!axis || !n.requireFloat())
+    return;
+  Shape dims(n.rankOf(x) - *axis);
+  std::iota(dims.begin(), dims.end(), *axis);
+  bool isWide = n.elementOf(x).isF64();
+  Value wide = isWide ? x : n.cast(x, n.f32());
+  Value square = n.mean(n.mul(wide, wide), dims, /*keep=*/true);
+  Value unit = n.mul(wide, n.unary<ir::RsqrtOp>(n.add(square, epsilon)));
+  n.out(n.mul(n.cast(unit, n.elementOf(x)), n.in(1)));
+}
+
+static void importMeanVarianceNorm(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<Shape> axes = n.attrInts("axes");
+  std::optional<Shape> dims =
+      n.normalised(axes ? Ints(*axes) : Ints({0, 2, 3}), n.rankOf(x));
+  if (!dims || !n.requireFloat())
+    return;
+  Value deviation = n.sub(x, n.mean(x, *dims, /*keep=*/true));
+  Value variance = n.mean(n.mul(deviation, deviation), *dims, /*keep=*/true);
+  n.out(n.div(deviation, n.add(n.unary<ir::SqrtOp>(variance), 1e-9)));
+}
+
+/// x / (bias + alpha / size * sum of squares of neighbouring channels) ^ beta.
+static void importLrn(NodeImport &n) {
+  double alpha = n.attrFloat("alpha", 1e-4f), beta = n.attrFloat("beta", 0.75f);
+  double bias = n.attrFloat("bias", 1);
+  int64_t size = n.attrInt("size", 0);
+  Value x = n.in(0);
+  if (!n.requireFloat() || !n.requireRank(0, 2))
+    return;
+  if (size < 1 || size > (1 << 20)) {
+    n.fail("attribute 'size' is " + std::to_string(size) + "; it must be positive");
+    return;
+  }
+  int64_t rank = n.rankOf(x);
+  Shape window(rank, 1), ones(rank, 1), low(rank, 0), high(rank, 0);
+  window[1] = size;
+  low[1] = (size - 1) / 2;
+  high[1] = size - 1 - low[1];
+  Value sum = n.infer<ir::ReduceWindowOp>(
+      n.mul(x, x),
+      {n.b.getNamedAttr("kind",
+                        ir::ReduceKindAttr::get(n.context(), ir::ReduceKind::sum)),
+       n.named("window", window), n.named("strides", ones), n.named("dilations", ones),
+       n.named("pads_low", low), n.named("pads_high", high)});
+  Value base = n.add(n.mul(sum, alpha / double(size)), bias);
+  n.out(n.div(x, n.binary<ir::PowOp>(base, n.splatLike(base, beta))));
+}
+
+llvm::ArrayRef<OpRow> normOps() {
+  static constexpr OpRow rows[] = {
+      {"BatchNormalization", importBatchNorm, 5, 5, 5},
+      {"GroupNormalization", importGroupNorm, 3, 3, 1, 18},
+      {"Hardmax", importHardmax, 1, 1},
+      {"InstanceNormalization", importInstanceNorm, 3, 3},
+      {"LRN", importLrn, 1, 1},
+      {"LayerNormalization", importLayerNorm, 2, 3, 3, 17},
+      {"LogSoftmax", importLogSoftmax, 1, 1},
+      {"LpNormalization", importLpNormalization, 1, 1},
+      {"MeanVarianceNormalization", importMeanVarianceNorm, 1, 1, 1, 9},
+      {"RMSNormalization", importRmsNorm, 2, 2, 1, 23},
+      {"Softmax", importSoftmax, 1, 1},
+  };
+  return rows;
+}
+
+} // namespace sinter::compiler

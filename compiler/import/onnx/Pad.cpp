@@ -1,0 +1,137 @@
+//===- Pad.cpp - padding in all modes -------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Text.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+/// Padding of either sign that no dimension can have.
+static constexpr int64_t kMaxPad = int64_t(1) << 40;
+/// Entries of an index table.
+static constexpr int64_t kMaxTable = int64_t(1) << 24;
+
+namespace {
+struct Padding {
+  Shape low, high; // one entry per dimension; negative ones crop
+};
+} // namespace
+
+static std::optional<Padding> readPadding(NodeImport &n) {
+  int64_t rank = n.rankOf(n.in(0));
+  std::optional<Shape> pads =
+      n.version < 11 ? n.attrInts("pads") : n.knownInts(1, "pads");
+  std::optional<Shape> axes = n.version >= 18 ? n.knownInts(3, "axes") : std::nullopt;
+  if (n.failed())
+    return std::nullopt;
+  if (!axes) {
+    axes.emplace(rank);
+    std::iota(axes->begin(), axes->end(), 0);
+  }
+  if (!pads || pads->size() != 2 * axes->size()) {
+    n.fail("pads must have two entries for each of " + std::to_string(axes->size()) +
+           " dimensions");
+    return std::nullopt;
+  }
+  if (!n.normalised(*axes, rank))
+    return std::nullopt;
+  Padding padding{Shape(rank, 0), Shape(rank, 0)};
+  for (size_t i = 0; i < axes->size(); ++i) {
+    int64_t dim = *n.axis((*axes)[i], rank);
+    int64_t low = (*pads)[i], high = (*pads)[i + axes->size()];
+    int64_t size = n.shapeOf(n.in(0))[dim];
+    bool isPossible = std::max(low, high) <= kMaxPad && std::min(low, high) >= -kMaxPad &&
+                      size + low + high >= 0 && size + low >= 0 && size + high >= 0;
+    if (!isPossible) {
+      n.fail("pads " + shownShape(*pads) + " do not fit dimension " + std::to_string(dim) +
+             " of size " + std::to_string(size));
+      return std::nullopt;
+    }
+    padding.low[dim] = low;
+    padding.high[dim] = high;
+  }
+  return padding;
+}
+
+static Value padConstant(NodeImport &n, const Padding &padding, Value value) {
+  Value x = n.in(0);
+  Shape starts, limits, low, high;
+  for (int64_t dim = 0; dim < n.rankOf(x); ++dim) {
+    starts.push_back(std::max<int64_t>(-padding.low[dim], 0));
+    limits.push_back(n.shapeOf(x)[dim] - std::max<int64_t>(-padding.high[dim], 0));
+    low.push_back(std::max<int64_t>(padding.low[dim], 0));
+    high.push_back(std::max<int64_t>(padding.high[dim], 0));
+  }
+  return n.pad(n.slice(x, starts, limits), value, low, high);
+}
+
+/// Which element of a dimension of `size` > 0 stands at position `at`, possibly outside.
+static int64_t sourceOf(int64_t at, int64_t size, llvm::StringRef mode) {
+  if (mode == "edge")
+    return std::clamp<int64_t>(at, 0, size - 1);
+  int64_t period = mode == "wrap" ? size : std::max<int64_t>(2 * (size - 1), 1);
+  int64_t within = (at % period + period) % period;
+  return within < size ? within : period - within;
+}
+
+static Value padByIndex(NodeImport &n, const Padding &padding, llvm::StringRef mode) {
+  Value x = n.in(0);
+  for (int64_t dim = 0; dim < n.rankOf(x); ++dim) {
+    int64_t size = n.shapeOf(x)[dim], low = padding.low[dim], high = padding.high[dim];
+    if (low == 0 && high == 0)
+      continue;
+    if (size == 0)
+      return n.fail("dimension " + std::to_string(dim) + " is empty; it cannot be padded " +
+                    "with its own elements");
+    if (size + low + high > kMaxTable)
+      return n.unsupported("padding to more than 2^24 elements");
+    Shape table;
+    for (int64_t at = -low; at < size + high; ++at)
+      table.push_back(sourceOf(at, size, mode));
+    x = n.gather(x, n.ints(table), dim);
+    if (!x)
+      return {};
+  }
+  return x;
+}
+
+static void importPad(NodeImport &n) {
+  std::string mode = n.attrString("mode", "constant");
+  Value x = n.in(0), value;
+  if (n.version < 11)
+    value = n.scalar(n.elementOf(x), n.attrFloat("value", 0));
+  else if (!n.has(2))
+    value = n.scalar(n.elementOf(x), 0);
+  else if (ir::tensorType(n.in(2)).getNumElements() != 1 ||
+           n.elementOf(n.in(2)) != n.elementOf(x))
+    value = n.fail("constant_value must be a scalar of the input's type");
+  else
+    value = n.reshape(n.in(2), {});
+  std::optional<Padding> padding = readPadding(n);
+  if (!padding)
+    return;
+  if (mode == "constant")
+    n.out(padConstant(n, *padding, value));
+  else if (mode == "reflect" || mode == "edge" || (mode == "wrap" && n.version >= 19))
+    n.out(padByIndex(n, *padding, mode));
+  else
+    n.fail("attribute 'mode' is " + quoted(mode) +
+           "; it must be 'constant', 'reflect', 'edge' or 'wrap'");
+}
+
+llvm::ArrayRef<OpRow> padOps() {
+  static constexpr OpRow rows[] = {
+      {"Pad", importPad, 1, 4},
+  };
+  return rows;
+}
+
+} // namespace sinter::compiler

@@ -1,0 +1,205 @@
+//===- Quantize.cpp - quantised operators ---------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Quantised tensors are integer tensors; what is computed on them is spelled out. Products
+// of 8-bit values are summed in int32 by matrix products, and by convolutions in a float
+// type that holds every possible sum exactly.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Conv.h"
+#include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/TensorReader.h"
+#include "compiler/import/onnx/Text.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+/// A scale or zero point of x: one value, one per index of `axis`, or (with `block`) one
+/// per `block` indices of `axis`.
+static Value spread(NodeImport &n, Value parameter, Value x, int64_t axis,
+                    int64_t block = 0) {
+  if (!parameter || !x)
+    return {};
+  if (ir::tensorType(parameter).getNumElements() == 1)
+    return n.broadcast(n.reshape(parameter, {}), n.shapeOf(x));
+  std::optional<int64_t> dim = n.axis(axis, n.rankOf(x));
+  if (!dim)
+    return {};
+  if (block == 0)
+    return n.broadcastInDims(parameter, {*dim}, n.shapeOf(x));
+  if (n.rankOf(parameter) != n.rankOf(x) || block > (1 << 30))
+    return n.fail("blocked scales must have the rank of the input");
+  Shape apart(n.shapeOf(parameter)), whole(apart);
+  apart.insert(apart.begin() + *dim + 1, block);
+  whole[*dim] *= block;
+  Value repeated =
+      n.reshape(n.broadcast(n.expandDims(parameter, {*dim + 1}), apart), whole);
+  return n.sliceDim(repeated, *dim, 0, n.shapeOf(x)[*dim]);
+}
+
+/// round(x / scale) + zero point, saturated to `element`; x is float.
+static Value quantize(NodeImport &n, Value x, Value scale, Value zeroPoint, Type element) {
+  auto integer = dyn_cast<IntegerType>(element);
+  if (!integer || integer.getWidth() > 16)
+    return n.unsupported("quantised values other than 8 and 16-bit integers");
+  unsigned width = integer.getWidth();
+  double least = integer.isUnsigned() ? 0 : -std::ldexp(1.0, int(width) - 1);
+  double greatest = std::ldexp(1.0, int(integer.isUnsigned() ? width : width - 1)) - 1;
+  Value y = n.unary<ir::RoundOp>(n.div(x, scale));
+  if (zeroPoint)
+    y = n.add(y, n.cast(zeroPoint, n.elementOf(x)));
+  y = n.min(n.max(y, n.splatLike(y, least)), n.splatLike(y, greatest));
+  return n.cast(y, element);
+}
+
+static void importQuantizeLinear(NodeImport &n) {
+  Value x = n.in(0);
+  int64_t axis = n.version >= 13 ? n.attrInt("axis", 1) : 1;
+  int64_t block = n.version >= 21 ? n.attrInt("block_size", 0) : 0;
+  n.ignoreAttr("saturate"); // of 8-bit floats
+  int64_t wanted = n.version >= 21 ? n.attrInt("output_dtype", 0) : 0;
+  if (n.version >= 23 && n.attrInt("precision", 0) != 0)
+    n.unsupported("attribute 'precision'");
+  Type element = n.has(2) ? n.elementOf(n.in(2))
+                 : wanted ? elementTypeOf(int32_t(wanted), n.context())
+                          : IntegerType::get(n.context(), 8, IntegerType::Unsigned);
+  if (!element) {
+    n.unsupported("quantised values of type " + dataTypeName(int32_t(wanted)));
+    return;
+  }
+  Value scale = n.in(1);
+  if (!n.requireFloat(1) || n.failed())
+    return;
+  x = n.cast(x, n.elementOf(scale));
+  Value zeroPoint = n.has(2) ? spread(n, n.in(2), x, axis, block) : Value();
+  n.out(quantize(n, x, spread(n, scale, x, axis, block), zeroPoint, element));
+}
+
+static void importDequantizeLinear(NodeImport &n) {
+  Value x = n.in(0), scale = n.in(1);
+  int64_t axis = n.version >= 13 ? n.attrInt("axis", 1) : 1;
+  int64_t block = n.version >= 21 ? n.attrInt("block_size", 0) : 0;
+  if (n.version >= 23 && n.attrInt("output_dtype", 0) != 0)
+    n.unsupported("attribute 'output_dtype'");
+  if (!n.requireFloat(1) || n.failed())
+    return;
+  Type element = n.elementOf(scale);
+  // The difference of two 16-bit values needs more than 16 bits.
+  Type wide = n.isFloat(x) ? element : Type(n.b.getI32Type());
+  Value value = n.cast(x, wide);
+  if (n.has(2))
+    value = n.sub(value, n.cast(spread(n, n.in(2), x, axis, block), wide));
+  n.out(n.mul(n.cast(value, element), spread(n, scale, x, axis, block)));
+}
+
+static void importDynamicQuantizeLinear(NodeImport &n) {
+  Value x = n.in(0);
+  if (!n.requireFloat())
+    return;
+  Shape dims;
+  for (int64_t i = 0; i < n.rankOf(x); ++i)
+    dims.push_back(i);
+  Type u8 = IntegerType::get(n.context(), 8, IntegerType::Unsigned);
+  Value zero = n.scalar(n.elementOf(x), 0);
+  Value least = n.min(n.reduce(ir::ReduceKind::min, x, dims, false), zero);
+  Value greatest = n.max(n.reduce(ir::ReduceKind::max, x, dims, false), zero);
+  Value scale = n.div(n.sub(greatest, least), 255.0);
+  // Of zeros alone the scale is 0, and so is the zero point.
+  Value isZero = n.compare(ir::CompareKind::eq, scale, zero);
+  Value divisor = n.where(isZero, n.splatLike(scale, 1), scale);
+  Value zeroPoint =
+      quantize(n, n.unary<ir::NegOp>(least), divisor, Value(), u8);
+  n.out(0, quantize(n, x, n.broadcast(divisor, n.shapeOf(x)),
+                    n.broadcast(zeroPoint, n.shapeOf(x)), u8));
+  n.out(1, scale);
+  n.out(2, zeroPoint);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// x - zeroPoint in `wide`; the zero point is one value, or one per index of `axis`.
+static Value centred(NodeImport &n, Value x, Value zeroPoint, int64_t axis, Type wide) {
+  Value value = n.cast(x, wide);
+  if (!zeroPoint)
+    return value;
+  return n.sub(value, n.cast(spread(n, zeroPoint, x, axis), wide));
+}
+
+static void importMatMulInteger(NodeImport &n) {
+  Type i32 = n.b.getI32Type();
+  n.out(n.matmul(centred(n, n.in(0), n.in(2), -2, i32),
+                 centred(n, n.in(1), n.in(3), -1, i32)));
+}
+
+static void importQLinearMatMul(NodeImport &n) {
+  Type i32 = n.b.getI32Type();
+  for (size_t i : {1, 4, 6})
+    if (!n.requireFloat(i))
+      return;
+  Value sum = n.matmul(centred(n, n.in(0), n.in(2), -2, i32),
+                       centred(n, n.in(3), n.in(5), -1, i32));
+  Value real = n.cast(sum, n.f32());
+  auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
+  Value factor = n.mul(spread(n, single(1), real, -2), spread(n, single(4), real, -1));
+  factor = n.div(factor, spread(n, single(6), real, -1));
+  n.out(quantize(n, n.mul(real, factor), n.splatLike(real, 1),
+                 spread(n, n.in(7), real, -1), n.elementOf(n.in(7))));
+}
+
+/// The narrowest float type in which sums of products of 8-bit values over `terms`
+/// elements are exact.
+static Type exactType(NodeImport &n, Value filter) {
+  int64_t terms = n.rankOf(filter) ? ir::tensorType(filter).getNumElements() /
+                                         std::max<int64_t>(n.shapeOf(filter)[0], 1)
+                                   : 1;
+  return terms <= (1 << 24) / (256 * 256) ? n.f32() : Type(n.b.getF64Type());
+}
+
+static void importConvInteger(NodeImport &n) {
+  Type wide = exactType(n, n.in(1));
+  Value sum = emitConv(n, centred(n, n.in(0), n.in(2), 1, wide),
+                       centred(n, n.in(1), n.in(3), 0, wide), Value());
+  n.out(n.cast(sum, n.b.getI32Type()));
+}
+
+static void importQLinearConv(NodeImport &n) {
+  for (size_t i : {1, 4, 6})
+    if (!n.requireFloat(i))
+      return;
+  Type wide = exactType(n, n.in(3));
+  Value bias = n.has(8) ? n.cast(n.in(8), n.b.getF64Type()) : Value();
+  Value sum = emitConv(n, centred(n, n.in(0), n.in(2), 1, wide),
+                       centred(n, n.in(3), n.in(5), 0, wide), Value());
+  if (bias && sum) {
+    Value wideSum = n.cast(sum, n.b.getF64Type());
+    sum = n.add(wideSum, n.broadcastInDims(bias, {1}, n.shapeOf(sum)));
+  }
+  Value real = n.cast(sum, n.f32());
+  auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
+  Value factor = n.mul(spread(n, single(1), real, 1), spread(n, single(4), real, 1));
+  factor = n.div(factor, spread(n, single(6), real, 1));
+  n.out(quantize(n, n.mul(real, factor), n.splatLike(real, 1),
+                 spread(n, n.in(7), real, 1), n.elementOf(n.in(7))));
+}
+
+llvm::ArrayRef<OpRow> quantizeOps() {
+  static constexpr OpRow rows[] = {
+      {"ConvInteger", importConvInteger, 2, 4, 1, 10},
+      {"DequantizeLinear", importDequantizeLinear, 2, 3, 1, 10},
+      {"DynamicQuantizeLinear", importDynamicQuantizeLinear, 1, 1, 3, 11},
+      {"MatMulInteger", importMatMulInteger, 2, 4, 1, 10},
+      {"QLinearConv", importQLinearConv, 8, 9, 1, 10},
+      {"QLinearMatMul", importQLinearMatMul, 8, 8, 1, 10},
+      {"QuantizeLinear", importQuantizeLinear, 2, 3, 1, 10},
+  };
+  return rows;
+}
+
+} // namespace sinter::compiler

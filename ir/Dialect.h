@@ -1,0 +1,45 @@
+//===- Dialect.h - the sinter dialect and its ops ---------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The one header for code that reads or builds sinter IR.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_DIALECT_H
+#define SINTER_IR_DIALECT_H
+
+#include "ir/Tensor.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ir/Dialect.h.inc"
+#include "ir/Enums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/Attrs.h.inc"
+
+#include "ir/Interfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "ir/Ops.h.inc"
+
+namespace sinter::ir {
+
+/// The type of `value` as every sinter value has it.
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
+} // namespace sinter::ir
+
+#endif // SINTER_IR_DIALECT_H

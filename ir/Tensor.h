@@ -1,0 +1,82 @@
+//===- Tensor.h - a concrete tensor for reference evaluation ----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The values that ir/eval computes with. Floats are held as float64, integers and
+// truth values as int64 (ui64 by its bits), whatever the element type; so a chain of
+// evaluations is the float64 reference of a program. `roundToStorage` gives what the
+// element type would hold.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_TENSOR_H
+#define SINTER_IR_TENSOR_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace sinter::ir {
+
+class Tensor {
+public:
+  Tensor() = default;
+  /// Zeros of `type`, which has a static shape.
+  explicit Tensor(mlir::RankedTensorType type);
+
+  /// The value of a dense or dense_resource attribute; fails for any other kind, or
+  /// when the bytes of a resource do not fit the type.
+  static mlir::FailureOr<Tensor> fromAttr(mlir::ElementsAttr attr);
+  /// Reads `type.getNumElements()` little-endian elements; i1 as one byte each.
+  static Tensor fromBytes(mlir::RankedTensorType type, const void *bytes);
+
+  /// Little-endian elements, i1 as one byte each, floats rounded to nearest even.
+  std::vector<char> toBytes() const;
+  /// A splat or small value as DenseElementsAttr, else a dense_resource named after `hint`.
+  mlir::ElementsAttr toAttr(llvm::StringRef hint = "folded") const;
+  /// Every element rounded or wrapped to what the element type can hold.
+  void roundToStorage();
+
+  mlir::RankedTensorType type() const { return type_; }
+  llvm::ArrayRef<int64_t> shape() const { return type_.getShape(); }
+  int64_t rank() const { return type_.getRank(); }
+  int64_t size() const { return type_.getNumElements(); }
+  bool isFloat() const { return mlir::isa<mlir::FloatType>(type_.getElementType()); }
+  bool isUnsigned() const { return type_.getElementType().isUnsignedInteger(); }
+
+  /// Row-major elements: `floats` when isFloat(), else `ints`; the other is empty.
+  std::vector<double> floats;
+  std::vector<int64_t> ints;
+
+  /// Copies element `from` of `source` (same kind of element) to element `to`.
+  void copyElement(int64_t to, const Tensor &source, int64_t from) {
+    if (isFloat())
+      floats[to] = source.floats[from];
+    else
+      ints[to] = source.ints[from];
+  }
+
+private:
+  mlir::RankedTensorType type_;
+};
+
+/// The number of elements of `shape`, whose sizes are static; nothing when it overflows.
+std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
+/// Bytes that one element takes in memory; i1 takes one. 0 for a type that no tensor has.
+int64_t elementSizeBytes(mlir::Type element);
+/// Whether a ranked tensor of static shape takes at most 2^62 bytes, the nonzero
+/// sizes alone too.
+bool hasBoundedSize(mlir::Type type);
+/// Row-major strides, in elements, of a dense tensor of `shape`.
+llvm::SmallVector<int64_t> rowMajorStrides(llvm::ArrayRef<int64_t> shape);
+/// The multi-index of row-major position `linear`.
+llvm::SmallVector<int64_t> delinearize(int64_t linear, llvm::ArrayRef<int64_t> shape);
+/// The row-major position of `index`.
+int64_t linearize(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> shape);
+
+} // namespace sinter::ir
+
+#endif // SINTER_IR_TENSOR_H

@@ -1,0 +1,115 @@
+//===- Norm.cpp - decompositions of softmax and normalisations ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/decompose/Compute.h"
+
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+/// x - max(x) along `axis`. The result of softmax does not depend on the
+/// maximum, so differentiation need not follow it.
+static Value shiftByMax(Compute &c, Value x, int64_t axis) {
+  Value greatest = c.make<StopGradientOp>(c.max(x, axis));
+  return c.sub(x, c.spread(greatest, x, axis));
+}
+
+SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getX());
+  int64_t axis = getAxis();
+  Value power = c.make<ExpOp>(shiftByMax(c, c.load(getX()), axis));
+  return {c.store(c.div(power, c.spread(c.sum(power, axis), power, axis)))};
+}
+
+SmallVector<Value> LogSoftmaxOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getX());
+  int64_t axis = getAxis();
+  Value shifted = shiftByMax(c, c.load(getX()), axis);
+  Value logSum = c.make<LogOp>(c.sum(c.make<ExpOp>(shifted), axis));
+  return {c.store(c.sub(shifted, c.spread(logSum, shifted, axis)))};
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisations
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// x normalised over some dimensions, and its statistics without them.
+struct Normalised {
+  Value value, mean, variance;
+};
+} // namespace
+
+/// The variance is the mean of squared deviations: the mean of squares less the
+/// squared mean would lose everything where the mean is large.
+static Normalised normalise(Compute &c, Value x, ArrayRef<int64_t> dims,
+                            double epsilon) {
+  Value mean = c.mean(x, dims);
+  Value centred = c.sub(x, c.spread(mean, x, dims));
+  Value variance = c.mean(c.mul(centred, centred), dims);
+  Value inverse = c.make<RsqrtOp>(c.add(variance, epsilon));
+  return {c.mul(centred, c.spread(inverse, x, dims)), mean, variance};
+}
+
+SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getX());
+  ArrayRef<int64_t> shape = getType().getShape();
+  auto dims =
+      llvm::to_vector(llvm::seq<int64_t>(getAxis(), getType().getRank()));
+  Value y =
+      normalise(c, c.load(getX()), dims, getEpsilon().convertToDouble()).value;
+  y = c.mul(y, broadcastTo(c.b, c.loc, c.load(getScale()), shape));
+  if (getBias())
+    y = c.add(y, broadcastTo(c.b, c.loc, c.load(getBias()), shape));
+  return {c.store(y)};
+}
+
+/// `y * scale + bias` with the factors of each channel, dimension 1.
+static Value scaleChannels(Compute &c, Value y, Value scale, Value bias) {
+  ArrayRef<int64_t> shape = tensorType(y).getShape();
+  y = c.mul(y, broadcastInDim(c.b, c.loc, c.load(scale), shape, {1}));
+  return c.add(y, broadcastInDim(c.b, c.loc, c.load(bias), shape, {1}));
+}
+
+SmallVector<Value> BatchNormOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getX());
+  Value x = c.load(getX());
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  Value centred =
+      c.sub(x, broadcastInDim(c.b, c.loc, c.load(getMean()), shape, {1}));
+  // One factor per channel, so that one multiplication per element is left.
+  Value variance = c.add(c.load(getVariance()), getEpsilon().convertToDouble());
+  Value factor = c.mul(c.make<RsqrtOp>(variance), c.load(getScale()));
+  Value y = c.mul(centred, broadcastInDim(c.b, c.loc, factor, shape, {1}));
+  return {c.store(
+      c.add(y, broadcastInDim(c.b, c.loc, c.load(getBias()), shape, {1})))};
+}
+
+SmallVector<Value> BatchNormTrainingOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getX());
+  SmallVector<int64_t> dims = allDimsBut(getX().getType().getRank(), 1);
+  Normalised n =
+      normalise(c, c.load(getX()), dims, getEpsilon().convertToDouble());
+  Value y = scaleChannels(c, n.value, getScale(), getBias());
+  return {c.store(y), c.store(n.mean), c.store(n.variance)};
+}
+
+SmallVector<Value> GroupNormOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getX());
+  ArrayRef<int64_t> shape = getType().getShape();
+  int64_t groups = getGroups();
+  SmallVector<int64_t> grouped = {shape[0], groups, shape[1] / groups};
+  grouped.append(shape.begin() + 2, shape.end());
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(2, grouped.size()));
+  Value x = reshapeTo(c.b, c.loc, c.load(getX()), grouped);
+  Value y = normalise(c, x, dims, getEpsilon().convertToDouble()).value;
+  y = reshapeTo(c.b, c.loc, y, shape);
+  return {c.store(scaleChannels(c, y, getScale(), getBias()))};
+}

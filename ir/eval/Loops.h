@@ -1,0 +1,163 @@
+//===- Loops.h - how evaluation walks over elements -------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Internal to ir/eval. Nothing here allocates per element: folding evaluates
+// tensors of many megabytes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_EVAL_LOOPS_H
+#define SINTER_IR_EVAL_LOOPS_H
+
+#include "ir/Dialect.h"
+
+namespace sinter::ir {
+
+/// Steps through the indices of a shape in row-major order and keeps, for each
+/// of several lists of strides, the position that belongs to the index.
+template <unsigned Lists> class Odometer {
+public:
+  Odometer(llvm::ArrayRef<int64_t> shape,
+           std::array<llvm::ArrayRef<int64_t>, Lists> strides,
+           std::array<int64_t, Lists> start = {})
+      : position(start), shape_(shape), strides_(strides),
+        index_(shape.size(), 0) {}
+
+  void step() {
+    for (size_t dim = shape_.size(); dim-- > 0;) {
+      for (unsigned list = 0; list < Lists; ++list)
+        position[list] += strides_[list][dim];
+      if (++index_[dim] < shape_[dim])
+        return;
+      index_[dim] = 0;
+      for (unsigned list = 0; list < Lists; ++list)
+        position[list] -= strides_[list][dim] * shape_[dim];
+    }
+  }
+  llvm::ArrayRef<int64_t> index() const { return index_; }
+
+  std::array<int64_t, Lists> position;
+
+private:
+  llvm::ArrayRef<int64_t> shape_;
+  std::array<llvm::ArrayRef<int64_t>, Lists> strides_;
+  llvm::SmallVector<int64_t> index_;
+};
+
+/// Number of elements of a shape that is known to be bounded.
+inline int64_t sizeOf(llvm::ArrayRef<int64_t> shape) {
+  int64_t size = 1;
+  for (int64_t dim : shape)
+    size *= dim;
+  return size;
+}
+
+/// Calls f(i, position) for the i-th index of `shape`, with position = start +
+/// index . strides.
+template <class F>
+void forEachPosition(llvm::ArrayRef<int64_t> shape,
+                     llvm::ArrayRef<int64_t> strides, int64_t start, F f) {
+  Odometer<1> odometer(shape, {strides}, {start});
+  for (int64_t i = 0, size = sizeOf(shape); i < size; ++i, odometer.step())
+    f(i, odometer.position[0]);
+}
+
+/// Calls f(from, to) with the elements of both tensors, which hold the same
+/// kind.
+template <class F> void withElements(const Tensor &from, Tensor &to, F f) {
+  if (from.isFloat())
+    f(from.floats, to.floats);
+  else
+    f(from.ints, to.ints);
+}
+
+/// The tensor of `type` whose i-th element is that of `x` at start + index .
+/// strides.
+inline Tensor moveElements(mlir::RankedTensorType type, const Tensor &x,
+                           llvm::ArrayRef<int64_t> strides, int64_t start = 0) {
+  Tensor result(type);
+  withElements(x, result, [&](const auto &from, auto &to) {
+    forEachPosition(
+        type.getShape(), strides, start,
+        [&](int64_t i, int64_t position) { to[i] = from[position]; });
+  });
+  return result;
+}
+
+/// A tensor seen as [outer, size, inner] around one dimension.
+struct AxisView {
+  int64_t outer = 1, size, inner = 1;
+
+  AxisView(llvm::ArrayRef<int64_t> shape, int64_t axis) : size(shape[axis]) {
+    for (int64_t dim : shape.take_front(axis))
+      outer *= dim;
+    for (int64_t dim : shape.drop_front(axis + 1))
+      inner *= dim;
+  }
+  int64_t at(int64_t o, int64_t k, int64_t i) const {
+    return (o * size + k) * inner + i;
+  }
+};
+
+/// The elements of a sliding window that lie inside a dimension of `size`, when
+/// the window of `count` elements, `dilation` apart, begins at `begin` (maybe
+/// negative).
+struct Taps {
+  int64_t first = 0, count = 0;
+
+  Taps(int64_t begin, int64_t count_, int64_t dilation, int64_t size) {
+    if (begin < 0)
+      first = (-begin - 1) / dilation + 1;
+    int64_t last = begin < size ? (size - 1 - begin) / dilation : -1;
+    count = std::max<int64_t>(std::min(last, count_ - 1) - first + 1, 0);
+  }
+};
+
+/// The least and the greatest value of an integer type, as Tensor holds it.
+inline int64_t leastInt(mlir::Type element) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  return element.isUnsignedInteger() || width == 1 ? 0
+                                                   : int64_t(-1) << (width - 1);
+}
+inline int64_t greatestInt(mlir::Type element) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  if (width == 1)
+    return 1;
+  bool isUnsigned = element.isUnsignedInteger();
+  return static_cast<int64_t>(~uint64_t(0) >>
+                              (64 - width + (isUnsigned ? 0 : 1)));
+}
+
+/// a < b as values of an integer type; ui64 is held by its bits.
+inline bool lessInt(int64_t a, int64_t b, bool isUnsigned) {
+  return isUnsigned ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b)
+                    : a < b;
+}
+
+/// IEEE 754-2019 maximum and minimum: NaN if either is, and -0 < +0.
+double maximum(double x, double y);
+double minimum(double x, double y);
+
+/// Arithmetic modulo 2^64.
+inline int64_t wrapAdd(int64_t x, int64_t y) {
+  return static_cast<int64_t>(static_cast<uint64_t>(x) +
+                              static_cast<uint64_t>(y));
+}
+inline int64_t wrapSub(int64_t x, int64_t y) {
+  return static_cast<int64_t>(static_cast<uint64_t>(x) -
+                              static_cast<uint64_t>(y));
+}
+inline int64_t wrapMul(int64_t x, int64_t y) {
+  return static_cast<int64_t>(static_cast<uint64_t>(x) *
+                              static_cast<uint64_t>(y));
+}
+
+/// Wraps integers to their element type; floats stay.
+inline void wrapIntegers(Tensor &tensor) {
+  if (!tensor.isFloat())
+    tensor.roundToStorage();
+}
+
+} // namespace sinter::ir
+
+#endif // SINTER_IR_EVAL_LOOPS_H

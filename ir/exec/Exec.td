@@ -1,0 +1,308 @@
+//===- Exec.td - the exec dialect: planned programs -----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_EXEC_EXEC_TD
+#define SINTER_IR_EXEC_EXEC_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Exec_Dialect : Dialect {
+  let name = "exec";
+  let cppNamespace = "::sinter::exec";
+  let summary = "Planned programs: buffers with addresses, and commands in an order";
+  let description = [{
+    A module in this form holds `sinter.state`s, `exec.constant`s, `exec.kernel`s and one
+    `exec.program` per entry. A program is a list of commands on buffers. It becomes the
+    tables of `sinter/abi.h` one to one; enumerations have the numbers of that header.
+
+    Two buffers may share bytes only if all uses of the first happen before the first use of
+    the second; the verifier of `exec.program` checks that.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let extraClassDeclaration = [{
+    /// Attribute of the module: a dictionary of what the artifact says about training.
+    static constexpr llvm::StringLiteral kTrainingAttr = "sinter.training";
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes and types
+//===----------------------------------------------------------------------===//
+
+class Exec_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::sinter::exec";
+  let genSpecializedAttr = 0;
+}
+class Exec_Attr<string name, string attrMnemonic> : AttrDef<Exec_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Exec_Space : Exec_Enum<"Space", "where bytes lie", [
+  I32EnumAttrCase<"arena", 1>, I32EnumAttrCase<"state", 2>, I32EnumAttrCase<"input", 3>,
+  I32EnumAttrCase<"output", 4>, I32EnumAttrCase<"constant", 5>, I32EnumAttrCase<"control", 6>]>;
+
+def Exec_SliceAttr : Exec_Attr<"Slice", "slice"> {
+  let summary = "bytes of a space";
+  let description = [{
+    `index` numbers the states of the module, or the inputs or outputs of the program, and is
+    0 in the other spaces. `offset` and `size` are bytes.
+    ```mlir
+    #exec.slice<arena[0] 64 + 256>
+    ```
+  }];
+  let parameters = (ins "::sinter::exec::Space":$space, "int64_t":$index, "int64_t":$offset,
+                        "int64_t":$size);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is applied to a contraction's result", [
+  I32EnumAttrCase<"bias", 1>, I32EnumAttrCase<"add", 2>, I32EnumAttrCase<"relu", 3>,
+  I32EnumAttrCase<"gelu_erf", 4>, I32EnumAttrCase<"gelu_tanh", 5>, I32EnumAttrCase<"sigmoid", 6>,
+  I32EnumAttrCase<"tanh", 7>, I32EnumAttrCase<"clip", 8>, I32EnumAttrCase<"scale", 9>]>;
+
+def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
+  let summary = "a step after a contraction";
+  let description = [{
+    `read` numbers the operand of a bias or add among the command's reads (from 2).
+    `alpha` is the factor of a scale; `alpha` and `beta` are the bounds of a clip.
+    ```mlir
+    #exec.post_op<bias read 2>
+    #exec.post_op<clip alpha 0.0 : f32 beta 6.0 : f32>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Exec_PostOpKind>:$kind, OptionalParameter<"int64_t">:$read,
+                        OptionalParameter<"::mlir::FloatAttr">:$alpha,
+                        OptionalParameter<"::mlir::FloatAttr">:$beta);
+  let assemblyFormat = "`<` $kind (`read` $read^)? (`alpha` $alpha^)? (`beta` $beta^)? `>`";
+}
+def Exec_PostOps : TypedArrayAttrBase<Exec_PostOpAttr, "post-ops">;
+
+def Exec_ConvDirection : Exec_Enum<"ConvDirection", "which of the three convolutions", [
+  I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"input_grad", 2>,
+  I32EnumAttrCase<"filter_grad", 3>]>;
+def Exec_ConvDirectionAttr : EnumAttr<Exec_Dialect, Exec_ConvDirection, "direction">;
+
+def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "bytes that hold one tensor value";
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+def Exec_CommandOpInterface : OpInterface<"CommandOpInterface"> {
+  let cppNamespace = "::sinter::exec";
+  let description = "One step of a program: buffers it only reads and buffers it defines.";
+  let methods = [
+    InterfaceMethod<"Buffers that are read.", "::mlir::OperandRange", "getReads">,
+    InterfaceMethod<"Buffers that get their value.", "::mlir::OperandRange", "getWrites">
+  ];
+}
+
+class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+class Exec_CommandOp<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, !listconcat([HasParent<"ProgramOp">,
+        DeclareOpInterfaceMethods<Exec_CommandOpInterface>], traits)>;
+
+def Exec_LaunchOp : Exec_CommandOp<"launch", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "run a generated kernel";
+  let description = [{
+    The reads are the arguments of the kernel's body, the writes the values it yields.
+
+    C1: `kernel` names an `exec.kernel`; reads and writes have the number and the sizes of its
+    arguments and results.
+    ```mlir
+    exec.launch @k0_relu(%x) -> (%y)
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$reads,
+                       Variadic<Exec_BufferType>:$writes);
+  let assemblyFormat = "$kernel `(` $reads `)` `->` `(` $writes `)` attr-dict";
+}
+
+def Exec_MatmulOp : Exec_CommandOp<"matmul"> {
+  let summary = "C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n], then the post-ops";
+  let description = [{
+    Reads A, B and the operands of post-ops; writes C. Strides count elements, batch strides
+    first, and then those of m, k (A), k, n (B) and m, n (C). A batch stride of 0 repeats.
+
+    C1: stride lists have one entry per batch dimension and two more, none negative; batch and sizes >= 0;
+    at most 4 batch dimensions. C2: all elements lie in their buffers. C3: A and B have the same element type.
+    C4: at most 6 post-ops; the operand of a bias has n elements, that of an add covers C's elements.
+    ```mlir
+    exec.matmul(%a, %b, %bias) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
+        post [#exec.post_op<bias read 2>, #exec.post_op<relu>]
+    ```
+  }];
+  let arguments = (ins Variadic<Exec_BufferType>:$inputs, Exec_BufferType:$output, I64Attr:$m,
+                       I64Attr:$n, I64Attr:$k, DenseI64ArrayAttr:$batch,
+                       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
+                       DenseI64ArrayAttr:$c_strides, DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops);
+  let assemblyFormat = [{
+    `(` $inputs `)` `->` $output `m` $m `n` $n `k` $k `batch` $batch `a` $a_strides `b` $b_strides
+    `c` $c_strides (`post` $post_ops^)? attr-dict
+  }];
+}
+
+def Exec_ConvOp : Exec_CommandOp<"conv"> {
+  let summary = "a convolution or one of its gradients, then the post-ops";
+  let description = [{
+    Reads: forward: input, filter; input_grad: output gradient, filter; filter_grad: input, output gradient;
+    then the operands of post-ops. `input` and `output` are the spatial sizes of the forward convolution in all
+    directions; `channels` and `filters` its input and output channels.
+
+    C1: one to three spatial dimensions, one entry each per list; strides, dilations, kernel >= 1; groups divide
+    channels and filters. C2: the window gives the output sizes. C3: buffers have the sizes of their tensors.
+    C4: at most 6 post-ops, none with filter_grad; operands as for `exec.matmul`.
+    ```mlir
+    exec.conv forward(%x, %w) -> %y batch 2 channels 3 filters 4 groups 1 input [8, 8] output [8, 8]
+        kernel [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] high [1, 1]
+    ```
+  }];
+  let arguments = (ins Exec_ConvDirectionAttr:$direction, Variadic<Exec_BufferType>:$inputs,
+                       Exec_BufferType:$output, I64Attr:$batch, I64Attr:$channels, I64Attr:$filters,
+                       I64Attr:$groups, DenseI64ArrayAttr:$input_dims, DenseI64ArrayAttr:$output_dims,
+                       DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low,
+                       DenseI64ArrayAttr:$pads_high, UnitAttr:$channels_last,
+                       DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops);
+  let assemblyFormat = [{
+    $direction `(` $inputs `)` `->` $output `batch` $batch `channels` $channels `filters` $filters
+    `groups` $groups `input` $input_dims `output` $output_dims `kernel` $kernel `strides` $strides
+    `dilations` $dilations `low` $pads_low `high` $pads_high (`channels_last` $channels_last^)?
+    (`post` $post_ops^)? attr-dict
+  }];
+}
+
+def Exec_CopyOp : Exec_CommandOp<"copy"> {
+  let summary = "the bytes of one buffer into another of the same size";
+  let description = [{
+    C1: both buffers have the same size.
+    ```mlir
+    exec.copy %a -> %b
+    ```
+  }];
+  let arguments = (ins Exec_BufferType:$from, Exec_BufferType:$to);
+  let assemblyFormat = "$from `->` $to attr-dict";
+}
+
+def Exec_FillOp : Exec_CommandOp<"fill"> {
+  let summary = "zeros into a buffer";
+  let description = "```mlir\nexec.fill -> %a\n```";
+  let arguments = (ins Exec_BufferType:$to);
+  let assemblyFormat = "`->` $to attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// What commands refer to
+//===----------------------------------------------------------------------===//
+
+def Exec_BufferOp : Exec_Op<"buffer", [HasParent<"ProgramOp">]> {
+  let summary = "the place of one tensor value";
+  let description = [{
+    Each buffer holds one value: what lies there when the program starts (states, inputs, constants,
+    control fields) or what one command writes.
+
+    C1: the slice has the size of the type, and lies in its space.
+    ```mlir
+    %h = exec.buffer arena[0] 64 + 256 : tensor<8x8xf32>
+    ```
+  }];
+  let arguments = (ins Exec_SliceAttr:$slice, TypeAttrOf<AnyRankedTensor>:$type);
+  let results = (outs Exec_BufferType:$result);
+  let assemblyFormat = "custom<Slice>($slice) attr-dict `:` $type";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() {
+      return ::mlir::cast<::mlir::RankedTensorType>(getType());
+    }
+  }];
+}
+
+def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
+  let summary = "a kernel to be generated";
+  let description = [{
+    The body is that of the `sinter.fusion`s it stands for, with their attributes; `kind` is their kind.
+    `tiles` is the number of independent parts that workers may claim, known once code was generated.
+
+    C1: the body ends with `sinter.yield`. C2: `tiles` is not negative.
+    ```mlir
+    exec.kernel @k0_relu "loop" {
+    ^bb0(%x: tensor<8x8xf32>):
+      %y = sinter.relu %x : tensor<8x8xf32>
+      sinter.yield %y : tensor<8x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, OptionalAttr<I64Attr>:$tiles);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $kind (`tiles` $tiles^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The values that the body yields.
+    ::mlir::OperandRange getYielded();
+  }];
+}
+
+def Exec_ConstantOp : Exec_Op<"constant", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "bytes of the constant space";
+  let description = [{
+    C1: the offset is a multiple of 64.
+    ```mlir
+    exec.constant at 64 = dense<[1.0, 2.0]> : tensor<2xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$offset, ElementsAttr:$value);
+  let assemblyFormat = "`at` $offset `=` $value attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getSizeBytes();
+  }];
+}
+
+def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one entry: buffers, and commands in the order they run";
+  let description = [{
+    `arena_bytes` is the size of the arena; `unshared_bytes` what its buffers would take without
+    sharing, and `max_live_bytes` the largest sum of buffers that are live at one command; both count
+    each buffer rounded up to 64 bytes.
+
+    C1: the body holds buffers and commands only. C2: slices lie in their spaces. C3: every buffer
+    that is read was written, or had its value when the program started; none is written twice, and none in
+    a space that is only read. C4: buffers whose bytes overlap are not live at the same time; in one
+    command, a written buffer may take the place of one that is read there for the last time, if both
+    have the same slice. C5: every output is written as a whole.
+    ```mlir
+    exec.program @main("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
+      %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+      %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+      exec.copy %x -> %y
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$input_names, TypeArrayAttr:$input_types,
+                       StrArrayAttr:$output_names, TypeArrayAttr:$output_types, I64Attr:$arena_bytes,
+                       I64Attr:$unshared_bytes, I64Attr:$max_live_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name custom<NamedTypes>($input_names, $input_types) `->`
+    custom<NamedTypes>($output_names, $output_types) `arena` $arena_bytes `unshared` $unshared_bytes
+    `max_live` $max_live_bytes attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+#endif // SINTER_IR_EXEC_EXEC_TD

@@ -1,0 +1,166 @@
+//===- Lifetimes.cpp - may these buffers share bytes? ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Walks the commands of a program in their order with the set of live buffers per
+// space. Live buffers never overlap, so that each new one is compared with its
+// neighbours by offset only.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/exec/Exec.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::exec;
+
+namespace {
+
+class LiveBuffers {
+public:
+  explicit LiveBuffers(ProgramOp program) : program(program) {}
+  LogicalResult run();
+
+private:
+  using Key = std::pair<Space, int64_t>;
+  struct Use {
+    unsigned writtenBy = 0; // 1 + position of the command; 0: had its value before
+    unsigned lastUse = 0;
+    bool isRead = false;
+  };
+
+  LogicalResult collect();
+  LogicalResult step(Operation *op, unsigned position);
+  /// A live buffer that shares bytes with `slice`; null if there is none.
+  Operation *overlapping(SliceAttr slice);
+
+  static Key keyOf(BufferOp buffer) {
+    return {buffer.getSlice().getSpace(), buffer.getSlice().getIndex()};
+  }
+  /// Values in these spaces are there until the program ends.
+  static bool outlivesProgram(BufferOp buffer, const Use &use) {
+    Space space = buffer.getSlice().getSpace();
+    return use.writtenBy != 0 && (space == Space::state || space == Space::output);
+  }
+  static bool isReadOnly(Space space) {
+    return space == Space::input || space == Space::constant || space == Space::control;
+  }
+  void insert(BufferOp buffer) {
+    if (buffer.getSlice().getSize() > 0)
+      live[keyOf(buffer)][buffer.getSlice().getOffset()] = buffer;
+  }
+  void erase(BufferOp buffer) {
+    auto &space = live[keyOf(buffer)];
+    auto it = space.find(buffer.getSlice().getOffset());
+    if (it != space.end() && it->second == buffer.getOperation())
+      space.erase(it);
+  }
+
+  ProgramOp program;
+  llvm::DenseMap<Operation *, Use> uses; // by buffer
+  std::map<Key, std::map<int64_t, Operation *>> live;
+};
+
+} // namespace
+
+LogicalResult LiveBuffers::collect() {
+  unsigned position = 0;
+  for (Operation &op : program.getBody().front()) {
+    auto command = dyn_cast<CommandOpInterface>(op);
+    if (!command)
+      continue;
+    ++position;
+    for (Value value : command.getReads()) {
+      Use &use = uses[value.getDefiningOp()];
+      if (use.writtenBy == position)
+        return op.emitOpError() << "reads and writes one buffer; the new value needs its own";
+      use.lastUse = position;
+      use.isRead = true;
+    }
+    for (Value value : command.getWrites()) {
+      BufferOp buffer = bufferOp(value);
+      Use &use = uses[buffer];
+      Space space = buffer.getSlice().getSpace();
+      if (isReadOnly(space))
+        return op.emitOpError() << "writes into the space " << stringifySpace(space);
+      if (use.writtenBy != 0)
+        return op.emitOpError() << "writes a buffer that was written before";
+      if (use.isRead)
+        return op.emitOpError() << "writes a buffer that was read before";
+      use.writtenBy = use.lastUse = position;
+    }
+  }
+  return success();
+}
+
+Operation *LiveBuffers::overlapping(SliceAttr slice) {
+  auto &space = live[{slice.getSpace(), slice.getIndex()}];
+  auto next = space.lower_bound(slice.getOffset());
+  if (next != space.end() && next->first < slice.getOffset() + slice.getSize())
+    return next->second;
+  if (next == space.begin())
+    return nullptr;
+  SliceAttr before = cast<BufferOp>(std::prev(next)->second).getSlice();
+  return before.getOffset() + before.getSize() > slice.getOffset() ? std::prev(next)->second
+                                                                   : nullptr;
+}
+
+LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
+  auto command = cast<CommandOpInterface>(op);
+  // What is read here for the last time gives its bytes to a written buffer with the same slice.
+  auto endsHere = [&](BufferOp buffer) {
+    const Use &use = uses[buffer];
+    return use.lastUse == position && !outlivesProgram(buffer, use);
+  };
+  for (Value value : command.getReads()) {
+    BufferOp buffer = bufferOp(value);
+    Space space = buffer.getSlice().getSpace();
+    if ((space == Space::arena || space == Space::output) && uses[buffer].writtenBy == 0 &&
+        buffer.getSlice().getSize() > 0)
+      return op->emitOpError() << "reads a buffer that nothing has written";
+  }
+  for (Value value : command.getWrites()) {
+    BufferOp buffer = bufferOp(value);
+    if (buffer.getSlice().getSize() == 0)
+      continue;
+    if (Operation *other = overlapping(buffer.getSlice())) {
+      auto old = cast<BufferOp>(other);
+      bool inPlace = old.getSlice() == buffer.getSlice() && endsHere(old) &&
+                     llvm::is_contained(command.getReads(), old.getResult());
+      if (!inPlace) {
+        auto diag = op->emitOpError() << "writes bytes of a buffer that is still in use";
+        diag.attachNote(old.getLoc()) << "the buffer is here";
+        return diag;
+      }
+      erase(old);
+    }
+    insert(buffer);
+  }
+  for (Value value : op->getOperands())
+    if (endsHere(bufferOp(value)))
+      erase(bufferOp(value));
+  return success();
+}
+
+LogicalResult LiveBuffers::run() {
+  if (failed(collect()))
+    return failure();
+  // States have their value from the beginning on. Spaces that are only read need no check.
+  for (BufferOp buffer : program.getBody().getOps<BufferOp>()) {
+    const Use &use = uses[buffer];
+    if (buffer.getSlice().getSpace() != Space::state || use.writtenBy != 0 || !use.isRead ||
+        buffer.getSlice().getSize() == 0)
+      continue;
+    if (overlapping(buffer.getSlice()))
+      return buffer.emitOpError() << "is a second buffer for the value of a state";
+    insert(buffer);
+  }
+  unsigned position = 0;
+  for (Operation &op : program.getBody().front())
+    if (isa<CommandOpInterface>(op) && failed(step(&op, ++position)))
+      return failure();
+  return success();
+}
+
+LogicalResult exec::verifyLifetimes(ProgramOp program) { return LiveBuffers(program).run(); }

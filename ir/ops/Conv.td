@@ -1,0 +1,72 @@
+//===- Conv.td - convolution and its two gradients ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_OPS_CONV_TD
+#define SINTER_IR_OPS_CONV_TD
+
+include "Attrs.td"
+include "Interfaces.td"
+
+// The three are closed under differentiation; each is one library call. Activations
+// are N C spatial.. (channels_last: N spatial.. C); filters O I/groups spatial...
+class Sinter_ConvLikeOp<string mnemonic, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)> {
+  dag window = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
+                DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$channels_last);
+}
+
+def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [InferTypeOpAdaptor]> {
+  let summary = "cross-correlation of a batch with filters";
+  let description = [{
+    C1: operands have the same float element type and rank >= 3.
+    C2: `strides`, `dilations` >= 1, `pads_low`, `pads_high` >= 0, one per spatial dimension.
+    C3: `groups` divides the channels and the filters; the filter's second dimension is channels / groups.
+    C4: the dilated kernel is not larger than the padded input.
+    ```mlir
+    %y = sinter.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+           pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}
+       : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x8x8xf32>
+    ```
+  }];
+  let arguments = !con((ins Sinter_FloatTensor:$input, Sinter_FloatTensor:$filter), window);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_ConvInputGradOp : Sinter_ConvLikeOp<"conv_input_grad"> {
+  let summary = "gradient of conv by its input; a transposed convolution";
+  let description = [{
+    C1: the conv of the result's type and `filter` with these attributes has the type of `output_grad`.
+    ```mlir
+    %dx = sinter.conv_input_grad %dy, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+            pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}
+       : (tensor<2x4x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x3x8x8xf32>
+    ```
+  }];
+  let arguments = !con((ins Sinter_FloatTensor:$output_grad, Sinter_FloatTensor:$filter), window);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$output_grad `,` $filter attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sinter_ConvFilterGradOp : Sinter_ConvLikeOp<"conv_filter_grad"> {
+  let summary = "gradient of conv by its filter";
+  let description = [{
+    C1: the conv of `input` and a filter of the result's type with these attributes has the type of `output_grad`.
+    ```mlir
+    %dw = sinter.conv_filter_grad %x, %dy {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+            pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}
+       : (tensor<2x3x8x8xf32>, tensor<2x4x8x8xf32>) -> tensor<4x3x3x3xf32>
+    ```
+  }];
+  let arguments = !con((ins Sinter_FloatTensor:$input, Sinter_FloatTensor:$output_grad), window);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $output_grad attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif // SINTER_IR_OPS_CONV_TD

@@ -1,0 +1,43 @@
+//===- Linear.td - contractions -------------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_OPS_LINEAR_TD
+#define SINTER_IR_OPS_LINEAR_TD
+
+include "Attrs.td"
+include "Interfaces.td"
+
+def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>]> {
+  let summary = "sum of products over contracted dimensions";
+  let description = [{
+    The result's dimensions are: the batch dimensions (in the order given), the free
+    dimensions of `lhs`, the free dimensions of `rhs`. Float32 accumulation for 16-bit
+    and float32 operands.
+
+    C1: both operands have the same element type, which is the result's.
+    C2: batch and contracting lists pair up, name distinct dimensions in range, and
+    paired dimensions have equal sizes.
+    ```mlir
+    %c = sinter.dot_general %a, %b batch [] x [] contract [1] x [0]
+       : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_NumberTensor:$lhs, Sinter_NumberTensor:$rhs,
+                       DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
+                       DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `batch` $lhs_batch `x` $rhs_batch `contract` $lhs_contract `x` $rhs_contract
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Dimensions that are neither batch nor contracted, in order.
+    llvm::SmallVector<int64_t> getLhsFree();
+    llvm::SmallVector<int64_t> getRhsFree();
+  }];
+}
+
+#endif // SINTER_IR_OPS_LINEAR_TD

@@ -1,0 +1,12 @@
+// All op families in one file, for the declarations that they share.
+include "ops/Elementwise.td"
+include "ops/Linear.td"
+include "ops/Conv.td"
+include "ops/Reduce.td"
+include "ops/Shape.td"
+include "ops/Norm.td"
+include "ops/Attention.td"
+include "ops/Loss.td"
+include "ops/Optim.td"
+include "ops/Random.td"
+include "ops/Program.td"

@@ -1,0 +1,67 @@
+//===- Optim.td - update rules of optimizers (composites) -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_OPS_OPTIM_TD
+#define SINTER_IR_OPS_OPTIM_TD
+
+include "Attrs.td"
+include "Interfaces.td"
+
+class Sinter_UpdateOp<string mnemonic, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
+        DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>], traits)>;
+def Sinter_ScalarF32 : TensorRankOf<[F32], [0]>;
+
+def Sinter_SgdUpdateOp : Sinter_UpdateOp<"sgd_update", [AllTypesMatch<["param", "grad", "new_param"]>]> {
+  let summary = "stochastic gradient descent (PyTorch's SGD)";
+  let description = [{
+    `g = grad + weight_decay * param`. Without `velocity`: `param - lr * g`. With it:
+    `v = first step ? g : momentum * velocity + g`; the step is `v`, with nesterov `g + momentum * v`.
+    A zero initial velocity makes the first step the same rule (dampening is 0).
+
+    C1: `velocity` and `new_velocity` are both there or both absent. C2: they have the type of `param`.
+    ```mlir
+    %p, %v1 = sinter.sgd_update %w, %g, %lr, %wd, %v {momentum = 0.9 : f64}
+       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$param, Sinter_FloatTensor:$grad,
+                       Sinter_ScalarF32:$lr, Sinter_ScalarF32:$weight_decay,
+                       Optional<Sinter_FloatTensor>:$velocity, F64Attr:$momentum, UnitAttr:$nesterov);
+  let results = (outs Sinter_FloatTensor:$new_param, Optional<Sinter_FloatTensor>:$new_velocity);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sinter_AdamUpdateOp : Sinter_UpdateOp<"adam_update",
+    [AllTypesMatch<["param", "grad", "m", "v", "new_param", "new_m", "new_v"]>]> {
+  let summary = "Adam and AdamW (PyTorch's definitions; Kingma and Ba 2015, Loshchilov and Hutter 2019)";
+  let description = [{
+    `t` is the number of this update, from 1. Without `decoupled` (Adam) `g = grad + weight_decay * param`;
+    with it (AdamW) `param` is first multiplied by `1 - lr * weight_decay` and `g = grad`.
+    `m' = beta1 m + (1 - beta1) g`, `v' = beta2 v + (1 - beta2) g^2`,
+    `param' = param - lr / (1 - beta1^t) * m' / (sqrt(v') / sqrt(1 - beta2^t) + epsilon)`.
+
+    C1: 0 <= beta1, beta2 < 1.
+    ```mlir
+    %p, %m1, %v1 = sinter.adam_update %w, %g, %m, %v, %lr, %wd, %t
+         {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64}
+       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>,
+          tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$param, Sinter_FloatTensor:$grad, Sinter_FloatTensor:$m,
+                       Sinter_FloatTensor:$v, Sinter_ScalarF32:$lr, Sinter_ScalarF32:$weight_decay,
+                       Sinter_ScalarF32:$t, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon,
+                       UnitAttr:$decoupled);
+  let results = (outs Sinter_FloatTensor:$new_param, Sinter_FloatTensor:$new_m,
+                      Sinter_FloatTensor:$new_v);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif // SINTER_IR_OPS_OPTIM_TD

@@ -1,0 +1,62 @@
+//===- Program.cpp - state and fusions: verify ----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Dialect.h"
+#include "ir/ops/Checks.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+#define GET_OP_CLASSES
+#include "ir/Program.cpp.inc"
+
+void SinterDialect::registerProgram() {
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Program.cpp.inc"
+      >();
+}
+
+LogicalResult StateOp::verify() {
+  Report report(*this);
+  auto type = dyn_cast<RankedTensorType>(getType());
+  if (!type || !hasBoundedSize(type) ||
+      elementSizeBytes(type.getElementType()) == 0)
+    return report("has type ", getType(),
+                  ", expected a tensor of static shape");
+  StateRole role = getRole();
+  if (role == StateRole::slot && (!getOf() || !getSlot()))
+    return report(
+        "a state of role slot needs 'slot', its name, and 'of', its parameter");
+  if ((role == StateRole::param || role == StateRole::buffer) &&
+      (getOf() || getSlot()))
+    return report("a state of role ", stringifyStateRole(role),
+                  " has no 'of' and no 'slot'");
+  Operation *table = getOperation()->getParentOp();
+  if (getOf() && table && table->hasTrait<OpTrait::SymbolTable>()) {
+    auto param = dyn_cast_or_null<StateOp>(
+        SymbolTable::lookupSymbolIn(table, getOfAttr()));
+    if (!param || param.getRole() != StateRole::param)
+      return report("'of' names ", getOfAttr(),
+                    ", which is no state of role param");
+  }
+  if (getInit() && getInit()->getType() != type)
+    return report("'init' has type ", getInit()->getType(), ", expected ",
+                  type);
+  return success();
+}
+
+LogicalResult FusionOp::verify() {
+  Report report(*this);
+  Block &body = getBody().front();
+  if (body.getArgumentTypes() != getInputs().getTypes())
+    return report("the body's arguments do not have the types of the operands");
+  auto yield = body.empty() ? nullptr : dyn_cast<YieldOp>(body.back());
+  if (!yield)
+    return report("the body does not end with sinter.yield");
+  if (yield.getValues().getTypes() != getOutputs().getTypes())
+    return report("the yielded values do not have the types of the results");
+  return success();
+}

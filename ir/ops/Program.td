@@ -1,0 +1,61 @@
+//===- Program.td - state and fusions -------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_OPS_PROGRAM_TD
+#define SINTER_IR_OPS_PROGRAM_TD
+
+include "Attrs.td"
+include "Interfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+
+def Sinter_StateOp : Sinter_Op<"state", [Symbol]> {
+  let summary = "a tensor that lives from one run to the next";
+  let description = [{
+    Declared once, by name. Functions refer to it by the attribute `sinter.state = @name` on an
+    argument (its value before) and on a result (its value after). It keeps its ONNX name, shape,
+    element type and bytes for ever.
+
+    C1: `of` (the parameter) and `slot` (a name) are there with role slot, may be there with accum, and
+    with no other role. C2: `of` names a parameter.
+    C3: `init`, if there, has the state's type; without it the state starts as zeros.
+    ```mlir
+    sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Sinter_StateRoleAttr:$role,
+                       OptionalAttr<ElementsAttr>:$init, UnitAttr:$trainable,
+                       OptionalAttr<StrAttr>:$slot, OptionalAttr<FlatSymbolRefAttr>:$of,
+                       OptionalAttr<StrAttr>:$onnx);
+  let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def Sinter_FusionOp : Sinter_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "a region that becomes one kernel";
+  let description = [{
+    The body's arguments are the operands; `sinter.yield` gives the results. Made by the fuse
+    phase; `kind` names the mapping that the code generator will use.
+
+    C1: body arguments have the operands' types. C2: yielded values have the results' types.
+  }];
+  let arguments = (ins Variadic<Sinter_Tensor>:$inputs, StrAttr:$kind);
+  let results = (outs Variadic<Sinter_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
+  let hasVerifier = 1;
+}
+
+// By name, since kernels belong to the exec dialect, which depends on this one.
+def Sinter_YieldParent : PredOpTrait<"lies in a sinter.fusion or an exec.kernel", CPred<[{
+  ($_op.getParentOp() && (isa<FusionOp>($_op.getParentOp()) ||
+      $_op.getParentOp()->getName().getStringRef() == "exec.kernel"))}]>>;
+
+def Sinter_YieldOp : Sinter_Op<"yield", [Pure, Terminator, Sinter_YieldParent]> {
+  let summary = "the results of a fusion's body";
+  let arguments = (ins Variadic<Sinter_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // SINTER_IR_OPS_PROGRAM_TD

@@ -1,0 +1,127 @@
+//===- Reduce.td - many elements into one ---------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_OPS_REDUCE_TD
+#define SINTER_IR_OPS_REDUCE_TD
+
+include "Attrs.td"
+include "Interfaces.td"
+
+class Sinter_ReduceLikeOp<string mnemonic, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
+
+def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce", [InferTypeOpAdaptor]> {
+  let summary = "combine all elements along some dimensions";
+  let description = [{
+    Reduced dimensions disappear. Of nothing, sum is 0, prod 1, max the lowest value (-inf),
+    min the highest (inf), all true, any false. max and min give NaN if any element is NaN.
+
+    C1: `dims` are distinct, ascending and in range. C2: all and any take i1, the others numbers.
+    ```mlir
+    %y = sinter.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ReduceKindAttr:$kind, Sinter_Tensor:$x, DenseI64ArrayAttr:$dims);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$kind $x `dims` $dims attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+}
+
+def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce", [InferTypeOpAdaptor]> {
+  let summary = "index of the greatest or smallest element along one dimension";
+  let description = [{
+    Of equal elements the first wins, with `select_last` the last. NaN counts as greater
+    (max) or smaller (min) than every number. The result is i64, the dimension gone.
+
+    C1: `kind` is max or min. C2: `axis` is in range and its size is not 0.
+    ```mlir
+    %i = sinter.arg_reduce max %x {axis = 1 : i64} : (tensor<4x8xf32>) -> tensor<4xi64>
+    ```
+  }];
+  let arguments = (ins Sinter_ReduceKindAttr:$kind, Sinter_NumberTensor:$x, I64Attr:$axis,
+                       UnitAttr:$select_last);
+  let results = (outs Sinter_TensorOf<I64>:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window", [InferTypeOpAdaptor]> {
+  let summary = "combine the elements of a sliding window";
+  let description = [{
+    Windows slide over all dimensions. Padding never takes part: sum adds nothing for it,
+    max and min ignore it; a window of padding alone gives the value of an empty reduction.
+
+    C1: `kind` is sum, max or min; lists have one entry per dimension.
+    C2: `window`, `strides`, `dilations` >= 1; `pads_low`, `pads_high` >= 0.
+    C3: the dilated window is not larger than the padded input.
+    ```mlir
+    %y = sinter.reduce_window max %x {window = array<i64: 1, 1, 2, 2>, strides = array<i64: 1, 1, 2, 2>,
+           dilations = array<i64: 1, 1, 1, 1>, pads_low = array<i64: 0, 0, 0, 0>, pads_high = array<i64: 0, 0, 0, 0>}
+       : (tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ReduceKindAttr:$kind, Sinter_NumberTensor:$x, DenseI64ArrayAttr:$window,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_ReduceWindowGradOp : Sinter_ReduceLikeOp<"reduce_window_grad", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "gradient of reduce_window by its input";
+  let description = [{
+    max: each element of `output_grad` goes to the first element, in row-major order, of its
+    window of `x` that equals the maximum (a NaN is the maximum). sum: it goes to every element of its window.
+    What arrives at one element is summed in row-major order of the windows.
+
+    C1: `kind` is max or sum. C2: `reduce_window` of `x` has the type of `output_grad`.
+    ```mlir
+    %dx = sinter.reduce_window_grad max %x, %dy {window = array<i64: 2>, strides = array<i64: 2>,
+            dilations = array<i64: 1>, pads_low = array<i64: 0>, pads_high = array<i64: 0>}
+       : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ReduceKindAttr:$kind, Sinter_FloatTensor:$x, Sinter_FloatTensor:$output_grad,
+                       DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$kind $x `,` $output_grad attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative", [SameOperandsAndResultType]> {
+  let summary = "running sum or product along one dimension";
+  let description = [{
+    Element i combines elements 0..i; with `exclusive` 0..i-1; with `reverse` from the end.
+
+    C1: `kind` is sum or prod. C2: `axis` is in range.
+    ```mlir
+    %y = sinter.cumulative sum %x {axis = 1 : i64} : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ReduceKindAttr:$kind, Sinter_NumberTensor:$x, I64Attr:$axis,
+                       UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [InferTypeOpAdaptor]> {
+  let summary = "the k greatest (or smallest) elements along one dimension, in order";
+  let description = [{
+    Equal elements keep their order. NaN counts as greater than every number. Sorting is `k` = the whole dimension.
+
+    C1: `axis` is in range. C2: 0 <= `k` <= the size of that dimension.
+    ```mlir
+    %v, %i = sinter.top_k %x {axis = 1 : i64, k = 3 : i64, largest}
+       : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>)
+    ```
+  }];
+  let arguments = (ins Sinter_NumberTensor:$x, I64Attr:$axis, I64Attr:$k, UnitAttr:$largest);
+  let results = (outs Sinter_NumberTensor:$values, Sinter_TensorOf<I64>:$indices);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+#endif // SINTER_IR_OPS_REDUCE_TD

@@ -1,0 +1,271 @@
+//===- Shape.td - elements moved, none computed ---------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_OPS_SHAPE_TD
+#define SINTER_IR_OPS_SHAPE_TD
+
+include "Attrs.td"
+include "Interfaces.td"
+
+class Sinter_ShapeOp<string mnemonic, list<Trait> traits = []>
+    : Sinter_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
+
+def Sinter_ConstantOp : Sinter_ShapeOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a tensor known at compile time";
+  let description = [{
+    Above 1 KiB the value is a `dense_resource` blob; a splat may have any shape.
+    ```mlir
+    %c = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "attr-dict $value";
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def Sinter_IotaOp : Sinter_ShapeOp<"iota"> {
+  let summary = "each element is its own index along one dimension";
+  let description = [{
+    C1: `axis` is in range.
+    ```mlir
+    %i = sinter.iota {axis = 1 : i64} : tensor<4x8xi64>
+    ```
+  }];
+  let arguments = (ins I64Attr:$axis);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Sinter_BroadcastOp : Sinter_ShapeOp<"broadcast"> {
+  let summary = "repeat elements along new or unit dimensions";
+  let description = [{
+    Dimension i of `x` becomes dimension `dims[i]` of the result.
+
+    C1: `dims` has one entry per dimension of `x`, strictly ascending and in range.
+    C2: size i of `x` is 1 or the size of dimension `dims[i]`. C3: element types are equal.
+    ```mlir
+    %y = sinter.broadcast %x dims [1] : tensor<8xf32> -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$dims);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `dims` $dims attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Sinter_ReshapeOp : Sinter_ShapeOp<"reshape"> {
+  let summary = "the same elements in the same row-major order under another shape";
+  let description = [{
+    C1: the number of elements and the element type are kept.
+    ```mlir
+    %y = sinter.reshape %x : tensor<4x8xf32> -> tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Sinter_TransposeOp : Sinter_ShapeOp<"transpose", [InferTypeOpAdaptor]> {
+  let summary = "permute dimensions";
+  let description = [{
+    Dimension i of the result is dimension `perm[i]` of `x`. C1: `perm` is a permutation.
+    ```mlir
+    %y = sinter.transpose %x perm [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$perm);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `perm` $perm attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Sinter_SliceOp : Sinter_ShapeOp<"slice", [InferTypeOpAdaptor]> {
+  let summary = "every stride-th element from start to below limit";
+  let description = [{
+    C1: one entry per dimension; 0 <= start <= limit <= size; stride >= 1.
+    ```mlir
+    %y = sinter.slice %x starts [0, 2] limits [4, 8] strides [1, 2] : (tensor<4x8xf32>) -> tensor<4x3xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$limits,
+                       DenseI64ArrayAttr:$strides);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = [{
+    $x `starts` $starts `limits` $limits `strides` $strides attr-dict `:` functional-type(operands, results)
+  }];
+  let hasFolder = 1;
+}
+
+def Sinter_PadOp : Sinter_ShapeOp<"pad", [InferTypeOpAdaptor]> {
+  let summary = "a tensor with a value around and between its elements";
+  let description = [{
+    Per dimension: `low` elements of the value before, `high` after, `interior` between neighbours.
+
+    C1: one entry per dimension, all >= 0. C2: `value` is a scalar tensor of the same element type.
+    ```mlir
+    %y = sinter.pad %x, %v low [0, 1] high [0, 1] interior [0, 0]
+       : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x10xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, Sinter_Tensor:$value, DenseI64ArrayAttr:$low,
+                       DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = [{
+    $x `,` $value `low` $low `high` $high `interior` $interior attr-dict `:` functional-type(operands, results)
+  }];
+  let hasFolder = 1;
+}
+
+def Sinter_ConcatOp : Sinter_ShapeOp<"concat", [InferTypeOpAdaptor]> {
+  let summary = "tensors one after the other along one dimension";
+  let description = [{
+    C1: at least one operand; `axis` in range; equal element types and equal other sizes.
+    ```mlir
+    %y = sinter.concat %a, %b axis 0 : (tensor<1x8xf32>, tensor<3x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Sinter_Tensor>:$inputs, I64Attr:$axis);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$inputs `axis` $axis attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+}
+
+def Sinter_ReverseOp : Sinter_ShapeOp<"reverse", [SameOperandsAndResultType]> {
+  let summary = "the order of elements reversed along some dimensions";
+  let description = [{
+    C1: `dims` are distinct and in range.
+    ```mlir
+    %y = sinter.reverse %x dims [1] : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, DenseI64ArrayAttr:$dims);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `dims` $dims attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Sinter_GatherOp : Sinter_ShapeOp<"gather", [InferTypeOpAdaptor]> {
+  let summary = "slices along one dimension, chosen by indices (ONNX Gather)";
+  let description = [{
+    The result's dimensions are those of `x` before `axis`, those of `indices`, those of `x` after
+    `axis`. A negative index counts from the end; an index out of range is clamped into it
+    and reported where the target can.
+
+    C1: `axis` is in range. C2: `indices` are i32 or i64. C3: the dimension is not empty, unless the
+    result is.
+    ```mlir
+    %y = sinter.gather %x, %i axis 0 : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, Sinter_TensorOf<AnyTypeOf<[I32, I64]>>:$indices, I64Attr:$axis);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_GatherElementsOp : Sinter_ShapeOp<"gather_elements", [InferTypeOpAdaptor]> {
+  let summary = "one element along one dimension per index (ONNX GatherElements)";
+  let description = [{
+    y[i..] = x[i.., with indices[i..] at `axis`]. Negative and wild indices as in `gather`.
+
+    C1: `axis` is in range; ranks are equal; other sizes of `indices` are not larger than those of `x`.
+    C2: the dimension is not empty, unless the result is.
+    ```mlir
+    %y = sinter.gather_elements %x, %i axis 1 : (tensor<4x8xf32>, tensor<4x2xi64>) -> tensor<4x2xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, Sinter_TensorOf<AnyTypeOf<[I32, I64]>>:$indices, I64Attr:$axis);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_GatherNdOp : Sinter_ShapeOp<"gather_nd", [InferTypeOpAdaptor]> {
+  let summary = "slices chosen by index tuples (ONNX GatherND)";
+  let description = [{
+    The last dimension of `indices` holds tuples that index the dimensions of `x` after the
+    `batch_dims` leading ones. Negative and wild indices as in `gather`.
+
+    C1: leading `batch_dims` sizes are equal. C2: the tuple is not longer than the rest of `x`'s rank.
+    C3: no indexed dimension is empty, unless the result is.
+    ```mlir
+    %y = sinter.gather_nd %x, %i batch_dims 0 : (tensor<4x8x3xf32>, tensor<5x2xi64>) -> tensor<5x3xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, Sinter_TensorOf<AnyTypeOf<[I32, I64]>>:$indices, I64Attr:$batch_dims);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `,` $indices `batch_dims` $batch_dims attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_ScatterOp : Sinter_ShapeOp<"scatter", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "slices along one dimension updated by index (the reverse of gather)";
+  let description = [{
+    `updates` has the shape that `gather` of `x` with `indices` along `axis` has. Updates to the
+    same slice are applied in index order. A negative index counts from the end; indices out of
+    range are dropped.
+
+    C1: shape of `updates` as above. C2: only kind set takes i1.
+    ```mlir
+    %y = sinter.scatter sum %x, %i, %u axis 0
+       : (tensor<9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<9x4xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ScatterKindAttr:$kind, Sinter_Tensor:$x, Sinter_TensorOf<AnyTypeOf<[I32, I64]>>:$indices,
+                       Sinter_Tensor:$updates, I64Attr:$axis);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$kind $x `,` $indices `,` $updates `axis` $axis attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "one element along one dimension updated per index (ONNX ScatterElements)";
+  let description = [{
+    Updates to the same element are applied in index order. Indices as in `scatter`.
+
+    C1: `updates` has the shape of `indices`; ranks equal that of `x`; `axis` in range; other sizes
+    are not larger than those of `x`. C2: only kind set takes i1.
+    ```mlir
+    %y = sinter.scatter_elements set %x, %i, %u axis 1
+       : (tensor<4x8xf32>, tensor<4x2xi64>, tensor<4x2xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ScatterKindAttr:$kind, Sinter_Tensor:$x, Sinter_TensorOf<AnyTypeOf<[I32, I64]>>:$indices,
+                       Sinter_Tensor:$updates, I64Attr:$axis);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$kind $x `,` $indices `,` $updates `axis` $axis attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sinter_ScatterNdOp : Sinter_ShapeOp<"scatter_nd", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "slices updated by index tuples (ONNX ScatterND)";
+  let description = [{
+    Updates to the same slice are applied in index order. Indices as in `scatter`; a tuple with one
+    out of range is dropped.
+
+    C1: `updates` has the shape of `gather_nd` of `x` and `indices` with batch_dims 0.
+    C2: only kind set takes i1.
+    ```mlir
+    %y = sinter.scatter_nd max %x, %i, %u
+       : (tensor<4x8x3xf32>, tensor<5x2xi64>, tensor<5x3xf32>) -> tensor<4x8x3xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ScatterKindAttr:$kind, Sinter_Tensor:$x, Sinter_TensorOf<AnyTypeOf<[I32, I64]>>:$indices,
+                       Sinter_Tensor:$updates);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$kind $x `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif // SINTER_IR_OPS_SHAPE_TD

@@ -1,0 +1,287 @@
+//===- BuildTraining.cpp - @main into @step and @eval ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// @step(inputs, labels, states, controls) -> (loss, new states): the loss of a batch, its
+// gradients by the trainable states, clipped, and the optimizer's updates.
+// @eval(inputs, labels, states, valid_rows) -> sums of losses and right answers.
+// Which states are trained is decided here: those that receive a gradient, less what the
+// options and the values rule out. Leaves constants and dead ops to the simplifier.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Remarks.h"
+#include "passes/Training.h"
+#include "passes/autodiff/Gradient.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_BUILDTRAINING
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A function made from @main: inputs, labels, states and controls by name.
+class ProgramBuilder {
+public:
+  /// Copies the body of `main`, without its return. `labels` is null when the loss takes none.
+  ProgramBuilder(func::FuncOp main, StringRef name, const LossPlan &plan)
+      : builder(main.getContext()), plan(plan) {
+    builder.setInsertionPoint(main);
+    function = builder.create<func::FuncOp>(main.getLoc(), name, builder.getFunctionType({}, {}));
+    Block *body = function.addEntryBlock();
+    Block &source = main.getBody().front();
+    auto copyArgument = [&](unsigned i) {
+      DictionaryAttr attributes = main.getArgAttrDict(i);
+      mapping.map(source.getArgument(i), addArgument(source.getArgument(i).getType(), attributes));
+    };
+    auto has = [&](unsigned i, StringRef key) { return main.getArgAttr(i, key) != nullptr; };
+    for (unsigned i = 0; i < main.getNumArguments(); ++i)
+      if (has(i, SinterDialect::kInputAttr) && plan.labelsArgument != i)
+        copyArgument(i);
+    if (plan.labelsArgument) {
+      copyArgument(*plan.labelsArgument);
+      labels = mapping.lookup<Value>(source.getArgument(*plan.labelsArgument));
+    } else if (plan.labelsType) {
+      labels = addArgument(plan.labelsType, attribute(SinterDialect::kInputAttr, plan.labelsName));
+    }
+    for (StringRef key : {SinterDialect::kStateAttr, SinterDialect::kControlAttr})
+      for (unsigned i = 0; i < main.getNumArguments(); ++i)
+        if (has(i, key))
+          copyArgument(i);
+    builder.setInsertionPointToEnd(body);
+    for (Operation &op : source.without_terminator())
+      builder.clone(op, mapping);
+    output = mapping.lookup(source.getTerminator()->getOperand(plan.output));
+  }
+
+  /// Evaluation drops nothing out, and needs no control of the graph's own.
+  void dropRandomness() {
+    for (auto op : llvm::make_early_inc_range(function.getBody().front().getOps<DropoutOp>())) {
+      op.replaceAllUsesWith(op.getX());
+      if (output == op.getResult())
+        output = op.getX();
+      op.erase();
+    }
+    for (unsigned i = function.getNumArguments(); i-- > 0;)
+      if (function.getArgAttr(i, SinterDialect::kControlAttr) &&
+          function.getArgument(i).use_empty())
+        function.eraseArgument(i);
+  }
+
+  Value addControl(StringRef name, Type element) {
+    return addArgument(RankedTensorType::get({}, element),
+                       attribute(SinterDialect::kControlAttr, name));
+  }
+  void addResult(Value value, DictionaryAttr attributes) {
+    results.push_back(value);
+    resultAttributes.push_back(attributes);
+  }
+  void addOutput(StringRef name, Value value) {
+    addResult(value, attribute(SinterDialect::kOutputAttr, name));
+  }
+  void addNewState(StateOp state, Value value) {
+    addResult(value, builder.getDictionaryAttr(builder.getNamedAttr(
+                         SinterDialect::kStateAttr, FlatSymbolRefAttr::get(state))));
+  }
+  /// Builds the return and the function's type.
+  void finish() {
+    builder.create<func::ReturnOp>(function.getLoc(), results);
+    function.setType(builder.getFunctionType(function.getBody().getArgumentTypes(),
+                                             TypeRange(ValueRange(results))));
+    function.setAllResultAttrs(resultAttributes);
+    IRRewriter rewriter(function.getContext());
+    (void)runRegionDCE(rewriter, function->getRegions());
+  }
+
+  OpBuilder builder;
+  func::FuncOp function;
+  Value labels; // null without
+  Value output; // what the loss reads
+
+private:
+  DictionaryAttr attribute(StringRef key, StringRef value) {
+    return builder.getDictionaryAttr(builder.getNamedAttr(key, builder.getStringAttr(value)));
+  }
+  Value addArgument(Type type, DictionaryAttr attributes) {
+    unsigned index = function.getNumArguments();
+    function.insertArgument(index, type, attributes, function.getLoc());
+    return function.getArgument(index);
+  }
+
+  const LossPlan &plan;
+  IRMapping mapping;
+  SmallVector<Value> results;
+  SmallVector<Attribute> resultAttributes;
+};
+
+class BuildTraining : public impl::BuildTrainingBase<BuildTraining> {
+public:
+  using BuildTrainingBase::BuildTrainingBase;
+
+  void runOnOperation() override {
+    if (failed(run(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  BuildTrainingOptions chosen() const {
+    BuildTrainingOptions options;
+    options.loss = loss;
+    options.logits = logits;
+    options.labels = labels;
+    options.axis = axis;
+    options.ignoreIndex = ignoreIndex;
+    options.labelSmoothing = labelSmoothing;
+    options.optimizer = optimizer;
+    options.lr = lr;
+    options.momentum = momentum;
+    options.nesterov = nesterov;
+    options.weightDecay = weightDecay;
+    options.noDecay = noDecay;
+    options.beta1 = beta1;
+    options.beta2 = beta2;
+    options.eps = eps;
+    options.trainable = trainable;
+    options.freeze = freeze;
+    options.freezeBatchNorm = freezeBatchNorm;
+    options.runningVariance = runningVariance;
+    options.clipNorm = clipNorm;
+    options.clipValue = clipValue;
+    return options;
+  }
+
+  LogicalResult run(ModuleOp module) {
+    const BuildTrainingOptions options = chosen();
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    if (!main || !main.getBody().hasOneBlock())
+      return module.emitError("training needs a function @main with a body");
+    for (unsigned i = 0; i < main.getNumArguments(); ++i)
+      if (!main.getArgAttr(i, SinterDialect::kInputAttr) &&
+          !main.getArgAttr(i, SinterDialect::kStateAttr) &&
+          !main.getArgAttr(i, SinterDialect::kControlAttr))
+        return main.emitError("argument ") << i << " is neither input, state nor control";
+    if (options.runningVariance != "onnx" && options.runningVariance != "unbiased")
+      return module.emitError("bn-running-var must be onnx or unbiased");
+    FailureOr<StateSelection> selection = StateSelection::create(main.getLoc(), options);
+    FailureOr<LossPlan> plan = planLoss(main, options);
+    if (failed(selection) || failed(plan) || failed(checkOptimizer(main.getLoc(), options)))
+      return failure();
+
+    if (failed(buildStep(main, *plan, options, *selection)) ||
+        failed(buildEval(main, *plan, options)))
+      return failure();
+    main.erase();
+    describe(module, *plan, options);
+    return success();
+  }
+
+  LogicalResult buildStep(func::FuncOp main, const LossPlan &plan,
+                          const BuildTrainingOptions &options, const StateSelection &selection) {
+    ProgramBuilder step(main, "step", plan);
+    StateUpdates updates;
+    if (!options.freezeBatchNorm) {
+      // What the loss reads may be the result of a batch_norm that is about to be replaced.
+      func::ReturnOp holder =
+          step.builder.create<func::ReturnOp>(main.getLoc(), ValueRange(step.output));
+      LogicalResult replaced = useBatchStatistics(
+          step.function, options.runningVariance == "unbiased", updates);
+      step.output = holder.getOperand(0);
+      holder.erase();
+      if (failed(replaced))
+        return failure();
+    }
+    StepLoss loss = buildStepLoss(step.builder, plan, options, step.output, step.labels);
+
+    SmallVector<TrainedState> candidates;
+    SmallVector<Value> values;
+    for (BlockArgument argument : step.function.getArguments()) {
+      StateOp state = stateOf(argument);
+      if (!state)
+        continue;
+      state.setTrainable(false);
+      std::string refusal = selection.refusal(state);
+      if (!refusal.empty()) {
+        if (state.getRole() == StateRole::param)
+          remark(kTrainRemarks, "not-trained", state.getLoc(), refusal);
+        continue;
+      }
+      candidates.push_back({argument, state, {}});
+      values.push_back(argument);
+    }
+    auto grads = gradients(step.builder, loss.root, values, loss.seed);
+    if (failed(grads))
+      return failure();
+    SmallVector<TrainedState> trained;
+    for (auto [candidate, gradient] : llvm::zip_equal(candidates, *grads)) {
+      if (!gradient) {
+        remark(kTrainRemarks, "not-trained", candidate.state.getLoc(),
+               "the loss does not depend on it");
+        continue;
+      }
+      candidate.state.setTrainable(true);
+      candidate.gradient = gradient;
+      trained.push_back(candidate);
+      remark(kTrainRemarks, "trained", candidate.state.getLoc(),
+             "'" + candidate.state.getSymName() + "'");
+    }
+    if (trained.empty())
+      return main.emitError("nothing to train: the loss depends on no trainable initializer");
+
+    Type f32 = step.builder.getF32Type();
+    Value lr = step.addControl("lr", f32), decay = step.addControl("weight_decay", f32);
+    Value clip = options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
+    clipGradients(step.builder, options, clip, trained);
+    buildUpdates(step.builder, step.function, options, selection, trained, lr, decay, updates);
+    step.addOutput("loss", loss.loss);
+    for (auto [state, value] : updates)
+      step.addNewState(cast<StateOp>(state), value);
+    step.finish();
+    return success();
+  }
+
+  LogicalResult buildEval(func::FuncOp main, const LossPlan &plan,
+                          const BuildTrainingOptions &options) {
+    ProgramBuilder eval(main, "eval", plan);
+    eval.dropRandomness();
+    if (plan.kind != "none" &&
+        failed(checkRowsIndependent(eval.function, logitsOf(eval.output, plan), plan.batch)))
+      return failure();
+    Value validRows = eval.addControl("valid_rows", eval.builder.getI64Type());
+    for (auto [name, value] :
+         buildEvalSums(eval.builder, plan, options, eval.output, eval.labels, validRows))
+      eval.addOutput(name, value);
+    eval.finish();
+    return success();
+  }
+
+  /// What the artifact tells the trainer: `sinter.training`.
+  void describe(ModuleOp module, const LossPlan &plan, const BuildTrainingOptions &options) {
+    Builder b(module.getContext());
+    auto number = [&](double value) { return b.getF64FloatAttr(value); };
+    SmallVector<NamedAttribute> entries{
+        b.getNamedAttr("optimizer", b.getStringAttr(options.optimizer)),
+        b.getNamedAttr("loss", b.getStringAttr(options.loss)),
+        b.getNamedAttr("lr", number(options.lr >= 0 ? options.lr : defaultLearningRate(options))),
+        b.getNamedAttr("weight_decay", number(options.weightDecay >= 0
+                                                  ? options.weightDecay
+                                                  : defaultWeightDecay(options))),
+        b.getNamedAttr("clip_norm", number(options.clipNorm)),
+        b.getNamedAttr("batch", b.getI64IntegerAttr(plan.batch)),
+        b.getNamedAttr("num_classes", b.getI64IntegerAttr(plan.numClasses)),
+    };
+    if (options.ignoreIndex != std::numeric_limits<int64_t>::min())
+      entries.push_back(
+          b.getNamedAttr("ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));
+    module->setAttr("sinter.training", b.getDictionaryAttr(entries));
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

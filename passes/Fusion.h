@@ -1,0 +1,28 @@
+//===- Fusion.h - what the passes of the fuse phase share -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_FUSION_H
+#define SINTER_PASSES_FUSION_H
+
+#include "ir/Dialect.h"
+
+namespace sinter::passes {
+
+/// True for ops that are one library call each.
+bool isLibraryOp(mlir::Operation *op);
+
+/// True when all elements of the constant are equal.
+bool isSplatConstant(ir::ConstantOp constant);
+
+/// Builds, at the builder's insertion point, a fusion of copies of `members` (definitions
+/// before uses) that yields `results`, whose other uses then take the fusion's results. The
+/// members stay, to be erased by the caller; the fusion's location names them all.
+ir::FusionOp buildFusion(mlir::OpBuilder &builder, llvm::StringRef kind,
+                         llvm::ArrayRef<mlir::Operation *> members,
+                         llvm::ArrayRef<mlir::Value> results);
+
+} // namespace sinter::passes
+
+#endif // SINTER_PASSES_FUSION_H

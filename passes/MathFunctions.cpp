@@ -1,0 +1,310 @@
+//===- MathFunctions.cpp - elementary functions as arithmetic -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/MathFunctions.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+using namespace mlir;
+
+namespace sinter::passes {
+
+// log(2) and pi/2 as sums of parts; all but the last have trailing zeros, so that their
+// products with small integers are exact.
+static constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
+static constexpr double kHalfPi1 = 0x1.921fb54400000p+0, kHalfPi2 = 0x1.0b4611a600000p-34,
+                        kHalfPi3 = 0x1.3198a2e037073p-69;
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Small builders
+//===----------------------------------------------------------------------===//
+
+Value MathFunctions::number(double value) {
+  TypedAttr attr = b.getF64FloatAttr(value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = DenseElementsAttr::get(vector, value);
+  return b.create<arith::ConstantOp>(attr);
+}
+Value MathFunctions::integer(int64_t value) {
+  TypedAttr attr = b.getI64IntegerAttr(value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = DenseElementsAttr::get(vector.clone(b.getI64Type()), value);
+  return b.create<arith::ConstantOp>(attr);
+}
+Value MathFunctions::add(Value x, Value y) { return b.create<arith::AddFOp>(x, y); }
+Value MathFunctions::sub(Value x, Value y) { return b.create<arith::SubFOp>(x, y); }
+Value MathFunctions::mul(Value x, Value y) { return b.create<arith::MulFOp>(x, y); }
+Value MathFunctions::div(Value x, Value y) { return b.create<arith::DivFOp>(x, y); }
+Value MathFunctions::fma(Value x, Value y, Value z) { return b.create<math::FmaOp>(x, y, z); }
+Value MathFunctions::abs(Value x) { return b.create<math::AbsFOp>(x); }
+Value MathFunctions::sqrt(Value x) { return b.create<math::SqrtOp>(x); }
+Value MathFunctions::round(Value x) { return b.create<math::RoundEvenOp>(x); }
+Value MathFunctions::select(Value condition, Value x, Value y) {
+  return b.create<arith::SelectOp>(condition, x, y);
+}
+Value MathFunctions::less(Value x, Value y) {
+  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, y);
+}
+Value MathFunctions::equal(Value x, Value y) {
+  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, y);
+}
+Value MathFunctions::isNan(Value x) {
+  return b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
+}
+static Type integerType(Type type) {
+  Type i64 = IntegerType::get(type.getContext(), 64);
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.clone(i64);
+  return i64;
+}
+Value MathFunctions::toInt(Value x) { return b.create<arith::FPToSIOp>(integerType(type), x); }
+Value MathFunctions::bitsOf(Value x) { return b.create<arith::BitcastOp>(integerType(type), x); }
+Value MathFunctions::fromBits(Value bits) { return b.create<arith::BitcastOp>(type, bits); }
+Value MathFunctions::withSignOf(Value magnitude, Value sign) {
+  return b.create<math::CopySignOp>(magnitude, sign);
+}
+Value MathFunctions::polynomial(Value x, ArrayRef<double> coefficients) {
+  Value sum = number(coefficients.back());
+  for (double coefficient : llvm::reverse(coefficients.drop_back()))
+    sum = fma(sum, x, number(coefficient));
+  return sum;
+}
+
+/// 1 / first!, 1 / (first + step)!, ... with alternating signs if `alternate`.
+static std::vector<double> inverseFactorials(int first, int step, int count, bool alternate) {
+  std::vector<double> result;
+  for (int k = 0; k < count; ++k) {
+    double value = 1 / std::tgamma(first + k * step + 1.0);
+    result.push_back(alternate && k % 2 ? -value : value);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Exponentials and logarithms
+//===----------------------------------------------------------------------===//
+
+Value MathFunctions::exp(Value x) {
+  // x = n ln2 + r, |r| <= ln2 / 2; e^r by its series, 2^n in two factors so that
+  // subnormal results are reached.
+  Value clamped = select(less(x, number(-746)), number(-746), x);
+  clamped = select(less(number(710), clamped), number(710), clamped);
+  clamped = select(isNan(x), number(0), clamped);
+  Value n = round(mul(clamped, number(std::numbers::log2e)));
+  Value r = fma(n, number(-kLn2High), clamped);
+  r = fma(n, number(-kLn2Low), r);
+  Value power = polynomial(r, inverseFactorials(0, 1, 14, false));
+  Value exponent = toInt(n);
+  Value half = b.create<arith::ShRSIOp>(exponent, integer(1));
+  Value rest = b.create<arith::SubIOp>(exponent, half);
+  auto scale = [&](Value value, Value e) {
+    Value biased = b.create<arith::AddIOp>(e, integer(1023));
+    return mul(value, fromBits(b.create<arith::ShLIOp>(biased, integer(52))));
+  };
+  return select(isNan(x), x, scale(scale(power, half), rest));
+}
+
+Value MathFunctions::expm1(Value x) {
+  Value small = mul(x, polynomial(x, inverseFactorials(1, 1, 16, false)));
+  Value isSmall = less(abs(x), number(0.5));
+  // The series of a large argument is not used but must not disturb: it cannot trap.
+  return select(isSmall, select(equal(x, number(0)), x, small), sub(exp(x), number(1)));
+}
+
+Value MathFunctions::log(Value x) {
+  // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh((m - 1) / (m + 1)).
+  Value isSmall = less(x, number(0x1p-1022));
+  Value normal = select(isSmall, mul(x, number(0x1p54)), x);
+  Value bits = bitsOf(normal);
+  // Adding what lies between sqrt(1/2) and 1 carries into the exponent from sqrt(2) on.
+  Value shifted = b.create<arith::AddIOp>(bits, integer(0x00095f6196000000));
+  Value e = b.create<arith::SubIOp>(b.create<arith::ShRUIOp>(shifted, integer(52)), integer(1023));
+  Value mantissaBits = b.create<arith::SubIOp>(
+      bits, b.create<arith::ShLIOp>(e, integer(52)));
+  Value m = fromBits(mantissaBits);
+  Value exponent = b.create<arith::SIToFPOp>(type, e);
+  exponent = select(isSmall, sub(exponent, number(54)), exponent);
+  Value f = sub(m, number(1));
+  Value s = div(f, add(number(2), f));
+  Value z = mul(s, s);
+  std::vector<double> odd;
+  for (int k = 0; k < 11; ++k)
+    odd.push_back(2.0 / (2 * k + 3));
+  // log m = 2s + s z q(z) = f - s (f - z q(z)): the leading term f is exact.
+  Value tail = mul(s, sub(f, mul(z, polynomial(z, odd))));
+  Value low = fma(exponent, number(kLn2Low), sub(number(0), tail));
+  Value result = add(fma(exponent, number(kLn2High), f), low);
+  result = select(equal(x, number(0)), number(-kInfinity), result);
+  result = select(equal(x, number(kInfinity)), x, result);
+  result = select(less(x, number(0)), number(std::numeric_limits<double>::quiet_NaN()), result);
+  return select(isNan(x), x, result);
+}
+
+Value MathFunctions::log1p(Value x) {
+  // log(u) with u = 1 + x rounded, corrected by what the rounding lost.
+  Value u = add(number(1), x);
+  Value lost = sub(x, sub(u, number(1)));
+  Value result = add(log(u), div(lost, u));
+  Value isTiny = less(abs(x), number(0x1p-53));
+  Value isEnd = b.create<arith::OrIOp>(equal(x, number(-1)), equal(u, number(kInfinity)));
+  return select(isTiny, x, select(isEnd, log(u), result));
+}
+
+Value MathFunctions::pow(Value x, Value y) {
+  Value magnitude = exp(mul(y, log(abs(x))));
+  Value isWhole = equal(b.create<math::FloorOp>(y), y);
+  Value half = mul(y, number(0.5));
+  Value isOdd = b.create<arith::AndIOp>(
+      isWhole, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, b.create<math::FloorOp>(half),
+                                       half));
+  Value negated = b.create<arith::NegFOp>(magnitude);
+  Value isFinite = less(abs(x), number(kInfinity));
+  Value hasSign = less(b.create<math::CopySignOp>(number(1), x), number(0));
+  Value nan = number(std::numeric_limits<double>::quiet_NaN());
+  Value ofNegative = select(isOdd, negated, magnitude);
+  Value undefined = b.create<arith::AndIOp>(
+      b.create<arith::AndIOp>(less(x, number(0)), isFinite),
+      b.create<arith::XOrIOp>(isWhole, b.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, y, y)));
+  Value result = select(hasSign, ofNegative, magnitude);
+  result = select(undefined, nan, result);
+  // 1 to any power, and -1 to an infinite one.
+  Value infinitePower = equal(abs(y), number(kInfinity));
+  Value unit = b.create<arith::OrIOp>(
+      equal(x, number(1)),
+      b.create<arith::AndIOp>(equal(abs(x), number(1)), infinitePower));
+  result = select(b.create<arith::OrIOp>(isNan(x), isNan(y)), nan, result);
+  result = select(unit, number(1), result);
+  return select(equal(y, number(0)), number(1), result);
+}
+
+//===----------------------------------------------------------------------===//
+// Hyperbolic functions
+//===----------------------------------------------------------------------===//
+
+Value MathFunctions::sinh(Value x) {
+  Value a = abs(x);
+  Value t = expm1(a);
+  Value moderate = mul(number(0.5), add(t, div(t, add(t, number(1)))));
+  Value large = exp(sub(a, number(std::numbers::ln2)));
+  return withSignOf(select(less(a, number(22)), moderate, large), x);
+}
+
+Value MathFunctions::cosh(Value x) {
+  Value a = abs(x);
+  Value e = exp(a);
+  Value moderate = mul(number(0.5), add(e, div(number(1), e)));
+  Value large = exp(sub(a, number(std::numbers::ln2)));
+  return select(less(a, number(22)), moderate, large);
+}
+
+Value MathFunctions::tanh(Value x) {
+  Value a = abs(x);
+  Value t = expm1(mul(number(2), select(less(a, number(22)), a, number(22))));
+  Value result = withSignOf(div(t, add(t, number(2))), x);
+  return select(isNan(x), x, result);
+}
+
+Value MathFunctions::asinh(Value x) {
+  Value a = abs(x);
+  Value square = mul(a, a);
+  Value moderate = log1p(add(a, div(square, add(number(1), sqrt(add(number(1), square))))));
+  Value large = add(log(a), number(std::numbers::ln2));
+  return withSignOf(select(less(a, number(1e8)), moderate, large), x);
+}
+
+Value MathFunctions::acosh(Value x) {
+  Value t = sub(x, number(1));
+  Value moderate = log1p(add(t, sqrt(add(mul(number(2), t), mul(t, t)))));
+  Value large = add(log(x), number(std::numbers::ln2));
+  return select(less(x, number(1e8)), moderate, large);
+}
+
+Value MathFunctions::atanh(Value x) {
+  Value a = abs(x);
+  Value result = mul(number(0.5), log1p(div(mul(number(2), a), sub(number(1), a))));
+  return withSignOf(result, x);
+}
+
+//===----------------------------------------------------------------------===//
+// Trigonometric functions
+//===----------------------------------------------------------------------===//
+
+Value MathFunctions::sinOrCos(Value x, int64_t quadrantShift) {
+  // x = n pi/2 + r, |r| <= pi/4; then sin or cos of r by its series, signs by quadrant.
+  Value isFinite = less(abs(x), number(kInfinity));
+  // Beyond 2^52 neighbouring arguments are further apart than a period.
+  Value bounded = select(less(abs(x), number(0x1p52)), x, number(0));
+  Value n = round(mul(bounded, number(2 / std::numbers::pi)));
+  Value r = fma(n, number(-kHalfPi1), bounded);
+  r = fma(n, number(-kHalfPi2), r);
+  r = fma(n, number(-kHalfPi3), r);
+  Value z = mul(r, r);
+  Value sine = sub(r, mul(mul(r, z), polynomial(z, inverseFactorials(3, 2, 7, true))));
+  Value cosine = polynomial(z, inverseFactorials(0, 2, 9, true));
+  Value quadrant = b.create<arith::AddIOp>(toInt(n), integer(quadrantShift));
+  auto bit = [&](int64_t mask) -> Value {
+    return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne,
+                                   b.create<arith::AndIOp>(quadrant, integer(mask)), integer(0));
+  };
+  Value result = select(bit(1), cosine, sine);
+  result = select(bit(2), b.create<arith::NegFOp>(result), result);
+  return select(isFinite, result, number(std::numeric_limits<double>::quiet_NaN()));
+}
+
+Value MathFunctions::tan(Value x) { return div(sin(x), cos(x)); }
+
+Value MathFunctions::atan(Value x) {
+  // atan a = pi/2 - atan(1/a) above 1; then twice atan(a) = 2 atan(a / (1 + sqrt(1 + a^2))).
+  Value a = abs(x);
+  Value isLarge = less(number(1), a);
+  Value y = select(isLarge, div(number(1), a), a);
+  auto halve = [&](Value v) { return div(v, add(number(1), sqrt(fma(v, v, number(1))))); };
+  y = halve(halve(y));
+  Value z = mul(y, y);
+  std::vector<double> series;
+  for (int k = 0; k < 12; ++k)
+    series.push_back((k % 2 ? -1.0 : 1.0) / (2 * k + 1));
+  Value result = mul(number(4), mul(y, polynomial(z, series)));
+  result = select(isLarge, sub(number(std::numbers::pi / 2), result), result);
+  return select(isNan(x), x, withSignOf(result, x));
+}
+
+Value MathFunctions::asin(Value x) {
+  Value root = sqrt(mul(sub(number(1), x), add(number(1), x)));
+  return mul(number(2), atan(div(x, add(number(1), root))));
+}
+
+Value MathFunctions::acos(Value x) {
+  return mul(number(2), atan(sqrt(div(sub(number(1), x), add(number(1), x)))));
+}
+
+//===----------------------------------------------------------------------===//
+// Error function
+//===----------------------------------------------------------------------===//
+
+Value MathFunctions::erf(Value x) {
+  // 2 / sqrt(pi) e^(-x^2) sum of 2^k x^(2k+1) / (1 * 3 * ... * (2k+1)): only positive terms.
+  constexpr int kTerms = 140;
+  Value a = abs(x);
+  Value bounded = select(less(a, number(6)), a, number(6));
+  Value z = mul(bounded, bounded);
+  std::vector<double> series{1};
+  for (int k = 1; k < kTerms; ++k)
+    series.push_back(series.back() * 2 / (2 * k + 1));
+  Value sum = mul(bounded, polynomial(z, series));
+  Value scale = mul(number(2 * std::numbers::inv_sqrtpi), exp(b.create<arith::NegFOp>(z)));
+  Value result = mul(scale, sum);
+  result = select(less(number(1), result), number(1), result);
+  return select(isNan(x), x, withSignOf(result, x));
+}
+
+} // namespace sinter::passes

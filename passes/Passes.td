@@ -1,0 +1,129 @@
+//===- Passes.td - every pass and its options -----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// One entry = passes/<Name>.cpp = --sinter-<name> = test/passes/<name>.mlir.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_PASSES_TD
+#define SINTER_PASSES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
+  let summary = "Replace @main by @step and @eval: loss, gradients, optimizer";
+  let description = [{
+    @step computes the loss of a batch, its gradients by the trainable states and their new
+    values; @eval sums loss and correct answers over the rows that count. States of the
+    optimizer are declared. See docs/training.md.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"cross-entropy\"",
+           "cross-entropy, bce, mse, l1, huber or none">,
+    Option<"logits", "logits", "std::string", "\"\"", "output that the loss reads; empty: the only float one">,
+    Option<"labels", "labels", "std::string", "\"\"", "name of the labels' input; empty: labels">,
+    Option<"axis", "axis", "int64_t", "std::numeric_limits<int64_t>::min()",
+           "class axis of the logits; the least number: chosen by their rank">,
+    Option<"ignoreIndex", "ignore-index", "int64_t", "std::numeric_limits<int64_t>::min()",
+           "label of examples that do not count; the least number: none">,
+    Option<"labelSmoothing", "label-smoothing", "double", "0", "share of the target spread over all classes">,
+    Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "sgd, adam or adamw">,
+    Option<"lr", "lr", "double", "-1", "default learning rate; negative: the optimizer's">,
+    Option<"momentum", "momentum", "double", "0", "of sgd; 0: no velocity is kept">,
+    Option<"nesterov", "nesterov", "bool", "false", "Nesterov momentum of sgd">,
+    Option<"weightDecay", "weight-decay", "double", "-1",
+           "default weight decay; negative: the optimizer's">,
+    Option<"noDecay", "no-decay", "std::string", "\"\"", "regular expression of states without weight decay">,
+    Option<"beta1", "beta1", "double", "0.9", "of adam">,
+    Option<"beta2", "beta2", "double", "0.999", "of adam">,
+    Option<"eps", "eps", "double", "1e-8", "of adam">,
+    Option<"trainable", "trainable", "std::string", "\"\"", "regular expression of the only states to train">,
+    Option<"freeze", "freeze", "std::string", "\"\"", "regular expression of states not to train">,
+    Option<"freezeBatchNorm", "freeze-bn", "bool", "false", "keep the running statistics and use them">,
+    Option<"runningVariance", "bn-running-var", "std::string", "\"onnx\"",
+           "onnx (biased) or unbiased (PyTorch's)">,
+    Option<"clipNorm", "clip-norm", "double", "0", "bound of the norm of all gradients together; 0: none">,
+    Option<"clipValue", "clip-value", "double", "0", "bound of each element of a gradient; 0: none">,
+  ];
+}
+
+def DecomposeComposites : Pass<"sinter-decompose-composites", "::mlir::ModuleOp"> {
+  let summary = "Replace composites by what they are composed of";
+  let description = [{
+    Softmax, normalisations, gelu, attention, losses and update rules become ops of the
+    compact set, except where the target keeps them whole.
+  }];
+  let options = [
+    ListOption<"keep", "keep", "std::string", "names of ops, without dialect, that stay">,
+  ];
+}
+
+def FoldConstants : Pass<"sinter-fold-constants", "::mlir::ModuleOp"> {
+  let summary = "Compute ops whose operands are all constants";
+  let description = [{
+    One walk in program order with a budget of bytes. Broadcasts and iotas of more than 1 KiB
+    stay ops, and so do values that would only make the constants larger.
+  }];
+  let options = [
+    Option<"maxOpBytes", "max-op-bytes", "int64_t", "64 << 20", "largest result of one op">,
+    Option<"maxTotalBytes", "max-total-bytes", "int64_t", "256 << 20", "bound of all results together">,
+  ];
+}
+
+def RecognizeComposites : Pass<"sinter-recognize-composites", "::mlir::ModuleOp"> {
+  let summary = "Find softmax, layer_norm, group_norm, gelu and attention in small ops";
+  let description = [{
+    Fires where no intermediate value has another user. Expects the forms that
+    SimplifyAlgebra leads to.
+  }];
+}
+
+def SimplifyAlgebra : Pass<"sinter-simplify-algebra", "::mlir::ModuleOp"> {
+  let summary = "Cheaper ops of the same value, equal ops once, dead ops gone";
+  let description = [{
+    Every folder and canonicalizer of the dialect, patterns on numbers, shapes and
+    contractions, and common subexpressions, to a fixpoint. Node names are merged.
+  }];
+}
+
+def ExpandMath : Pass<"sinter-expand-math"> {
+  let summary = "Write exp, log, tanh, ... as arithmetic, once for all targets";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "Wrap library calls, with the ops that they can apply to their result";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def FuseLoops : Pass<"sinter-fuse-loops", "::mlir::func::FuncOp"> {
+  let summary = "Group elementwise, reduction and index ops into kernels";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def FuseUpdates : Pass<"sinter-fuse-updates", "::mlir::func::FuncOp"> {
+  let summary = "Merge the kernels that update state into one";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def PlaceOps : Pass<"sinter-place-ops", "::mlir::ModuleOp"> {
+  let summary = "ask the target for every op; decompose the composites that it does not keep";
+  let description = [{
+    Needs a target: tools that have one register the pass with it. What the target does not support is
+    one error with every op, its nodes and the reason.
+  }];
+  let constructor = "::sinter::passes::createPlaceOps(nullptr)";
+}
+
+def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "order of commands, place of every buffer: functions of fusions become exec programs";
+  let description = [{
+    Takes the order with least live memory of several, lets results take the place of operands, writes
+    new values of states onto the old ones where no reader comes later, and shares one arena among
+    the rest. Equal fusions become one `exec.kernel`, equal constants one `exec.constant`.
+  }];
+  let dependentDialects = ["::sinter::exec::ExecDialect"];
+}
+
+#endif // SINTER_PASSES_PASSES_TD

@@ -1,0 +1,104 @@
+//===- PlaceOps.cpp - each op on a device that has it ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Decomposes the composites that the target has no better whole for, and asks it about every
+// op. What it cannot do is reported in one error that lists everything, so that a user sees
+// the whole distance at once. Legal always; ops of sinter only are asked about.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/PlaceOps.h"
+#include "ir/Locations.h"
+#include "ir/Remarks.h"
+#include "passes/DecomposeComposites.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_PLACEOPS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+class PlaceOps : public impl::PlaceOpsBase<PlaceOps> {
+public:
+  explicit PlaceOps(const Target *target) : target(target) {}
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (!target) {
+      module.emitError() << "no target to place ops on";
+      return signalPassFailure();
+    }
+    for (auto func : module.getOps<func::FuncOp>())
+      decomposed += decomposeComposites(
+          func, [&](Operation *op) { return target->keepsComposite(op); });
+    for (auto func : module.getOps<func::FuncOp>())
+      func.walk([&](Operation *op) { place(op); });
+    if (decomposed)
+      ir::remark("place-ops", "decomposed", module.getLoc(), target->name(), decomposed);
+    if (libraryCalls)
+      ir::remark("place-ops", "library-calls", module.getLoc(), target->name(), libraryCalls);
+    if (!unsupported.empty())
+      report(module);
+  }
+
+private:
+  struct Unsupported {
+    Operation *first;
+    std::vector<std::string> nodes;
+  };
+
+  void place(Operation *op) {
+    if (!isa<ir::SinterDialect>(op->getDialect()))
+      return;
+    std::string reason;
+    Placement placement = target->place(op, reason);
+    libraryCalls += placement == Placement::Library;
+    if (placement != Placement::Unsupported)
+      return;
+    Unsupported &entry = unsupported[{op->getName().getStringRef().str(), reason}];
+    if (!entry.first)
+      entry.first = op;
+    std::string node = ir::joinedNodeNames(op->getLoc());
+    if (!node.empty() && !llvm::is_contained(entry.nodes, node))
+      entry.nodes.push_back(node);
+  }
+
+  /// One line per op and reason, with the nodes that need it.
+  void report(ModuleOp module) {
+    InFlightDiagnostic diag =
+        emitError(unsupported.front().second.first->getLoc())
+        << "target " << target->name() << " does not support ";
+    bool isFirst = true;
+    for (auto &[key, entry] : unsupported) {
+      diag << (isFirst ? "" : "; ") << key.first;
+      isFirst = false;
+      if (!key.second.empty())
+        diag << " (" << key.second << ")";
+      constexpr size_t kMaxNodes = 4;
+      for (auto [i, node] : llvm::enumerate(ArrayRef(entry.nodes).take_front(kMaxNodes)))
+        diag << (i ? ", " : " of node ") << node;
+      if (entry.nodes.size() > kMaxNodes)
+        diag << " and " << entry.nodes.size() - kMaxNodes << " more";
+    }
+    signalPassFailure();
+  }
+
+  const Target *target;
+  int64_t decomposed = 0, libraryCalls = 0;
+  llvm::MapVector<std::pair<std::string, std::string>, Unsupported,
+                  std::map<std::pair<std::string, std::string>, unsigned>>
+      unsupported;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPlaceOps(const Target *target) {
+  return std::make_unique<PlaceOps>(target);
+}
+
+} // namespace sinter::passes

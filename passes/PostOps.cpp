@@ -1,0 +1,106 @@
+//===- PostOps.cpp - what a library call does to its result ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/PostOps.h"
+#include "passes/MatmulForm.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace sinter::passes {
+namespace {
+
+FloatAttr numberAttr(MLIRContext *context, float value) {
+  return FloatAttr::get(Float32Type::get(context), value);
+}
+
+/// The number that all elements of `value` are, as float32.
+std::optional<float> splatOf(Value value) {
+  auto constant = viewOf(value).base.getDefiningOp<ir::ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+  if (!elements || !elements.isSplat() || elements.getElementType().isF64())
+    return std::nullopt;
+  APFloat number = elements.getSplatValue<APFloat>();
+  bool losesInfo;
+  number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.convertToFloat();
+}
+
+/// True when the element at an index lies at the sum of index * strides; dimensions of size 1 have
+/// no say.
+bool hasStrides(const StridedView &view, ArrayRef<int64_t> strides) {
+  for (auto [size, has, wanted] : llvm::zip_equal(view.shape, view.strides, strides))
+    if (size != 1 && has != wanted)
+      return false;
+  return true;
+}
+
+/// `operand` as a vector along `dims`, dense in their order, or as a tensor stored like the result.
+std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims, ArrayRef<int64_t> strides) {
+  StridedView view = viewOf(operand);
+  int64_t elements = ir::tensorType(view.base).getNumElements();
+  SmallVector<int64_t> along(view.shape.size(), 0);
+  int64_t count = 1;
+  for (int64_t dim : llvm::reverse(dims)) {
+    along[dim] = count;
+    count *= view.shape[dim];
+  }
+  if (!dims.empty() && elements == count && hasStrides(view, along))
+    return PostOp{exec::PostOpKind::bias, view.base, {}, {}};
+  if (elements == ir::tensorType(operand).getNumElements() && hasStrides(view, strides))
+    return PostOp{exec::PostOpKind::add, view.base, {}, {}};
+  return std::nullopt;
+}
+
+} // namespace
+
+SmallVector<int64_t> biasDims(Operation *contraction) {
+  int64_t rank = ir::tensorType(contraction->getResult(0)).getRank();
+  if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
+    int64_t count = dot.getRhsFree().size();
+    return llvm::to_vector(llvm::seq<int64_t>(rank - count, rank));
+  }
+  if (auto conv = dyn_cast<ir::ConvOp>(contraction))
+    return {conv.getChannelsLast() ? rank - 1 : 1};
+  if (auto conv = dyn_cast<ir::ConvInputGradOp>(contraction))
+    return {conv.getChannelsLast() ? rank - 1 : 1};
+  return {};
+}
+
+std::optional<PostOp> matchPostOp(Operation *op, Value value, ArrayRef<int64_t> biasDims,
+                                  ArrayRef<int64_t> strides) {
+  MLIRContext *context = op->getContext();
+  if (isa<ir::ReluOp>(op))
+    return PostOp{exec::PostOpKind::relu, {}, {}, {}};
+  if (auto gelu = dyn_cast<ir::GeluOp>(op))
+    return PostOp{gelu.getForm() == ir::GeluForm::erf ? exec::PostOpKind::gelu_erf
+                                                      : exec::PostOpKind::gelu_tanh, {}, {}, {}};
+  if (isa<ir::SigmoidOp>(op))
+    return PostOp{exec::PostOpKind::sigmoid, {}, {}, {}};
+  if (isa<ir::TanhOp>(op))
+    return PostOp{exec::PostOpKind::tanh, {}, {}, {}};
+  if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(op))
+    return std::nullopt;
+
+  Value other = op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(0);
+  if (other == value)
+    return std::nullopt;
+  if (isa<ir::AddOp>(op))
+    return matchAdd(other, biasDims, strides);
+  std::optional<float> number = splatOf(other);
+  if (!number)
+    return std::nullopt;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  if (isa<ir::MulOp>(op))
+    return PostOp{exec::PostOpKind::scale, {}, numberAttr(context, *number), {}};
+  bool isMax = isa<ir::MaxOp>(op);
+  return PostOp{exec::PostOpKind::clip, {}, numberAttr(context, isMax ? *number : -infinity),
+                numberAttr(context, isMax ? infinity : *number)};
+}
+
+} // namespace sinter::passes

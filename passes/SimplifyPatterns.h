@@ -1,0 +1,25 @@
+//===- SimplifyPatterns.h - the patterns of the algebraic simplifier -*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// One function per subject, each in its own source file; SimplifyAlgebra runs them all.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_SIMPLIFYPATTERNS_H
+#define SINTER_PASSES_SIMPLIFYPATTERNS_H
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace sinter::passes {
+
+/// Numbers: only rewrites that give the same bits.
+void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
+/// Broadcast, reshape, transpose, slice and gather.
+void addShapePatterns(mlir::RewritePatternSet &patterns);
+/// What contractions take in: transposes, and batch_norm of constants (which rounds
+/// differently; only in programs whose weights are constants).
+void addContractionPatterns(mlir::RewritePatternSet &patterns);
+
+} // namespace sinter::passes
+
+#endif // SINTER_PASSES_SIMPLIFYPATTERNS_H

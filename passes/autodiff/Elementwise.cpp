@@ -1,0 +1,214 @@
+//===- Elementwise.cpp - gradient rules of elementwise ops ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// In comments: x, y the operands, z the result, g its cotangent.
+// Where a derivative does not exist the rules follow PyTorch.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/autodiff/Rules.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+namespace {
+
+/// Registers a unary op whose cotangent is `rule(g builder, x, z, g)`.
+template <class OpTy>
+void addUnary(GradientRules &rules, Value (*rule)(OpGradient &, Value, Value, Value)) {
+  rules.add<OpTy>([rule](OpTy op, OpGradient &g) {
+    g.give(0, rule(g, op->getOperand(0), op->getResult(0), g.grad()));
+  });
+}
+
+void addUnaryRules(GradientRules &rules) {
+  addUnary<AbsOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.mul(g, b.make<SignOp>(x));
+  });
+  addUnary<NegOp>(rules, [](OpGradient &b, Value, Value, Value g) { return b.neg(g); });
+  addUnary<ExpOp>(rules, [](OpGradient &b, Value, Value z, Value g) { return b.mul(g, z); });
+  addUnary<Expm1Op>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.mul(g, b.add(z, 1.0));
+  });
+  addUnary<LogOp>(rules, [](OpGradient &b, Value x, Value, Value g) { return b.div(g, x); });
+  addUnary<Log1pOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.div(g, b.add(x, 1.0));
+  });
+  addUnary<SqrtOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.div(g, b.mul(z, 2.0));
+  });
+  addUnary<RsqrtOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.mul(b.mul(g, -0.5), b.mul(b.square(z), z));
+  });
+  addUnary<TanhOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.mul(g, b.sub(1.0, b.square(z)));
+  });
+  addUnary<SigmoidOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.mul(g, b.mul(z, b.sub(1.0, z)));
+  });
+  addUnary<ErfOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    Value bell = b.exp(b.neg(b.square(x)));
+    return b.mul(g, b.mul(bell, 2 * std::numbers::inv_sqrtpi));
+  });
+  addUnary<SinOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.mul(g, b.make<CosOp>(x));
+  });
+  addUnary<CosOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.neg(b.mul(g, b.make<SinOp>(x)));
+  });
+  addUnary<TanOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.mul(g, b.add(b.square(z), 1.0));
+  });
+  addUnary<AsinOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.mul(g, b.rsqrt(b.sub(1.0, b.square(x))));
+  });
+  addUnary<AcosOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.neg(b.mul(g, b.rsqrt(b.sub(1.0, b.square(x)))));
+  });
+  addUnary<AtanOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.div(g, b.add(b.square(x), 1.0));
+  });
+  addUnary<SinhOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.mul(g, b.make<CoshOp>(x));
+  });
+  addUnary<CoshOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.mul(g, b.make<SinhOp>(x));
+  });
+  addUnary<AsinhOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.mul(g, b.rsqrt(b.add(b.square(x), 1.0)));
+  });
+  addUnary<AcoshOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.mul(g, b.rsqrt(b.add(b.square(x), -1.0)));
+  });
+  addUnary<AtanhOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.div(g, b.sub(1.0, b.square(x)));
+  });
+  // From z, which the next op keeps anyway: z > 0 exactly where x > 0.
+  addUnary<ReluOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.where(b.compare(CompareKind::gt, z, 0.0), g, 0.0);
+  });
+}
+
+/// An own rule rather than the decomposition's, so that a target may keep the forward op.
+void geluRule(GeluOp op, OpGradient &g) {
+  Value x = op.getX();
+  if (op.getForm() == GeluForm::erf) {
+    // d/dx x Phi(x) = Phi(x) + x phi(x)
+    Value cdf = g.mul(g.add(g.make<ErfOp>(g.mul(x, std::numbers::sqrt2 / 2)), 1.0), 0.5);
+    Value density = g.mul(g.exp(g.mul(g.square(x), -0.5)),
+                          std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+    g.give(0, g.mul(g.grad(), g.add(cdf, g.mul(x, density))));
+    return;
+  }
+  // u = k (x + a x^3); d/dx x (1 + tanh u) / 2 = (1 + t) / 2 + x (1 - t^2) k (1 + 3 a x^2) / 2
+  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, a = 0.044715;
+  Value square = g.square(x);
+  Value u = g.mul(g.add(x, g.mul(g.mul(square, x), a)), k);
+  Value t = g.make<TanhOp>(u);
+  Value slope = g.mul(g.add(g.mul(square, 3 * a), 1.0), k);
+  Value inner = g.mul(g.mul(x, g.sub(1.0, g.square(t))), slope);
+  g.give(0, g.mul(g.grad(), g.mul(g.add(g.add(t, 1.0), inner), 0.5)));
+}
+
+void addRule(AddOp, OpGradient &g) {
+  g.give(0, g.grad());
+  g.give(1, g.grad());
+}
+
+void subRule(SubOp, OpGradient &g) {
+  g.give(0, g.grad());
+  if (g.wants(1))
+    g.give(1, g.neg(g.grad()));
+}
+
+void mulRule(MulOp op, OpGradient &g) {
+  if (g.wants(0))
+    g.give(0, g.mul(g.grad(), op.getRhs()));
+  if (g.wants(1))
+    g.give(1, g.mul(g.grad(), op.getLhs()));
+}
+
+void divRule(DivOp op, OpGradient &g) {
+  Value quotient = g.div(g.grad(), op.getRhs());
+  g.give(0, quotient);
+  if (g.wants(1))
+    g.give(1, g.neg(g.mul(quotient, op.getResult())));
+}
+
+/// dx = g y x^(y-1), 0 where y is 0; dy = g z log(x), 0 where x is 0 and y >= 0.
+void powRule(PowOp op, OpGradient &g) {
+  Value x = op.getLhs(), y = op.getRhs();
+  if (g.wants(0)) {
+    Value slope = g.mul(g.grad(), g.mul(y, g.pow(x, g.add(y, -1.0))));
+    g.give(0, g.where(g.compare(CompareKind::eq, y, 0.0), g.like(x, 0), slope));
+  }
+  if (g.wants(1)) {
+    Value flat = g.make<AndOp>(g.compare(CompareKind::eq, x, 0.0),
+                               g.compare(CompareKind::ge, y, 0.0));
+    Value slope = g.mul(g.grad(), g.mul(op.getResult(), g.log(x)));
+    g.give(1, g.where(flat, g.like(x, 0), slope));
+  }
+}
+
+/// The chosen operand gets g, equal ones half each.
+template <class OpTy> void extremumRule(OpTy op, OpGradient &g) {
+  Value x = op.getLhs(), y = op.getRhs();
+  Value half = g.mul(g.grad(), 0.5);
+  Value isEqual = g.compare(CompareKind::eq, x, y);
+  auto loses = std::is_same_v<OpTy, MaxOp> ? CompareKind::lt : CompareKind::gt;
+  for (unsigned i : {0u, 1u}) {
+    if (!g.wants(i))
+      continue;
+    Value lost = i == 0 ? g.compare(loses, x, y) : g.compare(loses, y, x);
+    g.give(i, g.where(isEqual, half, g.where(lost, g.like(x, 0), g.grad())));
+  }
+}
+
+/// z = x - q y with a whole number q that is constant almost everywhere: dy = -q g.
+template <class OpTy> void remainderRule(OpTy op, OpGradient &g) {
+  g.give(0, g.grad());
+  if (!g.wants(1))
+    return;
+  Value quotient = g.make<RoundOp>(g.div(g.sub(op.getLhs(), op.getResult()), op.getRhs()));
+  g.give(1, g.neg(g.mul(g.grad(), quotient)));
+}
+
+void whereRule(WhereOp op, OpGradient &g) {
+  Value zero = g.like(op.getResult(), 0);
+  if (g.wants(1))
+    g.give(1, g.where(op.getCondition(), g.grad(), zero));
+  if (g.wants(2))
+    g.give(2, g.where(op.getCondition(), zero, g.grad()));
+}
+
+/// Only float to float is ever asked: a cast to or from integers is not on a path.
+void castRule(CastOp op, OpGradient &g) {
+  g.give(0, g.cast(g.grad(), tensorType(op.getX()).getElementType()));
+}
+
+} // namespace
+
+void addElementwiseRules(GradientRules &rules) {
+  addUnaryRules(rules);
+  rules.add<GeluOp>(geluRule);
+  rules.add<AddOp>(addRule);
+  rules.add<SubOp>(subRule);
+  rules.add<MulOp>(mulRule);
+  rules.add<DivOp>(divRule);
+  rules.add<PowOp>(powRule);
+  rules.add<MaxOp>(extremumRule<MaxOp>);
+  rules.add<MinOp>(extremumRule<MinOp>);
+  rules.add<ModOp>(remainderRule<ModOp>);
+  rules.add<RemOp>(remainderRule<RemOp>);
+  rules.add<WhereOp>(whereRule);
+  rules.add<CastOp>(castRule);
+  // Steps are flat almost everywhere; the others give integers or truth values.
+  rules.addKind<SignOp, FloorOp, CeilOp, RoundOp, StopGradientOp, NotOp, BitNotOp, AndOp, OrOp,
+                XorOp, ShiftLeftOp, ShiftRightOp, CompareOp, IsNanOp>(GradientRuleKind::Zero);
+}
+
+} // namespace sinter::passes

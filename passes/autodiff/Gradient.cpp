@@ -1,0 +1,182 @@
+//===- Gradient.cpp - reverse-mode differentiation ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/autodiff/Gradient.h"
+
+#include "passes/autodiff/Rules.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+
+const GradientRules &GradientRules::all() {
+  static const GradientRules rules = [] {
+    GradientRules all;
+    addElementwiseRules(all);
+    addLinearRules(all);
+    addConvRules(all);
+    addReduceRules(all);
+    addShapeRules(all);
+    addGatherScatterRules(all);
+    addNormRules(all);
+    addAttentionRules(all);
+    addLossRules(all);
+    addOptimRules(all);
+    addRandomRules(all);
+    return all;
+  }();
+  return rules;
+}
+
+GradientRuleKind gradientRuleKind(OperationName name) {
+  GradientRuleKind kind = GradientRules::all().lookup(name.getStringRef()).kind;
+  if (kind == GradientRuleKind::Missing && name.hasInterface<CompositeOpInterface>())
+    return GradientRuleKind::Decomposed;
+  return kind;
+}
+
+bool hasGradientRule(OperationName name) {
+  GradientRuleKind kind = gradientRuleKind(name);
+  return kind != GradientRuleKind::Missing && kind != GradientRuleKind::NotDifferentiable;
+}
+
+namespace {
+
+bool isFloat(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isa<FloatType>(type.getElementType());
+}
+
+class Differentiator {
+public:
+  Differentiator(OpBuilder &builder, Value loss, ArrayRef<Value> wrt)
+      : builder(builder), loss(loss), wrt(wrt) {}
+
+  FailureOr<SmallVector<Value>> run(Value seed) {
+    do
+      findPath();
+    while (decomposeOnPath());
+    if (failed(checkRules()))
+      return failure();
+    if (depends.contains(loss))
+      cotangents[loss] =
+          seed ? seed : splatLike(builder, loss.getLoc(), loss, 1);
+    for (Operation *op : llvm::reverse(path))
+      if (failed(differentiate(op)))
+        return failure();
+    SmallVector<Value> result;
+    for (Value value : wrt)
+      result.push_back(cotangents.lookup(value));
+    return result;
+  }
+
+private:
+  /// The ops through which the loss depends on a `wrt` value, in program order.
+  void findPath() {
+    path.clear();
+    depends.clear();
+    depends.insert(wrt.begin(), wrt.end());
+    Operation *last = loss.getDefiningOp();
+    if (!last)
+      return;
+    SmallVector<Operation *> dependent;
+    for (Operation &op : *last->getBlock()) {
+      if (gradientRuleKind(op.getName()) != GradientRuleKind::Zero &&
+          llvm::any_of(op.getOperands(), [&](Value v) { return depends.contains(v); })) {
+        for (Value result : op.getResults())
+          if (isFloat(result))
+            depends.insert(result);
+        dependent.push_back(&op);
+      }
+      if (&op == last)
+        break;
+    }
+    DenseSet<Value> reaching{loss};
+    for (Operation *op : llvm::reverse(dependent)) {
+      if (llvm::none_of(op->getResults(), [&](Value v) {
+            return reaching.contains(v) && depends.contains(v);
+          }))
+        continue;
+      path.push_back(op);
+      reaching.insert(op->operand_begin(), op->operand_end());
+    }
+    std::reverse(path.begin(), path.end());
+  }
+
+  /// Replaces the composites on the path that have no rule; false if there was none.
+  bool decomposeOnPath() {
+    bool changed = false;
+    for (Operation *op : path) {
+      if (gradientRuleKind(op->getName()) != GradientRuleKind::Decomposed)
+        continue;
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(op);
+      SmallVector<Value> values = cast<CompositeOpInterface>(op).decompose(builder);
+      for (auto [from, to] : llvm::zip(op->getResults(), values)) {
+        from.replaceAllUsesWith(to);
+        if (loss == from)
+          loss = to;
+        std::replace(wrt.begin(), wrt.end(), Value(from), to);
+      }
+      op->erase();
+      changed = true;
+    }
+    return changed;
+  }
+
+  LogicalResult checkRules() {
+    bool ok = true;
+    for (Operation *op : path) {
+      if (hasGradientRule(op->getName()))
+        continue;
+      op->emitError("is not differentiable, but the loss depends on a trainable value through it");
+      ok = false;
+    }
+    return success(ok);
+  }
+
+  LogicalResult differentiate(Operation *op) {
+    SmallVector<Value> resultGrads;
+    for (Value result : op->getResults())
+      resultGrads.push_back(cotangents.lookup(result));
+    if (llvm::none_of(resultGrads, [](Value v) { return bool(v); }))
+      return success();
+    llvm::BitVector active(op->getNumOperands());
+    for (OpOperand &operand : op->getOpOperands())
+      if (depends.contains(operand.get()))
+        active.set(operand.getOperandNumber());
+
+    OpGradient gradient(builder, op, resultGrads, active);
+    if (failed(GradientRules::all().lookup(op->getName().getStringRef()).rule(gradient)))
+      return failure();
+    for (OpOperand &operand : op->getOpOperands()) {
+      unsigned i = operand.getOperandNumber();
+      if (Value part = active[i] ? gradient.cotangent(i) : Value()) {
+        Value &sum = cotangents[operand.get()];
+        sum = sum ? gradient.add(sum, part) : part;
+      }
+    }
+    return success();
+  }
+
+  OpBuilder &builder;
+  Value loss;
+  SmallVector<Value> wrt;
+  SmallVector<Operation *> path;
+  DenseSet<Value> depends; // values that depend on a `wrt` value, differentiably
+  DenseMap<Value, Value> cotangents;
+};
+
+} // namespace
+
+FailureOr<SmallVector<Value>> gradients(OpBuilder &builder, Value loss, ArrayRef<Value> wrt,
+                                        Value seed) {
+  return Differentiator(builder, loss, wrt).run(seed);
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,16 @@
+//===- Optim.cpp - update rules have no gradient --------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/autodiff/Rules.h"
+
+using namespace sinter::ir;
+
+namespace sinter::passes {
+
+void addOptimRules(GradientRules &rules) {
+  rules.addKind<SgdUpdateOp, AdamUpdateOp>(GradientRuleKind::NotDifferentiable);
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,101 @@
+//===- Rules.h - the table of gradient rules --------------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A rule builds the cotangents of an op's operands from those of its results. Rules are
+// registered by op, explicitly, by one function per op family; used by Gradient.cpp only.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_AUTODIFF_RULES_H
+#define SINTER_PASSES_AUTODIFF_RULES_H
+
+#include "passes/ValueBuilder.h"
+#include "passes/autodiff/Gradient.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <functional>
+
+namespace sinter::passes {
+
+/// What a rule reads and gives for one op; builds at the op's location.
+class OpGradient : public ValueBuilder {
+public:
+  OpGradient(mlir::OpBuilder &builder, mlir::Operation *op, llvm::ArrayRef<Value> resultGrads,
+             const llvm::BitVector &active)
+      : ValueBuilder(builder, op->getLoc()), op(op), resultGrads(resultGrads), active(active),
+        given(op->getNumOperands()) {}
+
+  /// The cotangent of a result, of its type; null where the loss does not depend on it.
+  Value gradOrNull(unsigned result) const { return resultGrads[result]; }
+  /// The same with zeros for "does not depend".
+  Value grad(unsigned result = 0) {
+    return resultGrads[result] ? resultGrads[result] : like(op->getResult(result), 0);
+  }
+  /// Whether the cotangent of an operand is needed.
+  bool wants(unsigned operand) const { return active[operand]; }
+  /// Gives an operand its cotangent, of the operand's type; at most once per operand.
+  void give(unsigned operand, Value cotangent) { given[operand] = cotangent; }
+  /// Null where nothing was given.
+  Value cotangent(unsigned operand) const { return given[operand]; }
+
+  mlir::Operation *op;
+
+private:
+  llvm::ArrayRef<Value> resultGrads;
+  const llvm::BitVector &active;
+  llvm::SmallVector<Value> given;
+};
+
+/// Fails after an error on the op where this form of it has no gradient.
+using GradientRule = std::function<mlir::LogicalResult(OpGradient &)>;
+
+class GradientRules {
+public:
+  struct Entry {
+    GradientRuleKind kind = GradientRuleKind::Missing;
+    GradientRule rule;
+  };
+
+  /// `rule(op, g)` builds the cotangents; it gives nothing or a LogicalResult.
+  template <class OpTy, class Function> void add(Function rule) {
+    entries[OpTy::getOperationName()] = {
+        GradientRuleKind::Rule, [rule](OpGradient &g) -> mlir::LogicalResult {
+          auto op = mlir::cast<OpTy>(g.op);
+          if constexpr (std::is_void_v<decltype(rule(op, g))>) {
+            rule(op, g);
+            return mlir::success();
+          } else {
+            return rule(op, g);
+          }
+        }};
+  }
+  template <class... Ops> void addKind(GradientRuleKind kind) {
+    ((entries[Ops::getOperationName()] = {kind, nullptr}), ...);
+  }
+
+  Entry lookup(llvm::StringRef name) const { return entries.lookup(name); }
+
+  /// The rules of all families.
+  static const GradientRules &all();
+
+private:
+  llvm::StringMap<Entry> entries;
+};
+
+void addElementwiseRules(GradientRules &rules);
+void addLinearRules(GradientRules &rules);
+void addConvRules(GradientRules &rules);
+void addReduceRules(GradientRules &rules);
+void addShapeRules(GradientRules &rules);
+void addGatherScatterRules(GradientRules &rules);
+void addNormRules(GradientRules &rules);
+void addAttentionRules(GradientRules &rules);
+void addLossRules(GradientRules &rules);
+void addOptimRules(GradientRules &rules);
+void addRandomRules(GradientRules &rules);
+
+} // namespace sinter::passes
+
+#endif // SINTER_PASSES_AUTODIFF_RULES_H

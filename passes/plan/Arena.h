@@ -1,0 +1,37 @@
+//===- Arena.h - offsets for buffers with known lifetimes -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_PLAN_ARENA_H
+#define SINTER_PASSES_PLAN_ARENA_H
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace sinter::passes::plan {
+
+/// A buffer that is live at commands [first, last].
+struct Lifetime {
+  int64_t bytes; // a multiple of the alignment, or 0
+  unsigned first, last;
+};
+
+struct ArenaLayout {
+  std::vector<int64_t> offsets; // one per buffer; multiples of what all sizes are
+  int64_t bytes = 0;            // the arena's size
+};
+
+/// The largest sum of live buffers: no layout is smaller.
+int64_t maxLiveBytes(llvm::ArrayRef<Lifetime> buffers);
+
+/// Offsets such that no two buffers that are live at once overlap. Best fit into the gaps between
+/// buffers placed before, tried in several orders (Pisarchyk and Lee, "Efficient memory management
+/// for deep neural net inference", 2020). The same buffers give the same layout.
+ArenaLayout layOutArena(llvm::ArrayRef<Lifetime> buffers);
+
+} // namespace sinter::passes::plan
+
+#endif // SINTER_PASSES_PLAN_ARENA_H

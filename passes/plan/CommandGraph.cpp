@@ -1,0 +1,298 @@
+//===- CommandGraph.cpp - a fused function as commands on buffers ---------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/plan/CommandGraph.h"
+#include "passes/FusionInfo.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace sinter::passes::plan {
+
+class GraphBuilder {
+public:
+  GraphBuilder(func::FuncOp func, ConstantPool &pool, const llvm::StringMap<unsigned> &states)
+      : func(func), context(func.getContext()), pool(pool), states(states) {}
+
+  LogicalResult run();
+  CommandGraph take();
+
+private:
+  struct StateUpdate {
+    unsigned state, value; // number; buffer with the new value
+    RankedTensorType type;
+    Location loc;
+  };
+
+  LogicalResult addArgument(unsigned number);
+  LogicalResult addOp(Operation &op);
+  LogicalResult addResults();
+
+  unsigned addBuffer(RankedTensorType type, Location loc, exec::SliceAttr slice = {}) {
+    graph.buffers.push_back({type, loc, slice, {}, kNoCommand, {}});
+    return graph.buffers.size() - 1;
+  }
+  unsigned addCommand(Command command);
+  unsigned addCopy(unsigned from, unsigned to, Location loc) {
+    return addCommand({nullptr, loc, {from}, {to}});
+  }
+  exec::SliceAttr slice(exec::Space space, int64_t index, int64_t offset, Type type) {
+    return exec::SliceAttr::get(context, space, index, offset, exec::sizeBytes(type));
+  }
+  exec::SliceAttr stateSlice(const StateUpdate &update) {
+    return slice(exec::Space::state, update.state, 0, update.type);
+  }
+  /// Commands that read the value that `state` has when the program starts.
+  ArrayRef<unsigned> oldReaders(unsigned state) const {
+    auto it = oldValue.find(state);
+    return it == oldValue.end() ? ArrayRef<unsigned>() : graph.buffers[it->second].readers;
+  }
+  void addUpdates();
+  bool updateInPlace(const StateUpdate &update);
+  unsigned addUpdateCopy(const StateUpdate &update) {
+    return addCopy(update.value, addBuffer(update.type, update.loc, stateSlice(update)), update.loc);
+  }
+  void orderCopy(const StateUpdate &update, unsigned copy);
+
+  func::FuncOp func;
+  MLIRContext *context;
+  ConstantPool &pool;
+  const llvm::StringMap<unsigned> &states;
+  CommandGraph graph;
+  DynamicOrder order;
+  llvm::DenseMap<Value, unsigned> bufferOf;
+  llvm::DenseMap<unsigned, unsigned> oldValue; // state -> buffer
+  SmallVector<StateUpdate> updates;
+};
+
+static StringAttr stringAttr(Attribute attr) { return dyn_cast_or_null<StringAttr>(attr); }
+
+LogicalResult GraphBuilder::addArgument(unsigned number) {
+  BlockArgument argument = func.getArgument(number);
+  if (!ir::hasBoundedSize(argument.getType()))
+    return func.emitError() << "argument " << number << " is no tensor of static shape";
+  RankedTensorType type = ir::tensorType(argument);
+  unsigned buffer = addBuffer(type, argument.getLoc());
+  exec::SliceAttr &place = graph.buffers[buffer].slice;
+  bufferOf[argument] = buffer;
+  if (auto name = stringAttr(func.getArgAttr(number, ir::SinterDialect::kInputAttr))) {
+    place = slice(exec::Space::input, graph.inputNames.size(), 0, type);
+    graph.inputNames.push_back(name);
+    graph.inputTypes.push_back(TypeAttr::get(type));
+    return success();
+  }
+  if (auto symbol = func.getArgAttrOfType<FlatSymbolRefAttr>(number, ir::SinterDialect::kStateAttr)) {
+    unsigned state = states.lookup(symbol.getValue());
+    if (!oldValue.try_emplace(state, buffer).second)
+      return func.emitError() << "has two arguments for the state " << symbol;
+    place = slice(exec::Space::state, state, 0, type);
+    return success();
+  }
+  if (auto name = stringAttr(func.getArgAttr(number, ir::SinterDialect::kControlAttr))) {
+    for (const exec::ControlField &field : exec::controlFields())
+      if (field.name == name.getValue()) {
+        if (exec::sizeBytes(type) != field.size)
+          return func.emitError() << "argument " << number << ": control field " << name << " has "
+                                  << field.size << " bytes, not those of " << type;
+        place = slice(exec::Space::control, 0, field.offset, type);
+        return success();
+      }
+    return func.emitError() << "argument " << number << ": there is no control field " << name;
+  }
+  return func.emitError() << "argument " << number << " names no input, state or control field";
+}
+
+unsigned GraphBuilder::addCommand(Command command) {
+  unsigned number = order.addNode();
+  for (unsigned read : command.reads) {
+    Buffer &buffer = graph.buffers[read];
+    if (buffer.constant && !buffer.slice)
+      buffer.slice = slice(exec::Space::constant, 0, pool.offsetOf(buffer.constant), buffer.type);
+    if (!llvm::is_contained(buffer.readers, number))
+      buffer.readers.push_back(number);
+    if (buffer.writer != kNoCommand)
+      order.addEdge(buffer.writer, number);
+  }
+  for (unsigned write : command.writes)
+    graph.buffers[write].writer = number;
+  graph.commands.push_back(std::move(command));
+  return number;
+}
+
+LogicalResult GraphBuilder::addOp(Operation &op) {
+  if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+    unsigned buffer = addBuffer(constant.getType(), constant.getLoc());
+    graph.buffers[buffer].constant = constant.getValue();
+    bufferOf[constant] = buffer;
+    return success();
+  }
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
+    bufferOf[reshape.getResult()] = bufferOf.lookup(reshape.getX());
+    return success();
+  }
+  auto fusion = dyn_cast<ir::FusionOp>(op);
+  if (!fusion)
+    return op.emitError() << "'" << op.getName() << "' is in no fusion";
+  Command command{fusion, fusion.getLoc(), {}, {}};
+  for (Value input : fusion.getInputs())
+    command.reads.push_back(bufferOf.lookup(input));
+  for (Value output : fusion.getOutputs()) {
+    command.writes.push_back(addBuffer(ir::tensorType(output), fusion.getLoc()));
+    bufferOf[output] = command.writes.back();
+  }
+  addCommand(std::move(command));
+  return success();
+}
+
+/// True when the new value was written where the old one was.
+bool GraphBuilder::updateInPlace(const StateUpdate &update) {
+  Buffer &value = graph.buffers[update.value];
+  if (!value.isInArena() || value.writer == kNoCommand)
+    return false;
+  unsigned writer = value.writer;
+  const Command &command = graph.commands[writer];
+  for (unsigned reader : oldReaders(update.state)) {
+    if (reader != writer) {
+      if (!order.canAddEdge(reader, writer))
+        return false;
+      continue;
+    }
+    unsigned result = llvm::find(command.writes, update.value) - command.writes.begin();
+    if (!graph.mayRunInPlace(command, result, oldValue[update.state]))
+      return false;
+  }
+  for (unsigned reader : oldReaders(update.state))
+    if (reader != writer)
+      order.addEdge(reader, writer);
+  value.slice = stateSlice(update);
+  return true;
+}
+
+/// Makes `copy`, which writes the new value, wait for the readers of the old one. Where one of them
+/// waits for the copy (two states that are exchanged), the copy reads early, into the arena.
+void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
+  auto possible = [&](unsigned reader) { return order.canAddEdge(reader, copy); };
+  if (!llvm::all_of(oldReaders(update.state), possible)) {
+    unsigned early = addBuffer(update.type, update.loc);
+    unsigned place = graph.commands[copy].writes[0];
+    graph.commands[copy].writes[0] = early;
+    graph.buffers[early].writer = copy;
+    copy = addCopy(early, place, update.loc);
+  }
+  for (unsigned reader : oldReaders(update.state))
+    order.addEdge(reader, copy);
+}
+
+void GraphBuilder::addUpdates() {
+  // What no command can write in place is copied. All these copies are there before the first is
+  // ordered, since they read old values of states themselves.
+  SmallVector<std::pair<StateUpdate, unsigned>> copies;
+  SmallVector<StateUpdate> computed;
+  for (const StateUpdate &update : updates) {
+    if (graph.buffers[update.value].isInArena())
+      computed.push_back(update);
+    else
+      copies.push_back({update, addUpdateCopy(update)});
+  }
+  for (auto &[update, copy] : copies)
+    orderCopy(update, copy);
+  for (const StateUpdate &update : computed)
+    if (!updateInPlace(update))
+      orderCopy(update, addUpdateCopy(update));
+}
+
+LogicalResult GraphBuilder::addResults() {
+  auto terminator = dyn_cast<func::ReturnOp>(func.getBody().front().getTerminator());
+  if (!terminator)
+    return func.emitError() << "does not end with a return";
+  llvm::SmallDenseSet<unsigned> updated;
+  for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
+    unsigned buffer = bufferOf.lookup(value);
+    RankedTensorType type = ir::tensorType(value);
+    // Where no node computes the value, the return's location says most.
+    Location loc = value.getDefiningOp() ? value.getLoc() : terminator.getLoc();
+    if (auto name = stringAttr(func.getResultAttr(number, ir::SinterDialect::kOutputAttr))) {
+      exec::SliceAttr place = slice(exec::Space::output, graph.outputNames.size(), 0, type);
+      graph.outputNames.push_back(name);
+      graph.outputTypes.push_back(TypeAttr::get(type));
+      if (graph.buffers[buffer].isInArena())
+        graph.buffers[buffer].slice = place;
+      else
+        addCopy(buffer, addBuffer(type, loc, place), loc);
+      continue;
+    }
+    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(
+        func.getResultAttr(number, ir::SinterDialect::kStateAttr));
+    if (!symbol)
+      return func.emitError() << "result " << number << " names no output or state";
+    unsigned state = states.lookup(symbol.getValue());
+    if (!updated.insert(state).second)
+      return func.emitError() << "has two results for the state " << symbol;
+    auto old = oldValue.find(state);
+    if (old == oldValue.end() || old->second != buffer)
+      updates.push_back({state, buffer, type, loc});
+  }
+  addUpdates();
+  return success();
+}
+
+LogicalResult GraphBuilder::run() {
+  if (!func.getBody().hasOneBlock())
+    return func.emitError() << "has no body of one block";
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (failed(addArgument(i)))
+      return failure();
+  for (Operation &op : func.getBody().front().without_terminator())
+    if (failed(addOp(op)))
+      return failure();
+  return addResults();
+}
+
+CommandGraph GraphBuilder::take() {
+  // Renumber, so that commands come in a possible order.
+  Order sequence = order.order();
+  std::vector<unsigned> number(sequence.size());
+  for (auto [place, command] : llvm::enumerate(sequence))
+    number[command] = place;
+  CommandGraph result;
+  for (unsigned command : sequence) {
+    result.commands.push_back(std::move(graph.commands[command]));
+    auto &before = result.before.emplace_back();
+    for (unsigned other : order.before(command))
+      before.push_back(number[other]);
+  }
+  for (Buffer &buffer : graph.buffers) {
+    if (buffer.writer != kNoCommand)
+      buffer.writer = number[buffer.writer];
+    for (unsigned &reader : buffer.readers)
+      reader = number[reader];
+  }
+  result.buffers = std::move(graph.buffers);
+  result.inputNames = std::move(graph.inputNames);
+  result.inputTypes = std::move(graph.inputTypes);
+  result.outputNames = std::move(graph.outputNames);
+  result.outputTypes = std::move(graph.outputTypes);
+  return result;
+}
+
+bool CommandGraph::mayRunInPlace(const Command &command, unsigned output, unsigned buffer) const {
+  if (!command.fusion)
+    return false;
+  for (auto [input, read] : llvm::enumerate(command.reads))
+    if (read == buffer && !passes::mayRunInPlace(command.fusion, input, output))
+      return false;
+  return true;
+}
+
+FailureOr<CommandGraph> CommandGraph::build(func::FuncOp func, ConstantPool &pool,
+                                            const llvm::StringMap<unsigned> &states) {
+  GraphBuilder builder(func, pool, states);
+  if (failed(builder.run()))
+    return failure();
+  return builder.take();
+}
+
+} // namespace sinter::passes::plan

@@ -1,0 +1,106 @@
+//===- ThreadPool.h - the workers that all programs of a process share ----===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Persistent workers that spin briefly and then park. A call publishes a range
+// of independent tiles; the caller and the workers claim pieces of it from one
+// atomic counter, so a descheduled worker delays only the piece it holds. The
+// caller never waits for a worker that has not begun. What must stay true: the
+// hot path (parallelFor) allocates nothing, takes no lock and throws nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_BASE_THREADPOOL_H
+#define SINTER_RUNTIME_BASE_THREADPOOL_H
+
+#include "runtime/base/Status.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <type_traits>
+
+namespace sinter::rt {
+
+/// Number of CPUs that the calling process may run on; at least 1.
+int availableCpus();
+
+class ThreadPool {
+public:
+  /// More threads than this are never used.
+  static constexpr int maxThreads = 1024;
+
+  /// The pool of this process. It starts without workers and is never destroyed.
+  static ThreadPool &shared();
+
+  ThreadPool() = default;
+  ThreadPool(const ThreadPool &) = delete;
+  ThreadPool &operator=(const ThreadPool &) = delete;
+  /// Only for pools of tests: the caller guarantees that no call is running.
+  ~ThreadPool();
+
+  /// Sees to it that `threads` threads, the caller included, can work on one
+  /// call. To be called at load time; fails when the system refuses a thread.
+  Status reserve(int threads);
+
+  /// Calls body(worker, begin, end) on disjoint ranges that cover [0, numTiles),
+  /// from at most `threads` threads, and returns when all are done. `worker` is
+  /// in [0, threads); two ranges that run at the same time have different ones,
+  /// and 0 is the caller. Ranges have at least `grain` tiles (the last may have
+  /// fewer). When another thread is using the pool, or from inside a body, the
+  /// caller does all the work itself.
+  template <typename Body>
+  void parallelFor(int threads, int64_t numTiles, int64_t grain, Body &&body) {
+    using Function = std::remove_reference_t<Body>;
+    if (numTiles <= 0)
+      return;
+    if (threads <= 1 || numTiles <= grain) {
+      body(0, int64_t(0), numTiles);
+      return;
+    }
+    run(threads, numTiles, grain,
+        [](void *context, int worker, int64_t begin, int64_t end) {
+          (*static_cast<Function *>(context))(worker, begin, end);
+        },
+        const_cast<std::remove_const_t<Function> *>(&body));
+  }
+
+private:
+  using Invoke = void (*)(void *context, int worker, int64_t begin,
+                          int64_t end);
+
+  void run(int threads, int64_t numTiles, int64_t grain, Invoke invoke,
+           void *context);
+  void work(int worker);
+  void workerMain(int worker);
+  void waitUntilLeft();
+  static void *threadEntry(void *start);
+
+  /// {epoch : 31, open : 1, limit : 16, inside : 16}. Workers with an index
+  /// below `limit` may enter while `open`; `inside` counts those that have
+  /// entered and not left. One word, so that a worker that comes late can never
+  /// enter a call it did not see.
+  alignas(64) std::atomic<uint64_t> state_{0};
+  alignas(64) std::atomic<int64_t> nextTile_{0};
+
+  /// The call in progress; written only while nobody is inside.
+  alignas(64) Invoke invoke_ = nullptr;
+  void *context_ = nullptr;
+  int64_t numTiles_ = 0;
+  int64_t chunk_ = 1;
+
+  /// Parking: a futex word for the workers and one for the caller.
+  alignas(64) std::atomic<uint32_t> workerSignal_{0};
+  std::atomic<uint32_t> parkedWorkers_{0};
+  std::atomic<uint32_t> callerSignal_{0};
+  std::atomic<uint32_t> callerParked_{0};
+
+  alignas(64) std::atomic<bool> busy_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> numWorkers_{0}; // without the caller
+  std::atomic<int> numAlive_{0};
+  std::mutex growing_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_BASE_THREADPOOL_H

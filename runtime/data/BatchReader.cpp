@@ -1,0 +1,189 @@
+//===- BatchReader.cpp - rows of a dataset as inputs of the program
+//-------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/data/BatchReader.h"
+
+#include <algorithm>
+
+using namespace sinter::rt;
+
+namespace {
+
+bool isLabels(const sinter_tensor_desc &input) {
+  return std::string_view(input.name) == "labels";
+}
+
+/// Whether `from` becomes `to` by inserting dimensions of size 1.
+bool insertsUnits(std::span<const int64_t> from, std::span<const int64_t> to) {
+  size_t next = 0;
+  for (int64_t dim : to) {
+    if (next < from.size() && from[next] == dim)
+      ++next;
+    else if (dim != 1)
+      return false;
+  }
+  return next == from.size();
+}
+
+std::string columnNames(const Dataset &dataset) {
+  std::string text;
+  for (const Column &column : dataset.columns)
+    text += (text.empty() ? "\"" : ", \"") + column.name + "\"";
+  return text;
+}
+
+} // namespace
+
+Result<BatchReader>
+BatchReader::bind(std::shared_ptr<const Dataset> dataset,
+                  std::span<const sinter_tensor_desc> inputs,
+                  const BatchOptions &options) {
+  BatchReader reader;
+  reader.dataset_ = std::move(dataset);
+  reader.inputs_ = inputs;
+  reader.options_ = options;
+  if (inputs.empty())
+    return Status::invalid("the program has no inputs to feed");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    SINTER_RETURN_IF_ERROR(reader.bindInput(i, options));
+  const Column &first = *reader.bindings_.front().column;
+  reader.rows_ = first.rows;
+  for (const Binding &binding : reader.bindings_)
+    if (binding.column->rows != first.rows)
+      return Status::invalid(binding.column->origin + ": has " +
+                             std::to_string(binding.column->rows) +
+                             " rows, but " + first.origin + " has " +
+                             std::to_string(first.rows));
+  return reader;
+}
+
+Status BatchReader::bindInput(size_t index, const BatchOptions &options) {
+  const sinter_tensor_desc &input = inputs_[index];
+  std::string name = input.name;
+  bool labels = isLabels(input);
+  size_t others = std::count_if(
+      inputs_.begin(), inputs_.end(),
+      [](const sinter_tensor_desc &desc) { return !isLabels(desc); });
+  const Column *column = dataset_->find(name);
+  if (!column && labels)
+    column = dataset_->find("y");
+  else if (!column && others == 1)
+    column = dataset_->find("x");
+  if (!column)
+    return Status::invalid(dataset_->spec +
+                           ": no column for the model's input \"" + name +
+                           "\" (it has " + columnNames(*dataset_) + ")");
+  std::span<const int64_t> dims(input.dims, input.rank);
+  if (dims.empty() || dims[0] <= 0 || (batch_ != 0 && dims[0] != batch_))
+    return Status::invalid("the model's input \"" + name + "\" has the shape " +
+                           shapeText(dims) +
+                           ", which does not begin with the batch size");
+  batch_ = dims[0];
+  if (!insertsUnits(column->rowDims, dims.subspan(1)))
+    return Status::invalid(column->origin + ": its rows have the shape " +
+                           shapeText(column->rowDims) +
+                           ", the model's input \"" + name + "\" needs " +
+                           shapeText(dims.subspan(1)));
+  Binding binding;
+  binding.column = column;
+  binding.dtype = static_cast<sinter_dtype>(input.dtype);
+  binding.isLabels = labels;
+  binding.checkFinite = options.checkFinite && isFloatType(column->dtype) &&
+                        isFloatType(input.dtype);
+  binding.rowElements = 1;
+  for (int64_t dim : dims.subspan(1))
+    binding.rowElements *= dim;
+  Converter::Options conversion;
+  conversion.bigEndian = column->bigEndian;
+  conversion.scale = options.scale && !labels && column->dtype == SINTER_U8;
+  conversion.mayRound = column->decimal;
+  binding.converter = Converter(column->dtype, binding.dtype, conversion);
+  bindings_.push_back(std::move(binding));
+  return {};
+}
+
+void BatchReader::prefetch() const {
+  for (const Binding &binding : bindings_)
+    binding.column->bytes->prefetch();
+}
+
+Status BatchReader::fill(std::span<const int64_t> rows,
+                         void *const *buffers) const {
+  std::vector<uint8_t> scratch;
+  for (size_t i = 0; i < bindings_.size(); ++i)
+    SINTER_RETURN_IF_ERROR(fillInput(
+        bindings_[i], rows, static_cast<uint8_t *>(buffers[i]), scratch));
+  return {};
+}
+
+Status BatchReader::fillInput(const Binding &binding,
+                              std::span<const int64_t> rows, uint8_t *out,
+                              std::vector<uint8_t> &scratch) const {
+  uint64_t outRowBytes = binding.rowElements * elementBytes(binding.dtype);
+  for (size_t begin = 0; begin < rows.size();) {
+    size_t end = begin + 1; // rows that lie one behind the other are one read
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1)
+      ++end;
+    SINTER_RETURN_IF_ERROR(fillRun(binding, rows[begin],
+                                   static_cast<int64_t>(end - begin),
+                                   out + begin * outRowBytes, scratch));
+    begin = end;
+  }
+  return {};
+}
+
+Status BatchReader::fillRun(const Binding &binding, int64_t firstRow,
+                            int64_t numRows, uint8_t *out,
+                            std::vector<uint8_t> &scratch) const {
+  const Column &column = *binding.column;
+  uint64_t rowBytes =
+      static_cast<uint64_t>(binding.rowElements) * elementBytes(column.dtype);
+  int64_t count = numRows * binding.rowElements;
+  auto rowOf = [&](int64_t element) {
+    return " row " + std::to_string(firstRow + element / binding.rowElements);
+  };
+  scratch.resize(numRows * rowBytes);
+  SINTER_RETURN_IF_ERROR(column.bytes->read(
+      column.offsetBytes + static_cast<uint64_t>(firstRow) * rowBytes,
+      scratch));
+  int64_t bad = binding.converter.convert(scratch.data(), out, count);
+  if (bad >= 0)
+    return Status::invalid(
+        column.origin + ":" + rowOf(bad) + " holds " +
+        binding.converter.elementText(scratch.data(), bad) + " (" +
+        elementTypeName(column.dtype) + "), which the model's " +
+        elementTypeName(binding.dtype) + " cannot hold exactly");
+  if (binding.checkFinite) {
+    bad = firstNonFinite(binding.dtype, out, count);
+    if (bad >= 0)
+      return Status::invalid(
+          column.origin + ":" + rowOf(bad) + " holds " +
+          binding.converter.elementText(scratch.data(), bad) +
+          ", which is not a finite number");
+  }
+  return checkLabels(binding, firstRow, numRows, out);
+}
+
+Status BatchReader::checkLabels(const Binding &binding, int64_t firstRow,
+                                int64_t numRows, const uint8_t *values) const {
+  if (!binding.isLabels || options_.numClasses <= 0 ||
+      !isIntegerType(binding.dtype))
+    return {};
+  for (int64_t i = 0; i < numRows * binding.rowElements; ++i) {
+    int64_t label = integerAt(binding.dtype, values, i);
+    if (label >= 0 && label < options_.numClasses)
+      continue;
+    if (options_.hasIgnoreIndex && label == options_.ignoreIndex)
+      continue;
+    return Status::invalid(binding.column->origin + ": row " +
+                           std::to_string(firstRow + i / binding.rowElements) +
+                           " has the label " + std::to_string(label) +
+                           "; the model has the classes 0 to " +
+                           std::to_string(options_.numClasses - 1));
+  }
+  return {};
+}

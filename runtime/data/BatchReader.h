@@ -1,0 +1,79 @@
+//===- BatchReader.h - rows of a dataset as inputs of the program
+//---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Binds each input of a "step" or "eval" entry to a column, and fills the
+// inputs' buffers with chosen rows, converted to the graph's types.
+//
+// Which column: the one with the input's name; "labels" also takes "y"; the
+// only other input also takes "x". Shapes must agree, except that dimensions of
+// size 1 may be missing in the data ([28, 28] -> [1, 28, 28]).
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DATA_BATCHREADER_H
+#define SINTER_RUNTIME_DATA_BATCHREADER_H
+
+#include "runtime/data/Convert.h"
+#include "runtime/data/Dataset.h"
+
+#include <span>
+
+namespace sinter::rt {
+
+struct BatchOptions {
+  bool scale = true;       // uint8 to float: divide by 255
+  bool checkFinite = true; // refuse NaN and infinity in float data
+  /// Integer labels must lie in [0, numClasses) or be ignoreIndex; 0: any.
+  int64_t numClasses = 0;
+  bool hasIgnoreIndex = false;
+  int64_t ignoreIndex = 0;
+};
+
+class BatchReader {
+public:
+  /// `inputs` outlive the reader; all must have the same leading dimension.
+  /// Errors (SINTER_INVALID) name the input, the column and both shapes.
+  static Result<BatchReader> bind(std::shared_ptr<const Dataset> dataset,
+                                  std::span<const sinter_tensor_desc> inputs,
+                                  const BatchOptions &options);
+
+  int64_t rows() const { return rows_; }
+  int64_t batch() const { return batch_; }
+  const Dataset &dataset() const { return *dataset_; }
+  std::span<const sinter_tensor_desc> inputs() const { return inputs_; }
+  /// Starts whatever can be read ahead (decompression).
+  void prefetch() const;
+
+  /// Fills `buffers[i]`, one for each input and aligned to its element, with
+  /// `rows` (at most batch() of them). Thread-safe. Errors name row and value.
+  Status fill(std::span<const int64_t> rows, void *const *buffers) const;
+
+private:
+  struct Binding {
+    const Column *column;
+    Converter converter;
+    sinter_dtype dtype;
+    int64_t rowElements;
+    bool isLabels;
+    bool checkFinite;
+  };
+  Status bindInput(size_t index, const BatchOptions &options);
+  Status fillInput(const Binding &binding, std::span<const int64_t> rows,
+                   uint8_t *out, std::vector<uint8_t> &scratch) const;
+  Status fillRun(const Binding &binding, int64_t firstRow, int64_t numRows,
+                 uint8_t *out, std::vector<uint8_t> &scratch) const;
+  Status checkLabels(const Binding &binding, int64_t firstRow, int64_t numRows,
+                     const uint8_t *values) const;
+
+  std::shared_ptr<const Dataset> dataset_;
+  std::span<const sinter_tensor_desc> inputs_;
+  std::vector<Binding> bindings_;
+  BatchOptions options_;
+  int64_t rows_ = 0;
+  int64_t batch_ = 0;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DATA_BATCHREADER_H

@@ -1,0 +1,97 @@
+//===- ByteSource.cpp - random access to the bytes of a data file
+//-----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/data/ByteSource.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace sinter::rt;
+
+ByteSource::~ByteSource() = default;
+
+Result<std::shared_ptr<InputFile>> InputFile::open(const std::string &path) {
+  // O_NONBLOCK: the open of a FIFO without a writer would wait for ever.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0)
+    return fileError(path, errno);
+  std::shared_ptr<InputFile> file(new InputFile);
+  file->fd_ = fd;
+  file->path_ = path;
+  struct stat info;
+  if (::fstat(fd, &info) != 0)
+    return fileError(path, errno);
+  if (!S_ISREG(info.st_mode))
+    return Status::invalid(path + ": is not a regular file");
+  file->sizeBytes_ = static_cast<uint64_t>(info.st_size);
+  file->modifiedNs_ =
+      int64_t(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec;
+  return file;
+}
+
+InputFile::~InputFile() {
+  if (fd_ >= 0)
+    ::close(fd_);
+}
+
+Status InputFile::read(uint64_t offsetBytes, std::span<uint8_t> out) const {
+  while (!out.empty()) {
+    ssize_t count =
+        ::pread(fd_, out.data(), std::min<size_t>(out.size(), 1u << 30),
+                static_cast<off_t>(offsetBytes));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return fileError(path_, errno);
+    if (count == 0)
+      return Status::failed(path_ + ": ends at byte " +
+                            std::to_string(offsetBytes) +
+                            "; it was longer when it was opened (" +
+                            std::to_string(sizeBytes_) + " bytes)");
+    out = out.subspan(static_cast<size_t>(count));
+    offsetBytes += static_cast<uint64_t>(count);
+  }
+  return {};
+}
+
+Result<uint64_t> InputFile::sampledHash() const {
+  constexpr uint64_t edgeBytes = 64 << 10, sampleBytes = 4 << 10;
+  constexpr uint64_t numSamples = 64;
+  Hasher64 hasher;
+  hasher.update(std::to_string(sizeBytes_));
+  std::vector<uint8_t> buffer(edgeBytes);
+  auto addRange = [&](uint64_t offset, uint64_t size) -> Status {
+    std::span<uint8_t> out(buffer.data(), size);
+    SINTER_RETURN_IF_ERROR(read(offset, out));
+    hasher.update(out);
+    return {};
+  };
+  if (sizeBytes_ <= 2 * edgeBytes) {
+    for (uint64_t offset = 0; offset < sizeBytes_; offset += edgeBytes)
+      SINTER_RETURN_IF_ERROR(
+          addRange(offset, std::min(edgeBytes, sizeBytes_ - offset)));
+    return hasher.digest();
+  }
+  SINTER_RETURN_IF_ERROR(addRange(0, edgeBytes));
+  SINTER_RETURN_IF_ERROR(addRange(sizeBytes_ - edgeBytes, edgeBytes));
+  for (uint64_t i = 1; i <= numSamples; ++i)
+    SINTER_RETURN_IF_ERROR(addRange(
+        (sizeBytes_ - sampleBytes) / (numSamples + 1) * i, sampleBytes));
+  return hasher.digest();
+}
+
+Status MemoryBytes::read(uint64_t offsetBytes, std::span<uint8_t> out) {
+  std::memcpy(out.data(), bytes_.data() + offsetBytes, out.size());
+  return {};
+}

@@ -1,0 +1,91 @@
+//===- ByteSource.h - random access to the bytes of a data file
+//-------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Where the rows of a column come from: a range of a file, bytes in memory, or
+// a compressed stream (Inflate.h). Reading is thread-safe, and a file that is
+// shortened meanwhile is an error, never a signal (nothing is mapped).
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DATA_BYTESOURCE_H
+#define SINTER_RUNTIME_DATA_BYTESOURCE_H
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+class ByteSource {
+public:
+  virtual ~ByteSource();
+  /// Copies the bytes from `offsetBytes` on into all of `out`. The caller keeps
+  /// the range inside sizeBytes().
+  virtual Status read(uint64_t offsetBytes, std::span<uint8_t> out) = 0;
+  virtual uint64_t sizeBytes() const = 0;
+  /// Says that rows will be read soon: a compressed source starts to work.
+  virtual void prefetch() {}
+};
+
+/// An open regular file; the descriptor stays open, so a file that is replaced
+/// under its name goes on to be read as it was.
+class InputFile {
+public:
+  static Result<std::shared_ptr<InputFile>> open(const std::string &path);
+  InputFile(const InputFile &) = delete;
+  InputFile &operator=(const InputFile &) = delete;
+  ~InputFile();
+
+  Status read(uint64_t offsetBytes, std::span<uint8_t> out) const;
+  const std::string &path() const { return path_; }
+  uint64_t sizeBytes() const { return sizeBytes_; }
+  int64_t modifiedNs() const { return modifiedNs_; }
+  /// A hash of the size and of samples from all over the file (at most 384 KiB
+  /// are read, so it is quick for a file of any size).
+  Result<uint64_t> sampledHash() const;
+
+private:
+  InputFile() = default;
+  std::string path_;
+  int fd_ = -1;
+  uint64_t sizeBytes_ = 0;
+  int64_t modifiedNs_ = 0;
+};
+
+/// `sizeBytes` of a file from `offsetBytes` on; the caller has checked that the
+/// file holds them.
+class FileBytes final : public ByteSource {
+public:
+  FileBytes(std::shared_ptr<InputFile> file, uint64_t offsetBytes,
+            uint64_t sizeBytes)
+      : file_(std::move(file)), offsetBytes_(offsetBytes),
+        sizeBytes_(sizeBytes) {}
+  Status read(uint64_t offsetBytes, std::span<uint8_t> out) override {
+    return file_->read(offsetBytes_ + offsetBytes, out);
+  }
+  uint64_t sizeBytes() const override { return sizeBytes_; }
+
+private:
+  std::shared_ptr<InputFile> file_;
+  uint64_t offsetBytes_;
+  uint64_t sizeBytes_;
+};
+
+class MemoryBytes final : public ByteSource {
+public:
+  explicit MemoryBytes(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
+  Status read(uint64_t offsetBytes, std::span<uint8_t> out) override;
+  uint64_t sizeBytes() const override { return bytes_.size(); }
+
+private:
+  std::vector<uint8_t> bytes_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DATA_BYTESOURCE_H

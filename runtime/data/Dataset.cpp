@@ -1,0 +1,179 @@
+//===- Dataset.cpp - from a data SPEC to a dataset
+//--------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/data/Dataset.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
+#include "runtime/data/Readers.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <dirent.h>
+#include <new>
+#include <sys/stat.h>
+
+using namespace sinter::rt;
+
+const Column *Dataset::find(const std::string &name) const {
+  for (const Column &column : columns)
+    if (column.name == name)
+      return &column;
+  return nullptr;
+}
+
+Result<std::vector<std::string>>
+sinter::rt::listFiles(const std::string &directory) {
+  DIR *handle = ::opendir(directory.c_str());
+  if (!handle)
+    return fileError(directory, errno);
+  std::vector<std::string> names;
+  while (const dirent *entry = ::readdir(handle)) {
+    struct stat info;
+    std::string path = directory + "/" + entry->d_name;
+    if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
+      names.push_back(entry->d_name);
+  }
+  ::closedir(handle);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+namespace {
+
+bool isDirectory(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool exists(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+Status notYet(const std::string &kind) {
+  return Status::invalid("--data: " + kind + " is not supported yet");
+}
+
+/// The file names that end in `extension`.
+std::vector<std::string> withExtension(const std::vector<std::string> &names,
+                                       const std::string &extension) {
+  std::vector<std::string> found;
+  std::copy_if(
+      names.begin(), names.end(), std::back_inserter(found),
+      [&](const std::string &name) { return name.ends_with(extension); });
+  return found;
+}
+
+Status readDirectory(const std::string &directory, DataUse use,
+                     Dataset &dataset) {
+  Result<std::vector<std::string>> listed = listFiles(directory);
+  if (!listed.ok())
+    return listed.status();
+  const std::vector<std::string> &names = *listed;
+  if (hasIdxFiles(names))
+    return readIdx(directory, "", use, dataset);
+  if (!withExtension(names, ".npy").empty())
+    return readNpyDirectory(directory, dataset);
+  for (const char *extension : {".npz", ".csv"}) {
+    std::vector<std::string> found = withExtension(names, extension);
+    if (found.size() > 1)
+      return Status::invalid(directory + ": holds " +
+                             std::to_string(found.size()) + " " + extension +
+                             " files; name one of them, such as " + directory +
+                             "/" + found.front());
+    if (found.empty())
+      continue;
+    std::string path = directory + "/" + found.front();
+    return extension == std::string(".npz") ? readNpz(path, dataset)
+                                            : readCsv(path, dataset);
+  }
+  if (!withExtension(names, ".tfrecord").empty())
+    return notYet("a directory of .tfrecord files");
+  return Status::invalid(directory +
+                         ": no data recognised in it (expected IDX files, .npy "
+                         "files, one .npz or one .csv file)");
+}
+
+/// An IDX pair given as DIR/NAME.
+Status readIdxPair(const std::string &path, DataUse use, Dataset &dataset) {
+  size_t slash = path.find_last_of('/');
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  return readIdx(parentDirectory(path), name, use, dataset);
+}
+
+Status readPath(const std::string &path, DataUse use, Dataset &dataset) {
+  if (isDirectory(path))
+    return readDirectory(path, use, dataset);
+  if (!exists(path)) {
+    // DIR/NAME of an IDX pair?
+    Result<std::vector<std::string>> names = listFiles(parentDirectory(path));
+    if (names.ok() && hasIdxFiles(*names))
+      return readIdxPair(path, use, dataset);
+    return Status::invalid(path + ": no such file or directory");
+  }
+  if (path.ends_with(".npz"))
+    return readNpz(path, dataset);
+  if (path.ends_with(".csv"))
+    return readCsv(path, dataset);
+  if (path.ends_with(".tfrecord"))
+    return notYet("a .tfrecord file");
+  return Status::invalid(path + ": not recognised by its name; say what it is "
+                                "with npz:FILE or csv:FILE");
+}
+
+Status readSpec(const std::string &spec, DataUse use, Dataset &dataset) {
+  size_t colon = spec.find(':');
+  std::string kind = colon == std::string::npos ? "" : spec.substr(0, colon);
+  std::string rest = colon == std::string::npos ? "" : spec.substr(colon + 1);
+  if (kind == "idx")
+    return isDirectory(rest) ? readIdx(rest, "", use, dataset)
+                             : readIdxPair(rest, use, dataset);
+  if (kind == "npy")
+    return readNpyDirectory(rest, dataset);
+  if (kind == "npz")
+    return readNpz(rest, dataset);
+  if (kind == "csv")
+    return readCsv(rest, dataset);
+  if (kind == "tfrecord" || kind == "tokens" || kind == "images")
+    return notYet(kind + ":");
+  return readPath(spec, use, dataset);
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Dataset>>
+sinter::rt::openDataset(const std::string &spec, DataUse use) {
+  auto dataset = std::make_shared<Dataset>();
+  dataset->spec = spec;
+  if (spec.empty())
+    return Status::invalid("--data: is empty");
+  try {
+    SINTER_RETURN_IF_ERROR(readSpec(spec, use, *dataset));
+  } catch (const std::bad_alloc &) {
+    return Status(SINTER_OUT_OF_MEMORY, spec + ": no memory to read it");
+  }
+  for (const Column &column : dataset->columns)
+    if (column.rows == 0)
+      return Status::invalid(column.origin + ": holds no rows");
+  return std::shared_ptr<const Dataset>(dataset);
+}
+
+Result<DatasetFingerprint> sinter::rt::fingerprint(const Dataset &dataset) {
+  DatasetFingerprint result;
+  Hasher64 hasher;
+  for (const auto &file : dataset.files) {
+    Result<uint64_t> hash = file->sampledHash();
+    if (!hash.ok())
+      return hash.status();
+    hasher.update(toHex(*hash));
+    result.sizeBytes += file->sizeBytes();
+    result.modifiedNs = std::max(result.modifiedNs, file->modifiedNs());
+  }
+  result.contentHash = hasher.digest();
+  return result;
+}

@@ -1,0 +1,84 @@
+//===- Dataset.h - named columns of rows, opened from a data SPEC
+//-----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// openDataset() understands (`--data=SPEC`):
+//
+//   DIR           recognised by what is in it: IDX files, .npy files, one .npz
+//   or
+//                 one .csv file
+//   idx:DIR       IDX files, gzipped or not: NAME-images-idx3-ubyte[.gz] with
+//                 NAME-labels-idx1-ubyte[.gz]. With several NAMEs, training
+//                 takes "train", evaluation "t10k", "test" or "val"
+//   idx:DIR/NAME  (also without "idx:") that pair, whatever the use
+//   npy:DIR       one .npy per column
+//   npz:FILE      one member per column, stored or deflated
+//   csv:FILE      numbers; the column named label, labels or y, or else the
+//   last
+//                 one, is the label, the others are the features
+//   FILE          by its extension: .npz, .csv
+//
+// Columns are called after the file or member ("x", "labels", ...); those of
+// IDX and CSV are "x" and "labels". Nothing in here evaluates or trusts what a
+// file says about itself: every size is checked against the file before it is
+// used.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DATA_DATASET_H
+#define SINTER_RUNTIME_DATA_DATASET_H
+
+#include "runtime/data/ByteSource.h"
+#include "runtime/data/ElementType.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+/// Rows of dense row-major tensors of one shape and dtype.
+struct Column {
+  std::string name;
+  std::string origin; // "FILE" or "FILE: MEMBER", for messages
+  sinter_dtype dtype = SINTER_U8;
+  std::vector<int64_t> rowDims; // without the row dimension
+  int64_t rows = 0;
+  bool bigEndian = false;
+  /// The values come from decimal text: they may be rounded to the graph's
+  /// type.
+  bool decimal = false;
+  uint64_t offsetBytes = 0; // of row 0 in `bytes`
+  std::shared_ptr<ByteSource> bytes;
+
+  uint64_t rowBytes() const { return *tensorBytes(rowDims, dtype); }
+};
+
+struct Dataset {
+  std::string spec;
+  std::vector<Column> columns;
+  std::vector<std::shared_ptr<InputFile>> files;
+
+  const Column *find(const std::string &name) const;
+};
+
+enum class DataUse { Train, Eval };
+
+/// Errors: SINTER_INVALID with one line naming the file and what is wrong in
+/// it, or "not yet" for the kinds that are planned.
+Result<std::shared_ptr<const Dataset>> openDataset(const std::string &spec,
+                                                   DataUse use);
+
+/// What a checkpoint remembers of the data it was trained on. Two datasets with
+/// equal `contentHash` hold the same bytes as far as sampling can tell.
+struct DatasetFingerprint {
+  uint64_t sizeBytes = 0;   // of all files
+  int64_t modifiedNs = 0;   // the latest modification
+  uint64_t contentHash = 0; // of the sizes and of samples of all files
+};
+Result<DatasetFingerprint> fingerprint(const Dataset &dataset);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DATA_DATASET_H

@@ -1,0 +1,225 @@
+//===- Inflate.cpp - a deflate stream, inflated in the background
+//-----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/data/Inflate.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+#include <system_error>
+#include <unistd.h>
+#include <zlib.h>
+
+using namespace sinter::rt;
+
+struct InflatedBytes::Stream {
+  z_stream z = {};
+  bool initialized = false;
+  bool gzip = false;
+  bool ended = false;      // the last member is complete
+  uint64_t nextOffset = 0; // of the compressed bytes not read yet
+  uint64_t endOffset = 0;
+  std::vector<uint8_t> input;
+  ~Stream() {
+    if (initialized)
+      inflateEnd(&z);
+  }
+};
+
+InflatedBytes::InflatedBytes() : stream_(std::make_unique<Stream>()) {}
+
+InflatedBytes::~InflatedBytes() {
+  stop_ = true;
+  if (thread_.joinable())
+    thread_.join();
+  if (data_)
+    ::munmap(data_, sizeBytes_);
+}
+
+Status InflatedBytes::damaged(const char *what) const {
+  return Status::invalid(name_ + ": " + what);
+}
+
+Result<std::shared_ptr<InflatedBytes>>
+InflatedBytes::open(std::shared_ptr<InputFile> file, std::string name,
+                    uint64_t offsetBytes, uint64_t compressedBytes,
+                    Wrapping wrapping) {
+  std::shared_ptr<InflatedBytes> source(new InflatedBytes);
+  source->file_ = std::move(file);
+  source->name_ = std::move(name);
+  source->compressedBytes_ = compressedBytes;
+  Stream &stream = *source->stream_;
+  stream.gzip = wrapping == Wrapping::Gzip;
+  stream.nextOffset = offsetBytes;
+  stream.endOffset = offsetBytes + compressedBytes;
+  stream.input.resize(256 << 10);
+  if (inflateInit2(&stream.z, stream.gzip ? 15 + 16 : -15) != Z_OK)
+    return Status(SINTER_OUT_OF_MEMORY,
+                  source->name_ + ": no memory to decompress it");
+  stream.initialized = true;
+  source->head_.resize(headBytes);
+  uint64_t produced = 0;
+  SINTER_RETURN_IF_ERROR(
+      source->inflateTo(source->head_.data(), headBytes, produced));
+  source->head_.resize(produced);
+  return source;
+}
+
+Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
+  constexpr uint64_t maxRatio = 1032; // deflate cannot do better
+  if (sizeBytes / maxRatio > compressedBytes_ + 64)
+    return Status::invalid(name_ + ": its header promises " +
+                           std::to_string(sizeBytes) + " bytes, which its " +
+                           std::to_string(compressedBytes_) +
+                           " compressed bytes cannot hold");
+  uint64_t memoryBytes =
+      uint64_t(::sysconf(_SC_PHYS_PAGES)) * uint64_t(::sysconf(_SC_PAGE_SIZE));
+  if (sizeBytes > memoryBytes / 4 * 3)
+    return Status(SINTER_OUT_OF_MEMORY,
+                  name_ + ": takes " + std::to_string(sizeBytes) +
+                      " bytes of memory when decompressed; unpack it on disk");
+  if (sizeBytes < head_.size())
+    return Status::invalid(name_ + ": its header promises " +
+                           std::to_string(sizeBytes) +
+                           " bytes, but more follow");
+  void *memory =
+      ::mmap(nullptr, std::max<uint64_t>(sizeBytes, 1), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return Status(SINTER_OUT_OF_MEMORY, name_ + ": no memory for its " +
+                                            std::to_string(sizeBytes) +
+                                            " bytes");
+  data_ = static_cast<uint8_t *>(memory);
+  sizeBytes_ = sizeBytes;
+  crc_ = crc;
+  std::memcpy(data_, head_.data(), head_.size());
+  available_ = head_.size();
+  if (head_.size() < sizeBytes)
+    return {};
+  // All of it is here: nothing is left for the thread, errors show at once.
+  done_ = true;
+  return checkEnd(sizeBytes);
+}
+
+/// Inflates until `sizeBytes` are in `out` or the stream ends; `produced` says
+/// how many there are.
+Status InflatedBytes::inflateTo(uint8_t *out, uint64_t sizeBytes,
+                                uint64_t &produced) {
+  Stream &stream = *stream_;
+  produced = 0;
+  while (produced < sizeBytes && !stream.ended) {
+    if (stream.z.avail_in == 0) {
+      uint64_t size = std::min<uint64_t>(stream.input.size(),
+                                         stream.endOffset - stream.nextOffset);
+      if (size == 0)
+        return damaged("ends in the middle of its compressed data");
+      SINTER_RETURN_IF_ERROR(
+          file_->read(stream.nextOffset, std::span(stream.input.data(), size)));
+      stream.nextOffset += size;
+      stream.z.next_in = stream.input.data();
+      stream.z.avail_in = static_cast<uInt>(size);
+    }
+    uInt room =
+        static_cast<uInt>(std::min<uint64_t>(sizeBytes - produced, 1u << 30));
+    stream.z.next_out = out + produced;
+    stream.z.avail_out = room;
+    int code = inflate(&stream.z, Z_NO_FLUSH);
+    produced += room - stream.z.avail_out;
+    if (code == Z_STREAM_END) {
+      bool more = stream.z.avail_in > 0 || stream.nextOffset < stream.endOffset;
+      // A gzip file may have several members, one after the other.
+      if (stream.gzip && more) {
+        if (inflateReset(&stream.z) != Z_OK)
+          return damaged("cannot be decompressed");
+      } else {
+        stream.ended = true;
+      }
+    } else if (code == Z_DATA_ERROR || code == Z_NEED_DICT) {
+      return damaged(stream.gzip && stream.z.total_out == 0
+                         ? "is not a valid gzip file"
+                         : "its compressed data is damaged");
+    } else if (code == Z_MEM_ERROR) {
+      return Status(SINTER_OUT_OF_MEMORY,
+                    name_ + ": no memory to decompress it");
+    } else if (code != Z_OK && code != Z_BUF_ERROR) {
+      return damaged("cannot be decompressed");
+    }
+  }
+  return {};
+}
+
+/// After the expected bytes nothing may follow and all checksums must hold;
+/// zlib looks at a gzip trailer only when it is asked for one byte more.
+Status InflatedBytes::checkEnd(uint64_t produced) {
+  if (produced < sizeBytes_)
+    return Status::invalid(name_ + ": holds " + std::to_string(produced) +
+                           " bytes where its header promises " +
+                           std::to_string(sizeBytes_));
+  uint8_t extra;
+  uint64_t extraBytes = 0;
+  SINTER_RETURN_IF_ERROR(inflateTo(&extra, 1, extraBytes));
+  if (extraBytes != 0)
+    return Status::invalid(name_ + ": its header promises " +
+                           std::to_string(sizeBytes_) +
+                           " bytes, but more follow");
+  if (crc_ && crc32_z(0, data_, sizeBytes_) != *crc_)
+    return damaged("its checksum does not match its data");
+  return {};
+}
+
+void InflatedBytes::inflateAll() {
+  constexpr uint64_t chunkBytes = 1 << 20;
+  uint64_t done = head_.size();
+  Status status;
+  while (status.ok() && done < sizeBytes_ && !stop_) {
+    uint64_t produced = 0;
+    status = inflateTo(data_ + done, std::min(chunkBytes, sizeBytes_ - done),
+                       produced);
+    done += produced;
+    std::lock_guard lock(mutex_);
+    available_.store(done, std::memory_order_release);
+    grew_.notify_all();
+    if (produced == 0)
+      break;
+  }
+  if (status.ok() && !stop_)
+    status = checkEnd(done);
+  stream_.reset();
+  std::lock_guard lock(mutex_);
+  failed_ = !status.ok();
+  status_ = std::move(status);
+  done_ = true;
+  grew_.notify_all();
+}
+
+void InflatedBytes::prefetch() {
+  std::call_once(started_, [this] {
+    if (head_.size() == sizeBytes_)
+      return;
+    try {
+      thread_ = std::thread([this] { inflateAll(); });
+    } catch (const std::system_error &) { // no thread to be had: do it here
+      inflateAll();
+    }
+  });
+}
+
+Status InflatedBytes::read(uint64_t offsetBytes, std::span<uint8_t> out) {
+  prefetch();
+  uint64_t end = offsetBytes + out.size();
+  if (failed_ || available_.load(std::memory_order_acquire) < end) {
+    std::unique_lock lock(mutex_);
+    grew_.wait(lock, [&] { return done_ || available_ >= end; });
+    // A wrong checksum condemns also the rows that came before its end.
+    if (!status_.ok())
+      return status_;
+    if (available_ < end)
+      return damaged("was closed while it was read");
+  }
+  std::memcpy(out.data(), data_ + offsetBytes, out.size());
+  return {};
+}

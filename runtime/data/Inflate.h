@@ -1,0 +1,80 @@
+//===- Inflate.h - a deflate stream, inflated in the background
+//-------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Random access to a .gz file or a deflated zip member: one thread inflates it
+// from front to back into memory and readers wait for the bytes they need, so
+// the first batch of an unshuffled epoch does not wait for the end.
+//
+// Memory is bounded before it is taken: by what deflate can expand at most
+// (1032:1) and by three quarters of the machine's memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DATA_INFLATE_H
+#define SINTER_RUNTIME_DATA_INFLATE_H
+
+#include "runtime/data/ByteSource.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace sinter::rt {
+
+class InflatedBytes final : public ByteSource {
+public:
+  enum class Wrapping { Gzip, Raw };
+  /// The first `headBytes` of every stream are inflated by open() itself.
+  static constexpr uint64_t headBytes = 128 << 10;
+
+  /// `name` is what error messages call the stream; the compressed bytes are
+  /// [offsetBytes, offsetBytes + compressedBytes) of `file`.
+  static Result<std::shared_ptr<InflatedBytes>>
+  open(std::shared_ptr<InputFile> file, std::string name, uint64_t offsetBytes,
+       uint64_t compressedBytes, Wrapping wrapping);
+  ~InflatedBytes() override;
+
+  /// The first bytes, for reading a header: up to headBytes.
+  std::span<const uint8_t> head() const { return head_; }
+  /// States how long the stream must be (its header says so) and, for a raw
+  /// stream, its CRC-32. Must be called once, before read().
+  Status expect(uint64_t sizeBytes, std::optional<uint32_t> crc = {});
+
+  Status read(uint64_t offsetBytes, std::span<uint8_t> out) override;
+  uint64_t sizeBytes() const override { return sizeBytes_; }
+  void prefetch() override;
+
+private:
+  struct Stream;
+  InflatedBytes();
+  void inflateAll();
+  Status inflateTo(uint8_t *out, uint64_t sizeBytes, uint64_t &produced);
+  Status checkEnd(uint64_t produced);
+  Status damaged(const char *what) const;
+
+  std::shared_ptr<InputFile> file_;
+  std::string name_;
+  uint64_t compressedBytes_ = 0;
+  std::unique_ptr<Stream> stream_;
+  std::vector<uint8_t> head_;
+  uint8_t *data_ = nullptr; // an anonymous mapping of sizeBytes_
+  uint64_t sizeBytes_ = 0;
+  std::optional<uint32_t> crc_;
+
+  std::once_flag started_;
+  std::thread thread_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<uint64_t> available_{0};
+  std::mutex mutex_; // guards done_, status_ and waiting for available_
+  std::condition_variable grew_;
+  bool done_ = false;
+  Status status_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DATA_INFLATE_H

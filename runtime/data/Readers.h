@@ -1,0 +1,40 @@
+//===- Readers.h - one function for each file format
+//-----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Called by openDataset() only. Each one adds the columns and the files that it
+// opened to `dataset`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DATA_READERS_H
+#define SINTER_RUNTIME_DATA_READERS_H
+
+#include "runtime/data/Dataset.h"
+
+#include <span>
+
+namespace sinter::rt {
+
+/// Whether `directory` has files that are named like IDX files.
+bool hasIdxFiles(const std::vector<std::string> &names);
+/// `name` chooses the pair NAME-images.., NAME-labels..; empty: by `use`.
+Status readIdx(const std::string &directory, const std::string &name,
+               DataUse use, Dataset &dataset);
+Status readNpyDirectory(const std::string &directory, Dataset &dataset);
+Status readNpz(const std::string &path, Dataset &dataset);
+Status readCsv(const std::string &path, Dataset &dataset);
+
+/// The sorted names of the regular files in `directory`.
+Result<std::vector<std::string>> listFiles(const std::string &directory);
+
+/// The header of an .npy file. `head` are its first bytes (fewer if the file is
+/// shorter), `sizeBytes` is the whole file's size. Sets the column's dtype,
+/// shape, rows, byte order and offset, checked against the size.
+/// Only the literal that NumPy writes is accepted; nothing is evaluated.
+Status parseNpyHeader(const std::string &origin, std::span<const uint8_t> head,
+                      uint64_t sizeBytes, Column &column);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DATA_READERS_H

@@ -1,0 +1,70 @@
+//===- Library.h - contractions that a device leaves to a library ---------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A MATMUL or CONV command is prepared once, when a program is loaded: the
+// library chooses algorithms and slices from the shape, packs constant operands
+// and says how much scratch it wants. The executor gives the scratch once (bind)
+// and then runs the call with addresses only. What must stay true: slices and
+// the order of every sum depend on the shape alone, never on the thread count.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DEVICE_LIBRARY_H
+#define SINTER_RUNTIME_DEVICE_LIBRARY_H
+
+#include "runtime/base/Status.h"
+#include "runtime/base/ThreadPool.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace sinter::rt {
+
+/// What a prepared call may use while it runs. Scratch is shared by all calls of
+/// a program, which run one after the other, so its content does not survive.
+struct Scratch {
+  uint8_t *shared = nullptr;   // 64-byte aligned, sharedBytes() at least
+  uint8_t *perWorker = nullptr; // worker w owns [w * stride, (w + 1) * stride)
+  uint64_t perWorkerStride = 0; // a multiple of 64
+};
+
+/// One contraction, ready to run.
+class LibraryCall {
+public:
+  virtual ~LibraryCall();
+
+  /// Bytes of scratch, known after preparation.
+  virtual uint64_t sharedBytes() const = 0;
+  virtual uint64_t perWorkerBytes() const = 0;
+
+  /// Called once, before the first run, with scratch that stays where it is.
+  virtual Status bind(const Scratch &scratch, int threads) = 0;
+
+  /// Computes. `buffers[i]` is the address of slice i of the command. Allocates
+  /// nothing; `threads` is at most what bind was told.
+  virtual Status run(void *const *buffers, ThreadPool &pool, int threads) = 0;
+
+  /// What was chosen, for plans and tests: "matmul 512x256 slices, brg:avx512".
+  virtual std::string description() const = 0;
+};
+
+class Library {
+public:
+  virtual ~Library();
+
+  /// "oneDNN 2.6.3": what `trainer doctor` prints.
+  virtual std::string version() const = 0;
+
+  /// Prepares a MATMUL or CONV whose slices, dims and strides were validated.
+  /// `constants` is the artifact's constant section (operands in
+  /// SINTER_SPACE_CONSTANT may be packed now). Fails with SINTER_UNSUPPORTED,
+  /// naming dtype or shape, when the library cannot do it.
+  virtual Result<std::unique_ptr<LibraryCall>>
+  prepare(const sinter_command &command, const uint8_t *constants,
+          int threads) = 0;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DEVICE_LIBRARY_H

@@ -1,0 +1,231 @@
+//===- ArtifactChecks.cpp - header, tensors, states and entries -----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/ArtifactChecks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+using namespace sinter::rt;
+
+namespace {
+
+std::string number(uint64_t value) { return std::to_string(value); }
+
+Status corrupt(const std::string &what) {
+  return Status::invalid("corrupt artifact: " + what);
+}
+
+Status checkHeader(const sinter_artifact &artifact) {
+  if (artifact.magic != SINTER_ABI_MAGIC)
+    return Status::invalid("this is not a Sinter artifact (wrong magic number)");
+  if (artifact.major != SINTER_ABI_MAJOR)
+    return Status::invalid(
+        "the artifact has ABI " + number(artifact.major) + "." +
+        number(artifact.minor) + ", this runtime reads " +
+        number(SINTER_ABI_MAJOR) + "." + number(SINTER_ABI_MINOR) +
+        (artifact.major > SINTER_ABI_MAJOR ? ": update the runtime"
+                                           : ": compile the model again"));
+  // A newer minor may have appended fields to the artifact, never to the rows.
+  bool sizeFits = artifact.minor > SINTER_ABI_MINOR
+                      ? artifact.sizeofArtifact >= sizeof(sinter_artifact)
+                      : artifact.sizeofArtifact == sizeof(sinter_artifact);
+  if (!sizeFits || artifact.sizeofCommand != sizeof(sinter_command) ||
+      artifact.sizeofState != sizeof(sinter_state_desc))
+    return corrupt("its struct sizes are not those of ABI " +
+                   number(artifact.major) + "." + number(artifact.minor));
+  if (!artifact.name || !artifact.buildId || !artifact.manifest ||
+      !artifact.cpuFeatures)
+    return corrupt("name, build id, manifest or CPU features are missing");
+  auto table = [](const void *rows, uint32_t count) { return rows || !count; };
+  if (!table(artifact.states, artifact.numStates))
+    return corrupt("the state table is missing");
+  if (!table(artifact.entries, artifact.numEntries))
+    return corrupt("the entry table is missing");
+  if (!table(artifact.kernels, artifact.numKernels))
+    return corrupt("the kernel table is missing");
+  if (!table(artifact.exportPieces, artifact.numExportPieces))
+    return corrupt("the export pieces are missing");
+  if (artifact.constantsBytes && !artifact.constants)
+    return corrupt("the constants are missing");
+  if (reinterpret_cast<uintptr_t>(artifact.constants) % 64 != 0)
+    return corrupt("the constants are not aligned to 64 bytes");
+  if (artifact.constantsBytes > INT64_MAX || artifact.stateBytes > INT64_MAX)
+    return corrupt("the constants or the state block exceed 2^63 bytes");
+  return {};
+}
+
+Status checkTensor(const sinter_tensor_desc &tensor, const std::string &what) {
+  if (!tensor.name)
+    return corrupt(what + " has no name");
+  std::string who = what + " '" + tensor.name + "'";
+  uint64_t elementBytes = dtypeBytes(tensor.dtype);
+  if (!elementBytes)
+    return corrupt(who + " has the unknown dtype " + number(tensor.dtype));
+  if (tensor.rank > SINTER_MAX_RANK || (tensor.rank && !tensor.dims))
+    return corrupt(who + " has rank " + number(tensor.rank));
+  int64_t bytes = static_cast<int64_t>(elementBytes);
+  bool empty = false, fits = true;
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.dims[i] < 0)
+      return corrupt(who + " has the dimension " +
+                     std::to_string(tensor.dims[i]));
+    empty |= tensor.dims[i] == 0;
+    fits = fits && (empty || multiplyInto(bytes, tensor.dims[i], bytes));
+  }
+  if (empty)
+    bytes = 0;
+  else if (!fits)
+    return corrupt(who + " has more than 2^63 bytes");
+  if (tensor.sizeBytes != static_cast<uint64_t>(bytes))
+    return corrupt(who + " is said to have " + number(tensor.sizeBytes) +
+                   " bytes, its shape has " + number(bytes));
+  return {};
+}
+
+bool rangeFits(uint64_t offset, uint64_t size, uint64_t total) {
+  return offset <= total && size <= total - offset;
+}
+
+Status checkStates(const sinter_artifact &artifact) {
+  std::vector<const sinter_state_desc *> byOffset;
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    const sinter_state_desc &state = artifact.states[i];
+    SINTER_RETURN_IF_ERROR(checkTensor(state.tensor, "state"));
+    std::string who = std::string("state '") + state.tensor.name + "'";
+    uint64_t size = state.tensor.sizeBytes;
+    if (state.role < SINTER_STATE_PARAM || state.role > SINTER_STATE_ACCUM)
+      return corrupt(who + " has the unknown role " + number(state.role));
+    if (state.offsetBytes % 64 != 0 ||
+        !rangeFits(state.offsetBytes, size, artifact.stateBytes))
+      return corrupt(who + " lies at " + number(state.offsetBytes) + " + " +
+                     number(size) + " of a state block of " +
+                     number(artifact.stateBytes) + " bytes");
+    if (state.initOffsetBytes != UINT64_MAX &&
+        !rangeFits(state.initOffsetBytes, size, artifact.constantsBytes))
+      return corrupt(who + " has initial bytes outside the constants");
+    if (state.role == SINTER_STATE_SLOT) {
+      if (!state.slot)
+        return corrupt(who + " is an optimizer slot without a slot name");
+      if (state.of != SINTER_NONE && state.of >= artifact.numStates)
+        return corrupt(who + " belongs to state " + number(state.of) + " of " +
+                       number(artifact.numStates));
+    }
+    if (size)
+      byOffset.push_back(&state);
+  }
+  std::sort(byOffset.begin(), byOffset.end(), [](auto *a, auto *b) {
+    return a->offsetBytes < b->offsetBytes;
+  });
+  for (size_t i = 1; i < byOffset.size(); ++i)
+    if (byOffset[i - 1]->offsetBytes + byOffset[i - 1]->tensor.sizeBytes >
+        byOffset[i]->offsetBytes)
+      return corrupt(std::string("states '") + byOffset[i - 1]->tensor.name +
+                     "' and '" + byOffset[i]->tensor.name + "' overlap");
+  return {};
+}
+
+Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
+  std::string who = std::string("entry '") + entry.name + "'";
+  if ((entry.numInputs && !entry.inputs) ||
+      (entry.numOutputs && !entry.outputs) ||
+      (entry.numCommands && !entry.commands))
+    return corrupt(who + " lacks a table");
+  if (entry.arenaBytes > INT64_MAX)
+    return corrupt(who + " has an arena of " + number(entry.arenaBytes) +
+                   " bytes");
+  for (uint32_t i = 0; i < entry.numInputs; ++i)
+    SINTER_RETURN_IF_ERROR(checkTensor(entry.inputs[i], who + ": input"));
+  for (uint32_t i = 0; i < entry.numOutputs; ++i)
+    SINTER_RETURN_IF_ERROR(checkTensor(entry.outputs[i], who + ": output"));
+  for (uint32_t i = 0; i < entry.numCommands; ++i) {
+    const sinter_command &command = entry.commands[i];
+    Status status = checkCommand(artifact, entry, command);
+    if (!status.ok())
+      return corrupt(who + ", command " + number(i) +
+                     (command.label ? std::string(" (") + command.label + ")"
+                                    : std::string()) +
+                     ": " + status.message());
+  }
+  return {};
+}
+
+Status checkExportPieces(const sinter_artifact &artifact) {
+  for (uint32_t i = 0; i < artifact.numExportPieces; ++i) {
+    const sinter_export_piece &piece = artifact.exportPieces[i];
+    if (piece.bytes)
+      continue;
+    if (piece.state >= artifact.numStates)
+      return corrupt("export piece " + number(i) + " is state " +
+                     number(piece.state) + " of " + number(artifact.numStates));
+    if (artifact.states[piece.state].tensor.sizeBytes != piece.sizeBytes)
+      return corrupt("export piece " + number(i) + " has " +
+                     number(piece.sizeBytes) + " bytes, its state '" +
+                     artifact.states[piece.state].tensor.name + "' " +
+                     number(artifact.states[piece.state].tensor.sizeBytes));
+  }
+  return {};
+}
+
+} // namespace
+
+uint64_t sinter::rt::dtypeBytes(uint32_t dtype) {
+  switch (dtype) {
+  case SINTER_BOOL:
+  case SINTER_U8:
+  case SINTER_I8:
+    return 1;
+  case SINTER_U16:
+  case SINTER_I16:
+  case SINTER_F16:
+  case SINTER_BF16:
+    return 2;
+  case SINTER_U32:
+  case SINTER_I32:
+  case SINTER_F32:
+    return 4;
+  case SINTER_U64:
+  case SINTER_I64:
+  case SINTER_F64:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
+std::string sinter::rt::dtypeName(uint32_t dtype) {
+  static const char *const names[] = {"bool", "u8",  "i8",  "u16", "i16",
+                                      "u32",  "i32", "u64", "i64", "f16",
+                                      "bf16", "f32", "f64"};
+  if (dtype < SINTER_BOOL || dtype > SINTER_F64)
+    return "dtype " + std::to_string(dtype);
+  return names[dtype - SINTER_BOOL];
+}
+
+Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
+  SINTER_RETURN_IF_ERROR(checkHeader(artifact));
+  SINTER_RETURN_IF_ERROR(checkStates(artifact));
+  for (uint32_t i = 0; i < artifact.numKernels; ++i)
+    if (!artifact.kernels[i].name || !artifact.kernels[i].cpu)
+      return corrupt("kernel " + number(i) + " has no name or no code");
+  for (uint32_t i = 0; i < artifact.numEntries; ++i) {
+    const sinter_entry &entry = artifact.entries[i];
+    if (!entry.name)
+      return corrupt("entry " + number(i) + " has no name");
+    for (uint32_t j = 0; j < i; ++j)
+      if (std::strcmp(artifact.entries[j].name, entry.name) == 0)
+        return corrupt(std::string("two entries are called '") + entry.name +
+                       "'");
+    SINTER_RETURN_IF_ERROR(checkEntry(artifact, entry));
+  }
+  SINTER_RETURN_IF_ERROR(checkExportPieces(artifact));
+  if (artifact.training && (!artifact.training->optimizer ||
+                            !artifact.training->loss ||
+                            artifact.training->batch < 0))
+    return corrupt("the training defaults are incomplete");
+  return {};
+}

@@ -1,0 +1,49 @@
+//===- ArtifactChecks.h - is this artifact safe to walk? ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The program loader runs these checks before it believes anything an artifact
+// says: afterwards every index, slice, stride and shape in the tables is within
+// bounds, so that a corrupt or foreign table ends in one error line, never in a
+// crash. Only code addresses cannot be checked.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_EXEC_ARTIFACTCHECKS_H
+#define SINTER_RUNTIME_EXEC_ARTIFACTCHECKS_H
+
+#include "runtime/base/Status.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <string>
+
+namespace sinter::rt {
+
+/// Everything in `artifact`. Errors are SINTER_INVALID and name the table entry.
+Status checkArtifact(const sinter_artifact &artifact);
+
+/// One command of `entry`; `artifact`'s own tables must have been checked.
+/// Errors do not say which command: the caller prefixes that.
+Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,
+                    const sinter_command &command);
+
+/// MATMUL and CONV: parameters and operand extents against the slices.
+Status checkMatmul(const sinter_command &command);
+Status checkConv(const sinter_command &command);
+
+/// Bytes of one element, or 0 for a number that is no sinter_dtype.
+uint64_t dtypeBytes(uint32_t dtype);
+/// "f32", "i64", ...; "dtype 99" for a number that is no sinter_dtype.
+std::string dtypeName(uint32_t dtype);
+
+/// a * b and a + b of nonnegative numbers; false when int64 is too small.
+inline bool multiplyInto(int64_t a, int64_t b, int64_t &result) {
+  return !__builtin_mul_overflow(a, b, &result);
+}
+inline bool addInto(int64_t a, int64_t b, int64_t &result) {
+  return !__builtin_add_overflow(a, b, &result);
+}
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_EXEC_ARTIFACTCHECKS_H

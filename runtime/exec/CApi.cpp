@@ -1,0 +1,78 @@
+//===- CApi.cpp - the C interface of sinter.h -----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Nothing thrown below this layer leaves it: the standard library's bad_alloc
+// becomes SINTER_OUT_OF_MEMORY.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/Program.h"
+
+#include <exception>
+#include <new>
+
+using namespace sinter::rt;
+
+static thread_local std::string lastError;
+
+static sinter_status report(const Status &status) {
+  if (!status.ok())
+    lastError = status.message();
+  return status.code();
+}
+
+template <typename Function> static sinter_status guarded(Function &&function) {
+  try {
+    return report(function());
+  } catch (const std::bad_alloc &) {
+    return report({SINTER_OUT_OF_MEMORY, "out of memory"});
+  } catch (const std::exception &error) {
+    return report(Status::failed(error.what()));
+  }
+}
+
+const char *sinter_last_error(void) { return lastError.c_str(); }
+
+sinter_status sinter_program_create(const sinter_artifact *artifact,
+                                    const char *device, int32_t threads,
+                                    sinter_program **program) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return Status::invalid("there is no place for the program handle");
+    *program = nullptr;
+    if (!artifact)
+      return Status::invalid("there is no artifact");
+    Result<std::unique_ptr<Device>> made =
+        linkedDevices().create(device ? device : "cpu", threads);
+    if (!made.ok())
+      return made.status();
+    Result<std::unique_ptr<Program>> loaded =
+        Program::create(*artifact, std::move(*made));
+    if (!loaded.ok())
+      return loaded.status();
+    *program = new sinter_program{std::move(*loaded)};
+    return {};
+  });
+}
+
+void sinter_program_destroy(sinter_program *program) { delete program; }
+
+const sinter_artifact *sinter_program_artifact(const sinter_program *program) {
+  return program ? &program->program->artifact() : nullptr;
+}
+
+sinter_status sinter_program_run(sinter_program *program, const char *entry,
+                                 const sinter_control *control,
+                                 const void *const *inputs,
+                                 void *const *outputs) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return Status::invalid("there is no program");
+    return program->program->run(entry, control, inputs, outputs);
+  });
+}
+
+void *sinter_program_state(sinter_program *program, uint32_t index) {
+  return program ? program->program->state(index) : nullptr;
+}

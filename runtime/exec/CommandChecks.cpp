@@ -1,0 +1,345 @@
+//===- CommandChecks.cpp - slices, matmul and convolution parameters ------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/ArtifactChecks.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+using namespace sinter::rt;
+
+namespace {
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+/// Bytes of the space that `slice` lies in; an error when there is none such.
+Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
+                            const sinter_entry &entry,
+                            const sinter_slice &slice) {
+  auto single = [&](uint64_t size) -> Result<uint64_t> {
+    if (slice.index != 0)
+      return Status::invalid("index " + number(slice.index) +
+                             " in a space that has only index 0");
+    return size;
+  };
+  auto indexed = [&](uint32_t count, const char *what) -> Status {
+    if (slice.index < count)
+      return {};
+    return Status::invalid(std::string(what) + " " + number(slice.index) +
+                           " of " + number(count));
+  };
+  switch (slice.space) {
+  case SINTER_SPACE_ARENA:
+    return single(entry.arenaBytes);
+  case SINTER_SPACE_CONSTANT:
+    return single(artifact.constantsBytes);
+  case SINTER_SPACE_CONTROL:
+    return single(sizeof(sinter_control));
+  case SINTER_SPACE_STATE:
+    SINTER_RETURN_IF_ERROR(indexed(artifact.numStates, "state"));
+    return artifact.states[slice.index].tensor.sizeBytes;
+  case SINTER_SPACE_INPUT:
+    SINTER_RETURN_IF_ERROR(indexed(entry.numInputs, "input"));
+    return entry.inputs[slice.index].sizeBytes;
+  case SINTER_SPACE_OUTPUT:
+    SINTER_RETURN_IF_ERROR(indexed(entry.numOutputs, "output"));
+    return entry.outputs[slice.index].sizeBytes;
+  default:
+    return Status::invalid("the unknown space " + number(slice.space));
+  }
+}
+
+Status checkSlice(const sinter_artifact &artifact, const sinter_entry &entry,
+                  const sinter_slice &slice, bool written) {
+  Result<uint64_t> total = spaceBytes(artifact, entry, slice);
+  if (!total.ok())
+    return total.status();
+  if (slice.offsetBytes > *total || slice.sizeBytes > *total - slice.offsetBytes)
+    return Status::invalid("bytes " + std::to_string(slice.offsetBytes) +
+                           " + " + std::to_string(slice.sizeBytes) +
+                           " exceed its space of " + std::to_string(*total));
+  bool readOnly = slice.space == SINTER_SPACE_INPUT ||
+                  slice.space == SINTER_SPACE_CONSTANT ||
+                  slice.space == SINTER_SPACE_CONTROL;
+  if (written && readOnly)
+    return Status::invalid("writes an input, a constant or the control block");
+  return {};
+}
+
+/// One strided dimension of an operand.
+struct Dim {
+  int64_t size, stride;
+};
+
+/// The operand must lie in its slice; a written one must not meet itself.
+Status checkOperand(const char *what, const std::vector<Dim> &dims,
+                    uint32_t dtype, const sinter_slice &slice, bool written) {
+  int64_t last = 0;
+  for (const Dim &dim : dims) {
+    if (dim.size == 0)
+      return {};
+    int64_t reach = 0;
+    if (dim.stride < 0)
+      return Status::invalid(std::string(what) + " has the negative stride " +
+                             number(dim.stride));
+    if (!multiplyInto(dim.size - 1, dim.stride, reach) ||
+        !addInto(last, reach, last))
+      return Status::invalid(std::string(what) + " is larger than 2^63");
+  }
+  int64_t bytes = 0;
+  if (!addInto(last, 1, bytes) ||
+      !multiplyInto(bytes, static_cast<int64_t>(dtypeBytes(dtype)), bytes) ||
+      static_cast<uint64_t>(bytes) > slice.sizeBytes)
+    return Status::invalid(std::string(what) + " ends at element " +
+                           number(last) + " of " + dtypeName(dtype) +
+                           ", its slice has " +
+                           std::to_string(slice.sizeBytes) + " bytes");
+  if (!written)
+    return {};
+  std::vector<Dim> sorted = dims;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Dim &a, const Dim &b) { return a.stride < b.stride; });
+  int64_t reach = 0;
+  for (const Dim &dim : sorted) {
+    if (dim.size == 1)
+      continue;
+    if (dim.stride <= reach)
+      return Status::invalid(std::string(what) +
+                             " is written with strides that overlap");
+    reach += (dim.size - 1) * dim.stride; // no overflow: part of `last`
+  }
+  return {};
+}
+
+/// Shared by MATMUL and CONV: slices 2 .. last-1 belong to the post-ops.
+Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
+                    uint32_t count, const std::vector<Dim> &result,
+                    int64_t biasSize, uint32_t dtype) {
+  if (count > SINTER_MAX_POST_OPS)
+    return Status::invalid("has " + number(count) + " post-ops, at most " +
+                           number(SINTER_MAX_POST_OPS) + " are allowed");
+  for (uint32_t i = 0; i < count; ++i) {
+    const sinter_post_op &op = ops[i];
+    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_SCALE)
+      return Status::invalid("has the unknown post-op " + number(op.kind));
+    if (op.kind != SINTER_POST_BIAS && op.kind != SINTER_POST_ADD)
+      continue;
+    if (op.slice < 2 || op.slice + 1 >= command.numSlices)
+      return Status::invalid("a post-op reads slice " + number(op.slice) +
+                             " of " + number(command.numSlices));
+    const sinter_slice &slice = command.slices[op.slice];
+    if (op.kind == SINTER_POST_BIAS)
+      SINTER_RETURN_IF_ERROR(
+          checkOperand("the bias", {{biasSize, 1}}, dtype, slice, false));
+    else
+      SINTER_RETURN_IF_ERROR(
+          checkOperand("the added operand", result, dtype, slice, false));
+  }
+  return {};
+}
+
+Status checkContractionSlices(const sinter_command &command) {
+  if (!command.params)
+    return Status::invalid("has no parameters");
+  if (command.numSlices < 3 || command.numReads + 1 != command.numSlices)
+    return Status::invalid("has " + number(command.numSlices) +
+                           " slices of which " + number(command.numReads) +
+                           " are read; one result after two or more operands "
+                           "is expected");
+  return {};
+}
+
+/// Dims of the activation {batch, channels, spatial..} in `layout`.
+Result<std::vector<Dim>> activationDims(const sinter_conv &conv,
+                                        int64_t channels,
+                                        const int64_t *spatial) {
+  std::vector<int64_t> sizes = {conv.batch};
+  if (conv.layout == SINTER_CHANNELS_FIRST)
+    sizes.push_back(channels);
+  sizes.insert(sizes.end(), spatial, spatial + conv.spatialRank);
+  if (conv.layout == SINTER_CHANNELS_LAST)
+    sizes.push_back(channels);
+  std::vector<Dim> dims(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    dims[i] = {sizes[i], stride};
+    if (sizes[i] > 0 && !multiplyInto(stride, sizes[i], stride))
+      return Status::invalid("an activation is larger than 2^63");
+  }
+  return dims;
+}
+
+Status checkConvShape(const sinter_conv &conv) {
+  if (conv.direction < SINTER_CONV_FORWARD ||
+      conv.direction > SINTER_CONV_FILTER_GRAD)
+    return Status::invalid("has the unknown direction " +
+                           number(conv.direction));
+  if (conv.layout != SINTER_CHANNELS_FIRST &&
+      conv.layout != SINTER_CHANNELS_LAST)
+    return Status::invalid("has the unknown layout " + number(conv.layout));
+  if (conv.spatialRank < 1 || conv.spatialRank > SINTER_MAX_SPATIAL_DIMS)
+    return Status::invalid("has " + number(conv.spatialRank) +
+                           " spatial dimensions");
+  if (!dtypeBytes(conv.dtype))
+    return Status::invalid("has the unknown " + dtypeName(conv.dtype));
+  if (conv.batch < 0 || conv.channels < 0 || conv.filters < 0 ||
+      conv.groups < 1 || conv.channels % conv.groups != 0 ||
+      conv.filters % conv.groups != 0)
+    return Status::invalid("has batch " + number(conv.batch) + ", " +
+                           number(conv.channels) + " channels, " +
+                           number(conv.filters) + " filters in " +
+                           number(conv.groups) + " groups");
+  // Everything below 2^31 leaves room for the sums here and in the library.
+  auto inRange = [](int64_t value, int64_t low) {
+    return value >= low && value <= INT32_MAX;
+  };
+  for (uint32_t i = 0; i < conv.spatialRank; ++i) {
+    if (!inRange(conv.inputDims[i], 0) || !inRange(conv.outputDims[i], 0) ||
+        !inRange(conv.kernel[i], 1) || !inRange(conv.strides[i], 1) ||
+        !inRange(conv.dilations[i], 1) ||
+        !inRange(conv.padsLow[i], -INT32_MAX) ||
+        !inRange(conv.padsHigh[i], -INT32_MAX))
+      return Status::invalid("spatial dimension " + number(i) +
+                             " has a size, stride, dilation or pad out of range");
+    int64_t window = (conv.kernel[i] - 1) * conv.dilations[i] + 1;
+    int64_t room =
+        conv.inputDims[i] + conv.padsLow[i] + conv.padsHigh[i] - window;
+    int64_t expected = room < 0 ? 0 : room / conv.strides[i] + 1;
+    if (conv.outputDims[i] != expected)
+      return Status::invalid("spatial dimension " + number(i) + " gives " +
+                             number(expected) + " outputs, not " +
+                             number(conv.outputDims[i]));
+  }
+  return {};
+}
+
+} // namespace
+
+Status sinter::rt::checkMatmul(const sinter_command &command) {
+  SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
+  const auto &p = *static_cast<const sinter_matmul *>(command.params);
+  if (!dtypeBytes(p.dtype) || !dtypeBytes(p.outDtype))
+    return Status::invalid("has the unknown " +
+                           dtypeName(dtypeBytes(p.dtype) ? p.outDtype
+                                                         : p.dtype));
+  if (p.batchRank > SINTER_MAX_BATCH_DIMS)
+    return Status::invalid("has " + number(p.batchRank) + " batch dimensions");
+  if (p.m < 0 || p.n < 0 || p.k < 0)
+    return Status::invalid("has m, n, k = " + number(p.m) + ", " + number(p.n) +
+                           ", " + number(p.k));
+  std::vector<Dim> a = {{p.m, p.aStrideM}, {p.k, p.aStrideK}};
+  std::vector<Dim> b = {{p.k, p.bStrideK}, {p.n, p.bStrideN}};
+  std::vector<Dim> c = {{p.m, p.cStrideM}, {p.n, p.cStrideN}};
+  for (uint32_t i = 0; i < p.batchRank; ++i) {
+    if (p.batch[i] < 0)
+      return Status::invalid("has the batch dimension " + number(p.batch[i]));
+    a.push_back({p.batch[i], p.aBatchStrides[i]});
+    b.push_back({p.batch[i], p.bBatchStrides[i]});
+    c.push_back({p.batch[i], p.cBatchStrides[i]});
+  }
+  const sinter_slice &result = command.slices[command.numSlices - 1];
+  SINTER_RETURN_IF_ERROR(
+      checkOperand("A", a, p.dtype, command.slices[0], false));
+  SINTER_RETURN_IF_ERROR(
+      checkOperand("B", b, p.dtype, command.slices[1], false));
+  SINTER_RETURN_IF_ERROR(checkOperand("C", c, p.outDtype, result, true));
+  return checkPostOps(command, p.postOps, p.numPostOps, c, p.n, p.outDtype);
+}
+
+Status sinter::rt::checkConv(const sinter_command &command) {
+  SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
+  const auto &p = *static_cast<const sinter_conv *>(command.params);
+  SINTER_RETURN_IF_ERROR(checkConvShape(p));
+  Result<std::vector<Dim>> input = activationDims(p, p.channels, p.inputDims);
+  Result<std::vector<Dim>> output = activationDims(p, p.filters, p.outputDims);
+  if (!input.ok() || !output.ok())
+    return !input.ok() ? input.status() : output.status();
+  int64_t filterSize = p.channels / p.groups;
+  bool fits = multiplyInto(filterSize, p.filters, filterSize);
+  for (uint32_t i = 0; i < p.spatialRank; ++i)
+    fits = fits && multiplyInto(filterSize, p.kernel[i], filterSize);
+  if (!fits)
+    return Status::invalid("the filter is larger than 2^63");
+  std::vector<Dim> filter = {{filterSize, 1}};
+
+  const sinter_slice *slices = command.slices;
+  const sinter_slice &result = slices[command.numSlices - 1];
+  auto check = [&](const char *what, const std::vector<Dim> &dims,
+                   const sinter_slice &slice, bool written) {
+    return checkOperand(what, dims, p.dtype, slice, written);
+  };
+  const std::vector<Dim> *resultDims = &*output;
+  int64_t biasSize = p.filters;
+  switch (p.direction) {
+  case SINTER_CONV_FORWARD:
+    SINTER_RETURN_IF_ERROR(check("the input", *input, slices[0], false));
+    SINTER_RETURN_IF_ERROR(check("the filter", filter, slices[1], false));
+    SINTER_RETURN_IF_ERROR(check("the output", *output, result, true));
+    break;
+  case SINTER_CONV_INPUT_GRAD:
+    SINTER_RETURN_IF_ERROR(check("the output grad", *output, slices[0], false));
+    SINTER_RETURN_IF_ERROR(check("the filter", filter, slices[1], false));
+    SINTER_RETURN_IF_ERROR(check("the input grad", *input, result, true));
+    resultDims = &*input;
+    biasSize = p.channels;
+    break;
+  default:
+    SINTER_RETURN_IF_ERROR(check("the input", *input, slices[0], false));
+    SINTER_RETURN_IF_ERROR(check("the output grad", *output, slices[1], false));
+    SINTER_RETURN_IF_ERROR(check("the filter grad", filter, result, true));
+    if (p.numPostOps != 0)
+      return Status::invalid("a filter gradient has no post-ops");
+    break;
+  }
+  return checkPostOps(command, p.postOps, p.numPostOps, *resultDims, biasSize,
+                      p.dtype);
+}
+
+Status sinter::rt::checkCommand(const sinter_artifact &artifact,
+                                const sinter_entry &entry,
+                                const sinter_command &command) {
+  if (!command.label)
+    return Status::invalid("has no label");
+  if (command.device != 0)
+    return Status::invalid("runs on device " + number(command.device) +
+                           " of 1");
+  if (command.numSlices && !command.slices)
+    return Status::invalid("has no slice table");
+  if (command.numReads > command.numSlices)
+    return Status::invalid("reads " + number(command.numReads) + " of " +
+                           number(command.numSlices) + " slices");
+  for (uint32_t i = 0; i < command.numSlices; ++i) {
+    Status status = checkSlice(artifact, entry, command.slices[i],
+                               i >= command.numReads);
+    if (!status.ok())
+      return Status::invalid("slice " + number(i) + ": " + status.message());
+  }
+  switch (command.kind) {
+  case SINTER_CMD_LAUNCH:
+    if (command.target >= artifact.numKernels)
+      return Status::invalid("launches kernel " + number(command.target) +
+                             " of " + number(artifact.numKernels));
+    if (command.tiles < 0)
+      return Status::invalid("has " + number(command.tiles) + " tiles");
+    return {};
+  case SINTER_CMD_MATMUL:
+    return checkMatmul(command);
+  case SINTER_CMD_CONV:
+    return checkConv(command);
+  case SINTER_CMD_COPY:
+    if (command.numSlices != 2 || command.numReads != 1 ||
+        command.slices[0].sizeBytes != command.slices[1].sizeBytes)
+      return Status::invalid("a copy needs two slices of one size");
+    return {};
+  case SINTER_CMD_FILL:
+    if (command.numSlices != 1 || command.numReads != 0)
+      return Status::invalid("a fill needs one written slice");
+    return {};
+  default:
+    return Status::invalid("has the unknown kind " + number(command.kind));
+  }
+}

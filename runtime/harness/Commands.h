@@ -1,0 +1,30 @@
+//===- Commands.h - one function for each of the trainer's commands
+//----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Each prints its results to stdout and returns a Status whose code is the exit
+// code; the caller prints the error line.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_COMMANDS_H
+#define SINTER_RUNTIME_HARNESS_COMMANDS_H
+
+#include "runtime/harness/TrainerOptions.h"
+
+#include "sinter/abi.h"
+
+namespace sinter::rt {
+
+Status runTrain(const sinter_artifact &artifact, const TrainerOptions &options);
+Status runEval(const sinter_artifact &artifact, const TrainerOptions &options);
+Status runExport(const sinter_artifact &artifact,
+                 const TrainerOptions &options);
+Status runInfo(const sinter_artifact &artifact, const TrainerOptions &options);
+Status runPlan(const sinter_artifact &artifact, const TrainerOptions &options);
+Status runDoctor(const sinter_artifact &artifact,
+                 const TrainerOptions &options);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_COMMANDS_H

@@ -1,0 +1,72 @@
+//===- Eval.cpp - the trainer's "eval"
+//---------------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Commands.h"
+#include "runtime/harness/Session.h"
+#include "runtime/harness/Signals.h"
+#include "runtime/train/Checkpoint.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+using namespace sinter::rt;
+
+Status sinter::rt::runEval(const sinter_artifact &artifact,
+                           const TrainerOptions &options) {
+  watchSignals();
+  const sinter_entry *entry = findEntry(artifact, "eval");
+  if (!artifact.training || !entry)
+    return Status::invalid(
+        "the program was compiled without an \"eval\" entry");
+  Result<BatchReader> data =
+      openData(artifact, *entry, options.data, DataUse::Eval, options);
+  if (!data.ok())
+    return data.status();
+  Result<std::unique_ptr<Session>> session =
+      Session::create(artifact, options.device, options.threads);
+  if (!session.ok())
+    return session.status();
+  sinter_control control = {};
+  if (!options.checkpoint.empty()) {
+    Result<Manifest> manifest = loadNewestCheckpoint(
+        options.checkpoint, (*session)->states(), (*session)->program(),
+        [](const std::string &line) {
+          std::fprintf(stderr, "%s\n", line.c_str());
+        });
+    if (!manifest.ok())
+      return manifest.status();
+    control.seed = manifest->seed;
+    control.step = manifest->step;
+  } else if (!options.quiet) {
+    std::fprintf(stderr,
+                 "note: no --checkpoint: the weights are those of the model "
+                 "file\n");
+  }
+  Result<EntryRunner> runner = EntryRunner::create(**session, "eval");
+  if (!runner.ok())
+    return runner.status();
+  Result<Evaluation> evaluation =
+      evaluate(*runner, *data, control, options, stopRequested);
+  if (!evaluation.ok())
+    return evaluation.status();
+  if (options.json) {
+    std::printf("{\"rows\":%" PRId64 ",\"accuracy\":", evaluation->rows);
+    if (evaluation->hasAccuracy)
+      std::printf("%.9g", evaluation->accuracy());
+    else
+      std::printf("null");
+    std::printf(",\"loss\":%.9g}\n", evaluation->loss);
+  } else {
+    std::string text = evaluationText(*evaluation);
+    if (evaluation->hasAccuracy)
+      std::printf("%s (%.0f of %.0f correct)\n", text.c_str(),
+                  evaluation->correct, evaluation->correctCount);
+    else
+      std::printf("%s (%" PRId64 " rows)\n", text.c_str(), evaluation->rows);
+  }
+  return {};
+}

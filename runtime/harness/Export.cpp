@@ -1,0 +1,71 @@
+//===- Export.cpp - the trainer's "export"
+//-------------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// An .onnx file is spliced together from what the compiler prepared: literal
+// bytes and the bytes of states. No graph is rewritten here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/File.h"
+#include "runtime/harness/Commands.h"
+#include "runtime/harness/Session.h"
+#include "runtime/train/Checkpoint.h"
+
+#include <cstdio>
+
+using namespace sinter::rt;
+
+static Status exportOnnx(const sinter_artifact &artifact,
+                         const Session &session, const std::string &path) {
+  if (!artifact.exportPieces)
+    return Status::invalid("export: the program was not compiled from an .onnx "
+                           "file; -o weights.safetensors is there");
+  std::vector<std::span<const uint8_t>> pieces;
+  for (uint32_t i = 0; i < artifact.numExportPieces; ++i) {
+    const sinter_export_piece &piece = artifact.exportPieces[i];
+    if (piece.bytes) {
+      pieces.emplace_back(piece.bytes, piece.sizeBytes);
+      continue;
+    }
+    if (piece.state >= artifact.numStates ||
+        artifact.states[piece.state].tensor.sizeBytes != piece.sizeBytes)
+      return Status::failed(
+          "export: the program's table of the .onnx file does "
+          "not fit its states");
+    const auto *bytes = static_cast<const uint8_t *>(
+        sinter_program_state(session.program(), piece.state));
+    if (bytes)
+      pieces.emplace_back(bytes, piece.sizeBytes);
+  }
+  return writeFileAtomic(path, pieces);
+}
+
+Status sinter::rt::runExport(const sinter_artifact &artifact,
+                             const TrainerOptions &options) {
+  const std::string &path = options.output;
+  bool onnx = path.ends_with(".onnx");
+  if (!onnx && !path.ends_with(".safetensors"))
+    return Status::invalid("-o " + path +
+                           ": expected a name ending in .onnx or .safetensors");
+  Result<std::unique_ptr<Session>> session =
+      Session::create(artifact, options.device, 1);
+  if (!session.ok())
+    return session.status();
+  Result<Manifest> manifest =
+      loadNewestCheckpoint(options.checkpoint, (*session)->states(),
+                           (*session)->program(), [](const std::string &line) {
+                             std::fprintf(stderr, "%s\n", line.c_str());
+                           });
+  if (!manifest.ok())
+    return manifest.status();
+  if (onnx)
+    SINTER_RETURN_IF_ERROR(exportOnnx(artifact, **session, path));
+  else
+    SINTER_RETURN_IF_ERROR(writeSafetensors(
+        path, (*session)->states().tensors((*session)->program())));
+  std::printf("%s: state after step %lld\n", path.c_str(),
+              static_cast<long long>(manifest->step));
+  return {};
+}

@@ -1,0 +1,77 @@
+//===- Harness.cpp - the trainer as a function
+//----------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Harness.h"
+
+#include "runtime/exec/ArtifactChecks.h"
+#include "runtime/harness/Commands.h"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+using namespace sinter::rt;
+
+static Status runCommand(const sinter_artifact &artifact,
+                         const TrainerOptions &options) {
+  switch (options.command) {
+  case TrainerCommand::Train:
+    return runTrain(artifact, options);
+  case TrainerCommand::Eval:
+    return runEval(artifact, options);
+  case TrainerCommand::Export:
+    return runExport(artifact, options);
+  case TrainerCommand::Info:
+    return runInfo(artifact, options);
+  case TrainerCommand::Plan:
+    return runPlan(artifact, options);
+  case TrainerCommand::Doctor:
+    return runDoctor(artifact, options);
+  }
+  return Status::invalid("unknown command");
+}
+
+static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
+  if (!artifact)
+    return Status::invalid("this binary holds no program");
+  SINTER_RETURN_IF_ERROR(checkArtifact(*artifact));
+  std::span<const char *const> arguments(argv, argc > 0 ? argc : 0);
+  Result<TrainerOptions> options =
+      parseTrainerOptions(arguments.empty() ? arguments : arguments.subspan(1));
+  if (!options.ok())
+    return options.status();
+  if (options->help) {
+    std::string program = arguments.empty() ? "trainer" : arguments[0];
+    std::fputs(trainerHelp(program, options->command).c_str(), stdout);
+    return {};
+  }
+  if (options->version) {
+    std::printf("%s, build %s, Sinter run-time interface %d.%d\n",
+                artifact->name, artifact->buildId, SINTER_ABI_MAJOR,
+                SINTER_ABI_MINOR);
+    return {};
+  }
+  return runCommand(*artifact, *options);
+}
+
+int sinter_trainer_main(const sinter_artifact *artifact, int argc,
+                        char **argv) {
+  Status status;
+  try {
+    status = runMain(artifact, argc, argv);
+  } catch (const std::bad_alloc &) {
+    status = Status(SINTER_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception &error) {
+    status = Status::failed(error.what());
+  }
+  std::fflush(stdout);
+  if (!status.ok())
+    std::fprintf(stderr, "%s%s\n",
+                 status.code() == SINTER_INTERRUPTED ? "" : "error: ",
+                 status.message().c_str());
+  return status.code();
+}

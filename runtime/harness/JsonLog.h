@@ -1,0 +1,49 @@
+//===- JsonLog.h - --log-json: one object a line
+//---------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//   {"step":1,"epoch":0,"loss":2.30258512,"lr":0.001}
+//   {"eval":true,"epoch":0,"accuracy":0.8512,"loss":0.41}
+//
+// Steps count from 1, epochs from 0; a loss that is not finite is null, and so
+// is an accuracy where it has no meaning. Every line is one write. A log that
+// cannot be written is given up with one warning: training goes on.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_JSONLOG_H
+#define SINTER_RUNTIME_HARNESS_JSONLOG_H
+
+#include "runtime/harness/Session.h"
+
+#include <string>
+
+namespace sinter::rt {
+
+class JsonLog {
+public:
+  JsonLog() = default;
+  ~JsonLog();
+  JsonLog(const JsonLog &) = delete;
+  JsonLog &operator=(const JsonLog &) = delete;
+
+  /// A new, empty log. Only opening it can fail.
+  Status create(const std::string &path);
+  /// Goes on with the log of a run that is continued after `step`: what came
+  /// after that step is cut off, and so is a torn last line. `evaluated` keeps
+  /// the evaluation that follows the step.
+  Status resume(const std::string &path, int64_t step, bool evaluated);
+
+  void step(int64_t step, int64_t epoch, float loss, float lr);
+  void evaluation(int64_t epoch, const Evaluation &evaluation);
+
+private:
+  void write(const std::string &line);
+
+  std::string path_;
+  int fd_ = -1;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_JSONLOG_H

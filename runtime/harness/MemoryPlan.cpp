@@ -1,0 +1,120 @@
+//===- MemoryPlan.cpp - the trainer's "plan"
+//-------------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/MemoryPlan.h"
+
+#include "runtime/harness/Commands.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+using namespace sinter::rt;
+
+std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry) {
+  std::vector<ArenaValue> values;
+  std::map<std::pair<uint64_t, uint64_t>, size_t> current;
+  for (uint32_t c = 0; c < entry.numCommands; ++c) {
+    const sinter_command &command = entry.commands[c];
+    for (uint32_t s = 0; s < command.numSlices; ++s) {
+      const sinter_slice &slice = command.slices[s];
+      if (slice.space != SINTER_SPACE_ARENA)
+        continue;
+      auto key = std::make_pair(slice.offsetBytes, slice.sizeBytes);
+      auto found = current.find(key);
+      bool touched =
+          found != current.end() && values[found->second].lastCommand == c;
+      bool begins =
+          found == current.end() || (s >= command.numReads && !touched);
+      if (begins) {
+        current[key] = values.size();
+        values.push_back(
+            {slice.offsetBytes, slice.sizeBytes, c, c, command.label});
+      } else {
+        values[found->second].lastCommand = c;
+      }
+    }
+  }
+  return values;
+}
+
+static const char *kindName(uint32_t kind) {
+  switch (kind) {
+  case SINTER_CMD_LAUNCH:
+    return "launch";
+  case SINTER_CMD_MATMUL:
+    return "matmul";
+  case SINTER_CMD_CONV:
+    return "conv";
+  case SINTER_CMD_COPY:
+    return "copy";
+  case SINTER_CMD_FILL:
+    return "fill";
+  }
+  return "unknown";
+}
+
+static nlohmann::ordered_json entryJson(const sinter_entry &entry) {
+  nlohmann::ordered_json json;
+  json["entry"] = entry.name;
+  json["arenaBytes"] = entry.arenaBytes;
+  json["maxLiveBytes"] = entry.maxLiveBytes;
+  json["unsharedBytes"] = entry.unsharedBytes;
+  json["commands"] = nlohmann::ordered_json::array();
+  for (uint32_t i = 0; i < entry.numCommands; ++i)
+    json["commands"].push_back({{"kind", kindName(entry.commands[i].kind)},
+                                {"stream", entry.commands[i].stream},
+                                {"label", entry.commands[i].label}});
+  json["values"] = nlohmann::ordered_json::array();
+  for (const ArenaValue &value : arenaValues(entry))
+    json["values"].push_back({{"offsetBytes", value.offsetBytes},
+                              {"sizeBytes", value.sizeBytes},
+                              {"firstCommand", value.firstCommand},
+                              {"lastCommand", value.lastCommand},
+                              {"label", value.label}});
+  return json;
+}
+
+static void printEntry(const sinter_entry &entry) {
+  std::printf("entry %s: %u commands, arena %" PRIu64
+              " bytes, largest live set "
+              "%" PRIu64 " bytes, without reuse %" PRIu64 " bytes\n",
+              entry.name, entry.numCommands, entry.arenaBytes,
+              entry.maxLiveBytes, entry.unsharedBytes);
+  std::printf("  %12s %12s  %11s  %s\n", "offset", "bytes", "commands",
+              "first written by");
+  for (const ArenaValue &value : arenaValues(entry))
+    std::printf(
+        "  %12" PRIu64 " %12" PRIu64 "  %4u .. %4u  %s %s\n", value.offsetBytes,
+        value.sizeBytes, value.firstCommand, value.lastCommand,
+        kindName(entry.commands[value.firstCommand].kind), value.label.c_str());
+}
+
+Status sinter::rt::runPlan(const sinter_artifact &artifact,
+                           const TrainerOptions &options) {
+  if (!options.json) {
+    std::printf("states: %u, %" PRIu64 " bytes; constants: %" PRIu64 " bytes\n",
+                artifact.numStates, artifact.stateBytes,
+                artifact.constantsBytes);
+    for (uint32_t i = 0; i < artifact.numEntries; ++i)
+      printEntry(artifact.entries[i]);
+    return {};
+  }
+  nlohmann::ordered_json json;
+  json["stateBytes"] = artifact.stateBytes;
+  json["constantsBytes"] = artifact.constantsBytes;
+  json["entries"] = nlohmann::ordered_json::array();
+  for (uint32_t i = 0; i < artifact.numEntries; ++i)
+    json["entries"].push_back(entryJson(artifact.entries[i]));
+  std::printf(
+      "%s\n",
+      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+          .c_str());
+  return {};
+}

@@ -1,0 +1,153 @@
+//===- Session.cpp - a program at work on data
+//-----------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Session.h"
+
+#include "runtime/exec/Program.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace sinter::rt;
+
+static Status lastError(sinter_status code) {
+  return {code, sinter_last_error()};
+}
+
+Result<std::unique_ptr<Session>>
+Session::create(const sinter_artifact &artifact, const std::string &device,
+                int32_t threads) {
+  std::unique_ptr<Session> session(new Session);
+  session->artifact_ = &artifact;
+  sinter_status code = sinter_program_create(
+      &artifact, device.empty() ? nullptr : device.c_str(), threads,
+      &session->program_);
+  if (code != SINTER_OK)
+    return lastError(code);
+  Result<StateTable> states = StateTable::create(artifact);
+  if (!states.ok())
+    return states.status();
+  session->states_ = std::move(*states);
+  return session;
+}
+
+Session::~Session() { sinter_program_destroy(program_); }
+
+int Session::threads() const { return program_->program->device().threads(); }
+
+const sinter_entry *sinter::rt::findEntry(const sinter_artifact &artifact,
+                                          const char *name) {
+  for (uint32_t i = 0; i < artifact.numEntries; ++i)
+    if (std::strcmp(artifact.entries[i].name, name) == 0)
+      return &artifact.entries[i];
+  return nullptr;
+}
+
+Result<EntryRunner> EntryRunner::create(const Session &session,
+                                        const char *entry) {
+  EntryRunner runner;
+  runner.session_ = &session;
+  runner.entry_ = findEntry(session.artifact(), entry);
+  if (!runner.entry_)
+    return Status::invalid(std::string("the program has no \"") + entry +
+                           "\" entry");
+  for (uint32_t i = 0; i < runner.entry_->numOutputs; ++i) {
+    uint64_t sizeBytes = runner.entry_->outputs[i].sizeBytes;
+    void *buffer = std::aligned_alloc(64, (sizeBytes + 63) / 64 * 64 + 64);
+    if (!buffer)
+      return Status(SINTER_OUT_OF_MEMORY, "no memory for the outputs");
+    runner.buffers_.emplace_back(buffer);
+    runner.outputs_.push_back(buffer);
+  }
+  return runner;
+}
+
+Status EntryRunner::run(const sinter_control &control,
+                        const void *const *inputs) {
+  sinter_status code = sinter_program_run(session_->program(), entry_->name,
+                                          &control, inputs, outputs_.data());
+  return code == SINTER_OK ? Status() : lastError(code);
+}
+
+std::optional<float> EntryRunner::scalar(const char *output) const {
+  for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
+    const sinter_tensor_desc &desc = entry_->outputs[i];
+    if (std::strcmp(desc.name, output) != 0 || desc.dtype != SINTER_F32 ||
+        desc.sizeBytes != sizeof(float))
+      continue;
+    float value;
+    std::memcpy(&value, outputs_[i], sizeof(value));
+    return value;
+  }
+  return std::nullopt;
+}
+
+Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
+                                         const sinter_entry &entry,
+                                         const std::string &spec, DataUse use,
+                                         const TrainerOptions &options) {
+  Result<std::shared_ptr<const Dataset>> dataset = openDataset(spec, use);
+  if (!dataset.ok())
+    return dataset.status();
+  BatchOptions batch;
+  batch.scale = options.scale;
+  batch.checkFinite = options.checkNonfinite != TrainerOptions::NonFinite::Off;
+  batch.numClasses = artifact.training->numClasses;
+  batch.hasIgnoreIndex = artifact.training->hasIgnoreIndex != 0;
+  batch.ignoreIndex = artifact.training->ignoreIndex;
+  Result<BatchReader> reader = BatchReader::bind(
+      std::move(*dataset), {entry.inputs, entry.numInputs}, batch);
+  if (reader.ok())
+    reader->prefetch();
+  return reader;
+}
+
+Result<Evaluation>
+sinter::rt::evaluate(EntryRunner &runner, const BatchReader &reader,
+                     sinter_control control, const TrainerOptions &options,
+                     const std::function<bool()> &interrupted) {
+  Loader::Options loading;
+  loading.end = evaluationBatches(reader.rows(), reader.batch());
+  loading.order = {reader.rows(), reader.batch(), 0, false};
+  loading.evaluation = true;
+  loading.workers = options.workers;
+  loading.prefetch = options.prefetch;
+  Loader loader(reader, loading);
+  Evaluation result;
+  result.rows = reader.rows();
+  result.hasAccuracy = true;
+  double lossSum = 0, lossCount = 0;
+  for (int64_t i = 0; i < loading.end; ++i) {
+    if (interrupted())
+      return Status(SINTER_INTERRUPTED, "interrupted");
+    Result<Batch> batch = loader.next();
+    if (!batch.ok())
+      return batch.status();
+    control.validRows = batch->validRows;
+    SINTER_RETURN_IF_ERROR(runner.run(control, batch->inputs));
+    lossSum += runner.scalar("loss_sum").value_or(0);
+    lossCount += runner.scalar("loss_count").value_or(0);
+    std::optional<float> correct = runner.scalar("correct");
+    std::optional<float> count = runner.scalar("correct_count");
+    result.hasAccuracy &= correct && count;
+    result.correct += correct.value_or(0);
+    result.correctCount += count.value_or(0);
+  }
+  result.loss = lossCount > 0 ? lossSum / lossCount : 0;
+  return result;
+}
+
+std::string sinter::rt::evaluationText(const Evaluation &evaluation) {
+  char text[96];
+  if (evaluation.hasAccuracy)
+    std::snprintf(text, sizeof(text), "accuracy %.2f %%, loss %.6g",
+                  100 * evaluation.accuracy(), evaluation.loss);
+  else
+    std::snprintf(text, sizeof(text), "loss %.6g", evaluation.loss);
+  return text;
+}

@@ -1,0 +1,186 @@
+//===- Trainer.cpp - a training run: the loop
+//------------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What comes before the loop is in TrainerSetup.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Trainer.h"
+
+#include "runtime/harness/Commands.h"
+#include "runtime/harness/Signals.h"
+
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+
+using namespace sinter::rt;
+
+Status sinter::rt::runTrain(const sinter_artifact &artifact,
+                            const TrainerOptions &options) {
+  watchSignals();
+  return Trainer(artifact, options).run();
+}
+
+Status Trainer::run() {
+  SINTER_RETURN_IF_ERROR(prepare());
+  auto begin = std::chrono::steady_clock::now();
+  Status status = loop();
+  seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  progress_->finish();
+  if (!status.ok())
+    return status;
+  return finish();
+}
+
+sinter_control Trainer::control(int64_t step) const {
+  const sinter_training &training = *artifact_.training;
+  sinter_control control = {};
+  control.lr = schedule_->learningRate(step);
+  control.weightDecay = static_cast<float>(
+      options_.weightDecay.value_or(double(training.weightDecay)));
+  control.clipNorm =
+      static_cast<float>(options_.clipNorm.value_or(double(training.clipNorm)));
+  control.step = step;
+  control.seed = seed_;
+  control.validRows = order_.batch;
+  return control;
+}
+
+Status Trainer::trainStep(Loader &loader) {
+  Result<Batch> batch = loader.next();
+  if (!batch.ok())
+    return batch.status();
+  sinter_control now = control(step_);
+  SINTER_RETURN_IF_ERROR(stepRunner_->run(now, batch->inputs));
+  lastLoss_ = stepRunner_->scalar("loss").value_or(NAN);
+  int64_t epoch = step_ / order_.batchesPerEpoch();
+  ++step_;
+  evaluated_ = false;
+  log_.step(step_, epoch, lastLoss_, now.lr);
+  progress_->step(step_, lastLoss_);
+  if (std::isfinite(lastLoss_) ||
+      options_.checkNonfinite == TrainerOptions::NonFinite::Off)
+    return {};
+  std::vector<int64_t> rows(static_cast<size_t>(order_.batch));
+  order_.rowsOfStep(step_ - 1, rows.data());
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(rows.size(), 8); ++i)
+    text += (i ? ", " : "") + std::to_string(rows[i]);
+  return Status::failed(
+      "the loss of step " + std::to_string(step_) +
+      " is not a finite number (rows " + text +
+      (rows.size() > 8 ? ", ..." : "") + "); this state was not saved" +
+      (store_ && savedStep_ >= 0
+           ? ", the checkpoint of step " + std::to_string(savedStep_) + " is"
+           : ""));
+}
+
+Status Trainer::loop() {
+  Loader::Options loading;
+  loading.begin = step_;
+  loading.end = totalSteps_;
+  loading.order = order_;
+  loading.workers = options_.workers;
+  loading.prefetch = options_.prefetch;
+  Loader loader(*trainData_, loading);
+  int64_t perEpoch = order_.batchesPerEpoch();
+  int64_t every = options_.checkpointEvery.value_or(perEpoch);
+  // A run that was interrupted between an epoch and its evaluation.
+  if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
+    SINTER_RETURN_IF_ERROR(evaluateNow());
+  while (step_ < totalSteps_ && !stopRequested()) {
+    SINTER_RETURN_IF_ERROR(trainStep(loader));
+    if (step_ % perEpoch == 0 || step_ == totalSteps_)
+      SINTER_RETURN_IF_ERROR(evaluateNow());
+    // The last one is saved by finish(), which does not forgive a failure.
+    if (store_ && step_ % every == 0 && step_ != totalSteps_ &&
+        !stopRequested()) {
+      Status saved = save();
+      if (!saved.ok())
+        progress_->warn("warning: " + saved.message() +
+                        "; training goes on, older checkpoints are untouched");
+    }
+  }
+  return {};
+}
+
+/// Evaluates if there is data for it and it has not been done after this step.
+/// An interruption leaves it to the run that resumes.
+Status Trainer::evaluateNow() {
+  if (!evalData_ || evaluated_ || stopRequested())
+    return {};
+  Result<Evaluation> evaluation = evaluate(
+      *evalRunner_, *evalData_, control(step_), options_, stopRequested);
+  if (!evaluation.ok())
+    return evaluation.status().code() == SINTER_INTERRUPTED
+               ? Status()
+               : evaluation.status();
+  int64_t epoch = (step_ - 1) / order_.batchesPerEpoch();
+  log_.evaluation(epoch, *evaluation);
+  progress_->evaluated(step_, *evaluation);
+  lastEvaluation_ = *evaluation;
+  evaluated_ = true;
+  return {};
+}
+
+Status Trainer::save() {
+  Manifest manifest;
+  manifest.model = artifact_.name;
+  manifest.buildId = artifact_.buildId;
+  manifest.step = step_;
+  manifest.epoch = step_ / order_.batchesPerEpoch();
+  manifest.batchInEpoch = step_ % order_.batchesPerEpoch();
+  manifest.batch = order_.batch;
+  manifest.rows = order_.rows;
+  manifest.seed = seed_;
+  manifest.shuffle = order_.shuffle;
+  manifest.evaluated = evaluated_;
+  manifest.totalSteps = totalSteps_;
+  manifest.data = fingerprint_;
+  SINTER_RETURN_IF_ERROR(store_->save(std::move(manifest), session_->states(),
+                                      session_->program()));
+  savedStep_ = step_;
+  savedEvaluated_ = evaluated_;
+  return {};
+}
+
+/// After the last step or an interruption: saves, and says what was done.
+Status Trainer::finish() {
+  bool interrupted =
+      stopRequested() &&
+      (step_ < totalSteps_ || (evalData_ && !evaluated_ && step_ > 0));
+  if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))
+    SINTER_RETURN_IF_ERROR(save());
+  if (interrupted)
+    return Status(SINTER_INTERRUPTED,
+                  "interrupted after step " + std::to_string(step_) + " of " +
+                      std::to_string(totalSteps_) +
+                      (store_ ? "; continue with --resume"
+                              : "; nothing was saved, there is no --out"));
+  if (!options_.quiet)
+    report();
+  return {};
+}
+
+void Trainer::report() const {
+  int64_t steps = step_ - firstStep_;
+  std::string text = "trained " + std::to_string(steps) + " steps (" +
+                     std::to_string(step_ / order_.batchesPerEpoch()) +
+                     " epochs) in " + durationText(seconds_) + " on " +
+                     std::to_string(session_->threads()) + " threads";
+  if (lastEvaluation_)
+    text += ": " + evaluationText(*lastEvaluation_);
+  else if (steps > 0) {
+    char loss[40];
+    std::snprintf(loss, sizeof(loss), ": loss %.6g", double(lastLoss_));
+    text += loss;
+  }
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}

@@ -1,0 +1,79 @@
+//===- Trainer.h - a training run
+//----------------------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The run is a pure function of the program, the data, the options and the step
+// number: what a step reads follows from its number, and everything else is
+// state that a checkpoint holds. So a run that is interrupted anywhere and
+// resumed ends with the same bytes as one that is not.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_TRAINER_H
+#define SINTER_RUNTIME_HARNESS_TRAINER_H
+
+#include "runtime/harness/JsonLog.h"
+#include "runtime/harness/Progress.h"
+#include "runtime/harness/Session.h"
+#include "runtime/train/Checkpoint.h"
+#include "runtime/train/Schedule.h"
+
+#include <memory>
+#include <optional>
+
+namespace sinter::rt {
+
+class Trainer {
+public:
+  Trainer(const sinter_artifact &artifact, const TrainerOptions &options)
+      : artifact_(artifact), options_(options) {}
+
+  /// The whole run. SINTER_INTERRUPTED after SIGTERM or SIGINT.
+  Status run();
+
+private:
+  Status prepare();
+  Status openStore();
+  Status openAllData();
+  Status restore();
+  Status checkResumed(const Manifest &manifest);
+  Status planSteps(const Manifest &resumed);
+  Status openLog();
+  Status loop();
+  Status trainStep(Loader &loader);
+  Status evaluateNow();
+  Status save();
+  Status finish();
+  sinter_control control(int64_t step) const;
+  void report() const;
+
+  const sinter_artifact &artifact_;
+  const TrainerOptions &options_;
+
+  std::unique_ptr<CheckpointStore> store_; // null without --out
+  std::unique_ptr<Session> session_;
+  std::optional<BatchReader> trainData_, evalData_;
+  std::optional<EntryRunner> stepRunner_, evalRunner_;
+  std::optional<Schedule> schedule_;
+  std::optional<Progress> progress_;
+  JsonLog log_;
+  RowOrder order_;
+  DatasetFingerprint fingerprint_;
+
+  int64_t seed_ = 0;
+  int64_t step_ = 0; // steps done
+  int64_t firstStep_ = 0;
+  int64_t totalSteps_ = 0;
+  int64_t savedStep_ = -1;
+  bool evaluated_ = false; // after step_, and logged
+  bool savedEvaluated_ = false;
+  bool resumed_ = false;
+  Status lastSave_;
+  std::optional<Evaluation> lastEvaluation_;
+  float lastLoss_ = 0;
+  double seconds_ = 0; // of the loop
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_TRAINER_H

@@ -1,0 +1,176 @@
+//===- TrainerOptions.cpp - the trainer's command line
+//---------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/TrainerOptions.h"
+
+#include "runtime/harness/Arguments.h"
+
+using namespace sinter::rt;
+
+namespace {
+
+constexpr unsigned train = 1, eval = 2, exporting = 4, info = 8, plan = 16,
+                   doctor = 32, all = 63;
+constexpr unsigned runs = train | eval;
+
+constexpr CommandName commandNames[] = {
+    {"train", train, "train the model"},
+    {"eval", eval, "print loss and accuracy on a dataset"},
+    {"export", exporting, "write trained weights as .onnx or .safetensors"},
+    {"info", info, "the program's options, states and overrides"},
+    {"plan", plan, "the memory plan"},
+    {"doctor", doctor, "check devices and libraries"},
+};
+
+Status setResume(TrainerOptions &options, std::string_view text) {
+  options.resume = true;
+  options.resumePath = text == "auto" ? "" : text;
+  return {};
+}
+
+Status setShuffle(TrainerOptions &options, std::string_view text) {
+  if (text != "true" && text != "false")
+    return Status::invalid("expected true or false");
+  options.shuffle = text == "true";
+  return {};
+}
+
+Status setScale(TrainerOptions &options, std::string_view text) {
+  if (text != "none" && text != "auto")
+    return Status::invalid("expected auto or none");
+  options.scale = text == "auto";
+  return {};
+}
+
+Status setCheckNonfinite(TrainerOptions &options, std::string_view text) {
+  if (text == "op")
+    return Status::invalid("not yet (off and step are there)");
+  return setWord(options.checkNonfinite, "off|step|op")(text);
+}
+
+/// One row an option; --help prints it in this order.
+std::vector<Option> optionTable(TrainerOptions &o) {
+  constexpr auto none = Option::Value::None;
+  constexpr auto needed = Option::Value::Required;
+  constexpr auto optional = Option::Value::Optional;
+  constexpr int64_t most = INT64_MAX;
+  return {
+      {"data", "SPEC", "directory, npz:FILE, npy:DIR, idx:DIR or csv:FILE",
+       needed, runs, setText(o.data)},
+      {"eval-data", "SPEC", "evaluated after each epoch and at the end", needed,
+       train, setText(o.evalData)},
+      {"scale", "auto|none", "uint8 data is divided by 255 unless none", needed,
+       runs, [&o](std::string_view text) { return setScale(o, text); }},
+      {"epochs", "N", "passes over the data, from the run's beginning", needed,
+       train, setInteger(o.epochs, 1, most)},
+      {"steps", "N", "steps, from the run's beginning", needed, train,
+       setInteger(o.steps, 0, most)},
+      {"lr", "X", "learning rate", needed, train, setReal(o.lr, 0)},
+      {"lr-schedule", "S", "constant|step:N,G|linear|cosine|one-cycle", needed,
+       train, setText(o.lrSchedule)},
+      {"lr-final", "X", "where linear, cosine and one-cycle end", needed, train,
+       setReal(o.lrFinal, 0)},
+      {"warmup-steps", "N", "steps in which the rate rises", needed, train,
+       setInteger(o.warmupSteps, 0, most)},
+      {"weight-decay", "X", "replaces the compiled value", needed, train,
+       setReal(o.weightDecay, 0)},
+      {"clip-norm", "X", "replaces the compiled value", needed, train,
+       setReal(o.clipNorm, 0)},
+      {"seed", "N", "of the order of rows and of random ops (0)", needed, train,
+       setInteger(o.seed, INT64_MIN, most)},
+      {"shuffle", "true|false", "a new order of rows each epoch (true)", needed,
+       train, [&o](std::string_view text) { return setShuffle(o, text); }},
+      {"last-batch", "drop|error", "rows beyond whole batches (drop)", needed,
+       train, setWord(o.wholeBatchesOnly, "drop|error")},
+      {"out", "DIR", "where checkpoints go", needed, train, setText(o.out)},
+      {"checkpoint-every", "N", "steps between checkpoints (every epoch)",
+       needed, train, setInteger(o.checkpointEvery, 1, most)},
+      {"keep", "N", "checkpoints that stay (3; 0: all)", needed, train,
+       setInteger(o.keep, 0, 1000000)},
+      {"resume", "auto|PATH", "continue from the newest checkpoint", optional,
+       train, [&o](std::string_view text) { return setResume(o, text); }},
+      {"accept-dataset-change", "", "resume although the data is another", none,
+       train, setFlag(o.acceptDatasetChange)},
+      {"verify-resume", "K", "not yet", needed, train, notYet()},
+      {"init", "FILE", "start from the weights of a .safetensors file", needed,
+       train, setText(o.init)},
+      {"checkpoint", "DIR", "an --out directory or one checkpoint in it",
+       needed, eval | exporting, setText(o.checkpoint)},
+      {"o", "FILE", "model.onnx or weights.safetensors", needed, exporting,
+       setText(o.output)},
+      {"device", "cpu|cuda:0|sim:0", "where to run", needed, runs | exporting,
+       setText(o.device)},
+      {"threads", "N", "of computation (0: one per core)", needed,
+       runs | doctor, setInteger(o.threads, 0, 4096)},
+      {"workers", "N", "threads that read data (1)", needed, runs,
+       setInteger(o.workers, 1, 256)},
+      {"prefetch", "N", "batches read ahead (4)", needed, runs,
+       setInteger(o.prefetch, 1, 65536)},
+      {"log-json", "FILE", "one JSON object a step", needed, train,
+       setText(o.logJson)},
+      {"tensorboard", "DIR", "not yet", needed, train, notYet()},
+      {"check-nonfinite", "off|step|op", "stop at a NaN or infinity (step)",
+       needed, runs,
+       [&o](std::string_view text) { return setCheckNonfinite(o, text); }},
+      {"json", "", "print JSON", none, eval | info | plan | doctor,
+       setFlag(o.json)},
+      {"quiet", "", "print warnings and errors only", none, runs,
+       setFlag(o.quiet)},
+      {"v", "", "say more", none, all, setFlag(o.verbose)},
+      {"help", "", "this text", none, all, setFlag(o.help)},
+      {"version", "", "the program's name, build and version", none, all,
+       setFlag(o.version)},
+  };
+}
+
+Status checkTogether(const TrainerOptions &options) {
+  if (options.command == TrainerCommand::Train) {
+    if (options.data.empty())
+      return Status::invalid("--data=SPEC is needed (see --help)");
+    if (options.epochs && options.steps)
+      return Status::invalid("--epochs and --steps: only one of them");
+    if (!options.epochs && !options.steps && !options.resume)
+      return Status::invalid("--epochs=N or --steps=N is needed");
+    if (options.resume && options.resumePath.empty() && options.out.empty())
+      return Status::invalid("--resume: needs --out=DIR or --resume=PATH");
+    if (options.resume && !options.init.empty())
+      return Status::invalid("--resume and --init: only one of them");
+    if (options.checkpointEvery && options.out.empty())
+      return Status::invalid("--checkpoint-every: needs --out=DIR");
+  }
+  if (options.command == TrainerCommand::Eval && options.data.empty())
+    return Status::invalid("eval: --data=SPEC is needed");
+  if (options.command == TrainerCommand::Export) {
+    if (options.checkpoint.empty())
+      return Status::invalid("export: --checkpoint=DIR is needed");
+    if (options.output.empty())
+      return Status::invalid("export: -o FILE is needed");
+  }
+  return {};
+}
+
+} // namespace
+
+Result<TrainerOptions>
+sinter::rt::parseTrainerOptions(std::span<const char *const> arguments) {
+  TrainerOptions options;
+  std::vector<Option> table = optionTable(options);
+  Result<unsigned> command = parseArguments(arguments, commandNames, table);
+  if (!command.ok())
+    return command.status();
+  options.command = static_cast<TrainerCommand>(*command);
+  if (!options.help && !options.version)
+    SINTER_RETURN_IF_ERROR(checkTogether(options));
+  return options;
+}
+
+std::string sinter::rt::trainerHelp(const std::string &program,
+                                    TrainerCommand command) {
+  TrainerOptions unused;
+  return helpText(program, static_cast<unsigned>(command), commandNames,
+                  optionTable(unused));
+}

@@ -1,0 +1,269 @@
+/* What an artifact holds: the border between the MLIR tower, which writes this
+ * struct as constant data, and the run tower, which walks it.
+ *
+ * JIT memory, an inference library and a training binary hand the runtime the
+ * same `sinter_artifact`. Everything in it is constant and owned by the
+ * artifact; the runtime never writes to it and never frees it.
+ *
+ * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */
+#ifndef SINTER_ABI_H
+#define SINTER_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
+#define SINTER_ABI_MAJOR 1 /* a newer major is refused */
+#define SINTER_ABI_MINOR 0
+#define SINTER_MAX_RANK 32
+#define SINTER_MAX_BATCH_DIMS 4
+#define SINTER_MAX_SPATIAL_DIMS 3
+#define SINTER_MAX_POST_OPS 6
+
+/* Element types. BOOL is one byte holding 0 or 1. */
+typedef enum sinter_dtype {
+  SINTER_BOOL = 1,
+  SINTER_U8,
+  SINTER_I8,
+  SINTER_U16,
+  SINTER_I16,
+  SINTER_U32,
+  SINTER_I32,
+  SINTER_U64,
+  SINTER_I64,
+  SINTER_F16,
+  SINTER_BF16,
+  SINTER_F32,
+  SINTER_F64
+} sinter_dtype;
+
+/* A named dense row-major tensor. `dims` has `rank` entries. */
+typedef struct sinter_tensor_desc {
+  const char *name;
+  const int64_t *dims;
+  uint64_t sizeBytes;
+  uint32_t dtype; /* sinter_dtype */
+  uint32_t rank;
+} sinter_tensor_desc;
+
+/* ---- State: what lives from one run to the next, declared once, by name --- */
+
+typedef enum sinter_state_role {
+  SINTER_STATE_PARAM = 1, /* learned */
+  SINTER_STATE_BUFFER,    /* updated by the program without a gradient */
+  SINTER_STATE_SLOT,      /* optimizer state that belongs to a parameter */
+  SINTER_STATE_ACCUM      /* gradient accumulator */
+} sinter_state_role;
+
+#define SINTER_NONE 0xffffffffu
+
+typedef struct sinter_state_desc {
+  sinter_tensor_desc tensor; /* the ONNX name, shape and dtype, for ever */
+  uint32_t role;             /* sinter_state_role */
+  uint32_t trainable;        /* 1: an optimizer updates it */
+  const char *slot;          /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
+  uint32_t of;               /* SLOT: index of its parameter, or SINTER_NONE for
+                                program-wide counters such as Adam's t */
+  uint32_t reserved;
+  uint64_t offsetBytes;      /* in the state block; a multiple of 64 */
+  uint64_t initOffsetBytes;  /* initial bytes in `constants`; UINT64_MAX: zeros */
+} sinter_state_desc;
+
+/* ---- The control block: everything a step reads that changes by the step --- */
+
+/* One small block, uploaded by one copy at the head of a run. Kernels read its
+ * fields through SINTER_SPACE_CONTROL slices. */
+typedef struct sinter_control {
+  float lr;            /* offset 0 */
+  float weightDecay;   /* offset 4 */
+  float clipNorm;      /* offset 8 */
+  float reserved0;     /* offset 12 */
+  int64_t step;        /* offset 16; 0 for the first step */
+  int64_t seed;        /* offset 24 */
+  int64_t validRows;   /* offset 32; rows of the batch that count (eval) */
+  int64_t microBatch;  /* offset 40 */
+  int64_t reserved1[2];
+} sinter_control;      /* 64 bytes */
+
+/* ---- Buffers --------------------------------------------------------------- */
+
+typedef enum sinter_space {
+  SINTER_SPACE_ARENA = 1, /* index: the device's arena */
+  SINTER_SPACE_STATE,     /* index: state; offsetBytes is inside that state */
+  SINTER_SPACE_INPUT,     /* index: input of the entry */
+  SINTER_SPACE_OUTPUT,    /* index: output of the entry */
+  SINTER_SPACE_CONSTANT,  /* index 0; offsetBytes into `constants` */
+  SINTER_SPACE_CONTROL    /* index 0; offsetBytes into sinter_control */
+} sinter_space;
+
+typedef struct sinter_slice {
+  uint32_t space; /* sinter_space */
+  uint32_t index;
+  uint64_t offsetBytes;
+  uint64_t sizeBytes;
+} sinter_slice;
+
+/* ---- Commands: what one run does, in order --------------------------------- */
+
+typedef enum sinter_command_kind {
+  SINTER_CMD_LAUNCH = 1, /* a generated kernel; `target` indexes `kernels` */
+  SINTER_CMD_MATMUL,     /* `params` is a sinter_matmul */
+  SINTER_CMD_CONV,       /* `params` is a sinter_conv */
+  SINTER_CMD_COPY,       /* slices[1] = slices[0] (same size) */
+  SINTER_CMD_FILL        /* slices[0] = zeros */
+} sinter_command_kind;
+
+typedef struct sinter_command {
+  uint32_t kind;   /* sinter_command_kind */
+  uint32_t target; /* LAUNCH: kernel index */
+  uint32_t device; /* 0: the first of the artifact's devices */
+  uint32_t stream; /* commands of one stream run in order */
+  int64_t tiles;   /* LAUNCH: tiles [0, tiles) are claimed by the workers */
+  const sinter_slice *slices;
+  const void *params;
+  const char *label; /* ONNX node names it computes, comma separated; never NULL */
+  uint32_t numSlices;
+  uint32_t numReads; /* slices [0, numReads) are only read; the others are written
+                        (a slice that is both is listed in both parts) */
+} sinter_command;
+
+/* What is applied to a contraction's fp32 result, in order, before it is stored. */
+typedef enum sinter_post_op_kind {
+  SINTER_POST_BIAS = 1,  /* + slice[j], j = the output column / channel */
+  SINTER_POST_ADD,       /* + slice, of the result's shape and layout */
+  SINTER_POST_RELU,
+  SINTER_POST_GELU_ERF,
+  SINTER_POST_GELU_TANH,
+  SINTER_POST_SIGMOID,
+  SINTER_POST_TANH,
+  SINTER_POST_CLIP,      /* clamp to [alpha, beta] */
+  SINTER_POST_SCALE      /* * alpha */
+} sinter_post_op_kind;
+
+typedef struct sinter_post_op {
+  uint32_t kind;  /* sinter_post_op_kind */
+  uint32_t slice; /* BIAS, ADD: index into the command's slices */
+  float alpha;
+  float beta;
+} sinter_post_op;
+
+/* C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n], then the post-ops.
+ * Slices: 0 = A, 1 = B, 2.. = operands of post-ops, last = C.
+ * Strides are in elements; a batch stride of 0 broadcasts. */
+typedef struct sinter_matmul {
+  uint32_t dtype;       /* of A and B */
+  uint32_t outDtype;    /* of C */
+  uint32_t batchRank;   /* 0..SINTER_MAX_BATCH_DIMS */
+  uint32_t numPostOps;
+  int64_t batch[SINTER_MAX_BATCH_DIMS];
+  int64_t m, n, k;
+  int64_t aBatchStrides[SINTER_MAX_BATCH_DIMS], aStrideM, aStrideK;
+  int64_t bBatchStrides[SINTER_MAX_BATCH_DIMS], bStrideK, bStrideN;
+  int64_t cBatchStrides[SINTER_MAX_BATCH_DIMS], cStrideM, cStrideN;
+  sinter_post_op postOps[SINTER_MAX_POST_OPS];
+} sinter_matmul;
+
+typedef enum sinter_conv_direction {
+  SINTER_CONV_FORWARD = 1,  /* slices: input, filter, post-op operands.., output */
+  SINTER_CONV_INPUT_GRAD,   /* slices: output grad, filter, post-op operands.., input grad */
+  SINTER_CONV_FILTER_GRAD   /* slices: input, output grad, filter grad */
+} sinter_conv_direction;
+
+typedef enum sinter_conv_layout {
+  SINTER_CHANNELS_FIRST = 1, /* N C spatial..; filter: O I/g spatial.. */
+  SINTER_CHANNELS_LAST       /* N spatial.. C; the filter stays O I/g spatial.. */
+} sinter_conv_layout;
+
+/* Cross-correlation as ONNX and PyTorch define it. `inputDims` and `outputDims`
+ * are the spatial sizes of the forward convolution in all three directions;
+ * `channels` are its input and `filters` its output channels. */
+typedef struct sinter_conv {
+  uint32_t direction; /* sinter_conv_direction */
+  uint32_t dtype;
+  uint32_t layout;      /* sinter_conv_layout of activations */
+  uint32_t spatialRank; /* 1..3 */
+  int64_t batch, channels, filters, groups;
+  int64_t inputDims[SINTER_MAX_SPATIAL_DIMS];
+  int64_t outputDims[SINTER_MAX_SPATIAL_DIMS];
+  int64_t kernel[SINTER_MAX_SPATIAL_DIMS];
+  int64_t strides[SINTER_MAX_SPATIAL_DIMS];
+  int64_t dilations[SINTER_MAX_SPATIAL_DIMS]; /* 1 = dense */
+  int64_t padsLow[SINTER_MAX_SPATIAL_DIMS];
+  int64_t padsHigh[SINTER_MAX_SPATIAL_DIMS];  /* may be negative */
+  uint32_t numPostOps;
+  uint32_t reserved;
+  sinter_post_op postOps[SINTER_MAX_POST_OPS];
+} sinter_conv;
+
+/* ---- Kernels, entries, artifact ---------------------------------------------- */
+
+typedef struct sinter_kernel_desc {
+  const char *name;
+  void (*cpu)(void *const *buffers, int64_t tileBegin, int64_t tileEnd); /* kernel.h */
+} sinter_kernel_desc;
+
+/* One function of the program: "main" (inference), or "step" and "eval".
+ * "step" has the graph's inputs, then "labels", and the output "loss" (fp32 scalar).
+ * "eval" has the same inputs and the outputs "loss_sum", "loss_count",
+ * "correct", "correct_count" (fp32 scalars; only rows below control.validRows
+ * count; the last two are absent when accuracy has no meaning). */
+typedef struct sinter_entry {
+  const char *name;
+  const sinter_tensor_desc *inputs;
+  const sinter_tensor_desc *outputs;
+  const sinter_command *commands;
+  uint32_t numInputs, numOutputs, numCommands;
+  uint32_t reserved;
+  uint64_t arenaBytes;
+  uint64_t unsharedBytes; /* what the arena's buffers would take without reuse */
+  uint64_t maxLiveBytes;  /* the largest sum of live buffers in this order */
+} sinter_entry;
+
+/* The ONNX model for `export`: the pieces in order, each either literal bytes or
+ * the current raw bytes of a state. Concatenated they are one valid file. */
+typedef struct sinter_export_piece {
+  const uint8_t *bytes; /* NULL: the bytes of `state` */
+  uint64_t sizeBytes;
+  uint32_t state;
+  uint32_t reserved;
+} sinter_export_piece;
+
+/* Defaults that the trainer's command line may override, and what it reports. */
+typedef struct sinter_training {
+  const char *optimizer; /* "sgd", "adam", "adamw", ... */
+  const char *loss;      /* "cross-entropy", ... */
+  float lr, weightDecay, clipNorm; /* clipNorm 0: no clipping was compiled in */
+  int64_t batch;                   /* leading dimension of inputs and labels */
+  int64_t numClasses;              /* labels lie in [0, numClasses); 0: no range */
+  int64_t ignoreIndex;             /* a label that is allowed besides; meaningful
+                                      when hasIgnoreIndex */
+  uint32_t hasIgnoreIndex;
+  uint32_t reserved;
+} sinter_training;
+
+typedef struct sinter_artifact {
+  uint64_t magic;
+  uint32_t major, minor;
+  uint64_t sizeofArtifact, sizeofCommand, sizeofState; /* checked at load */
+  const char *name;        /* of the model */
+  const char *buildId;     /* hash of program and options, hex */
+  const char *manifest;    /* JSON text: options, precision, ONNX node names, ... */
+  const char *cpuFeatures; /* "+avx2,+fma,..." that the code needs; "" = baseline */
+  const sinter_state_desc *states;
+  const sinter_entry *entries;
+  const sinter_kernel_desc *kernels;
+  const sinter_export_piece *exportPieces; /* NULL: not from ONNX */
+  const sinter_training *training;         /* NULL: inference */
+  const uint8_t *constants; /* page aligned */
+  uint64_t constantsBytes;
+  uint64_t stateBytes;      /* size of the state block */
+  uint32_t numStates, numEntries, numKernels, numExportPieces;
+} sinter_artifact;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SINTER_ABI_H */

@@ -1,0 +1,130 @@
+//===- Checkpoint.cpp - reading checkpoints
+//----------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Checkpoint.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <dirent.h>
+#include <sys/stat.h>
+
+using namespace sinter::rt;
+
+std::string sinter::rt::checkpointPath(const std::string &directory,
+                                       int64_t step) {
+  char name[40];
+  std::snprintf(name, sizeof(name), "/step-%08lld",
+                static_cast<long long>(step));
+  return directory + name;
+}
+
+/// The step of "step-00000123"; nothing for other names.
+static std::optional<int64_t> stepOfName(std::string_view name) {
+  if (!name.starts_with("step-") || name.size() < 5 + 8)
+    return std::nullopt;
+  name.remove_prefix(5);
+  int64_t step = 0;
+  auto [end, error] =
+      std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0)
+    return std::nullopt;
+  return step;
+}
+
+Result<std::vector<int64_t>>
+sinter::rt::listCheckpoints(const std::string &directory) {
+  DIR *handle = ::opendir(directory.c_str());
+  if (!handle)
+    return fileError(directory, errno);
+  std::vector<int64_t> steps;
+  while (const dirent *entry = ::readdir(handle))
+    if (std::optional<int64_t> step = stepOfName(entry->d_name))
+      steps.push_back(*step);
+  ::closedir(handle);
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
+
+namespace {
+
+/// The payload must be the one that the manifest was written for.
+Status checkPayload(const Manifest &manifest, const SafetensorsFile &file,
+                    uint64_t payloadBytes) {
+  if (payloadBytes != manifest.payloadBytes)
+    return Status::failed(
+        file.path() + ": has " + std::to_string(payloadBytes) +
+        " bytes, its manifest says " + std::to_string(manifest.payloadBytes));
+  if (file.entries().size() != manifest.tensors.size())
+    return Status::failed(file.path() + ": is not the file of its manifest");
+  for (const Manifest::Tensor &tensor : manifest.tensors) {
+    const SafetensorsFile::Entry *entry = file.find(tensor.name);
+    if (!entry || !entry->hasHash || entry->hash != tensor.hash)
+      return Status::failed(file.path() + ": tensor \"" + tensor.name +
+                            "\" is not the one of its manifest");
+  }
+  return {};
+}
+
+bool isCheckpoint(const std::string &path) {
+  struct stat info;
+  return ::stat((path + "/manifest.json").c_str(), &info) == 0;
+}
+
+} // namespace
+
+Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
+                                            const StateTable &table,
+                                            sinter_program *program) {
+  std::string manifestPath = path + "/manifest.json";
+  Result<std::vector<uint8_t>> bytes = readFile(manifestPath, 64 << 20);
+  if (!bytes.ok())
+    return Status::failed(bytes.status().message());
+  Result<Manifest> manifest =
+      parseManifest(std::string(bytes->begin(), bytes->end()));
+  if (!manifest.ok())
+    return Status::failed(manifestPath + ": " + manifest.status().message());
+  std::string payloadPath = path + "/state.safetensors";
+  Result<SafetensorsFile> file = SafetensorsFile::open(payloadPath);
+  if (!file.ok())
+    return Status::failed(file.status().message());
+  Result<uint64_t> payloadBytes = fileSize(payloadPath);
+  if (!payloadBytes.ok())
+    return payloadBytes.status();
+  SINTER_RETURN_IF_ERROR(checkPayload(*manifest, *file, *payloadBytes));
+  // Another model's checkpoint is the user's mistake, not damage.
+  SINTER_RETURN_IF_ERROR(table.load(*file, program));
+  return manifest;
+}
+
+Result<Manifest> sinter::rt::loadNewestCheckpoint(
+    const std::string &directory, const StateTable &table,
+    sinter_program *program,
+    const std::function<void(const std::string &)> &warn) {
+  if (isCheckpoint(directory))
+    return loadCheckpoint(directory, table, program);
+  Result<std::vector<int64_t>> steps = listCheckpoints(directory);
+  if (!steps.ok())
+    return steps.status();
+  if (steps->empty())
+    return Status::invalid(directory + ": no checkpoint in it");
+  for (int64_t step : *steps) {
+    Result<Manifest> loaded =
+        loadCheckpoint(checkpointPath(directory, step), table, program);
+    if (loaded.ok() || loaded.status().code() == SINTER_INVALID)
+      return loaded;
+    warn("WARNING: checkpoint of step " + std::to_string(step) +
+         " is damaged: " + loaded.status().message());
+  }
+  return Status::failed(directory + ": none of its " +
+                        std::to_string(steps->size()) +
+                        " checkpoints can be read");
+}

@@ -1,0 +1,82 @@
+//===- Checkpoint.h - directories that hold a run's state
+//-----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//   OUT/step-00000123/state.safetensors   every state by name (StateTable.h)
+//   OUT/step-00000123/manifest.json       written last (Manifest.h)
+//   OUT/.lock                             held by the run that writes to OUT
+//
+// A checkpoint is written to OUT/.tmp-*, synced, renamed and the rename synced:
+// after a crash or a power failure each one is complete or not there. Older
+// checkpoints are removed only after a newer one is safe.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_TRAIN_CHECKPOINT_H
+#define SINTER_RUNTIME_TRAIN_CHECKPOINT_H
+
+#include "runtime/train/Manifest.h"
+#include "runtime/train/StateTable.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+/// "OUT/step-00000123".
+std::string checkpointPath(const std::string &directory, int64_t step);
+
+/// The steps of the checkpoints in `directory`, newest first; only names are
+/// looked at.
+Result<std::vector<int64_t>> listCheckpoints(const std::string &directory);
+
+/// Reads the checkpoint at `path` into the program. Everything is verified:
+/// manifest, payload size, state table, one checksum for each tensor.
+Result<Manifest> loadCheckpoint(const std::string &path,
+                                const StateTable &table,
+                                sinter_program *program);
+
+/// Loads the newest checkpoint of `directory` that is sound; for each one that
+/// is not, `warn` gets a line. Errors: all are damaged, or the newest belongs
+/// to another model. `directory` may also be one checkpoint itself. Without any
+/// checkpoint the result is SINTER_INVALID.
+Result<Manifest>
+loadNewestCheckpoint(const std::string &directory, const StateTable &table,
+                     sinter_program *program,
+                     const std::function<void(const std::string &)> &warn);
+
+/// The --out directory of a run, locked for its lifetime.
+class CheckpointStore {
+public:
+  /// Creates `directory` if needed, takes its lock (SINTER_FAILED if another
+  /// run has it) and removes what an interrupted save left. Unless
+  /// `mayContain`, anything in it is refused.
+  static Result<std::unique_ptr<CheckpointStore>>
+  open(const std::string &directory, bool mayContain, int32_t keep);
+  ~CheckpointStore();
+
+  const std::string &directory() const { return directory_; }
+  /// Saves the program's state as step `manifest.step` and fills in the fields
+  /// about the payload. On failure the older checkpoints are as they were.
+  Status save(Manifest manifest, const StateTable &table,
+              sinter_program *program);
+  /// Renames checkpoints newer than `step`, which did not load, out of the way.
+  void setAsideNewer(int64_t step);
+
+private:
+  CheckpointStore() = default;
+  Status removeLeftovers();
+  Status write(const std::string &temporary, Manifest &manifest,
+               const StateTable &table, sinter_program *program);
+  void prune();
+
+  std::string directory_;
+  int lockFd_ = -1;
+  int32_t keep_ = 3;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_TRAIN_CHECKPOINT_H

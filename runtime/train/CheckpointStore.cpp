@@ -1,0 +1,207 @@
+//===- CheckpointStore.cpp - writing checkpoints
+//-----------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
+#include "runtime/train/Checkpoint.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace sinter::rt;
+
+namespace {
+
+const char leftoverPrefix[] = ".tmp-";
+const char lockName[] = ".lock";
+
+Result<std::vector<std::string>> listNames(const std::string &directory) {
+  DIR *handle = ::opendir(directory.c_str());
+  if (!handle)
+    return fileError(directory, errno);
+  std::vector<std::string> names;
+  while (const dirent *entry = ::readdir(handle)) {
+    std::string name = entry->d_name;
+    if (name != "." && name != "..")
+      names.push_back(std::move(name));
+  }
+  ::closedir(handle);
+  return names;
+}
+
+/// Removes a checkpoint directory: its files and itself, nothing deeper. The
+/// manifest goes first, so that a removal that is cut short leaves no
+/// checkpoint.
+Status removeCheckpoint(const std::string &path) {
+  ::unlink((path + "/manifest.json").c_str());
+  Result<std::vector<std::string>> names = listNames(path);
+  if (!names.ok())
+    return names.status();
+  for (const std::string &name : *names)
+    ::unlink((path + "/" + name).c_str());
+  if (::rmdir(path.c_str()) != 0)
+    return fileError(path, errno);
+  return {};
+}
+
+Status makeDirectories(const std::string &path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
+    ::mkdir(path.substr(0, slash).c_str(), 0777);
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
+    return fileError(path, errno);
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0)
+    return fileError(path, errno);
+  if (!S_ISDIR(info.st_mode))
+    return Status::invalid(path + ": is not a directory");
+  return {};
+}
+
+/// Takes the lock; says in the file who has it, for the message of the next.
+Status takeLock(const std::string &directory, int &fd) {
+  std::string path = directory + "/" + lockName;
+  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return fileError(path, errno);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK)
+      return {}; // a file system without locks
+    char holder[64] = {};
+    ssize_t count = ::pread(fd, holder, sizeof(holder) - 1, 0);
+    ::close(fd);
+    fd = -1;
+    std::string text(holder, count > 0 ? static_cast<size_t>(count) : 0);
+    return Status::failed(directory + ": another run is using it" +
+                          (text.empty() ? "" : " (" + text + ")"));
+  }
+  std::string text = "process " + std::to_string(::getpid());
+  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, text.data(), text.size(), 0) < 0)
+    return {}; // a full disk: the lock itself is held
+  return {};
+}
+
+/// Gives the finished directory its name. A rename does not replace a directory
+/// with files in it, so an existing one of that name changes places with it.
+bool publish(const std::string &temporary, const std::string &path) {
+  if (::rename(temporary.c_str(), path.c_str()) == 0)
+    return true;
+  return (errno == ENOTEMPTY || errno == EEXIST) &&
+         ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(),
+                     RENAME_EXCHANGE) == 0;
+}
+
+} // namespace
+
+Result<std::unique_ptr<CheckpointStore>>
+CheckpointStore::open(const std::string &directory, bool mayContain,
+                      int32_t keep) {
+  std::unique_ptr<CheckpointStore> store(new CheckpointStore);
+  store->directory_ = directory;
+  while (store->directory_.size() > 1 && store->directory_.back() == '/')
+    store->directory_.pop_back();
+  store->keep_ = keep;
+  SINTER_RETURN_IF_ERROR(makeDirectories(store->directory_));
+  // Before the lock file is made: a directory that is not ours stays untouched.
+  Result<std::vector<std::string>> names = listNames(store->directory_);
+  if (!names.ok())
+    return names.status();
+  for (const std::string &name : *names)
+    if (!mayContain && name != lockName && !name.starts_with(leftoverPrefix))
+      return Status::invalid(
+          directory + ": is not empty (it has \"" + name +
+          "\"); continue with --resume or name another --out");
+  SINTER_RETURN_IF_ERROR(takeLock(store->directory_, store->lockFd_));
+  SINTER_RETURN_IF_ERROR(store->removeLeftovers());
+  return store;
+}
+
+CheckpointStore::~CheckpointStore() {
+  if (lockFd_ >= 0)
+    ::close(lockFd_); // releases the lock
+}
+
+Status CheckpointStore::removeLeftovers() {
+  Result<std::vector<std::string>> names = listNames(directory_);
+  if (!names.ok())
+    return names.status();
+  for (const std::string &name : *names)
+    if (name.starts_with(leftoverPrefix) &&
+        ::unlink((directory_ + "/" + name).c_str()) != 0)
+      SINTER_RETURN_IF_ERROR(removeCheckpoint(directory_ + "/" + name));
+  return {};
+}
+
+Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
+                              const StateTable &table,
+                              sinter_program *program) {
+  if (::mkdir(temporary.c_str(), 0777) != 0)
+    return fileError(temporary, errno);
+  std::vector<NamedTensor> tensors = table.tensors(program);
+  std::string payload = temporary + "/state.safetensors";
+  SINTER_RETURN_IF_ERROR(writeSafetensors(payload, tensors));
+  Result<uint64_t> payloadBytes = fileSize(payload);
+  if (!payloadBytes.ok())
+    return payloadBytes.status();
+  manifest.payloadBytes = *payloadBytes;
+  manifest.stateTableHash = table.hash();
+  manifest.tensors.clear();
+  for (const NamedTensor &tensor : tensors)
+    manifest.tensors.push_back({tensor.name, hash64(tensor.bytes)});
+  // This also syncs the directory, with both names in it.
+  return writeFileAtomic(temporary + "/manifest.json", manifestText(manifest));
+}
+
+Status CheckpointStore::save(Manifest manifest, const StateTable &table,
+                             sinter_program *program) {
+  std::string path = checkpointPath(directory_, manifest.step);
+  std::string name = path.substr(directory_.size() + 1);
+  std::string temporary = directory_ + "/" + leftoverPrefix + name;
+  Status status = write(temporary, manifest, table, program);
+  if (status.ok() && !publish(temporary, path))
+    status = fileError(path, errno);
+  if (status.ok())
+    status = fsyncDirectory(directory_);
+  // Gone after a plain rename, the replaced checkpoint after an exchange. What
+  // cannot be removed now is removed by the next run.
+  (void)removeCheckpoint(temporary).ok();
+  if (!status.ok())
+    return Status::failed("checkpoint of step " +
+                          std::to_string(manifest.step) +
+                          " not saved: " + status.message());
+  prune();
+  return {};
+}
+
+void CheckpointStore::prune() {
+  Result<std::vector<int64_t>> steps = listCheckpoints(directory_);
+  if (!steps.ok() || keep_ <= 0)
+    return;
+  // What cannot be removed now is tried again after the next save.
+  for (size_t i = static_cast<size_t>(keep_); i < steps->size(); ++i)
+    (void)removeCheckpoint(checkpointPath(directory_, (*steps)[i])).ok();
+}
+
+void CheckpointStore::setAsideNewer(int64_t step) {
+  Result<std::vector<int64_t>> steps = listCheckpoints(directory_);
+  if (!steps.ok())
+    return;
+  for (int64_t newer : *steps) {
+    if (newer <= step)
+      continue;
+    std::string path = checkpointPath(directory_, newer);
+    std::string aside =
+        directory_ + "/damaged-" + path.substr(directory_.size() + 1);
+    if (::rename(path.c_str(), aside.c_str()) != 0)
+      (void)removeCheckpoint(path).ok();
+  }
+}

@@ -1,0 +1,174 @@
+//===- Manifest.cpp - what a checkpoint says about itself
+//-----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Manifest.h"
+
+#include "runtime/base/Hash.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+using namespace sinter::rt;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The last member, on a line of its own; the checksum is of all before it.
+const char hashKey[] = "  \"xxh3\": \"";
+
+/// Reads members of one object and remembers the first that is not as it
+/// should.
+class Reader {
+public:
+  explicit Reader(const Json &object) : object_(object) {}
+
+  int64_t integer(const char *key) {
+    auto found = object_.find(key);
+    if (found == object_.end() || !found->is_number_integer())
+      return missing(key), 0;
+    // A number above INT64_MAX would come out negative.
+    int64_t value = found->get<int64_t>();
+    if (found->is_number_unsigned() && value < 0)
+      return missing(key), 0;
+    return value;
+  }
+  int64_t count(const char *key) {
+    int64_t value = integer(key);
+    if (value < 0)
+      missing(key);
+    return value;
+  }
+  bool boolean(const char *key) {
+    auto found = object_.find(key);
+    if (found == object_.end() || !found->is_boolean())
+      return missing(key), false;
+    return found->get<bool>();
+  }
+  std::string text(const char *key) {
+    auto found = object_.find(key);
+    if (found == object_.end() || !found->is_string())
+      return missing(key), "";
+    return found->get<std::string>();
+  }
+  uint64_t hash(const char *key) {
+    std::string hex = text(key);
+    uint64_t value = 0;
+    auto [end, error] =
+        std::from_chars(hex.data(), hex.data() + hex.size(), value, 16);
+    if (error != std::errc() || end != hex.data() + hex.size())
+      missing(key);
+    return value;
+  }
+  const Json *member(const char *key) {
+    auto found = object_.find(key);
+    if (found == object_.end() || !found->is_structured())
+      return missing(key), nullptr;
+    return &*found;
+  }
+  Status status() const { return status_; }
+
+private:
+  void missing(const char *key) {
+    if (status_.ok())
+      status_ = Status::invalid(std::string("its field \"") + key +
+                                "\" is missing or wrong");
+  }
+  const Json &object_;
+  Status status_;
+};
+
+/// The text before the checksum line if the checksum is right.
+Status checkHash(const std::string &text) {
+  size_t at = text.rfind(hashKey);
+  Status damaged = Status::invalid("is damaged (its checksum does not match)");
+  size_t digits = sizeof(hashKey) - 1;
+  if (at == std::string::npos || text.size() < at + digits + 16)
+    return damaged;
+  std::string expected = toHex(hash64(std::string_view(text).substr(0, at)));
+  if (text.compare(at + digits, 16, expected) != 0 ||
+      text.substr(at + digits + 16) != "\"\n}\n")
+    return damaged;
+  return {};
+}
+
+} // namespace
+
+std::string sinter::rt::manifestText(const Manifest &manifest) {
+  Json json;
+  json["format"] = Manifest::formatVersion;
+  json["model"] = manifest.model;
+  json["buildId"] = manifest.buildId;
+  json["step"] = manifest.step;
+  json["epoch"] = manifest.epoch;
+  json["batchInEpoch"] = manifest.batchInEpoch;
+  json["batch"] = manifest.batch;
+  json["rows"] = manifest.rows;
+  json["seed"] = manifest.seed;
+  json["shuffle"] = manifest.shuffle;
+  json["evaluated"] = manifest.evaluated;
+  json["totalSteps"] = manifest.totalSteps;
+  json["data"] = {{"sizeBytes", manifest.data.sizeBytes},
+                  {"modifiedNs", manifest.data.modifiedNs},
+                  {"contentHash", toHex(manifest.data.contentHash)}};
+  json["stateTable"] = toHex(manifest.stateTableHash);
+  json["payloadBytes"] = manifest.payloadBytes;
+  Json tensors = Json::array();
+  for (const Manifest::Tensor &tensor : manifest.tensors)
+    tensors.push_back({{"name", tensor.name}, {"xxh3", toHex(tensor.hash)}});
+  json["tensors"] = std::move(tensors);
+  std::string text =
+      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  text.resize(text.size() - 2); // "\n}"
+  text += ",\n";
+  return text + hashKey + toHex(hash64(text)) + "\"\n}\n";
+}
+
+Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
+  // The version comes before the checksum: another format may have another one.
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return Status::invalid("is damaged (not a JSON object)");
+  Reader reader(json);
+  int64_t version = reader.integer("format");
+  if (version > Manifest::formatVersion)
+    return Status::invalid("has the format version " + std::to_string(version) +
+                           "; this program reads up to " +
+                           std::to_string(Manifest::formatVersion));
+  SINTER_RETURN_IF_ERROR(checkHash(text));
+  Manifest manifest;
+  manifest.model = reader.text("model");
+  manifest.buildId = reader.text("buildId");
+  manifest.step = reader.count("step");
+  manifest.epoch = reader.count("epoch");
+  manifest.batchInEpoch = reader.count("batchInEpoch");
+  manifest.batch = reader.count("batch");
+  manifest.rows = reader.count("rows");
+  manifest.seed = reader.integer("seed");
+  manifest.shuffle = reader.boolean("shuffle");
+  manifest.evaluated = reader.boolean("evaluated");
+  manifest.totalSteps = reader.count("totalSteps");
+  manifest.stateTableHash = reader.hash("stateTable");
+  manifest.payloadBytes = static_cast<uint64_t>(reader.count("payloadBytes"));
+  if (const Json *data = reader.member("data")) {
+    Reader dataReader(*data);
+    manifest.data.sizeBytes =
+        static_cast<uint64_t>(dataReader.count("sizeBytes"));
+    manifest.data.modifiedNs = dataReader.integer("modifiedNs");
+    manifest.data.contentHash = dataReader.hash("contentHash");
+    SINTER_RETURN_IF_ERROR(dataReader.status());
+  }
+  if (const Json *tensors = reader.member("tensors"))
+    for (const Json &tensor : *tensors) {
+      Reader tensorReader(tensor);
+      manifest.tensors.push_back(
+          {tensorReader.text("name"), tensorReader.hash("xxh3")});
+      SINTER_RETURN_IF_ERROR(tensorReader.status());
+    }
+  SINTER_RETURN_IF_ERROR(reader.status());
+  return manifest;
+}

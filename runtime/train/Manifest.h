@@ -1,0 +1,56 @@
+//===- Manifest.h - what a checkpoint says about itself
+//-------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// manifest.json is written last: a checkpoint without it is not one. It binds
+// the payload by size and by one checksum a tensor, and itself by a checksum in
+// its last line, so that a flipped bit anywhere is found.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_TRAIN_MANIFEST_H
+#define SINTER_RUNTIME_TRAIN_MANIFEST_H
+
+#include "runtime/base/Status.h"
+#include "runtime/data/Dataset.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+struct Manifest {
+  static constexpr int64_t formatVersion = 1;
+
+  std::string model;
+  std::string buildId; // informational: a checkpoint outlives a recompilation
+  int64_t step = 0;    // steps that are done; also the data cursor, with:
+  int64_t epoch = 0;   // the epoch of the next step
+  int64_t batchInEpoch = 0;
+  int64_t batch = 0;
+  int64_t rows = 0; // of the training data
+  int64_t seed = 0;
+  bool shuffle = true;
+  bool evaluated = false; // the evaluation that follows this step is done
+  int64_t totalSteps = 0; // what the run was asked for
+  DatasetFingerprint data;
+  uint64_t stateTableHash = 0;
+  uint64_t payloadBytes = 0;
+  struct Tensor {
+    std::string name;
+    uint64_t hash = 0; // XXH3-64
+  };
+  std::vector<Tensor> tensors;
+};
+
+/// The text of manifest.json.
+std::string manifestText(const Manifest &manifest);
+
+/// Parses and verifies it; errors have no file name in front. A newer format
+/// version is refused by name.
+Result<Manifest> parseManifest(const std::string &text);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_TRAIN_MANIFEST_H

@@ -1,0 +1,73 @@
+//===- Safetensors.h - named tensors in a file
+//------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The safetensors format: 8 bytes little-endian header length, a JSON header
+// {name: {dtype, shape, data_offsets}}, then the tensors' bytes without gaps.
+// Our files also carry one checksum a tensor in the metadata ("xxh3:NAME"),
+// which is verified where it is present.
+//
+// The reader trusts nothing: header length, JSON depth and duplicate keys,
+// types, shape times element size, overlaps, gaps and the end of the file are
+// checked before a byte of a tensor is read.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_TRAIN_SAFETENSORS_H
+#define SINTER_RUNTIME_TRAIN_SAFETENSORS_H
+
+#include "runtime/base/Status.h"
+#include "runtime/data/ByteSource.h"
+#include "runtime/data/ElementType.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+/// A tensor to be written: the bytes are not owned.
+struct NamedTensor {
+  std::string name;
+  sinter_dtype dtype;
+  std::span<const int64_t> dims;
+  std::span<const uint8_t> bytes;
+};
+
+/// Writes `tensors` in their order, atomically (File.h).
+Status writeSafetensors(const std::string &path,
+                        std::span<const NamedTensor> tensors);
+
+class SafetensorsFile {
+public:
+  struct Entry {
+    std::string name;
+    sinter_dtype dtype = SINTER_F32;
+    std::vector<int64_t> dims;
+    uint64_t offsetBytes = 0; // in the file
+    uint64_t sizeBytes = 0;
+    bool hasHash = false;
+    uint64_t hash = 0; // XXH3-64 of the bytes
+  };
+
+  /// Errors are SINTER_INVALID and name the file and what is wrong in it.
+  static Result<SafetensorsFile> open(const std::string &path);
+
+  /// In the order of their bytes.
+  const std::vector<Entry> &entries() const { return entries_; }
+  const Entry *find(const std::string &name) const;
+  const std::string &path() const { return file_->path(); }
+
+  /// Reads all bytes of `entry` into `out` (of entry.sizeBytes bytes) and
+  /// verifies its checksum; the error names the tensor.
+  Status read(const Entry &entry, std::span<uint8_t> out) const;
+
+private:
+  std::shared_ptr<InputFile> file_;
+  std::vector<Entry> entries_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_TRAIN_SAFETENSORS_H

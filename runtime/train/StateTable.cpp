@@ -1,0 +1,164 @@
+//===- StateTable.cpp - the states of a program by their file names
+//-----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/StateTable.h"
+
+#include "runtime/base/Hash.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+using namespace sinter::rt;
+
+std::string sinter::rt::listText(const std::vector<std::string> &items,
+                                 size_t most) {
+  std::string text;
+  for (size_t i = 0; i < std::min(items.size(), most); ++i)
+    text += (i ? ", " : "") + items[i];
+  if (items.size() > most)
+    text += " and " + std::to_string(items.size() - most) + " more";
+  return text;
+}
+
+static std::string fileName(const sinter_artifact &artifact, uint32_t index) {
+  const sinter_state_desc &state = artifact.states[index];
+  std::string owner = state.of < artifact.numStates
+                          ? artifact.states[state.of].tensor.name
+                          : state.tensor.name;
+  switch (state.role) {
+  case SINTER_STATE_SLOT:
+    return (state.slot ? state.slot : "slot") + ("/" + owner);
+  case SINTER_STATE_ACCUM:
+    return "accum/" + owner;
+  default:
+    return state.tensor.name;
+  }
+}
+
+Result<StateTable> StateTable::create(const sinter_artifact &artifact) {
+  StateTable table;
+  table.states_ = artifact.states;
+  std::unordered_set<std::string> seen;
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    table.names_.push_back(fileName(artifact, i));
+    if (!seen.insert(table.names_.back()).second)
+      return Status::invalid("the program has two states named \"" +
+                             table.names_.back() + "\"");
+  }
+  return table;
+}
+
+uint64_t StateTable::hash() const {
+  Hasher64 hasher;
+  for (size_t i = 0; i < size(); ++i) {
+    hasher.update(names_[i]);
+    hasher.update(std::string_view("\0", 1));
+    hasher.update(elementTypeName(desc(i).tensor.dtype));
+    hasher.update(shapeText(dims(i)));
+  }
+  return hasher.digest();
+}
+
+std::vector<NamedTensor> StateTable::tensors(sinter_program *program) const {
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < size(); ++i) {
+    const auto *bytes = static_cast<const uint8_t *>(
+        sinter_program_state(program, static_cast<uint32_t>(i)));
+    tensors.push_back({names_[i],
+                       static_cast<sinter_dtype>(desc(i).tensor.dtype),
+                       dims(i),
+                       {bytes, bytes ? desc(i).tensor.sizeBytes : 0}});
+  }
+  return tensors;
+}
+
+std::string StateTable::mismatch(size_t index,
+                                 const SafetensorsFile::Entry &entry) const {
+  const sinter_tensor_desc &tensor = desc(index).tensor;
+  std::span<const int64_t> ours = dims(index);
+  if (tensor.dtype == entry.dtype &&
+      std::equal(ours.begin(), ours.end(), entry.dims.begin(),
+                 entry.dims.end()))
+    return "";
+  return "\"" + names_[index] + "\" is " + elementTypeName(entry.dtype) +
+         shapeText(entry.dims) + " there, " + elementTypeName(tensor.dtype) +
+         shapeText(ours) + " here";
+}
+
+std::vector<std::string>
+StateTable::differences(const SafetensorsFile &file) const {
+  std::vector<std::string> result;
+  std::unordered_map<std::string, const SafetensorsFile::Entry *> entries;
+  for (const SafetensorsFile::Entry &entry : file.entries())
+    entries[entry.name] = &entry;
+  for (size_t i = 0; i < size(); ++i) {
+    auto found = entries.find(names_[i]);
+    if (found == entries.end()) {
+      result.push_back("\"" + names_[i] + "\" is missing there");
+      continue;
+    }
+    std::string text = mismatch(i, *found->second);
+    if (!text.empty())
+      result.push_back(text);
+    entries.erase(found);
+  }
+  for (const SafetensorsFile::Entry &entry : file.entries())
+    if (entries.count(entry.name))
+      result.push_back("\"" + entry.name + "\" is unknown here");
+  return result;
+}
+
+Status StateTable::load(const SafetensorsFile &file,
+                        sinter_program *program) const {
+  std::vector<std::string> different = differences(file);
+  if (!different.empty())
+    return Status::invalid(
+        file.path() + ": belongs to another model: " + listText(different));
+  Result<InitReport> report = loadMatching(file, program);
+  return report.ok() ? Status() : report.status();
+}
+
+Result<StateTable::InitReport>
+StateTable::loadMatching(const SafetensorsFile &file,
+                         sinter_program *program) const {
+  InitReport report;
+  std::unordered_map<std::string, size_t> indices;
+  for (size_t i = 0; i < size(); ++i)
+    indices[names_[i]] = i;
+  std::vector<std::pair<size_t, const SafetensorsFile::Entry *>> chosen;
+  std::vector<std::string> different;
+  for (const SafetensorsFile::Entry &entry : file.entries()) {
+    auto found = indices.find(entry.name);
+    if (found == indices.end()) {
+      report.extra.push_back(entry.name);
+      continue;
+    }
+    std::string text = mismatch(found->second, entry);
+    if (!text.empty())
+      different.push_back(text);
+    chosen.emplace_back(found->second, &entry);
+    indices.erase(found);
+  }
+  if (!different.empty())
+    return Status::invalid(file.path() + ": " + listText(different));
+  if (chosen.empty() && size() > 0)
+    return Status::invalid(file.path() +
+                           ": has none of the model's states (it has " +
+                           listText(report.extra) + ")");
+  for (auto [index, entry] : chosen) {
+    auto *bytes = static_cast<uint8_t *>(
+        sinter_program_state(program, static_cast<uint32_t>(index)));
+    SINTER_RETURN_IF_ERROR(file.read(*entry, {bytes, entry->sizeBytes}));
+  }
+  for (size_t i = 0; i < size(); ++i)
+    if (indices.count(names_[i]) && (desc(i).role == SINTER_STATE_PARAM ||
+                                     desc(i).role == SINTER_STATE_BUFFER))
+      report.missing.push_back(names_[i]);
+  report.numLoaded = chosen.size();
+  return report;
+}

@@ -1,0 +1,71 @@
+//===- StateTable.h - the states of a program by their file names
+//-------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Checkpoints and weight files know states by name: a parameter or buffer by
+// its ONNX name, an optimizer slot as "SLOT/NAME" with its parameter's name (a
+// counter of the whole program with its own), a gradient accumulator as
+// "accum/NAME".
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_TRAIN_STATETABLE_H
+#define SINTER_RUNTIME_TRAIN_STATETABLE_H
+
+#include "runtime/train/Safetensors.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+class StateTable {
+public:
+  /// Fails if two states have the same name.
+  static Result<StateTable> create(const sinter_artifact &artifact);
+
+  size_t size() const { return names_.size(); }
+  const std::string &name(size_t index) const { return names_[index]; }
+  const sinter_state_desc &desc(size_t index) const { return states_[index]; }
+  std::span<const int64_t> dims(size_t index) const {
+    return {states_[index].tensor.dims, states_[index].tensor.rank};
+  }
+  /// Of names, dtypes and shapes: equal for two builds of one training program,
+  /// whatever their target, precision or layout.
+  uint64_t hash() const;
+
+  /// Views of the current bytes of every state, in table order.
+  std::vector<NamedTensor> tensors(sinter_program *program) const;
+
+  /// What keeps `file` from being loaded as a whole: states that it lacks, that
+  /// it has besides, and those with another shape or dtype; empty if none.
+  std::vector<std::string> differences(const SafetensorsFile &file) const;
+
+  /// Loads every state; the file must have exactly these. The error lists the
+  /// differences in one line.
+  Status load(const SafetensorsFile &file, sinter_program *program) const;
+
+  struct InitReport {
+    size_t numLoaded = 0;
+    std::vector<std::string> missing; // parameters and buffers not in the file
+    std::vector<std::string> extra;   // in the file only
+  };
+  /// Loads what `file` has of this table. A state of another shape or dtype is
+  /// an error, and so is a file with nothing in common.
+  Result<InitReport> loadMatching(const SafetensorsFile &file,
+                                  sinter_program *program) const;
+
+private:
+  std::string mismatch(size_t index, const SafetensorsFile::Entry &entry) const;
+
+  const sinter_state_desc *states_ = nullptr;
+  std::vector<std::string> names_;
+};
+
+/// "a, b, c and 12 more": at most `most` of `items`.
+std::string listText(const std::vector<std::string> &items, size_t most = 8);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_TRAIN_STATETABLE_H

@@ -1,0 +1,122 @@
+"""Who may include whom: the borders between the folders.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+One row of RULES per folder: the longest folder name that fits a file decides. A row
+lists what #include lines may begin with; `std` stands for the headers of C, C++ and
+POSIX. docs/architecture.md says why the borders lie where they do.
+"""
+
+import re
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+TD_INCLUDE = re.compile(r'^include\s+"([^"]+)"', re.M)
+
+MLIR_CORE = ["mlir/", "llvm/ADT/", "llvm/Support/", "llvm/Config/"]
+BRIDGE = ["sinter/abi.h", "sinter/kernel.h"]
+LLVM = MLIR_CORE + ["llvm/"]
+EVERYTHING = ["backends/", "compiler/", "ir/", "passes/", "runtime/", "tools/", "test/",
+              "sinter/", "onnx/", "google/protobuf/", "fmt/", "nlohmann/", "CLI/",
+              "catch2/", "xxhash.h", "zlib.h", "zstd.h", "oneapi/", "std"] + LLVM
+
+RULES = {
+    "ir": ["ir/", "std"] + MLIR_CORE,
+    "passes": ["passes/", "ir/", "std"] + MLIR_CORE,
+    "compiler": ["compiler/", "passes/", "ir/", "CLI/", "nlohmann/", "fmt/", "xxhash.h",
+                 "std"] + BRIDGE + LLVM,
+    # The only code that sees protobuf and the ONNX classes.
+    "compiler/import": ["compiler/", "passes/", "ir/", "onnx/", "google/protobuf/",
+                        "std"] + BRIDGE + LLVM,
+    # Small libraries that are linked into every trainer: header-only or static.
+    "runtime": ["runtime/", "sinter/", "nlohmann/", "xxhash.h", "zlib.h", "std"],
+    "runtime/include": ["sinter/", "std"],
+    "tools": EVERYTHING,
+    "test": EVERYTHING,
+    "docs": ["sinter/", "std"],
+}
+# What one backend may see beside its own folder.
+CODEGEN = ["backends/common/codegen/", "passes/", "ir/", "std"] + BRIDGE + LLVM
+DEVICE = ["runtime/", "sinter/", "std"]
+VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
+          "cuda": ["cuda.h", "cudnn", "cublas", "nccl.h"], "sim": []}
+
+# Everything that is not the standard library's or POSIX's.
+FOREIGN = re.compile(r"^(mlir|llvm|clang|onnx|google|fmt|nlohmann|CLI|catch2|oneapi|boost|"
+                     r"absl|sinter|runtime|backends|compiler|ir|passes|tools|test)/"
+                     r"|^(xxhash|zlib|zstd|dnnl|omp|cuda|cudnn|cublas|nccl)[\w.]*\.h")
+SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "arpa/", "netinet/", "bits/", "gnu/")
+
+
+def allowedFor(path):
+    """The include prefixes that a file may use; None if no rule speaks of it."""
+    parts = path.split("/")
+    if parts[0] == "backends" and len(parts) >= 4:
+        own = "/".join(parts[:3]) + "/"
+        if parts[2] == "codegen":
+            return [own] + CODEGEN
+        if parts[2] == "device":
+            return [own] + DEVICE + VENDOR.get(parts[1], [])
+    for depth in (2, 1):
+        rule = RULES.get("/".join(parts[:depth]))
+        if rule is not None and len(parts) > depth:
+            return rule
+    return None
+
+
+def isStandard(name):
+    if FOREIGN.match(name):
+        return False
+    return "/" not in name or name.startswith(SYSTEM_FOLDERS)
+
+
+def check(tree):
+    """One line per include that crosses a border."""
+    problems = []
+    for path in tree.sources(".h", ".cpp", ".c"):
+        allowed = allowedFor(path)
+        if allowed is None:
+            problems.append(f"{path}: no include rule covers this folder")
+            continue
+        for quote, name in INCLUDE.findall(tree.text(path)):
+            # Quoted names are ours and begin at the top folder, except for an example's
+            # generated header and what a folder of tests shares within itself.
+            standard = quote == "<" and isStandard(name)
+            beside = path.startswith(("docs/", "test/")) and "/" not in name
+            if standard and "std" in allowed or beside:
+                continue
+            if not any(name.startswith(prefix) for prefix in allowed if prefix != "std"):
+                problems.append(f"{path}: must not include {name}")
+    for path in tree.sources(".td"):
+        for name in TD_INCLUDE.findall(tree.text(path)):
+            if not name.startswith("mlir/") and name.startswith((".", "/", "passes/",
+                                                                "compiler/", "runtime/")):
+                problems.append(f"{path}: must not include {name}")
+    return problems
+
+
+# Each sample must be found: {path: text}.
+BAD = [
+    {"ir/Bad.cpp": '#include "passes/Target.h"\n'},
+    {"ir/Bad.cpp": '#include "sinter/abi.h"\n'},
+    {"passes/Bad.cpp": '#include "compiler/Options.h"\n'},
+    {"passes/Bad.h": '#include "llvm/Target/TargetMachine.h"\n'},
+    {"compiler/Bad.cpp": '#include "backends/cpu/codegen/Emit.h"\n'},
+    {"compiler/Bad.cpp": '#include "runtime/base/Status.h"\n'},
+    {"compiler/emit/Bad.cpp": '#include "onnx/onnx_pb.h"\n'},
+    {"backends/cpu/codegen/Bad.cpp": '#include "runtime/base/File.h"\n'},
+    {"backends/cpu/device/Bad.cpp": '#include "ir/Dialect.h"\n'},
+    {"backends/sim/device/Bad.cpp": '#include "backends/cpu/device/Cpu.h"\n'},
+    {"runtime/exec/Bad.cpp": "#include <mlir/IR/Builders.h>\n"},
+    {"runtime/exec/Bad.cpp": '#  include "llvm/ADT/STLExtras.h"\n'},
+    {"runtime/include/sinter/bad.h": '#include "runtime/base/Status.h"\n'},
+    {"runtime/exec/Bad.cpp": '#include "../base/Status.h"\n'},
+    {"runtime/exec/Bad.cpp": "#include <fmt/format.h>\n"},
+    {"stray/Bad.cpp": "#include <vector>\n"},
+]
+GOOD = {
+    "ir/Good.cpp": '#include "ir/Dialect.h"\n#include "mlir/IR/Builders.h"\n#include <vector>\n',
+    "runtime/exec/Good.cpp": '#include "runtime/base/Status.h"\n#include <sys/mman.h>\n',
+    "backends/cpu/device/Good.cpp": "#include <oneapi/dnnl/dnnl.hpp>\n#include <omp.h>\n",
+    "compiler/import/onnx/Good.cpp": "#include <onnx/onnx_pb.h>\n",
+    "docs/examples/good.c": '#include "classifier.h"\n#include <stdio.h>\n',
+}

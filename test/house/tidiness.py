@@ -1,0 +1,80 @@
+"""Headers, sizes and places of files.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+"""
+
+import os
+import re
+
+LICENCE = "Part of Sinter, under Apache-2.0 WITH LLVM-exception."
+BANNER = re.compile(r"^//===-+ *([\w.-]+) ")
+LONGEST = 800
+ROOT = {"CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE", ".ci",
+        ".clang-format", ".gitignore", "ir", "passes", "compiler", "backends",
+        "runtime", "tools", "test", "docs"}
+# Folders of whoever wrote the file; spelled in pieces so that this line is none.
+MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:wo" r"rk|ro" r"ot|ho" r"me/[\w.-]+|tm" r"p/[\w.-]+)/[\w.]")
+TEXT = (".h", ".cpp", ".c", ".td", ".py", ".md", ".txt", ".cmake", ".json", ".mlir",
+        ".test", ".in", ".sh")
+
+
+def licences(tree):
+    """Every source names the licence near its top; a banner names its own file."""
+    problems = []
+    for path in tree.sources(".h", ".cpp", ".c", ".td", ".py"):
+        text = tree.text(path)
+        if LICENCE not in "\n".join(text.splitlines()[:20]):
+            problems.append(f"{path}: no line '{LICENCE}'")
+        banner = BANNER.match(text)
+        if banner and banner.group(1) != os.path.basename(path):
+            problems.append(f"{path}: its first line names {banner.group(1)}")
+    return problems
+
+
+def sizes(tree):
+    return [f"{path}: {lines} lines; split it (at most {LONGEST})"
+            for path in tree.sources(".h", ".cpp", ".c", ".td", ".py")
+            if (lines := tree.text(path).count("\n")) > LONGEST]
+
+
+def places(tree):
+    """Nothing strange at the root; at most two folder levels below a top folder."""
+    problems = []
+    for entry in sorted({path.split("/")[0] for path in tree.files} - ROOT):
+        problems.append(f"{entry}: does not belong at the root")
+    for path in tree.files:
+        if path.count("/") > 3:
+            problems.append(f"{path}: more than two folder levels below {path.split('/')[0]}")
+    return problems
+
+
+def machinePaths(tree):
+    problems = []
+    for path in tree.files:
+        if path.endswith(TEXT) or path in ("tools/dev", ".ci/run"):
+            for number, line in enumerate(tree.text(path).splitlines(), 1):
+                if MACHINE_PATH.search(line):
+                    problems.append(f"{path}:{number}: a path of one machine: {line.strip()[:60]}")
+    return problems
+
+
+def unitTests(tree):
+    """A unit test without an assertion proves nothing."""
+    return [f"{path}: no CHECK or REQUIRE" for path in tree.sources(".cpp")
+            if path.startswith("test/") and path.endswith("Test.cpp")
+            and not re.search(r"\b(CHECK|REQUIRE)", tree.text(path))]
+
+
+HEADER = "//===- Good.h - an example ---===//\n//\n// " + LICENCE + "\n"
+SAMPLES = {
+    licences: ({"ir/Good.h": HEADER},
+               [{"ir/Bad.h": "#pragma once\n"}, {"ir/Bad.h": HEADER}]),
+    sizes: ({"ir/Good.h": "\n" * LONGEST}, [{"ir/Bad.h": "\n" * (LONGEST + 1)}]),
+    places: ({"README.md": "", "compiler/import/onnx/Good.cpp": ""},
+             [{"notes.txt": ""}, {"ir/a/b/c/Bad.cpp": ""}]),
+    machinePaths: ({"docs/good.md": "/usr/share/datasets, build/release/bin\n"},
+                   [{"docs/bad.md": "see /ho" "me/jo/x.onnx\n"},
+                    {"ir/Bad.cpp": '"/tm' 'p/build-x/y"\n'}]),
+    unitTests: ({"test/runtime/GoodTest.cpp": "CHECK(true);\n"},
+                [{"test/runtime/BadTest.cpp": "int main() {}\n"}]),
+}

@@ -1,0 +1,255 @@
+// RUN: sinter-opt %s --split-input-file --verify-diagnostics
+
+// C4: bytes of a live buffer.
+exec.program @overlap() -> () arena 128 unshared 128 max_live 128 {
+  %a = exec.buffer arena[0] 0 + 128 : tensor<32xf32>
+  // expected-note @below {{the buffer is here}}
+  %b = exec.buffer arena[0] 64 + 64 : tensor<16xf32>
+  exec.fill -> %b
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.fill -> %a
+  %c = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  exec.copy %b -> %c
+}
+
+// -----
+
+// C4: in place only at the same slice.
+exec.program @shifted() -> () arena 192 unshared 192 max_live 192 {
+  // expected-note @below {{the buffer is here}}
+  %a = exec.buffer arena[0] 0 + 128 : tensor<32xf32>
+  %b = exec.buffer arena[0] 64 + 128 : tensor<32xf32>
+  exec.fill -> %a
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.copy %a -> %b
+}
+
+// -----
+
+// C4: in place only for the last read.
+exec.program @read_later("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 128 max_live 64 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  // expected-note @below {{the buffer is here}}
+  %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  %b = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  exec.copy %x -> %a
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.copy %a -> %b
+  exec.copy %a -> %y
+}
+
+// -----
+
+// C4: the new value of a state before the last use of the old one.
+sinter.state @w : tensor<16xf32> {role = #sinter<role param>}
+exec.program @state_too_early("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  // expected-note @below {{the buffer is here}}
+  %old = exec.buffer state[0] 0 + 64 : tensor<16xf32>
+  %new = exec.buffer state[0] 0 + 64 : tensor<16xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.copy %x -> %new
+  exec.copy %old -> %y
+}
+
+// -----
+
+// C4: new values of states stay to the end.
+sinter.state @w : tensor<16xf32> {role = #sinter<role param>}
+exec.program @state_twice("x" : tensor<16xf32>) -> () arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  // expected-note @below {{the buffer is here}}
+  %one = exec.buffer state[0] 0 + 64 : tensor<16xf32>
+  %two = exec.buffer state[0] 0 + 64 : tensor<16xf32>
+  exec.copy %x -> %one
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.copy %x -> %two
+}
+
+// -----
+
+// C3: written before it is read.
+exec.program @uninitialised() -> () arena 128 unshared 128 max_live 128 {
+  %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  %b = exec.buffer arena[0] 64 + 64 : tensor<16xf32>
+  // expected-error @below {{reads a buffer that nothing has written}}
+  exec.copy %a -> %b
+}
+
+// -----
+
+// C3: one value per buffer.
+exec.program @written_twice() -> () arena 64 unshared 64 max_live 64 {
+  %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  exec.fill -> %a
+  // expected-error @below {{writes a buffer that was written before}}
+  exec.fill -> %a
+}
+
+// -----
+
+// C3: inputs are only read.
+exec.program @writes_input("x" : tensor<16xf32>) -> () arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  // expected-error @below {{writes into the space input}}
+  exec.fill -> %x
+}
+
+// -----
+
+// C2: within the arena.
+exec.program @beyond_arena() -> () arena 64 unshared 64 max_live 64 {
+  // expected-error @below {{ends at byte 128 of its space, which has 64}}
+  %a = exec.buffer arena[0] 64 + 64 : tensor<16xf32>
+  exec.fill -> %a
+}
+
+// -----
+
+// C2: within a constant.
+exec.constant at 0 = dense<[1.0, 2.0]> : tensor<2xf32>
+exec.program @beyond_constants() -> () arena 64 unshared 64 max_live 64 {
+  // expected-error @below {{ends at byte 72 of its space, which has 8}}
+  %c = exec.buffer constant[0] 64 + 8 : tensor<2xf32>
+  %a = exec.buffer arena[0] 0 + 8 : tensor<2xf32>
+  exec.copy %c -> %a
+}
+
+// -----
+
+// C2: a state that is there.
+exec.program @no_state() -> () arena 64 unshared 64 max_live 64 {
+  // expected-error @below {{has index 0 in a space of 0}}
+  %c = exec.buffer state[0] 0 + 8 : tensor<2xf32>
+  %a = exec.buffer arena[0] 0 + 8 : tensor<2xf32>
+  exec.copy %c -> %a
+}
+
+// -----
+
+// C5: every output.
+// expected-error @below {{never writes output "y"}}
+exec.program @output_missing() -> ("y" : tensor<16xf32>) arena 0 unshared 0 max_live 0 {
+}
+
+// -----
+
+// buffer C1: the size of the type.
+exec.program @wrong_size() -> () arena 64 unshared 64 max_live 64 {
+  // expected-error @below {{has a slice of 32 bytes, but 'tensor<16xf32>' has 64}}
+  %a = exec.buffer arena[0] 0 + 32 : tensor<16xf32>
+}
+
+// -----
+
+// launch C1: a kernel that is there.
+exec.program @no_kernel() -> () arena 64 unshared 64 max_live 64 {
+  %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  // expected-error @below {{launches @k0, which is no exec.kernel}}
+  exec.launch @k0() -> (%a)
+}
+
+// -----
+
+// launch C1: the number and sizes of its arguments.
+exec.kernel @k0 "loop" {
+^bb0(%x: tensor<16xf32>):
+  sinter.yield %x : tensor<16xf32>
+}
+exec.program @reads("x" : tensor<16xf32>) -> () arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  // expected-error @below {{has 2 reads, but @k0 has 1}}
+  exec.launch @k0(%x, %x) -> (%a)
+}
+
+// -----
+
+exec.kernel @k0 "loop" {
+^bb0(%x: tensor<16xf32>):
+  sinter.yield %x : tensor<16xf32>
+}
+exec.program @size("x" : tensor<8xf32>) -> () arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  // expected-error @below {{reads number 0 have 32 bytes, but @k0 has 'tensor<16xf32>' there}}
+  exec.launch @k0(%x) -> (%a)
+}
+
+// -----
+
+// matmul C2: all elements in their buffers.
+exec.program @stride("x" : tensor<4x4xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<4x4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xf32>
+  // expected-error @below {{B needs 20 elements, its buffer has 16}}
+  exec.matmul(%x, %x) -> %y m 4 n 4 k 5 batch [] a [3, 1] b [4, 1] c [4, 1]
+}
+
+// -----
+
+// matmul C4: the bias has n elements.
+exec.program @bias("x" : tensor<4x4xf32>, "b" : tensor<3xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<4x4xf32>
+  %b = exec.buffer input[1] 0 + 12 : tensor<3xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xf32>
+  // expected-error @below {{the bias needs 4 elements, its buffer has 3}}
+  exec.matmul(%x, %x, %b) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<bias read 2>]
+}
+
+// -----
+
+// matmul C4: fields of post-ops.
+exec.program @post_op("x" : tensor<4x4xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<4x4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xf32>
+  // expected-error @below {{has a post-op scale with other fields than it takes}}
+  exec.matmul(%x, %x) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<scale>]
+}
+
+// -----
+
+// conv C2: the window gives the output sizes.
+exec.program @window("x" : tensor<1x1x4xf32>, "w" : tensor<1x1x3xf32>) -> ("y" : tensor<1x1x3xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 16 : tensor<1x1x4xf32>
+  %w = exec.buffer input[1] 0 + 12 : tensor<1x1x3xf32>
+  %y = exec.buffer output[0] 0 + 12 : tensor<1x1x3xf32>
+  // expected-error @below {{has 3 outputs in spatial dimension 0, its window gives 2}}
+  exec.conv forward(%x, %w) -> %y batch 1 channels 1 filters 1 groups 1 input [4] output [3]
+    kernel [3] strides [1] dilations [1] low [0] high [0]
+}
+
+// -----
+
+// copy C1: equal sizes.
+exec.program @copy("x" : tensor<8xf32>) -> ("y" : tensor<4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 16 : tensor<4xf32>
+  // expected-error @below {{copies 32 bytes into a buffer of 16}}
+  exec.copy %x -> %y
+}
+
+// -----
+
+// program C1: commands only.
+exec.program @other_op() -> () arena 0 unshared 0 max_live 0 {
+  // expected-error @below {{is neither a buffer nor a command}}
+  %0 = sinter.constant dense<1.0> : tensor<4xf32>
+}
+
+// -----
+
+// kernel C1: the terminator.
+// expected-error @below {{has a body that does not end with sinter.yield}}
+exec.kernel @k0 "loop" {
+^bb0(%x: tensor<16xf32>):
+  %y = sinter.relu %x : tensor<16xf32>
+}
+
+// -----
+
+// constant C1: aligned.
+// expected-error @below {{lies at 4, expected a multiple of 64 up to 2^62}}
+exec.constant at 4 = dense<[1.0, 2.0]> : tensor<2xf32>

@@ -1,0 +1,49 @@
+// RUN: sinter-opt %s | sinter-opt | FileCheck %s
+
+// CHECK-LABEL: module @planned
+module @planned {
+  // CHECK: sinter.state @w : tensor<4x3xf32>
+  sinter.state @w : tensor<4x3xf32> {role = #sinter<role param>}
+  // CHECK: exec.constant at 64 = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+  exec.constant at 64 = dense<[1.0, 2.0]> : tensor<2xf32>
+  // CHECK: exec.kernel @k0_relu "loop" tiles 2 attributes {domain = array<i64: 2, 3>} {
+  // CHECK-NEXT: ^bb0(%{{.*}}: tensor<2x3xf32>):
+  exec.kernel @k0_relu "loop" tiles 2 attributes {domain = array<i64: 2, 3>} {
+  ^bb0(%x: tensor<2x3xf32>):
+    %y = sinter.relu %x : tensor<2x3xf32>
+    // CHECK: sinter.yield
+    sinter.yield %y : tensor<2x3xf32>
+  }
+  // CHECK: exec.program @step("x" : tensor<2x4xf32>, "a b" : tensor<2x3x8x8xf32>) ->
+  // CHECK-SAME: ("y" : tensor<2x3xf32>, "conv" : tensor<2x4x8x8xf32>) arena 64 unshared 128 max_live 64 {
+  exec.program @step("x" : tensor<2x4xf32>, "a b" : tensor<2x3x8x8xf32>)
+      -> ("y" : tensor<2x3xf32>, "conv" : tensor<2x4x8x8xf32>) arena 64 unshared 128 max_live 64 {
+    // CHECK: %[[X:.*]] = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+    %x = exec.buffer input[0] 0 + 32 : tensor<2x4xf32>
+    // CHECK: %[[W:.*]] = exec.buffer state[0] 0 + 48 : tensor<4x3xf32>
+    %w = exec.buffer state[0] 0 + 48 : tensor<4x3xf32>
+    %lr = exec.buffer control[0] 0 + 4 : tensor<f32>
+    %c = exec.buffer constant[0] 64 + 8 : tensor<2xf32>
+    // CHECK: %[[H:.*]] = exec.buffer arena[0] 0 + 24 : tensor<2x3xf32>
+    %h = exec.buffer arena[0] 0 + 24 : tensor<2x3xf32>
+    %h2 = exec.buffer arena[0] 0 + 24 : tensor<2x3xf32>
+    %y = exec.buffer output[0] 0 + 24 : tensor<2x3xf32>
+    // CHECK: exec.matmul(%[[X]], %[[W]]) -> %[[H]] m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1]
+    // CHECK-SAME: post [#exec.post_op<relu>, #exec.post_op<clip alpha 0.000000e+00 : f32 beta 6.000000e+00 : f32>]
+    exec.matmul(%x, %w) -> %h m 2 n 3 k 4 batch [] a [4, 1] b [3, 1] c [3, 1]
+      post [#exec.post_op<relu>, #exec.post_op<clip alpha 0.0 : f32 beta 6.0 : f32>]
+    // CHECK: exec.launch @k0_relu(%[[H]]) -> (%[[H2:.*]])
+    exec.launch @k0_relu(%h) -> (%h2)
+    // CHECK: exec.copy %[[H2]] ->
+    exec.copy %h2 -> %y
+    %i = exec.buffer input[1] 0 + 1536 : tensor<2x3x8x8xf32>
+    %f = exec.buffer arena[0] 0 + 48 : tensor<4x3x1x1xf32>
+    // CHECK: exec.fill -> %[[F:.*]]
+    exec.fill -> %f
+    %o = exec.buffer output[1] 0 + 2048 : tensor<2x4x8x8xf32>
+    // CHECK: exec.conv forward(%{{.*}}, %[[F]]) -> %{{.*}} batch 2 channels 3 filters 4 groups 1 input [8, 8]
+    // CHECK-SAME: output [8, 8] kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0]
+    exec.conv forward(%i, %f) -> %o batch 2 channels 3 filters 4 groups 1 input [8, 8] output [8, 8]
+      kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0]
+  }
+}

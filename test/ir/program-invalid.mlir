@@ -1,0 +1,98 @@
+// RUN: sinter-opt %s --verify-diagnostics --split-input-file
+
+// expected-error @+1 {{'sinter.state' op has type 'tensor<?xf32>', expected a tensor of static shape}}
+sinter.state @w : tensor<?xf32> {role = #sinter<role param>}
+
+// -----
+
+// expected-error @+1 {{'sinter.state' op a state of role slot needs 'slot', its name, and 'of', its parameter}}
+sinter.state @c1_slot : tensor<4xf32> {role = #sinter<role slot>, slot = "m"}
+
+// -----
+
+sinter.state @w : tensor<4xf32> {role = #sinter<role param>}
+// expected-error @+1 {{'sinter.state' op a state of role buffer has no 'of' and no 'slot'}}
+sinter.state @c1_buffer : tensor<4xf32> {role = #sinter<role buffer>, of = @w}
+
+// -----
+
+sinter.state @b : tensor<4xf32> {role = #sinter<role buffer>}
+// expected-error @+1 {{'sinter.state' op 'of' names @b, which is no state of role param}}
+sinter.state @c2 : tensor<4xf32> {role = #sinter<role slot>, slot = "m", of = @b}
+
+// -----
+
+// expected-error @+1 {{'sinter.state' op 'init' has type 'tensor<5xf32>', expected 'tensor<4xf32>'}}
+sinter.state @c3 : tensor<4xf32> {role = #sinter<role param>, init = dense<0.0> : tensor<5xf32>}
+
+// -----
+
+// expected-error @+1 {{argument 0: attribute 'sinter.state' names @w, which is no sinter.state}}
+func.func @unknown_state(%w : tensor<4xf32> {sinter.state = @w}) {
+  return
+}
+
+// -----
+
+sinter.state @w : tensor<5xf32> {role = #sinter<role param>}
+// expected-error @+1 {{argument 0: attribute 'sinter.state' names @w of type 'tensor<5xf32>', but the argument has type 'tensor<4xf32>'}}
+func.func @state_argument_type(%w : tensor<4xf32> {sinter.state = @w}) {
+  return
+}
+
+// -----
+
+sinter.state @w : tensor<5xf32> {role = #sinter<role param>}
+// expected-error @+1 {{result 0: attribute 'sinter.state' names @w of type 'tensor<5xf32>', but the result has type 'tensor<4xf32>'}}
+func.func @state_result_type(%w : tensor<4xf32>) -> (tensor<4xf32> {sinter.state = @w}) {
+  return %w : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: attribute 'sinter.state' must be a symbol reference}}
+func.func @state_string(%w : tensor<4xf32> {sinter.state = "w"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: attribute 'sinter.input' must be a string}}
+func.func @input_symbol(%w : tensor<4xf32> {sinter.input = @w}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{attribute 'sinter.model' must be a string}}
+module attributes {sinter.model = 3 : i32} {
+}
+
+// -----
+
+func.func @fusion_c1(%x : tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.fusion' op the body's arguments do not have the types of the operands}}
+  %0 = sinter.fusion "loop"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a : tensor<5xf32>, %b : tensor<4xf32>):
+    sinter.yield %b : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @fusion_c2(%x : tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.fusion' op the yielded values do not have the types of the results}}
+  %0 = sinter.fusion "loop"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a : tensor<4xf32>):
+    sinter.yield
+  }
+  return
+}
+
+// -----
+
+func.func @yield_parent() {
+  // expected-error @+1 {{'sinter.yield' op}}
+  sinter.yield
+}

@@ -1,0 +1,30 @@
+// RUN: sinter-opt %s | sinter-opt | FileCheck %s
+
+// CHECK: module @net attributes {sinter.model = "net"}
+module @net attributes {sinter.model = "net"} {
+  // CHECK: sinter.state @w : tensor<4x8xf32> {onnx = "fc.weight", role = #sinter<role param>, trainable}
+  sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
+  // CHECK: sinter.state @mean : tensor<2xf32> {init = dense<0.000000e+00> : tensor<2xf32>, role = #sinter<role buffer>}
+  sinter.state @mean : tensor<2xf32> {role = #sinter<role buffer>, init = dense<0.0> : tensor<2xf32>}
+  // CHECK: sinter.state @"w.m" : tensor<4x8xf32> {of = @w, role = #sinter<role slot>, slot = "m"}
+  sinter.state @"w.m" : tensor<4x8xf32> {role = #sinter<role slot>, slot = "m", of = @w}
+  sinter.state @t : tensor<f32> {role = #sinter<role accum>}
+
+  // CHECK: func.func @step(%arg0: tensor<2x4xf32> {sinter.input = "x"}, %arg1: tensor<4x8xf32> {sinter.state = @w}, %arg2: tensor<f32> {sinter.control = "lr"})
+  // CHECK-SAME: -> (tensor<2x8xf32> {sinter.output = "y"}, tensor<4x8xf32> {sinter.state = @w})
+  func.func @step(%x : tensor<2x4xf32> {sinter.input = "x"}, %w : tensor<4x8xf32> {sinter.state = @w},
+                  %lr : tensor<f32> {sinter.control = "lr"})
+      -> (tensor<2x8xf32> {sinter.output = "y"}, tensor<4x8xf32> {sinter.state = @w}) {
+    %y = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+       : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+    // CHECK: sinter.fusion "loop"(%{{.*}}) : (tensor<2x8xf32>) -> tensor<2x8xf32> {
+    // CHECK: ^bb0(%{{.*}}: tensor<2x8xf32>):
+    // CHECK: sinter.yield %{{.*}} : tensor<2x8xf32>
+    %z = sinter.fusion "loop"(%y) : (tensor<2x8xf32>) -> tensor<2x8xf32> {
+    ^bb0(%a : tensor<2x8xf32>):
+      %b = sinter.exp %a : tensor<2x8xf32>
+      sinter.yield %b : tensor<2x8xf32>
+    }
+    return %z, %w : tensor<2x8xf32>, tensor<4x8xf32>
+  }
+}

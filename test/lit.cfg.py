@@ -1,0 +1,69 @@
+"""lit: every .mlir and .test file under test/ is a test; its RUN lines are the commands.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+The tools are called by their names (sinterc, sinter-run, sinter-opt, sinter-inspect,
+FileCheck, not, split-file). Substitutions beside lit's own %s, %S, %t:
+  %models    test/models            %examples  docs/examples
+  %include   runtime/include        %scripts   tools/scripts
+  %cc %cxx   the build's compilers  %build     the build folder
+  %python    the interpreter that runs lit
+Features for REQUIRES: avx2, avx512, fashion-mnist, asan.
+"""
+
+import os
+import sys
+
+import lit.formats
+
+# config and lit_config are lit's; the site configuration sets the sinter_* fields.
+source = config.sinter_source_dir
+config.name = "Sinter"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "models", "house", "conformance"]
+config.test_source_root = os.path.join(source, "test")
+config.test_exec_root = os.path.join(config.sinter_build_dir, "test")
+
+config.environment["PATH"] = os.pathsep.join(
+    [
+        os.path.join(config.sinter_build_dir, "bin"),
+        config.llvm_tools_dir,
+        os.environ.get("PATH", ""),
+    ]
+)
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "TMPDIR"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+# Longer names first: %scripts must not be taken for %s.
+config.substitutions[:0] = [
+    ("%models", os.path.join(source, "test", "models")),
+    ("%examples", os.path.join(source, "docs", "examples")),
+    ("%include", os.path.join(source, "runtime", "include")),
+    ("%scripts", os.path.join(source, "tools", "scripts")),
+    ("%build", config.sinter_build_dir),
+    ("%python", sys.executable),
+    ("%cxx", config.host_cxx),
+    ("%cc", config.host_cc),
+]
+
+
+def cpuFlags():
+    """The processor's features as /proc/cpuinfo spells them."""
+    with open("/proc/cpuinfo") as info:
+        for line in info:
+            if line.startswith("flags"):
+                return set(line.split(":")[1].split())
+    return set()
+
+
+flags = cpuFlags()
+if {"avx2", "fma"} <= flags:
+    config.available_features.add("avx2")
+if {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
+    config.available_features.add("avx512")
+if os.path.isdir("/usr/share/datasets/fashion-mnist"):
+    config.available_features.add("fashion-mnist")
+if config.sinter_asan:
+    config.available_features.add("asan")

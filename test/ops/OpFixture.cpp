@@ -1,0 +1,87 @@
+//===- OpFixture.cpp - what the tests over the op list share -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "test/ops/OpFixture.h"
+
+#include "ir/eval/Evaluate.h"
+#include "passes/DecomposeComposites.h"
+#include "passes/ValueBuilder.h"
+#include "passes/autodiff/Gradient.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::test {
+
+TestContext::TestContext() {
+  context.loadDialect<SinterDialect, func::FuncDialect>();
+  context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    diagnostics += diagnostic.str() + "\n";
+    return success();
+  });
+}
+
+std::string TestContext::takeDiagnostics() { return std::exchange(diagnostics, ""); }
+
+func::FuncOp makeScalarLoss(func::FuncOp main, StringRef name) {
+  func::FuncOp loss = main.clone();
+  loss.setName(name);
+  OpBuilder builder(main);
+  builder.insert(loss);
+  Operation *terminator = loss.getBody().front().getTerminator();
+  builder.setInsertionPoint(terminator);
+  passes::ValueBuilder b(builder, main.getLoc());
+  auto scalar = RankedTensorType::get({}, builder.getF64Type());
+  Value sum = b.splat(scalar, 0);
+  for (Value result : terminator->getOperands()) {
+    RankedTensorType type = tensorType(result);
+    if (!type.getElementType().isF64())
+      continue;
+    unsigned index = loss.getNumArguments();
+    loss.insertArgument(index, type, {}, main.getLoc());
+    Value weighted = b.mul(result, loss.getArgument(index));
+    sum = b.add(sum, b.sum(weighted, passes::firstDims(type.getRank())));
+  }
+  terminator->setOperands(sum);
+  loss.setAllResultAttrs(ArrayRef<Attribute>{});
+  loss.setType(builder.getFunctionType(loss.getBody().getArgumentTypes(), scalar));
+  return loss;
+}
+
+LogicalResult returnGradients(func::FuncOp loss, ArrayRef<unsigned> wrt,
+                              SmallVectorImpl<bool> &isNull) {
+  Operation *terminator = loss.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  SmallVector<Value> arguments;
+  for (unsigned i : wrt)
+    arguments.push_back(loss.getArgument(i));
+  auto grads = passes::gradients(builder, terminator->getOperand(0), arguments);
+  if (failed(grads))
+    return failure();
+  for (auto [grad, argument] : llvm::zip_equal(*grads, arguments)) {
+    isNull.push_back(!grad);
+    if (!grad)
+      grad = zerosLike(builder, loss.getLoc(), argument);
+  }
+  terminator->setOperands(*grads);
+  loss.setType(builder.getFunctionType(loss.getBody().getArgumentTypes(),
+                                       TypeRange(ValueRange(*grads))));
+  return success();
+}
+
+std::vector<Tensor> evaluate(func::FuncOp function, ArrayRef<Tensor> inputs) {
+  auto results = evaluateFunction(function, inputs);
+  if (failed(results))
+    return {};
+  return std::vector<Tensor>(results->begin(), results->end());
+}
+
+void decomposeAll(func::FuncOp function) {
+  passes::decomposeComposites(function, [](Operation *) { return false; });
+}
+
+} // namespace sinter::test

@@ -1,0 +1,68 @@
+// RUN: sinter-opt %s --sinter-build-training --split-input-file --verify-diagnostics
+
+// expected-error @below {{training needs a function @main with a body}}
+module @empty {
+}
+
+// -----
+
+module @two_outputs {
+  sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
+  // expected-error @below {{the model has several float outputs ('a', 'b'); say which with logits=}}
+  func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w})
+      -> (tensor<4x3xf32> {sinter.output = "a"}, tensor<4x3xf32> {sinter.output = "b"}) {
+    return %x, %x : tensor<4x3xf32>, tensor<4x3xf32>
+  }
+}
+
+// -----
+
+module @nothing_to_train {
+  sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
+  // expected-error @below {{nothing to train: the loss depends on no trainable initializer}}
+  func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w})
+      -> (tensor<4x3xf32> {sinter.output = "y"}) {
+    return %x : tensor<4x3xf32>
+  }
+}
+
+// -----
+
+module @rank_one {
+  sinter.state @w : tensor<4xf32> {role = #sinter<role param>}
+  // expected-error @below {{cross-entropy needs logits of rank 2 or more; output 'y' has rank 1}}
+  func.func @main(%x: tensor<4xf32> {sinter.input = "x"}, %w: tensor<4xf32> {sinter.state = @w})
+      -> (tensor<4xf32> {sinter.output = "y"}) {
+    %y = sinter.mul %x, %w : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
+
+// -----
+
+module @no_gradient {
+  sinter.state @w : tensor<4x3xf32> {role = #sinter<role param>}
+  func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %i: tensor<4xi64> {sinter.input = "i"},
+                  %w: tensor<4x3xf32> {sinter.state = @w}) -> (tensor<4x3xf32> {sinter.output = "y"}) {
+    // expected-error @below {{has no gradient for kind 'max'}}
+    %y = sinter.scatter max %x, %i, %w axis 0
+      : (tensor<4x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<4x3xf32>
+    return %y : tensor<4x3xf32>
+  }
+}
+
+// -----
+
+module @mixes_rows {
+  sinter.state @w : tensor<3x3xf32> {role = #sinter<role param>}
+  func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %w: tensor<3x3xf32> {sinter.state = @w})
+      -> (tensor<4x3xf32> {sinter.output = "y"}) {
+    %p = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+      : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+    // expected-error @below {{mixes the rows of a batch}}
+    %m = sinter.reduce max %p dims [0] : (tensor<4x3xf32>) -> tensor<3xf32>
+    %b = sinter.broadcast %m dims [1] : tensor<3xf32> -> tensor<4x3xf32>
+    %y = sinter.sub %p, %b : tensor<4x3xf32>
+    return %y : tensor<4x3xf32>
+  }
+}

@@ -1,0 +1,118 @@
+// RUN: sinter-opt %s --sinter-fold-constants --split-input-file | FileCheck %s
+// RUN: sinter-opt %s --sinter-fold-constants=max-op-bytes=8 --split-input-file \
+// RUN:   | FileCheck %s --check-prefix=SMALL
+
+// CHECK-LABEL: @chain_folds_in_one_walk
+// CHECK-NEXT: %[[C:.*]] = sinter.constant dense<[4.{{0+}}e+00, 9.{{0+}}e+00]>
+// CHECK-NEXT: return %[[C]]
+// SMALL-LABEL: @chain_folds_in_one_walk
+// SMALL: return
+func.func @chain_folds_in_one_walk() -> tensor<2xf32> {
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %one = sinter.constant dense<1.0> : tensor<2xf32>
+  %b = sinter.add %a, %one : tensor<2xf32>
+  %c = sinter.mul %b, %b : tensor<2xf32>
+  return %c : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @shape_arithmetic_folds
+// CHECK: sinter.constant dense<[2, 12]> : tensor<2xi64>
+func.func @shape_arithmetic_folds() -> tensor<2xi64> {
+  %shape = sinter.constant dense<[2, 3, 4]> : tensor<3xi64>
+  %first = sinter.slice %shape starts [0] limits [1] strides [1] : (tensor<3xi64>) -> tensor<1xi64>
+  %rest = sinter.slice %shape starts [1] limits [3] strides [1] : (tensor<3xi64>) -> tensor<2xi64>
+  %size = sinter.reduce prod %rest dims [0] : (tensor<2xi64>) -> tensor<i64>
+  %line = sinter.reshape %size : tensor<i64> -> tensor<1xi64>
+  %r = sinter.concat %first, %line axis 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  return %r : tensor<2xi64>
+}
+
+// -----
+
+// A splat stays a splat, at any size.
+// CHECK-LABEL: @splats_fold_beyond_the_limit
+// CHECK-NEXT: sinter.constant dense<3.{{0+}}e+00> : tensor<100000x100000xf32>
+// CHECK-NEXT: return
+// SMALL-LABEL: @splats_fold_beyond_the_limit
+// SMALL-NEXT: sinter.constant dense<3.{{0+}}e+00> : tensor<100000x100000xf32>
+func.func @splats_fold_beyond_the_limit() -> tensor<100000x100000xf32> {
+  %a = sinter.constant dense<1.0> : tensor<f32>
+  %two = sinter.constant dense<2.0> : tensor<100000x100000xf32>
+  %b = sinter.broadcast %a dims [] : tensor<f32> -> tensor<100000x100000xf32>
+  %c = sinter.add %b, %two : tensor<100000x100000xf32>
+  return %c : tensor<100000x100000xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @large_broadcast_stays
+// CHECK: sinter.broadcast
+func.func @large_broadcast_stays() -> tensor<1024x2xf32> {
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = sinter.broadcast %a dims [1] : tensor<2xf32> -> tensor<1024x2xf32>
+  return %b : tensor<1024x2xf32>
+}
+
+// -----
+
+// What is computed from it folds where the result is small.
+// CHECK-LABEL: @value_of_a_large_broadcast_is_known
+// CHECK-NEXT: sinter.constant dense<[1.024{{0*}}e+03, 2.048{{0*}}e+03]>
+// CHECK-NEXT: return
+func.func @value_of_a_large_broadcast_is_known() -> tensor<2xf32> {
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = sinter.broadcast %a dims [1] : tensor<2xf32> -> tensor<1024x2xf32>
+  %c = sinter.reduce sum %b dims [0] : (tensor<1024x2xf32>) -> tensor<2xf32>
+  return %c : tensor<2xf32>
+}
+
+// -----
+
+// A causal mask is cheaper to compute than to read.
+// CHECK-LABEL: @mask_from_iotas_stays
+// CHECK: sinter.compare
+// CHECK: sinter.where
+func.func @mask_from_iotas_stays() -> tensor<64x64xf32> {
+  %i = sinter.iota {axis = 0 : i64} : tensor<64x64xi64>
+  %j = sinter.iota {axis = 1 : i64} : tensor<64x64xi64>
+  %c = sinter.compare ge %i, %j : tensor<64x64xi64>
+  %zero = sinter.constant dense<0.0> : tensor<64x64xf32>
+  %low = sinter.constant dense<0xFF800000> : tensor<64x64xf32>
+  %m = sinter.where %c, %zero, %low : tensor<64x64xi1>, tensor<64x64xf32>
+  return %m : tensor<64x64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @arguments_do_not_fold
+// CHECK: sinter.add
+func.func @arguments_do_not_fold(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %one = sinter.constant dense<1.0> : tensor<2xf32>
+  %y = sinter.add %x, %one : tensor<2xf32>
+  return %y : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @limit_of_one_op
+// CHECK-NOT: sinter.add
+// SMALL-LABEL: @limit_of_one_op
+// SMALL: sinter.add
+func.func @limit_of_one_op() -> tensor<3xf32> {
+  %a = sinter.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %b = sinter.constant dense<[3.0, 2.0, 3.0]> : tensor<3xf32>
+  %y = sinter.add %a, %b : tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @dead_constants_go
+// CHECK-NEXT: return
+func.func @dead_constants_go(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = sinter.exp %a : tensor<2xf32>
+  return %x : tensor<2xf32>
+}

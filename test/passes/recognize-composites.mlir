@@ -1,0 +1,299 @@
+// RUN: sinter-opt %s --sinter-simplify-algebra --sinter-recognize-composites --sinter-simplify-algebra \
+// RUN:   --split-input-file | FileCheck %s
+
+// CHECK-LABEL: @softmax
+// CHECK-NEXT: %[[Y:.*]] = sinter.softmax %arg0 {axis = 1 : i64}
+// CHECK-NEXT: return %[[Y]]
+func.func @softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %m = sinter.reduce max %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %mk = sinter.reshape %m : tensor<4xf32> -> tensor<4x1xf32>
+  %mb = sinter.broadcast %mk dims [0, 1] : tensor<4x1xf32> -> tensor<4x8xf32>
+  %d = sinter.sub %x, %mb : tensor<4x8xf32>
+  %e = sinter.exp %d : tensor<4x8xf32>
+  %s = sinter.reduce sum %e dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %sk = sinter.reshape %s : tensor<4xf32> -> tensor<4x1xf32>
+  %sb = sinter.broadcast %sk dims [0, 1] : tensor<4x1xf32> -> tensor<4x8xf32>
+  %y = sinter.div %e, %sb : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @softmax_with_a_used_intermediate_stays
+// CHECK-NOT: sinter.softmax
+// CHECK: return
+func.func @softmax_with_a_used_intermediate_stays(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %m = sinter.reduce max %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %mb = sinter.broadcast %m dims [0] : tensor<4xf32> -> tensor<4x8xf32>
+  %d = sinter.sub %x, %mb : tensor<4x8xf32>
+  %e = sinter.exp %d : tensor<4x8xf32>
+  %s = sinter.reduce sum %e dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %sb = sinter.broadcast %s dims [0] : tensor<4xf32> -> tensor<4x8xf32>
+  %y = sinter.div %e, %sb : tensor<4x8xf32>
+  return %y, %e : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// The sum runs along another axis than the maximum.
+// CHECK-LABEL: @softmax_of_two_axes_stays
+// CHECK-NOT: sinter.softmax
+// CHECK: return
+func.func @softmax_of_two_axes_stays(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %m = sinter.reduce max %x dims [1] : (tensor<8x8xf32>) -> tensor<8xf32>
+  %mb = sinter.broadcast %m dims [0] : tensor<8xf32> -> tensor<8x8xf32>
+  %d = sinter.sub %x, %mb : tensor<8x8xf32>
+  %e = sinter.exp %d : tensor<8x8xf32>
+  %s = sinter.reduce sum %e dims [0] : (tensor<8x8xf32>) -> tensor<8xf32>
+  %sb = sinter.broadcast %s dims [1] : tensor<8xf32> -> tensor<8x8xf32>
+  %y = sinter.div %e, %sb : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// -----
+
+// The sum is spread along the wrong dimension of a square.
+// CHECK-LABEL: @softmax_spread_wrongly_stays
+// CHECK-NOT: sinter.softmax
+// CHECK: return
+func.func @softmax_spread_wrongly_stays(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %m = sinter.reduce max %x dims [1] : (tensor<8x8xf32>) -> tensor<8xf32>
+  %mb = sinter.broadcast %m dims [0] : tensor<8xf32> -> tensor<8x8xf32>
+  %d = sinter.sub %x, %mb : tensor<8x8xf32>
+  %e = sinter.exp %d : tensor<8x8xf32>
+  %s = sinter.reduce sum %e dims [1] : (tensor<8x8xf32>) -> tensor<8xf32>
+  %sb = sinter.broadcast %s dims [1] : tensor<8xf32> -> tensor<8x8xf32>
+  %y = sinter.div %e, %sb : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @log_softmax
+// CHECK-NEXT: %[[Y:.*]] = sinter.log_softmax %arg0 {axis = 1 : i64}
+// CHECK-NEXT: return %[[Y]]
+func.func @log_softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %m = sinter.reduce max %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %mb = sinter.broadcast %m dims [0] : tensor<4xf32> -> tensor<4x8xf32>
+  %d = sinter.sub %x, %mb : tensor<4x8xf32>
+  %e = sinter.exp %d : tensor<4x8xf32>
+  %s = sinter.reduce sum %e dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %l = sinter.log %s : tensor<4xf32>
+  %lb = sinter.broadcast %l dims [0] : tensor<4xf32> -> tensor<4x8xf32>
+  %y = sinter.sub %d, %lb : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @log_of_softmax
+// CHECK-NEXT: sinter.log_softmax %arg0
+func.func @log_of_softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = sinter.softmax %x {axis = 1 : i64} : tensor<4x8xf32>
+  %y = sinter.log %s : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// As PyTorch exports it.
+// CHECK-LABEL: @gelu_erf
+// CHECK-NEXT: %[[Y:.*]] = sinter.gelu erf %arg0
+// CHECK-NEXT: return %[[Y]]
+func.func @gelu_erf(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %root = sinter.constant dense<1.41421354> : tensor<4x8xf32>
+  %one = sinter.constant dense<1.0> : tensor<4x8xf32>
+  %half = sinter.constant dense<0.5> : tensor<4x8xf32>
+  %a = sinter.div %x, %root : tensor<4x8xf32>
+  %b = sinter.erf %a : tensor<4x8xf32>
+  %c = sinter.add %b, %one : tensor<4x8xf32>
+  %d = sinter.mul %x, %c : tensor<4x8xf32>
+  %y = sinter.mul %d, %half : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// The half on x, and x itself a product.
+// CHECK-LABEL: @gelu_erf_other_order
+// CHECK: %[[X:.*]] = sinter.mul %arg0, %arg1
+// CHECK-NEXT: %[[Y:.*]] = sinter.gelu erf %[[X]]
+// CHECK-NEXT: return %[[Y]]
+func.func @gelu_erf_other_order(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {
+  %x = sinter.mul %a, %b : tensor<8xf32>
+  %root = sinter.constant dense<0.707106769> : tensor<8xf32>
+  %one = sinter.constant dense<1.0> : tensor<8xf32>
+  %half = sinter.constant dense<0.5> : tensor<8xf32>
+  %h = sinter.mul %x, %half : tensor<8xf32>
+  %s = sinter.mul %x, %root : tensor<8xf32>
+  %e = sinter.erf %s : tensor<8xf32>
+  %c = sinter.add %e, %one : tensor<8xf32>
+  %y = sinter.mul %h, %c : tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @gelu_of_another_scale_stays
+// CHECK-NOT: sinter.gelu
+// CHECK: return
+func.func @gelu_of_another_scale_stays(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %root = sinter.constant dense<0.7> : tensor<8xf32>
+  %one = sinter.constant dense<1.0> : tensor<8xf32>
+  %half = sinter.constant dense<0.5> : tensor<8xf32>
+  %h = sinter.mul %x, %half : tensor<8xf32>
+  %s = sinter.mul %x, %root : tensor<8xf32>
+  %e = sinter.erf %s : tensor<8xf32>
+  %c = sinter.add %e, %one : tensor<8xf32>
+  %y = sinter.mul %h, %c : tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @gelu_tanh
+// CHECK-NEXT: %[[Y:.*]] = sinter.gelu tanh %arg0
+// CHECK-NEXT: return %[[Y]]
+func.func @gelu_tanh(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %three = sinter.constant dense<3.0> : tensor<8xf32>
+  %a = sinter.constant dense<0.044715> : tensor<8xf32>
+  %k = sinter.constant dense<0.797884583> : tensor<8xf32>
+  %one = sinter.constant dense<1.0> : tensor<8xf32>
+  %half = sinter.constant dense<0.5> : tensor<8xf32>
+  %cube = sinter.pow %x, %three : tensor<8xf32>
+  %term = sinter.mul %cube, %a : tensor<8xf32>
+  %sum = sinter.add %x, %term : tensor<8xf32>
+  %u = sinter.mul %sum, %k : tensor<8xf32>
+  %t = sinter.tanh %u : tensor<8xf32>
+  %p = sinter.add %t, %one : tensor<8xf32>
+  %h = sinter.mul %x, %half : tensor<8xf32>
+  %y = sinter.mul %h, %p : tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+// As PyTorch exports it below opset 17.
+// CHECK-LABEL: @layer_norm
+// CHECK-NEXT: %[[Y:.*]] = sinter.layer_norm %arg0, %arg1, %arg2 {axis = 2 : i64, epsilon = 9.99999{{.*}}E-6
+// CHECK-NEXT: return %[[Y]]
+func.func @layer_norm(%x: tensor<2x3x12xf32>, %scale: tensor<12xf32>, %bias: tensor<12xf32>) -> tensor<2x3x12xf32> {
+  %n = sinter.constant dense<12.0> : tensor<2x3x1xf32>
+  %eps = sinter.constant dense<1.0e-5> : tensor<2x3x1xf32>
+  %two = sinter.constant dense<2.0> : tensor<2x3x12xf32>
+  %s = sinter.reduce sum %x dims [2] : (tensor<2x3x12xf32>) -> tensor<2x3xf32>
+  %sk = sinter.reshape %s : tensor<2x3xf32> -> tensor<2x3x1xf32>
+  %m = sinter.div %sk, %n : tensor<2x3x1xf32>
+  %mb = sinter.broadcast %m dims [0, 1, 2] : tensor<2x3x1xf32> -> tensor<2x3x12xf32>
+  %d = sinter.sub %x, %mb : tensor<2x3x12xf32>
+  %q = sinter.pow %d, %two : tensor<2x3x12xf32>
+  %v = sinter.reduce sum %q dims [2] : (tensor<2x3x12xf32>) -> tensor<2x3xf32>
+  %vk = sinter.reshape %v : tensor<2x3xf32> -> tensor<2x3x1xf32>
+  %vm = sinter.div %vk, %n : tensor<2x3x1xf32>
+  %ve = sinter.add %vm, %eps : tensor<2x3x1xf32>
+  %r = sinter.sqrt %ve : tensor<2x3x1xf32>
+  %rb = sinter.broadcast %r dims [0, 1, 2] : tensor<2x3x1xf32> -> tensor<2x3x12xf32>
+  %z = sinter.div %d, %rb : tensor<2x3x12xf32>
+  %scales = sinter.broadcast %scale dims [2] : tensor<12xf32> -> tensor<2x3x12xf32>
+  %zs = sinter.mul %z, %scales : tensor<2x3x12xf32>
+  %biases = sinter.broadcast %bias dims [2] : tensor<12xf32> -> tensor<2x3x12xf32>
+  %y = sinter.add %zs, %biases : tensor<2x3x12xf32>
+  return %y : tensor<2x3x12xf32>
+}
+
+// -----
+
+// Without an affine part, over a power of two (where the division became a product).
+// CHECK-LABEL: @layer_norm_plain
+// CHECK: %[[ONES:.*]] = sinter.constant dense<1.0{{0*}}e+00> : tensor<8xf32>
+// CHECK-NEXT: %[[Y:.*]] = sinter.layer_norm %arg0, %[[ONES]]
+// CHECK-NEXT: return %[[Y]]
+func.func @layer_norm_plain(%x: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %n = sinter.constant dense<8.0> : tensor<3xf32>
+  %eps = sinter.constant dense<1.0e-5> : tensor<3xf32>
+  %s = sinter.reduce sum %x dims [1] : (tensor<3x8xf32>) -> tensor<3xf32>
+  %m = sinter.div %s, %n : tensor<3xf32>
+  %mb = sinter.broadcast %m dims [0] : tensor<3xf32> -> tensor<3x8xf32>
+  %d = sinter.sub %x, %mb : tensor<3x8xf32>
+  %q = sinter.mul %d, %d : tensor<3x8xf32>
+  %v = sinter.reduce sum %q dims [1] : (tensor<3x8xf32>) -> tensor<3xf32>
+  %vm = sinter.div %v, %n : tensor<3xf32>
+  %ve = sinter.add %vm, %eps : tensor<3xf32>
+  %r = sinter.rsqrt %ve : tensor<3xf32>
+  %rb = sinter.broadcast %r dims [0] : tensor<3xf32> -> tensor<3x8xf32>
+  %y = sinter.mul %d, %rb : tensor<3x8xf32>
+  return %y : tensor<3x8xf32>
+}
+
+// -----
+
+// A sum divided by another number than that of its elements is no mean.
+// CHECK-LABEL: @norm_with_another_divisor_stays
+// CHECK-NOT: sinter.layer_norm
+// CHECK: return
+func.func @norm_with_another_divisor_stays(%x: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %n = sinter.constant dense<8.0> : tensor<3xf32>
+  %n1 = sinter.constant dense<7.0> : tensor<3xf32>
+  %s = sinter.reduce sum %x dims [1] : (tensor<3x8xf32>) -> tensor<3xf32>
+  %m = sinter.div %s, %n : tensor<3xf32>
+  %mb = sinter.broadcast %m dims [0] : tensor<3xf32> -> tensor<3x8xf32>
+  %d = sinter.sub %x, %mb : tensor<3x8xf32>
+  %q = sinter.mul %d, %d : tensor<3x8xf32>
+  %v = sinter.reduce sum %q dims [1] : (tensor<3x8xf32>) -> tensor<3xf32>
+  %vm = sinter.div %v, %n1 : tensor<3xf32>
+  %r = sinter.rsqrt %vm : tensor<3xf32>
+  %rb = sinter.broadcast %r dims [0] : tensor<3xf32> -> tensor<3x8xf32>
+  %y = sinter.mul %d, %rb : tensor<3x8xf32>
+  return %y : tensor<3x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @group_norm
+// CHECK: sinter.group_norm %arg0, %arg1, %arg2 {epsilon = {{.*}}, groups = 2 : i64}
+func.func @group_norm(%x: tensor<2x4x3x3xf32>, %scale: tensor<4xf32>, %bias: tensor<4xf32>) -> tensor<2x4x3x3xf32> {
+  %ones = sinter.constant dense<1.0> : tensor<2xf32>
+  %zeros = sinter.constant dense<0.0> : tensor<2xf32>
+  %g = sinter.reshape %x : tensor<2x4x3x3xf32> -> tensor<2x2x18xf32>
+  %n = sinter.group_norm %g, %ones, %zeros {groups = 2 : i64, epsilon = 1.0e-5 : f64}
+    : (tensor<2x2x18xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2x18xf32>
+  %r = sinter.reshape %n : tensor<2x2x18xf32> -> tensor<2x4x3x3xf32>
+  %sb = sinter.broadcast %scale dims [1] : tensor<4xf32> -> tensor<2x4x3x3xf32>
+  %m = sinter.mul %r, %sb : tensor<2x4x3x3xf32>
+  %bb = sinter.broadcast %bias dims [1] : tensor<4xf32> -> tensor<2x4x3x3xf32>
+  %y = sinter.add %m, %bb : tensor<2x4x3x3xf32>
+  return %y : tensor<2x4x3x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @attention
+// CHECK: sinter.attention %arg0, %arg1, %arg2, %arg3 {scale = 5.000000e-01 : f64}
+// CHECK-NEXT: return
+func.func @attention(%q: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x6xf32>,
+                     %mask: tensor<2x3x5xf32>) -> tensor<2x3x6xf32> {
+  %half = sinter.constant dense<0.5> : tensor<2x3x5xf32>
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2]
+    : (tensor<2x3x4xf32>, tensor<2x5x4xf32>) -> tensor<2x3x5xf32>
+  %t = sinter.mul %s, %half : tensor<2x3x5xf32>
+  %m = sinter.add %t, %mask : tensor<2x3x5xf32>
+  %p = sinter.softmax %m {axis = 2 : i64} : tensor<2x3x5xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x3x5xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
+  return %y : tensor<2x3x6xf32>
+}
+
+// -----
+
+// The probabilities are a result of their own.
+// CHECK-LABEL: @attention_with_used_probabilities_stays
+// CHECK-NOT: sinter.attention
+// CHECK: return
+func.func @attention_with_used_probabilities_stays(%q: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x6xf32>) -> (tensor<2x3x6xf32>, tensor<2x3x5xf32>) {
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2]
+    : (tensor<2x3x4xf32>, tensor<2x5x4xf32>) -> tensor<2x3x5xf32>
+  %p = sinter.softmax %s {axis = 2 : i64} : tensor<2x3x5xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x3x5xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
+  return %y, %p : tensor<2x3x6xf32>, tensor<2x3x5xf32>
+}

@@ -1,0 +1,293 @@
+// RUN: sinter-opt %s --sinter-simplify-algebra --split-input-file | FileCheck %s
+// RUN: sinter-opt %s --sinter-simplify-algebra --split-input-file --mlir-print-debuginfo \
+// RUN:   | FileCheck %s --check-prefix=LOC
+
+// CHECK-LABEL: @divide_by_power_of_two
+// CHECK: %[[C:.*]] = sinter.constant dense<1.250000e-01>
+// CHECK: sinter.mul %{{.*}}, %[[C]]
+func.func @divide_by_power_of_two(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = sinter.constant dense<8.0> : tensor<4xf32>
+  %y = sinter.div %x, %c : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// 1/3 is not exact.
+// CHECK-LABEL: @divide_by_three_stays
+// CHECK: sinter.div
+func.func @divide_by_three_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = sinter.constant dense<3.0> : tensor<4xf32>
+  %y = sinter.div %x, %c : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @powers_of_two_merge
+// CHECK: %[[C:.*]] = sinter.constant dense<8.0{{0*}}e+00>
+// CHECK: %[[Y:.*]] = sinter.mul %{{.*}}, %[[C]]
+// CHECK-NEXT: return %[[Y]]
+func.func @powers_of_two_merge(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %two = sinter.constant dense<2.0> : tensor<4xf32>
+  %four = sinter.constant dense<4.0> : tensor<4xf32>
+  %a = sinter.mul %x, %two : tensor<4xf32>
+  %y = sinter.mul %a, %four : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// Multiplication of floats is not associative.
+// CHECK-LABEL: @other_factors_stay
+// CHECK-COUNT-2: sinter.mul
+func.func @other_factors_stay(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %two = sinter.constant dense<0.1> : tensor<4xf32>
+  %four = sinter.constant dense<0.3> : tensor<4xf32>
+  %a = sinter.mul %x, %two : tensor<4xf32>
+  %y = sinter.mul %a, %four : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @integer_self_difference
+// CHECK: %[[C:.*]] = sinter.constant dense<0> : tensor<4xi32>
+// CHECK-NEXT: return %[[C]]
+func.func @integer_self_difference(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %y = sinter.sub %x, %x : tensor<4xi32>
+  return %y : tensor<4xi32>
+}
+
+// -----
+
+// inf - inf is NaN.
+// CHECK-LABEL: @float_self_difference_stays
+// CHECK: sinter.sub
+func.func @float_self_difference_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = sinter.sub %x, %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @max_with_zero_is_relu
+// CHECK: sinter.relu
+// CHECK-NOT: sinter.max
+func.func @max_with_zero_is_relu(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<4xf32>
+  %y = sinter.max %x, %zero : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @bounds_merge
+// CHECK-DAG: %[[LOW:.*]] = sinter.constant dense<1.0{{0*}}e+00>
+// CHECK: sinter.max %{{.*}}, %[[LOW]]
+// CHECK-NOT: sinter.max
+func.func @bounds_merge(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = sinter.constant dense<-1.0> : tensor<4xf32>
+  %b = sinter.constant dense<1.0> : tensor<4xf32>
+  %l = sinter.max %x, %a : tensor<4xf32>
+  %y = sinter.max %l, %b : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @square
+// CHECK: sinter.mul %[[X:.*]], %[[X]]
+func.func @square(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %two = sinter.constant dense<2.0> : tensor<4xf32>
+  %y = sinter.pow %x, %two : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @lossless_cast_goes
+// CHECK-NEXT: return %arg0
+func.func @lossless_cast_goes(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = sinter.cast %x : tensor<4xf32> -> tensor<4xf64>
+  %y = sinter.cast %a : tensor<4xf64> -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @rounding_cast_stays
+// CHECK-COUNT-2: sinter.cast
+func.func @rounding_cast_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = sinter.cast %x : tensor<4xf32> -> tensor<4xf16>
+  %y = sinter.cast %a : tensor<4xf16> -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// A float saturates where an integer wraps.
+// CHECK-LABEL: @cast_through_float_stays
+// CHECK-COUNT-2: sinter.cast
+func.func @cast_through_float_stays(%x: tensor<4xi32>) -> tensor<4xi8> {
+  %a = sinter.cast %x : tensor<4xi32> -> tensor<4xf64>
+  %y = sinter.cast %a : tensor<4xf64> -> tensor<4xi8>
+  return %y : tensor<4xi8>
+}
+
+// -----
+
+// CHECK-LABEL: @moves_cancel_around_elementwise
+// CHECK-NEXT: %[[Y:.*]] = sinter.exp %arg0 : tensor<2x3xf32>
+// CHECK-NEXT: return %[[Y]]
+func.func @moves_cancel_around_elementwise(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %a = sinter.transpose %x perm [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %b = sinter.exp %a : tensor<3x2xf32>
+  %y = sinter.transpose %b perm [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+// The value between them has another user.
+// CHECK-LABEL: @moves_with_other_users_stay
+// CHECK-COUNT-2: sinter.transpose
+func.func @moves_with_other_users_stay(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+  %a = sinter.transpose %x perm [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %b = sinter.exp %a : tensor<3x2xf32>
+  %y = sinter.transpose %b perm [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  return %y, %b : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @compute_before_broadcast
+// CHECK: sinter.rsqrt %{{.*}} : tensor<4xf32>
+// CHECK: sinter.broadcast
+func.func @compute_before_broadcast(%x: tensor<4xf32>) -> tensor<4x8xf32> {
+  %a = sinter.broadcast %x dims [0] : tensor<4xf32> -> tensor<4x8xf32>
+  %eps = sinter.constant dense<1.0e-5> : tensor<4x8xf32>
+  %b = sinter.add %a, %eps : tensor<4x8xf32>
+  %y = sinter.rsqrt %b : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @kept_dimension_of_a_reduction
+// CHECK: %[[S:.*]] = sinter.reduce sum
+// CHECK-NEXT: sinter.broadcast %[[S]] dims [0] : tensor<4xf32> -> tensor<4x8xf32>
+func.func @kept_dimension_of_a_reduction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = sinter.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %k = sinter.reshape %s : tensor<4xf32> -> tensor<4x1xf32>
+  %y = sinter.broadcast %k dims [0, 1] : tensor<4x1xf32> -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @gather_of_one_row
+// CHECK: %[[S:.*]] = sinter.slice %arg0 starts [0, 2, 0] limits [4, 3, 8]
+// CHECK: sinter.reshape %[[S]]
+// CHECK-NOT: sinter.gather
+func.func @gather_of_one_row(%x: tensor<4x5x8xf32>) -> tensor<4x8xf32> {
+  %i = sinter.constant dense<2> : tensor<i64>
+  %y = sinter.gather %x, %i axis 1 : (tensor<4x5x8xf32>, tensor<i64>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @split_of_concat
+// CHECK-NEXT: return %arg1
+func.func @split_of_concat(%a: tensor<2x3xf32>, %b: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %c = sinter.concat %a, %b axis 0 : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>
+  %y = sinter.slice %c starts [2, 0] limits [6, 3] strides [1, 1] : (tensor<6x3xf32>) -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @transposes_into_dot
+// CHECK-NEXT: sinter.dot_general %arg0, %arg1 batch [] x [] contract [0] x [1]
+func.func @transposes_into_dot(%a: tensor<8x4xf32>, %b: tensor<3x8xf32>) -> tensor<4x3xf32> {
+  %s = sinter.transpose %a perm [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %t = sinter.transpose %b perm [1, 0] : (tensor<3x8xf32>) -> tensor<8x3xf32>
+  %y = sinter.dot_general %s, %t batch [] x [] contract [1] x [0]
+    : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// -----
+
+// The free dimensions would change their order.
+// CHECK-LABEL: @transpose_of_free_dimensions_stays
+// CHECK: sinter.transpose
+func.func @transpose_of_free_dimensions_stays(%a: tensor<4x2x8xf32>, %b: tensor<8x3xf32>) -> tensor<2x4x3xf32> {
+  %s = sinter.transpose %a perm [1, 0, 2] : (tensor<4x2x8xf32>) -> tensor<2x4x8xf32>
+  %y = sinter.dot_general %s, %b batch [] x [] contract [2] x [0]
+    : (tensor<2x4x8xf32>, tensor<8x3xf32>) -> tensor<2x4x3xf32>
+  return %y : tensor<2x4x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @transpose_of_dot
+// CHECK-NEXT: sinter.dot_general %arg1, %arg0 batch [] x [] contract [0] x [1]
+func.func @transpose_of_dot(%a: tensor<4x8xf32>, %b: tensor<8x3xf32>) -> tensor<3x4xf32> {
+  %d = sinter.dot_general %a, %b batch [] x [] contract [1] x [0]
+    : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %y = sinter.transpose %d perm [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @batch_norm_into_weights
+// CHECK-NOT: sinter.batch_norm
+// CHECK: sinter.conv
+// CHECK: sinter.add
+func.func @batch_norm_into_weights(%x: tensor<1x1x4xf32>) -> tensor<1x2x2xf32> {
+  %w = sinter.constant dense<[[[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]]]> : tensor<2x1x3xf32>
+  %s = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = sinter.constant dense<[3.0, 4.0]> : tensor<2xf32>
+  %c = sinter.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>,
+    pads_low = array<i64: 0>, pads_high = array<i64: 0>}
+    : (tensor<1x1x4xf32>, tensor<2x1x3xf32>) -> tensor<1x2x2xf32>
+  %y = sinter.batch_norm %c, %s, %b, %b, %s {epsilon = 1.0e-5 : f64}
+    : (tensor<1x2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x2xf32>
+  return %y : tensor<1x2x2xf32>
+}
+
+// -----
+
+// With weights in state nothing is folded into them.
+// CHECK-LABEL: @batch_norm_with_state_stays
+// CHECK: sinter.batch_norm
+func.func @batch_norm_with_state_stays(%x: tensor<1x1x4xf32>, %s: tensor<2xf32>) -> tensor<1x2x2xf32> {
+  %w = sinter.constant dense<[[[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]]]> : tensor<2x1x3xf32>
+  %c = sinter.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>,
+    pads_low = array<i64: 0>, pads_high = array<i64: 0>}
+    : (tensor<1x1x4xf32>, tensor<2x1x3xf32>) -> tensor<1x2x2xf32>
+  %y = sinter.batch_norm %c, %s, %s, %s, %s {epsilon = 1.0e-5 : f64}
+    : (tensor<1x2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x2xf32>
+  return %y : tensor<1x2x2xf32>
+}
+
+// -----
+
+// Equal ops become one that carries both names.
+// CHECK-LABEL: @equal_ops_merge
+// CHECK: %[[E:.*]] = sinter.exp
+// CHECK-NEXT: sinter.mul %[[E]], %[[E]]
+// LOC-LABEL: @equal_ops_merge
+// LOC: sinter.exp {{.*}} loc(#[[MERGED:.*]])
+// LOC-DAG: #[[FIRST:.*]] = loc("first")
+// LOC-DAG: #[[SECOND:.*]] = loc("second")
+// LOC: #[[MERGED]] = loc(fused[#[[FIRST]], #[[SECOND]]])
+func.func @equal_ops_merge(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = sinter.exp %x : tensor<4xf32> loc("first")
+  %b = sinter.exp %x : tensor<4xf32> loc("second")
+  %y = sinter.mul %a, %b : tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -1,0 +1,267 @@
+//===- ArtifactChecksTest.cpp - a corrupt table is an error, not a crash --===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/OneCommand.h"
+
+#include "runtime/exec/ArtifactChecks.h"
+
+#include <functional>
+
+using namespace sinter;
+using namespace sinter::rt;
+
+namespace {
+
+void noKernel(void *const *, int64_t, int64_t) {}
+
+/// A small valid artifact, every part of which a test may damage.
+struct Sample {
+  int64_t dims[2] = {4, 8};
+  int64_t weightDims[2] = {8, 8};
+  sinter_tensor_desc input{"x", dims, 128, SINTER_F32, 2};
+  sinter_tensor_desc output{"y", dims, 128, SINTER_F32, 2};
+  sinter_state_desc states[2] = {};
+  sinter_kernel_desc kernel{"k", noKernel};
+  sinter_slice launchSlices[3] = {{SINTER_SPACE_INPUT, 0, 0, 128},
+                                  {SINTER_SPACE_CONTROL, 0, 16, 8},
+                                  {SINTER_SPACE_ARENA, 0, 64, 128}};
+  sinter_slice matmulSlices[4] = {{SINTER_SPACE_ARENA, 0, 64, 128},
+                                  {SINTER_SPACE_STATE, 0, 0, 256},
+                                  {SINTER_SPACE_CONSTANT, 0, 32, 32},
+                                  {SINTER_SPACE_OUTPUT, 0, 0, 128}};
+  sinter_slice convSlices[3] = {{SINTER_SPACE_ARENA, 0, 0, 128},
+                                {SINTER_SPACE_STATE, 0, 0, 256},
+                                {SINTER_SPACE_ARENA, 0, 128, 64}};
+  sinter_slice copySlices[2] = {{SINTER_SPACE_STATE, 0, 0, 64},
+                                {SINTER_SPACE_STATE, 1, 0, 64}};
+  sinter_slice fillSlice{SINTER_SPACE_ARENA, 0, 0, 256};
+  sinter_matmul matmul{};
+  sinter_conv conv{};
+  sinter_command commands[5] = {};
+  sinter_entry entries[2] = {};
+  sinter_export_piece piece{nullptr, 256, 0, 0};
+  alignas(64) uint8_t constants[64] = {};
+  sinter_artifact artifact = test::OneCommand::emptyArtifact();
+
+  Sample() {
+    states[0].tensor = {"w", weightDims, 256, SINTER_F32, 2};
+    states[0].role = SINTER_STATE_PARAM;
+    states[0].initOffsetBytes = UINT64_MAX;
+    states[1].tensor = {"w.m", weightDims + 1, 32, SINTER_F32, 1};
+    states[1].role = SINTER_STATE_SLOT;
+    states[1].slot = "m";
+    states[1].of = 0;
+    states[1].offsetBytes = 256;
+    states[1].initOffsetBytes = 32;
+    copySlices[0].sizeBytes = copySlices[1].sizeBytes = 32;
+
+    matmul.dtype = matmul.outDtype = SINTER_F32;
+    matmul.m = 4;
+    matmul.n = matmul.k = 8;
+    matmul.aStrideM = matmul.bStrideK = matmul.cStrideM = 8;
+    matmul.aStrideK = matmul.bStrideN = matmul.cStrideN = 1;
+    matmul.numPostOps = 1;
+    matmul.postOps[0] = {SINTER_POST_BIAS, 2, 0, 0};
+
+    conv.direction = SINTER_CONV_FORWARD;
+    conv.dtype = SINTER_F32;
+    conv.layout = SINTER_CHANNELS_LAST;
+    conv.spatialRank = 1;
+    conv.batch = 1;
+    conv.channels = 4;
+    conv.filters = 2;
+    conv.groups = 1;
+    conv.inputDims[0] = 8;
+    conv.outputDims[0] = 8;
+    conv.kernel[0] = 3;
+    conv.strides[0] = conv.dilations[0] = 1;
+    conv.padsLow[0] = conv.padsHigh[0] = 1;
+
+    commands[0] = make(SINTER_CMD_LAUNCH, launchSlices, 3, 2, nullptr);
+    commands[0].tiles = 4;
+    commands[1] = make(SINTER_CMD_MATMUL, matmulSlices, 4, 3, &matmul);
+    commands[2] = make(SINTER_CMD_CONV, convSlices, 3, 2, &conv);
+    commands[3] = make(SINTER_CMD_COPY, copySlices, 2, 1, nullptr);
+    commands[4] = make(SINTER_CMD_FILL, &fillSlice, 1, 0, nullptr);
+    entries[0].name = "main";
+    entries[0].inputs = &input;
+    entries[0].outputs = &output;
+    entries[0].commands = commands;
+    entries[0].numInputs = entries[0].numOutputs = 1;
+    entries[0].numCommands = 5;
+    entries[0].arenaBytes = 256;
+    entries[1].name = "nothing";
+    artifact.states = states;
+    artifact.numStates = 2;
+    artifact.stateBytes = 512;
+    artifact.kernels = &kernel;
+    artifact.numKernels = 1;
+    artifact.entries = entries;
+    artifact.numEntries = 2;
+    artifact.exportPieces = &piece;
+    artifact.numExportPieces = 1;
+    artifact.constants = constants;
+    artifact.constantsBytes = 64;
+  }
+
+  static sinter_command make(uint32_t kind, const sinter_slice *slices,
+                             uint32_t count, uint32_t reads,
+                             const void *params) {
+    sinter_command command{};
+    command.kind = kind;
+    command.slices = slices;
+    command.numSlices = count;
+    command.numReads = reads;
+    command.params = params;
+    command.label = "node";
+    return command;
+  }
+};
+
+/// Damages a fresh sample and requires an error that contains `text`.
+void refused(const char *text, const std::function<void(Sample &)> &damage) {
+  auto sample = std::make_unique<Sample>();
+  damage(*sample);
+  Status status = checkArtifact(sample->artifact);
+  INFO(text << " <- " << status.message());
+  REQUIRE(status.code() == SINTER_INVALID);
+  REQUIRE(status.message().find(text) != std::string::npos);
+  REQUIRE(status.message().find('\n') == std::string::npos);
+}
+
+} // namespace
+
+TEST_CASE("artifact: the sample is valid", "[artifact]") {
+  Sample sample;
+  Status status = checkArtifact(sample.artifact);
+  INFO(status.message());
+  REQUIRE(status.ok());
+}
+
+TEST_CASE("artifact: foreign, newer and older ones", "[artifact]") {
+  refused("not a Sinter artifact", [](Sample &s) { s.artifact.magic ^= 1; });
+  refused("update the runtime", [](Sample &s) { ++s.artifact.major; });
+  refused("compile the model again", [](Sample &s) { s.artifact.major = 0; });
+  refused("struct sizes", [](Sample &s) { s.artifact.sizeofArtifact += 8; });
+  refused("struct sizes", [](Sample &s) { s.artifact.sizeofCommand -= 8; });
+  refused("struct sizes", [](Sample &s) { s.artifact.sizeofState = 0; });
+  Sample newer;
+  newer.artifact.minor = SINTER_ABI_MINOR + 1;
+  newer.artifact.sizeofArtifact += 64;
+  REQUIRE(checkArtifact(newer.artifact).ok());
+}
+
+TEST_CASE("artifact: missing tables and texts", "[artifact]") {
+  refused("missing", [](Sample &s) { s.artifact.manifest = nullptr; });
+  refused("state table", [](Sample &s) { s.artifact.states = nullptr; });
+  refused("entry table", [](Sample &s) { s.artifact.entries = nullptr; });
+  refused("kernel table", [](Sample &s) { s.artifact.kernels = nullptr; });
+  refused("export pieces", [](Sample &s) { s.artifact.exportPieces = nullptr; });
+  refused("constants", [](Sample &s) { s.artifact.constants = nullptr; });
+  refused("aligned", [](Sample &s) { s.artifact.constants += 4; });
+  refused("no code", [](Sample &s) { s.kernel.cpu = nullptr; });
+  refused("no name", [](Sample &s) { s.input.name = nullptr; });
+  refused("no name", [](Sample &s) { s.entries[1].name = nullptr; });
+  refused("two entries", [](Sample &s) { s.entries[1].name = "main"; });
+  refused("lacks a table", [](Sample &s) { s.entries[0].commands = nullptr; });
+}
+
+TEST_CASE("artifact: tensors and states", "[artifact]") {
+  refused("unknown dtype 99", [](Sample &s) { s.input.dtype = 99; });
+  refused("rank 33", [](Sample &s) { s.input.rank = 33; });
+  refused("dimension -1", [](Sample &s) { s.dims[0] = -1; });
+  refused("2^63", [](Sample &s) { s.dims[0] = int64_t(1) << 62; });
+  refused("its shape has 128", [](Sample &s) { s.output.sizeBytes = 129; });
+  refused("state block", [](Sample &s) { s.artifact.stateBytes = 255; });
+  refused("state block", [](Sample &s) { s.states[0].offsetBytes = 8; });
+  refused("state block",
+          [](Sample &s) { s.states[0].offsetBytes = UINT64_MAX - 63; });
+  refused("overlap", [](Sample &s) { s.states[1].offsetBytes = 192; });
+  refused("initial bytes", [](Sample &s) { s.states[1].initOffsetBytes = 33; });
+  refused("role", [](Sample &s) { s.states[0].role = 9; });
+  refused("slot name", [](Sample &s) { s.states[1].slot = nullptr; });
+  refused("belongs to state 2", [](Sample &s) { s.states[1].of = 2; });
+  refused("export piece 0", [](Sample &s) { s.piece.state = 2; });
+  refused("export piece 0", [](Sample &s) { s.piece.sizeBytes = 255; });
+}
+
+TEST_CASE("artifact: commands and slices", "[artifact]") {
+  refused("unknown kind", [](Sample &s) { s.commands[0].kind = 77; });
+  refused("kernel 1 of 1", [](Sample &s) { s.commands[0].target = 1; });
+  refused("tiles", [](Sample &s) { s.commands[0].tiles = -1; });
+  refused("label", [](Sample &s) { s.commands[0].label = nullptr; });
+  refused("device 1", [](Sample &s) { s.commands[0].device = 1; });
+  refused("slice table", [](Sample &s) { s.commands[0].slices = nullptr; });
+  refused("reads 4 of 3", [](Sample &s) { s.commands[0].numReads = 4; });
+  refused("writes an input", [](Sample &s) { s.commands[0].numReads = 0; });
+  refused("unknown space", [](Sample &s) { s.launchSlices[0].space = 0; });
+  refused("input 1 of 1", [](Sample &s) { s.launchSlices[0].index = 1; });
+  refused("only index 0", [](Sample &s) { s.launchSlices[1].index = 1; });
+  refused("exceed", [](Sample &s) { s.launchSlices[0].sizeBytes = 129; });
+  refused("exceed", [](Sample &s) { s.launchSlices[1].offsetBytes = 57; });
+  refused("exceed",
+          [](Sample &s) { s.launchSlices[2].offsetBytes = UINT64_MAX - 63; });
+  refused("exceed", [](Sample &s) { s.entries[0].arenaBytes = 191; });
+  refused("state 7 of 2", [](Sample &s) { s.copySlices[1].index = 7; });
+  refused("two slices of one size",
+          [](Sample &s) { s.copySlices[1].sizeBytes = 31; });
+  refused("one written slice", [](Sample &s) { s.commands[4].numReads = 1; });
+}
+
+TEST_CASE("artifact: matmul parameters", "[artifact]") {
+  refused("no parameters", [](Sample &s) { s.commands[1].params = nullptr; });
+  refused("slices", [](Sample &s) { s.commands[1].numSlices = 2; });
+  refused("dtype 0", [](Sample &s) { s.matmul.dtype = 0; });
+  refused("batch dimensions", [](Sample &s) { s.matmul.batchRank = 5; });
+  refused("batch dimension -1", [](Sample &s) {
+    s.matmul.batchRank = 1;
+    s.matmul.batch[0] = -1;
+  });
+  refused("m, n, k", [](Sample &s) { s.matmul.k = -8; });
+  refused("A ends at", [](Sample &s) { s.matmul.m = 5; });
+  refused("B ends at", [](Sample &s) { s.matmul.bStrideK = 9; });
+  refused("negative stride", [](Sample &s) { s.matmul.aStrideM = -8; });
+  refused("2^63", [](Sample &s) { s.matmul.aStrideM = INT64_MAX; });
+  refused("overlap", [](Sample &s) { s.matmul.cStrideM = 7; });
+  refused("overlap", [](Sample &s) {
+    s.matmul.batchRank = 1;
+    s.matmul.batch[0] = 3;
+  });
+  refused("C ends at", [](Sample &s) { s.matmulSlices[3].sizeBytes = 124; });
+  refused("bias ends at", [](Sample &s) { s.matmulSlices[2].sizeBytes = 28; });
+  refused("post-ops", [](Sample &s) { s.matmul.numPostOps = 7; });
+  refused("unknown post-op",
+          [](Sample &s) { s.matmul.postOps[0].kind = 0; });
+  refused("post-op reads slice 3",
+          [](Sample &s) { s.matmul.postOps[0].slice = 3; });
+  refused("post-op reads slice 1",
+          [](Sample &s) { s.matmul.postOps[0].slice = 1; });
+  refused("added operand", [](Sample &s) {
+    s.matmul.postOps[0].kind = SINTER_POST_ADD;
+  });
+}
+
+TEST_CASE("artifact: convolution parameters", "[artifact]") {
+  refused("direction", [](Sample &s) { s.conv.direction = 0; });
+  refused("layout", [](Sample &s) { s.conv.layout = 3; });
+  refused("spatial dimensions", [](Sample &s) { s.conv.spatialRank = 4; });
+  refused("groups", [](Sample &s) { s.conv.groups = 3; });
+  refused("groups", [](Sample &s) { s.conv.groups = 0; });
+  refused("out of range", [](Sample &s) { s.conv.strides[0] = 0; });
+  refused("out of range", [](Sample &s) { s.conv.kernel[0] = 0; });
+  refused("out of range", [](Sample &s) { s.conv.dilations[0] = INT64_MAX; });
+  refused("gives 8 outputs", [](Sample &s) { s.conv.outputDims[0] = 9; });
+  refused("input ends at", [](Sample &s) { s.conv.batch = 2; });
+  refused("filter ends at", [](Sample &s) { s.convSlices[1].sizeBytes = 92; });
+  refused("output ends at", [](Sample &s) { s.conv.filters = 3; });
+  refused("no post-ops", [](Sample &s) {
+    s.conv.direction = SINTER_CONV_FILTER_GRAD;
+    s.convSlices[1] = {SINTER_SPACE_ARENA, 0, 128, 64};
+    s.convSlices[2] = {SINTER_SPACE_STATE, 0, 0, 256};
+    s.conv.numPostOps = 1;
+    s.conv.postOps[0].kind = SINTER_POST_RELU;
+  });
+}

@@ -1,0 +1,240 @@
+//===- CheckpointTest.cpp - checkpoints of the tiny program
+//-------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/Checkpoint.h"
+#include "TestFiles.h"
+#include "TinyProgram.h"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <sys/resource.h>
+
+using namespace sinter::rt;
+using namespace testfiles;
+
+namespace {
+struct Tiny {
+  sinter_program *program = nullptr;
+  StateTable table;
+  std::vector<std::string> warnings;
+
+  Tiny() {
+    REQUIRE(sinter_program_create(&tiny::artifact(), nullptr, 1, &program) ==
+            SINTER_OK);
+    table = *StateTable::create(tiny::artifact());
+  }
+  ~Tiny() { sinter_program_destroy(program); }
+  void fill(uint8_t value) {
+    for (const NamedTensor &tensor : table.tensors(program))
+      std::memset(const_cast<uint8_t *>(tensor.bytes.data()), value,
+                  tensor.bytes.size());
+  }
+  bool holds(uint8_t value) {
+    for (const NamedTensor &tensor : table.tensors(program))
+      for (uint8_t byte : tensor.bytes)
+        if (byte != value)
+          return false;
+    return true;
+  }
+  Manifest manifest(int64_t step) {
+    Manifest result;
+    result.model = "tiny";
+    result.buildId = "b";
+    result.step = step;
+    result.seed = -3;
+    result.batch = 8;
+    result.rows = 20;
+    return result;
+  }
+  Status save(CheckpointStore &store, int64_t step) {
+    fill(static_cast<uint8_t>(step));
+    return store.save(manifest(step), table, program);
+  }
+  Result<Manifest> load(const std::string &directory) {
+    warnings.clear();
+    fill(0xee);
+    return loadNewestCheckpoint(
+        directory, table, program,
+        [&](const std::string &line) { warnings.push_back(line); });
+  }
+};
+} // namespace
+
+TEST_CASE("checkpoints: saved, found, kept", "[train][checkpoint]") {
+  TempFolder folder;
+  Tiny tiny;
+  std::string out = folder / "a/b/out";
+  auto store = CheckpointStore::open(out, false, 2);
+  REQUIRE(store.ok());
+  for (int64_t step : {1, 5, 12, 100})
+    REQUIRE(tiny.save(**store, step).ok());
+  CHECK(*listCheckpoints(out) == std::vector<int64_t>{100, 12});
+  auto loaded = tiny.load(out);
+  REQUIRE(loaded.ok());
+  CHECK(loaded->step == 100);
+  CHECK(loaded->seed == -3);
+  CHECK(loaded->rows == 20);
+  CHECK(tiny.holds(100));
+  REQUIRE(tiny.load(out + "/step-00000012").ok());
+  CHECK(tiny.holds(12));
+  // The same step again replaces it.
+  tiny.fill(77);
+  REQUIRE((*store)->save(tiny.manifest(100), tiny.table, tiny.program).ok());
+  REQUIRE(tiny.load(out).ok());
+  CHECK(tiny.holds(77));
+  for (const auto &entry : std::filesystem::directory_iterator(out))
+    CHECK(entry.path().filename().string().find(".tmp") == std::string::npos);
+}
+
+TEST_CASE("checkpoints: the directory is guarded", "[train][checkpoint]") {
+  TempFolder folder;
+  std::string out = folder / "out";
+  Tiny tiny;
+  {
+    auto first = CheckpointStore::open(out, false, 3);
+    REQUIRE(first.ok());
+    auto second = CheckpointStore::open(out, true, 3);
+    REQUIRE(!second.ok());
+    CHECK(second.status().message().find("another run is using it (process ") !=
+          std::string::npos);
+    REQUIRE(tiny.save(**first, 1).ok());
+  }
+  CHECK(CheckpointStore::open(out, false, 3).status().code() == SINTER_INVALID);
+  // What an interrupted save leaves is removed.
+  std::filesystem::create_directory(out + "/.tmp-step-00000002");
+  write(out + "/.tmp-step-00000002/state.safetensors", "half");
+  write(out + "/.tmp-file", "x");
+  REQUIRE(CheckpointStore::open(out, true, 3).ok());
+  CHECK(!std::filesystem::exists(out + "/.tmp-step-00000002"));
+  CHECK(!std::filesystem::exists(out + "/.tmp-file"));
+  write(folder / "file", "x");
+  CHECK(!CheckpointStore::open(folder / "file", true, 3).ok());
+  CHECK(!CheckpointStore::open("/proc/nowhere", true, 3).ok());
+  CHECK(tiny.load(folder / "none").status().code() == SINTER_INVALID);
+  CHECK(tiny.load(folder.path()).status().message().find("no checkpoint") !=
+        std::string::npos);
+}
+
+TEST_CASE("checkpoints: any flipped bit is found and the one before is taken",
+          "[train][checkpoint]") {
+  TempFolder folder;
+  Tiny tiny;
+  std::string out = folder / "out";
+  auto store = CheckpointStore::open(out, false, 3);
+  REQUIRE(store.ok());
+  REQUIRE(tiny.save(**store, 1).ok());
+  REQUIRE(tiny.save(**store, 2).ok());
+  int benign = 0;
+  for (const char *name : {"/state.safetensors", "/manifest.json"}) {
+    std::string path = out + "/step-00000002" + name;
+    std::string good = read(path);
+    for (size_t i = 0; i < good.size(); ++i) {
+      std::string bad = good;
+      bad[i] ^= 1 << (i % 8);
+      write(path, bad);
+      auto loaded = tiny.load(out);
+      REQUIRE(loaded.ok());
+      if (loaded->step ==
+          2) { // harmless only if the state is right all the same
+        REQUIRE(tiny.holds(2));
+        ++benign;
+        continue;
+      }
+      REQUIRE(loaded->step == 1);
+      REQUIRE(tiny.holds(1));
+      REQUIRE(tiny.warnings.size() == 1);
+      REQUIRE(tiny.warnings[0].find("WARNING") == 0);
+    }
+    for (size_t size : {size_t(0), good.size() / 2, good.size() - 1}) {
+      write(path, good.substr(0, size));
+      auto loaded = tiny.load(out);
+      REQUIRE(loaded.ok());
+      CHECK(loaded->step == 1);
+    }
+    write(path, good);
+  }
+  CHECK(benign < 80); // padding and free metadata of the header
+  std::filesystem::remove(out + "/step-00000002/manifest.json");
+  CHECK(tiny.load(out)->step == 1);
+  write(out + "/step-00000001/manifest.json", "");
+  auto none = tiny.load(out);
+  REQUIRE(!none.ok());
+  CHECK(none.status().message().find("none of its 2 checkpoints") !=
+        std::string::npos);
+}
+
+TEST_CASE("checkpoints: a newer format is refused by number",
+          "[train][checkpoint]") {
+  std::string text = manifestText(Manifest());
+  REQUIRE(parseManifest(text).ok());
+  size_t at = text.find("\"format\": 1");
+  text.replace(at, 11, "\"format\": 9");
+  auto parsed = parseManifest(text);
+  REQUIRE(!parsed.ok());
+  CHECK(parsed.status().message().find("format version 9") !=
+        std::string::npos);
+}
+
+TEST_CASE("checkpoints: another model's differences are listed",
+          "[train][checkpoint]") {
+  TempFolder folder;
+  Tiny tiny;
+  std::string out = folder / "out";
+  auto store = CheckpointStore::open(out, false, 3);
+  REQUIRE(store.ok());
+  REQUIRE(tiny.save(**store, 1).ok());
+  sinter_artifact other = tiny::artifact();
+  std::vector<sinter_state_desc> states(other.states, other.states + 4);
+  int64_t wide[] = {3, 5};
+  states[0].tensor.dims = wide;
+  states[0].tensor.sizeBytes = 60;
+  states[1].tensor.name = "head.bias";
+  states[2].slot = "m";
+  other.states = states.data();
+  auto table = StateTable::create(other);
+  REQUIRE(table.ok());
+  auto loaded = loadNewestCheckpoint(out, *table, tiny.program,
+                                     [](const std::string &) {});
+  REQUIRE(!loaded.ok());
+  CHECK(loaded.status().code() == SINTER_INVALID);
+  const std::string &text = loaded.status().message();
+  INFO(text);
+  for (const char *part :
+       {"\"fc.weight\" is float32[3, 4] there, float32[3, 5] here",
+        "\"head.bias\" is missing there", "\"fc.bias\" is unknown here",
+        "\"m/fc.weight\" is missing there",
+        "\"momentum/head.bias\" is missing"})
+    CHECK(text.find(part) != std::string::npos);
+  states[1].tensor.name = "fc.weight";
+  CHECK(!StateTable::create(other).ok());
+}
+
+TEST_CASE("checkpoints: a failed save leaves the others alone",
+          "[train][checkpoint]") {
+  TempFolder folder;
+  Tiny tiny;
+  std::string out = folder / "out";
+  auto store = CheckpointStore::open(out, false, 1);
+  REQUIRE(store.ok());
+  REQUIRE(tiny.save(**store, 1).ok());
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  auto *old = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = {200, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  Status status = tiny.save(**store, 2);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old);
+  REQUIRE(!status.ok());
+  CHECK(status.message().find("checkpoint of step 2 not saved") == 0);
+  CHECK(*listCheckpoints(out) == std::vector<int64_t>{1});
+  CHECK(!std::filesystem::exists(out + "/.tmp-step-00000002"));
+  REQUIRE(tiny.load(out).ok());
+  CHECK(tiny.holds(1));
+  REQUIRE(tiny.save(**store, 3).ok());
+  CHECK(*listCheckpoints(out) == std::vector<int64_t>{3});
+}

@@ -1,0 +1,172 @@
+//===- OneCommand.h - an artifact with one command, for tests -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_RUNTIME_ONECOMMAND_H
+#define SINTER_TEST_RUNTIME_ONECOMMAND_H
+
+#include "backends/cpu/device/CpuDevice.h"
+#include "runtime/base/AlignedBlock.h"
+#include "runtime/exec/Program.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace sinter::test {
+
+/// A contraction whose operands are fp32 inputs of the entry "main", except that
+/// operand 1 may be a constant, and that a post-op may read the result itself.
+class OneCommand {
+public:
+  OneCommand(uint32_t kind, const void *params) {
+    command_.kind = kind;
+    command_.params = params;
+    command_.label = "node";
+  }
+
+  /// Adds the next operand; the result is added last, by run().
+  void operand(std::vector<float> values) {
+    operands_.push_back(std::move(values));
+    isResult_.push_back(false);
+  }
+  /// The next operand is what the result's memory holds before the run.
+  void resultAsOperand() {
+    operands_.push_back({});
+    isResult_.push_back(true);
+  }
+  void constantFilter() { constant_ = true; }
+
+  /// Runs with `threads` threads; `result` is what its memory holds before, and
+  /// after. Also sets `description` to what the library chose.
+  void run(int threads, std::vector<float> &result) {
+    using namespace sinter::rt;
+    std::vector<sinter_slice> slices;
+    std::vector<int64_t> dims;
+    std::vector<const void *> addresses;
+    Result<AlignedBlock> constants =
+        AlignedBlock::allocate(constant_ ? 4 * operands_[1].size() : 0, "c");
+    REQUIRE(constants.ok());
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      uint64_t bytes = 4 * operands_[i].size();
+      if (isResult_[i]) {
+        slices.push_back({SINTER_SPACE_OUTPUT, 0, 0, 4 * result.size()});
+      } else if (i == 1 && constant_) {
+        if (bytes)
+          std::memcpy(constants->data(), operands_[i].data(), bytes);
+        slices.push_back({SINTER_SPACE_CONSTANT, 0, 0, bytes});
+      } else {
+        slices.push_back({SINTER_SPACE_INPUT,
+                          static_cast<uint32_t>(addresses.size()), 0, bytes});
+        dims.push_back(static_cast<int64_t>(operands_[i].size()));
+        addresses.push_back(operands_[i].data());
+      }
+    }
+    slices.push_back({SINTER_SPACE_OUTPUT, 0, 0, 4 * result.size()});
+    std::vector<sinter_tensor_desc> inputs;
+    for (const int64_t &dim : dims)
+      inputs.push_back({"x", &dim, 4 * static_cast<uint64_t>(dim), SINTER_F32,
+                        1});
+    auto size = static_cast<int64_t>(result.size());
+    sinter_tensor_desc output{"y", &size, 4 * result.size(), SINTER_F32, 1};
+
+    command_.slices = slices.data();
+    command_.numSlices = static_cast<uint32_t>(slices.size());
+    command_.numReads = command_.numSlices - 1;
+    sinter_entry entry{};
+    entry.name = "main";
+    entry.inputs = inputs.data();
+    entry.numInputs = static_cast<uint32_t>(inputs.size());
+    entry.outputs = &output;
+    entry.numOutputs = 1;
+    entry.commands = &command_;
+    entry.numCommands = 1;
+    sinter_artifact artifact = emptyArtifact();
+    artifact.entries = &entry;
+    artifact.numEntries = 1;
+    artifact.constants = constants->data();
+    artifact.constantsBytes = constants->sizeBytes();
+
+    auto device = cpu::createCpuDevice(threads);
+    REQUIRE(device.ok());
+    auto program = Program::create(artifact, std::move(*device));
+    INFO(program.status().message());
+    status = program.status();
+    if (!program.ok())
+      return;
+    description = (*program)->find("main")->describe(0);
+    void *outputs[] = {result.data()};
+    Status ran =
+        (*program)->run("main", nullptr, addresses.data(), outputs);
+    INFO(ran.message());
+    REQUIRE(ran.ok());
+  }
+
+  /// A valid artifact with nothing in it.
+  static sinter_artifact emptyArtifact() {
+    sinter_artifact artifact{};
+    artifact.magic = SINTER_ABI_MAGIC;
+    artifact.major = SINTER_ABI_MAJOR;
+    artifact.minor = SINTER_ABI_MINOR;
+    artifact.sizeofArtifact = sizeof(sinter_artifact);
+    artifact.sizeofCommand = sizeof(sinter_command);
+    artifact.sizeofState = sizeof(sinter_state_desc);
+    artifact.name = "test";
+    artifact.buildId = "0";
+    artifact.manifest = "{}";
+    artifact.cpuFeatures = "";
+    return artifact;
+  }
+
+  std::string description;
+  rt::Status status;
+
+private:
+  sinter_command command_{};
+  std::vector<std::vector<float>> operands_;
+  std::vector<bool> isResult_;
+  bool constant_ = false;
+};
+
+/// Deterministic values in [-1, 1].
+inline std::vector<float> someValues(int64_t count, uint32_t seed) {
+  std::vector<float> values(static_cast<size_t>(count));
+  uint32_t state = seed * 2654435761u + 12345u;
+  for (float &value : values) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
+  }
+  return values;
+}
+
+/// The meaning of a post-op in double precision.
+inline double postOpReference(const sinter_post_op &op, double x,
+                              double operand) {
+  switch (op.kind) {
+  case SINTER_POST_BIAS:
+  case SINTER_POST_ADD:
+    return x + operand;
+  case SINTER_POST_RELU:
+    return x < 0 ? 0 : x;
+  case SINTER_POST_GELU_ERF:
+    return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+  case SINTER_POST_GELU_TANH:
+    return 0.5 * x *
+           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  case SINTER_POST_SIGMOID:
+    return 1 / (1 + std::exp(-x));
+  case SINTER_POST_TANH:
+    return std::tanh(x);
+  case SINTER_POST_CLIP:
+    return std::min(std::max(x, double(op.alpha)), double(op.beta));
+  default:
+    return x * op.alpha;
+  }
+}
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_RUNTIME_ONECOMMAND_H

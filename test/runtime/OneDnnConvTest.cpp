@@ -1,0 +1,325 @@
+//===- OneDnnConvTest.cpp - fp32 convolutions on the CPU ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/OneCommand.h"
+
+#include <cmath>
+
+using namespace sinter;
+using namespace sinter::test;
+
+namespace {
+
+struct Dim {
+  int64_t in, kernel, stride = 1, padLow = 0, padHigh = 0, dilation = 1;
+};
+
+sinter_conv makeConv(int64_t batch, int64_t channels, int64_t filters,
+                     int64_t groups, std::vector<Dim> dims) {
+  sinter_conv p{};
+  p.direction = SINTER_CONV_FORWARD;
+  p.dtype = SINTER_F32;
+  p.layout = SINTER_CHANNELS_FIRST;
+  p.spatialRank = static_cast<uint32_t>(dims.size());
+  p.batch = batch;
+  p.channels = channels;
+  p.filters = filters;
+  p.groups = groups;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const Dim &d = dims[i];
+    p.inputDims[i] = d.in;
+    p.kernel[i] = d.kernel;
+    p.strides[i] = d.stride;
+    p.dilations[i] = d.dilation;
+    p.padsLow[i] = d.padLow;
+    p.padsHigh[i] = d.padHigh;
+    int64_t room =
+        d.in + d.padLow + d.padHigh - ((d.kernel - 1) * d.dilation + 1);
+    p.outputDims[i] = room < 0 ? 0 : room / d.stride + 1;
+  }
+  return p;
+}
+
+void addPostOp(sinter_conv &p, uint32_t kind, float alpha = 0, float beta = 0) {
+  uint32_t slice = 2;
+  for (uint32_t i = 0; i < p.numPostOps; ++i)
+    slice += p.postOps[i].kind == SINTER_POST_BIAS ||
+             p.postOps[i].kind == SINTER_POST_ADD;
+  p.postOps[p.numPostOps++] = {kind, slice, alpha, beta};
+}
+
+int64_t product(const int64_t *values, uint32_t count) {
+  int64_t result = 1;
+  for (uint32_t i = 0; i < count; ++i)
+    result *= values[i];
+  return result;
+}
+
+/// Element index of an activation.
+int64_t at(const sinter_conv &p, int64_t channels, const int64_t *dims,
+           int64_t n, int64_t c, int64_t point) {
+  int64_t points = product(dims, p.spatialRank);
+  return p.layout == SINTER_CHANNELS_FIRST
+             ? (n * channels + c) * points + point
+             : (n * points + point) * channels + c;
+}
+
+/// Calls body(inputIndex, filterIndex, outputIndex) for every product.
+template <typename Body> void forEachProduct(const sinter_conv &p, Body &&body) {
+  int64_t outPoints = product(p.outputDims, p.spatialRank);
+  int64_t kernelPoints = product(p.kernel, p.spatialRank);
+  int64_t perGroup = p.channels / p.groups, outPerGroup = p.filters / p.groups;
+  for (int64_t n = 0; n < p.batch; ++n)
+    for (int64_t o = 0; o < outPoints; ++o)
+      for (int64_t k = 0; k < kernelPoints; ++k) {
+        int64_t outRest = o, kernelRest = k, input = 0, step = 1;
+        bool inside = true;
+        for (int i = static_cast<int>(p.spatialRank) - 1; i >= 0; --i) {
+          int64_t row = outRest % p.outputDims[i] * p.strides[i] +
+                        kernelRest % p.kernel[i] * p.dilations[i] -
+                        p.padsLow[i];
+          outRest /= p.outputDims[i];
+          kernelRest /= p.kernel[i];
+          inside &= row >= 0 && row < p.inputDims[i];
+          input += row * step;
+          step *= p.inputDims[i];
+        }
+        if (!inside)
+          continue;
+        for (int64_t f = 0; f < p.filters; ++f)
+          for (int64_t c = 0; c < perGroup; ++c)
+            body(at(p, p.channels, p.inputDims, n,
+                    f / outPerGroup * perGroup + c, input),
+                 (f * perGroup + c) * kernelPoints + k,
+                 at(p, p.filters, p.outputDims, n, f, o));
+      }
+}
+
+struct Options {
+  bool constantFilter = false;
+  bool addResult = false;
+};
+
+std::string check(const sinter_conv &p, Options options = {}) {
+  int64_t inSize =
+      p.batch * p.channels * product(p.inputDims, p.spatialRank);
+  int64_t outSize =
+      p.batch * p.filters * product(p.outputDims, p.spatialRank);
+  int64_t filterSize =
+      p.filters * (p.channels / p.groups) * product(p.kernel, p.spatialRank);
+  bool inputGrad = p.direction == SINTER_CONV_INPUT_GRAD;
+  bool filterGrad = p.direction == SINTER_CONV_FILTER_GRAD;
+  std::vector<float> first = someValues(inputGrad ? outSize : inSize, 1);
+  std::vector<float> second = someValues(filterGrad ? outSize : filterSize, 2);
+  int64_t size = inputGrad ? inSize : filterGrad ? filterSize : outSize;
+  int64_t resultChannels = inputGrad ? p.channels : p.filters;
+  int64_t resultPoints =
+      product(inputGrad ? p.inputDims : p.outputDims, p.spatialRank);
+  std::vector<float> before = someValues(size, 3);
+
+  OneCommand command(SINTER_CMD_CONV, &p);
+  command.operand(first);
+  command.operand(second);
+  if (options.constantFilter)
+    command.constantFilter();
+  std::vector<std::vector<float>> operands(p.numPostOps);
+  for (uint32_t i = 0; i < p.numPostOps; ++i) {
+    if (p.postOps[i].kind == SINTER_POST_BIAS) {
+      operands[i] = someValues(resultChannels, 4 + i);
+      command.operand(operands[i]);
+    } else if (p.postOps[i].kind == SINTER_POST_ADD) {
+      operands[i] = options.addResult ? before : someValues(size, 4 + i);
+      options.addResult ? command.resultAsOperand()
+                        : command.operand(operands[i]);
+    }
+  }
+  std::vector<float> result = before;
+  command.run(1, result);
+  INFO(command.status.message());
+  REQUIRE(command.status.ok());
+  for (int threads : {2, 3}) {
+    std::vector<float> other = before;
+    command.run(threads, other);
+    REQUIRE(std::memcmp(result.data(), other.data(), 4 * result.size()) == 0);
+  }
+
+  std::vector<double> sums(static_cast<size_t>(size)),
+      magnitudes(static_cast<size_t>(size));
+  forEachProduct(p, [&](int64_t x, int64_t w, int64_t y) {
+    double value = inputGrad    ? double(first[y]) * second[w]
+                   : filterGrad ? double(first[x]) * second[y]
+                                : double(first[x]) * second[w];
+    int64_t target = inputGrad ? x : filterGrad ? w : y;
+    sums[target] += value;
+    magnitudes[target] += std::abs(value);
+  });
+  int64_t wrong = 0;
+  double worst = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    double expected = sums[i];
+    int64_t channel = p.layout == SINTER_CHANNELS_FIRST
+                          ? i / std::max<int64_t>(1, resultPoints) %
+                                std::max<int64_t>(1, resultChannels)
+                          : i % std::max<int64_t>(1, resultChannels);
+    for (uint32_t op = 0; op < p.numPostOps; ++op)
+      expected = postOpReference(p.postOps[op], expected,
+                                 operands[op].empty() ? 0
+                                 : p.postOps[op].kind == SINTER_POST_BIAS
+                                     ? operands[op][channel]
+                                     : operands[op][i]);
+    double error = std::abs(expected - result[i]);
+    wrong += !(error <= 2e-6 * magnitudes[i] + 1e-5 * (1 + std::abs(expected)));
+    worst = std::max(worst, error);
+  }
+  INFO(command.description << ", worst error " << worst);
+  REQUIRE(wrong == 0);
+  REQUIRE(command.description.find("ref") == std::string::npos);
+  return command.description;
+}
+
+/// All three directions in both layouts.
+void checkAll(sinter_conv p) {
+  for (uint32_t layout : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
+    for (uint32_t direction : {SINTER_CONV_FORWARD, SINTER_CONV_INPUT_GRAD,
+                               SINTER_CONV_FILTER_GRAD}) {
+      CAPTURE(layout, direction);
+      p.layout = layout;
+      p.direction = direction;
+      check(p);
+      if (direction != SINTER_CONV_FILTER_GRAD)
+        check(p, {.constantFilter = true});
+    }
+}
+
+} // namespace
+
+TEST_CASE("conv: channels, kernels, strides and pads", "[conv]") {
+  for (int64_t batch : {1, 3})
+    for (auto [channels, filters, groups] :
+         {std::tuple{1, 1, 1}, {3, 16, 1}, {17, 5, 1}, {32, 64, 1}, {8, 8, 8},
+          {33, 33, 33}, {12, 24, 3}, {6, 12, 6}})
+      for (Dim d : {Dim{7, 3}, Dim{9, 3, 1, 1, 1}, Dim{8, 3, 2, 1, 1},
+                    Dim{11, 5, 2, 2, 2}, Dim{6, 1}, Dim{7, 1, 2},
+                    Dim{9, 2, 1, 0, 1}}) {
+        CAPTURE(batch, channels, filters, groups, d.in, d.kernel, d.stride,
+                d.padLow, d.padHigh);
+        Dim other = d;
+        other.in += 2;
+        checkAll(makeConv(batch, channels, filters, groups, {d, other}));
+      }
+}
+
+TEST_CASE("conv: one and three spatial dimensions", "[conv]") {
+  for (int64_t channels : {2, 16})
+    for (Dim d : {Dim{9, 3, 1, 1, 1}, Dim{8, 2, 2}, Dim{7, 3, 1, 2, 2, 2}}) {
+      CAPTURE(channels, d.in, d.kernel, d.stride, d.dilation);
+      checkAll(makeConv(2, channels, 8, 1, {d}));
+      checkAll(makeConv(2, channels, 8, 2, {d}));
+      checkAll(makeConv(2, channels, 8, 1, {d, d, d}));
+      checkAll(makeConv(1, channels, channels, channels, {d, d, d}));
+    }
+}
+
+TEST_CASE("conv: dilations, odd pads, kernels wider than the input", "[conv]") {
+  for (Dim d :
+       {Dim{11, 3, 1, 2, 2, 2}, Dim{13, 3, 2, 3, 1, 3}, Dim{10, 4, 3, 0, 2},
+        Dim{5, 3, 1, 3, 3}, Dim{4, 3, 2, 4, 4}, Dim{3, 5, 1, 2, 2},
+        Dim{1, 3, 1, 1, 1}, Dim{9, 2, 5}, Dim{10, 3, 4, 0, 3},
+        Dim{9, 7, 1, 6, 6}}) {
+    CAPTURE(d.in, d.kernel, d.stride, d.padLow, d.padHigh, d.dilation);
+    checkAll(makeConv(2, 3, 10, 1, {d, {6, 3, 1, 1, 1}}));
+    checkAll(makeConv(2, 16, 16, 1, {{6, 3, 1, 1, 1}, d}));
+    checkAll(makeConv(2, 4, 4, 4, {d, d}));
+  }
+}
+
+TEST_CASE("conv: negative pads", "[conv]") {
+  for (Dim d : {Dim{9, 3, 1, 1, -1}, Dim{9, 3, 2, 1, -1}, Dim{9, 3, 2, 0, -3},
+                Dim{9, 3, 1, -2, 1}, Dim{9, 3, 3, -1, -2}, Dim{9, 1, 1, -3, -3}}) {
+    CAPTURE(d.in, d.kernel, d.stride, d.padLow, d.padHigh);
+    checkAll(makeConv(2, 5, 7, 1, {d, {6, 3, 1, 1, 1}}));
+    checkAll(makeConv(2, 5, 7, 1, {{6, 3, 1, 1, 1}, d}));
+    checkAll(makeConv(1, 4, 4, 1, {d, d, d}));
+    sinter_conv p = makeConv(2, 5, 7, 1, {d, d});
+    p.direction = SINTER_CONV_INPUT_GRAD;
+    addPostOp(p, SINTER_POST_BIAS);
+    addPostOp(p, SINTER_POST_ADD);
+    addPostOp(p, SINTER_POST_RELU);
+    check(p);
+    p.layout = SINTER_CHANNELS_LAST;
+    check(p);
+  }
+}
+
+TEST_CASE("conv: dimensions of size 0", "[conv]") {
+  checkAll(makeConv(0, 3, 4, 1, {{5, 3}, {5, 3}}));
+  checkAll(makeConv(2, 0, 4, 1, {{5, 3}, {5, 3}}));
+  checkAll(makeConv(2, 3, 0, 1, {{5, 3}, {5, 3}}));
+  checkAll(makeConv(2, 3, 4, 1, {{0, 3}, {5, 3}}));
+  checkAll(makeConv(2, 3, 4, 1, {{0, 3, 1, 2, 2}, {5, 3}}));
+  checkAll(makeConv(2, 3, 4, 1, {{2, 3}, {5, 3}}));
+  checkAll(makeConv(2, 3, 4, 1, {{4, 2, 1, -4, 3}, {5, 3}}));
+  sinter_conv p = makeConv(2, 0, 4, 1, {{5, 3}, {5, 3}});
+  addPostOp(p, SINTER_POST_BIAS);
+  addPostOp(p, SINTER_POST_SIGMOID);
+  check(p);
+}
+
+TEST_CASE("conv: every post-op", "[conv]") {
+  const uint32_t kinds[] = {SINTER_POST_BIAS,      SINTER_POST_ADD,
+                            SINTER_POST_RELU,      SINTER_POST_GELU_ERF,
+                            SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
+                            SINTER_POST_TANH,      SINTER_POST_CLIP,
+                            SINTER_POST_SCALE};
+  auto add = [](sinter_conv &p, uint32_t kind) {
+    kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
+    : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
+                                : addPostOp(p, kind);
+  };
+  for (auto [channels, filters, groups] :
+       {std::tuple{5, 7, 1}, {16, 32, 1}, {16, 16, 16}})
+    for (uint32_t layout : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
+      for (uint32_t direction : {SINTER_CONV_FORWARD, SINTER_CONV_INPUT_GRAD})
+        for (uint32_t first : kinds)
+          for (uint32_t second : {kinds[0], kinds[1], kinds[2], kinds[3]}) {
+            CAPTURE(channels, groups, layout, direction, first, second);
+            sinter_conv p = makeConv(2, channels, filters, groups,
+                                     {{6, 3, 1, 1, 1}, {5, 3, 1, 1, 1}});
+            p.layout = layout;
+            p.direction = direction;
+            add(p, first);
+            add(p, second);
+            check(p, {.constantFilter = true});
+            if (first == SINTER_POST_ADD || second == SINTER_POST_ADD)
+              check(p, {.addResult = true});
+          }
+}
+
+TEST_CASE("conv: shapes that are cut", "[conv]") {
+  SECTION("bands of rows of one image") {
+    for (Dim d : {Dim{57, 3, 1, 1, 1}, Dim{56, 3, 2, 1, 1}, Dim{55, 1, 2},
+                  Dim{56, 5, 3, 2, 2}, Dim{40, 3, 1, 4, 4, 4}}) {
+      CAPTURE(d.in, d.kernel, d.stride, d.dilation);
+      sinter_conv p = makeConv(1, 32, 32, 1, {d, {33, 3, 1, 1, 1}});
+      checkAll(p);
+      p.layout = SINTER_CHANNELS_LAST;
+      addPostOp(p, SINTER_POST_BIAS);
+      addPostOp(p, SINTER_POST_ADD);
+      addPostOp(p, SINTER_POST_RELU);
+      check(p);
+      check(p, {.constantFilter = true, .addResult = true});
+    }
+    checkAll(makeConv(1, 96, 96, 96, {{56, 3, 1, 1, 1}, {56, 3, 1, 1, 1}}));
+    checkAll(makeConv(1, 16, 16, 1, {{400, 9, 1, 4, 4}}));
+  }
+  SECTION("chunks of the batch") {
+    checkAll(makeConv(37, 8, 16, 1, {{14, 3, 1, 1, 1}, {14, 3, 1, 1, 1}}));
+    checkAll(makeConv(16, 1, 32, 1, {{28, 3, 1, 1, 1}, {28, 3, 1, 1, 1}}));
+  }
+  SECTION("pieces of a large filter") {
+    checkAll(makeConv(2, 130, 200, 1, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}}));
+  }
+}

@@ -1,0 +1,471 @@
+//===- TrainTest.cpp - whole runs of the trainer on the tiny program
+//------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Each run is a process of its own: this test executable starts itself again
+// with the hidden test case below, which becomes the trainer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestFiles.h"
+#include "TinyProgram.h"
+#include "runtime/harness/Harness.h"
+#include "runtime/train/Safetensors.h"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <fcntl.h>
+#include <random>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace testfiles;
+
+TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
+  const char *text = std::getenv("SINTER_TEST_TRAINER");
+  if (!text)
+    return;
+  if (const char *limit = std::getenv("SINTER_TEST_FSIZE")) {
+    rlim_t bytes = std::strtoul(limit, nullptr, 10);
+    rlimit limits = {bytes, bytes};
+    setrlimit(RLIMIT_FSIZE, &limits);
+  }
+  std::vector<std::string> arguments = {"trainer"};
+  for (std::string rest = text; !rest.empty();) {
+    size_t end = rest.find('\n');
+    arguments.push_back(rest.substr(0, end));
+    rest.erase(0, end + 1);
+  }
+  std::vector<char *> pointers;
+  for (std::string &argument : arguments)
+    pointers.push_back(argument.data());
+  int code = sinter_trainer_main(&tiny::artifact(), int(pointers.size()),
+                                 pointers.data());
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+namespace {
+
+struct Outcome {
+  int code = -1; // exit code, or -signal
+  std::string out, err;
+};
+
+class Process {
+public:
+  Process(const std::string &folder, const std::vector<std::string> &arguments,
+          const char *fileLimit = nullptr)
+      : folder_(folder) {
+    std::string text;
+    for (const std::string &argument : arguments)
+      text += argument + "\n";
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ > 0)
+      return;
+    ::setenv("SINTER_TEST_TRAINER", text.c_str(), 1);
+    if (fileLimit)
+      ::setenv("SINTER_TEST_FSIZE", fileLimit, 1);
+    redirect("out.txt", STDOUT_FILENO);
+    redirect("err.txt", STDERR_FILENO);
+    ::execl("/proc/self/exe", "tests", "[.trainer-child]", nullptr);
+    ::_exit(127);
+  }
+  void signal(int number) { ::kill(pid_, number); }
+  Outcome wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    Outcome outcome;
+    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    outcome.out = read(folder_ + "/out.txt");
+    outcome.err = read(folder_ + "/err.txt");
+    return outcome;
+  }
+
+private:
+  void redirect(const char *name, int target) {
+    int fd = ::open((folder_ + "/" + name).c_str(),
+                    O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    ::dup2(fd, target);
+  }
+  std::string folder_;
+  pid_t pid_ = -1;
+};
+
+/// 83 training rows (10 batches, 3 left out) and 21 others of three clusters.
+class Bench {
+public:
+  Bench() {
+    writeData("train.npz", 83, 1);
+    writeData("test.npz", 21, 2);
+  }
+  void writeData(const char *name, int rows, unsigned seed) {
+    std::vector<float> x;
+    std::string labels;
+    std::mt19937 random(seed);
+    for (int i = 0; i < rows; ++i) {
+      int label = static_cast<int>(random() % 3);
+      labels += static_cast<char>(label);
+      for (int f = 0; f < 4; ++f)
+        x.push_back((f == label ? 1.0f : 0.0f) +
+                    static_cast<float>(random() % 1000) / 1000);
+    }
+    std::string shape = "(" + std::to_string(rows);
+    write(folder / name,
+          zip({{"x.npy", npy("<f4", shape + ", 4)", bytesOf(x)), true},
+               {"labels.npy", npy("|u1", shape + ",)", labels), false}}));
+  }
+  std::vector<std::string> arguments(std::vector<std::string> more) {
+    std::vector<std::string> all = {"--data=" + (folder / "train.npz"),
+                                    "--threads=1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Outcome train(std::vector<std::string> more) {
+    return Process(folder.path(), arguments(std::move(more))).wait();
+  }
+  Outcome run(std::vector<std::string> all) {
+    return Process(folder.path(), all).wait();
+  }
+  std::string state(const std::string &out, int step) {
+    char name[32];
+    std::snprintf(name, sizeof(name), "/step-%08d", step);
+    std::string bytes = read(folder / out + name + "/state.safetensors");
+    CHECK(!bytes.empty());
+    return bytes;
+  }
+  std::string path(const std::string &name) { return folder / name; }
+
+  TempFolder folder;
+};
+
+void requireOk(const Outcome &outcome) {
+  INFO(outcome.out);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+}
+
+} // namespace
+
+TEST_CASE("train: learns, logs, evaluates and saves", "[harness][train]") {
+  Bench bench;
+  Outcome outcome = bench.train({"--eval-data=" + bench.path("test.npz"),
+                                 "--epochs=12", "--out=" + bench.path("out"),
+                                 "--log-json=" + bench.path("log")});
+  requireOk(outcome);
+  CHECK(outcome.out.find("3 rows are left out in each epoch") !=
+        std::string::npos);
+  CHECK(outcome.out.find("trained 120 steps (12 epochs) in ") !=
+        std::string::npos);
+  size_t at = outcome.out.rfind("accuracy ");
+  REQUIRE(at != std::string::npos);
+  CHECK(std::stod(outcome.out.substr(at + 9)) > 75);
+
+  std::string log = read(bench.path("log"));
+  std::istringstream lines(log);
+  std::string line;
+  int step = 0, evals = 0;
+  while (std::getline(lines, line)) {
+    double loss = 0, lr = 0, accuracy = 0;
+    int number = 0, epoch = 0;
+    if (std::sscanf(line.c_str(),
+                    "{\"step\":%d,\"epoch\":%d,\"loss\":%lf,\"lr\":%lf}",
+                    &number, &epoch, &loss, &lr) == 4) {
+      CHECK(number == ++step);
+      CHECK(epoch == (step - 1) / 10);
+      CHECK(lr == Approx(0.1));
+      continue;
+    }
+    REQUIRE(std::sscanf(
+                line.c_str(),
+                "{\"eval\":true,\"epoch\":%d,\"accuracy\":%lf,\"loss\":%lf}",
+                &epoch, &accuracy, &loss) == 3);
+    CHECK(epoch == evals++);
+    CHECK(step == 10 * evals);
+  }
+  CHECK(step == 120);
+  CHECK(evals == 12);
+  // The three newest of twelve.
+  CHECK(!std::filesystem::exists(bench.path("out/step-00000090")));
+  CHECK(std::filesystem::exists(bench.path("out/step-00000100")));
+  CHECK(std::filesystem::exists(bench.path("out/step-00000120/manifest.json")));
+
+  outcome = bench.run({"eval", "--data=" + bench.path("test.npz"),
+                       "--checkpoint=" + bench.path("out")});
+  requireOk(outcome);
+  CHECK(outcome.out.find("of 21 correct)") != std::string::npos);
+  outcome = bench.run({"eval", "--data=" + bench.path("test.npz"), "--json",
+                       "--checkpoint=" + bench.path("out")});
+  CHECK(outcome.out.find("{\"rows\":21,\"accuracy\":0.") == 0);
+}
+
+TEST_CASE("train: workers change nothing, seed and shuffle do",
+          "[harness][train]") {
+  Bench bench;
+  auto stateWith = [&](const char *out, std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps=25", "--out=" + bench.path(out)});
+    requireOk(bench.train(more));
+    return bench.state(out, 25);
+  };
+  std::string base = stateWith("a", {"--seed=0"});
+  CHECK(stateWith("b", {}) == base);
+  CHECK(stateWith("c", {"--workers=4", "--prefetch=1"}) == base);
+  CHECK(stateWith("d", {"--seed=1"}) != base);
+  CHECK(stateWith("e", {"--shuffle=false"}) != base);
+  CHECK(stateWith("f", {"--weight-decay=0.1"}) != base);
+  CHECK(stateWith("g", {"--lr=0.2"}) != base);
+}
+
+TEST_CASE("resume: 17 steps and 23 more are 40", "[harness][train][resume]") {
+  Bench bench;
+  std::string eval = "--eval-data=" + bench.path("test.npz");
+  auto trainTo = [&](const char *steps, const char *out, bool resume) {
+    std::vector<std::string> more = {
+        eval, std::string("--steps=") + steps, "--out=" + bench.path(out),
+        "--log-json=" + bench.path(out) + ".log", "--seed=5"};
+    if (resume)
+      more.push_back("--resume");
+    return bench.train(more);
+  };
+  requireOk(trainTo("40", "whole", false));
+  requireOk(trainTo("17", "parts", false));
+  Outcome outcome = trainTo("40", "parts", true);
+  requireOk(outcome);
+  CHECK(outcome.out.find("trained 23 steps") != std::string::npos);
+  CHECK(bench.state("parts", 40) == bench.state("whole", 40));
+  // The parted run was also evaluated at its first end, after step 17.
+  std::string whole = read(bench.path("whole.log"));
+  std::string parts = read(bench.path("parts.log"));
+  size_t extra = parts.find("{\"eval\"", parts.find("\"step\":17,"));
+  REQUIRE(extra != std::string::npos);
+  parts.erase(extra, parts.find('\n', extra) + 1 - extra);
+  CHECK(parts == whole);
+  // Again: nothing to do.
+  requireOk(trainTo("40", "parts", true));
+  CHECK(trainTo("30", "parts", true).code == 2);
+  // A run that has not begun.
+  outcome = trainTo("40", "fresh", true);
+  requireOk(outcome);
+  CHECK(outcome.err.find("starting from the beginning") != std::string::npos);
+  CHECK(bench.state("fresh", 40) == bench.state("whole", 40));
+}
+
+TEST_CASE("resume: only with the same run", "[harness][train][resume]") {
+  Bench bench;
+  std::string out = "--out=" + bench.path("out");
+  requireOk(bench.train({"--steps=5", out, "--seed=1"}));
+  auto resumed = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps=6", out, "--resume"});
+    return bench.train(more);
+  };
+  CHECK(resumed({"--seed=2"}).code == 2);
+  CHECK(resumed({"--shuffle=false"}).code == 2);
+  CHECK(bench.train({"--steps=5", out}).err.find("is not empty") !=
+        std::string::npos);
+  CHECK(bench.train({"--steps=9", "--resume=" + bench.path("none")}).code == 2);
+  bench.writeData("train.npz", 83, 9);
+  Outcome outcome = resumed({});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("is not the data of the checkpoint") !=
+        std::string::npos);
+  requireOk(resumed({"--accept-dataset-change"}));
+}
+
+TEST_CASE("resume: a damaged checkpoint falls back loudly",
+          "[harness][train][resume]") {
+  Bench bench;
+  std::string out = "--out=" + bench.path("out");
+  requireOk(bench.train({"--steps=30", "--out=" + bench.path("whole")}));
+  requireOk(bench.train({"--steps=20", "--checkpoint-every=5", out}));
+  std::string newest = bench.path("out/step-00000020/state.safetensors");
+  std::string bytes = read(newest);
+  bytes[bytes.size() - 3] ^= 1;
+  write(newest, bytes);
+  Outcome outcome = bench.train({"--steps=30", out, "--resume"});
+  requireOk(outcome);
+  CHECK(outcome.err.find("WARNING: checkpoint of step 20 is damaged") !=
+        std::string::npos);
+  CHECK(outcome.err.find("momentum/fc.bias") != std::string::npos);
+  CHECK(outcome.err.find("resumed after step 15") != std::string::npos);
+  CHECK(bench.state("out", 30) == bench.state("whole", 30));
+}
+
+TEST_CASE("resume: after kill -9 at any moment the end is the same",
+          "[harness][train][resume][kill]") {
+  Bench bench;
+  constexpr int steps = 4000;
+  auto arguments = [&](const std::string &name, bool resume) {
+    std::vector<std::string> more = {
+        "--eval-data=" + bench.path("test.npz"),
+        "--steps=" + std::to_string(steps), "--checkpoint-every=37",
+        "--out=" + bench.path(name), "--log-json=" + bench.path(name) + ".log"};
+    if (resume)
+      more.push_back("--resume");
+    return bench.arguments(more);
+  };
+  requireOk(bench.run(arguments("whole", false)));
+  std::mt19937 random(1);
+  int kills = 0;
+  Outcome outcome;
+  do {
+    Process process(bench.folder.path(), arguments("killed", true));
+    if (kills < 30) {
+      ::usleep(random() % 120000);
+      process.signal(SIGKILL);
+    }
+    outcome = process.wait();
+    INFO(outcome.err);
+    REQUIRE((outcome.code == 0 || outcome.code == -SIGKILL));
+  } while (outcome.code != 0 && ++kills < 40);
+  REQUIRE(outcome.code == 0);
+  CHECK(bench.state("killed", steps) == bench.state("whole", steps));
+  CHECK(read(bench.path("killed.log")) == read(bench.path("whole.log")));
+}
+
+TEST_CASE("signals: SIGTERM saves and says how to go on",
+          "[harness][train][kill]") {
+  Bench bench;
+  std::vector<std::string> common = {
+      "--steps=20000", "--checkpoint-every=20000", "--out=" + bench.path("out"),
+      "--log-json=" + bench.path("log")};
+  std::vector<std::string> whole = common;
+  whole[2] = "--out=" + bench.path("whole");
+  whole[3] = "--log-json=" + bench.path("whole.log");
+  requireOk(bench.train(whole));
+  int interruptions = 0;
+  Outcome outcome;
+  do {
+    std::vector<std::string> more = common;
+    more.push_back("--resume");
+    Process process(bench.folder.path(), bench.arguments(more));
+    if (interruptions < 4) {
+      // Not before it watches: the log is opened after that.
+      std::string log = read(bench.path("log"));
+      for (int i = 0; i < 2000 && read(bench.path("log")).size() <= log.size();
+           ++i)
+        ::usleep(500);
+      process.signal(SIGHUP);
+      process.signal(interruptions % 2 ? SIGINT : SIGTERM);
+    }
+    outcome = process.wait();
+    INFO(outcome.err);
+    REQUIRE((outcome.code == 0 || outcome.code == 75));
+    if (outcome.code == 75)
+      CHECK(outcome.err.find("continue with --resume") != std::string::npos);
+  } while (outcome.code == 75 && ++interruptions < 50);
+  CHECK(outcome.code == 0);
+  CHECK(interruptions > 0);
+  CHECK(bench.state("out", 20000) == bench.state("whole", 20000));
+  CHECK(read(bench.path("log")) == read(bench.path("whole.log")));
+}
+
+TEST_CASE("export and init", "[harness][train][export]") {
+  Bench bench;
+  requireOk(bench.train({"--steps=11", "--out=" + bench.path("out")}));
+  auto exportTo = [&](const char *name) {
+    return bench.run({"export", "--checkpoint=" + bench.path("out"), "-o",
+                      bench.path(name)});
+  };
+  requireOk(exportTo("model.onnx"));
+  requireOk(exportTo("w.safetensors"));
+  CHECK(exportTo("model.pt").code == 2);
+  auto weights = sinter::rt::SafetensorsFile::open(bench.path("w.safetensors"));
+  REQUIRE(weights.ok());
+  CHECK(weights->entries().size() == 4);
+  REQUIRE(weights->find("momentum/fc.bias"));
+  std::string expected = "ONNX<";
+  for (const char *name : {"fc.weight", "fc.bias"}) {
+    const auto *entry = weights->find(name);
+    REQUIRE(entry);
+    std::vector<uint8_t> bytes(entry->sizeBytes);
+    REQUIRE(weights->read(*entry, bytes).ok());
+    expected.append(bytes.begin(), bytes.end());
+  }
+  CHECK(read(bench.path("model.onnx")) == expected + ">");
+
+  // All states come back; the run starts at step 0 again.
+  requireOk(bench.train({"--steps=0", "--out=" + bench.path("same"),
+                         "--init=" + bench.path("w.safetensors")}));
+  CHECK(bench.state("same", 0) == bench.state("out", 11));
+  int64_t dims[] = {3};
+  std::vector<uint8_t> zeros(12);
+  std::vector<sinter::rt::NamedTensor> part = {
+      {"fc.bias", SINTER_F32, dims, zeros}, {"other", SINTER_F32, dims, zeros}};
+  REQUIRE(writeSafetensors(bench.path("part.safetensors"), part).ok());
+  Outcome outcome =
+      bench.train({"--steps=1", "--init=" + bench.path("part.safetensors")});
+  requireOk(outcome);
+  CHECK(outcome.err.find("as compiled: fc.weight\n") != std::string::npos);
+  CHECK(outcome.err.find("ignored: other\n") != std::string::npos);
+}
+
+TEST_CASE("faults end in one line and the right exit code",
+          "[harness][train][faults]") {
+  Bench bench;
+  auto fails = [&](Outcome outcome, int code, const char *part) {
+    INFO(outcome.err);
+    CHECK(outcome.code == code);
+    CHECK(outcome.err.find(part) != std::string::npos);
+    CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  };
+  fails(bench.train({"--steps=500", "--lr=1e30", "--out=" + bench.path("nan")}),
+        1, "is not a finite number");
+  CHECK(bench.train({"--steps=9", "--lr=1e30", "--check-nonfinite=off"}).code ==
+        0);
+  fails(bench.train({"--steps=1", "--last-batch=error"}), 2, "not a multiple");
+  fails(bench.train({"--steps=1", "--device=cuda:0"}), 2, "cuda:0");
+  fails(bench.train({"--steps=1", "--clip-norm=1"}), 2, "--clip-norm");
+  fails(bench.train({"--steps=1", "--lr-schedule=cos"}), 2, "cosine");
+  fails(bench.train({"--steps=1", "--log-json=" + bench.path("no/log")}), 2,
+        "no/log");
+  fails(bench.run({"--data=" + bench.path("none"), "--steps=1"}), 2, "none");
+  bench.writeData("small.npz", 7, 1);
+  fails(bench.run({"--data=" + bench.path("small.npz"), "--steps=1"}), 2,
+        "fewer than the batch of 8");
+  write(bench.path("bad.csv"), "1,2,3,4,0\n1,2,3,4,1\n1,2,3,4,3\n");
+  std::string csv = read(bench.path("bad.csv"));
+  write(bench.path("bad.csv"), csv + csv + csv);
+  fails(bench.run({"--data=" + bench.path("bad.csv"), "--steps=1",
+                   "--shuffle=false"}),
+        2, "row 2 has the label 3; the model has the classes 0 to 2");
+
+  // The disk is full: earlier failures are warnings, the last one is not.
+  Process full(bench.folder.path(),
+               bench.arguments({"--steps=20", "--checkpoint-every=10",
+                                "--out=" + bench.path("full")}),
+               "300");
+  Outcome outcome = full.wait();
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err.find("warning: checkpoint of step 10 not saved") !=
+        std::string::npos);
+  CHECK(outcome.err.find("error: checkpoint of step 20 not saved") !=
+        std::string::npos);
+  for (const auto &entry :
+       std::filesystem::directory_iterator(bench.path("full")))
+    CHECK(entry.path().filename() == ".lock");
+}
+
+TEST_CASE("info, plan, doctor and version print", "[harness]") {
+  Bench bench;
+  Outcome info = bench.run({"info"});
+  requireOk(info);
+  for (const char *part :
+       {"model tiny, build 0123456789abcdef", "options.loss: cross-entropy",
+        "--lr (0.1", "momentum/fc.weight", "4 states, 120 bytes"})
+    CHECK(info.out.find(part) != std::string::npos);
+  CHECK(bench.run({"info", "--json"}).out.find("\"overridable\"") !=
+        std::string::npos);
+  CHECK(bench.run({"plan"}).out.find("entry step: 1 commands") !=
+        std::string::npos);
+  CHECK(bench.run({"plan", "--json"}).out.find("\"fc, loss, update\"") !=
+        std::string::npos);
+  Outcome doctor = bench.run({"doctor"});
+  requireOk(doctor);
+  CHECK(doctor.out.find("device cpu: usable") != std::string::npos);
+  CHECK(bench.run({"--version"}).out.find("tiny, build 0123456789abcdef") == 0);
+  CHECK(bench.run({"--help"}).out.find("usage: trainer") == 0);
+}

@@ -1,0 +1,48 @@
+//===- Bench.h - how long a run takes, and where it goes --------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TOOLS_LIB_BENCH_H
+#define SINTER_TOOLS_LIB_BENCH_H
+
+#include "runtime/exec/Profile.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sinter::tools {
+
+struct BenchResult {
+  double medianMs = 0, p10Ms = 0, p90Ms = 0;
+  int64_t runs = 0;
+};
+
+/// Calls `run` for `warmupMs` and then, at least 5 times, for `durationMs`.
+/// Ends early, with `runs` 0, when `run` returns false.
+BenchResult bench(double warmupMs, double durationMs,
+                  const std::function<bool()> &run);
+
+/// Adds up the time of every command.
+class Profile final : public rt::ProfileSink {
+public:
+  void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
+              uint64_t durationNs) override;
+
+  /// The commands of `entry` with their mean time and share, slowest first;
+  /// text, or one JSON array.
+  std::string report(bool json) const;
+
+private:
+  struct Line {
+    uint64_t totalNs = 0, calls = 0;
+  };
+  const sinter_entry *entry_ = nullptr;
+  std::vector<Line> lines_;
+};
+
+} // namespace sinter::tools
+
+#endif // SINTER_TOOLS_LIB_BENCH_H

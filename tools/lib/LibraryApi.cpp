@@ -1,0 +1,52 @@
+//===- LibraryApi.cpp - the functions of an inference library -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Linked into every library that sinterc makes, which exports each
+// sinter_library_X here as sinter_<model>_X (compiler/emit/Link.cpp), declared
+// by the generated header.
+//
+//===----------------------------------------------------------------------===//
+#include "sinter/sinter.h"
+
+extern "C" {
+
+// The model's artifact; the linker gives it this name.
+extern const sinter_artifact sinter_linked_artifact;
+
+static const sinter_entry &entry() { return sinter_linked_artifact.entries[0]; }
+
+int32_t sinter_library_create(int32_t threads, sinter_program **program) {
+  return sinter_program_create(&sinter_linked_artifact, "cpu", threads,
+                               program);
+}
+
+void sinter_library_destroy(sinter_program *program) {
+  sinter_program_destroy(program);
+}
+
+int32_t sinter_library_run(sinter_program *program, const void *const *inputs,
+                           void *const *outputs) {
+  return sinter_program_run(program, entry().name, nullptr, inputs, outputs);
+}
+
+const char *sinter_library_last_error(void) { return sinter_last_error(); }
+
+const sinter_tensor_desc *sinter_library_inputs(uint32_t *count) {
+  if (count)
+    *count = entry().numInputs;
+  return entry().inputs;
+}
+
+const sinter_tensor_desc *sinter_library_outputs(uint32_t *count) {
+  if (count)
+    *count = entry().numOutputs;
+  return entry().outputs;
+}
+
+/// For sinter-run and sinter-inspect.
+const sinter_artifact *sinter_library_artifact(void) {
+  return &sinter_linked_artifact;
+}
+
+} // extern "C"

@@ -1,0 +1,39 @@
+//===- NpzBinding.h - arrays for the inputs of a graph ----------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TOOLS_LIB_NPZBINDING_H
+#define SINTER_TOOLS_LIB_NPZBINDING_H
+
+#include "tools/lib/HostTensor.h"
+
+#include <span>
+
+namespace sinter::tools {
+
+/// One array per input, in order: those of `given` by name, checked against
+/// type and shape; arrays that are no inputs are left out.
+rt::Result<HostTensors> selectInputs(std::span<const sinter_tensor_desc> inputs,
+                                     const HostTensors &given);
+
+/// Arrays of random numbers: floats in [-1, 1), bytes of any value, other
+/// integers and truth values 0 or 1 (so that indices are in range). Equal seeds
+/// give equal arrays.
+rt::Result<HostTensors> randomInputs(std::span<const sinter_tensor_desc> inputs,
+                                     uint64_t seed);
+
+/// Where two results differ most, as a multiple of what is allowed.
+struct Difference {
+  double excess = 0; // |a - b| / (atol + rtol * |b|); above 1: too much
+  int64_t index = 0; // row-major
+  double value = 0, reference = 0;
+};
+
+/// Compares arrays of equal shape; NaN equals NaN, an infinity itself.
+Difference compare(const HostTensor &value, const HostTensor &reference,
+                   double rtol, double atol);
+
+} // namespace sinter::tools
+
+#endif // SINTER_TOOLS_LIB_NPZBINDING_H

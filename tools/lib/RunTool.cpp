@@ -1,0 +1,347 @@
+//===- RunTool.cpp - the logic of sinter-run ------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/lib/RunTool.h"
+
+#include "compiler/Diagnostics.h"
+#include "compiler/Phases.h"
+#include "compiler/emit/Jit.h"
+#include "tools/lib/Bench.h"
+#include "tools/lib/ElfSymbols.h"
+#include "tools/lib/Npz.h"
+#include "tools/lib/NpzBinding.h"
+#include "tools/lib/Runner.h"
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+using namespace sinter;
+using namespace sinter::tools;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+static ExitCode report(const Options &options, const rt::Status &status) {
+  reportError(options, status.message());
+  return static_cast<ExitCode>(status.code());
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+namespace {
+// Everything that a model in memory consists of, in the order of its making.
+struct Loaded {
+  std::unique_ptr<Compilation> compilation;
+  std::unique_ptr<Jit> jit;
+  std::unique_ptr<Runner> runner;
+};
+} // namespace
+
+// Sets the sizes that the model leaves open and the arrays know.
+static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
+                         Options &options) {
+  for (const OnnxInput &input : onnxInputs(model)) {
+    const HostTensor *array = find(arrays, input.name);
+    if (!array || (input.dims && input.dims->size() != array->dims.size()))
+      continue; // a mismatch is reported when the inputs are bound
+    bool given = llvm::any_of(options.shapes, [&](const auto &shape) {
+      return shape.first == input.name;
+    });
+    bool open = !input.dims;
+    if (input.dims)
+      for (auto [i, dim] : llvm::enumerate(*input.dims)) {
+        bool bound = dim.size || (i == 0 && options.batch) ||
+                     llvm::any_of(options.dims, [&](const auto &bound) {
+                       return bound.first == dim.symbol;
+                     });
+        open |= !bound;
+      }
+    if (open && !given)
+      options.shapes.emplace_back(input.name, array->dims);
+  }
+}
+
+static ExitCode compileModel(Options &options, const HostTensors &arrays,
+                             llvm::ArrayRef<TargetFactory> targets,
+                             Loaded &loaded) {
+  std::unique_ptr<passes::Target> target = createTarget(options, targets);
+  if (!target)
+    return kExitUsage;
+  ModelFile model;
+  if (ExitCode code = readModel(options, model))
+    return code;
+  if (model.onnx)
+    bindOpenDims(*model.onnx, arrays, options);
+  loaded.compilation =
+      std::make_unique<Compilation>(options, std::move(target));
+  Compilation &compilation = *loaded.compilation;
+  compilation.model = std::move(model);
+  if (ExitCode code = compilation.checkOptions())
+    return code;
+  if (ExitCode code = compilation.run(*findPhase("plan")))
+    return code;
+  CompiledProgram program;
+  if (ExitCode code = compilation.emit(program))
+    return code;
+  llvm::Expected<std::unique_ptr<Jit>> jit = Jit::create(program);
+  if (!jit) {
+    std::string why = llvm::toString(jit.takeError());
+    reportError(options, StringRef(why).split('\n').first);
+    return kExitFailed;
+  }
+  loaded.jit = std::move(*jit);
+  auto runner =
+      runArtifact(*loaded.jit->artifact(), "cpu", options.run.threads);
+  if (!runner.ok())
+    return report(options, runner.status());
+  loaded.runner = std::move(*runner);
+  return kExitDone;
+}
+
+static ExitCode load(Options &options, const HostTensors &arrays,
+                     llvm::ArrayRef<TargetFactory> targets, Loaded &loaded) {
+  if (!isElfFile(options.model))
+    return compileModel(options, arrays, targets, loaded);
+  if (options.batch || !options.dims.empty() || !options.shapes.empty()) {
+    reportError(options, "the sizes of a compiled library are fixed; --batch, "
+                         "--dim and --shape are for models");
+    return kExitUsage;
+  }
+  auto runner = runLibrary(options.model, options.run.threads);
+  if (!runner.ok())
+    return report(options, runner.status());
+  loaded.runner = std::move(*runner);
+  return kExitDone;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs, outputs
+//===----------------------------------------------------------------------===//
+
+// The seed of "random:seed=0"; nothing for a file's name. Sets `wrong` for a
+// bad seed.
+static std::optional<uint64_t> randomSeed(StringRef inputs, bool &wrong) {
+  if (inputs != "random" && !inputs.consume_front("random:seed="))
+    return std::nullopt;
+  uint64_t seed = 0;
+  wrong = inputs != "random" && inputs.getAsInteger(10, seed);
+  return seed;
+}
+
+static void printSummary(const HostTensors &outputs) {
+  for (const auto &output : outputs) {
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < output->elements(); ++i) {
+      double value = output->number(i);
+      low = std::min(low, value);
+      high = std::max(high, value);
+      sum += value;
+    }
+    llvm::outs() << output->name << ": " << output->typeText();
+    if (output->elements())
+      llvm::outs() << llvm::format(", min %g, max %g, mean %g", low, high,
+                                   sum / output->elements());
+    llvm::outs() << "\n";
+  }
+}
+
+static ExitCode checkReference(const Options &options,
+                               const HostTensors &outputs) {
+  auto references = readNpz(options.run.reference);
+  if (!references.ok())
+    return report(options, references.status());
+  ExitCode code = kExitDone;
+  for (const auto &output : outputs) {
+    const HostTensor *reference = find(*references, output->name);
+    if (!reference) {
+      reportError(options, options.run.reference + ": has no array '" +
+                               output->name + "'");
+      return kExitUsage;
+    }
+    if (reference->dims != output->dims) {
+      reportError(options, "'" + output->name + "' is " + output->typeText() +
+                               ", its reference " + reference->typeText());
+      code = kExitMismatch;
+      continue;
+    }
+    Difference worst =
+        compare(*output, *reference, options.run.rtol, options.run.atol);
+    if (worst.excess <= 1) {
+      llvm::outs() << output->name
+                   << llvm::format(": agrees, largest error %.3g of what is "
+                                   "allowed\n",
+                                   worst.excess);
+      continue;
+    }
+    std::vector<int64_t> index(output->dims.size());
+    int64_t rest = worst.index;
+    for (size_t d = index.size(); d-- > 0; rest /= output->dims[d])
+      index[d] = rest % output->dims[d];
+    std::string message;
+    llvm::raw_string_ostream(message)
+        << "'" << output->name << "' differs from its reference, worst at "
+        << rt::shapeText(index)
+        << llvm::format(": %.9g, expected %.9g (%.3g times what --rtol=%g and "
+                        "--atol=%g allow)",
+                        worst.value, worst.reference, worst.excess,
+                        options.run.rtol, options.run.atol);
+    reportError(options, message);
+    code = kExitMismatch;
+  }
+  return code;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+static void printBench(const Options &options, const BenchResult &result) {
+  if (options.json) {
+    llvm::outs() << llvm::json::Value(
+                        llvm::json::Object{{"median_ms", result.medianMs},
+                                           {"p10_ms", result.p10Ms},
+                                           {"p90_ms", result.p90Ms},
+                                           {"runs", result.runs}})
+                 << "\n";
+    return;
+  }
+  llvm::outs() << llvm::format("median %.4f ms, p10 %.4f ms, p90 %.4f ms, ",
+                               result.medianMs, result.p10Ms, result.p90Ms)
+               << result.runs << " runs\n";
+}
+
+static ExitCode runProgram(const Options &options, Runner &runner,
+                           const HostTensors &arrays,
+                           std::optional<uint64_t> seed) {
+  auto inputs = seed ? randomInputs(runner.inputs(), *seed)
+                     : selectInputs(runner.inputs(), arrays);
+  if (!inputs.ok())
+    return report(options, inputs.status());
+  HostTensors outputs;
+  std::vector<const void *> inputAddresses;
+  std::vector<void *> outputAddresses;
+  for (const auto &input : *inputs)
+    inputAddresses.push_back(input->bytes.data());
+  for (const sinter_tensor_desc &desc : runner.outputs()) {
+    auto output = HostTensor::zeros(desc);
+    if (!output.ok())
+      return report(options, output.status());
+    outputAddresses.push_back((*output)->bytes.data());
+    outputs.push_back(std::move(*output));
+  }
+
+  rt::Status status;
+  auto run = [&] {
+    status = runner.run(inputAddresses.data(), outputAddresses.data());
+    return status.ok();
+  };
+  if (!run())
+    return report(options, status);
+  ExitCode code = kExitDone;
+  if (!options.run.outputs.empty()) {
+    rt::Status written = writeNpz(options.run.outputs, outputs);
+    if (!written.ok())
+      return report(options, rt::Status::invalid(written.message()));
+  }
+  if (!options.run.reference.empty())
+    code = checkReference(options, outputs);
+  if (code == kExitDone && options.run.bench) {
+    BenchResult result =
+        bench(options.run.warmupMs, options.run.durationMs, run);
+    if (!result.runs)
+      return report(options, status);
+    printBench(options, result);
+  }
+  if (code == kExitDone && options.run.profile) {
+    Profile profile;
+    rt::Status possible = runner.profile(&profile);
+    if (!possible.ok())
+      return report(options, possible);
+    // The first run after a pause is slow everywhere; a few make a mean.
+    for (int i = 0; i < 10; ++i)
+      if (!run())
+        return report(options, status);
+    (void)runner.profile(nullptr);
+    llvm::outs() << profile.report(options.json);
+  }
+  if (options.run.outputs.empty() && options.run.reference.empty() &&
+      !options.run.bench && !options.run.profile)
+    printSummary(outputs);
+  return code;
+}
+
+static std::string checkDevice(Options &options) {
+  StringRef device = options.run.device;
+  auto [kind, index] = device.split(':');
+  if (device.empty())
+    return "";
+  if (kind == "cpu" && device != "cpu" && index != "0")
+    return "--device=" + device.str() + ": there is one CPU device, 'cpu'";
+  if (options.targetGiven && options.targets.front() != kind)
+    return "--device=" + device.str() +
+           " contradicts --target=" + options.targets.front();
+  options.targets = {kind.str()};
+  return "";
+}
+
+static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
+  bool badSeed = false;
+  if (options.run.inputs.empty() && options.run.bench)
+    options.run.inputs = "random:seed=0";
+  if (options.run.inputs.empty()) {
+    reportError(options, "no inputs given: --inputs=FILE.npz or "
+                         "--inputs=random:seed=0");
+    return kExitUsage;
+  }
+  std::optional<uint64_t> seed = randomSeed(options.run.inputs, badSeed);
+  std::string wrong = badSeed ? "--inputs: expected random:seed=NUMBER, got '" +
+                                    options.run.inputs + "'"
+                              : checkDevice(options);
+  if (!wrong.empty()) {
+    reportError(options, wrong);
+    return kExitUsage;
+  }
+  HostTensors arrays;
+  if (!seed) {
+    auto read = readNpz(options.run.inputs);
+    if (!read.ok())
+      return report(options, read.status());
+    arrays = std::move(*read);
+  }
+  Loaded loaded;
+  if (ExitCode code = load(options, arrays, targets, loaded))
+    return code;
+  return runProgram(options, *loaded.runner, arrays, seed);
+}
+
+int tools::sinterRun(int argc, char **argv,
+                     llvm::ArrayRef<TargetFactory> targets) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::optional<Options> options =
+      parseOptions("sinter-run", kSinterRun, argumentsOf(argc, argv));
+  if (!options)
+    return kExitUsage;
+  if (options->help) {
+    printHelp(llvm::outs(), "sinter-run", kSinterRun,
+              "sinter-run MODEL --inputs=in.npz|random:seed=0 [options]");
+    return kExitDone;
+  }
+  if (options->version) {
+    printVersion(llvm::outs(), "sinter-run");
+    return kExitDone;
+  }
+  if (options->listDevices) {
+    printTargets(llvm::outs(), targets);
+    return kExitDone;
+  }
+  return run(*options, targets);
+}

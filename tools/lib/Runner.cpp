@@ -1,0 +1,165 @@
+//===- Runner.cpp - something that computes outputs from inputs -----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/lib/Runner.h"
+
+#include "tools/lib/ElfSymbols.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+
+using namespace sinter;
+using namespace sinter::tools;
+
+namespace {
+
+class ArtifactRunner final : public Runner {
+public:
+  ArtifactRunner(std::unique_ptr<rt::Program> program,
+                 const sinter_entry &entry)
+      : program_(std::move(program)), entry_(entry) {}
+
+  std::span<const sinter_tensor_desc> inputs() const override {
+    return {entry_.inputs, entry_.numInputs};
+  }
+  std::span<const sinter_tensor_desc> outputs() const override {
+    return {entry_.outputs, entry_.numOutputs};
+  }
+  rt::Status run(const void *const *inputs, void *const *outputs) override {
+    return program_->run(entry_.name, nullptr, inputs, outputs);
+  }
+  rt::Status profile(rt::ProfileSink *sink) override {
+    program_->setProfileSink(sink);
+    return {};
+  }
+
+private:
+  std::unique_ptr<rt::Program> program_;
+  const sinter_entry &entry_;
+};
+
+// What a library exports as sinter_<model>_X.
+struct LibraryFunctions {
+  int32_t (*create)(int32_t threads, void **program);
+  void (*destroy)(void *program);
+  int32_t (*run)(void *program, const void *const *inputs,
+                 void *const *outputs);
+  const char *(*lastError)();
+  const sinter_tensor_desc *(*inputs)(uint32_t *count);
+  const sinter_tensor_desc *(*outputs)(uint32_t *count);
+  const sinter_artifact *(*artifact)();
+};
+
+class LibraryRunner final : public Runner {
+public:
+  LibraryRunner(const LibraryFunctions &functions, void *program)
+      : functions_(functions), program_(program) {
+    uint32_t count = 0;
+    const sinter_tensor_desc *list = functions.inputs(&count);
+    inputs_ = {list, count};
+    list = functions.outputs(&count);
+    outputs_ = {list, count};
+  }
+  ~LibraryRunner() override { functions_.destroy(program_); }
+
+  std::span<const sinter_tensor_desc> inputs() const override {
+    return inputs_;
+  }
+  std::span<const sinter_tensor_desc> outputs() const override {
+    return outputs_;
+  }
+  rt::Status run(const void *const *inputs, void *const *outputs) override {
+    int32_t code = functions_.run(program_, inputs, outputs);
+    return code ? rt::Status(static_cast<sinter_status>(code),
+                             functions_.lastError())
+                : rt::Status();
+  }
+  rt::Status profile(rt::ProfileSink *) override {
+    return rt::Status::invalid("--profile of a compiled library: not yet; "
+                               "profile the model");
+  }
+
+private:
+  LibraryFunctions functions_;
+  void *program_;
+  std::span<const sinter_tensor_desc> inputs_, outputs_;
+};
+
+} // namespace
+
+rt::Result<std::unique_ptr<Runner>>
+tools::runArtifact(const sinter_artifact &artifact, const std::string &device,
+                   int threads) {
+  auto made = rt::linkedDevices().create(device, threads);
+  if (!made.ok())
+    return made.status();
+  auto program = rt::Program::create(artifact, std::move(*made));
+  if (!program.ok())
+    return program.status();
+  rt::Executor *main = (*program)->find("main");
+  if (!main)
+    return rt::Status::invalid("a training program has no entry to run; use "
+                               "the trainer that sinterc makes of it");
+  const sinter_entry &entry = main->entry();
+  return std::unique_ptr<Runner>(
+      new ArtifactRunner(std::move(*program), entry));
+}
+
+// Resolves the functions of the library at `path`.
+static rt::Result<LibraryFunctions> openLibrary(const std::string &path) {
+  auto names = exportedSymbols(path);
+  if (!names.ok())
+    return names.status();
+  // sinter_<model>_artifact: the model's name is what lies between.
+  std::string prefix;
+  for (const std::string &name : *names)
+    if (name.starts_with("sinter_") && name.ends_with("_artifact"))
+      prefix = name.substr(0, name.size() - std::string("artifact").size());
+  if (prefix.empty())
+    return rt::Status::invalid(path + ": is no library that sinterc made");
+  // Without a slash dlopen would search the system's folders.
+  std::string file = std::filesystem::absolute(path).string();
+  void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return rt::Status::invalid(std::string(dlerror()));
+  LibraryFunctions functions;
+  bool complete = true;
+  auto resolve = [&](auto &function, const char *name) {
+    void *address = dlsym(library, (prefix + name).c_str());
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
+    complete &= address != nullptr;
+  };
+  resolve(functions.create, "create");
+  resolve(functions.destroy, "destroy");
+  resolve(functions.run, "run");
+  resolve(functions.lastError, "last_error");
+  resolve(functions.inputs, "inputs");
+  resolve(functions.outputs, "outputs");
+  resolve(functions.artifact, "artifact");
+  if (!complete)
+    return rt::Status::invalid(path + ": lacks functions of this version");
+  return functions;
+}
+
+rt::Result<std::unique_ptr<Runner>> tools::runLibrary(const std::string &path,
+                                                      int threads) {
+  auto functions = openLibrary(path);
+  if (!functions.ok())
+    return functions.status();
+  void *program = nullptr;
+  if (int32_t code = functions->create(threads, &program))
+    return rt::Status(static_cast<sinter_status>(code),
+                      path + ": " + functions->lastError());
+  return std::unique_ptr<Runner>(new LibraryRunner(*functions, program));
+}
+
+rt::Result<const sinter_artifact *>
+tools::openArtifact(const std::string &path) {
+  auto functions = openLibrary(path);
+  if (!functions.ok())
+    return functions.status();
+  return functions->artifact();
+}

@@ -1,0 +1,48 @@
+//===- Runner.h - something that computes outputs from inputs ---*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A model in memory and a compiled library look the same to sinter-run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TOOLS_LIB_RUNNER_H
+#define SINTER_TOOLS_LIB_RUNNER_H
+
+#include "runtime/base/Status.h"
+#include "runtime/exec/Program.h"
+
+#include <memory>
+#include <span>
+#include <string>
+
+namespace sinter::tools {
+
+class Runner {
+public:
+  virtual ~Runner() = default;
+
+  virtual std::span<const sinter_tensor_desc> inputs() const = 0;
+  virtual std::span<const sinter_tensor_desc> outputs() const = 0;
+  virtual rt::Status run(const void *const *inputs, void *const *outputs) = 0;
+
+  /// Where the time goes, from now on. Fails where that cannot be told.
+  virtual rt::Status profile(rt::ProfileSink *sink) = 0;
+};
+
+/// Runs "main" of `artifact`, which must outlive it. `threads` 0: one per core.
+rt::Result<std::unique_ptr<Runner>> runArtifact(const sinter_artifact &artifact,
+                                                const std::string &device,
+                                                int threads);
+
+/// Opens a library that sinterc made and runs it through the functions it
+/// exports.
+rt::Result<std::unique_ptr<Runner>> runLibrary(const std::string &path,
+                                               int threads);
+
+/// The artifact inside a library or a trainer that was opened with dlopen; null
+/// with a Status when `path` is neither. It stays loaded.
+rt::Result<const sinter_artifact *> openArtifact(const std::string &path);
+
+} // namespace sinter::tools
+
+#endif // SINTER_TOOLS_LIB_RUNNER_H

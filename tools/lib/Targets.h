@@ -1,0 +1,21 @@
+//===- Targets.h - what the tools compile for and run on --------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The one place where targets are registered; a new device adds its line here
+// (and its device to Devices.cpp).
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TOOLS_LIB_TARGETS_H
+#define SINTER_TOOLS_LIB_TARGETS_H
+
+#include "compiler/Driver.h"
+
+namespace sinter::tools {
+
+/// Every target of this build; the first is the default.
+llvm::ArrayRef<compiler::TargetFactory> targets();
+
+} // namespace sinter::tools
+
+#endif // SINTER_TOOLS_LIB_TARGETS_H

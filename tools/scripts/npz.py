@@ -1,0 +1,71 @@
+"""Reads npy, npz and safetensors files with Python's standard library only.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+For the test scripts; arrays are flat lists of Python numbers with a shape.
+"""
+
+import ast
+import json
+import struct
+import zipfile
+from typing import NamedTuple
+
+# struct's letter for npy's and for safetensors' names of element types.
+NPY = {"f2": "e", "f4": "f", "f8": "d", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
+       "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "b1": "?"}
+SAFETENSORS = {"F16": "e", "F32": "f", "F64": "d", "I8": "b", "I16": "h", "I32": "i",
+               "I64": "q", "U8": "B", "BOOL": "?"}
+
+
+class Array(NamedTuple):
+    shape: tuple
+    letter: str  # struct's
+    values: list
+
+    @property
+    def isFloat(self):
+        return self.letter in "efd"
+
+
+def unpack(letter, data, order="<"):
+    count = len(data) // struct.calcsize(order + letter)
+    return list(struct.unpack(f"{order}{count}{letter}", data))
+
+
+def parseNpy(data):
+    if data[:6] != b"\x93NUMPY":
+        raise ValueError("not an npy file")
+    wide = data[6] >= 2
+    length = struct.unpack_from("<I" if wide else "<H", data, 8)[0]
+    start = (12 if wide else 10) + length
+    header = ast.literal_eval(data[start - length:start].decode("latin1"))
+    if header["fortran_order"] and len(header["shape"]) > 1:
+        raise ValueError("column-major")
+    descr = header["descr"]
+    order = ">" if descr[0] == ">" else "<"
+    letter = NPY[descr[1:]]
+    return Array(tuple(header["shape"]), letter, unpack(letter, data[start:], order))
+
+
+def readNpz(path):
+    """{name: Array}"""
+    with zipfile.ZipFile(path) as archive:
+        return {name.removesuffix(".npy"): parseNpy(archive.read(name))
+                for name in archive.namelist()}
+
+
+def readSafetensors(path):
+    """{name: Array}"""
+    with open(path, "rb") as file:
+        data = file.read()
+    length = struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:8 + length])
+    arrays = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            letter = SAFETENSORS[entry["dtype"]]
+            arrays[name] = Array(tuple(entry["shape"]), letter,
+                                 unpack(letter, data[8 + length + begin:8 + length + end]))
+    return arrays
