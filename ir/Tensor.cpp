@@ -247,7 +247,7 @@ ElementsAttr Tensor::toAttr(StringRef hint) const {
       return DenseElementsAttr::getFromRawBuffer(type_, bytes);
   }
   AsmResourceBlob blob = HeapAsmResourceBlob::allocateAndCopyWithAlign(
-      ArrayRef<char>(bytes), kBlobAlignment, /*dataIsMutable=*/false);
+      ArrayRef<char>(bytes), kBlobAlignment, /*dataIsMutable=*/true);
   return DenseResourceElementsAttr::get(type_, hint, std::move(blob));
 }
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "passes/DecomposeComposites.h"
 #include "passes/Training.h"
 #include "passes/autodiff/Gradient.h"
 
@@ -96,6 +97,7 @@ public:
     function.setType(builder.getFunctionType(function.getBody().getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
     function.setAllResultAttrs(resultAttributes);
+    dropStopGradients(function);
     IRRewriter rewriter(function.getContext());
     (void)runRegionDCE(rewriter, function->getRegions());
   }

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Replaces every composite by its decomposition, again where that holds composites, save
-// those named in `keep`. Always legal; the place phase keeps what its target has a better
-// whole for.
+// those named in `keep`, and drops stop_gradient. Legal once all differentiation is done;
+// the place phase keeps what its target has a better whole for.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/DecomposeComposites.h"
@@ -45,6 +45,13 @@ int64_t decomposeComposites(func::FuncOp function, llvm::function_ref<bool(Opera
   return count;
 }
 
+void dropStopGradients(func::FuncOp function) {
+  function.walk([](StopGradientOp op) {
+    op.replaceAllUsesWith(op.getX());
+    op.erase();
+  });
+}
+
 namespace {
 
 class DecomposeComposites : public impl::DecomposeCompositesBase<DecomposeComposites> {
@@ -56,10 +63,12 @@ public:
     for (const std::string &name : keep)
       kept.insert(name);
     int64_t count = 0;
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
       count += decomposeComposites(function, [&](Operation *op) {
         return kept.contains(op->getName().stripDialect());
       });
+      dropStopGradients(function);
+    }
     if (count)
       remark("decompose-composites", "decomposed", getOperation().getLoc(), "", count);
   }

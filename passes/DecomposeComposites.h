@@ -15,6 +15,9 @@ namespace sinter::passes {
 int64_t decomposeComposites(mlir::func::FuncOp function,
                             llvm::function_ref<bool(mlir::Operation *)> keeps);
 
+/// Replaces every stop_gradient by its operand: nothing is differentiated any more.
+void dropStopGradients(mlir::func::FuncOp function);
+
 } // namespace sinter::passes
 
 #endif // SINTER_PASSES_DECOMPOSECOMPOSITES_H

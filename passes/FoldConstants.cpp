@@ -15,6 +15,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace sinter::ir;
@@ -26,11 +27,27 @@ namespace sinter::passes {
 namespace {
 
 constexpr int64_t kSmallBytes = 1024;
+// Products of one contraction; the reference takes about a nanosecond for each.
+constexpr int64_t kMaxProducts = int64_t(1) << 30;
 constexpr llvm::StringLiteral kPass = "fold-constants";
 
 int64_t sizeBytes(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return tensor.getNumElements() * elementSizeBytes(tensor.getElementType());
+}
+
+/// The products that a contraction sums; 0 for other ops. Saturates.
+int64_t countProducts(Operation *op) {
+  double perElement = 0;
+  if (auto dot = dyn_cast<DotGeneralOp>(op)) {
+    perElement = 1;
+    for (int64_t dim : dot.getLhsContract())
+      perElement *= static_cast<double>(tensorType(dot.getLhs()).getDimSize(dim));
+  } else if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op)) {
+    perElement = static_cast<double>(tensorType(op->getOperand(1)).getNumElements());
+  }
+  double count = perElement * static_cast<double>(tensorType(op->getResult(0)).getNumElements());
+  return static_cast<int64_t>(std::min(count, 0x1p62));
 }
 
 /// What is known about a value that is computed from constants alone.
@@ -46,7 +63,6 @@ public:
 
   void run(func::FuncOp function) {
     known.clear();
-    values.clear();
     for (Block &block : function.getBody())
       for (Operation &op : llvm::make_early_inc_range(block))
         visit(&op);
@@ -76,9 +92,11 @@ private:
       bytes += sizeBytes(type);
     if (foldSplat(op))
       return;
-    if (bytes > maxOpBytes) {
-      remark(kPass, "not-folded", op->getLoc(),
-             Twine(bytes) + " bytes are above the limit of one op");
+    int64_t largest = bytes;
+    for (Value operand : op->getOperands())
+      largest = std::max(largest, sizeBytes(operand.getType()));
+    if (largest > maxOpBytes || countProducts(op) > kMaxProducts) {
+      remark(kPass, "not-folded", op->getLoc(), "it is above the limits of one op");
       return;
     }
     bool mayGrow = bytes <= std::max(kSmallBytes, result.sourceBytes);
@@ -131,21 +149,42 @@ private:
       remark(kPass, "not-folded", op->getLoc(), "the budget of all results is spent");
       return false;
     }
-    if (failed(compute(op)))
-      return false;
+    bool isKnown = succeeded(computeWithSources(op));
     SmallVector<ElementsAttr> attrs;
     for (Value result : op->getResults()) {
+      if (!isKnown)
+        break;
       attrs.push_back(values[result].toAttr());
       if (!isa<SplatElementsAttr>(attrs.back()))
         bytesLeft -= sizeBytes(result.getType());
-      values.erase(result);
     }
-    replace(op, attrs);
-    return true;
+    values.clear();
+    if (isKnown)
+      replace(op, attrs);
+    return isKnown;
   }
 
   /// Fills `values` for the results of `op`, whose operands are known, and for what they
-  /// are computed from; stored constants excepted.
+  /// are computed from; constants excepted.
+  LogicalResult computeWithSources(Operation *op) {
+    llvm::SetVector<Operation *> needed;
+    SmallVector<Operation *> work{op};
+    while (!work.empty()) {
+      Operation *next = work.pop_back_val();
+      if (!needed.insert(next))
+        continue;
+      for (Value operand : next->getOperands())
+        if (!operand.getDefiningOp<ConstantOp>())
+          work.push_back(operand.getDefiningOp());
+    }
+    SmallVector<Operation *> inOrder = needed.takeVector();
+    llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (Operation *source : inOrder)
+      if (failed(compute(source)))
+        return failure();
+    return success();
+  }
+
   LogicalResult compute(Operation *op) {
     SmallVector<Tensor> operands, results;
     for (Value operand : op->getOperands()) {
@@ -156,8 +195,6 @@ private:
         operands.push_back(std::move(*value));
         continue;
       }
-      if (!values.contains(operand) && failed(compute(operand.getDefiningOp())))
-        return failure();
       operands.push_back(values[operand]);
     }
     // Where the meaning is undefined for these values the program says so when it runs.
@@ -187,7 +224,7 @@ private:
 
   int64_t maxOpBytes, bytesLeft;
   DenseMap<Value, Known> known;
-  DenseMap<Value, Tensor> values; // of known values that are not stored, once needed
+  DenseMap<Value, Tensor> values; // of known values that the op being folded needs
 };
 
 class FoldConstants : public impl::FoldConstantsBase<FoldConstants> {

@@ -75,6 +75,7 @@ struct Cluster {
   llvm::MapVector<Value, IndexVector> roots;
   /// The one index of each value that has one; absent from it: unknown.
   llvm::DenseMap<Value, IndexVector> indices;
+  unsigned first = 0; // position of the first of `ops` in the function
 
   bool hasReduction() const { return !domain.reduced.empty(); }
 };
@@ -274,8 +275,11 @@ private:
       last = std::max(last, positions[member]);
     SmallVector<Operation *> work;
     llvm::SmallPtrSet<Operation *, 32> visited;
+    // From a cluster one goes on from its first op, so that is what must come before.
     auto push = [&](Operation *next) {
-      if (positions[next] <= last && visited.insert(next).second)
+      unsigned number = clusterOf.lookup_or(next, ~0u);
+      unsigned first = number == ~0u ? positions[next] : clusters[number].first;
+      if (first <= last && visited.insert(next).second)
         work.push_back(next);
     };
     for (Operation *user : op->getUsers())
@@ -302,6 +306,7 @@ private:
   void join(Operation *op, const std::optional<IndexVector> &index, unsigned number, bool asRoot) {
     Cluster &cluster = clusters[number];
     cluster.ops.insert(op);
+    cluster.first = std::min(cluster.first, positions[op]);
     clusterOf[op] = number;
     if (index)
       cluster.indices[op->getResult(0)] = *index;
@@ -368,6 +373,7 @@ private:
       cluster.indices[result] = view;
     }
     cluster.ops.insert(op);
+    cluster.first = positions[op];
     clusterOf[op] = clusters.size();
     clusters.push_back(std::move(cluster));
   }
@@ -391,7 +397,6 @@ void Clustering::build() {
 
   // Depth-first over operands, clusters taken as one node.
   llvm::SmallPtrSet<Operation *, 32> placed;
-  llvm::DenseMap<unsigned, ir::FusionOp> built;
   Operation *end = block.getTerminator();
   OpBuilder builder(end);
 
@@ -415,7 +420,7 @@ void Clustering::build() {
     builder.setInsertionPoint(end);
     ir::FusionOp fusion = buildFusion(builder, cluster.kind, members, results);
     cluster.domain.write(fusion);
-    built[it->second] = fusion;
+    placed.insert(fusion);
     for (Operation *member : members)
       placed.insert(member);
   };
@@ -433,7 +438,6 @@ void Clustering::build() {
         for (Value operand : op->getOperands())
           if (Operation *def = operand.getDefiningOp();
               def && def->getBlock() == &block && !placed.contains(def) &&
-              !isa<ir::FusionOp>(def) &&
               (clusterOf.lookup_or(def, ~0u) == ~0u ||
                clusterOf.lookup_or(def, ~0u) != clusterOf.lookup_or(op, ~0u))) {
             stack.push_back(def);

@@ -25,9 +25,11 @@ struct Product {
 };
 
 /// Takes apart products of one use; `isRoot`: also one of several.
-void collectProduct(Value value, Match &match, Product &product, bool isRoot = false) {
+void collectProduct(Value value, Match &match, Product &product, bool isRoot = false,
+                    int depth = 0) {
+  const int maxDepth = 8;
   Operation *op = value.getDefiningOp();
-  if (!op || !isa<MulOp, DivOp, PowOp>(op) || !(isRoot || value.hasOneUse()))
+  if (!op || depth == maxDepth || !isa<MulOp, DivOp, PowOp>(op) || !(isRoot || value.hasOneUse()))
     return product.factors.push_back(value);
   auto rhs = splatNumber(op->getOperand(1));
   if (isa<PowOp>(op)) {
@@ -38,13 +40,13 @@ void collectProduct(Value value, Match &match, Product &product, bool isRoot = f
     if (!rhs || *rhs == 0)
       return product.factors.push_back(value);
     product.number /= *rhs;
-    collectProduct(op->getOperand(0), match, product);
+    collectProduct(op->getOperand(0), match, product, false, depth + 1);
   } else {
-    collectProduct(op->getOperand(0), match, product);
+    collectProduct(op->getOperand(0), match, product, false, depth + 1);
     if (rhs)
       product.number *= *rhs;
     else
-      collectProduct(op->getOperand(1), match, product);
+      collectProduct(op->getOperand(1), match, product, false, depth + 1);
   }
   match.add(op);
 }

@@ -17,6 +17,7 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -118,8 +119,9 @@ static std::string write(StringRef file,
 static std::string firstError(StringRef logFile) {
   auto log = llvm::MemoryBuffer::getFile(logFile);
   StringRef line = log ? (*log)->getBuffer().split('\n').first : "";
-  line.consume_front("ld.lld: ");
-  line.consume_front("error: ");
+  size_t at = line.find("error: ");
+  if (at != StringRef::npos)
+    line = line.drop_front(at + strlen("error: "));
   return line.empty() ? "it said nothing" : shown(line, 300);
 }
 

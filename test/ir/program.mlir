@@ -6,7 +6,7 @@ module @net attributes {sinter.model = "net"} {
   sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
   // CHECK: sinter.state @mean : tensor<2xf32> {init = dense<0.000000e+00> : tensor<2xf32>, role = #sinter<role buffer>}
   sinter.state @mean : tensor<2xf32> {role = #sinter<role buffer>, init = dense<0.0> : tensor<2xf32>}
-  // CHECK: sinter.state @"w.m" : tensor<4x8xf32> {of = @w, role = #sinter<role slot>, slot = "m"}
+  // CHECK: sinter.state @w.m : tensor<4x8xf32> {of = @w, role = #sinter<role slot>, slot = "m"}
   sinter.state @"w.m" : tensor<4x8xf32> {role = #sinter<role slot>, slot = "m", of = @w}
   sinter.state @t : tensor<f32> {role = #sinter<role accum>}
 

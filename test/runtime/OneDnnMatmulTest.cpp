@@ -103,6 +103,7 @@ std::string check(const sinter_matmul &p, Options options = {}) {
   }
   std::vector<float> result = before;
   command.run(1, result);
+  INFO(command.status.message());
   REQUIRE(command.status.ok());
   for (int threads : {2, 3}) {
     std::vector<float> other = before;

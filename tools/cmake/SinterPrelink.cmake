@@ -52,7 +52,7 @@ endfunction()
 
 # lib/sinter/libraries: the SONAMEs that programs need at run time, one a line.
 function(sinter_list_shared_libraries)
-  set(names libstdc++.so.6 libm.so.6 libgcc_s.so.1 libc.so.6)
+  set(names libstdc++.so.6 libm.so.6 libgcc_s.so.1 libc.so.6 ld-linux-x86-64.so.2)
   foreach(library ${ARGN})
     execute_process(COMMAND ${CMAKE_READELF} -d ${library} OUTPUT_VARIABLE dynamic)
     if(NOT dynamic MATCHES "soname: \\[([^]]+)\\]")

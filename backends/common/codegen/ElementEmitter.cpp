@@ -226,7 +226,8 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
 //===----------------------------------------------------------------------===//
 
 Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
-  std::vector<int64_t> key{reinterpret_cast<intptr_t>(tensor.getAsOpaquePointer()), laneCount};
+  // Lanes change only with a frame: what an outer frame holds is the same for all inner lanes.
+  std::vector<int64_t> key{reinterpret_cast<intptr_t>(tensor.getAsOpaquePointer())};
   for (const Index &i : index) {
     key.push_back(i.constant);
     key.push_back(i.terms.size());

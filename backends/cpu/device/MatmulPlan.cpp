@@ -152,7 +152,9 @@ MatmulPlan MatmulPlan::make(const MatmulShape &shape, bool packedB) {
   plan.n = Partition(shape.n, 1, nGranule);
   plan.k = Partition(shape.k, 1, 16);
   int64_t inner = shape.innerCount(), outer = shape.outerCount();
-  plan.batch = Partition(inner, (wanted + outer - 1) / outer, 1);
+  // The library takes a batch only if one operand has it.
+  bool sameProduct = shape.innerStride(shape.a) == 0 && shape.innerStride(shape.b) == 0;
+  plan.batch = Partition(inner, sameProduct ? inner : (wanted + outer - 1) / outer, 1);
   int64_t batchSlices = outer * plan.batch.count();
   int64_t perMatrix = (wanted + batchSlices - 1) / batchSlices;
   if (perMatrix <= 1)

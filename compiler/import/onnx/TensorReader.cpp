@@ -436,7 +436,7 @@ ElementsAttr toAttr(const std::shared_ptr<const OnnxModel> &model,
   if (!isAligned)
     return DenseResourceElementsAttr::get(
         data.type, key,
-        HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, 64, /*dataIsMutable=*/false));
+        HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, 64, /*dataIsMutable=*/true));
   auto keep = [model, owner = data.bytes.owner](void *, size_t, size_t) {};
   return DenseResourceElementsAttr::get(
       data.type, key, AsmResourceBlob(bytes, width, keep, /*dataIsMutable=*/false));
