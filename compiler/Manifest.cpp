@@ -7,6 +7,7 @@
 
 #include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
+#include "ir/exec/Exec.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -77,6 +78,10 @@ std::string compiler::makeManifest(const Options &options,
     manifest["batch"] = *options.batch;
   if (options.train.enabled)
     manifest["training"] = trainingOptions(options.train);
+  json::Object kernels;
+  for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
+    kernels[kernel.getSymName()] = kernel.getKind();
+  manifest["kernels"] = std::move(kernels);
   std::string result;
   llvm::raw_string_ostream(result) << json::Value(std::move(manifest));
   return result;

@@ -8,6 +8,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -223,6 +224,15 @@ FailureOr<Tensor> Tensor::fromAttr(ElementsAttr attr) {
   return tensor;
 }
 
+std::string sinter::ir::resourceKey(StringRef name) {
+  std::string key;
+  if (name.empty() || !(llvm::isAlpha(name.front()) || name.front() == '_'))
+    key = "_";
+  for (char c : name)
+    key += llvm::isAlnum(c) || c == '.' || c == '_' ? c : '_';
+  return key;
+}
+
 ElementsAttr Tensor::toAttr(StringRef hint) const {
   Type element = type_.getElementType();
   int64_t width = elementSizeBytes(element);
@@ -247,8 +257,8 @@ ElementsAttr Tensor::toAttr(StringRef hint) const {
       return DenseElementsAttr::getFromRawBuffer(type_, bytes);
   }
   AsmResourceBlob blob = HeapAsmResourceBlob::allocateAndCopyWithAlign(
-      ArrayRef<char>(bytes), kBlobAlignment, /*dataIsMutable=*/true);
-  return DenseResourceElementsAttr::get(type_, hint, std::move(blob));
+      ArrayRef<char>(bytes), kBlobAlignment);
+  return DenseResourceElementsAttr::get(type_, resourceKey(hint), std::move(blob));
 }
 
 std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {

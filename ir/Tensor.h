@@ -70,6 +70,9 @@ int64_t elementSizeBytes(mlir::Type element);
 /// Whether a ranked tensor of static shape takes at most 2^62 bytes, the nonzero
 /// sizes alone too.
 bool hasBoundedSize(mlir::Type type);
+/// `name` as the key of a dense_resource that prints and parses again: an identifier.
+std::string resourceKey(llvm::StringRef name);
+
 /// Row-major strides, in elements, of a dense tensor of `shape`.
 llvm::SmallVector<int64_t> rowMajorStrides(llvm::ArrayRef<int64_t> shape);
 /// The multi-index of row-major position `linear`.

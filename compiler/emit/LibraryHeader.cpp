@@ -217,8 +217,9 @@ private:
   }
 
   void printTypedRun() {
-    os_ << "/* _run with typed arguments. */\nstatic inline int32_t " << prefix_
-        << "_infer(" << prefix_ << " *program";
+    os_ << "/* _run with typed arguments. */\n#ifdef __GNUC__\n"
+           "__attribute__((__unused__))\n#endif\nstatic inline int32_t "
+        << prefix_ << "_infer(" << prefix_ << " *program";
     for (const Tensor &tensor : inputs_)
       os_ << ",\n    const " << cType(tensor.type.getElementType()) << " *in_"
           << tensor.identifier;

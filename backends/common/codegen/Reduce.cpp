@@ -156,10 +156,13 @@ Value ElementEmitter::reduceRange(ir::ReduceOp op, ArrayRef<Index> input, unsign
                                          constantInt(builder.getI64Type(), step), start);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
+  unsigned number = domain.reduced[level];
+  Value before = loopValues.lookup(number);
   pushFrame();
-  setLoop(domain.reduced[level], loop.getInductionVar());
+  setLoop(number, loop.getInductionVar());
   Value x = reduceNest(op, input, level + 1);
   popFrame();
+  setLoop(number, before);
   Value sum = combine(op.getKind(), op.getType().getElementType(), loop.getRegionIterArg(0), x);
   builder.create<scf::YieldOp>(loc, sum);
   return loop.getResult(0);

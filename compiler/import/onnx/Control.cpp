@@ -121,7 +121,7 @@ static void importEyeLike(NodeImport &n) {
                element));
 }
 
-/// The identity, and a mask of all true: what Dropout is outside of training.
+/// Outside of training the identity, and a mask of all true.
 static void importDropout(NodeImport &n) {
   double ratio = 0.5;
   bool isTraining = false, isKnown = true;
@@ -146,10 +146,25 @@ static void importDropout(NodeImport &n) {
     n.unsupported("ratio and training_mode must be known at compile time");
     return;
   }
-  // Every Dropout of a program to be trained would be active, as exporters leave them in
-  // training exports only.
-  if (ratio != 0 && (isTraining || n.graph().options().train)) {
-    n.unsupported("with random masks (ratio " + std::to_string(ratio) + ")");
+  if (!(ratio >= 0 && ratio < 1)) {
+    n.fail("ratio is " + std::to_string(ratio) + "; it must be at least 0 and below 1");
+    return;
+  }
+  if (n.graph().options().train && ratio != 0) {
+    if (n.wants(1)) {
+      n.unsupported("output 'mask' of a program to be trained");
+      return;
+    }
+    // Drops in training whatever mode the model was exported in.
+    Value seed = n.graph().control("seed"), step = n.graph().control("step");
+    n.out(n.b.create<ir::DropoutOp>(n.loc, n.in(0).getType(), n.in(0), seed, step,
+                                    llvm::APFloat(ratio), n.graph().nextRandomId())
+              .getResult());
+    return;
+  }
+  if (isTraining && ratio != 0) {
+    n.unsupported("training_mode with ratio " + std::to_string(ratio) +
+                  ", whose result is random");
     return;
   }
   n.out(n.in(0));

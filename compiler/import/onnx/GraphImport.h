@@ -73,6 +73,10 @@ public:
   /// The number of nodes in `body`, subgraphs included.
   static int64_t countNodes(const ::onnx::GraphProto &body);
   void warn(const std::string &text);
+  /// The argument of @main that holds the control of this name, a tensor<i64>.
+  mlir::Value control(llvm::StringRef name);
+  /// Tells the random ops of a program apart.
+  int64_t nextRandomId() { return randomIds_++; }
 
 private:
   using Nodes = google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
@@ -80,7 +84,8 @@ private:
   bool buildMain();
   bool addStates(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
   bool addOutputs(const ::onnx::GraphProto &graph);
-  void finishStates();
+  /// Declares the states that are used, drops the others, names the controls.
+  void finishArguments();
   bool importNodes(const Nodes &nodes, llvm::ArrayRef<bool> live, Scope &scope,
                    const Frame &frame);
   bool importNode(const ::onnx::NodeProto &node, size_t index, Scope &scope,
@@ -117,7 +122,8 @@ private:
   Folder folder_;
   /// The last op of @main that is settled; null at the beginning.
   mlir::Operation *settled_ = nullptr;
-  int64_t importedNodes_ = 0;
+  int64_t importedNodes_ = 0, randomIds_ = 0;
+  llvm::StringMap<mlir::Value> controls_;
   /// Argument of @main -> the state it holds.
   struct State {
     std::string name;

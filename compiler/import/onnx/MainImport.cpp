@@ -112,7 +112,7 @@ bool GraphImport::buildMain() {
   if (!addOutputs(graph))
     return false;
   removeDead();
-  finishStates();
+  finishArguments();
   return true;
 }
 
@@ -231,7 +231,15 @@ static bool isStatistic(Value state) {
   });
 }
 
-void GraphImport::finishStates() {
+Value GraphImport::control(llvm::StringRef name) {
+  Value &argument = controls_[name];
+  if (!argument)
+    argument = main_.getBody().front().addArgument(
+        RankedTensorType::get({}, builder_.getI64Type()), main_.getLoc());
+  return argument;
+}
+
+void GraphImport::finishArguments() {
   Block &block = main_.getBody().front();
   llvm::BitVector unused(block.getNumArguments());
   for (BlockArgument argument : block.getArguments())
@@ -239,31 +247,33 @@ void GraphImport::finishStates() {
       unused.set(argument.getArgNumber());
   main_.setType(builder_.getFunctionType(block.getArgumentTypes(),
                                          main_.getFunctionType().getResults()));
-  llvm::SmallVector<State> kept;
-  llvm::SmallVector<bool> statistics;
-  for (BlockArgument argument : block.getArguments())
-    if (states_.contains(argument) && !unused.test(argument.getArgNumber())) {
-      kept.push_back(states_[argument]);
-      statistics.push_back(isStatistic(argument));
-    }
+  for (const auto &control : controls_)
+    main_.setArgAttr(cast<BlockArgument>(control.second).getArgNumber(),
+                     ir::SinterDialect::kControlAttr,
+                     builder_.getStringAttr(control.getKey()));
+  for (unsigned i : unused.set_bits())
+    states_.erase(block.getArgument(i));
   main_.eraseArguments(unused);
 
-  unsigned number = block.getNumArguments() - kept.size();
   llvm::StringSet<> symbols;
   for (llvm::StringRef taken : {"main", "step", "eval", "grad", "apply"})
     symbols.insert(taken);
   builder_.setInsertionPoint(main_);
-  for (auto [state, isBuffer] : llvm::zip_equal(kept, statistics)) {
+  for (BlockArgument argument : block.getArguments()) {
+    auto found = states_.find(argument);
+    if (found == states_.end())
+      continue;
+    const State &state = found->second;
+    bool isBuffer = isStatistic(argument);
     std::string base = shown(state.name, 200), symbol = base;
     for (int i = 1; !symbols.insert(symbol).second; ++i)
       symbol = base + "_" + std::to_string(i);
-    BlockArgument argument = block.getArgument(number);
     builder_.create<ir::StateOp>(
         argument.getLoc(), symbol, argument.getType(),
         isBuffer ? ir::StateRole::buffer : ir::StateRole::param, state.init,
         state.isCandidate && !isBuffer, /*slot=*/StringAttr(), /*of=*/FlatSymbolRefAttr(),
         builder_.getStringAttr(state.name));
-    main_.setArgAttr(number++, ir::SinterDialect::kStateAttr,
+    main_.setArgAttr(argument.getArgNumber(), ir::SinterDialect::kStateAttr,
                      FlatSymbolRefAttr::get(context_, symbol));
   }
 }

@@ -431,7 +431,7 @@ ElementsAttr toAttr(const std::shared_ptr<const OnnxModel> &model,
       return DenseElementsAttr::get(data.type, bytes.front() != 0);
     return DenseElementsAttr::getFromRawBuffer(data.type, bytes.take_front(width));
   }
-  std::string key = shown(name, 64);
+  std::string key = ir::resourceKey(shown(name, 64));
   bool isAligned = reinterpret_cast<uintptr_t>(bytes.data()) % width == 0;
   if (!isAligned)
     return DenseResourceElementsAttr::get(

@@ -1,0 +1,54 @@
+//===- ArtifactImage.h - the artifact in a file, without running it -*- C++
+//-*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Libraries and trainers are ELF files with a sinter_artifact in them. This
+// reads the file as the dynamic loader would lay it out, and nothing of it is
+// executed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_INSPECT_ARTIFACTIMAGE_H
+#define SINTER_COMPILER_INSPECT_ARTIFACTIMAGE_H
+
+#include "sinter/abi.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sinter::compiler {
+
+class ArtifactImage {
+public:
+  /// Fails, in one line without the path, when `path` is no library or trainer
+  /// of this version, or is damaged. Every pointer in the tables was checked to
+  /// point into the file; the numbers in them were not checked.
+  static llvm::Expected<std::unique_ptr<ArtifactImage>>
+  read(llvm::StringRef path);
+
+  const sinter_artifact &artifact() const { return *artifact_; }
+
+private:
+  llvm::Error load(llvm::StringRef bytes);
+  llvm::Error relocate(llvm::StringRef bytes);
+  llvm::Error findArtifact(llvm::StringRef bytes);
+  bool checkTables() const;
+
+  /// Whether `count` records of `sizeBytes` lie at `address`; none may lie
+  /// anywhere.
+  bool contains(const void *address, uint64_t count, uint64_t sizeBytes) const;
+  bool isText(const char *text) const;
+  bool isTensor(const sinter_tensor_desc &tensor) const;
+  bool isCommand(const sinter_command &command) const;
+
+  std::vector<uint64_t> memory_; // aligned; ends with zeros
+  uint64_t sizeBytes_ = 0;
+  const sinter_artifact *artifact_ = nullptr;
+};
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_INSPECT_ARTIFACTIMAGE_H

@@ -1,0 +1,406 @@
+//===- ArtifactReport.cpp - what a compiled program is and does -----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/ArtifactReport.h"
+
+#include "compiler/import/onnx/Text.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+static llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
+  return {artifact.entries, artifact.numEntries};
+}
+
+static llvm::ArrayRef<sinter_command> commands(const sinter_entry &entry) {
+  return {entry.commands, entry.numCommands};
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+static const char *dtypeName(uint32_t dtype) {
+  static const char *names[] = {
+      "?",     "bool",   "uint8", "int8",    "uint16",   "int16",   "uint32",
+      "int32", "uint64", "int64", "float16", "bfloat16", "float32", "float64"};
+  return dtype < std::size(names) ? names[dtype] : "?";
+}
+
+static const char *commandName(uint32_t kind) {
+  static const char *names[] = {"?",    "launch", "matmul",
+                                "conv", "copy",   "fill"};
+  return kind < std::size(names) ? names[kind] : "?";
+}
+
+static const char *spaceName(uint32_t space) {
+  static const char *names[] = {"?",      "arena",    "state",  "input",
+                                "output", "constant", "control"};
+  return space < std::size(names) ? names[space] : "?";
+}
+
+static const char *roleName(uint32_t role) {
+  static const char *names[] = {"?", "param", "buffer", "slot", "accum"};
+  return role < std::size(names) ? names[role] : "?";
+}
+
+static std::string typeText(const sinter_tensor_desc &tensor) {
+  return std::string(dtypeName(tensor.dtype)) + " " +
+         shownShape({tensor.dims, tensor.rank});
+}
+
+// "12.3 MiB".
+static std::string bytesText(uint64_t bytes) {
+  static const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = bytes;
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
+    value /= 1024;
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << llvm::format(unit ? "%.1f " : "%.0f ", value) << units[unit];
+  return text;
+}
+
+static json::Value jsonText(StringRef text) {
+  return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
+}
+
+static json::Array jsonDims(const sinter_tensor_desc &tensor) {
+  json::Array dims;
+  for (int64_t size : llvm::ArrayRef(tensor.dims, tensor.rank))
+    dims.push_back(size);
+  return dims;
+}
+
+static json::Object jsonTensor(const sinter_tensor_desc &tensor) {
+  return json::Object{{"name", jsonText(tensor.name)},
+                      {"dtype", dtypeName(tensor.dtype)},
+                      {"dims", jsonDims(tensor)}};
+}
+
+static json::Array jsonTensors(llvm::ArrayRef<sinter_tensor_desc> tensors) {
+  json::Array list;
+  for (const sinter_tensor_desc &tensor : tensors)
+    list.push_back(jsonTensor(tensor));
+  return list;
+}
+
+static json::Array jsonNodes(StringRef label) {
+  llvm::SmallVector<StringRef> names;
+  label.split(names, ',', -1, false);
+  json::Array list;
+  for (StringRef name : names)
+    list.push_back(jsonText(name));
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+// Multiplications and additions of a contraction; generated kernels count
+// nothing.
+static double contractionFlops(const sinter_command &command) {
+  double flops = 0;
+  if (command.kind == SINTER_CMD_MATMUL) {
+    const auto &matmul = *static_cast<const sinter_matmul *>(command.params);
+    flops = 2.0 * matmul.m * matmul.n * matmul.k;
+    uint32_t rank = std::min<uint32_t>(matmul.batchRank, SINTER_MAX_BATCH_DIMS);
+    for (uint32_t d = 0; d < rank; ++d)
+      flops *= matmul.batch[d];
+  } else if (command.kind == SINTER_CMD_CONV) {
+    const auto &conv = *static_cast<const sinter_conv *>(command.params);
+    flops = 2.0 * conv.batch * conv.filters * conv.channels /
+            std::max<int64_t>(conv.groups, 1);
+    uint32_t rank =
+        std::min<uint32_t>(conv.spatialRank, SINTER_MAX_SPATIAL_DIMS);
+    for (uint32_t d = 0; d < rank; ++d)
+      flops *= static_cast<double>(conv.outputDims[d]) * conv.kernel[d];
+  }
+  return flops;
+}
+
+// The dtype in which a contraction multiplies.
+static uint32_t contractionDtype(const sinter_command &command) {
+  return command.kind == SINTER_CMD_MATMUL
+             ? static_cast<const sinter_matmul *>(command.params)->dtype
+             : static_cast<const sinter_conv *>(command.params)->dtype;
+}
+
+namespace {
+struct EntryTotals {
+  double flops = 0;
+  unsigned launches = 0, calls = 0;
+  llvm::SetVector<uint32_t> kernels;
+  llvm::MapVector<uint32_t, double> flopsByDtype;
+};
+} // namespace
+
+static EntryTotals total(const sinter_entry &entry) {
+  EntryTotals totals;
+  for (const sinter_command &command : commands(entry)) {
+    if (command.kind == SINTER_CMD_LAUNCH) {
+      ++totals.launches;
+      totals.kernels.insert(command.target);
+    }
+    if (command.kind != SINTER_CMD_MATMUL && command.kind != SINTER_CMD_CONV)
+      continue;
+    ++totals.calls;
+    double flops = contractionFlops(command);
+    totals.flops += flops;
+    totals.flopsByDtype[contractionDtype(command)] += flops;
+  }
+  return totals;
+}
+
+//===----------------------------------------------------------------------===//
+// Summary
+//===----------------------------------------------------------------------===//
+
+static void summarizeEntry(const sinter_entry &entry, llvm::raw_ostream &os) {
+  EntryTotals totals = total(entry);
+  os << "entry " << shown(entry.name) << "\n";
+  for (const sinter_tensor_desc &input :
+       llvm::ArrayRef(entry.inputs, entry.numInputs))
+    os << "  input    " << shown(input.name) << ": " << typeText(input) << "\n";
+  for (const sinter_tensor_desc &output :
+       llvm::ArrayRef(entry.outputs, entry.numOutputs))
+    os << "  output   " << shown(output.name) << ": " << typeText(output)
+       << "\n";
+  os << "  work     " << llvm::format("%.4g", totals.flops)
+     << " FLOPs in contractions";
+  for (auto &[dtype, flops] : totals.flopsByDtype)
+    os << llvm::format(", %.0f %% ",
+                       totals.flops ? 100 * flops / totals.flops : 0)
+       << dtypeName(dtype);
+  os << "\n  commands " << entry.numCommands << ": " << totals.launches
+     << " launches of " << totals.kernels.size() << " kernels, " << totals.calls
+     << " library calls\n  arena    " << bytesText(entry.arenaBytes) << " ("
+     << bytesText(entry.unsharedBytes) << " without reuse, at most "
+     << bytesText(entry.maxLiveBytes) << " live)\n";
+}
+
+static json::Object summaryJson(const sinter_artifact &artifact) {
+  json::Array list;
+  for (const sinter_entry &entry : entries(artifact)) {
+    EntryTotals totals = total(entry);
+    json::Object precision;
+    for (auto &[dtype, flops] : totals.flopsByDtype)
+      precision[dtypeName(dtype)] = flops;
+    list.push_back(json::Object{
+        {"name", jsonText(entry.name)},
+        {"inputs", jsonTensors({entry.inputs, entry.numInputs})},
+        {"outputs", jsonTensors({entry.outputs, entry.numOutputs})},
+        {"flops", totals.flops},
+        {"flops_by_dtype", std::move(precision)},
+        {"commands", entry.numCommands},
+        {"launches", totals.launches},
+        {"kernels", static_cast<int64_t>(totals.kernels.size())},
+        {"library_calls", totals.calls},
+        {"arena_bytes", entry.arenaBytes},
+        {"unshared_bytes", entry.unsharedBytes},
+        {"max_live_bytes", entry.maxLiveBytes}});
+  }
+  json::Array states;
+  for (const sinter_state_desc &state :
+       llvm::ArrayRef(artifact.states, artifact.numStates)) {
+    json::Object object = jsonTensor(state.tensor);
+    object["role"] = roleName(state.role);
+    object["trainable"] = state.trainable != 0;
+    states.push_back(std::move(object));
+  }
+  auto manifest = json::parse(artifact.manifest);
+  if (!manifest)
+    llvm::consumeError(manifest.takeError());
+  return json::Object{
+      {"name", jsonText(artifact.name)},
+      {"build_id", jsonText(artifact.buildId)},
+      {"cpu_features", jsonText(artifact.cpuFeatures)},
+      {"entries", std::move(list)},
+      {"states", std::move(states)},
+      {"state_bytes", artifact.stateBytes},
+      {"constants_bytes", artifact.constantsBytes},
+      {"kernels", artifact.numKernels},
+      {"manifest", manifest ? std::move(*manifest) : json::Value(nullptr)}};
+}
+
+void compiler::reportSummary(const sinter_artifact &artifact, bool json,
+                             llvm::raw_ostream &os) {
+  if (json) {
+    os << json::Value(summaryJson(artifact)) << "\n";
+    return;
+  }
+  os << "model    " << shown(artifact.name) << "\nbuild    "
+     << shown(artifact.buildId) << "\nneeds    "
+     << (*artifact.cpuFeatures ? shown(artifact.cpuFeatures, 300)
+                               : "any x86-64 CPU")
+     << "\n";
+  if (artifact.training)
+    os << "training " << shown(artifact.training->loss) << " by "
+       << shown(artifact.training->optimizer) << ", batch "
+       << artifact.training->batch << "\n";
+  for (const sinter_entry &entry : entries(artifact))
+    summarizeEntry(entry, os);
+  uint64_t elements = 0, trained = 0;
+  for (const sinter_state_desc &state :
+       llvm::ArrayRef(artifact.states, artifact.numStates)) {
+    uint64_t count = 1;
+    for (int64_t size : llvm::ArrayRef(state.tensor.dims, state.tensor.rank))
+      count *= size;
+    elements += state.role == SINTER_STATE_PARAM ? count : 0;
+    trained += state.trainable ? count : 0;
+  }
+  os << "state    " << artifact.numStates << " tensors, "
+     << bytesText(artifact.stateBytes);
+  if (elements)
+    os << "; " << elements << " parameters, " << trained << " trained";
+  os << "\nconstants " << bytesText(artifact.constantsBytes) << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Plan
+//===----------------------------------------------------------------------===//
+
+// "arena+256..512", "input 0", ...
+static std::string sliceText(const sinter_slice &slice) {
+  std::string text = spaceName(slice.space);
+  if (slice.space == SINTER_SPACE_STATE || slice.space == SINTER_SPACE_INPUT ||
+      slice.space == SINTER_SPACE_OUTPUT)
+    text += "[" + std::to_string(slice.index) + "]";
+  return text + "+" + std::to_string(slice.offsetBytes) + ".." +
+         std::to_string(slice.offsetBytes + slice.sizeBytes);
+}
+
+static StringRef targetName(const sinter_artifact &artifact,
+                            const sinter_command &command) {
+  return command.kind == SINTER_CMD_LAUNCH
+             ? artifact.kernels[command.target].name
+             : commandName(command.kind);
+}
+
+static json::Object commandJson(const sinter_artifact &artifact,
+                                const sinter_command &command) {
+  json::Array reads, writes;
+  for (uint32_t i = 0; i < command.numSlices; ++i) {
+    const sinter_slice &slice = command.slices[i];
+    json::Object object{{"space", spaceName(slice.space)},
+                        {"index", slice.index},
+                        {"offset", slice.offsetBytes},
+                        {"size", slice.sizeBytes}};
+    (i < command.numReads ? reads : writes).push_back(std::move(object));
+  }
+  return json::Object{{"kind", commandName(command.kind)},
+                      {"target", jsonText(targetName(artifact, command))},
+                      {"nodes", jsonNodes(command.label)},
+                      {"tiles", command.tiles},
+                      {"reads", std::move(reads)},
+                      {"writes", std::move(writes)}};
+}
+
+void compiler::reportPlan(const sinter_artifact &artifact, bool json,
+                          llvm::raw_ostream &os) {
+  json::Array list;
+  for (const sinter_entry &entry : entries(artifact)) {
+    json::Array entryCommands;
+    if (!json)
+      os << "entry " << shown(entry.name) << ": arena "
+         << bytesText(entry.arenaBytes) << ", "
+         << bytesText(entry.unsharedBytes) << " without reuse\n";
+    for (auto [i, command] : llvm::enumerate(commands(entry))) {
+      if (json) {
+        entryCommands.push_back(commandJson(artifact, command));
+        continue;
+      }
+      os << llvm::format("%5zu  ", i) << shown(targetName(artifact, command))
+         << "(";
+      for (uint32_t s = 0; s < command.numSlices; ++s)
+        os << (s == command.numReads ? ") -> ("
+               : s                   ? ", "
+                                     : "")
+           << sliceText(command.slices[s]);
+      os << (command.numReads == command.numSlices ? ") -> ()" : ")") << "  "
+         << shown(command.label, 200) << "\n";
+    }
+    list.push_back(json::Object{{"name", jsonText(entry.name)},
+                                {"arena_bytes", entry.arenaBytes},
+                                {"unshared_bytes", entry.unsharedBytes},
+                                {"max_live_bytes", entry.maxLiveBytes},
+                                {"commands", std::move(entryCommands)}});
+  }
+  if (json)
+    os << json::Value(std::move(list)) << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct KernelUse {
+  std::string kind;
+  unsigned calls = 0;
+  llvm::SetVector<StringRef> nodes;
+};
+} // namespace
+
+// The kinds of kernels are in the manifest: {"kernels": {"k0_relu": "loop"}}.
+static std::string kernelKind(const json::Object *kinds, StringRef name) {
+  if (kinds)
+    if (auto kind = kinds->getString(name))
+      return kind->str();
+  return "kernel";
+}
+
+void compiler::reportKernels(const sinter_artifact &artifact, bool json,
+                             llvm::raw_ostream &os) {
+  auto manifest = json::parse(artifact.manifest);
+  const json::Object *kinds = nullptr;
+  if (!manifest)
+    llvm::consumeError(manifest.takeError());
+  else if (const json::Object *object = manifest->getAsObject())
+    kinds = object->getObject("kernels");
+
+  llvm::MapVector<StringRef, KernelUse> uses;
+  for (const sinter_entry &entry : entries(artifact))
+    for (const sinter_command &command : commands(entry)) {
+      StringRef name = targetName(artifact, command);
+      KernelUse &use = uses[name];
+      use.kind = command.kind == SINTER_CMD_LAUNCH ? kernelKind(kinds, name)
+                                                   : commandName(command.kind);
+      ++use.calls;
+      llvm::SmallVector<StringRef> nodes;
+      StringRef(command.label).split(nodes, ',', -1, false);
+      use.nodes.insert(nodes.begin(), nodes.end());
+    }
+  json::Array list;
+  for (auto &[name, use] : uses) {
+    json::Array nodes;
+    std::string text;
+    for (StringRef node : use.nodes) {
+      nodes.push_back(jsonText(node));
+      text += (text.empty() ? "" : ", ") + shown(node);
+    }
+    list.push_back(json::Object{{"name", jsonText(name)},
+                                {"kind", use.kind},
+                                {"calls", use.calls},
+                                {"nodes", std::move(nodes)}});
+    if (!json)
+      os << llvm::left_justify(shown(name), 40) << " "
+         << llvm::left_justify(use.kind, 8) << llvm::format(" %4u  ", use.calls)
+         << text << "\n";
+  }
+  if (json)
+    os << json::Value(std::move(list)) << "\n";
+}

@@ -1,0 +1,28 @@
+//===- ArtifactReport.h - what a compiled program is and does ---*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Reports for sinter-inspect; each as text, or as one JSON value.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_INSPECT_ARTIFACTREPORT_H
+#define SINTER_COMPILER_INSPECT_ARTIFACTREPORT_H
+
+#include "sinter/abi.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace sinter::compiler {
+
+/// Inputs, outputs, state, work, memory, kernels, build id.
+void reportSummary(const sinter_artifact &artifact, bool json,
+                   llvm::raw_ostream &os);
+/// Commands in order with their buffers, and what the arena takes.
+void reportPlan(const sinter_artifact &artifact, bool json,
+                llvm::raw_ostream &os);
+/// Each kernel and library call: kind, ONNX nodes, number of calls.
+void reportKernels(const sinter_artifact &artifact, bool json,
+                   llvm::raw_ostream &os);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_INSPECT_ARTIFACTREPORT_H

@@ -1,0 +1,230 @@
+//===- GraphReport.cpp - a module as a drawing ----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/GraphReport.h"
+
+#include "compiler/FormVerifiers.h"
+#include "compiler/import/onnx/Text.h"
+#include "ir/Dialect.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+namespace {
+struct Edge {
+  unsigned from;
+  std::string type; // of the value
+};
+
+struct Node {
+  std::string op, types, names;
+  std::vector<Edge> operands;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Node> nodes;
+};
+} // namespace
+
+static std::string typeText(mlir::Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+// The ops of one function; an argument is a node, too. Bodies of fusions are
+// one node.
+static Graph build(mlir::func::FuncOp function) {
+  Graph graph;
+  graph.name = function.getSymName().str();
+  llvm::DenseMap<mlir::Value, unsigned> source;
+  for (mlir::BlockArgument argument : function.getArguments()) {
+    Node node;
+    node.op = "input";
+    for (StringRef key :
+         {ir::SinterDialect::kInputAttr, ir::SinterDialect::kStateAttr,
+          ir::SinterDialect::kControlAttr})
+      if (mlir::Attribute attribute =
+              function.getArgAttr(argument.getArgNumber(), key)) {
+        node.op = key.split('.').second.str();
+        if (auto text = mlir::dyn_cast<mlir::StringAttr>(attribute))
+          node.names = text.str();
+        else if (auto symbol =
+                     mlir::dyn_cast<mlir::FlatSymbolRefAttr>(attribute))
+          node.names = symbol.getValue().str();
+      }
+    node.types = typeText(argument.getType());
+    source[argument] = graph.nodes.size();
+    graph.nodes.push_back(std::move(node));
+  }
+  for (mlir::Operation &op : function.getBody().front()) {
+    Node node;
+    node.op = op.getName().stripDialect().str();
+    if (auto fusion = mlir::dyn_cast<ir::FusionOp>(op)) {
+      node.op += " " + fusion.getKind().str() + ":";
+      for (mlir::Operation &inner :
+           fusion.getBody().front().without_terminator())
+        node.op += " " + inner.getName().stripDialect().str();
+    }
+    for (mlir::Type type : op.getResultTypes())
+      node.types += (node.types.empty() ? "" : ", ") + typeText(type);
+    for (StringRef name : nodeNames(op.getLoc()))
+      node.names += (node.names.empty() ? "" : ", ") + shown(name);
+    for (mlir::Value operand : op.getOperands())
+      node.operands.push_back({source[operand], typeText(operand.getType())});
+    for (mlir::Value result : op.getResults())
+      source[result] = graph.nodes.size();
+    graph.nodes.push_back(std::move(node));
+  }
+  return graph;
+}
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+static std::string escapedDot(StringRef text) {
+  std::string result;
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+static void printDot(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {
+  os << "digraph model {\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  for (auto [g, graph] : llvm::enumerate(graphs)) {
+    os << "  subgraph cluster_" << g << " {\n    label=\"@"
+       << escapedDot(graph.name) << "\";\n";
+    for (auto [i, node] : llvm::enumerate(graph.nodes))
+      os << "    n" << g << "_" << i << " [label=\"" << escapedDot(node.op)
+         << "\\n"
+         << escapedDot(node.names) << "\\n"
+         << escapedDot(node.types) << "\"];\n";
+    for (auto [i, node] : llvm::enumerate(graph.nodes))
+      for (const Edge &edge : node.operands)
+        os << "    n" << g << "_" << edge.from << " -> n" << g << "_" << i
+           << " [label=\"" << escapedDot(edge.type) << "\"];\n";
+    os << "  }\n";
+  }
+  os << "}\n";
+}
+
+static std::string escapedHtml(StringRef text) {
+  std::string result;
+  for (char c : text)
+    switch (c) {
+    case '<':
+      result += "&lt;";
+      break;
+    case '>':
+      result += "&gt;";
+      break;
+    case '&':
+      result += "&amp;";
+      break;
+    case '"':
+      result += "&quot;";
+      break;
+    default:
+      result += c;
+    }
+  return result;
+}
+
+static const char *const kPageHead = R"(<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Sinter graph</title><style>
+body{font:14px/1.4 system-ui,sans-serif;margin:1.5rem;color:#222}
+table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;vertical-align:top}
+tr:nth-child(even){background:#f4f5f7}tr:target{background:#ffefb5}
+code{font-family:ui-monospace,monospace}input{font:inherit;padding:.3rem;width:24rem}
+.names{color:#666}</style></head><body>
+<p><input id="search" placeholder="op, node name or type" aria-label="search"></p>
+)";
+static const char *const kPageTail = R"(<script>
+document.getElementById('search').addEventListener('input', e => {
+  const text = e.target.value.toLowerCase();
+  for (const row of document.querySelectorAll('tbody tr'))
+    row.hidden = !row.textContent.toLowerCase().includes(text);
+});
+</script></body></html>
+)";
+
+static void printHtml(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {
+  os << kPageHead;
+  for (auto [g, graph] : llvm::enumerate(graphs)) {
+    std::vector<std::vector<unsigned>> users(graph.nodes.size());
+    for (auto [i, node] : llvm::enumerate(graph.nodes))
+      for (const Edge &edge : node.operands)
+        if (users[edge.from].empty() || users[edge.from].back() != i)
+          users[edge.from].push_back(i);
+    auto link = [&](unsigned i) {
+      os << "<a href=\"#n" << g << "_" << i << "\">" << i << "</a> ";
+    };
+    os << "<h1><code>@" << escapedHtml(graph.name) << "</code></h1>\n<table>"
+       << "<thead><tr><th>#</th><th>op</th><th>ONNX nodes</th><th>type</th>"
+       << "<th>from</th><th>to</th></tr></thead><tbody>\n";
+    for (auto [i, node] : llvm::enumerate(graph.nodes)) {
+      os << "<tr id=\"n" << g << "_" << i << "\"><td>" << i << "</td><td><code>"
+         << escapedHtml(node.op) << "</code></td><td class=\"names\">"
+         << escapedHtml(node.names) << "</td><td><code>"
+         << escapedHtml(node.types) << "</code></td><td>";
+      for (const Edge &edge : node.operands)
+        link(edge.from);
+      os << "</td><td>";
+      for (unsigned user : users[i])
+        link(user);
+      os << "</td></tr>\n";
+    }
+    os << "</tbody></table>\n";
+  }
+  os << kPageTail;
+}
+
+static json::Value jsonText(StringRef text) {
+  return json::isUTF8(text) ? json::Value(text.str()) : json::fixUTF8(text);
+}
+
+static void printJson(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {
+  json::Array functions;
+  for (const Graph &graph : graphs) {
+    json::Array nodes;
+    for (auto [i, node] : llvm::enumerate(graph.nodes)) {
+      json::Array operands;
+      for (const Edge &edge : node.operands)
+        operands.push_back(edge.from);
+      nodes.push_back(json::Object{{"id", i},
+                                   {"op", node.op},
+                                   {"type", node.types},
+                                   {"names", jsonText(node.names)},
+                                   {"operands", std::move(operands)}});
+    }
+    functions.push_back(json::Object{{"name", jsonText(graph.name)},
+                                     {"nodes", std::move(nodes)}});
+  }
+  os << json::Value(json::Object{{"functions", std::move(functions)}}) << "\n";
+}
+
+void compiler::printGraph(mlir::ModuleOp module, GraphForm form,
+                          llvm::raw_ostream &os) {
+  std::vector<Graph> graphs;
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    graphs.push_back(build(function));
+  switch (form) {
+  case GraphForm::Dot:
+    return printDot(graphs, os);
+  case GraphForm::Html:
+    return printHtml(graphs, os);
+  case GraphForm::Json:
+    return printJson(graphs, os);
+  }
+}

@@ -1,0 +1,249 @@
+//===- InspectTool.cpp - the logic of sinter-inspect ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/InspectTool.h"
+
+#include "compiler/Diagnostics.h"
+#include "compiler/Phases.h"
+#include "compiler/emit/Jit.h"
+#include "compiler/emit/OutputFile.h"
+#include "compiler/import/onnx/Text.h"
+#include "compiler/inspect/ArtifactImage.h"
+#include "compiler/inspect/ArtifactReport.h"
+#include "compiler/inspect/GraphReport.h"
+#include "compiler/inspect/TraceReport.h"
+
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <csignal>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+namespace {
+
+// What inspect understands besides the options of a compilation.
+struct InspectOptions {
+  std::string command = "summary";
+  TraceFilter filter;
+  bool json = false, llvm = false;
+  std::vector<std::string> rest; // for parseOptions
+};
+
+struct Command {
+  const char *name;
+  const char *summary;
+  bool done;
+};
+
+constexpr Command kCommands[] = {
+    {"summary", "inputs, outputs, state, work, memory (the default)", true},
+    {"log", "one line for each pass of a trace", true},
+    {"show", "the IR after each pass of a trace", true},
+    {"diff", "what each pass of a trace changed", true},
+    {"graph", "the graph as .html, .dot or .json", true},
+    {"plan", "commands and buffers in order", true},
+    {"kernels", "generated kernels and library calls", true},
+    {"blame", "which pass made a line", false},
+    {"grep", "lines of a trace", false},
+    {"precision", "the type of each node", false},
+    {"placement", "the device of each node", false},
+    {"why", "why something was not done", false},
+    {"bisect", "the first phase that changes results", false},
+};
+
+const Command *findCommand(StringRef name) {
+  for (const Command &command : kCommands)
+    if (name == command.name)
+      return &command;
+  return nullptr;
+}
+
+} // namespace
+
+static int fail(const llvm::Twine &message, int code = kExitUsage) {
+  llvm::errs() << "sinter-inspect: error: " << message << "\n";
+  return code;
+}
+
+static InspectOptions splitArguments(const std::vector<std::string> &args) {
+  InspectOptions options;
+  for (auto [i, arg] : llvm::enumerate(args)) {
+    StringRef text = arg;
+    if (i == 0 && findCommand(text))
+      options.command = text.str();
+    else if (text.consume_front("--pass="))
+      options.filter.pass = text.str();
+    else if (text.consume_front("--op="))
+      options.filter.op = text.str();
+    else if (text == "--only-changed")
+      options.filter.onlyChanged = true;
+    else if (text == "--json")
+      options.json = true;
+    else if (text == "--llvm")
+      options.llvm = true;
+    else
+      options.rest.push_back(arg);
+  }
+  return options;
+}
+
+static void printInspectHelp() {
+  printHelp(llvm::outs(), "sinter-inspect", kSinterInspect,
+            "sinter-inspect [COMMAND] FILE [options]");
+  llvm::outs() << "\nCommands:\n";
+  for (const Command &command : kCommands)
+    llvm::outs() << "  " << llvm::left_justify(command.name, 28) << "  "
+                 << command.summary << (command.done ? "" : " (not yet)")
+                 << "\n";
+  llvm::outs()
+      << "\nOf its own:\n"
+         "  --pass=PASS                   only this pass, phase or number "
+         "of the log\n"
+         "  --op=TEXT                     only functions that contain it\n"
+         "  --only-changed                leaves out passes that changed "
+         "nothing\n"
+         "  --json                        one JSON value\n"
+         "  --llvm                        kernels as LLVM IR\n";
+}
+
+// Prints with `report` to -o FILE, or to stdout.
+static int print(const Options &options,
+                 llvm::function_ref<void(llvm::raw_ostream &)> report) {
+  std::string path = options.output.empty() ? "-" : options.output;
+  std::string wrong = whyNotWritable(path);
+  if (wrong.empty())
+    wrong = writeFile(path, [&](llvm::raw_ostream &os) { report(os); });
+  return wrong.empty() ? int(kExitDone) : fail(wrong);
+}
+
+//===----------------------------------------------------------------------===//
+// Kinds of files
+//===----------------------------------------------------------------------===//
+
+static int inspectTrace(const InspectOptions &inspect, const Options &options) {
+  auto bytes = llvm::MemoryBuffer::getFile(options.model);
+  if (!bytes)
+    return fail(shown(options.model) + ": " + bytes.getError().message());
+  Trace trace;
+  std::string wrong = trace.read((*bytes)->getBuffer());
+  if (!wrong.empty())
+    return fail(shown(options.model) + ": " + wrong);
+  auto report = inspect.command == "show"   ? printTraceShow
+                : inspect.command == "diff" ? printTraceDiff
+                                            : printTraceLog;
+  return print(options, [&](llvm::raw_ostream &os) {
+    report(trace, inspect.filter, os);
+  });
+}
+
+static int reportArtifact(const InspectOptions &inspect, const Options &options,
+                          const sinter_artifact &artifact) {
+  auto report = inspect.command == "plan"      ? reportPlan
+                : inspect.command == "kernels" ? reportKernels
+                                               : reportSummary;
+  return print(options, [&](llvm::raw_ostream &os) {
+    report(artifact, inspect.json, os);
+  });
+}
+
+static int inspectBinary(const InspectOptions &inspect,
+                         const Options &options) {
+  if (inspect.command == "graph" || inspect.llvm)
+    return fail(shown(options.model) +
+                ": a compiled program has no graph; give the model");
+  auto image = ArtifactImage::read(options.model);
+  if (!image)
+    return fail(shown(options.model) + ": " +
+                llvm::toString(image.takeError()));
+  return reportArtifact(inspect, options, (*image)->artifact());
+}
+
+static int printModuleGraph(const InspectOptions &inspect,
+                            const Options &options, Compilation &compilation) {
+  GraphForm form = GraphForm::Dot;
+  StringRef output = options.output;
+  if (inspect.json || output.ends_with(".json"))
+    form = GraphForm::Json;
+  else if (output.ends_with(".html"))
+    form = GraphForm::Html;
+  return print(options, [&](llvm::raw_ostream &os) {
+    printGraph(compilation.module(), form, os);
+  });
+}
+
+static int inspectModel(const InspectOptions &inspect, const Options &options,
+                        llvm::ArrayRef<TargetFactory> targets) {
+  bool isGraph = inspect.command == "graph";
+  const Phase *plan = findPhase("plan"), *last = plan;
+  if (isGraph)
+    last =
+        findPhase(options.stopAfter.empty() ? "simplify" : options.stopAfter);
+  if (isGraph && phaseIndex(*last) >= phaseIndex(*plan))
+    return fail("--stop-after=" + options.stopAfter +
+                ": there is no graph any more; 'plan' shows the plan");
+  std::unique_ptr<passes::Target> target = createTarget(options, targets);
+  if (!target)
+    return kExitUsage;
+  Compilation compilation(options, std::move(target));
+  if (ExitCode code = compilation.checkOptions())
+    return code;
+  if (ExitCode code = compilation.run(*last))
+    return code;
+  if (isGraph)
+    return printModuleGraph(inspect, options, compilation);
+  if (inspect.llvm) {
+    passes::CodeGenOptions codeGen;
+    codeGen.textOnly = true;
+    codeGen.optLevel = options.optLevel;
+    auto code =
+        compilation.target->generateKernels(compilation.module(), codeGen);
+    if (failed(code))
+      return kExitFailed;
+    return print(options, [&](llvm::raw_ostream &os) { os << code->text; });
+  }
+  CompiledProgram program;
+  if (ExitCode code = compilation.emit(program))
+    return code;
+  auto jit = Jit::create(program);
+  if (!jit)
+    return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,
+                kExitFailed);
+  return reportArtifact(inspect, options, *(*jit)->artifact());
+}
+
+static bool isBinary(StringRef path) {
+  llvm::file_magic magic;
+  return !llvm::identify_magic(path, magic) && magic >= llvm::file_magic::elf &&
+         magic <= llvm::file_magic::elf_core;
+}
+
+int compiler::sinterInspect(int argc, char **argv,
+                            llvm::ArrayRef<TargetFactory> targets) {
+  std::signal(SIGPIPE, SIG_IGN);
+  InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
+  std::optional<Options> options =
+      parseOptions("sinter-inspect", kSinterInspect, inspect.rest);
+  if (!options)
+    return kExitUsage;
+  if (options->help) {
+    printInspectHelp();
+    return kExitDone;
+  }
+  if (options->version) {
+    printVersion(llvm::outs(), "sinter-inspect");
+    return kExitDone;
+  }
+  if (!findCommand(inspect.command)->done)
+    return fail(inspect.command + ": not yet");
+  bool ofTrace = inspect.command == "log" || inspect.command == "show" ||
+                 inspect.command == "diff";
+  if (ofTrace)
+    return inspectTrace(inspect, *options);
+  return isBinary(options->model) ? inspectBinary(inspect, *options)
+                                  : inspectModel(inspect, *options, targets);
+}

@@ -1,0 +1,33 @@
+//===- TraceReport.h - the history of a module, in git's words --*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_INSPECT_TRACEREPORT_H
+#define SINTER_COMPILER_INSPECT_TRACEREPORT_H
+
+#include "compiler/trace/Trace.h"
+
+namespace sinter::compiler {
+
+struct TraceFilter {
+  std::string pass; // flag of a pass, with or without "sinter-"; or its number
+                    // in the log; "" = all
+  std::string op;   // only lines that contain this, and steps that have some
+  bool onlyChanged = false;
+};
+
+/// One line per pass: number, phase, pass, time, changed functions, lines gone
+/// and new.
+void printTraceLog(const Trace &trace, const TraceFilter &filter,
+                   llvm::raw_ostream &os);
+/// The IR of the changed functions after each selected pass.
+void printTraceShow(const Trace &trace, const TraceFilter &filter,
+                    llvm::raw_ostream &os);
+/// What each selected pass changed.
+void printTraceDiff(const Trace &trace, const TraceFilter &filter,
+                    llvm::raw_ostream &os);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_INSPECT_TRACEREPORT_H

@@ -1,0 +1,219 @@
+//===- Case.cpp - one test of the ONNX backend suite ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "test/conformance/Case.h"
+
+#include "compiler/import/onnx/Import.h"
+#include "compiler/import/onnx/TensorReader.h"
+#include "compiler/import/onnx/Text.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter::compiler;
+
+namespace sinter::conformance {
+
+namespace {
+
+/// ONNX's own tolerances for a backend.
+constexpr double kRelative = 1e-3, kAbsolute = 1e-7;
+
+struct Files {
+  std::vector<std::string> inputs, outputs; // the bytes of each .pb
+};
+
+std::optional<std::string> readFile(const std::string &path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false);
+  if (!buffer)
+    return std::nullopt;
+  return (*buffer)->getBuffer().str();
+}
+
+std::vector<Files> readDataSets(const std::string &folder) {
+  std::vector<Files> sets;
+  for (int set = 0;; ++set) {
+    std::string base = folder + "/test_data_set_" + std::to_string(set);
+    if (!llvm::sys::fs::is_directory(base))
+      return sets;
+    Files &files = sets.emplace_back();
+    for (const char *kind : {"input", "output"})
+      for (int i = 0;; ++i) {
+        auto bytes = readFile(base + "/" + kind + "_" + std::to_string(i) + ".pb");
+        if (!bytes)
+          break;
+        (*kind == 'i' ? files.inputs : files.outputs).push_back(std::move(*bytes));
+      }
+  }
+}
+
+std::optional<ir::Tensor> parseTensor(const OnnxModel &model, const std::string &bytes,
+                                      MLIRContext *context, std::string &why) {
+  ::onnx::TensorProto proto;
+  if (!proto.ParseFromString(bytes)) {
+    why = "its data is no tensor";
+    return std::nullopt;
+  }
+  ReadFailure failure;
+  std::optional<TensorData> data = readTensor(model, proto, context, why, failure);
+  if (!data)
+    return std::nullopt;
+  return ir::Tensor::fromBytes(data->type, data->bytes.data.data());
+}
+
+std::string textOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+bool isClose(double actual, double expected, double relative) {
+  if (std::isnan(expected) || std::isnan(actual))
+    return std::isnan(expected) == std::isnan(actual);
+  if (std::isinf(expected) || std::isinf(actual))
+    return expected == actual;
+  return std::abs(actual - expected) <= kAbsolute + relative * std::abs(expected);
+}
+
+/// The first difference, or nothing.
+std::optional<std::string> compare(const ir::Tensor &actual, const ir::Tensor &expected) {
+  if (actual.type() != expected.type())
+    return "is " + textOf(actual.type()) + " instead of " + textOf(expected.type());
+  // Results of 16-bit types are compared in their own precision.
+  Type element = actual.type().getElementType();
+  double relative = element.isBF16() ? 1e-2 : kRelative;
+  for (int64_t i = 0; i < actual.size(); ++i) {
+    bool isEqual = actual.isFloat()
+                       ? isClose(actual.floats[i], expected.floats[i], relative)
+                       : actual.ints[i] == expected.ints[i];
+    if (!isEqual)
+      return "element " + std::to_string(i) + " is " +
+             (actual.isFloat() ? std::to_string(actual.floats[i])
+                               : std::to_string(actual.ints[i])) +
+             " instead of " +
+             (expected.isFloat() ? std::to_string(expected.floats[i])
+                                 : std::to_string(expected.ints[i]));
+  }
+  return std::nullopt;
+}
+
+class Case {
+public:
+  Case(const std::string &folder, const RunFn &run) : folder_(folder), run_(run) {}
+
+  Result run() {
+    ImportErrors errors;
+    model_ = loadOnnxFile(folder_ + "/model.onnx", errors);
+    if (!model_)
+      return failed(errors.lines().front());
+    signature_ = onnxInputs(*model_);
+    std::vector<Files> sets = readDataSets(folder_);
+    if (sets.empty())
+      return failed("there is no data");
+    Outcome outcome = Outcome::Passed;
+    for (const Files &files : sets) {
+      Result result = runSet(files);
+      if (result.outcome == Outcome::Failed)
+        return result;
+      if (result.outcome == Outcome::PassedBound)
+        outcome = Outcome::PassedBound;
+    }
+    return {outcome, ""};
+  }
+
+private:
+  Result failed(std::string why) { return {Outcome::Failed, std::move(why)}; }
+
+  /// The import's errors without the file's name.
+  std::string shortText(const ImportErrors &errors) {
+    llvm::StringRef line = errors.lines().front();
+    line.consume_front(folder_ + "/model.onnx: ");
+    return line.str();
+  }
+
+  Result runSet(const Files &files) {
+    ImportErrors errors;
+    ImportOptions options;
+    MLIRContext context(MLIRContext::Threading::DISABLED);
+    // What the model is says more than that its data is no tensor.
+    OwningOpRef<ModuleOp> module;
+    std::vector<ir::Tensor> inputs;
+    std::string why;
+    bool areTensors = signature_.size() == files.inputs.size();
+    for (size_t i = 0; areTensors && i < files.inputs.size(); ++i) {
+      std::optional<ir::Tensor> tensor =
+          parseTensor(*model_, files.inputs[i], &context, why);
+      areTensors = tensor.has_value();
+      if (!tensor)
+        break;
+      if (signature_[i].dims)
+        for (const OnnxInput::Dim &dim : *signature_[i].dims)
+          if (!dim.size)
+            options.shapes[signature_[i].name].assign(tensor->shape().begin(),
+                                                      tensor->shape().end());
+      inputs.push_back(std::move(*tensor));
+    }
+    module = importOnnx(model_, options, &context, errors);
+    bool isBound = false;
+    if (!module && areTensors &&
+        errors.lines().front().find("known at compile time") != std::string::npos) {
+      isBound = true;
+      bindSmall(inputs, options);
+      errors = {};
+      module = importOnnx(model_, options, &context, errors);
+    }
+    if (!module)
+      return failed(shortText(errors));
+    if (!areTensors)
+      return failed("its data cannot be read: " + why);
+
+    std::vector<ir::Tensor> fed;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!options.constantInputs.contains(signature_[i].name))
+        fed.push_back(inputs[i]);
+    std::optional<std::vector<ir::Tensor>> outputs = run_(*module, fed, why);
+    if (!outputs)
+      return failed("cannot run: " + why);
+    if (outputs->size() != files.outputs.size())
+      return failed("has " + std::to_string(outputs->size()) + " outputs instead of " +
+                    std::to_string(files.outputs.size()));
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      std::optional<ir::Tensor> expected =
+          parseTensor(*model_, files.outputs[i], &context, why);
+      if (!expected)
+        return failed("its data cannot be read: " + why);
+      if (std::optional<std::string> difference = compare((*outputs)[i], *expected))
+        return failed("output " + std::to_string(i) + " " + *difference);
+    }
+    return {isBound ? Outcome::PassedBound : Outcome::Passed, ""};
+  }
+
+  /// Shapes, axes, scales and conditions; never a tensor of data.
+  void bindSmall(const std::vector<ir::Tensor> &inputs, ImportOptions &options) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!inputs[i].isFloat() || inputs[i].rank() <= 1)
+        options.constantInputs[signature_[i].name] = inputs[i];
+  }
+
+  std::string folder_;
+  const RunFn &run_;
+  std::shared_ptr<const OnnxModel> model_;
+  std::vector<OnnxInput> signature_;
+};
+
+} // namespace
+
+Result runCase(const std::string &folder, const RunFn &run) {
+  return Case(folder, run).run();
+}
+
+} // namespace sinter::conformance

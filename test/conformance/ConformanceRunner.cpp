@@ -1,0 +1,214 @@
+//===- ConformanceRunner.cpp - runs the ONNX backend suite ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Every test runs in a process of its own, with a limit on time and memory, so that a
+// crash is one failure. The list of expected failures is exact: a failure that is not on
+// it, a listed test that passes, and a listed test that does not exist all fail.
+//
+//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=eval] [--jobs=N]
+//                      [--filter=TEXT] [--print-failures]
+//
+// The last line is "N passed, N failed, N skipped"; exit 1 if any failed.
+//
+//===----------------------------------------------------------------------===//
+#include "test/conformance/Case.h"
+#include "test/conformance/ExpectedFailures.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace sinter::conformance;
+
+namespace {
+
+struct Options {
+  std::string data, mode = "eval", filter;
+  std::map<std::string, std::string> expected;
+  unsigned jobs = 1, timeoutSeconds = 60;
+  bool printFailures = false;
+};
+
+int misuse(const std::string &text) {
+  std::fprintf(stderr, "sinter-conformance: error: %s\n", text.c_str());
+  return 2;
+}
+
+/// 0, or an exit code after an error line.
+int parseOptions(int argc, char **argv, Options &options) {
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    size_t equals = argument.find('=');
+    std::string key = argument.substr(0, equals);
+    std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
+    std::string why;
+    if (key == "--data") {
+      options.data = value;
+    } else if (key == "--mode") {
+      options.mode = value;
+    } else if (key == "--filter") {
+      options.filter = value;
+    } else if (key == "--jobs") {
+      options.jobs = unsigned(std::clamp(std::atoi(value.c_str()), 1, 64));
+    } else if (key == "--timeout") {
+      options.timeoutSeconds = unsigned(std::clamp(std::atoi(value.c_str()), 1, 3600));
+    } else if (argument == "--print-failures") {
+      options.printFailures = true;
+    } else if (key == "--expected-fail") {
+      auto expected = readExpectedFailures(value, why);
+      if (!expected)
+        return misuse(why);
+      options.expected.merge(*expected);
+    } else {
+      return misuse("unknown option " + argument);
+    }
+  }
+  if (options.data.empty())
+    return misuse("--data=DIR is missing");
+  if (!findMode(options.mode))
+    return misuse("--mode=" + options.mode + " is unknown");
+  return 0;
+}
+
+std::vector<std::string> listTests(const std::string &folder) {
+  std::vector<std::string> names;
+  DIR *directory = ::opendir(folder.c_str());
+  if (!directory)
+    return names;
+  while (dirent *entry = ::readdir(directory)) {
+    std::string name = entry->d_name;
+    if (name.front() != '.' &&
+        ::access((folder + "/" + name + "/model.onnx").c_str(), R_OK) == 0)
+      names.push_back(name);
+  }
+  ::closedir(directory);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// A child that runs one test and writes its result, one byte and a line, into a pipe.
+struct Child {
+  pid_t pid;
+  int pipe;
+  std::string name;
+};
+
+Child startChild(const Options &options, const std::string &name) {
+  int ends[2];
+  if (::pipe(ends) != 0)
+    std::abort();
+  std::fflush(nullptr);
+  pid_t pid = ::fork();
+  if (pid != 0) {
+    ::close(ends[1]);
+    return {pid, ends[0], name};
+  }
+  ::close(ends[0]);
+  ::alarm(options.timeoutSeconds);
+  rlimit memory = {rlim_t(8) << 30, rlim_t(8) << 30};
+  ::setrlimit(RLIMIT_AS, &memory);
+  rlimit noCore = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &noCore);
+  Result result = runCase(options.data + "/" + name, findMode(options.mode));
+  std::string text(1, "PBF"[int(result.outcome)]);
+  text += result.why.substr(0, 4000);
+  if (::write(ends[1], text.data(), text.size()) < 0)
+    ::_exit(1);
+  ::_exit(0);
+}
+
+/// What the child wrote, or how it died.
+Result finishChild(const Child &child, int status) {
+  char buffer[4096];
+  ssize_t size = ::read(child.pipe, buffer, sizeof(buffer));
+  ::close(child.pipe);
+  if (WIFSIGNALED(status))
+    return {Outcome::Failed, WTERMSIG(status) == SIGALRM
+                                 ? std::string("takes too long")
+                                 : "crashes (" +
+                                       std::string(::strsignal(WTERMSIG(status))) + ")"};
+  if (size < 1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return {Outcome::Failed, "crashes (exit " + std::to_string(WEXITSTATUS(status)) + ")"};
+  Outcome outcome = buffer[0] == 'P'   ? Outcome::Passed
+                    : buffer[0] == 'B' ? Outcome::PassedBound
+                                       : Outcome::Failed;
+  return {outcome, std::string(buffer + 1, size_t(size - 1))};
+}
+
+std::map<std::string, Result> runAll(const Options &options,
+                                     const std::vector<std::string> &names) {
+  std::map<std::string, Result> results;
+  std::vector<Child> running;
+  size_t next = 0;
+  while (next < names.size() || !running.empty()) {
+    while (next < names.size() && running.size() < options.jobs)
+      running.push_back(startChild(options, names[next++]));
+    int status = 0;
+    pid_t pid = ::wait(&status);
+    auto child = std::find_if(running.begin(), running.end(),
+                              [&](const Child &c) { return c.pid == pid; });
+    if (child == running.end())
+      continue;
+    results[child->name] = finishChild(*child, status);
+    running.erase(child);
+  }
+  return results;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  if (int code = parseOptions(argc, argv, options))
+    return code;
+  std::vector<std::string> names = listTests(options.data);
+  if (names.empty())
+    return misuse(options.data + " holds no tests");
+  std::erase_if(names, [&](const std::string &name) {
+    return name.find(options.filter) == std::string::npos;
+  });
+
+  std::map<std::string, Result> results = runAll(options, names);
+  int passed = 0, bound = 0, expected = 0, wrong = 0, crashed = 0;
+  for (const auto &[name, result] : results) {
+    bool isListed = options.expected.count(name) != 0;
+    bool isCrash = result.why.rfind("crashes", 0) == 0 || result.why == "takes too long";
+    crashed += isCrash;
+    if (result.outcome == Outcome::Failed) {
+      if (options.printFailures)
+        std::printf("%s: %s\n", name.c_str(), result.why.c_str());
+      if (isListed && !isCrash) {
+        ++expected;
+        continue;
+      }
+      ++wrong;
+      std::printf("FAIL %s: %s\n", name.c_str(), result.why.c_str());
+      continue;
+    }
+    if (isListed) {
+      ++wrong;
+      std::printf("FAIL %s: passes, but is listed as failing\n", name.c_str());
+      continue;
+    }
+    ++passed;
+    bound += result.outcome == Outcome::PassedBound;
+  }
+  for (const auto &[name, reason] : options.expected)
+    if (options.filter.empty() && !results.count(name)) {
+      ++wrong;
+      std::printf("FAIL %s: is listed as failing, but there is no such test\n",
+                  name.c_str());
+    }
+  std::printf("conformance (%s): %zu tests; %d pass, %d of them with small inputs bound "
+              "at compile time; %d fail as listed; %d crash; %d wrong\n",
+              options.mode.c_str(), results.size(), passed, bound, expected, crashed,
+              wrong);
+  std::printf("%d passed, %d failed, %d skipped\n", passed, wrong, expected);
+  return wrong ? 1 : 0;
+}

@@ -1,0 +1,35 @@
+//===- Modes.cpp - the ways of running a test's model ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "test/conformance/Case.h"
+
+#include "ir/eval/Evaluate.h"
+
+using namespace mlir;
+
+namespace sinter::conformance {
+
+/// By reference evaluation: tests the importer and the meaning of the ops.
+static std::optional<std::vector<ir::Tensor>>
+evaluate(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs, std::string &why) {
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &d) {
+    if (why.empty())
+      why = d.str();
+    return success();
+  });
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto results = ir::evaluateFunction(main, inputs, ir::Rounding::each_op);
+  if (failed(results))
+    return std::nullopt;
+  return std::vector<ir::Tensor>(results->begin(), results->end());
+}
+
+RunFn findMode(llvm::StringRef name) {
+  if (name == "eval")
+    return evaluate;
+  return nullptr;
+}
+
+} // namespace sinter::conformance
