@@ -11,6 +11,7 @@
 #include "compiler/Phases.h"
 #include "compiler/RemarkFile.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/import/onnx/ExportTemplate.h"
 #include "compiler/import/onnx/Text.h"
 #include "compiler/trace/TraceWriter.h"
 
@@ -133,12 +134,14 @@ ExitCode Compilation::run(const Phase &last) {
 
   PhaseObserver observer;
   std::string problem;
-  observer.prepare = [&](mlir::PassManager &pm) {
+  observer.prepare = [&](const Phase &phase, mlir::PassManager &pm) {
     // Verifying after every pass finds the pass that broke the module; it costs
     // little.
     pm.enableVerifier(true);
-    if (trace)
-      trace->attach(pm);
+    if (!trace)
+      return;
+    trace->beginPhase(phase.name);
+    trace->attach(pm);
   };
   observer.done = [&](const Phase &phase, mlir::ModuleOp, double milliseconds) {
     if (StringRef(phase.name) != "import")
@@ -162,12 +165,15 @@ ExitCode Compilation::run(const Phase &last) {
   return code;
 }
 
-ArtifactInfo Compilation::artifactInfo() {
-  ArtifactInfo info;
+ExitCode Compilation::describe(ArtifactInfo &info) {
   info.symbol = symbol_;
   info.modelName = modelStem(options);
   info.manifest = makeManifest(options, *target, *module_);
-  return info;
+  if (!model.onnx || !options.train.enabled)
+    return kExitDone;
+  ImportErrors errors;
+  info.exportPieces = makeExportTemplate(*model.onnx, *module_, errors);
+  return reportImport(options, errors);
 }
 
 ExitCode Compilation::emit(CompiledProgram &program) {
@@ -175,8 +181,11 @@ ExitCode Compilation::emit(CompiledProgram &program) {
   passes::CodeGenOptions codeGen;
   codeGen.threads = pool_.getMaxConcurrency();
   codeGen.optLevel = options.optLevel;
+  ArtifactInfo info;
+  if (ExitCode code = describe(info))
+    return code;
   mlir::FailureOr<CompiledProgram> result =
-      emitProgram(*module_, *target, codeGen, artifactInfo());
+      emitProgram(*module_, *target, codeGen, info);
   times.emplace_back("kernels", millisecondsSince(begin));
   if (failed(result)) {
     if (!diagnostics_->numErrors())

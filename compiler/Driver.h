@@ -74,7 +74,7 @@ public:
 private:
   ExitCode importPhase();
   std::string dumpPhase(const Phase &phase);
-  ArtifactInfo artifactInfo();
+  ExitCode describe(ArtifactInfo &info);
 
   llvm::DefaultThreadPool pool_;
   mlir::MLIRContext context_;

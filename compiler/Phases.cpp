@@ -166,7 +166,7 @@ ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
       mlir::PassManager pm(module.getContext());
       phase.build(pm, context);
       if (observer.prepare)
-        observer.prepare(pm);
+        observer.prepare(phase, pm);
       if (failed(pm.run(module)))
         return phase.failure;
     }

@@ -56,7 +56,7 @@ mlir::LogicalResult verifyForms(mlir::ModuleOp module,
 /// Called around each phase of runPhases.
 struct PhaseObserver {
   /// Gives the phase's pass manager its instrumentation.
-  std::function<void(mlir::PassManager &)> prepare;
+  std::function<void(const Phase &, mlir::PassManager &)> prepare;
   /// After a phase that succeeded, with its time in milliseconds.
   std::function<void(const Phase &, mlir::ModuleOp, double)> done;
 };

@@ -8,6 +8,7 @@
 #ifndef SINTER_IR_DIALECT_H
 #define SINTER_IR_DIALECT_H
 
+#include "ir/Inference.h"
 #include "ir/Tensor.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -57,6 +57,12 @@ def Sinter_Dialect : Dialect {
   }];
 }
 
+// Result types are inferred, and verified with one line of error.
+def Sinter_InferenceChecked : NativeOpTrait<"InferenceChecked"> {
+  let cppNamespace = "::sinter::ir";
+}
+def Sinter_InferType : TraitList<[Sinter_InferenceChecked, InferTypeOpAdaptor]>;
+
 class Sinter_Op<string mnemonic, list<Trait> traits = []>
     : Op<Sinter_Dialect, mnemonic, traits>;
 

@@ -139,6 +139,11 @@ BufferOp exec::bufferOp(Value buffer) {
 /// With sizes up to 2^62 no sum overflows.
 static constexpr int64_t kMaxOffset = int64_t(1) << 62;
 
+void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  if (SliceAttr slice = getSliceAttr())
+    setName(getResult(), stringifySpace(slice.getSpace()));
+}
+
 LogicalResult BufferOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !ir::hasBoundedSize(type) || ir::elementSizeBytes(type.getElementType()) == 0)

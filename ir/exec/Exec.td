@@ -10,6 +10,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
 def Exec_Dialect : Dialect {
@@ -178,7 +179,7 @@ def Exec_ConvOp : Exec_CommandOp<"conv"> {
                        DenseI64ArrayAttr:$pads_high, UnitAttr:$channels_last,
                        DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops);
   let assemblyFormat = [{
-    $direction `(` $inputs `)` `->` $output `batch` $batch `channels` $channels `filters` $filters
+    `` $direction `(` $inputs `)` `->` $output `batch` $batch `channels` $channels `filters` $filters
     `groups` $groups `input` $input_dims `output` $output_dims `kernel` $kernel `strides` $strides
     `dilations` $dilations `low` $pads_low `high` $pads_high (`channels_last` $channels_last^)?
     (`post` $post_ops^)? attr-dict
@@ -208,7 +209,8 @@ def Exec_FillOp : Exec_CommandOp<"fill"> {
 // What commands refer to
 //===----------------------------------------------------------------------===//
 
-def Exec_BufferOp : Exec_Op<"buffer", [HasParent<"ProgramOp">]> {
+def Exec_BufferOp : Exec_Op<"buffer", [HasParent<"ProgramOp">,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the place of one tensor value";
   let description = [{
     Each buffer holds one value: what lies there when the program starts (states, inputs, constants,
@@ -297,7 +299,7 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
                        I64Attr:$unshared_bytes, I64Attr:$max_live_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name custom<NamedTypes>($input_names, $input_types) `->`
+    $sym_name `` custom<NamedTypes>($input_names, $input_types) `->`
     custom<NamedTypes>($output_names, $output_types) `arena` $arena_bytes `unshared` $unshared_bytes
     `max_live` $max_live_bytes attr-dict-with-keyword $body
   }];

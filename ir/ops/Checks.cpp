@@ -72,6 +72,20 @@ FailureOr<int64_t> countWindows(const Report &report, int64_t dim, int64_t size,
   return (padded - extent) / window.stride + 1;
 }
 
+LogicalResult verifyInference(Operation *op, InferTypes *infer) {
+  SmallVector<Type> types;
+  if (failed(infer(op->getContext(), op->getLoc(), op->getOperands(),
+                   op->getRawDictionaryAttrs(), op->getPropertiesStorage(),
+                   op->getRegions(), types)))
+    return failure();
+  for (auto [i, actual, expected] :
+       llvm::enumerate(op->getResultTypes(), types))
+    if (actual != expected)
+      return Report(op)("result #", i, " has type ", actual, ", expected ",
+                        expected);
+  return success();
+}
+
 std::string shapeString(ArrayRef<int64_t> shape) {
   if (shape.empty())
     return "scalar";

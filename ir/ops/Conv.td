@@ -19,7 +19,7 @@ class Sinter_ConvLikeOp<string mnemonic, list<Trait> traits = []>
                 DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$channels_last);
 }
 
-def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [InferTypeOpAdaptor]> {
+def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType]> {
   let summary = "cross-correlation of a batch with filters";
   let description = [{
     C1: operands have the same float element type and rank >= 3.

@@ -149,7 +149,7 @@ def Sinter_ShiftRightOp : Sinter_BinaryOp<"shift_right", Sinter_IntTensor,
 }
 
 def Sinter_CompareOp : Sinter_ElementwiseOp<"compare",
-    [SameTypeOperands, InferTypeOpAdaptor]> {
+    [SameTypeOperands, Sinter_InferType]> {
   let summary = "truth of a comparison";
   let description = [{
     Comparisons with NaN are false, `ne` excepted.
@@ -164,7 +164,7 @@ def Sinter_CompareOp : Sinter_ElementwiseOp<"compare",
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs)";
 }
 
-def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [InferTypeOpAdaptor]> {
+def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [Sinter_InferType]> {
   let summary = "whether x is NaN";
   let description = "C1: the result has the shape of `x` and element type i1.\n\n"
       "```mlir\n%c = sinter.is_nan %x : tensor<4xf32>\n```";

@@ -9,7 +9,7 @@
 include "Attrs.td"
 include "Interfaces.td"
 
-def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, InferTypeOpAdaptor,
+def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, Sinter_InferType,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>]> {
   let summary = "sum of products over contracted dimensions";
   let description = [{

@@ -27,9 +27,8 @@ LogicalResult StateOp::verify() {
     return report("has type ", getType(),
                   ", expected a tensor of static shape");
   StateRole role = getRole();
-  if (role == StateRole::slot && (!getOf() || !getSlot()))
-    return report(
-        "a state of role slot needs 'slot', its name, and 'of', its parameter");
+  if (role == StateRole::slot && !getSlot())
+    return report("a state of role slot needs 'slot', its name");
   if ((role == StateRole::param || role == StateRole::buffer) &&
       (getOf() || getSlot()))
     return report("a state of role ", stringifyStateRole(role),

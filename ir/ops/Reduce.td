@@ -13,7 +13,7 @@ class Sinter_ReduceLikeOp<string mnemonic, list<Trait> traits = []>
     : Sinter_Op<mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
 
-def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce", [InferTypeOpAdaptor]> {
+def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce", [Sinter_InferType]> {
   let summary = "combine all elements along some dimensions";
   let description = [{
     Reduced dimensions disappear. Of nothing, sum is 0, prod 1, max the lowest value (-inf),
@@ -30,7 +30,7 @@ def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce", [InferTypeOpAdaptor]> {
   let hasFolder = 1;
 }
 
-def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce", [InferTypeOpAdaptor]> {
+def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce", [Sinter_InferType]> {
   let summary = "index of the greatest or smallest element along one dimension";
   let description = [{
     Of equal elements the first wins, with `select_last` the last. NaN counts as greater
@@ -47,7 +47,7 @@ def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce", [InferTypeOpAdaptor]>
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window", [InferTypeOpAdaptor]> {
+def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window", [Sinter_InferType]> {
   let summary = "combine the elements of a sliding window";
   let description = [{
     Windows slide over all dimensions. Padding never takes part: sum adds nothing for it,
@@ -108,7 +108,7 @@ def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative", [SameOperandsAndResu
   let hasVerifier = 1;
 }
 
-def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [InferTypeOpAdaptor]> {
+def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [Sinter_InferType]> {
   let summary = "the k greatest (or smallest) elements along one dimension, in order";
   let description = [{
     Equal elements keep their order. NaN counts as greater than every number. Sorting is `k` = the whole dimension.

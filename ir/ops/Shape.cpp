@@ -353,6 +353,8 @@ LogicalResult ScatterElementsOp::verify() {
 
 LogicalResult ScatterNdOp::verify() {
   Report report(*this);
+  if (getIndices().getType().getRank() == 0)
+    return report("'indices' is a scalar, expected a tensor of index tuples");
   auto shape = inferGatherNd(report, getX().getType(), getIndices().getType(),
                              /*batchDims=*/0);
   return failed(shape) ? failure() : verifyScatter(report, *this, *shape);

@@ -77,7 +77,7 @@ def Sinter_ReshapeOp : Sinter_ShapeOp<"reshape"> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_TransposeOp : Sinter_ShapeOp<"transpose", [InferTypeOpAdaptor]> {
+def Sinter_TransposeOp : Sinter_ShapeOp<"transpose", [Sinter_InferType]> {
   let summary = "permute dimensions";
   let description = [{
     Dimension i of the result is dimension `perm[i]` of `x`. C1: `perm` is a permutation.
@@ -92,7 +92,7 @@ def Sinter_TransposeOp : Sinter_ShapeOp<"transpose", [InferTypeOpAdaptor]> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_SliceOp : Sinter_ShapeOp<"slice", [InferTypeOpAdaptor]> {
+def Sinter_SliceOp : Sinter_ShapeOp<"slice", [Sinter_InferType]> {
   let summary = "every stride-th element from start to below limit";
   let description = [{
     C1: one entry per dimension; 0 <= start <= limit <= size; stride >= 1.
@@ -109,7 +109,7 @@ def Sinter_SliceOp : Sinter_ShapeOp<"slice", [InferTypeOpAdaptor]> {
   let hasFolder = 1;
 }
 
-def Sinter_PadOp : Sinter_ShapeOp<"pad", [InferTypeOpAdaptor]> {
+def Sinter_PadOp : Sinter_ShapeOp<"pad", [Sinter_InferType]> {
   let summary = "a tensor with a value around and between its elements";
   let description = [{
     Per dimension: `low` elements of the value before, `high` after, `interior` between neighbours.
@@ -129,7 +129,7 @@ def Sinter_PadOp : Sinter_ShapeOp<"pad", [InferTypeOpAdaptor]> {
   let hasFolder = 1;
 }
 
-def Sinter_ConcatOp : Sinter_ShapeOp<"concat", [InferTypeOpAdaptor]> {
+def Sinter_ConcatOp : Sinter_ShapeOp<"concat", [Sinter_InferType]> {
   let summary = "tensors one after the other along one dimension";
   let description = [{
     C1: at least one operand; `axis` in range; equal element types and equal other sizes.
@@ -158,7 +158,7 @@ def Sinter_ReverseOp : Sinter_ShapeOp<"reverse", [SameOperandsAndResultType]> {
   let hasFolder = 1;
 }
 
-def Sinter_GatherOp : Sinter_ShapeOp<"gather", [InferTypeOpAdaptor]> {
+def Sinter_GatherOp : Sinter_ShapeOp<"gather", [Sinter_InferType]> {
   let summary = "slices along one dimension, chosen by indices (ONNX Gather)";
   let description = [{
     The result's dimensions are those of `x` before `axis`, those of `indices`, those of `x` after
@@ -176,7 +176,7 @@ def Sinter_GatherOp : Sinter_ShapeOp<"gather", [InferTypeOpAdaptor]> {
   let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_GatherElementsOp : Sinter_ShapeOp<"gather_elements", [InferTypeOpAdaptor]> {
+def Sinter_GatherElementsOp : Sinter_ShapeOp<"gather_elements", [Sinter_InferType]> {
   let summary = "one element along one dimension per index (ONNX GatherElements)";
   let description = [{
     y[i..] = x[i.., with indices[i..] at `axis`]. Negative and wild indices as in `gather`.
@@ -192,7 +192,7 @@ def Sinter_GatherElementsOp : Sinter_ShapeOp<"gather_elements", [InferTypeOpAdap
   let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_GatherNdOp : Sinter_ShapeOp<"gather_nd", [InferTypeOpAdaptor]> {
+def Sinter_GatherNdOp : Sinter_ShapeOp<"gather_nd", [Sinter_InferType]> {
   let summary = "slices chosen by index tuples (ONNX GatherND)";
   let description = [{
     The last dimension of `indices` holds tuples that index the dimensions of `x` after the

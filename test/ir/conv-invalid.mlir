@@ -136,7 +136,7 @@ func.func @c4_dilated_overflow(%x : tensor<2x6x8xf32>, %w : tensor<4x6x3xf32>) {
 // -----
 
 func.func @result(%x : tensor<2x6x8xf32>, %w : tensor<4x6x3xf32>) {
-  // expected-error @+1 {{inferred type(s) 'tensor<2x4x6xf32>' are incompatible with return type(s) of operation 'tensor<2x4x7xf32>'}}
+  // expected-error @+1 {{result #0 has type 'tensor<2x4x7xf32>', expected 'tensor<2x4x6xf32>'}}
   %y = sinter.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 0>,
          pads_high = array<i64: 0>} : (tensor<2x6x8xf32>, tensor<4x6x3xf32>) -> tensor<2x4x7xf32>
   return

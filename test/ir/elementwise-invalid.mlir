@@ -58,7 +58,7 @@ func.func @compare_c1(%x : tensor<4xf32>, %y : tensor<4xf64>) {
 // -----
 
 func.func @compare_c2(%x : tensor<4xf32>) {
-  // expected-error @+1 {{inferred type(s) 'tensor<4xi1>' are incompatible with return type(s) of operation 'tensor<5xi1>'}}
+  // expected-error @+1 {{result #0 has type 'tensor<5xi1>', expected 'tensor<4xi1>'}}
   %0 = "sinter.compare"(%x, %x) {kind = #sinter<compare eq>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<5xi1>
   return
 }
@@ -66,7 +66,7 @@ func.func @compare_c2(%x : tensor<4xf32>) {
 // -----
 
 func.func @is_nan_c1(%x : tensor<4xf32>) {
-  // expected-error @+1 {{inferred type(s) 'tensor<4xi1>' are incompatible}}
+  // expected-error @+1 {{result #0 has type 'tensor<i1>', expected 'tensor<4xi1>'}}
   %0 = "sinter.is_nan"(%x) : (tensor<4xf32>) -> tensor<i1>
   return
 }

@@ -133,3 +133,11 @@ func.func @scatter_nd_c1(%x : tensor<4x8xf32>, %i : tensor<3x1xi64>, %u : tensor
   %0 = sinter.scatter_nd max %x, %i, %u : (tensor<4x8xf32>, tensor<3x1xi64>, tensor<3xf32>) -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @scatter_nd_c1_scalar(%x : tensor<4xf32>, %i : tensor<i64>) {
+  // expected-error @+1 {{'sinter.scatter_nd' op 'indices' is a scalar, expected a tensor of index tuples}}
+  %0 = sinter.scatter_nd set %x, %i, %x : (tensor<4xf32>, tensor<i64>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}

@@ -55,7 +55,7 @@ func.func @c2_sizes(%a : tensor<4x8xf32>, %b : tensor<7x3xf32>) {
 // -----
 
 func.func @result(%a : tensor<4x8xf32>, %b : tensor<8x3xf32>) {
-  // expected-error @+1 {{inferred type(s) 'tensor<4x3xf32>' are incompatible with return type(s) of operation 'tensor<3x4xf32>'}}
+  // expected-error @+1 {{result #0 has type 'tensor<3x4xf32>', expected 'tensor<4x3xf32>'}}
   %c = sinter.dot_general %a, %b batch [] x [] contract [1] x [0]
      : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<3x4xf32>
   return

@@ -41,7 +41,7 @@ func.func @reduce_c2_number(%x : tensor<4xi1>) {
 // -----
 
 func.func @reduce_result(%x : tensor<4x8xf32>) {
-  // expected-error @+1 {{inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<4x1xf32>'}}
+  // expected-error @+1 {{result #0 has type 'tensor<4x1xf32>', expected 'tensor<4xf32>'}}
   %0 = sinter.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4x1xf32>
   return
 }

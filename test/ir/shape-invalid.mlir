@@ -97,7 +97,7 @@ func.func @transpose_c1(%x : tensor<4x8xf32>) {
 // -----
 
 func.func @transpose_result(%x : tensor<4x8xf32>) {
-  // expected-error @+1 {{inferred type(s) 'tensor<8x4xf32>' are incompatible with return type(s) of operation 'tensor<4x8xf32>'}}
+  // expected-error @+1 {{result #0 has type 'tensor<4x8xf32>', expected 'tensor<8x4xf32>'}}
   %0 = sinter.transpose %x perm [1, 0] : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }

@@ -1,0 +1,249 @@
+//===- StructureTest.cpp - graphs that are not in order -------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The items are those of the bad-input list: graph structure (11-22).
+//
+//===----------------------------------------------------------------------===//
+#include "test/compiler/import/ModelBuilder.h"
+
+#include <catch2/catch.hpp>
+
+using namespace sinter::test;
+
+/// x [4] -> Relu 'a' -> Relu 'b' -> y.
+static ModelBuilder chain() {
+  ModelBuilder b;
+  b.input("x", {int64_t(4)});
+  b.node("Relu", {"x"}, {"h"}, "a");
+  b.node("Relu", {"h"}, {"y"}, "b");
+  b.output("y");
+  return b;
+}
+
+static void rejects(const ModelBuilder &b, const std::string &part, int code = 2) {
+  Imported result = b.import();
+  INFO(result.text());
+  CHECK(result.errors.exitCode() == code);
+  CHECK(result.says(part));
+  CHECK_FALSE(result.module);
+}
+
+TEST_CASE("bytes that are no model") {
+  CHECK(importBytes("").says("the file is empty"));
+  CHECK(importBytes("x").errors.exitCode() == 2);
+  CHECK(importBytes("just some text, no model").errors.exitCode() == 2);
+  CHECK(importBytes("\x1f\x8b\x08zzzz").says("gzip"));
+  CHECK(importBytes(std::string("PK\x03\x04") + "zzz").says("zip"));
+}
+
+TEST_CASE("versions") {
+  ModelBuilder none = chain(), twice = chain(), zero = chain(), huge = chain(),
+               foreign = chain(), irZero = chain(), irHuge = chain();
+  none.model.clear_opset_import();
+  rejects(none, "no operator set is imported");
+  twice.model.add_opset_import()->set_version(17);
+  rejects(twice, "imported twice");
+  zero.model.mutable_opset_import(0)->set_version(0);
+  rejects(zero, "operator set 0 is not supported; 7 to ");
+  huge.model.mutable_opset_import(0)->set_version(9999);
+  rejects(huge, "operator set 9999 is not supported");
+  foreign.graph().mutable_node(0)->set_domain("com.example");
+  rejects(foreign, "imports no operator set of domain 'com.example'");
+  auto *entry = foreign.model.add_opset_import();
+  entry->set_domain("com.example");
+  entry->set_version(1);
+  rejects(foreign, "operator com.example.Relu is not supported (node 'a')", 3);
+  irZero.model.set_ir_version(0);
+  rejects(irZero, "ir_version 0");
+  irHuge.model.set_ir_version(999);
+  rejects(irHuge, "ir_version 999");
+}
+
+TEST_CASE("names") {
+  ModelBuilder noGraph = chain(), noOutput = chain(), cycle = chain(), unsorted = chain(),
+               undefined = chain(), unproduced = chain(), twice = chain(),
+               likeInput = chain(), likeInitializer = chain();
+  noGraph.model.clear_graph();
+  rejects(noGraph, "it has no graph");
+  noOutput.graph().clear_output();
+  rejects(noOutput, "has no outputs");
+  cycle.graph().mutable_node(0)->set_input(0, "y");
+  rejects(cycle, "node 'a' (Relu): input 'y' is produced only later, by node 'b'");
+  unsorted.graph().mutable_node()->SwapElements(0, 1);
+  rejects(unsorted, "nodes must be sorted");
+  undefined.graph().mutable_node(0)->set_input(0, "z");
+  rejects(undefined, "input 'z' is defined nowhere");
+  unproduced.graph().mutable_output(0)->set_name("q");
+  rejects(unproduced, "output 'q' is produced by no node");
+  twice.graph().mutable_node(1)->set_output(0, "h");
+  rejects(twice, "has the name of another value");
+  likeInput.graph().mutable_node(1)->set_output(0, "x");
+  rejects(likeInput, "has the name of another value");
+  likeInitializer.floats("y", {1}, {1});
+  rejects(likeInitializer, "has the name of another value");
+}
+
+TEST_CASE("names are escaped and cut in messages") {
+  ModelBuilder b = chain();
+  b.graph().mutable_node(0)->set_input(0, std::string("evil\n\x1b[31m") +
+                                              std::string(70000, 'a'));
+  Imported result = b.import();
+  REQUIRE(result.errors.lines().size() == 1);
+  const std::string &line = result.errors.lines().front();
+  CHECK(line.size() < 1000);
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(line.find("\\x0A\\x1B[31m") != std::string::npos);
+}
+
+TEST_CASE("optional inputs") {
+  ModelBuilder required = chain(), trailing = chain(), many = chain();
+  required.graph().mutable_node(0)->set_input(0, "");
+  rejects(required, "required input 0 is missing");
+  trailing.graph().mutable_node(0)->add_input("");
+  CHECK(trailing.import().module);
+  many.graph().mutable_node(0)->add_input("x");
+  rejects(many, "has 2 inputs; at most 1");
+}
+
+TEST_CASE("all unsupported operators are listed") {
+  ModelBuilder b = chain();
+  b.graph().mutable_node(0)->set_op_type("Frobnicate");
+  b.graph().mutable_node(1)->set_op_type("NonMaxSuppression");
+  Imported result = b.import();
+  CHECK(result.errors.exitCode() == 3);
+  CHECK(result.errors.lines().size() == 2);
+  CHECK(result.says("operator Frobnicate is not supported (node 'a')"));
+  CHECK(result.says("operator NonMaxSuppression is not supported (node 'b')"));
+}
+
+TEST_CASE("attributes") {
+  ModelBuilder wrongType = chain(), unknown = chain(), twice = chain();
+  auto &softmax = *wrongType.graph().mutable_node(0);
+  softmax.set_op_type("Softmax");
+  ModelBuilder::setFloat(softmax, "axis", 1);
+  rejects(wrongType, "attribute 'axis' is of type FLOAT; it must be INT");
+  ModelBuilder::setInt(*unknown.graph().mutable_node(0), "strength", 3);
+  rejects(unknown, "attribute 'strength' of operator set 17", 3);
+  ModelBuilder::setInt(*twice.graph().mutable_node(0), "k", 3);
+  ModelBuilder::setInt(*twice.graph().mutable_node(0), "k", 3);
+  rejects(twice, "attribute 'k' is there twice");
+}
+
+TEST_CASE("declared element types are checked") {
+  ModelBuilder b = chain();
+  auto &info = *b.graph().add_value_info();
+  info.set_name("h");
+  info.mutable_type()->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::INT32);
+  rejects(b, "output 'h' is declared as INT32, but is FLOAT");
+  ModelBuilder output = chain();
+  output.graph().mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+      ::onnx::TensorProto::INT64);
+  rejects(output, "declared as INT64, but is FLOAT");
+}
+
+TEST_CASE("a constant condition chooses its branch") {
+  for (bool condition : {false, true}) {
+    ModelBuilder b;
+    b.input("x", {int64_t(4)});
+    auto &flag = *b.graph().add_initializer();
+    flag.set_name("flag");
+    flag.set_data_type(::onnx::TensorProto::BOOL);
+    flag.add_int32_data(condition);
+    auto &node = b.node("If", {"flag"}, {"y"}, "if");
+    for (const char *branch : {"then_branch", "else_branch"}) {
+      auto &graph = *ModelBuilder::attribute(node, branch, ::onnx::AttributeProto::GRAPH)
+                         .mutable_g();
+      graph.set_name(branch);
+      auto &inner = *graph.add_node();
+      inner.set_op_type(*branch == 't' ? "Relu" : "Exp");
+      inner.add_input("x");
+      inner.add_output("z");
+      graph.add_output()->set_name("z");
+    }
+    b.output("y");
+    Imported result = b.import();
+    REQUIRE(result.text() == "");
+    CHECK(result.count("sinter.relu") == (condition ? 1 : 0));
+    CHECK(result.count("sinter.exp") == (condition ? 0 : 1));
+    // Not known, it selects between both.
+    b.graph().clear_initializer();
+    b.input("flag", {}, ::onnx::TensorProto::BOOL);
+    CHECK(b.import().count("sinter.where") == 1);
+  }
+}
+
+/// A model that calls f0; function i calls function i + 1 `calls` times.
+static ModelBuilder callers(int functions, int calls, bool recursive) {
+  ModelBuilder b;
+  b.input("x", {int64_t(4)});
+  b.node("f0", {"x"}, {"y"}, "call").set_domain("local");
+  b.output("y");
+  auto *import = b.model.add_opset_import();
+  import->set_domain("local");
+  import->set_version(1);
+  for (int i = 0; i < functions; ++i) {
+    auto &function = *b.model.add_functions();
+    function.set_domain("local");
+    function.set_name("f" + std::to_string(i));
+    function.add_input("in");
+    function.add_output("out");
+    *function.mutable_opset_import() = b.model.opset_import();
+    std::string value = "in";
+    for (int k = 0; k < calls; ++k) {
+      auto &node = *function.add_node();
+      bool isLast = i + 1 == functions;
+      node.set_op_type(isLast && !recursive ? "Relu"
+                                            : "f" + std::to_string((i + 1) % functions));
+      node.set_domain(isLast && !recursive ? "" : "local");
+      node.add_input(value);
+      value = k + 1 == calls ? "out" : "v" + std::to_string(k);
+      node.add_output(value);
+    }
+  }
+  return b;
+}
+
+TEST_CASE("functions of the model are inlined") {
+  Imported result = callers(3, 2, false).import();
+  REQUIRE(result.text() == "");
+  CHECK(result.count("sinter.relu") == 8);
+  CHECK(result.ir().find("tensor<4xf32>") != std::string::npos);
+}
+
+TEST_CASE("functions that never end are refused") {
+  rejects(callers(1, 1, true), "calls itself");
+  rejects(callers(3, 1, true), "calls itself");
+  rejects(callers(40, 2, false), "expand to more than");
+  rejects(callers(200, 1, false), "nested deeper than");
+}
+
+TEST_CASE("function attributes reach its nodes") {
+  ModelBuilder b;
+  b.input("x", {int64_t(4)});
+  auto &call = b.node("f", {"x"}, {"y"}, "call");
+  call.set_domain("local");
+  ModelBuilder::setFloat(call, "slope", 0.5f);
+  b.output("y");
+  auto *import = b.model.add_opset_import();
+  import->set_domain("local");
+  import->set_version(1);
+  auto &function = *b.model.add_functions();
+  function.set_domain("local");
+  function.set_name("f");
+  function.add_input("in");
+  function.add_output("out");
+  function.add_attribute("slope");
+  auto &node = *function.add_node();
+  node.set_op_type("LeakyRelu");
+  node.add_input("in");
+  node.add_output("out");
+  auto &attribute =
+      ModelBuilder::attribute(node, "alpha", ::onnx::AttributeProto::FLOAT);
+  attribute.set_ref_attr_name("slope");
+  Imported result = b.import();
+  REQUIRE(result.text() == "");
+  std::vector<sinter::ir::Tensor> y = evaluate(result, {{-2, 2, -4, 4}});
+  REQUIRE(y.size() == 1);
+  CHECK(y[0].floats == std::vector<double>{-1, 2, -2, 4});
+}
