@@ -173,6 +173,14 @@ private:
     return all || (kept && noneReduced);
   }
 
+  /// True when a tensor of `type` read at `index` is computed whole and once by the loops.
+  static bool isResult(const IndexVector &index, RankedTensorType type, const Cluster &cluster) {
+    for (auto [size, i] : llvm::zip_equal(type.getShape(), index))
+      if (size != 1 && (!i.asLoop() || cluster.domain.sizes[*i.asLoop()] != size))
+        return false;
+    return coversDomain(index, cluster);
+  }
+
   /// Fits the reduction `op`, read at `index`, into the cluster's loops: over the loops
   /// that its result does not have, or over new ones. Changes nothing when it fails.
   static bool fitReduction(Operation *op, const IndexVector &index, Cluster &cluster) {
@@ -226,7 +234,7 @@ private:
         cluster.kind != fusion_kind::kConcat)
       return false;
     if (asRoot && (cluster.kind == fusion_kind::kConcat || !index ||
-                   !coversDomain(*index, cluster)))
+                   !isResult(*index, ir::tensorType(op->getResult(0)), cluster)))
       return false;
     if (operandsWith(op, cluster) > kMaxOperands)
       return false;
@@ -333,8 +341,7 @@ private:
         for (unsigned number : users) {
           std::optional<IndexVector> index = indexIn(op->getResult(0), clusters[number]);
           if (index && !joiningMakesCycle(op, clusters[number]) &&
-              mayJoin(op, index, clusters[number], /*asRoot=*/true) &&
-              coversDomain(*index, clusters[number]))
+              mayJoin(op, index, clusters[number], /*asRoot=*/true))
             return join(op, index, number, /*asRoot=*/true);
         }
       }
