@@ -12,8 +12,9 @@ namespace sinter::compiler {
 
 /// Lists every operator of the model that cannot be imported or that the target
 /// has no code for and, with --train, every one that a gradient would have to
-/// pass and cannot. Nothing is compiled. kExitUnsupported if there is any.
-ExitCode checkCoverage(Compilation &compilation);
+/// pass and cannot. Sizes that the model leaves open are made up. Nothing is
+/// compiled. kExitUnsupported if there is any.
+ExitCode checkCoverage(Options options, std::unique_ptr<passes::Target> target);
 
 } // namespace sinter::compiler
 

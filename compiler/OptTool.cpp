@@ -11,6 +11,8 @@
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
 
 using namespace sinter::compiler;
 using llvm::StringRef;
@@ -18,6 +20,7 @@ using llvm::StringRef;
 namespace {
 // The flags that are ours; the rest goes to MlirOptMain.
 struct OptFlags {
+  bool listPasses = false;
   std::string phaseOptions;
   std::vector<std::string> rest;
 };
@@ -27,6 +30,10 @@ static std::optional<OptFlags> splitFlags(int argc, char **argv) {
   OptFlags flags;
   for (int i = 0; i < argc; ++i) {
     StringRef arg = argv[i];
+    if (arg == "--list-passes") {
+      flags.listPasses = true;
+      continue;
+    }
     if (arg.consume_front("--phase-options=")) {
       flags.phaseOptions = arg.str();
     } else if (arg.consume_front("--phase=")) {
@@ -44,6 +51,30 @@ static std::optional<OptFlags> splitFlags(int argc, char **argv) {
     }
   }
   return flags;
+}
+
+// Every registered pass and phase with its summary, ours first.
+static void listPasses() {
+  // The registry cannot be walked; a parser makes an option of each of its
+  // entries.
+  mlir::PassPipelineCLParser parser("", "");
+  std::vector<std::pair<std::string, StringRef>> entries;
+  for (auto &option : llvm::cl::getRegisteredOptions()) {
+    const mlir::PassRegistryEntry *entry =
+        mlir::PassInfo::lookup(option.getKey());
+    if (!entry)
+      entry = mlir::PassPipelineInfo::lookup(option.getKey());
+    if (entry)
+      entries.emplace_back(option.getKey().str(), entry->getPassDescription());
+  }
+  llvm::sort(entries, [](const auto &a, const auto &b) {
+    bool aIsOurs = StringRef(a.first).starts_with("sinter-");
+    bool bIsOurs = StringRef(b.first).starts_with("sinter-");
+    return aIsOurs != bIsOurs ? aIsOurs : a.first < b.first;
+  });
+  for (auto &[name, description] : entries)
+    llvm::outs() << "--" << llvm::left_justify(name, 32) << " " << description
+                 << "\n";
 }
 
 int sinter::compiler::optMain(int argc, char **argv,
@@ -84,6 +115,10 @@ int sinter::compiler::optMain(int argc, char **argv,
   passes::registerSinterPasses();
   mlir::registerTransformsPasses();
   registerPhasePipelines(context);
+  if (flags->listPasses) {
+    listPasses();
+    return kExitDone;
+  }
 
   std::vector<char *> arguments;
   for (std::string &arg : flags->rest)

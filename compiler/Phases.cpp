@@ -77,6 +77,10 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   addSimplifier(pm);
 }
 
+static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
+  pm.addNestedPass<mlir::func::FuncOp>(passes::createAlignContractions());
+}
+
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &) {
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseEpilogues());
@@ -115,7 +119,7 @@ static const Phase phases[] = {
      buildPlace, verifyPlaced, nullptr, kExitUnsupported},
     {"precision", "makes every cast explicit", nullptr, nullptr,
      refusePrecision, kExitFailed},
-    {"layout", "makes layouts explicit", nullptr, nullptr, nullptr,
+    {"layout", "makes layouts explicit", buildLayout, nullptr, nullptr,
      kExitFailed},
     {"distribute", "makes collectives explicit", nullptr, nullptr, nullptr,
      kExitFailed},

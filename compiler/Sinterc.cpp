@@ -139,11 +139,11 @@ static void printTimes(const Compilation &compilation) {
 
 static ExitCode compile(const Options &options,
                         std::unique_ptr<passes::Target> target) {
+  if (options.check)
+    return checkCoverage(options, std::move(target));
   Compilation compilation(options, std::move(target));
   if (ExitCode code = compilation.checkOptions())
     return code;
-  if (options.check)
-    return checkCoverage(compilation);
   const Phase &last = lastPhase(options);
   if (ExitCode code = compilation.run(last))
     return code;

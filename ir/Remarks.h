@@ -3,8 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A pass says what it did and what it declined to do, with a count where it did
-// something many times. Tools that want to know attach a handler to the context;
-// without one, a remark costs a null check. `--remarks` and `sinter-inspect why` read it.
+// something many times. Tools that want to know attach a handler to the
+// context; without one, a remark costs a null check. `--remarks` and
+// `sinter-inspect why` read it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_REMARKS_H
@@ -28,13 +29,15 @@ struct Remark {
   int64_t count = 1; // how many times; *fused 12*
 };
 
-/// Lives in the context's sinter dialect. Handlers are called under a lock, from any thread.
+/// Lives in the context's sinter dialect. Handlers are called under a lock,
+/// from any thread.
 class RemarkSink : public mlir::DialectInterface::Base<RemarkSink> {
 public:
   using Handler = std::function<void(const Remark &)>;
   explicit RemarkSink(mlir::Dialect *dialect) : Base(dialect) {}
 
-  /// Makes `handler` the context's sink; an empty one detaches it. Not during a pass.
+  /// Makes `handler` the context's sink; an empty one detaches it. Not during a
+  /// pass.
   static void attach(mlir::MLIRContext *context, Handler handler) {
     auto *dialect = context->getOrLoadDialect<SinterDialect>();
     if (!dialect->getRegisteredInterface<RemarkSink>())
@@ -44,7 +47,8 @@ public:
   /// The context's sink; null where nobody listens.
   static const RemarkSink *of(mlir::MLIRContext *context) {
     auto *dialect = context->getLoadedDialect<SinterDialect>();
-    auto *sink = dialect ? dialect->getRegisteredInterface<RemarkSink>() : nullptr;
+    auto *sink =
+        dialect ? dialect->getRegisteredInterface<RemarkSink>() : nullptr;
     return sink && sink->handler ? sink : nullptr;
   }
   void take(const Remark &remark) const {
@@ -57,10 +61,11 @@ private:
   mutable std::mutex mutex;
 };
 
-/// Reports to the sink of the location's context. `text` is only formatted when somebody
-/// listens.
-inline void remark(llvm::StringRef pass, llvm::StringRef kind, mlir::Location location,
-                   const llvm::Twine &text = "", int64_t count = 1) {
+/// Reports to the sink of the location's context. `text` is only formatted when
+/// somebody listens.
+inline void remark(llvm::StringRef pass, llvm::StringRef kind,
+                   mlir::Location location, const llvm::Twine &text = "",
+                   int64_t count = 1) {
   if (const RemarkSink *sink = RemarkSink::of(location.getContext()))
     sink->take({pass, kind, location, text.str(), count});
 }

@@ -8,9 +8,9 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cstring>
@@ -258,7 +258,8 @@ ElementsAttr Tensor::toAttr(StringRef hint) const {
   }
   AsmResourceBlob blob = HeapAsmResourceBlob::allocateAndCopyWithAlign(
       ArrayRef<char>(bytes), kBlobAlignment);
-  return DenseResourceElementsAttr::get(type_, resourceKey(hint), std::move(blob));
+  return DenseResourceElementsAttr::get(type_, resourceKey(hint),
+                                        std::move(blob));
 }
 
 std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {

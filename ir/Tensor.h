@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The values that ir/eval computes with. Floats are held as float64, integers and
-// truth values as int64 (ui64 by its bits), whatever the element type; so a chain of
-// evaluations is the float64 reference of a program. `roundToStorage` gives what the
-// element type would hold.
+// The values that ir/eval computes with. Floats are held as float64, integers
+// and truth values as int64 (ui64 by its bits), whatever the element type; so a
+// chain of evaluations is the float64 reference of a program. `roundToStorage`
+// gives what the element type would hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_TENSOR_H
@@ -27,15 +27,17 @@ public:
   /// Zeros of `type`, which has a static shape.
   explicit Tensor(mlir::RankedTensorType type);
 
-  /// The value of a dense or dense_resource attribute; fails for any other kind, or
-  /// when the bytes of a resource do not fit the type.
+  /// The value of a dense or dense_resource attribute; fails for any other
+  /// kind, or when the bytes of a resource do not fit the type.
   static mlir::FailureOr<Tensor> fromAttr(mlir::ElementsAttr attr);
   /// Reads `type.getNumElements()` little-endian elements; i1 as one byte each.
   static Tensor fromBytes(mlir::RankedTensorType type, const void *bytes);
 
-  /// Little-endian elements, i1 as one byte each, floats rounded to nearest even.
+  /// Little-endian elements, i1 as one byte each, floats rounded to nearest
+  /// even.
   std::vector<char> toBytes() const;
-  /// A splat or small value as DenseElementsAttr, else a dense_resource named after `hint`.
+  /// A splat or small value as DenseElementsAttr, else a dense_resource named
+  /// after `hint`.
   mlir::ElementsAttr toAttr(llvm::StringRef hint = "folded") const;
   /// Every element rounded or wrapped to what the element type can hold.
   void roundToStorage();
@@ -44,10 +46,13 @@ public:
   llvm::ArrayRef<int64_t> shape() const { return type_.getShape(); }
   int64_t rank() const { return type_.getRank(); }
   int64_t size() const { return type_.getNumElements(); }
-  bool isFloat() const { return mlir::isa<mlir::FloatType>(type_.getElementType()); }
+  bool isFloat() const {
+    return mlir::isa<mlir::FloatType>(type_.getElementType());
+  }
   bool isUnsigned() const { return type_.getElementType().isUnsignedInteger(); }
 
-  /// Row-major elements: `floats` when isFloat(), else `ints`; the other is empty.
+  /// Row-major elements: `floats` when isFloat(), else `ints`; the other is
+  /// empty.
   std::vector<double> floats;
   std::vector<int64_t> ints;
 
@@ -63,20 +68,24 @@ private:
   mlir::RankedTensorType type_;
 };
 
-/// The number of elements of `shape`, whose sizes are static; nothing when it overflows.
+/// The number of elements of `shape`, whose sizes are static; nothing when it
+/// overflows.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
-/// Bytes that one element takes in memory; i1 takes one. 0 for a type that no tensor has.
+/// Bytes that one element takes in memory; i1 takes one. 0 for a type that no
+/// tensor has.
 int64_t elementSizeBytes(mlir::Type element);
-/// Whether a ranked tensor of static shape takes at most 2^62 bytes, the nonzero
-/// sizes alone too.
+/// Whether a ranked tensor of static shape takes at most 2^62 bytes, the
+/// nonzero sizes alone too.
 bool hasBoundedSize(mlir::Type type);
-/// `name` as the key of a dense_resource that prints and parses again: an identifier.
+/// `name` as the key of a dense_resource that prints and parses again: an
+/// identifier.
 std::string resourceKey(llvm::StringRef name);
 
 /// Row-major strides, in elements, of a dense tensor of `shape`.
 llvm::SmallVector<int64_t> rowMajorStrides(llvm::ArrayRef<int64_t> shape);
 /// The multi-index of row-major position `linear`.
-llvm::SmallVector<int64_t> delinearize(int64_t linear, llvm::ArrayRef<int64_t> shape);
+llvm::SmallVector<int64_t> delinearize(int64_t linear,
+                                       llvm::ArrayRef<int64_t> shape);
 /// The row-major position of `index`.
 int64_t linearize(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> shape);
 

@@ -2,11 +2,13 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// @step(inputs, labels, states, controls) -> (loss, new states): the loss of a batch, its
-// gradients by the trainable states, clipped, and the optimizer's updates.
-// @eval(inputs, labels, states, valid_rows) -> sums of losses and right answers.
-// Which states are trained is decided here: those that receive a gradient, less what the
-// options and the values rule out. Leaves constants and dead ops to the simplifier.
+// @step(inputs, labels, states, controls) -> (loss, new states): the loss of a
+// batch, its gradients by the trainable states, clipped, and the optimizer's
+// updates.
+// @eval(inputs, labels, states, valid_rows) -> sums of losses and right
+// answers. Which states are trained is decided here: those that receive a
+// gradient, less what the options and the values rule out. Leaves constants and
+// dead ops to the simplifier.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -31,18 +33,23 @@ namespace {
 /// A function made from @main: inputs, labels, states and controls by name.
 class ProgramBuilder {
 public:
-  /// Copies the body of `main`, without its return. `labels` is null when the loss takes none.
+  /// Copies the body of `main`, without its return. `labels` is null when the
+  /// loss takes none.
   ProgramBuilder(func::FuncOp main, StringRef name, const LossPlan &plan)
       : builder(main.getContext()), plan(plan) {
     builder.setInsertionPoint(main);
-    function = builder.create<func::FuncOp>(main.getLoc(), name, builder.getFunctionType({}, {}));
+    function = builder.create<func::FuncOp>(main.getLoc(), name,
+                                            builder.getFunctionType({}, {}));
     Block *body = function.addEntryBlock();
     Block &source = main.getBody().front();
     auto copyArgument = [&](unsigned i) {
       DictionaryAttr attributes = main.getArgAttrDict(i);
-      mapping.map(source.getArgument(i), addArgument(source.getArgument(i).getType(), attributes));
+      mapping.map(source.getArgument(i),
+                  addArgument(source.getArgument(i).getType(), attributes));
     };
-    auto has = [&](unsigned i, StringRef key) { return main.getArgAttr(i, key) != nullptr; };
+    auto has = [&](unsigned i, StringRef key) {
+      return main.getArgAttr(i, key) != nullptr;
+    };
     for (unsigned i = 0; i < main.getNumArguments(); ++i)
       if (has(i, SinterDialect::kInputAttr) && plan.labelsArgument != i)
         copyArgument(i);
@@ -50,9 +57,11 @@ public:
       copyArgument(*plan.labelsArgument);
       labels = mapping.lookup<Value>(source.getArgument(*plan.labelsArgument));
     } else if (plan.labelsType) {
-      labels = addArgument(plan.labelsType, attribute(SinterDialect::kInputAttr, plan.labelsName));
+      labels = addArgument(plan.labelsType, attribute(SinterDialect::kInputAttr,
+                                                      plan.labelsName));
     }
-    for (StringRef key : {SinterDialect::kStateAttr, SinterDialect::kControlAttr})
+    for (StringRef key :
+         {SinterDialect::kStateAttr, SinterDialect::kControlAttr})
       for (unsigned i = 0; i < main.getNumArguments(); ++i)
         if (has(i, key))
           copyArgument(i);
@@ -64,7 +73,8 @@ public:
 
   /// Evaluation drops nothing out, and needs no control of the graph's own.
   void dropRandomness() {
-    for (auto op : llvm::make_early_inc_range(function.getBody().front().getOps<DropoutOp>())) {
+    for (auto op : llvm::make_early_inc_range(
+             function.getBody().front().getOps<DropoutOp>())) {
       op.replaceAllUsesWith(op.getX());
       if (output == op.getResult())
         output = op.getX();
@@ -88,14 +98,15 @@ public:
     addResult(value, attribute(SinterDialect::kOutputAttr, name));
   }
   void addNewState(StateOp state, Value value) {
-    addResult(value, builder.getDictionaryAttr(builder.getNamedAttr(
-                         SinterDialect::kStateAttr, FlatSymbolRefAttr::get(state))));
+    addResult(value,
+              builder.getDictionaryAttr(builder.getNamedAttr(
+                  SinterDialect::kStateAttr, FlatSymbolRefAttr::get(state))));
   }
   /// Builds the return and the function's type.
   void finish() {
     builder.create<func::ReturnOp>(function.getLoc(), results);
-    function.setType(builder.getFunctionType(function.getBody().getArgumentTypes(),
-                                             TypeRange(ValueRange(results))));
+    function.setType(builder.getFunctionType(
+        function.getBody().getArgumentTypes(), TypeRange(ValueRange(results))));
     function.setAllResultAttrs(resultAttributes);
     dropStopGradients(function);
     IRRewriter rewriter(function.getContext());
@@ -109,7 +120,8 @@ public:
 
 private:
   DictionaryAttr attribute(StringRef key, StringRef value) {
-    return builder.getDictionaryAttr(builder.getNamedAttr(key, builder.getStringAttr(value)));
+    return builder.getDictionaryAttr(
+        builder.getNamedAttr(key, builder.getStringAttr(value)));
   }
   Value addArgument(Type type, DictionaryAttr attributes) {
     unsigned index = function.getNumArguments();
@@ -168,12 +180,16 @@ private:
       if (!main.getArgAttr(i, SinterDialect::kInputAttr) &&
           !main.getArgAttr(i, SinterDialect::kStateAttr) &&
           !main.getArgAttr(i, SinterDialect::kControlAttr))
-        return main.emitError("argument ") << i << " is neither input, state nor control";
-    if (options.runningVariance != "onnx" && options.runningVariance != "unbiased")
+        return main.emitError("argument ")
+               << i << " is neither input, state nor control";
+    if (options.runningVariance != "onnx" &&
+        options.runningVariance != "unbiased")
       return module.emitError("bn-running-var must be onnx or unbiased");
-    FailureOr<StateSelection> selection = StateSelection::create(main.getLoc(), options);
+    FailureOr<StateSelection> selection =
+        StateSelection::create(main.getLoc(), options);
     FailureOr<LossPlan> plan = planLoss(main, options);
-    if (failed(selection) || failed(plan) || failed(checkOptimizer(main.getLoc(), options)))
+    if (failed(selection) || failed(plan) ||
+        failed(checkOptimizer(main.getLoc(), options)))
       return failure();
 
     if (failed(buildStep(main, *plan, options, *selection)) ||
@@ -185,13 +201,15 @@ private:
   }
 
   LogicalResult buildStep(func::FuncOp main, const LossPlan &plan,
-                          const BuildTrainingOptions &options, const StateSelection &selection) {
+                          const BuildTrainingOptions &options,
+                          const StateSelection &selection) {
     ProgramBuilder step(main, "step", plan);
     StateUpdates updates;
     if (!options.freezeBatchNorm) {
-      // What the loss reads may be the result of a batch_norm that is about to be replaced.
-      func::ReturnOp holder =
-          step.builder.create<func::ReturnOp>(main.getLoc(), ValueRange(step.output));
+      // What the loss reads may be the result of a batch_norm that is about to
+      // be replaced.
+      func::ReturnOp holder = step.builder.create<func::ReturnOp>(
+          main.getLoc(), ValueRange(step.output));
       LogicalResult replaced = useBatchStatistics(
           step.function, options.runningVariance == "unbiased", updates);
       step.output = holder.getOperand(0);
@@ -199,7 +217,8 @@ private:
       if (failed(replaced))
         return failure();
     }
-    StepLoss loss = buildStepLoss(step.builder, plan, options, step.output, step.labels);
+    StepLoss loss =
+        buildStepLoss(step.builder, plan, options, step.output, step.labels);
 
     SmallVector<TrainedState> candidates;
     SmallVector<Value> values;
@@ -234,13 +253,17 @@ private:
              "'" + candidate.state.getSymName() + "'");
     }
     if (trained.empty())
-      return main.emitError("nothing to train: the loss depends on no trainable initializer");
+      return main.emitError(
+          "nothing to train: the loss depends on no trainable initializer");
 
     Type f32 = step.builder.getF32Type();
-    Value lr = step.addControl("lr", f32), decay = step.addControl("weight_decay", f32);
-    Value clip = options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
+    Value lr = step.addControl("lr", f32),
+          decay = step.addControl("weight_decay", f32);
+    Value clip =
+        options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
     clipGradients(step.builder, options, clip, trained);
-    buildUpdates(step.builder, step.function, options, selection, trained, lr, decay, updates);
+    buildUpdates(step.builder, step.function, options, selection, trained, lr,
+                 decay, updates);
     step.addOutput("loss", loss.loss);
     for (auto [state, value] : updates)
       step.addNewState(cast<StateOp>(state), value);
@@ -253,34 +276,39 @@ private:
     ProgramBuilder eval(main, "eval", plan);
     eval.dropRandomness();
     if (plan.kind != "none" &&
-        failed(checkRowsIndependent(eval.function, logitsOf(eval.output, plan), plan.batch)))
+        failed(checkRowsIndependent(eval.function, logitsOf(eval.output, plan),
+                                    plan.batch)))
       return failure();
     Value validRows = eval.addControl("valid_rows", eval.builder.getI64Type());
-    for (auto [name, value] :
-         buildEvalSums(eval.builder, plan, options, eval.output, eval.labels, validRows))
+    for (auto [name, value] : buildEvalSums(
+             eval.builder, plan, options, eval.output, eval.labels, validRows))
       eval.addOutput(name, value);
     eval.finish();
     return success();
   }
 
   /// What the artifact tells the trainer: `sinter.training`.
-  void describe(ModuleOp module, const LossPlan &plan, const BuildTrainingOptions &options) {
+  void describe(ModuleOp module, const LossPlan &plan,
+                const BuildTrainingOptions &options) {
     Builder b(module.getContext());
     auto number = [&](double value) { return b.getF64FloatAttr(value); };
     SmallVector<NamedAttribute> entries{
         b.getNamedAttr("optimizer", b.getStringAttr(options.optimizer)),
         b.getNamedAttr("loss", b.getStringAttr(options.loss)),
-        b.getNamedAttr("lr", number(options.lr >= 0 ? options.lr : defaultLearningRate(options))),
-        b.getNamedAttr("weight_decay", number(options.weightDecay >= 0
-                                                  ? options.weightDecay
-                                                  : defaultWeightDecay(options))),
+        b.getNamedAttr("lr",
+                       number(options.lr >= 0 ? options.lr
+                                              : defaultLearningRate(options))),
+        b.getNamedAttr("weight_decay",
+                       number(options.weightDecay >= 0
+                                  ? options.weightDecay
+                                  : defaultWeightDecay(options))),
         b.getNamedAttr("clip_norm", number(options.clipNorm)),
         b.getNamedAttr("batch", b.getI64IntegerAttr(plan.batch)),
         b.getNamedAttr("num_classes", b.getI64IntegerAttr(plan.numClasses)),
     };
     if (options.ignoreIndex != std::numeric_limits<int64_t>::min())
-      entries.push_back(
-          b.getNamedAttr("ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));
+      entries.push_back(b.getNamedAttr(
+          "ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));
     module->setAttr("sinter.training", b.getDictionaryAttr(entries));
   }
 };

@@ -18,16 +18,19 @@ struct EqualOps : llvm::DenseMapInfo<Operation *> {
   static unsigned getHashValue(const Operation *op) {
     return OperationEquivalence::computeHash(
         const_cast<Operation *>(op), OperationEquivalence::directHashValue,
-        OperationEquivalence::ignoreHashValue, OperationEquivalence::IgnoreLocations);
+        OperationEquivalence::ignoreHashValue,
+        OperationEquivalence::IgnoreLocations);
   }
   static bool isEqual(const Operation *a, const Operation *b) {
-    auto *left = const_cast<Operation *>(a), *right = const_cast<Operation *>(b);
+    auto *left = const_cast<Operation *>(a),
+         *right = const_cast<Operation *>(b);
     if (left == right)
       return true;
-    if (left == getTombstoneKey() || left == getEmptyKey() || right == getTombstoneKey() ||
-        right == getEmptyKey())
+    if (left == getTombstoneKey() || left == getEmptyKey() ||
+        right == getTombstoneKey() || right == getEmptyKey())
       return false;
-    return OperationEquivalence::isEquivalentTo(left, right, OperationEquivalence::IgnoreLocations);
+    return OperationEquivalence::isEquivalentTo(
+        left, right, OperationEquivalence::IgnoreLocations);
   }
 };
 
@@ -45,7 +48,8 @@ int64_t eliminateCommonSubexpressions(Block &block) {
   llvm::DenseSet<Operation *, EqualOps> seen;
   int64_t count = 0;
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (op.getNumRegions() != 0 || op.getNumResults() == 0 || !isMemoryEffectFree(&op))
+    if (op.getNumRegions() != 0 || op.getNumResults() == 0 ||
+        !isMemoryEffectFree(&op))
       continue;
     auto [found, isNew] = seen.insert(&op);
     if (isNew)

@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Unlike the upstream pass, what remains carries the node names of all that it replaces.
+// Unlike the upstream pass, what remains carries the node names of all that it
+// replaces.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_COMMONSUBEXPRESSIONS_H
@@ -12,11 +13,12 @@
 
 namespace sinter::passes {
 
-/// A location with the node names of both, each once; unknown locations are left out.
+/// A location with the node names of both, each once; unknown locations are
+/// left out.
 mlir::Location fuseLocations(mlir::Location a, mlir::Location b);
 
-/// Replaces every pure op without regions by an equal one before it in its block.
-/// Returns how many.
+/// Replaces every pure op without regions by an equal one before it in its
+/// block. Returns how many.
 int64_t eliminateCommonSubexpressions(mlir::Block &block);
 
 } // namespace sinter::passes

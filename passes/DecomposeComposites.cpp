@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Replaces every composite by its decomposition, again where that holds composites, save
-// those named in `keep`, and drops stop_gradient. Legal once all differentiation is done;
-// the place phase keeps what its target has a better whole for.
+// Replaces every composite by its decomposition, again where that holds
+// composites, save those named in `keep`, and drops stop_gradient. Legal once
+// all differentiation is done; the place phase keeps what its target has a
+// better whole for.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/DecomposeComposites.h"
@@ -21,7 +22,8 @@ namespace sinter::passes {
 #define GEN_PASS_DEF_DECOMPOSECOMPOSITES
 #include "passes/Passes.h.inc"
 
-int64_t decomposeComposites(func::FuncOp function, llvm::function_ref<bool(Operation *)> keeps) {
+int64_t decomposeComposites(func::FuncOp function,
+                            llvm::function_ref<bool(Operation *)> keeps) {
   int64_t count = 0;
   SmallVector<CompositeOpInterface> work;
   auto collect = [&](Operation *op) {
@@ -36,8 +38,8 @@ int64_t decomposeComposites(func::FuncOp function, llvm::function_ref<bool(Opera
     OpBuilder builder(op);
     op->replaceAllUsesWith(op.decompose(builder));
     Block *block = op->getBlock();
-    for (Operation *made = before ? before->getNextNode() : &block->front(); made != op;
-         made = made->getNextNode())
+    for (Operation *made = before ? before->getNextNode() : &block->front();
+         made != op; made = made->getNextNode())
       collect(made);
     op->erase();
     ++count;
@@ -54,7 +56,8 @@ void dropStopGradients(func::FuncOp function) {
 
 namespace {
 
-class DecomposeComposites : public impl::DecomposeCompositesBase<DecomposeComposites> {
+class DecomposeComposites
+    : public impl::DecomposeCompositesBase<DecomposeComposites> {
 public:
   using DecomposeCompositesBase::DecomposeCompositesBase;
 
@@ -70,7 +73,8 @@ public:
       dropStopGradients(function);
     }
     if (count)
-      remark("decompose-composites", "decomposed", getOperation().getLoc(), "", count);
+      remark("decompose-composites", "decomposed", getOperation().getLoc(), "",
+             count);
   }
 };
 

@@ -10,12 +10,13 @@
 
 namespace sinter::passes {
 
-/// Replaces the composites of `function` that `keeps` denies by their decompositions, and
-/// the composites in those. Returns how many.
+/// Replaces the composites of `function` that `keeps` denies by their
+/// decompositions, and the composites in those. Returns how many.
 int64_t decomposeComposites(mlir::func::FuncOp function,
                             llvm::function_ref<bool(mlir::Operation *)> keeps);
 
-/// Replaces every stop_gradient by its operand: nothing is differentiated any more.
+/// Replaces every stop_gradient by its operand: nothing is differentiated any
+/// more.
 void dropStopGradients(mlir::func::FuncOp function);
 
 } // namespace sinter::passes

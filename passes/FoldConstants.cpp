@@ -2,11 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One forward walk in program order, then dead ops go. An op of constants is replaced by
-// its value while the budget lasts. Values that only spread memory out (a broadcast, an
-// iota, and what is computed from them alone) stay ops; they are computed when the value
-// of a user that folds needs them. So folding makes a program's constants larger by no
-// more than 1 KiB an op, except for ops whose operands are constants themselves.
+// One forward walk in program order, then dead ops go. An op of constants is
+// replaced by its value while the budget lasts. Values that only spread memory
+// out (a broadcast, an iota, and what is computed from them alone) stay ops;
+// they are computed when the value of a user that folds needs them. So folding
+// makes a program's constants larger by no more than 1 KiB an op, except for
+// ops whose operands are constants themselves.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -42,11 +43,15 @@ int64_t countProducts(Operation *op) {
   if (auto dot = dyn_cast<DotGeneralOp>(op)) {
     perElement = 1;
     for (int64_t dim : dot.getLhsContract())
-      perElement *= static_cast<double>(tensorType(dot.getLhs()).getDimSize(dim));
+      perElement *=
+          static_cast<double>(tensorType(dot.getLhs()).getDimSize(dim));
   } else if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op)) {
-    perElement = static_cast<double>(tensorType(op->getOperand(1)).getNumElements());
+    perElement =
+        static_cast<double>(tensorType(op->getOperand(1)).getNumElements());
   }
-  double count = perElement * static_cast<double>(tensorType(op->getResult(0)).getNumElements());
+  double count =
+      perElement *
+      static_cast<double>(tensorType(op->getResult(0)).getNumElements());
   return static_cast<int64_t>(std::min(count, 0x1p62));
 }
 
@@ -96,7 +101,8 @@ private:
     for (Value operand : op->getOperands())
       largest = std::max(largest, sizeBytes(operand.getType()));
     if (largest > maxOpBytes || countProducts(op) > kMaxProducts) {
-      remark(kPass, "not-folded", op->getLoc(), "it is above the limits of one op");
+      remark(kPass, "not-folded", op->getLoc(),
+             "it is above the limits of one op");
       return;
     }
     bool mayGrow = bytes <= std::max(kSmallBytes, result.sourceBytes);
@@ -106,9 +112,11 @@ private:
       known[value] = result;
   }
 
-  /// Elementwise ops of splats, and moved splats, at any size: computed on one element.
+  /// Elementwise ops of splats, and moved splats, at any size: computed on one
+  /// element.
   bool foldSplat(Operation *op) {
-    bool onlyMoves = isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, ReverseOp>(op);
+    bool onlyMoves =
+        isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, ReverseOp>(op);
     if (!isElementwise(op) && !onlyMoves)
       return false;
     SmallVector<ElementsAttr> scalars;
@@ -116,7 +124,8 @@ private:
       SplatElementsAttr splat;
       if (!matchPattern(operand, m_Constant(&splat)))
         return false;
-      scalars.push_back(splat.resizeSplat(splat.getType().clone(ArrayRef<int64_t>{})));
+      scalars.push_back(
+          splat.resizeSplat(splat.getType().clone(ArrayRef<int64_t>{})));
     }
     ElementsAttr value = scalars.front();
     if (!onlyMoves) {
@@ -128,7 +137,8 @@ private:
         operands.push_back(sources.back()->getResult(0));
       }
       Operation *scalarOp = cloneWithShape(detached, op, operands, {});
-      ScopedDiagnosticHandler silence(op->getContext(), [](Diagnostic &) { return success(); });
+      ScopedDiagnosticHandler silence(op->getContext(),
+                                      [](Diagnostic &) { return success(); });
       auto result = evaluateConstant(scalarOp, scalars);
       scalarOp->destroy();
       for (Operation *source : sources)
@@ -140,13 +150,15 @@ private:
     auto splat = dyn_cast<SplatElementsAttr>(value);
     if (!splat)
       return false;
-    replace(op, {splat.resizeSplat(cast<ShapedType>(op->getResult(0).getType()))});
+    replace(op,
+            {splat.resizeSplat(cast<ShapedType>(op->getResult(0).getType()))});
     return true;
   }
 
   bool foldTo(Operation *op, int64_t bytes) {
     if (bytes > bytesLeft) {
-      remark(kPass, "not-folded", op->getLoc(), "the budget of all results is spent");
+      remark(kPass, "not-folded", op->getLoc(),
+             "the budget of all results is spent");
       return false;
     }
     bool isKnown = succeeded(computeWithSources(op));
@@ -164,8 +176,8 @@ private:
     return isKnown;
   }
 
-  /// Fills `values` for the results of `op`, whose operands are known, and for what they
-  /// are computed from; constants excepted.
+  /// Fills `values` for the results of `op`, whose operands are known, and for
+  /// what they are computed from; constants excepted.
   LogicalResult computeWithSources(Operation *op) {
     llvm::SetVector<Operation *> needed;
     SmallVector<Operation *> work{op};
@@ -178,7 +190,9 @@ private:
           work.push_back(operand.getDefiningOp());
     }
     SmallVector<Operation *> inOrder = needed.takeVector();
-    llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    llvm::sort(inOrder, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
     for (Operation *source : inOrder)
       if (failed(compute(source)))
         return failure();
@@ -197,10 +211,13 @@ private:
       }
       operands.push_back(values[operand]);
     }
-    // Where the meaning is undefined for these values the program says so when it runs.
-    ScopedDiagnosticHandler silence(op->getContext(), [](Diagnostic &) { return success(); });
+    // Where the meaning is undefined for these values the program says so when
+    // it runs.
+    ScopedDiagnosticHandler silence(op->getContext(),
+                                    [](Diagnostic &) { return success(); });
     if (failed(cast<EvaluateOpInterface>(op).evaluate(operands, results))) {
-      remark(kPass, "not-folded", op->getLoc(), "it has no value for these operands");
+      remark(kPass, "not-folded", op->getLoc(),
+             "it has no value for these operands");
       return failure();
     }
     for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
@@ -224,7 +241,8 @@ private:
 
   int64_t maxOpBytes, bytesLeft;
   DenseMap<Value, Known> known;
-  DenseMap<Value, Tensor> values; // of known values that the op being folded needs
+  DenseMap<Value, Tensor>
+      values; // of known values that the op being folded needs
 };
 
 class FoldConstants : public impl::FoldConstantsBase<FoldConstants> {

@@ -10,34 +10,41 @@
 
 namespace sinter::passes {
 
-/// Element i of the result is computed from elements i of the operands, and from nothing
-/// else: the op may change places with a reshape or transpose.
+/// Element i of the result is computed from elements i of the operands, and
+/// from nothing else: the op may change places with a reshape or transpose.
 inline bool isElementwise(mlir::Operation *op) {
   using namespace ir;
-  return llvm::isa<AbsOp, NegOp, SignOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, TanhOp,
-                   SigmoidOp, ErfOp, SinOp, CosOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp,
-                   AsinhOp, AcoshOp, AtanhOp, FloorOp, CeilOp, RoundOp, ReluOp, NotOp, BitNotOp,
-                   StopGradientOp, GeluOp, AddOp, SubOp, MulOp, DivOp, PowOp, MaxOp, MinOp, ModOp,
-                   RemOp, AndOp, OrOp, XorOp, ShiftLeftOp, ShiftRightOp, CompareOp, IsNanOp,
-                   WhereOp, CastOp>(op);
+  return llvm::isa<AbsOp, NegOp, SignOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp,
+                   RsqrtOp, TanhOp, SigmoidOp, ErfOp, SinOp, CosOp, TanOp,
+                   AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp, AcoshOp,
+                   AtanhOp, FloorOp, CeilOp, RoundOp, ReluOp, NotOp, BitNotOp,
+                   StopGradientOp, GeluOp, AddOp, SubOp, MulOp, DivOp, PowOp,
+                   MaxOp, MinOp, ModOp, RemOp, AndOp, OrOp, XorOp, ShiftLeftOp,
+                   ShiftRightOp, CompareOp, IsNanOp, WhereOp, CastOp>(op);
 }
 
-/// The constant's value when all its elements are one floating-point number, widened.
+/// The constant's value when all its elements are one floating-point number,
+/// widened.
 inline std::optional<double> splatNumber(mlir::Value value) {
   auto constant = value.getDefiningOp<ir::ConstantOp>();
-  auto splat = constant ? llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue()) : nullptr;
+  auto splat =
+      constant ? llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue())
+               : nullptr;
   if (!splat || !llvm::isa<mlir::FloatType>(splat.getElementType()))
     return std::nullopt;
   llvm::APFloat number = splat.getSplatValue<llvm::APFloat>();
   bool losesInfo;
-  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  number.convert(llvm::APFloat::IEEEdouble(),
+                 llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return number.convertToDouble();
 }
 
-/// A copy of an elementwise op on `operands` of another common shape, at the builder's
-/// insertion point.
-inline mlir::Operation *cloneWithShape(mlir::OpBuilder &builder, mlir::Operation *op,
-                                       mlir::ValueRange operands, llvm::ArrayRef<int64_t> shape) {
+/// A copy of an elementwise op on `operands` of another common shape, at the
+/// builder's insertion point.
+inline mlir::Operation *cloneWithShape(mlir::OpBuilder &builder,
+                                       mlir::Operation *op,
+                                       mlir::ValueRange operands,
+                                       llvm::ArrayRef<int64_t> shape) {
   mlir::OperationState state(op->getLoc(), op->getName());
   state.addOperands(operands);
   state.addAttributes(op->getAttrs());

@@ -10,6 +10,10 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AlignContractions : Pass<"sinter-align-contractions", "::mlir::func::FuncOp"> {
+  let summary = "transpose operands of contractions that no library call takes as they lie";
+}
+
 def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
   let summary = "Replace @main by @step and @eval: loss, gradients, optimizer";
   let description = [{

@@ -13,11 +13,13 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// Whether all but the last two dimensions of both operands are batch dimensions, in order.
+/// Whether all but the last two dimensions of both operands are batch
+/// dimensions, in order.
 bool hasLeadingBatch(DotGeneralOp op, int64_t rank) {
   SmallVector<int64_t> leading = firstDims(rank - 2);
   return rank >= 3 && tensorType(op.getLhs()).getRank() == rank &&
-         tensorType(op.getRhs()).getRank() == rank && op.getLhsContract().size() == 1 &&
+         tensorType(op.getRhs()).getRank() == rank &&
+         op.getLhsContract().size() == 1 &&
          op.getLhsBatch() == ArrayRef<int64_t>(leading) &&
          op.getRhsBatch() == ArrayRef<int64_t>(leading);
 }
@@ -25,7 +27,8 @@ bool hasLeadingBatch(DotGeneralOp op, int64_t rank) {
 /// Goes from a product with a number to the other factor.
 Value throughScale(Value value, double &scale, Match &match) {
   Operation *op = value.getDefiningOp();
-  auto number = op && isa<MulOp, DivOp>(op) ? splatNumber(op->getOperand(1)) : std::nullopt;
+  auto number = op && isa<MulOp, DivOp>(op) ? splatNumber(op->getOperand(1))
+                                            : std::nullopt;
   if (!number || *number == 0)
     return value;
   match.add(op);
@@ -36,13 +39,16 @@ Value throughScale(Value value, double &scale, Match &match) {
 // Pattern: dot(softmax(dot(query, key^T) * scale + mask), value) -> attention
 struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(DotGeneralOp op,
+                                PatternRewriter &rewriter) const override {
     Match match(op);
     auto softmax = op.getLhs().getDefiningOp<SoftmaxOp>();
     int64_t rank = tensorType(op.getLhs()).getRank(), last = rank - 1;
-    if (!softmax || static_cast<int64_t>(softmax.getAxis()) != last || !hasLeadingBatch(op, rank) ||
-        op.getLhsContract()[0] != last || op.getRhsContract()[0] != last - 1)
-      return rewriter.notifyMatchFailure(op, "no softmax over keys times values");
+    if (!softmax || static_cast<int64_t>(softmax.getAxis()) != last ||
+        !hasLeadingBatch(op, rank) || op.getLhsContract()[0] != last ||
+        op.getRhsContract()[0] != last - 1)
+      return rewriter.notifyMatchFailure(op,
+                                         "no softmax over keys times values");
     match.add(softmax);
 
     double scale = 1;
@@ -63,11 +69,14 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
       scale = attemptScale;
       mask = sum->getOperand(1 - i);
     }
-    if (!product || !hasLeadingBatch(product, rank) || product.getLhsContract()[0] != last)
-      return rewriter.notifyMatchFailure(op, "the scores are no product of queries and keys");
+    if (!product || !hasLeadingBatch(product, rank) ||
+        product.getLhsContract()[0] != last)
+      return rewriter.notifyMatchFailure(
+          op, "the scores are no product of queries and keys");
     match.add(product);
     if (!match.isClosed())
-      return rewriter.notifyMatchFailure(op, "an intermediate value has another user");
+      return rewriter.notifyMatchFailure(
+          op, "an intermediate value has another user");
 
     ValueBuilder b(rewriter, match.location());
     Value key = product.getRhs();
@@ -76,8 +85,10 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
       std::swap(perm[last], perm[last - 1]);
       key = b.transpose(key, perm);
     }
-    rewriter.replaceOp(op, b.make<AttentionOp>(op.getType(), product.getLhs(), key, op.getRhs(),
-                                               mask, rewriter.getF64FloatAttr(scale), UnitAttr()));
+    rewriter.replaceOp(op, b.make<AttentionOp>(op.getType(), product.getLhs(),
+                                               key, op.getRhs(), mask,
+                                               rewriter.getF64FloatAttr(scale),
+                                               UnitAttr()));
     return success();
   }
 };

@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Exporters write softmax, layer_norm, gelu and attention in small ops; as composites they
-// get better gradients and kernels. Legal where no intermediate value has another user.
-// The result rounds differently from the small ops, as it does from one exporter to the
-// next. Expects the forms of SimplifyAlgebra; patterns are in Recognize*.cpp.
+// Exporters write softmax, layer_norm, gelu and attention in small ops; as
+// composites they get better gradients and kernels. Legal where no intermediate
+// value has another user. The result rounds differently from the small ops, as
+// it does from one exporter to the next. Expects the forms of SimplifyAlgebra;
+// patterns are in Recognize*.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -27,11 +28,13 @@ class Reporter : public RewriterBase::Listener {
 public:
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
     if (isa<CompositeOpInterface>(op))
-      remark("recognize-composites", "recognized", op->getLoc(), op->getName().getStringRef());
+      remark("recognize-composites", "recognized", op->getLoc(),
+             op->getName().getStringRef());
   }
 };
 
-class RecognizeComposites : public impl::RecognizeCompositesBase<RecognizeComposites> {
+class RecognizeComposites
+    : public impl::RecognizeCompositesBase<RecognizeComposites> {
 public:
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);

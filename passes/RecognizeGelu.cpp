@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Exporters associate the products in every way, so products are compared as a number
-// and a set of factors.
+// Exporters associate the products in every way, so products are compared as a
+// number and a set of factors.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/OpClasses.h"
@@ -25,11 +25,12 @@ struct Product {
 };
 
 /// Takes apart products of one use; `isRoot`: also one of several.
-void collectProduct(Value value, Match &match, Product &product, bool isRoot = false,
-                    int depth = 0) {
+void collectProduct(Value value, Match &match, Product &product,
+                    bool isRoot = false, int depth = 0) {
   const int maxDepth = 8;
   Operation *op = value.getDefiningOp();
-  if (!op || depth == maxDepth || !isa<MulOp, DivOp, PowOp>(op) || !(isRoot || value.hasOneUse()))
+  if (!op || depth == maxDepth || !isa<MulOp, DivOp, PowOp>(op) ||
+      !(isRoot || value.hasOneUse()))
     return product.factors.push_back(value);
   auto rhs = splatNumber(op->getOperand(1));
   if (isa<PowOp>(op)) {
@@ -65,7 +66,8 @@ Value besideOne(Value value, Match &match) {
 
 /// Constants come in the precision of the model.
 bool isAbout(Value like, double number, double expected) {
-  bool isNarrow = tensorType(like).getElementType().getIntOrFloatBitWidth() < 32;
+  bool isNarrow =
+      tensorType(like).getElementType().getIntOrFloatBitWidth() < 32;
   return std::fabs(number - expected) <= (isNarrow ? 4e-3 : 1e-5) * expected;
 }
 
@@ -73,14 +75,17 @@ bool isAbout(Value like, double number, double expected) {
 bool isCubicTerm(Value value, Value x, Match &match) {
   Product product;
   collectProduct(value, match, product);
-  return product.factors == SmallVector<Value, 4>(3, x) && isAbout(x, product.number, 0.044715);
+  return product.factors == SmallVector<Value, 4>(3, x) &&
+         isAbout(x, product.number, 0.044715);
 }
 
-/// Whether `value` is sqrt(2 / pi) (x + a x^3), or the same with x taken out of the sum.
+/// Whether `value` is sqrt(2 / pi) (x + a x^3), or the same with x taken out of
+/// the sum.
 bool isTanhArgument(Value value, Value x, Match &match) {
   Product product;
   collectProduct(value, match, product);
-  if (!isAbout(x, product.number, std::numbers::sqrt2 * std::numbers::inv_sqrtpi))
+  if (!isAbout(x, product.number,
+               std::numbers::sqrt2 * std::numbers::inv_sqrtpi))
     return false;
   if (product.factors.size() == 1) {
     auto sum = product.factors[0].getDefiningOp<AddOp>();
@@ -102,21 +107,26 @@ bool isTanhArgument(Value value, Value x, Match &match) {
     return false;
   Product inner;
   collectProduct(square, match, inner);
-  return inner.factors == SmallVector<Value, 4>(2, x) && isAbout(x, inner.number, 0.044715);
+  return inner.factors == SmallVector<Value, 4>(2, x) &&
+         isAbout(x, inner.number, 0.044715);
 }
 
 // Pattern: x (1 + erf(x / sqrt(2))) / 2 -> gelu erf;
 // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 -> gelu tanh
 struct RecognizeGelu : RewritePattern {
-  RecognizeGelu(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    if (!isa<MulOp, DivOp>(op) || !isa<FloatType>(tensorType(op->getResult(0)).getElementType()))
+  RecognizeGelu(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isa<MulOp, DivOp>(op) ||
+        !isa<FloatType>(tensorType(op->getResult(0)).getElementType()))
       return failure();
     // Only the whole product is tried: a part of it lacks the half.
     Product product;
     Match match(op);
     collectProduct(op->getResult(0), match, product, /*isRoot=*/true);
-    if (product.factors.size() != 2 || !isAbout(op->getResult(0), product.number, 0.5))
+    if (product.factors.size() != 2 ||
+        !isAbout(op->getResult(0), product.number, 0.5))
       return rewriter.notifyMatchFailure(op, "no half of a product of two");
     for (unsigned i : {0u, 1u}) {
       Match attempt(op);
@@ -128,8 +138,10 @@ struct RecognizeGelu : RewritePattern {
       if (!form)
         continue;
       if (!attempt.isClosed())
-        return rewriter.notifyMatchFailure(op, "an intermediate value has another user");
-      rewriter.replaceOp(op, rewriter.create<GeluOp>(attempt.location(), x, *form));
+        return rewriter.notifyMatchFailure(
+            op, "an intermediate value has another user");
+      rewriter.replaceOp(op,
+                         rewriter.create<GeluOp>(attempt.location(), x, *form));
       return success();
     }
     return rewriter.notifyMatchFailure(op, "no factor 1 + erf or 1 + tanh");
@@ -146,7 +158,9 @@ struct RecognizeGelu : RewritePattern {
     }
     if (auto tanh = curve.getDefiningOp<TanhOp>()) {
       match.add(tanh);
-      return isTanhArgument(tanh.getX(), x, match) ? std::optional(GeluForm::tanh) : std::nullopt;
+      return isTanhArgument(tanh.getX(), x, match)
+                 ? std::optional(GeluForm::tanh)
+                 : std::nullopt;
     }
     return std::nullopt;
   }

@@ -54,16 +54,18 @@ void Spread::peel() {
       return;
     auto nonUnit = [](RankedTensorType type) {
       SmallVector<int64_t> sizes;
-      llvm::copy_if(type.getShape(), std::back_inserter(sizes), [](int64_t s) { return s != 1; });
+      llvm::copy_if(type.getShape(), std::back_inserter(sizes),
+                    [](int64_t s) { return s != 1; });
       return sizes;
     };
     RankedTensorType from = tensorType(reshape.getX());
     if (nonUnit(from) != nonUnit(tensorType(reshape.getResult())))
       return;
     SmallVector<int64_t> kept;
-    llvm::copy_if(position, std::back_inserter(kept), [](int64_t dim) { return dim >= 0; });
-    // A unit dimension that a broadcast repeated has position -1 as well, so `kept` has
-    // one entry per non-unit dimension.
+    llvm::copy_if(position, std::back_inserter(kept),
+                  [](int64_t dim) { return dim >= 0; });
+    // A unit dimension that a broadcast repeated has position -1 as well, so
+    // `kept` has one entry per non-unit dimension.
     position.clear();
     const int64_t *next = kept.begin();
     for (int64_t size : from.getShape())
@@ -101,7 +103,8 @@ bool Spread::enterReciprocal() {
   return true;
 }
 
-std::optional<SmallVector<int64_t>> Spread::reductionOf(ReduceKind kind, Value x) {
+std::optional<SmallVector<int64_t>> Spread::reductionOf(ReduceKind kind,
+                                                        Value x) {
   peel();
   auto reduce = value.getDefiningOp<ReduceOp>();
   if (!reduce || reduce.getKind() != kind || reduce.getX() != x ||
@@ -139,10 +142,12 @@ std::optional<SmallVector<int64_t>> Spread::meanOf(Value x) {
 
 bool Spread::liesFrom(int64_t first, bool alone) const {
   SmallVector<int64_t> expected, actual;
-  for (int64_t i = first, end = alone ? first + 1 : place.getRank(); i < end; ++i)
+  for (int64_t i = first, end = alone ? first + 1 : place.getRank(); i < end;
+       ++i)
     if (place.getDimSize(i) != 1)
       expected.push_back(i);
-  llvm::copy_if(position, std::back_inserter(actual), [](int64_t dim) { return dim >= 0; });
+  llvm::copy_if(position, std::back_inserter(actual),
+                [](int64_t dim) { return dim >= 0; });
   return expected == actual;
 }
 

@@ -12,12 +12,14 @@ namespace sinter::passes {
 namespace {
 
 /// x and the axis when `value` is x - max(x) along one axis.
-std::optional<std::pair<Value, int64_t>> matchShifted(Value value, Match &match) {
+std::optional<std::pair<Value, int64_t>> matchShifted(Value value,
+                                                      Match &match) {
   auto sub = value.getDefiningOp<SubOp>();
   if (!sub)
     return std::nullopt;
   match.add(sub);
-  auto dims = Spread(sub.getRhs(), match).reductionOf(ReduceKind::max, sub.getLhs());
+  auto dims =
+      Spread(sub.getRhs(), match).reductionOf(ReduceKind::max, sub.getLhs());
   if (!dims || dims->size() != 1)
     return std::nullopt;
   return std::pair(sub.getLhs(), dims->front());
@@ -26,7 +28,8 @@ std::optional<std::pair<Value, int64_t>> matchShifted(Value value, Match &match)
 // Pattern: e / sum(e), e = exp(x - max(x)) -> softmax(x)
 struct RecognizeSoftmax : OpRewritePattern<DivOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DivOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(DivOp op,
+                                PatternRewriter &rewriter) const override {
     Match match(op);
     auto exp = op.getLhs().getDefiningOp<ExpOp>();
     if (!exp)
@@ -34,12 +37,16 @@ struct RecognizeSoftmax : OpRewritePattern<DivOp> {
     match.add(exp);
     auto shifted = matchShifted(exp.getX(), match);
     auto dims = Spread(op.getRhs(), match).reductionOf(ReduceKind::sum, exp);
-    if (!shifted || !dims || dims->size() != 1 || dims->front() != shifted->second)
-      return rewriter.notifyMatchFailure(op, "no maximum subtracted and sum divided by");
+    if (!shifted || !dims || dims->size() != 1 ||
+        dims->front() != shifted->second)
+      return rewriter.notifyMatchFailure(
+          op, "no maximum subtracted and sum divided by");
     if (!match.isClosed())
-      return rewriter.notifyMatchFailure(op, "an intermediate value has another user");
-    rewriter.replaceOp(op, rewriter.create<SoftmaxOp>(match.location(), shifted->first,
-                                                      uint64_t(shifted->second)));
+      return rewriter.notifyMatchFailure(
+          op, "an intermediate value has another user");
+    rewriter.replaceOp(
+        op, rewriter.create<SoftmaxOp>(match.location(), shifted->first,
+                                       uint64_t(shifted->second)));
     return success();
   }
 };
@@ -47,37 +54,45 @@ struct RecognizeSoftmax : OpRewritePattern<DivOp> {
 // Pattern: d - log(sum(exp(d))), d = x - max(x) -> log_softmax(x)
 struct RecognizeLogSoftmax : OpRewritePattern<SubOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(SubOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(SubOp op,
+                                PatternRewriter &rewriter) const override {
     Match match(op);
     Spread logarithm(op.getRhs(), match);
     auto shifted = matchShifted(op.getLhs(), match);
     if (!shifted || !logarithm.enter<LogOp>())
-      return rewriter.notifyMatchFailure(op, "no maximum and logarithm subtracted");
+      return rewriter.notifyMatchFailure(op,
+                                         "no maximum and logarithm subtracted");
     for (Operation *user : op.getLhs().getUsers()) {
       auto exp = dyn_cast<ExpOp>(user);
       if (!exp)
         continue;
       auto dims = logarithm.reductionOf(ReduceKind::sum, exp);
       match.add(exp);
-      if (!dims || dims->size() != 1 || dims->front() != shifted->second || !match.isClosed())
-        return rewriter.notifyMatchFailure(op, "the sum is another, or used elsewhere");
-      rewriter.replaceOp(op, rewriter.create<LogSoftmaxOp>(match.location(), shifted->first,
-                                                           uint64_t(shifted->second)));
+      if (!dims || dims->size() != 1 || dims->front() != shifted->second ||
+          !match.isClosed())
+        return rewriter.notifyMatchFailure(
+            op, "the sum is another, or used elsewhere");
+      rewriter.replaceOp(
+          op, rewriter.create<LogSoftmaxOp>(match.location(), shifted->first,
+                                            uint64_t(shifted->second)));
       return success();
     }
     return rewriter.notifyMatchFailure(op, "no exp of the shifted value");
   }
 };
 
-// Pattern: log(softmax(x)) -> log_softmax(x), which does not lose small probabilities
+// Pattern: log(softmax(x)) -> log_softmax(x), which does not lose small
+// probabilities
 struct RecognizeLogOfSoftmax : OpRewritePattern<LogOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(LogOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(LogOp op,
+                                PatternRewriter &rewriter) const override {
     auto softmax = op.getX().getDefiningOp<SoftmaxOp>();
     if (!softmax || !softmax->hasOneUse())
       return rewriter.notifyMatchFailure(op, "no softmax of one use");
     Location loc = rewriter.getFusedLoc({softmax.getLoc(), op.getLoc()});
-    rewriter.replaceOp(op, rewriter.create<LogSoftmaxOp>(loc, softmax.getX(), softmax.getAxis()));
+    rewriter.replaceOp(op, rewriter.create<LogSoftmaxOp>(loc, softmax.getX(),
+                                                         softmax.getAxis()));
     return success();
   }
 };

@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Runs every folder and canonicalizer of the dialect and the patterns of
-// Simplify{Arithmetic,Shapes,Contractions}.cpp to a fixpoint, then merges equal ops and
-// removes dead ones, until nothing changes. Legal at every phase of the graph level.
-// Computing constants is left to FoldConstants.
+// Simplify{Arithmetic,Shapes,Contractions}.cpp to a fixpoint, then merges equal
+// ops and removes dead ones, until nothing changes. Legal at every phase of the
+// graph level. Computing constants is left to FoldConstants.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -66,7 +66,8 @@ public:
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       for (int round = 0; round < kMaxRounds; ++round) {
         bool changed = false;
-        (void)applyPatternsAndFoldGreedily(function, patterns, config, &changed);
+        (void)applyPatternsAndFoldGreedily(function, patterns, config,
+                                           &changed);
         int64_t merged = 0;
         for (Block &block : function.getBody())
           merged += eliminateCommonSubexpressions(block);
@@ -78,7 +79,8 @@ public:
       }
     }
     if (listener.numReplaced)
-      remark(kPass, "replaced", getOperation().getLoc(), "", listener.numReplaced);
+      remark(kPass, "replaced", getOperation().getLoc(), "",
+             listener.numReplaced);
     if (numMerged)
       remark(kPass, "merged", getOperation().getLoc(), "", numMerged);
   }

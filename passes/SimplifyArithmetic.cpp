@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Every pattern here gives the same bits for every operand, NaN payloads and the sign of
-// zero under max excepted.
+// Every pattern here gives the same bits for every operand, NaN payloads and
+// the sign of zero under max excepted.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -20,19 +20,22 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-bool isFloat(Value value) { return isa<FloatType>(tensorType(value).getElementType()); }
+bool isFloat(Value value) {
+  return isa<FloatType>(tensorType(value).getElementType());
+}
 
 bool isPowerOfTwo(double number) {
   int exponent;
-  return std::isfinite(number) && number != 0 && std::fabs(std::frexp(number, &exponent)) == 0.5;
+  return std::isfinite(number) && number != 0 &&
+         std::fabs(std::frexp(number, &exponent)) == 0.5;
 }
 
 /// Whether the element type holds `number` exactly, as a normal number.
 bool isExact(Type element, double number) {
   llvm::APFloat value(number);
   bool losesInfo;
-  value.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
-                &losesInfo);
+  value.convert(cast<FloatType>(element).getFloatSemantics(),
+                llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return !losesInfo && value.isNormal();
 }
 
@@ -49,33 +52,39 @@ bool isZero(Value value) {
 // Pattern: div(x, 2^k) -> mul(x, 2^-k)
 struct DivideByPowerOfTwo : OpRewritePattern<DivOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DivOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(DivOp op,
+                                PatternRewriter &rewriter) const override {
     auto number = splatNumber(op.getRhs());
     if (!number || !isPowerOfTwo(*number))
       return rewriter.notifyMatchFailure(op, "the divisor is no power of two");
     if (!isExact(tensorType(op.getRhs()).getElementType(), 1 / *number))
       return rewriter.notifyMatchFailure(op, "the reciprocal is not exact");
     rewriter.replaceOpWithNewOp<MulOp>(
-        op, op.getLhs(), splatLike(rewriter, op.getLoc(), op.getRhs(), 1 / *number));
+        op, op.getLhs(),
+        splatLike(rewriter, op.getLoc(), op.getRhs(), 1 / *number));
     return success();
   }
 };
 
-// Pattern: mul(mul(x, 2^i), 2^j) -> mul(x, 2^(i+j)), where i, j >= 0: with negative powers
-// a subnormal product would be rounded twice.
+// Pattern: mul(mul(x, 2^i), 2^j) -> mul(x, 2^(i+j)), where i, j >= 0: with
+// negative powers a subnormal product would be rounded twice.
 struct MergePowersOfTwo : OpRewritePattern<MulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(MulOp op,
+                                PatternRewriter &rewriter) const override {
     auto inner = op.getLhs().getDefiningOp<MulOp>();
     auto outerNumber = splatNumber(op.getRhs());
     auto innerNumber = inner ? splatNumber(inner.getRhs()) : std::nullopt;
     if (!outerNumber || !innerNumber)
       return rewriter.notifyMatchFailure(op, "no chain of factors");
     double product = *outerNumber * *innerNumber;
-    auto isLarge = [](double number) { return isPowerOfTwo(number) && std::fabs(number) >= 1; };
+    auto isLarge = [](double number) {
+      return isPowerOfTwo(number) && std::fabs(number) >= 1;
+    };
     if (!isLarge(*outerNumber) || !isLarge(*innerNumber) ||
         !isExact(tensorType(op.getRhs()).getElementType(), product))
-      return rewriter.notifyMatchFailure(op, "the factors cannot be merged exactly");
+      return rewriter.notifyMatchFailure(
+          op, "the factors cannot be merged exactly");
     Location loc = rewriter.getFusedLoc({inner.getLoc(), op.getLoc()});
     Value factor = splatLike(rewriter, loc, op.getRhs(), product);
     rewriter.replaceOp(op, rewriter.create<MulOp>(loc, inner.getLhs(), factor));
@@ -86,9 +95,11 @@ struct MergePowersOfTwo : OpRewritePattern<MulOp> {
 // Pattern: (x op c) op d -> x op (c op d), for integer add and mul
 template <class OpTy> struct MergeIntegerConstants : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
     auto inner = op.getLhs().template getDefiningOp<OpTy>();
-    if (isFloat(op.getLhs()) || !inner || !matchPattern(op.getRhs(), m_Constant()) ||
+    if (isFloat(op.getLhs()) || !inner ||
+        !matchPattern(op.getRhs(), m_Constant()) ||
         !matchPattern(inner.getRhs(), m_Constant()))
       return rewriter.notifyMatchFailure(op, "no chain of integer constants");
     Location loc = rewriter.getFusedLoc({inner.getLoc(), op.getLoc()});
@@ -101,8 +112,10 @@ template <class OpTy> struct MergeIntegerConstants : OpRewritePattern<OpTy> {
 // Pattern: max(x, 0) -> relu(x)
 struct RecognizeRelu : OpRewritePattern<MaxOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MaxOp op, PatternRewriter &rewriter) const override {
-    for (auto [x, zero] : {std::pair{op.getLhs(), op.getRhs()}, std::pair{op.getRhs(), op.getLhs()}})
+  LogicalResult matchAndRewrite(MaxOp op,
+                                PatternRewriter &rewriter) const override {
+    for (auto [x, zero] : {std::pair{op.getLhs(), op.getRhs()},
+                           std::pair{op.getRhs(), op.getLhs()}})
       if (isZero(zero)) {
         rewriter.replaceOpWithNewOp<ReluOp>(op, x);
         return success();
@@ -114,14 +127,17 @@ struct RecognizeRelu : OpRewritePattern<MaxOp> {
 // Pattern: max(max(x, c), d) -> max(x, max(c, d)); the same for min
 template <class OpTy> struct MergeBounds : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
     auto inner = op.getLhs().template getDefiningOp<OpTy>();
     auto outerBound = splatNumber(op.getRhs());
     auto innerBound = inner ? splatNumber(inner.getRhs()) : std::nullopt;
-    if (!outerBound || !innerBound || std::isnan(*outerBound) || std::isnan(*innerBound))
+    if (!outerBound || !innerBound || std::isnan(*outerBound) ||
+        std::isnan(*innerBound))
       return rewriter.notifyMatchFailure(op, "no chain of bounds");
     bool isMax = std::is_same_v<OpTy, MaxOp>;
-    bool keepsInner = isMax ? *innerBound >= *outerBound : *innerBound <= *outerBound;
+    bool keepsInner =
+        isMax ? *innerBound >= *outerBound : *innerBound <= *outerBound;
     Location loc = rewriter.getFusedLoc({inner.getLoc(), op.getLoc()});
     Value bound = keepsInner ? inner.getRhs() : op.getRhs();
     rewriter.replaceOp(op, rewriter.create<OpTy>(loc, inner.getLhs(), bound));
@@ -132,7 +148,8 @@ template <class OpTy> struct MergeBounds : OpRewritePattern<OpTy> {
 // Pattern: max(relu(x), c) -> relu(x) where c <= 0
 struct DropReluBound : OpRewritePattern<MaxOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MaxOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(MaxOp op,
+                                PatternRewriter &rewriter) const override {
     auto inner = op.getLhs().getDefiningOp<ReluOp>();
     auto bound = splatNumber(op.getRhs());
     if (!inner || !bound || !(*bound <= 0))
@@ -145,7 +162,8 @@ struct DropReluBound : OpRewritePattern<MaxOp> {
 // Pattern: pow(x, 2) -> mul(x, x)
 struct ExpandPower : OpRewritePattern<PowOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(PowOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(PowOp op,
+                                PatternRewriter &rewriter) const override {
     if (splatNumber(op.getRhs()) != 2.0)
       return rewriter.notifyMatchFailure(op, "the exponent is not 2");
     rewriter.replaceOpWithNewOp<MulOp>(op, op.getLhs(), op.getLhs());
@@ -155,8 +173,10 @@ struct ExpandPower : OpRewritePattern<PowOp> {
 
 // Pattern: add(x, neg(y)) -> sub(x, y); sub(x, neg(y)) -> add(x, y)
 struct AbsorbNegation : RewritePattern {
-  AbsorbNegation(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+  AbsorbNegation(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
     if (!isa<AddOp, SubOp>(op))
       return failure();
     Value lhs = op->getOperand(0), rhs = op->getOperand(1);
@@ -166,17 +186,22 @@ struct AbsorbNegation : RewritePattern {
     if (!negation)
       return rewriter.notifyMatchFailure(op, "no operand is negated");
     Location loc = rewriter.getFusedLoc({negation.getLoc(), op->getLoc()});
-    Value result = isa<AddOp>(op) ? rewriter.create<SubOp>(loc, lhs, negation.getX()).getResult()
-                                  : rewriter.create<AddOp>(loc, lhs, negation.getX()).getResult();
+    Value result =
+        isa<AddOp>(op)
+            ? rewriter.create<SubOp>(loc, lhs, negation.getX()).getResult()
+            : rewriter.create<AddOp>(loc, lhs, negation.getX()).getResult();
     rewriter.replaceOp(op, result);
     return success();
   }
 };
 
-// Pattern: mul(x, -1) -> neg(x); neg(mul(x, c)) -> mul(x, -c); mul(neg(x), c) -> mul(x, -c)
+// Pattern: mul(x, -1) -> neg(x); neg(mul(x, c)) -> mul(x, -c); mul(neg(x), c)
+// -> mul(x, -c)
 struct MoveSignIntoFactor : RewritePattern {
-  MoveSignIntoFactor(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+  MoveSignIntoFactor(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
     if (auto product = dyn_cast<MulOp>(op)) {
       auto factor = splatNumber(product.getRhs());
       if (factor == -1.0) {
@@ -186,18 +211,21 @@ struct MoveSignIntoFactor : RewritePattern {
       auto negation = product.getLhs().getDefiningOp<NegOp>();
       if (!factor || !negation)
         return rewriter.notifyMatchFailure(op, "no sign to move");
-      return replace(op, negation, negation.getX(), product.getRhs(), *factor, rewriter);
+      return replace(op, negation, negation.getX(), product.getRhs(), *factor,
+                     rewriter);
     }
     auto negation = dyn_cast<NegOp>(op);
     auto product = negation ? negation.getX().getDefiningOp<MulOp>() : nullptr;
     auto factor = product ? splatNumber(product.getRhs()) : std::nullopt;
     if (!factor || !product->hasOneUse())
       return failure();
-    return replace(op, product, product.getLhs(), product.getRhs(), *factor, rewriter);
+    return replace(op, product, product.getLhs(), product.getRhs(), *factor,
+                   rewriter);
   }
 
-  static LogicalResult replace(Operation *op, Operation *inner, Value x, Value factorValue,
-                               double factor, PatternRewriter &rewriter) {
+  static LogicalResult replace(Operation *op, Operation *inner, Value x,
+                               Value factorValue, double factor,
+                               PatternRewriter &rewriter) {
     Location loc = rewriter.getFusedLoc({inner->getLoc(), op->getLoc()});
     Value negated = splatLike(rewriter, loc, factorValue, -factor);
     rewriter.replaceOp(op, rewriter.create<MulOp>(loc, x, negated));
@@ -208,12 +236,13 @@ struct MoveSignIntoFactor : RewritePattern {
 // Pattern: where(not(c), x, y) -> where(c, y, x)
 struct SwapWhere : OpRewritePattern<WhereOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(WhereOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(WhereOp op,
+                                PatternRewriter &rewriter) const override {
     auto inverted = op.getCondition().getDefiningOp<NotOp>();
     if (!inverted)
       return rewriter.notifyMatchFailure(op, "the condition is not inverted");
-    rewriter.replaceOpWithNewOp<WhereOp>(op, op.getType(), inverted.getX(), op.getRhs(),
-                                         op.getLhs());
+    rewriter.replaceOpWithNewOp<WhereOp>(op, op.getType(), inverted.getX(),
+                                         op.getRhs(), op.getLhs());
     return success();
   }
 };
@@ -221,10 +250,11 @@ struct SwapWhere : OpRewritePattern<WhereOp> {
 } // namespace
 
 void addArithmeticPatterns(RewritePatternSet &patterns) {
-  patterns.add<DivideByPowerOfTwo, MergePowersOfTwo, MergeIntegerConstants<AddOp>,
-               MergeIntegerConstants<MulOp>, RecognizeRelu, MergeBounds<MaxOp>,
-               MergeBounds<MinOp>, DropReluBound, ExpandPower, AbsorbNegation, MoveSignIntoFactor,
-               SwapWhere>(patterns.getContext());
+  patterns
+      .add<DivideByPowerOfTwo, MergePowersOfTwo, MergeIntegerConstants<AddOp>,
+           MergeIntegerConstants<MulOp>, RecognizeRelu, MergeBounds<MaxOp>,
+           MergeBounds<MinOp>, DropReluBound, ExpandPower, AbsorbNegation,
+           MoveSignIntoFactor, SwapWhere>(patterns.getContext());
 }
 
 } // namespace sinter::passes

@@ -20,24 +20,28 @@ SmallVector<int64_t> throughTranspose(TransposeOp op, ArrayRef<int64_t> dims) {
   return mapped;
 }
 
-// Pattern: dot_general(transpose(a), b) -> dot_general(a, b), where the free dimensions of
-// a keep their order; the same for b
+// Pattern: dot_general(transpose(a), b) -> dot_general(a, b), where the free
+// dimensions of a keep their order; the same for b
 struct TransposeIntoDot : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(DotGeneralOp op,
+                                PatternRewriter &rewriter) const override {
     auto absorb = [](Value side, SmallVector<int64_t> free) -> TransposeOp {
       auto transpose = side.getDefiningOp<TransposeOp>();
-      bool keepsOrder = transpose && llvm::is_sorted(throughTranspose(transpose, free));
+      bool keepsOrder =
+          transpose && llvm::is_sorted(throughTranspose(transpose, free));
       return keepsOrder ? transpose : TransposeOp();
     };
     TransposeOp left = absorb(op.getLhs(), op.getLhsFree());
     TransposeOp right = absorb(op.getRhs(), op.getRhsFree());
     if (!left && !right)
-      return rewriter.notifyMatchFailure(op, "no transpose that keeps the free dimensions' order");
+      return rewriter.notifyMatchFailure(
+          op, "no transpose that keeps the free dimensions' order");
     SmallVector<Location> locs{op.getLoc()};
     Value lhs = op.getLhs(), rhs = op.getRhs();
     SmallVector<int64_t> lhsBatch(op.getLhsBatch()), rhsBatch(op.getRhsBatch());
-    SmallVector<int64_t> lhsContract(op.getLhsContract()), rhsContract(op.getRhsContract());
+    SmallVector<int64_t> lhsContract(op.getLhsContract()),
+        rhsContract(op.getRhsContract());
     if (left) {
       lhs = left.getX();
       lhsBatch = throughTranspose(left, lhsBatch);
@@ -51,17 +55,19 @@ struct TransposeIntoDot : OpRewritePattern<DotGeneralOp> {
       locs.push_back(right.getLoc());
     }
     Location loc = rewriter.getFusedLoc(locs);
-    rewriter.replaceOp(op, rewriter.create<DotGeneralOp>(loc, lhs, rhs, lhsBatch, rhsBatch,
-                                                         lhsContract, rhsContract));
+    rewriter.replaceOp(
+        op, rewriter.create<DotGeneralOp>(loc, lhs, rhs, lhsBatch, rhsBatch,
+                                          lhsContract, rhsContract));
     return success();
   }
 };
 
-// Pattern: transpose(dot_general(a, b)) -> dot_general(b, a), where it swaps the free
-// dimensions of a with those of b and moves nothing else
+// Pattern: transpose(dot_general(a, b)) -> dot_general(b, a), where it swaps
+// the free dimensions of a with those of b and moves nothing else
 struct TransposeOfDot : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
     auto dot = op.getX().getDefiningOp<DotGeneralOp>();
     if (!dot || !dot->hasOneUse())
       return rewriter.notifyMatchFailure(op, "no contraction of one use");
@@ -71,46 +77,56 @@ struct TransposeOfDot : OpRewritePattern<TransposeOp> {
     swapped.append(dimRange(split, rank));
     swapped.append(dimRange(numBatch, split));
     if (op.getPerm() != ArrayRef<int64_t>(swapped))
-      return rewriter.notifyMatchFailure(op, "it does more than swap the operands' roles");
+      return rewriter.notifyMatchFailure(
+          op, "it does more than swap the operands' roles");
     Location loc = rewriter.getFusedLoc({dot.getLoc(), op.getLoc()});
     rewriter.replaceOp(op, rewriter.create<DotGeneralOp>(
-                               loc, dot.getRhs(), dot.getLhs(), dot.getRhsBatch(),
-                               dot.getLhsBatch(), dot.getRhsContract(), dot.getLhsContract()));
+                               loc, dot.getRhs(), dot.getLhs(),
+                               dot.getRhsBatch(), dot.getLhsBatch(),
+                               dot.getRhsContract(), dot.getLhsContract()));
     return success();
   }
 };
 
-bool isConstant(Value value) { return value.getDefiningOp<ConstantOp>() != nullptr; }
+bool isConstant(Value value) {
+  return value.getDefiningOp<ConstantOp>() != nullptr;
+}
 
-/// The operand of `contraction` that holds weights of its result's dimension 1, and the
-/// weights' dimension that becomes it; nothing when there is no such constant.
-std::optional<std::pair<unsigned, int64_t>> channelWeights(Operation *contraction) {
+/// The operand of `contraction` that holds weights of its result's dimension 1,
+/// and the weights' dimension that becomes it; nothing when there is no such
+/// constant.
+std::optional<std::pair<unsigned, int64_t>>
+channelWeights(Operation *contraction) {
   if (auto conv = dyn_cast_or_null<ConvOp>(contraction))
     if (!conv.getChannelsLast() && isConstant(conv.getFilter()))
       return std::pair(1u, int64_t(0));
   if (auto dot = dyn_cast_or_null<DotGeneralOp>(contraction))
-    if (isConstant(dot.getRhs()) && dot.getLhsBatch().empty() && dot.getLhsFree().size() == 1 &&
-        dot.getRhsFree().size() >= 1)
+    if (isConstant(dot.getRhs()) && dot.getLhsBatch().empty() &&
+        dot.getLhsFree().size() == 1 && dot.getRhsFree().size() >= 1)
       return std::pair(1u, dot.getRhsFree().front());
   return std::nullopt;
 }
 
-// Pattern: batch_norm(conv(x, w) + b) -> conv(x, w s) + t, with s = scale / sqrt(variance +
-// epsilon) and t = (b - mean) s + bias, all but x constants; the same for dot_general
+// Pattern: batch_norm(conv(x, w) + b) -> conv(x, w s) + t, with s = scale /
+// sqrt(variance + epsilon) and t = (b - mean) s + bias, all but x constants;
+// the same for dot_general
 struct BatchNormIntoWeights : OpRewritePattern<BatchNormOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(BatchNormOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(BatchNormOp op,
+                                PatternRewriter &rewriter) const override {
     for (Value operand : op->getOperands().drop_front())
       if (!isConstant(operand))
-        return rewriter.notifyMatchFailure(op, "a statistic or parameter is no constant");
+        return rewriter.notifyMatchFailure(
+            op, "a statistic or parameter is no constant");
     Operation *input = op.getX().getDefiningOp();
     BroadcastOp bias;
     Operation *contraction = input;
     if (auto add = dyn_cast_or_null<AddOp>(input)) {
       for (unsigned i : {0u, 1u}) {
         auto broadcast = add->getOperand(i).getDefiningOp<BroadcastOp>();
-        if (broadcast && isConstant(broadcast.getX()) && broadcast.getDims().size() == 1 &&
-            broadcast.getDims()[0] == 1 && broadcast.getX().getType() == op.getBias().getType()) {
+        if (broadcast && isConstant(broadcast.getX()) &&
+            broadcast.getDims().size() == 1 && broadcast.getDims()[0] == 1 &&
+            broadcast.getX().getType() == op.getBias().getType()) {
           bias = broadcast;
           contraction = add->getOperand(1 - i).getDefiningOp();
         }
@@ -118,22 +134,29 @@ struct BatchNormIntoWeights : OpRewritePattern<BatchNormOp> {
     }
     auto weights = channelWeights(contraction);
     if (!weights || !input->hasOneUse() || !contraction->hasOneUse())
-      return rewriter.notifyMatchFailure(op, "no contraction of constant weights and one use");
+      return rewriter.notifyMatchFailure(
+          op, "no contraction of constant weights and one use");
 
-    Location loc = rewriter.getFusedLoc({contraction->getLoc(), input->getLoc(), op.getLoc()});
+    Location loc = rewriter.getFusedLoc(
+        {contraction->getLoc(), input->getLoc(), op.getLoc()});
     ValueBuilder b(rewriter, loc);
-    Value factor = b.div(op.getScale(),
-                         b.sqrt(b.add(op.getVariance(), op.getEpsilon().convertToDouble())));
-    Value offset = bias ? b.sub(bias.getX(), op.getMean()) : b.make<NegOp>(op.getMean());
+    Value factor = b.div(
+        op.getScale(),
+        b.sqrt(b.add(op.getVariance(), op.getEpsilon().convertToDouble())));
+    Value offset =
+        bias ? b.sub(bias.getX(), op.getMean()) : b.make<NegOp>(op.getMean());
     Value shift = b.add(b.mul(offset, factor), op.getBias());
     auto [operand, dim] = *weights;
     Value weight = contraction->getOperand(operand);
-    Value scaled = b.mul(weight, b.broadcast(factor, tensorType(weight).getShape(), {dim}));
+    Value scaled = b.mul(
+        weight, b.broadcast(factor, tensorType(weight).getShape(), {dim}));
     Operation *product = rewriter.clone(*contraction);
     product->setOperand(operand, scaled);
     product->setLoc(loc);
     Value result = product->getResult(0);
-    rewriter.replaceOp(op, b.add(result, b.broadcast(shift, tensorType(result).getShape(), {1})));
+    rewriter.replaceOp(
+        op,
+        b.add(result, b.broadcast(shift, tensorType(result).getShape(), {1})));
     return success();
   }
 };
@@ -141,7 +164,8 @@ struct BatchNormIntoWeights : OpRewritePattern<BatchNormOp> {
 } // namespace
 
 void addContractionPatterns(RewritePatternSet &patterns) {
-  patterns.add<TransposeIntoDot, TransposeOfDot, BatchNormIntoWeights>(patterns.getContext());
+  patterns.add<TransposeIntoDot, TransposeOfDot, BatchNormIntoWeights>(
+      patterns.getContext());
 }
 
 } // namespace sinter::passes

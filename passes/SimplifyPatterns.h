@@ -1,8 +1,10 @@
-//===- SimplifyPatterns.h - the patterns of the algebraic simplifier -*- C++ -*-===//
+//===- SimplifyPatterns.h - the patterns of the algebraic simplifier -*- C++
+//-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One function per subject, each in its own source file; SimplifyAlgebra runs them all.
+// One function per subject, each in its own source file; SimplifyAlgebra runs
+// them all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_SIMPLIFYPATTERNS_H
@@ -16,8 +18,8 @@ namespace sinter::passes {
 void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
 /// Broadcast, reshape, transpose, slice and gather.
 void addShapePatterns(mlir::RewritePatternSet &patterns);
-/// What contractions take in: transposes, and batch_norm of constants (which rounds
-/// differently; only in programs whose weights are constants).
+/// What contractions take in: transposes, and batch_norm of constants (which
+/// rounds differently; only in programs whose weights are constants).
 void addContractionPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace sinter::passes

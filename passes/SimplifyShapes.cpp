@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The forms they lead to: a broadcast's operand has no unit dimensions, elementwise ops
-// come before the broadcast of their operands, what only moves unit dimensions is a
-// reshape, and moves that undo each other are gone. What two neighbouring moves make is
-// left to the folders of ir/ops.
+// The forms they lead to: a broadcast's operand has no unit dimensions,
+// elementwise ops come before the broadcast of their operands, what only moves
+// unit dimensions is a reshape, and moves that undo each other are gone. What
+// two neighbouring moves make is left to the folders of ir/ops.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -21,16 +21,19 @@ namespace {
 
 SmallVector<int64_t> withoutUnitDims(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> kept;
-  llvm::copy_if(shape, std::back_inserter(kept), [](int64_t size) { return size != 1; });
+  llvm::copy_if(shape, std::back_inserter(kept),
+                [](int64_t size) { return size != 1; });
   return kept;
 }
 
 // Pattern: reduce(x) -> reshape(x) where every reduced dimension is 1
 struct ReduceOfUnits : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
     RankedTensorType type = tensorType(op.getX());
-    if (llvm::any_of(op.getDims(), [&](int64_t dim) { return type.getDimSize(dim) != 1; }))
+    if (llvm::any_of(op.getDims(),
+                     [&](int64_t dim) { return type.getDimSize(dim) != 1; }))
       return rewriter.notifyMatchFailure(op, "a reduced dimension is not 1");
     rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), op.getX(),
                                      tensorType(op.getResult()).getShape()));
@@ -41,33 +44,41 @@ struct ReduceOfUnits : OpRewritePattern<ReduceOp> {
 // Pattern: broadcast(x : a x 1) -> broadcast(reshape(x) : a)
 struct BroadcastWithoutUnits : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
-    RankedTensorType from = tensorType(op.getX()), to = tensorType(op.getResult());
+  LogicalResult matchAndRewrite(BroadcastOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType from = tensorType(op.getX()),
+                     to = tensorType(op.getResult());
     if (!llvm::is_contained(from.getShape(), 1))
-      return rewriter.notifyMatchFailure(op, "the operand has no unit dimension");
+      return rewriter.notifyMatchFailure(op,
+                                         "the operand has no unit dimension");
     SmallVector<int64_t> dims;
     for (auto [size, dim] : llvm::zip(from.getShape(), op.getDims()))
       if (size != 1)
         dims.push_back(dim);
-    Value squeezed = reshapeTo(rewriter, op.getLoc(), op.getX(), withoutUnitDims(from.getShape()));
+    Value squeezed = reshapeTo(rewriter, op.getLoc(), op.getX(),
+                               withoutUnitDims(from.getShape()));
     rewriter.replaceOpWithNewOp<BroadcastOp>(op, to, squeezed, dims);
     return success();
   }
 };
 
 /// The value of a splat constant in another shape; null for other values.
-Value reshapedSplat(PatternRewriter &rewriter, Location loc, Value value, ArrayRef<int64_t> shape) {
+Value reshapedSplat(PatternRewriter &rewriter, Location loc, Value value,
+                    ArrayRef<int64_t> shape) {
   SplatElementsAttr splat;
   if (!matchPattern(value, m_Constant(&splat)))
     return {};
-  return rewriter.create<ConstantOp>(loc, splat.resizeSplat(splat.getType().clone(shape)));
+  return rewriter.create<ConstantOp>(
+      loc, splat.resizeSplat(splat.getType().clone(shape)));
 }
 
-// Pattern: f(broadcast(a), broadcast(b), splat) -> broadcast(f(a, b, splat)), f elementwise,
-// the broadcasts alike
+// Pattern: f(broadcast(a), broadcast(b), splat) -> broadcast(f(a, b, splat)), f
+// elementwise, the broadcasts alike
 struct ComputeBeforeBroadcast : RewritePattern {
-  ComputeBeforeBroadcast(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+  ComputeBeforeBroadcast(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
     if (!isElementwise(op))
       return failure();
     BroadcastOp first;
@@ -83,22 +94,25 @@ struct ComputeBeforeBroadcast : RewritePattern {
                      tensorType(broadcast.getX()).getShape() == shape;
       SplatElementsAttr splat;
       if (!isAlike && !matchPattern(operand, m_Constant(&splat)))
-        return rewriter.notifyMatchFailure(op, "an operand is no such broadcast");
+        return rewriter.notifyMatchFailure(op,
+                                           "an operand is no such broadcast");
     }
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       Value splat = reshapedSplat(rewriter, op->getLoc(), operand, shape);
-      operands.push_back(splat ? splat : operand.getDefiningOp<BroadcastOp>().getX());
+      operands.push_back(splat ? splat
+                               : operand.getDefiningOp<BroadcastOp>().getX());
     }
     Operation *small = cloneWithShape(rewriter, op, operands, shape);
-    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op->getResult(0).getType(), small->getResult(0),
-                                             first.getDims());
+    rewriter.replaceOpWithNewOp<BroadcastOp>(
+        op, op->getResult(0).getType(), small->getResult(0), first.getDims());
     return success();
   }
 };
 
-/// Undoes a move (a transpose or reshape) by going up through elementwise ops of one use
-/// to moves that it cancels. Nothing is built unless all of them cancel.
+/// Undoes a move (a transpose or reshape) by going up through elementwise ops
+/// of one use to moves that it cancels. Nothing is built unless all of them
+/// cancel.
 class MoveCanceller {
 public:
   explicit MoveCanceller(Operation *move) : move(move) {}
@@ -112,7 +126,8 @@ public:
     Operation *op = value.getDefiningOp();
     if (!op || !isElementwise(op) || !op->hasOneUse() || depth == 0)
       return false;
-    return llvm::all_of(op->getOperands(), [&](Value v) { return canCancel(v, depth - 1); });
+    return llvm::all_of(op->getOperands(),
+                        [&](Value v) { return canCancel(v, depth - 1); });
   }
 
   Value cancel(PatternRewriter &rewriter, Value value) {
@@ -147,10 +162,12 @@ private:
 // Pattern: move(f(move'(x))) -> f(x), where the two moves undo each other
 template <class OpTy> struct CancelMoves : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
     const int maxDepth = 8;
     MoveCanceller canceller(op);
-    if (op.getX().template getDefiningOp<ConstantOp>() || !canceller.canCancel(op.getX(), maxDepth))
+    if (op.getX().template getDefiningOp<ConstantOp>() ||
+        !canceller.canCancel(op.getX(), maxDepth))
       return rewriter.notifyMatchFailure(op, "no move that it undoes");
     rewriter.replaceOp(op, canceller.cancel(rewriter, op.getX()));
     return success();
@@ -160,33 +177,96 @@ template <class OpTy> struct CancelMoves : OpRewritePattern<OpTy> {
 // Pattern: gather(x, constant i, i + s, i + 2 s, ..) -> reshape(slice(x))
 struct GatherOfRange : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const override {
     const int64_t maxIndices = 1024;
     DenseIntElementsAttr indices;
     RankedTensorType type = tensorType(op.getX());
     int64_t axis = op.getAxis(), size = type.getDimSize(axis);
-    if (!matchPattern(op.getIndices(), m_Constant(&indices)) || indices.empty() ||
-        indices.getNumElements() > maxIndices || size == 0)
-      return rewriter.notifyMatchFailure(op, "the indices are no short constant");
+    if (!matchPattern(op.getIndices(), m_Constant(&indices)) ||
+        indices.empty() || indices.getNumElements() > maxIndices || size == 0)
+      return rewriter.notifyMatchFailure(op,
+                                         "the indices are no short constant");
     SmallVector<int64_t> values;
     for (const llvm::APInt &index : indices)
-      values.push_back(std::clamp<int64_t>(
-          index.getSExtValue() < 0 ? index.getSExtValue() + size : index.getSExtValue(), 0,
-          size - 1));
+      values.push_back(std::clamp<int64_t>(index.getSExtValue() < 0
+                                               ? index.getSExtValue() + size
+                                               : index.getSExtValue(),
+                                           0, size - 1));
     int64_t step = values.size() > 1 ? values[1] - values[0] : 1;
     if (step < 1)
       return rewriter.notifyMatchFailure(op, "the indices do not ascend");
     for (size_t i = 1; i < values.size(); ++i)
       if (values[i] - values[i - 1] != step)
-        return rewriter.notifyMatchFailure(op, "the indices have no common step");
+        return rewriter.notifyMatchFailure(op,
+                                           "the indices have no common step");
     SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
         strides(type.getRank(), 1);
     starts[axis] = values.front();
     limits[axis] = values.back() + 1;
     strides[axis] = step;
-    Value slice = rewriter.create<SliceOp>(op.getLoc(), op.getX(), starts, limits, strides);
+    Value slice = rewriter.create<SliceOp>(op.getLoc(), op.getX(), starts,
+                                           limits, strides);
     rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), slice,
                                      tensorType(op.getResult()).getShape()));
+    return success();
+  }
+};
+
+/// Whether `op` surrounds its operand with positive zeros, without gaps.
+bool padsWithZeros(PadOp op) {
+  SplatElementsAttr value;
+  if (!op || !matchPattern(op.getValue(), m_Constant(&value)) ||
+      llvm::any_of(op.getInterior(), [](int64_t gap) { return gap != 0; }))
+    return false;
+  if (isa<FloatType>(value.getElementType()))
+    return value.getSplatValue<llvm::APFloat>().isPosZero();
+  return value.getSplatValue<llvm::APInt>().isZero();
+}
+
+/// The one dimension along which the operand of `second` begins where that of
+/// `first` ends, everything else being alike.
+std::optional<int64_t> adjacentAxis(PadOp first, PadOp second) {
+  std::optional<int64_t> axis;
+  for (int64_t i = 0, rank = first.getLow().size(); i < rank; ++i) {
+    if (first.getLow()[i] == second.getLow()[i] &&
+        first.getHigh()[i] == second.getHigh()[i])
+      continue;
+    int64_t end = first.getLow()[i] + tensorType(first.getX()).getDimSize(i);
+    if (axis || end != second.getLow()[i])
+      return std::nullopt;
+    axis = i;
+  }
+  return axis;
+}
+
+// Pattern: add(pad(a), pad(b)) -> pad(concat(a, b)), where b lies beside a:
+// what the gradient of a split leads to (a -0 stays what it is)
+struct AddOfPads : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op,
+                                PatternRewriter &rewriter) const override {
+    auto first = op.getLhs().getDefiningOp<PadOp>(),
+         second = op.getRhs().getDefiningOp<PadOp>();
+    if (!padsWithZeros(first) || !padsWithZeros(second))
+      return rewriter.notifyMatchFailure(op, "no two zero pads");
+    std::optional<int64_t> axis = adjacentAxis(first, second);
+    if (!axis) {
+      std::swap(first, second);
+      axis = adjacentAxis(first, second);
+    }
+    if (!axis)
+      return rewriter.notifyMatchFailure(
+          op, "the operands do not lie side by side");
+    Location loc =
+        rewriter.getFusedLoc({first.getLoc(), second.getLoc(), op.getLoc()});
+    SmallVector<int64_t> high(first.getHigh());
+    high[*axis] = second.getHigh()[*axis];
+    Value both = rewriter.create<ConcatOp>(
+        loc, ValueRange{first.getX(), second.getX()}, *axis);
+    rewriter.replaceOp(op, rewriter.create<PadOp>(loc, both, first.getValue(),
+                                                  first.getLow(), high,
+                                                  first.getInterior()));
     return success();
   }
 };
@@ -195,7 +275,8 @@ struct GatherOfRange : OpRewritePattern<GatherOp> {
 
 void addShapePatterns(RewritePatternSet &patterns) {
   patterns.add<ReduceOfUnits, BroadcastWithoutUnits, ComputeBeforeBroadcast,
-               CancelMoves<TransposeOp>, CancelMoves<ReshapeOp>, GatherOfRange>(patterns.getContext());
+               CancelMoves<TransposeOp>, CancelMoves<ReshapeOp>, GatherOfRange,
+               AddOfPads>(patterns.getContext());
 }
 
 } // namespace sinter::passes

@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// BuildTraining puts them together; each part has its own source file, Training*.cpp.
+// BuildTraining puts them together; each part has its own source file,
+// Training*.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_TRAINING_H
@@ -22,24 +23,27 @@ inline constexpr llvm::StringLiteral kTrainRemarks = "build-training";
 // Loss
 //===----------------------------------------------------------------------===//
 
-/// What the loss reads, decided from @main and the options before anything is built.
+/// What the loss reads, decided from @main and the options before anything is
+/// built.
 struct LossPlan {
-  std::string kind;                  // "cross-entropy", ...
-  unsigned output = 0;               // index of @main's result that it reads
-  int64_t axis = 0;                  // cross-entropy: the class axis
-  int64_t batch = 0;                 // leading dimension of the inputs; 0: they have none
-  int64_t numClasses = 0;            // 0: labels have no range
-  bool hasSoftLabels = false;        // labels are probabilities over the classes
-  std::string labelsName;            // of the labels' input
+  std::string kind;       // "cross-entropy", ...
+  unsigned output = 0;    // index of @main's result that it reads
+  int64_t axis = 0;       // cross-entropy: the class axis
+  int64_t batch = 0;      // leading dimension of the inputs; 0: they have none
+  int64_t numClasses = 0; // 0: labels have no range
+  bool hasSoftLabels = false; // labels are probabilities over the classes
+  std::string labelsName;     // of the labels' input
   mlir::RankedTensorType labelsType; // null: the loss takes no labels
-  std::optional<unsigned> labelsArgument; // of @main, when the graph has them as an input
+  std::optional<unsigned>
+      labelsArgument; // of @main, when the graph has them as an input
 };
 
 /// Fails with one error on `main` that says which option or output is wrong.
-mlir::FailureOr<LossPlan> planLoss(mlir::func::FuncOp main, const BuildTrainingOptions &options);
+mlir::FailureOr<LossPlan> planLoss(mlir::func::FuncOp main,
+                                   const BuildTrainingOptions &options);
 
-/// What the loss reads of `output`: the input of a final softmax, log_softmax (cross-entropy)
-/// or sigmoid (bce), else `output` itself.
+/// What the loss reads of `output`: the input of a final softmax, log_softmax
+/// (cross-entropy) or sigmoid (bce), else `output` itself.
 mlir::Value logitsOf(mlir::Value output, const LossPlan &plan);
 
 struct StepLoss {
@@ -47,15 +51,18 @@ struct StepLoss {
   mlir::Value root; // the value to differentiate, and
   mlir::Value seed; // its cotangent; null: ones
 };
-/// `output` is the value that @main returns for the plan's output; `labels` null without labels.
+/// `output` is the value that @main returns for the plan's output; `labels`
+/// null without labels.
 StepLoss buildStepLoss(mlir::OpBuilder &builder, const LossPlan &plan,
-                       const BuildTrainingOptions &options, mlir::Value output, mlir::Value labels);
+                       const BuildTrainingOptions &options, mlir::Value output,
+                       mlir::Value labels);
 
-/// The results of @eval by name, each tensor<f32>: sums over the rows below `validRows`
-/// (a tensor<i64>).
+/// The results of @eval by name, each tensor<f32>: sums over the rows below
+/// `validRows` (a tensor<i64>).
 llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>
-buildEvalSums(mlir::OpBuilder &builder, const LossPlan &plan, const BuildTrainingOptions &options,
-              mlir::Value output, mlir::Value labels, mlir::Value validRows);
+buildEvalSums(mlir::OpBuilder &builder, const LossPlan &plan,
+              const BuildTrainingOptions &options, mlir::Value output,
+              mlir::Value labels, mlir::Value validRows);
 
 //===----------------------------------------------------------------------===//
 // States
@@ -65,8 +72,8 @@ buildEvalSums(mlir::OpBuilder &builder, const LossPlan &plan, const BuildTrainin
 class StateSelection {
 public:
   /// Fails with an error at `loc` when an expression does not parse.
-  static mlir::FailureOr<StateSelection> create(mlir::Location loc,
-                                                const BuildTrainingOptions &options);
+  static mlir::FailureOr<StateSelection>
+  create(mlir::Location loc, const BuildTrainingOptions &options);
   /// Why `state` is not to be trained; empty when it is.
   std::string refusal(ir::StateOp state) const;
   /// Whether weight decay applies to `state`.
@@ -76,14 +83,17 @@ private:
   std::string trainable, freeze, noDecay;
 };
 
-/// The state that an argument of a function carries; null where it carries none.
+/// The state that an argument of a function carries; null where it carries
+/// none.
 ir::StateOp stateOf(mlir::BlockArgument argument);
 
-/// The new value of each state that a step changes, in the order of first mention.
+/// The new value of each state that a step changes, in the order of first
+/// mention.
 using StateUpdates = llvm::MapVector<mlir::Operation *, mlir::Value>;
 
-/// Turns batch_norm with running statistics in state into batch_norm_training, and adds the
-/// statistics' new values. Fails with an error on the op where a batch has no variance.
+/// Turns batch_norm with running statistics in state into batch_norm_training,
+/// and adds the statistics' new values. Fails with an error on the op where a
+/// batch has no variance.
 mlir::LogicalResult useBatchStatistics(mlir::func::FuncOp step, bool unbiased,
                                        StateUpdates &updates);
 
@@ -98,33 +108,38 @@ struct TrainedState {
   mlir::Value gradient;
 };
 
-/// One error at `loc` when the options name no optimizer that there is, or contradict it.
-mlir::LogicalResult checkOptimizer(mlir::Location loc, const BuildTrainingOptions &options);
+/// One error at `loc` when the options name no optimizer that there is, or
+/// contradict it.
+mlir::LogicalResult checkOptimizer(mlir::Location loc,
+                                   const BuildTrainingOptions &options);
 /// The learning rate and weight decay when the options name none: PyTorch's.
 double defaultLearningRate(const BuildTrainingOptions &options);
 double defaultWeightDecay(const BuildTrainingOptions &options);
 
-/// Bounds gradients as the options ask: elements first, then the norm of all together,
-/// against the control `clipNorm` (tensor<f32>; null: no bound).
-void clipGradients(mlir::OpBuilder &builder, const BuildTrainingOptions &options,
-                   mlir::Value clipNorm, llvm::MutableArrayRef<TrainedState> states);
+/// Bounds gradients as the options ask: elements first, then the norm of all
+/// together, against the control `clipNorm` (tensor<f32>; null: no bound).
+void clipGradients(mlir::OpBuilder &builder,
+                   const BuildTrainingOptions &options, mlir::Value clipNorm,
+                   llvm::MutableArrayRef<TrainedState> states);
 
-/// Declares the optimizer's slots after the states of `step`'s module, adds them as arguments
-/// of `step` and builds the updates at the builder's insertion point.
+/// Declares the optimizer's slots after the states of `step`'s module, adds
+/// them as arguments of `step` and builds the updates at the builder's
+/// insertion point.
 void buildUpdates(mlir::OpBuilder &builder, mlir::func::FuncOp step,
-                  const BuildTrainingOptions &options, const StateSelection &selection,
-                  llvm::ArrayRef<TrainedState> states, mlir::Value lr, mlir::Value weightDecay,
-                  StateUpdates &updates);
+                  const BuildTrainingOptions &options,
+                  const StateSelection &selection,
+                  llvm::ArrayRef<TrainedState> states, mlir::Value lr,
+                  mlir::Value weightDecay, StateUpdates &updates);
 
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Fails, with an error on the op, where a row of `output` depends on other rows of the
-/// batch; rows beyond the valid ones could not be masked out then. Finds what certainly
-/// mixes rows; a form that it cannot follow passes.
-mlir::LogicalResult checkRowsIndependent(mlir::func::FuncOp function, mlir::Value output,
-                                         int64_t batch);
+/// Fails, with an error on the op, where a row of `output` depends on other
+/// rows of the batch; rows beyond the valid ones could not be masked out then.
+/// Finds what certainly mixes rows; a form that it cannot follow passes.
+mlir::LogicalResult checkRowsIndependent(mlir::func::FuncOp function,
+                                         mlir::Value output, int64_t batch);
 
 } // namespace sinter::passes
 

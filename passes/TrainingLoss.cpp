@@ -13,43 +13,51 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// The losses of a batch, one per example (cross-entropy) or element, not yet combined.
+/// The losses of a batch, one per example (cross-entropy) or element, not yet
+/// combined.
 struct Losses {
   Value values;  // f32 or f64
   Value counted; // i1 of the same shape: those that are not ignored; null: all
-  Value correct; // i1 of the same shape: answers that are right; null: no meaning
-  Value root;    // the logits, when their cotangent is known in closed form, and
-  Value slope;   // d value / d root, of the root's type; null otherwise
+  Value
+      correct; // i1 of the same shape: answers that are right; null: no meaning
+  Value root;  // the logits, when their cotangent is known in closed form, and
+  Value slope; // d value / d root, of the root's type; null otherwise
 };
 
 /// Losses and sums are at least f32.
 Value widened(ValueBuilder &b, Value value) {
   Type element = tensorType(value).getElementType();
-  return element.getIntOrFloatBitWidth() < 32 ? b.cast(value, b.b.getF32Type()) : value;
+  return element.getIntOrFloatBitWidth() < 32 ? b.cast(value, b.b.getF32Type())
+                                              : value;
 }
 
-Losses crossEntropy(ValueBuilder &b, const LossPlan &plan, const BuildTrainingOptions &options,
-                    Value logits, Value labels, bool wantsCorrect) {
+Losses crossEntropy(ValueBuilder &b, const LossPlan &plan,
+                    const BuildTrainingOptions &options, Value logits,
+                    Value labels, bool wantsCorrect) {
   Losses losses;
   auto argMax = [&](Value x) {
-    return b.make<ArgReduceOp>(ReduceKind::max, x, static_cast<uint64_t>(plan.axis));
+    return b.make<ArgReduceOp>(ReduceKind::max, x,
+                               static_cast<uint64_t>(plan.axis));
   };
   if (plan.hasSoftLabels) {
     Value target = b.cast(labels, tensorType(logits).getElementType());
     if (options.labelSmoothing != 0)
-      target = b.add(b.mul(target, 1 - options.labelSmoothing),
-                     options.labelSmoothing / static_cast<double>(plan.numClasses));
+      target =
+          b.add(b.mul(target, 1 - options.labelSmoothing),
+                options.labelSmoothing / static_cast<double>(plan.numClasses));
     Value logs = b.make<LogSoftmaxOp>(logits, static_cast<uint64_t>(plan.axis));
     losses.values = b.neg(b.sum(b.mul(target, logs), {plan.axis}));
     if (wantsCorrect)
-      losses.correct = b.compare(CompareKind::eq, argMax(logits), argMax(target));
+      losses.correct =
+          b.compare(CompareKind::eq, argMax(logits), argMax(target));
     return losses;
   }
   SmallVector<int64_t> shape =
       dropDims(tensorType(logits).getShape(), SmallVector<int64_t>{plan.axis});
   Value classes = b.reshape(labels, shape);
   bool ignores = options.ignoreIndex != std::numeric_limits<int64_t>::min();
-  IntegerAttr ignoreIndex = ignores ? b.b.getI64IntegerAttr(options.ignoreIndex) : IntegerAttr();
+  IntegerAttr ignoreIndex =
+      ignores ? b.b.getI64IntegerAttr(options.ignoreIndex) : IntegerAttr();
   Type lossType = withShape(tensorType(logits), shape);
   losses.values = b.make<SoftmaxCrossEntropyOp>(
       lossType, logits, classes, b.b.getI64IntegerAttr(plan.axis), ignoreIndex,
@@ -59,12 +67,14 @@ Losses crossEntropy(ValueBuilder &b, const LossPlan &plan, const BuildTrainingOp
         b.compare(CompareKind::ne, classes,
                   b.like(classes, static_cast<double>(options.ignoreIndex)));
   if (wantsCorrect)
-    losses.correct = b.compare(CompareKind::eq, argMax(logits), b.cast(classes, b.b.getI64Type()));
+    losses.correct = b.compare(CompareKind::eq, argMax(logits),
+                               b.cast(classes, b.b.getI64Type()));
   return losses;
 }
 
 /// x (1 - t) + log(1 + exp(-x)), without overflow; its slope is sigmoid(x) - t.
-Losses binaryCrossEntropy(ValueBuilder &b, Value logits, Value target, bool wantsCorrect) {
+Losses binaryCrossEntropy(ValueBuilder &b, Value logits, Value target,
+                          bool wantsCorrect) {
   Value small = b.make<Log1pOp>(b.exp(b.neg(b.make<AbsOp>(logits))));
   Value linear = b.sub(b.make<ReluOp>(logits), b.mul(logits, target));
   Losses losses{b.add(linear, small), {}, {}, logits, {}};
@@ -89,8 +99,9 @@ Losses regression(ValueBuilder &b, StringRef kind, Value output, Value target) {
   return {b.where(isNear, near, b.add(distance, -0.5)), {}, {}, {}, {}};
 }
 
-Losses buildLosses(ValueBuilder &b, const LossPlan &plan, const BuildTrainingOptions &options,
-                   Value output, Value labels, bool wantsCorrect) {
+Losses buildLosses(ValueBuilder &b, const LossPlan &plan,
+                   const BuildTrainingOptions &options, Value output,
+                   Value labels, bool wantsCorrect) {
   Value logits = widened(b, logitsOf(output, plan));
   if (plan.kind == "cross-entropy")
     return crossEntropy(b, plan, options, logits, labels, wantsCorrect);
@@ -100,7 +111,9 @@ Losses buildLosses(ValueBuilder &b, const LossPlan &plan, const BuildTrainingOpt
   return regression(b, plan.kind, logits, target);
 }
 
-SmallVector<int64_t> allDims(Value value) { return firstDims(tensorType(value).getRank()); }
+SmallVector<int64_t> allDims(Value value) {
+  return firstDims(tensorType(value).getRank());
+}
 
 /// The loss that the graph itself computes, as a scalar.
 Value graphLoss(ValueBuilder &b, Value output) { return b.reshape(output, {}); }
@@ -112,17 +125,20 @@ Location lossLocation(OpBuilder &builder) {
 } // namespace
 
 StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
-                       const BuildTrainingOptions &options, Value output, Value labels) {
+                       const BuildTrainingOptions &options, Value output,
+                       Value labels) {
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type();
   if (plan.kind == "none") {
     Value loss = graphLoss(b, output);
     return {b.cast(loss, f32), loss, {}};
   }
-  Losses losses = buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/false);
+  Losses losses =
+      buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/false);
   RankedTensorType type = tensorType(losses.values);
   Value sum = b.sum(losses.values, allDims(losses.values));
-  Value count = b.like(sum, static_cast<double>(std::max<int64_t>(type.getNumElements(), 1)));
+  Value count = b.like(
+      sum, static_cast<double>(std::max<int64_t>(type.getNumElements(), 1)));
   if (losses.counted) {
     // Where every example is ignored the sum is 0, and so is the loss.
     Value mask = b.cast(losses.counted, type.getElementType());
@@ -138,8 +154,9 @@ StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
 }
 
 SmallVector<std::pair<StringRef, Value>>
-buildEvalSums(OpBuilder &builder, const LossPlan &plan, const BuildTrainingOptions &options,
-              Value output, Value labels, Value validRows) {
+buildEvalSums(OpBuilder &builder, const LossPlan &plan,
+              const BuildTrainingOptions &options, Value output, Value labels,
+              Value validRows) {
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type(), i64 = builder.getI64Type();
   if (plan.kind == "none") {
@@ -150,19 +167,24 @@ buildEvalSums(OpBuilder &builder, const LossPlan &plan, const BuildTrainingOptio
     return {{"loss_sum", b.where(isWhole, loss, b.like(loss, 0))},
             {"loss_count", b.cast(isWhole, f32)}};
   }
-  Losses losses = buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/true);
+  Losses losses =
+      buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/true);
   ArrayRef<int64_t> shape = tensorType(losses.values).getShape();
   Value counted = losses.counted;
   if (!shape.empty()) {
     // The logits may have several rows for each row of the batch.
-    int64_t perRow = plan.batch > 0 ? std::max<int64_t>(shape[0] / plan.batch, 1) : 1;
+    int64_t perRow =
+        plan.batch > 0 ? std::max<int64_t>(shape[0] / plan.batch, 1) : 1;
     Value limit = b.mul(validRows, scalarI64(builder, b.loc, perRow));
     Value row = b.iota(RankedTensorType::get({shape[0]}, i64), 0);
-    Value isValid = b.compare(CompareKind::lt, row, b.broadcast(limit, {shape[0]}, {}));
+    Value isValid =
+        b.compare(CompareKind::lt, row, b.broadcast(limit, {shape[0]}, {}));
     Value valid = b.broadcast(isValid, shape, {0});
     counted = counted ? b.make<AndOp>(counted, valid) : valid;
   }
-  auto sumOf = [&](Value value) { return b.cast(b.sum(value, allDims(value)), f32); };
+  auto sumOf = [&](Value value) {
+    return b.cast(b.sum(value, allDims(value)), f32);
+  };
   Value values = losses.values;
   Value count;
   if (counted) {
@@ -174,7 +196,8 @@ buildEvalSums(OpBuilder &builder, const LossPlan &plan, const BuildTrainingOptio
   SmallVector<std::pair<StringRef, Value>> sums{{"loss_sum", sumOf(values)},
                                                 {"loss_count", count}};
   if (losses.correct) {
-    Value correct = counted ? b.make<AndOp>(losses.correct, counted) : losses.correct;
+    Value correct =
+        counted ? b.make<AndOp>(losses.correct, counted) : losses.correct;
     sums.push_back({"correct", sumOf(b.cast(correct, f32))});
     sums.push_back({"correct_count", count});
   }

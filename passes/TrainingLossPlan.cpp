@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Decides the output, the class axis and the labels' shape. All that a user can get wrong
-// about a loss is reported here, in one line.
+// Decides the output, the class axis and the labels' shape. All that a user can
+// get wrong about a loss is reported here, in one line.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -20,7 +20,8 @@ namespace {
 constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
 
 StringRef outputName(func::FuncOp main, unsigned index) {
-  auto name = main.getResultAttrOfType<StringAttr>(index, SinterDialect::kOutputAttr);
+  auto name =
+      main.getResultAttrOfType<StringAttr>(index, SinterDialect::kOutputAttr);
   return name ? name.getValue() : "";
 }
 
@@ -38,17 +39,21 @@ std::string quoted(func::FuncOp main, ArrayRef<unsigned> outputs) {
 
 class Planner {
 public:
-  Planner(func::FuncOp main, const BuildTrainingOptions &options) : main(main), options(options) {}
+  Planner(func::FuncOp main, const BuildTrainingOptions &options)
+      : main(main), options(options) {}
 
   FailureOr<LossPlan> run() {
     plan.kind = options.loss;
     plan.labelsName = options.labels.empty() ? "labels" : options.labels;
-    if (!llvm::is_contained({"cross-entropy", "bce", "mse", "l1", "huber", "none"}, plan.kind))
+    if (!llvm::is_contained(
+            {"cross-entropy", "bce", "mse", "l1", "huber", "none"}, plan.kind))
       return error("unknown loss '" + plan.kind +
                    "'; there are cross-entropy, bce, mse, l1, huber and none");
-    if (plan.kind != "cross-entropy" && (options.axis != kNone || options.ignoreIndex != kNone ||
-                                         options.labelSmoothing != 0))
-      return error("axis, ignore_index and label_smoothing belong to the loss cross-entropy");
+    if (plan.kind != "cross-entropy" &&
+        (options.axis != kNone || options.ignoreIndex != kNone ||
+         options.labelSmoothing != 0))
+      return error("axis, ignore_index and label_smoothing belong to the loss "
+                   "cross-entropy");
     if (!(options.labelSmoothing >= 0 && options.labelSmoothing <= 1))
       return error("label_smoothing must lie between 0 and 1");
     findBatch();
@@ -77,7 +82,8 @@ private:
   }
 
   StringRef inputName(unsigned index) {
-    auto name = main.getArgAttrOfType<StringAttr>(index, SinterDialect::kInputAttr);
+    auto name =
+        main.getArgAttrOfType<StringAttr>(index, SinterDialect::kInputAttr);
     return name ? name.getValue() : "";
   }
 
@@ -88,22 +94,25 @@ private:
       Type type = main.getResultTypes()[i];
       if (!isFloat(type))
         continue;
-      bool fits = !wantsScalar || cast<RankedTensorType>(type).getNumElements() == 1;
+      bool fits =
+          !wantsScalar || cast<RankedTensorType>(type).getNumElements() == 1;
       if (!options.logits.empty() && outputName(main, i) == options.logits) {
         plan.output = i;
-        return fits ? success() : error("output '" + options.logits + "' is no scalar");
+        return fits ? success()
+                    : error("output '" + options.logits + "' is no scalar");
       }
       if (fits)
         candidates.push_back(i);
     }
     StringRef what = wantsScalar ? "scalar float output" : "float output";
     if (!options.logits.empty())
-      return error("logits=" + options.logits + ": the model has no such " + what);
+      return error("logits=" + options.logits + ": the model has no such " +
+                   what);
     if (candidates.empty())
       return error("the model has no " + what + " for the loss");
     if (candidates.size() > 1)
-      return error("the model has several " + what + "s (" + quoted(main, candidates) +
-                   "); say which with logits=");
+      return error("the model has several " + what + "s (" +
+                   quoted(main, candidates) + "); say which with logits=");
     plan.output = candidates.front();
     return success();
   }
@@ -111,14 +120,17 @@ private:
   LogicalResult chooseLabels() {
     if (plan.kind == "none") {
       if (!options.labels.empty())
-        return error("labels=" + options.labels + ": the loss none takes no labels");
+        return error("labels=" + options.labels +
+                     ": the loss none takes no labels");
       return success();
     }
     if (outputType().getNumElements() == 0)
-      return error("output '" + outputName(main, plan.output) + "' has no elements");
+      return error("output '" + outputName(main, plan.output) +
+                   "' has no elements");
     if (plan.kind == "cross-entropy")
       return chooseClasses();
-    return setLabels(outputType().getShape(), Float32Type::get(main.getContext()));
+    return setLabels(outputType().getShape(),
+                     Float32Type::get(main.getContext()));
   }
 
   /// Fixes the labels' type, or checks that of the graph's own input.
@@ -126,13 +138,16 @@ private:
     plan.labelsType = RankedTensorType::get(shape, element);
     if (!plan.labelsArgument)
       return success();
-    auto given = cast<RankedTensorType>(main.getArgumentTypes()[*plan.labelsArgument]);
-    bool kindFits = isa<IntegerType>(element) ? isa<IntegerType>(given.getElementType())
-                                              : isFloat(given);
-    if (given.getShape() != shape || !kindFits || given.getElementType().isInteger(1))
+    auto given =
+        cast<RankedTensorType>(main.getArgumentTypes()[*plan.labelsArgument]);
+    bool kindFits = isa<IntegerType>(element)
+                        ? isa<IntegerType>(given.getElementType())
+                        : isFloat(given);
+    if (given.getShape() != shape || !kindFits ||
+        given.getElementType().isInteger(1))
       return main.emitError("labels input '")
-             << plan.labelsName << "' has type " << given << ", but the loss needs "
-             << plan.labelsType;
+             << plan.labelsName << "' has type " << given
+             << ", but the loss needs " << plan.labelsType;
     plan.labelsType = given;
     return success();
   }
@@ -148,56 +163,66 @@ private:
                    outputName(main, plan.output) + "' has rank " + Twine(rank));
     RankedTensorType given;
     if (plan.labelsArgument)
-      given = cast<RankedTensorType>(main.getArgumentTypes()[*plan.labelsArgument]);
+      given =
+          cast<RankedTensorType>(main.getArgumentTypes()[*plan.labelsArgument]);
 
     if (options.axis != kNone) {
       plan.axis = options.axis < 0 ? options.axis + rank : options.axis;
       if (plan.axis < 0 || plan.axis >= rank)
-        return error("axis=" + Twine(options.axis) + " is out of range for logits of rank " +
-                     Twine(rank));
+        return error("axis=" + Twine(options.axis) +
+                     " is out of range for logits of rank " + Twine(rank));
     } else if (rank == 2) {
       plan.axis = last;
     } else if (given && !isFloat(given)) {
       bool fitsLast = given.getShape() == ArrayRef<int64_t>(withoutAxis(last));
       bool fitsFirst = given.getShape() == ArrayRef<int64_t>(withoutAxis(1));
       if (fitsLast && fitsFirst)
-        return error("the labels fit both the last axis and axis 1 of the logits; say which with "
+        return error("the labels fit both the last axis and axis 1 of the "
+                     "logits; say which with "
                      "axis=");
       plan.axis = fitsFirst ? 1 : last;
     } else {
       // Sequences have their classes last, images (N C H W ..) at axis 1.
       plan.axis = rank == 3 ? last : 1;
       remark(kTrainRemarks, "assumed", main.getLoc(),
-             "the class axis of the logits is " + Twine(plan.axis) + "; axis= changes it");
+             "the class axis of the logits is " + Twine(plan.axis) +
+                 "; axis= changes it");
     }
     plan.numClasses = outputType().getDimSize(plan.axis);
-    if (given && isFloat(given) && given.getShape() == outputType().getShape()) {
+    if (given && isFloat(given) &&
+        given.getShape() == outputType().getShape()) {
       plan.hasSoftLabels = true;
       plan.numClasses = 0;
       if (options.ignoreIndex != kNone)
-        return error("ignore_index needs class numbers, but the labels are probabilities");
-      return setLabels(outputType().getShape(), Float32Type::get(main.getContext()));
+        return error("ignore_index needs class numbers, but the labels are "
+                     "probabilities");
+      return setLabels(outputType().getShape(),
+                       Float32Type::get(main.getContext()));
     }
     SmallVector<int64_t> shape = withoutAxis(plan.axis);
     // Logits [B * T, V] of a batch of B take labels [B, T].
-    if (!given && plan.batch > 0 && shape[0] > plan.batch && shape[0] % plan.batch == 0) {
+    if (!given && plan.batch > 0 && shape[0] > plan.batch &&
+        shape[0] % plan.batch == 0) {
       shape.insert(shape.begin() + 1, shape[0] / plan.batch);
       shape[0] = plan.batch;
     }
     if (given && !isFloat(given) && given.getRank() > 0) {
       SmallVector<int64_t> flat(shape);
       auto asShape = RankedTensorType::get(flat, given.getElementType());
-      if (given.getNumElements() == asShape.getNumElements() && given.getDimSize(0) == plan.batch)
+      if (given.getNumElements() == asShape.getNumElements() &&
+          given.getDimSize(0) == plan.batch)
         shape.assign(given.getShape().begin(), given.getShape().end());
     }
     return setLabels(shape, IntegerType::get(main.getContext(), 64));
   }
 
   void reportLookThrough() {
-    Value output = main.getBody().front().getTerminator()->getOperand(plan.output);
+    Value output =
+        main.getBody().front().getTerminator()->getOperand(plan.output);
     if (logitsOf(output, plan) != output)
       remark(kTrainRemarks, "looked-through", output.getLoc(),
-             "the loss reads the input of '" + output.getDefiningOp()->getName().getStringRef() +
+             "the loss reads the input of '" +
+                 output.getDefiningOp()->getName().getStringRef() +
                  "'; the exported model keeps it");
   }
 
@@ -208,12 +233,15 @@ private:
 
 } // namespace
 
-FailureOr<LossPlan> planLoss(func::FuncOp main, const BuildTrainingOptions &options) {
+FailureOr<LossPlan> planLoss(func::FuncOp main,
+                             const BuildTrainingOptions &options) {
   return Planner(main, options).run();
 }
 
 Value logitsOf(Value output, const LossPlan &plan) {
-  auto hasClassAxis = [&](auto op) { return op && static_cast<int64_t>(op.getAxis()) == plan.axis; };
+  auto hasClassAxis = [&](auto op) {
+    return op && static_cast<int64_t>(op.getAxis()) == plan.axis;
+  };
   if (plan.kind == "cross-entropy") {
     if (auto op = output.getDefiningOp<SoftmaxOp>(); hasClassAxis(op))
       return op.getX();

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Follows the batch dimension through the graph. A value carries its rows along one
-// dimension, of size batch * k; or it has none, or its form is beyond this analysis.
+// Follows the batch dimension through the graph. A value carries its rows along
+// one dimension, of size batch * k; or it has none, or its form is beyond this
+// analysis.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/OpClasses.h"
@@ -27,7 +28,8 @@ public:
     SmallVector<std::optional<int64_t>> dims;
     for (Value operand : op->getOperands()) {
       auto found = rows.find(operand);
-      dims.push_back(found == rows.end() ? std::nullopt : std::optional(found->second));
+      dims.push_back(found == rows.end() ? std::nullopt
+                                         : std::optional(found->second));
     }
     if (llvm::none_of(dims, [](auto dim) { return dim.has_value(); }))
       return success();
@@ -38,8 +40,10 @@ private:
   using Dims = ArrayRef<std::optional<int64_t>>;
 
   LogicalResult mixes(Operation *op) {
-    return op->emitError("mixes the rows of a batch, so evaluation cannot mask out the rows that "
-                         "pad the last batch; compile with --batch=1 or change the model");
+    return op->emitError(
+        "mixes the rows of a batch, so evaluation cannot mask out the rows "
+        "that "
+        "pad the last batch; compile with --batch=1 or change the model");
   }
   LogicalResult carry(Operation *op, int64_t dim) {
     for (Value result : op->getResults())
@@ -60,7 +64,8 @@ private:
     if (auto reduce = dyn_cast<ReduceOp>(op)) {
       if (llvm::is_contained(reduce.getDims(), *first))
         return mixes(op);
-      int64_t before = llvm::count_if(reduce.getDims(), [&](int64_t d) { return d < *first; });
+      int64_t before = llvm::count_if(reduce.getDims(),
+                                      [&](int64_t d) { return d < *first; });
       return carry(op, *first - before);
     }
     if (auto broadcast = dyn_cast<BroadcastOp>(op))
@@ -72,19 +77,24 @@ private:
     if (auto dot = dyn_cast<DotGeneralOp>(op))
       return followDot(dot, dims);
     if (auto along = axisOf(op))
-      return !first ? success() : *along == *first ? mixes(op) : carryAxisOp(op, *along, *first);
+      return !first             ? success()
+             : *along == *first ? mixes(op)
+                                : carryAxisOp(op, *along, *first);
     if (isa<BatchNormOp, GroupNormOp, ConvOp, ConvInputGradOp>(op)) {
       // Examples are dimension 0 of these.
       if (!first)
         return success();
-      return *first == 0 ? carry(op, 0) : isa<BatchNormOp>(op) ? success() : mixes(op);
+      return *first == 0            ? carry(op, 0)
+             : isa<BatchNormOp>(op) ? success()
+                                    : mixes(op);
     }
     if (isa<BatchNormTrainingOp>(op))
       return mixes(op);
     if (auto norm = dyn_cast<LayerNormOp>(op)) {
       if (!first)
         return success();
-      return *first >= static_cast<int64_t>(norm.getAxis()) ? mixes(op) : carry(op, *first);
+      return *first >= static_cast<int64_t>(norm.getAxis()) ? mixes(op)
+                                                            : carry(op, *first);
     }
     if (auto window = dyn_cast<ReduceWindowOp>(op)) {
       int64_t i = *first;
@@ -98,11 +108,13 @@ private:
       return isWhole ? carry(op, *first) : success();
     }
     if (auto pad = dyn_cast<PadOp>(op))
-      return first && pad.getLow()[*first] == 0 && pad.getInterior()[*first] == 0
+      return first && pad.getLow()[*first] == 0 &&
+                     pad.getInterior()[*first] == 0
                  ? carry(op, *first)
                  : success();
     if (auto reverse = dyn_cast<ReverseOp>(op))
-      return llvm::is_contained(reverse.getDims(), *first) ? mixes(op) : carry(op, *first);
+      return llvm::is_contained(reverse.getDims(), *first) ? mixes(op)
+                                                           : carry(op, *first);
     if (auto concat = dyn_cast<ConcatOp>(op)) {
       int64_t axis = concat.getAxis();
       for (auto dim : dims)
@@ -115,15 +127,17 @@ private:
       if (first && *first == axis)
         return mixes(op);
       if (first)
-        return carry(op, *first < axis
-                             ? *first
-                             : *first + tensorType(gather.getIndices()).getRank() - 1);
+        return carry(
+            op, *first < axis
+                    ? *first
+                    : *first + tensorType(gather.getIndices()).getRank() - 1);
       return carry(op, axis + *dims[1]);
     }
     return success();
   }
 
-  /// The dimension along which an op combines elements and whose place it keeps or drops.
+  /// The dimension along which an op combines elements and whose place it keeps
+  /// or drops.
   std::optional<int64_t> axisOf(Operation *op) {
     if (auto softmax = dyn_cast<SoftmaxOp>(op))
       return softmax.getAxis();
@@ -141,9 +155,11 @@ private:
     return carry(op, isa<ArgReduceOp>(op) && axis < dim ? dim - 1 : dim);
   }
 
-  /// Row-major order is kept: the rows go to the dimension that starts where theirs did.
+  /// Row-major order is kept: the rows go to the dimension that starts where
+  /// theirs did.
   LogicalResult followReshape(ReshapeOp op, int64_t dim) {
-    RankedTensorType from = tensorType(op.getX()), to = tensorType(op.getResult());
+    RankedTensorType from = tensorType(op.getX()),
+                     to = tensorType(op.getResult());
     int64_t before = 1, passed = 1;
     for (int64_t size : from.getShape().take_front(dim))
       before *= size;
@@ -157,9 +173,11 @@ private:
     if ((dims[0] && llvm::is_contained(op.getLhsContract(), *dims[0])) ||
         (dims[1] && llvm::is_contained(op.getRhsContract(), *dims[1])))
       return mixes(op);
-    auto place = [](ArrayRef<int64_t> list, int64_t dim) -> std::optional<int64_t> {
+    auto place = [](ArrayRef<int64_t> list,
+                    int64_t dim) -> std::optional<int64_t> {
       const int64_t *found = llvm::find(list, dim);
-      return found == list.end() ? std::nullopt : std::optional<int64_t>(found - list.begin());
+      return found == list.end() ? std::nullopt
+                                 : std::optional<int64_t>(found - list.begin());
     };
     std::optional<int64_t> left, right;
     if (dims[0]) {
@@ -173,7 +191,8 @@ private:
         right = op.getLhsBatch().size() + op.getLhsFree().size() +
                 *place(op.getRhsFree(), *dims[1]);
     }
-    // Every row against every row: what uses the second set of rows is not followed.
+    // Every row against every row: what uses the second set of rows is not
+    // followed.
     if (left && right && *left != *right)
       return success();
     return carry(op, left ? *left : *right);
@@ -185,7 +204,8 @@ private:
 
 } // namespace
 
-LogicalResult checkRowsIndependent(func::FuncOp function, Value output, int64_t batch) {
+LogicalResult checkRowsIndependent(func::FuncOp function, Value output,
+                                   int64_t batch) {
   if (batch < 2)
     return success();
   // Only what the output is computed from matters.

@@ -16,10 +16,13 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// Below this a value stands for minus infinity: the tensor is a mask, not a weight.
+/// Below this a value stands for minus infinity: the tensor is a mask, not a
+/// weight.
 constexpr double kMaskValue = -1e4;
 
-bool looksLikeMask(double value) { return !std::isfinite(value) || value < kMaskValue; }
+bool looksLikeMask(double value) {
+  return !std::isfinite(value) || value < kMaskValue;
+}
 
 /// Whether initial values say that the tensor is a mask.
 bool isMask(ElementsAttr init) {
@@ -27,7 +30,8 @@ bool isMask(ElementsAttr init) {
     ArrayRef<float> values;
     if (auto dense = dyn_cast<DenseElementsAttr>(init)) {
       ArrayRef<char> raw = dense.getRawData();
-      values = {reinterpret_cast<const float *>(raw.data()), raw.size() / sizeof(float)};
+      values = {reinterpret_cast<const float *>(raw.data()),
+                raw.size() / sizeof(float)};
     } else if (auto resource = dyn_cast<DenseResourceElementsAttr>(init)) {
       if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
         values = blob->getDataAs<float>();
@@ -49,8 +53,8 @@ bool matches(StringRef expression, StateOp state) {
 
 } // namespace
 
-FailureOr<StateSelection> StateSelection::create(Location loc,
-                                                 const BuildTrainingOptions &options) {
+FailureOr<StateSelection>
+StateSelection::create(Location loc, const BuildTrainingOptions &options) {
   StateSelection selection;
   selection.trainable = options.trainable;
   selection.freeze = options.freeze;
@@ -75,7 +79,9 @@ std::string StateSelection::refusal(StateOp state) const {
   if (matches(freeze, state))
     return "it matches freeze=" + freeze;
   if (!trainable.empty())
-    return matches(trainable, state) ? "" : "it does not match trainable=" + trainable;
+    return matches(trainable, state)
+               ? ""
+               : "it does not match trainable=" + trainable;
   if (type.getRank() == 0)
     return "it is a scalar";
   if (state.getInit() && isMask(*state.getInit()))
@@ -83,37 +89,45 @@ std::string StateSelection::refusal(StateOp state) const {
   return "";
 }
 
-bool StateSelection::decays(StateOp state) const { return !matches(noDecay, state); }
+bool StateSelection::decays(StateOp state) const {
+  return !matches(noDecay, state);
+}
 
 StateOp stateOf(BlockArgument argument) {
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   if (!function)
     return {};
-  auto symbol = function.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
-                                                             SinterDialect::kStateAttr);
-  return symbol ? dyn_cast_or_null<StateOp>(
-                      SymbolTable::lookupSymbolIn(function->getParentOp(), symbol))
+  auto symbol = function.getArgAttrOfType<FlatSymbolRefAttr>(
+      argument.getArgNumber(), SinterDialect::kStateAttr);
+  return symbol ? dyn_cast_or_null<StateOp>(SymbolTable::lookupSymbolIn(
+                      function->getParentOp(), symbol))
                 : StateOp();
 }
 
-LogicalResult useBatchStatistics(func::FuncOp step, bool unbiased, StateUpdates &updates) {
+LogicalResult useBatchStatistics(func::FuncOp step, bool unbiased,
+                                 StateUpdates &updates) {
   auto stateOfValue = [](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     return argument ? stateOf(argument) : StateOp();
   };
-  for (auto op : llvm::make_early_inc_range(step.getBody().front().getOps<BatchNormOp>())) {
-    StateOp mean = stateOfValue(op.getMean()), variance = stateOfValue(op.getVariance());
+  for (auto op : llvm::make_early_inc_range(
+           step.getBody().front().getOps<BatchNormOp>())) {
+    StateOp mean = stateOfValue(op.getMean()),
+            variance = stateOfValue(op.getVariance());
     if (!mean || !variance)
       continue;
     OpBuilder builder(op);
     ValueBuilder b(builder, op.getLoc());
     RankedTensorType type = tensorType(op.getX());
-    int64_t count = type.getNumElements() / std::max<int64_t>(type.getDimSize(1), 1);
+    int64_t count =
+        type.getNumElements() / std::max<int64_t>(type.getDimSize(1), 1);
     if (unbiased && count < 2)
-      return op.emitError("normalises over one value per channel, which has no unbiased variance");
+      return op.emitError("normalises over one value per channel, which has no "
+                          "unbiased variance");
 
-    auto training = builder.create<BatchNormTrainingOp>(op.getLoc(), op.getX(), op.getScale(),
-                                                        op.getBias(), op.getEpsilonAttr());
+    auto training = builder.create<BatchNormTrainingOp>(
+        op.getLoc(), op.getX(), op.getScale(), op.getBias(),
+        op.getEpsilonAttr());
     // A state that several ops share is updated by each in turn.
     double momentum = op.getMomentum().convertToDouble();
     auto update = [&](StateOp state, Value old, Value batch) {
@@ -123,7 +137,8 @@ LogicalResult useBatchStatistics(func::FuncOp step, bool unbiased, StateUpdates 
     };
     Value batchVariance = training.getBatchVariance();
     if (unbiased)
-      batchVariance = b.mul(batchVariance, static_cast<double>(count) / (count - 1));
+      batchVariance =
+          b.mul(batchVariance, static_cast<double>(count) / (count - 1));
     update(mean, op.getMean(), training.getBatchMean());
     update(variance, op.getVariance(), batchVariance);
     op.replaceAllUsesWith(training.getResult());

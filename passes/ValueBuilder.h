@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A builder and a location bound together, so that gradient rules and rewrites read
-// like the formulas they implement. Adds no meaning to ir/Build.h; shapes and types are
-// the caller's to get right.
+// A builder and a location bound together, so that gradient rules and rewrites
+// read like the formulas they implement. Adds no meaning to ir/Build.h; shapes
+// and types are the caller's to get right.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_VALUEBUILDER_H
@@ -19,7 +19,8 @@ public:
   using Value = mlir::Value;
   using Dims = llvm::ArrayRef<int64_t>;
 
-  ValueBuilder(mlir::OpBuilder &builder, mlir::Location loc) : b(builder), loc(loc) {}
+  ValueBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : b(builder), loc(loc) {}
 
   template <class OpTy, class... Args> Value make(Args &&...args) {
     return b.create<OpTy>(loc, std::forward<Args>(args)...)->getResult(0);
@@ -49,13 +50,19 @@ public:
   Value compare(ir::CompareKind kind, Value x, Value y) {
     return make<ir::CompareOp>(kind, x, y);
   }
-  Value compare(ir::CompareKind kind, Value x, double y) { return compare(kind, x, like(x, y)); }
+  Value compare(ir::CompareKind kind, Value x, double y) {
+    return compare(kind, x, like(x, y));
+  }
   Value where(Value condition, Value x, Value y) {
     return make<ir::WhereOp>(x.getType(), condition, x, y);
   }
-  Value where(Value condition, Value x, double y) { return where(condition, x, like(x, y)); }
+  Value where(Value condition, Value x, double y) {
+    return where(condition, x, like(x, y));
+  }
 
-  Value splat(mlir::RankedTensorType type, double value) { return ir::splat(b, loc, type, value); }
+  Value splat(mlir::RankedTensorType type, double value) {
+    return ir::splat(b, loc, type, value);
+  }
   /// A splat of the type of `x`.
   Value like(Value x, double value) { return ir::splatLike(b, loc, x, value); }
   /// 0, 1, .. along `axis` of a tensor of `type`.
@@ -64,12 +71,17 @@ public:
   }
 
   Value reshape(Value x, Dims shape) { return ir::reshapeTo(b, loc, x, shape); }
-  Value transpose(Value x, Dims perm) { return ir::transposeTo(b, loc, x, perm); }
-  Value cast(Value x, mlir::Type element) { return ir::castTo(b, loc, x, element); }
+  Value transpose(Value x, Dims perm) {
+    return ir::transposeTo(b, loc, x, perm);
+  }
+  Value cast(Value x, mlir::Type element) {
+    return ir::castTo(b, loc, x, element);
+  }
   Value broadcast(Value x, Dims shape, Dims dims) {
     return ir::broadcastInDim(b, loc, x, shape, dims);
   }
-  /// A value whose `reduced` dimensions are gone, repeated along them to the shape of `to`.
+  /// A value whose `reduced` dimensions are gone, repeated along them to the
+  /// shape of `to`.
   Value unreduce(Value x, Dims reduced, Value to) {
     llvm::SmallVector<int64_t> kept;
     for (int64_t i = 0, rank = ir::tensorType(to).getRank(); i < rank; ++i)
@@ -77,9 +89,13 @@ public:
         kept.push_back(i);
     return broadcast(x, ir::tensorType(to).getShape(), kept);
   }
-  Value sum(Value x, Dims dims) { return ir::reduceOver(b, loc, ir::ReduceKind::sum, x, dims); }
+  Value sum(Value x, Dims dims) {
+    return ir::reduceOver(b, loc, ir::ReduceKind::sum, x, dims);
+  }
   /// The sum over `dims`, repeated along them again.
-  Value sumSpread(Value x, Dims dims) { return unreduce(sum(x, dims), dims, x); }
+  Value sumSpread(Value x, Dims dims) {
+    return unreduce(sum(x, dims), dims, x);
+  }
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -94,7 +110,8 @@ inline llvm::SmallVector<int64_t> dimRange(int64_t first, int64_t end) {
   return llvm::to_vector(llvm::seq<int64_t>(first, end));
 }
 /// The permutation that undoes `perm`.
-inline llvm::SmallVector<int64_t> inversePermutation(llvm::ArrayRef<int64_t> perm) {
+inline llvm::SmallVector<int64_t>
+inversePermutation(llvm::ArrayRef<int64_t> perm) {
   llvm::SmallVector<int64_t> inverse(perm.size());
   for (auto [i, dim] : llvm::enumerate(perm))
     inverse[dim] = static_cast<int64_t>(i);

@@ -8,7 +8,6 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -25,7 +24,9 @@ static std::string symbolOf(mlir::Operation *op) {
 static std::string print(mlir::Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  op->print(os, mlir::OpPrintingFlags().useLocalScope());
+  // Numbers of weights say nothing about what a pass did.
+  op->print(
+      os, mlir::OpPrintingFlags().useLocalScope().elideLargeElementsAttrs(16));
   return text;
 }
 
@@ -49,7 +50,7 @@ public:
     if (auto module = mlir::dyn_cast<mlir::ModuleOp>(op))
       writer_.recordModule(module, step);
     else
-      writer_.recordOp(op, step);
+      writer_.record(symbolOf(op), print(op), step);
     writer_.trace_.steps.push_back(std::move(step));
   }
 
@@ -70,8 +71,8 @@ void TraceWriter::attach(mlir::PassManager &pm) {
   pm.addInstrumentation(std::make_unique<Instrumentation>(*this));
 }
 
-void TraceWriter::recordOp(mlir::Operation *op, TraceStep &step) {
-  std::string symbol = symbolOf(op), text = print(op);
+void TraceWriter::record(const std::string &symbol, std::string text,
+                         TraceStep &step) {
   std::string &last = texts_[symbol];
   if (last == text)
     return;
@@ -80,13 +81,15 @@ void TraceWriter::recordOp(mlir::Operation *op, TraceStep &step) {
 }
 
 void TraceWriter::recordModule(mlir::ModuleOp module, TraceStep &step) {
-  llvm::StringSet<> present;
+  std::map<std::string, std::string> present;
   for (mlir::Operation &op : module.getOps()) {
-    present.insert(symbolOf(&op));
-    recordOp(&op, step);
+    std::string &text = present[symbolOf(&op)];
+    text += (text.empty() ? "" : "\n") + print(&op);
   }
+  for (auto &[symbol, text] : present)
+    record(symbol, std::move(text), step);
   for (auto it = texts_.begin(); it != texts_.end();) {
-    if (present.contains(it->first)) {
+    if (present.count(it->first)) {
       ++it;
       continue;
     }

@@ -32,8 +32,8 @@ private:
   class Instrumentation;
   using Clock = std::chrono::steady_clock;
 
-  /// Records the top-level op `op` if its text is new; `known` gets its symbol.
-  void recordOp(mlir::Operation *op, TraceStep &step);
+  /// Adds the text of `symbol` to `step` if it is new.
+  void record(const std::string &symbol, std::string text, TraceStep &step);
   void recordModule(mlir::ModuleOp module, TraceStep &step);
 
   Trace trace_;

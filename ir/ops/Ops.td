@@ -1,4 +1,10 @@
-// All op families in one file, for the declarations that they share.
+//===- Ops.td - all op families ------------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// In one file for the declarations that they share.
+//
+//===----------------------------------------------------------------------===//
 include "ops/Elementwise.td"
 include "ops/Linear.td"
 include "ops/Conv.td"

@@ -9,8 +9,8 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-// Differentiated through its decomposition: the backward pass needs the probabilities,
-// which the whole op does not give.
+// Differentiated through its decomposition: the backward pass needs the
+// probabilities, which the whole op does not give.
 void addAttentionRules(GradientRules &rules) {
   rules.addKind<AttentionOp>(GradientRuleKind::Decomposed);
 }

@@ -16,18 +16,22 @@ namespace {
 
 /// One of the three ops with the window of `like`.
 template <class OpTy, class LikeTy>
-Value convLike(OpGradient &g, LikeTy like, Type type, Value first, Value second) {
-  return g.make<OpTy>(type, first, second, like.getStrides(), like.getDilations(),
-                      like.getPadsLow(), like.getPadsHigh(), like.getGroups(),
+Value convLike(OpGradient &g, LikeTy like, Type type, Value first,
+               Value second) {
+  return g.make<OpTy>(type, first, second, like.getStrides(),
+                      like.getDilations(), like.getPadsLow(),
+                      like.getPadsHigh(), like.getGroups(),
                       like.getChannelsLast());
 }
 
 void convRule(ConvOp op, OpGradient &g) {
   Value input = op.getInput(), filter = op.getFilter();
   if (g.wants(0))
-    g.give(0, convLike<ConvInputGradOp>(g, op, input.getType(), g.grad(), filter));
+    g.give(0,
+           convLike<ConvInputGradOp>(g, op, input.getType(), g.grad(), filter));
   if (g.wants(1))
-    g.give(1, convLike<ConvFilterGradOp>(g, op, filter.getType(), input, g.grad()));
+    g.give(1, convLike<ConvFilterGradOp>(g, op, filter.getType(), input,
+                                         g.grad()));
 }
 
 /// g has the type of the convolution's input.
@@ -36,14 +40,16 @@ void convInputGradRule(ConvInputGradOp op, OpGradient &g) {
   if (g.wants(0))
     g.give(0, convLike<ConvOp>(g, op, outputGrad.getType(), g.grad(), filter));
   if (g.wants(1))
-    g.give(1, convLike<ConvFilterGradOp>(g, op, filter.getType(), g.grad(), outputGrad));
+    g.give(1, convLike<ConvFilterGradOp>(g, op, filter.getType(), g.grad(),
+                                         outputGrad));
 }
 
 /// g has the type of the filter.
 void convFilterGradRule(ConvFilterGradOp op, OpGradient &g) {
   Value input = op.getInput(), outputGrad = op.getOutputGrad();
   if (g.wants(0))
-    g.give(0, convLike<ConvInputGradOp>(g, op, input.getType(), outputGrad, g.grad()));
+    g.give(0, convLike<ConvInputGradOp>(g, op, input.getType(), outputGrad,
+                                        g.grad()));
   if (g.wants(1))
     g.give(1, convLike<ConvOp>(g, op, outputGrad.getType(), input, g.grad()));
 }

@@ -19,7 +19,8 @@ namespace {
 
 /// Registers a unary op whose cotangent is `rule(g builder, x, z, g)`.
 template <class OpTy>
-void addUnary(GradientRules &rules, Value (*rule)(OpGradient &, Value, Value, Value)) {
+void addUnary(GradientRules &rules,
+              Value (*rule)(OpGradient &, Value, Value, Value)) {
   rules.add<OpTy>([rule](OpTy op, OpGradient &g) {
     g.give(0, rule(g, op->getOperand(0), op->getResult(0), g.grad()));
   });
@@ -29,12 +30,17 @@ void addUnaryRules(GradientRules &rules) {
   addUnary<AbsOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
     return b.mul(g, b.make<SignOp>(x));
   });
-  addUnary<NegOp>(rules, [](OpGradient &b, Value, Value, Value g) { return b.neg(g); });
-  addUnary<ExpOp>(rules, [](OpGradient &b, Value, Value z, Value g) { return b.mul(g, z); });
+  addUnary<NegOp>(
+      rules, [](OpGradient &b, Value, Value, Value g) { return b.neg(g); });
+  addUnary<ExpOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
+    return b.mul(g, z);
+  });
   addUnary<Expm1Op>(rules, [](OpGradient &b, Value, Value z, Value g) {
     return b.mul(g, b.add(z, 1.0));
   });
-  addUnary<LogOp>(rules, [](OpGradient &b, Value x, Value, Value g) { return b.div(g, x); });
+  addUnary<LogOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
+    return b.div(g, x);
+  });
   addUnary<Log1pOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
     return b.div(g, b.add(x, 1.0));
   });
@@ -93,18 +99,21 @@ void addUnaryRules(GradientRules &rules) {
   });
 }
 
-/// An own rule rather than the decomposition's, so that a target may keep the forward op.
+/// An own rule rather than the decomposition's, so that a target may keep the
+/// forward op.
 void geluRule(GeluOp op, OpGradient &g) {
   Value x = op.getX();
   if (op.getForm() == GeluForm::erf) {
     // d/dx x Phi(x) = Phi(x) + x phi(x)
-    Value cdf = g.mul(g.add(g.make<ErfOp>(g.mul(x, std::numbers::sqrt2 / 2)), 1.0), 0.5);
+    Value cdf = g.mul(
+        g.add(g.make<ErfOp>(g.mul(x, std::numbers::sqrt2 / 2)), 1.0), 0.5);
     Value density = g.mul(g.exp(g.mul(g.square(x), -0.5)),
                           std::numbers::inv_sqrtpi / std::numbers::sqrt2);
     g.give(0, g.mul(g.grad(), g.add(cdf, g.mul(x, density))));
     return;
   }
-  // u = k (x + a x^3); d/dx x (1 + tanh u) / 2 = (1 + t) / 2 + x (1 - t^2) k (1 + 3 a x^2) / 2
+  // u = k (x + a x^3); d/dx x (1 + tanh u) / 2 = (1 + t) / 2 + x (1 - t^2) k (1
+  // + 3 a x^2) / 2
   const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, a = 0.044715;
   Value square = g.square(x);
   Value u = g.mul(g.add(x, g.mul(g.mul(square, x), a)), k);
@@ -139,7 +148,8 @@ void divRule(DivOp op, OpGradient &g) {
     g.give(1, g.neg(g.mul(quotient, op.getResult())));
 }
 
-/// dx = g y x^(y-1), 0 where y is 0; dy = g z log(x), 0 where x is 0 and y >= 0.
+/// dx = g y x^(y-1), 0 where y is 0; dy = g z log(x), 0 where x is 0 and y >=
+/// 0.
 void powRule(PowOp op, OpGradient &g) {
   Value x = op.getLhs(), y = op.getRhs();
   if (g.wants(0)) {
@@ -168,12 +178,14 @@ template <class OpTy> void extremumRule(OpTy op, OpGradient &g) {
   }
 }
 
-/// z = x - q y with a whole number q that is constant almost everywhere: dy = -q g.
+/// z = x - q y with a whole number q that is constant almost everywhere: dy =
+/// -q g.
 template <class OpTy> void remainderRule(OpTy op, OpGradient &g) {
   g.give(0, g.grad());
   if (!g.wants(1))
     return;
-  Value quotient = g.make<RoundOp>(g.div(g.sub(op.getLhs(), op.getResult()), op.getRhs()));
+  Value quotient =
+      g.make<RoundOp>(g.div(g.sub(op.getLhs(), op.getResult()), op.getRhs()));
   g.give(1, g.neg(g.mul(g.grad(), quotient)));
 }
 
@@ -185,7 +197,8 @@ void whereRule(WhereOp op, OpGradient &g) {
     g.give(2, g.where(op.getCondition(), zero, g.grad()));
 }
 
-/// Only float to float is ever asked: a cast to or from integers is not on a path.
+/// Only float to float is ever asked: a cast to or from integers is not on a
+/// path.
 void castRule(CastOp op, OpGradient &g) {
   g.give(0, g.cast(g.grad(), tensorType(op.getX()).getElementType()));
 }
@@ -207,8 +220,9 @@ void addElementwiseRules(GradientRules &rules) {
   rules.add<WhereOp>(whereRule);
   rules.add<CastOp>(castRule);
   // Steps are flat almost everywhere; the others give integers or truth values.
-  rules.addKind<SignOp, FloorOp, CeilOp, RoundOp, StopGradientOp, NotOp, BitNotOp, AndOp, OrOp,
-                XorOp, ShiftLeftOp, ShiftRightOp, CompareOp, IsNanOp>(GradientRuleKind::Zero);
+  rules.addKind<SignOp, FloorOp, CeilOp, RoundOp, StopGradientOp, NotOp,
+                BitNotOp, AndOp, OrOp, XorOp, ShiftLeftOp, ShiftRightOp,
+                CompareOp, IsNanOp>(GradientRuleKind::Zero);
 }
 
 } // namespace sinter::passes

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A read's cotangent is a summing write into zeros, a write's is a read. Part of the
-// Shape family; in its own file by size.
+// A read's cotangent is a summing write into zeros, a write's is a read. Part
+// of the Shape family; in its own file by size.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Rules.h"
@@ -16,14 +16,14 @@ namespace {
 
 void gatherRule(GatherOp op, OpGradient &g) {
   Value zeros = g.like(op.getX(), 0);
-  g.give(0, g.make<ScatterOp>(zeros.getType(), ScatterKind::sum, zeros, op.getIndices(), g.grad(),
-                              op.getAxis()));
+  g.give(0, g.make<ScatterOp>(zeros.getType(), ScatterKind::sum, zeros,
+                              op.getIndices(), g.grad(), op.getAxis()));
 }
 
 void gatherElementsRule(GatherElementsOp op, OpGradient &g) {
   Value zeros = g.like(op.getX(), 0);
-  g.give(0, g.make<ScatterElementsOp>(zeros.getType(), ScatterKind::sum, zeros, op.getIndices(),
-                                      g.grad(), op.getAxis()));
+  g.give(0, g.make<ScatterElementsOp>(zeros.getType(), ScatterKind::sum, zeros,
+                                      op.getIndices(), g.grad(), op.getAxis()));
 }
 
 /// Index tuples with the batch coordinates in front.
@@ -43,37 +43,44 @@ Value fullTuples(OpGradient &g, GatherNdOp op) {
 
 void gatherNdRule(GatherNdOp op, OpGradient &g) {
   Value zeros = g.like(op.getX(), 0);
-  g.give(0, g.make<ScatterNdOp>(zeros.getType(), ScatterKind::sum, zeros, fullTuples(g, op),
-                                g.grad()));
+  g.give(0, g.make<ScatterNdOp>(zeros.getType(), ScatterKind::sum, zeros,
+                                fullTuples(g, op), g.grad()));
 }
 
 // The write and the read of the same places, by op.
-Value write(OpGradient &g, ScatterOp op, ScatterKind kind, Value into, Value updates) {
-  return g.make<ScatterOp>(into.getType(), kind, into, op.getIndices(), updates, op.getAxis());
+Value write(OpGradient &g, ScatterOp op, ScatterKind kind, Value into,
+            Value updates) {
+  return g.make<ScatterOp>(into.getType(), kind, into, op.getIndices(), updates,
+                           op.getAxis());
 }
 Value read(OpGradient &g, ScatterOp op, Value from) {
   return g.make<GatherOp>(from, op.getIndices(), op.getAxis());
 }
-Value write(OpGradient &g, ScatterElementsOp op, ScatterKind kind, Value into, Value updates) {
-  return g.make<ScatterElementsOp>(into.getType(), kind, into, op.getIndices(), updates,
-                                   op.getAxis());
+Value write(OpGradient &g, ScatterElementsOp op, ScatterKind kind, Value into,
+            Value updates) {
+  return g.make<ScatterElementsOp>(into.getType(), kind, into, op.getIndices(),
+                                   updates, op.getAxis());
 }
 Value read(OpGradient &g, ScatterElementsOp op, Value from) {
   return g.make<GatherElementsOp>(from, op.getIndices(), op.getAxis());
 }
-Value write(OpGradient &g, ScatterNdOp op, ScatterKind kind, Value into, Value updates) {
-  return g.make<ScatterNdOp>(into.getType(), kind, into, op.getIndices(), updates);
+Value write(OpGradient &g, ScatterNdOp op, ScatterKind kind, Value into,
+            Value updates) {
+  return g.make<ScatterNdOp>(into.getType(), kind, into, op.getIndices(),
+                             updates);
 }
 Value read(OpGradient &g, ScatterNdOp op, Value from) {
   return g.make<GatherNdOp>(from, op.getIndices(), /*batch_dims=*/0);
 }
 
-/// Which updates of a `set` are in the result: of several to one place only the last is.
+/// Which updates of a `set` are in the result: of several to one place only the
+/// last is.
 template <class OpTy> Value survivors(OpGradient &g, OpTy op) {
   RankedTensorType type = tensorType(op.getUpdates());
   Type i64 = g.b.getI64Type();
-  Value numbers = g.reshape(g.iota(RankedTensorType::get({type.getNumElements()}, i64), 0),
-                            type.getShape());
+  Value numbers =
+      g.reshape(g.iota(RankedTensorType::get({type.getNumElements()}, i64), 0),
+                type.getShape());
   Value none = g.splat(withElement(tensorType(op.getX()), i64), -1);
   Value written = write(g, op, ScatterKind::set, none, numbers);
   return g.compare(CompareKind::eq, read(g, op, written), numbers);
@@ -89,12 +96,14 @@ template <class OpTy> LogicalResult scatterRule(OpTy op, OpGradient &g) {
     return success();
   case ScatterKind::set:
     if (g.wants(x))
-      g.give(x, write(g, op, ScatterKind::set, g.grad(), g.like(op.getUpdates(), 0)));
+      g.give(x, write(g, op, ScatterKind::set, g.grad(),
+                      g.like(op.getUpdates(), 0)));
     if (g.wants(updates))
       g.give(updates, g.where(survivors(g, op), read(g, op, g.grad()), 0.0));
     return success();
   default:
-    return op.emitError("has no gradient for kind '") << stringifyScatterKind(op.getKind()) << "'";
+    return op.emitOpError("has no gradient for kind '")
+           << stringifyScatterKind(op.getKind()) << "'";
   }
 }
 

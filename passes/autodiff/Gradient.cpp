@@ -35,14 +35,16 @@ const GradientRules &GradientRules::all() {
 
 GradientRuleKind gradientRuleKind(OperationName name) {
   GradientRuleKind kind = GradientRules::all().lookup(name.getStringRef()).kind;
-  if (kind == GradientRuleKind::Missing && name.hasInterface<CompositeOpInterface>())
+  if (kind == GradientRuleKind::Missing &&
+      name.hasInterface<CompositeOpInterface>())
     return GradientRuleKind::Decomposed;
   return kind;
 }
 
 bool hasGradientRule(OperationName name) {
   GradientRuleKind kind = gradientRuleKind(name);
-  return kind != GradientRuleKind::Missing && kind != GradientRuleKind::NotDifferentiable;
+  return kind != GradientRuleKind::Missing &&
+         kind != GradientRuleKind::NotDifferentiable;
 }
 
 namespace {
@@ -87,7 +89,8 @@ private:
     SmallVector<Operation *> dependent;
     for (Operation &op : *last->getBlock()) {
       if (gradientRuleKind(op.getName()) != GradientRuleKind::Zero &&
-          llvm::any_of(op.getOperands(), [&](Value v) { return depends.contains(v); })) {
+          llvm::any_of(op.getOperands(),
+                       [&](Value v) { return depends.contains(v); })) {
         for (Value result : op.getResults())
           if (isFloat(result))
             depends.insert(result);
@@ -108,7 +111,8 @@ private:
     std::reverse(path.begin(), path.end());
   }
 
-  /// Replaces the composites on the path that have no rule; false if there was none.
+  /// Replaces the composites on the path that have no rule; false if there was
+  /// none.
   bool decomposeOnPath() {
     bool changed = false;
     for (Operation *op : path) {
@@ -116,7 +120,8 @@ private:
         continue;
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(op);
-      SmallVector<Value> values = cast<CompositeOpInterface>(op).decompose(builder);
+      SmallVector<Value> values =
+          cast<CompositeOpInterface>(op).decompose(builder);
       for (auto [from, to] : llvm::zip(op->getResults(), values)) {
         from.replaceAllUsesWith(to);
         if (loss == from)
@@ -134,7 +139,8 @@ private:
     for (Operation *op : path) {
       if (hasGradientRule(op->getName()))
         continue;
-      op->emitError("is not differentiable, but the loss depends on a trainable value through it");
+      op->emitOpError("is not differentiable, but the loss depends on a "
+                      "trainable value through it");
       ok = false;
     }
     return success(ok);
@@ -152,7 +158,9 @@ private:
         active.set(operand.getOperandNumber());
 
     OpGradient gradient(builder, op, resultGrads, active);
-    if (failed(GradientRules::all().lookup(op->getName().getStringRef()).rule(gradient)))
+    if (failed(GradientRules::all()
+                   .lookup(op->getName().getStringRef())
+                   .rule(gradient)))
       return failure();
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned i = operand.getOperandNumber();
@@ -168,14 +176,15 @@ private:
   Value loss;
   SmallVector<Value> wrt;
   SmallVector<Operation *> path;
-  DenseSet<Value> depends; // values that depend on a `wrt` value, differentiably
+  DenseSet<Value>
+      depends; // values that depend on a `wrt` value, differentiably
   DenseMap<Value, Value> cotangents;
 };
 
 } // namespace
 
-FailureOr<SmallVector<Value>> gradients(OpBuilder &builder, Value loss, ArrayRef<Value> wrt,
-                                        Value seed) {
+FailureOr<SmallVector<Value>> gradients(OpBuilder &builder, Value loss,
+                                        ArrayRef<Value> wrt, Value seed) {
   return Differentiator(builder, loss, wrt).run(seed);
 }
 

@@ -2,12 +2,13 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Builds the cotangents of a program backwards from a loss. Called by the train phase
-// and by `--check`; the rules live in one file per op family beside this one.
+// Builds the cotangents of a program backwards from a loss. Called by the train
+// phase and by `--check`; the rules live in one file per op family beside this
+// one.
 //
 // What must stay true: only ops on a path from a `wrt` value to the loss are
-// differentiated; sums of cotangents are made in program order, so the same program
-// gives the same gradient program.
+// differentiated; sums of cotangents are made in program order, so the same
+// program gives the same gradient program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_AUTODIFF_GRADIENT_H
@@ -19,28 +20,29 @@ namespace sinter::passes {
 
 /// How differentiation treats an op.
 enum class GradientRuleKind {
-  Missing,           // no entry: an error if a gradient has to pass
-  Rule,              // an own rule
-  Decomposed,        // a composite that is differentiated through its decomposition
-  Zero,              // its derivative is 0 wherever it exists (floor, sign, stop_gradient)
+  Missing,    // no entry: an error if a gradient has to pass
+  Rule,       // an own rule
+  Decomposed, // a composite that is differentiated through its decomposition
+  Zero, // its derivative is 0 wherever it exists (floor, sign, stop_gradient)
   NotDifferentiable, // an explicit refusal: an error if a gradient has to pass
 };
 GradientRuleKind gradientRuleKind(mlir::OperationName name);
 /// True unless a gradient that has to pass through such an op is an error.
 bool hasGradientRule(mlir::OperationName name);
 
-/// The gradients of `loss` by each of `wrt`, built at `builder`'s insertion point, which
-/// lies after the definition of `loss`, in the same block. `loss` is a float; `seed`, of
-/// its type, is its cotangent (null: ones). A null Value stands for "the loss does not
-/// depend on it".
+/// The gradients of `loss` by each of `wrt`, built at `builder`'s insertion
+/// point, which lies after the definition of `loss`, in the same block. `loss`
+/// is a float; `seed`, of its type, is its cotangent (null: ones). A null Value
+/// stands for "the loss does not depend on it".
 ///
 /// Composites without a rule of their own on the path are replaced by their
 /// decompositions in place: a caller must not hold their results.
 ///
-/// Fails with one error per op without a rule, each naming the op at the location of its ONNX node.
+/// Fails with one error per op without a rule, each naming the op at the
+/// location of its ONNX node.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>
-gradients(mlir::OpBuilder &builder, mlir::Value loss, llvm::ArrayRef<mlir::Value> wrt,
-          mlir::Value seed = {});
+gradients(mlir::OpBuilder &builder, mlir::Value loss,
+          llvm::ArrayRef<mlir::Value> wrt, mlir::Value seed = {});
 
 } // namespace sinter::passes
 

@@ -28,14 +28,17 @@ void sortPairs(SmallVectorImpl<int64_t> &from, SmallVectorImpl<int64_t> &to) {
     std::tie(to[i], from[i]) = pair;
 }
 
-/// The cotangent of `self`. The result's cotangent g is contracted with `other` over the
-/// free dimensions of `other`, which stand in g from `otherFirst` on.
+/// The cotangent of `self`. The result's cotangent g is contracted with `other`
+/// over the free dimensions of `other`, which stand in g from `otherFirst` on.
 /// Of the two operand orders, the one that needs no transpose wins.
-Value sideGradient(OpGradient &g, const Side &self, const Side &other, int64_t otherFirst) {
+Value sideGradient(OpGradient &g, const Side &self, const Side &other,
+                   int64_t otherFirst) {
   SmallVector<int64_t> gradBatch = firstDims(self.batch.size());
-  SmallVector<int64_t> gradContract = dimRange(otherFirst, otherFirst + other.free.size());
+  SmallVector<int64_t> gradContract =
+      dimRange(otherFirst, otherFirst + other.free.size());
 
-  // The contracted dimensions of `other` stay, ascending; their partners are ours.
+  // The contracted dimensions of `other` stay, ascending; their partners are
+  // ours.
   SmallVector<int64_t> kept(self.contract), keptOther(other.contract);
   sortPairs(kept, keptOther);
 
@@ -46,12 +49,13 @@ Value sideGradient(OpGradient &g, const Side &self, const Side &other, int64_t o
     dims.append(gradFirst ? kept : self.free);
     return dims;
   };
-  bool gradFirst = llvm::is_sorted(order(true)) || !llvm::is_sorted(order(false));
-  Value product = gradFirst
-                      ? g.make<DotGeneralOp>(g.grad(), other.value, gradBatch, other.batch,
-                                             gradContract, other.free)
-                      : g.make<DotGeneralOp>(other.value, g.grad(), other.batch, gradBatch,
-                                             other.free, gradContract);
+  bool gradFirst =
+      llvm::is_sorted(order(true)) || !llvm::is_sorted(order(false));
+  Value product =
+      gradFirst ? g.make<DotGeneralOp>(g.grad(), other.value, gradBatch,
+                                       other.batch, gradContract, other.free)
+                : g.make<DotGeneralOp>(other.value, g.grad(), other.batch,
+                                       gradBatch, other.free, gradContract);
   return g.transpose(product, inversePermutation(order(gradFirst)));
 }
 
@@ -67,6 +71,8 @@ void dotGeneralRule(DotGeneralOp op, OpGradient &g) {
 
 } // namespace
 
-void addLinearRules(GradientRules &rules) { rules.add<DotGeneralOp>(dotGeneralRule); }
+void addLinearRules(GradientRules &rules) {
+  rules.add<DotGeneralOp>(dotGeneralRule);
+}
 
 } // namespace sinter::passes

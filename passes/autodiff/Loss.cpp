@@ -21,14 +21,18 @@ void softmaxCrossEntropyRule(SoftmaxCrossEntropyOp op, OpGradient &g) {
   Value labels = g.cast(op.getLabels(), g.b.getI64Type());
 
   Value index = g.iota(withElement(type, g.b.getI64Type()), axis);
-  Value isLabel = g.compare(CompareKind::eq, g.unreduce(labels, {axis}, index), index);
+  Value isLabel =
+      g.compare(CompareKind::eq, g.unreduce(labels, {axis}, index), index);
   Value elsewhere = g.like(logits, smoothing / classes);
-  Value target = g.where(isLabel, g.like(logits, 1 - smoothing + smoothing / classes), elsewhere);
-  Value difference = g.sub(g.make<SoftmaxOp>(logits, static_cast<uint64_t>(axis)), target);
+  Value target = g.where(
+      isLabel, g.like(logits, 1 - smoothing + smoothing / classes), elsewhere);
+  Value difference =
+      g.sub(g.make<SoftmaxOp>(logits, static_cast<uint64_t>(axis)), target);
 
   Value weight = g.grad();
-  if (op.getIgnoreIndex()) {
-    Value ignored = g.compare(CompareKind::eq, labels, static_cast<double>(*op.getIgnoreIndex()));
+  if (IntegerAttr ignoreIndex = op.getIgnoreIndexAttr()) {
+    Value ignored = g.compare(CompareKind::eq, labels,
+                              static_cast<double>(ignoreIndex.getInt()));
     weight = g.where(ignored, g.like(weight, 0), weight);
   }
   g.give(0, g.mul(difference, g.unreduce(weight, {axis}, logits)));

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Statistics are recomputed from x, spelled as the decompositions of ir/ops spell them:
-// where the forward op is decomposed too, CSE makes the two one; where a target keeps it
-// whole, no statistics have to be stored.
+// Statistics are recomputed from x, spelled as the decompositions of ir/ops
+// spell them: where the forward op is decomposed too, CSE makes the two one;
+// where a target keeps it whole, no statistics have to be stored.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Rules.h"
@@ -25,7 +25,8 @@ void softmaxRule(SoftmaxOp op, OpGradient &g) {
 /// g - exp(y) sum(g)
 void logSoftmaxRule(LogSoftmaxOp op, OpGradient &g) {
   int64_t axis = op.getAxis();
-  g.give(0, g.sub(g.grad(), g.mul(g.exp(op.getResult()), g.sumSpread(g.grad(), {axis}))));
+  g.give(0, g.sub(g.grad(),
+                  g.mul(g.exp(op.getResult()), g.sumSpread(g.grad(), {axis}))));
 }
 
 /// x normalised over `dims` by its own statistics: n = (x - mean) * rstd.
@@ -45,7 +46,8 @@ Value meanSpread(OpGradient &g, Value v, ArrayRef<int64_t> dims) {
   return g.unreduce(meanOver(g, v, dims), dims, v);
 }
 
-Normalised normalise(OpGradient &g, Value x, ArrayRef<int64_t> dims, double epsilon) {
+Normalised normalise(OpGradient &g, Value x, ArrayRef<int64_t> dims,
+                     double epsilon) {
   Value centered = g.sub(x, meanSpread(g, x, dims));
   Value variance = meanOver(g, g.square(centered), dims);
   Value rstd = g.unreduce(g.rsqrt(g.add(variance, epsilon)), dims, x);
@@ -54,7 +56,8 @@ Normalised normalise(OpGradient &g, Value x, ArrayRef<int64_t> dims, double epsi
 
 /// The cotangent of x under n = normalise(x), from that of n, `h`:
 /// rstd (h - mean(h) - n mean(h n)).
-Value throughStatistics(OpGradient &g, Normalised n, Value h, ArrayRef<int64_t> dims) {
+Value throughStatistics(OpGradient &g, Normalised n, Value h,
+                        ArrayRef<int64_t> dims) {
   Value alongScale = g.mul(n.value, meanSpread(g, g.mul(h, n.value), dims));
   return g.mul(n.rstd, g.sub(g.sub(h, meanSpread(g, h, dims)), alongScale));
 }
@@ -63,7 +66,8 @@ void layerNormRule(LayerNormOp op, OpGradient &g) {
   RankedTensorType type = tensorType(op.getX());
   int64_t axis = op.getAxis(), rank = type.getRank();
   SmallVector<int64_t> inner = dimRange(axis, rank), outer = firstDims(axis);
-  Normalised n = normalise(g, op.getX(), inner, op.getEpsilon().convertToDouble());
+  Normalised n =
+      normalise(g, op.getX(), inner, op.getEpsilon().convertToDouble());
   if (g.wants(0)) {
     Value scale = g.broadcast(op.getScale(), type.getShape(), inner);
     g.give(0, throughStatistics(g, n, g.mul(g.grad(), scale), inner));
@@ -79,7 +83,8 @@ void batchNormRule(BatchNormOp op, OpGradient &g) {
   RankedTensorType type = tensorType(op.getX());
   SmallVector<int64_t> others = allDimsBut(type.getRank(), 1);
   auto spread = [&](Value v) { return g.broadcast(v, type.getShape(), {1}); };
-  Value rstd = g.rsqrt(g.add(op.getVariance(), op.getEpsilon().convertToDouble()));
+  Value rstd =
+      g.rsqrt(g.add(op.getVariance(), op.getEpsilon().convertToDouble()));
   Value factor = g.mul(op.getScale(), rstd);
   if (g.wants(0))
     g.give(0, g.mul(g.grad(), spread(factor)));
@@ -103,7 +108,8 @@ void batchNormTrainingRule(BatchNormTrainingOp op, OpGradient &g) {
   SmallVector<int64_t> others = allDimsBut(type.getRank(), 1);
   auto spread = [&](Value v) { return g.broadcast(v, type.getShape(), {1}); };
   Value centered = g.sub(op.getX(), spread(op.getBatchMean()));
-  Value rstd = g.rsqrt(g.add(op.getBatchVariance(), op.getEpsilon().convertToDouble()));
+  Value rstd =
+      g.rsqrt(g.add(op.getBatchVariance(), op.getEpsilon().convertToDouble()));
   Normalised n{g.mul(centered, spread(rstd)), spread(rstd)};
 
   double count = static_cast<double>(type.getNumElements()) /
@@ -111,7 +117,8 @@ void batchNormTrainingRule(BatchNormTrainingOp op, OpGradient &g) {
   Value sumGrad = g.sum(g.grad(), others);
   Value sumProduct = g.sum(g.mul(g.grad(), n.value), others);
   if (g.wants(0)) {
-    Value mean = spread(g.div(sumGrad, count)), slope = spread(g.div(sumProduct, count));
+    Value mean = spread(g.div(sumGrad, count)),
+          slope = spread(g.div(sumProduct, count));
     Value inner = g.sub(g.sub(g.grad(), mean), g.mul(n.value, slope));
     Value dx = g.mul(spread(g.mul(op.getScale(), rstd)), inner);
     // mean = sum(x) / count; variance = sum((x - mean)^2) / count
@@ -135,12 +142,13 @@ void groupNormRule(GroupNormOp op, OpGradient &g) {
   SmallVector<int64_t> grouped{shape[0], groups, shape[1] / groups};
   grouped.append(shape.begin() + 2, shape.end());
   SmallVector<int64_t> dims = dimRange(2, grouped.size());
-  Normalised n =
-      normalise(g, g.reshape(op.getX(), grouped), dims, op.getEpsilon().convertToDouble());
+  Normalised n = normalise(g, g.reshape(op.getX(), grouped), dims,
+                           op.getEpsilon().convertToDouble());
   SmallVector<int64_t> others = allDimsBut(type.getRank(), 1);
   if (g.wants(0)) {
     Value h = g.mul(g.grad(), g.broadcast(op.getScale(), shape, {1}));
-    g.give(0, g.reshape(throughStatistics(g, n, g.reshape(h, grouped), dims), shape));
+    g.give(0, g.reshape(throughStatistics(g, n, g.reshape(h, grouped), dims),
+                        shape));
   }
   if (g.wants(1))
     g.give(1, g.sum(g.mul(g.grad(), g.reshape(n.value, shape)), others));

@@ -13,8 +13,8 @@ namespace sinter::passes {
 // The same op draws the same words again, so the mask need not be kept.
 void addRandomRules(GradientRules &rules) {
   rules.add<DropoutOp>([](DropoutOp op, OpGradient &g) {
-    g.give(0, g.make<DropoutOp>(g.grad(), op.getSeed(), op.getStep(), op.getRatioAttr(),
-                                op.getOpIdAttr()));
+    g.give(0, g.make<DropoutOp>(g.grad(), op.getSeed(), op.getStep(),
+                                op.getRatioAttr(), op.getOpIdAttr()));
   });
 }
 

@@ -11,8 +11,8 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// d prod / dx_i is the product of all other elements: those before times those after.
-/// A quotient prod / x_i would fail where an element is 0.
+/// d prod / dx_i is the product of all other elements: those before times those
+/// after. A quotient prod / x_i would fail where an element is 0.
 Value prodGradient(OpGradient &g, ReduceOp op) {
   Value x = op.getX();
   RankedTensorType type = tensorType(x);
@@ -34,7 +34,8 @@ Value prodGradient(OpGradient &g, ReduceOp op) {
   Value transposed = g.transpose(x, perm);
   Value flat = g.reshape(transposed, shape);
   auto others = [&](bool reverse) {
-    return g.make<CumulativeOp>(ReduceKind::prod, flat, axis, /*exclusive=*/true, reverse);
+    return g.make<CumulativeOp>(ReduceKind::prod, flat, axis,
+                                /*exclusive=*/true, reverse);
   };
   Value product = g.mul(others(false), others(true));
   Value grad = g.mul(g.unreduce(g.grad(), {axis}, flat), product);
@@ -45,7 +46,8 @@ Value prodGradient(OpGradient &g, ReduceOp op) {
 /// Equal extremes share the cotangent equally.
 Value extremumGradient(OpGradient &g, ReduceOp op) {
   Value x = op.getX();
-  Value isExtreme = g.compare(CompareKind::eq, x, g.unreduce(op.getResult(), op.getDims(), x));
+  Value isExtreme = g.compare(CompareKind::eq, x,
+                              g.unreduce(op.getResult(), op.getDims(), x));
   Value mask = g.cast(isExtreme, tensorType(x).getElementType());
   Value share = g.div(g.grad(), g.sum(mask, op.getDims()));
   return g.mul(mask, g.unreduce(share, op.getDims(), x));
@@ -64,14 +66,15 @@ LogicalResult reduceRule(ReduceOp op, OpGradient &g) {
     g.give(0, extremumGradient(g, op));
     return success();
   default:
-    return op.emitError("has no gradient for this kind");
+    return op.emitOpError("has no gradient for this kind");
   }
 }
 
-Value windowGradient(OpGradient &g, ReduceWindowOp op, ReduceKind kind, Value x) {
-  return g.make<ReduceWindowGradOp>(x.getType(), kind, x, g.grad(), op.getWindow(),
-                                    op.getStrides(), op.getDilations(), op.getPadsLow(),
-                                    op.getPadsHigh());
+Value windowGradient(OpGradient &g, ReduceWindowOp op, ReduceKind kind,
+                     Value x) {
+  return g.make<ReduceWindowGradOp>(
+      x.getType(), kind, x, g.grad(), op.getWindow(), op.getStrides(),
+      op.getDilations(), op.getPadsLow(), op.getPadsHigh());
 }
 
 void reduceWindowRule(ReduceWindowOp op, OpGradient &g) {
@@ -82,20 +85,23 @@ void reduceWindowRule(ReduceWindowOp op, OpGradient &g) {
     g.give(0, windowGradient(g, op, op.getKind(), op.getX()));
 }
 
-/// Linear in `output_grad`; the choice that `x` makes for max is constant almost everywhere.
+/// Linear in `output_grad`; the choice that `x` makes for max is constant
+/// almost everywhere.
 LogicalResult reduceWindowGradRule(ReduceWindowGradOp op, OpGradient &g) {
   if (op.getKind() != ReduceKind::sum && g.wants(1))
-    return op.emitError("has no second-order gradient for kind max");
+    return op.emitOpError("has no second-order gradient for kind max");
   if (g.wants(0))
     g.give(0, g.like(op.getX(), 0));
   if (g.wants(1))
-    g.give(1, g.make<ReduceWindowOp>(op.getOutputGrad().getType(), op.getKind(), g.grad(),
-                                     op.getWindow(), op.getStrides(), op.getDilations(),
-                                     op.getPadsLow(), op.getPadsHigh()));
+    g.give(1, g.make<ReduceWindowOp>(op.getOutputGrad().getType(), op.getKind(),
+                                     g.grad(), op.getWindow(), op.getStrides(),
+                                     op.getDilations(), op.getPadsLow(),
+                                     op.getPadsHigh()));
   return success();
 }
 
-/// `x` moved by one place along `axis` toward the front (zero at the end) or the back.
+/// `x` moved by one place along `axis` toward the front (zero at the end) or
+/// the back.
 Value shiftByOne(OpGradient &g, Value x, int64_t axis, bool towardFront) {
   RankedTensorType type = tensorType(x);
   int64_t rank = type.getRank(), size = type.getDimSize(axis);
@@ -110,8 +116,9 @@ Value shiftByOne(OpGradient &g, Value x, int64_t axis, bool towardFront) {
   return g.make<PadOp>(part, zero, low, high, interior);
 }
 
-/// Running product, also where an element is 0: dx_i = (product before i) * sum over j >= i
-/// of g_j * (product of the elements after i up to j). Takes n^2 elements along the axis.
+/// Running product, also where an element is 0: dx_i = (product before i) * sum
+/// over j >= i of g_j * (product of the elements after i up to j). Takes n^2
+/// elements along the axis.
 Value cumulativeProdGradient(OpGradient &g, CumulativeOp op) {
   RankedTensorType type = tensorType(op.getX());
   int64_t rank = type.getRank(), axis = op.getAxis(), n = type.getDimSize(axis);
@@ -135,26 +142,31 @@ Value cumulativeProdGradient(OpGradient &g, CumulativeOp op) {
   Value i = g.iota(indexType, axis), j = g.iota(indexType, axis + 1);
   Value spread = g.broadcast(x, shape, alongJ);
   Value after = g.where(g.compare(CompareKind::gt, j, i), spread, 1.0);
-  Value products = g.make<CumulativeOp>(ReduceKind::prod, after, axis + 1, false, false);
+  Value products =
+      g.make<CumulativeOp>(ReduceKind::prod, after, axis + 1, false, false);
   Value terms = g.mul(g.broadcast(grad, shape, alongJ), products);
-  Value masked = g.where(g.compare(CompareKind::ge, j, i), terms, g.splat(square, 0));
-  Value before = g.make<CumulativeOp>(ReduceKind::prod, x, axis, /*exclusive=*/true, false);
+  Value masked =
+      g.where(g.compare(CompareKind::ge, j, i), terms, g.splat(square, 0));
+  Value before = g.make<CumulativeOp>(ReduceKind::prod, x, axis,
+                                      /*exclusive=*/true, false);
   Value result = g.mul(before, g.sum(masked, {axis + 1}));
-  return op.getReverse() ? g.make<ReverseOp>(result, ArrayRef<int64_t>{axis}) : result;
+  return op.getReverse() ? g.make<ReverseOp>(result, ArrayRef<int64_t>{axis})
+                         : result;
 }
 
 void cumulativeRule(CumulativeOp op, OpGradient &g) {
   if (op.getKind() == ReduceKind::prod)
     g.give(0, cumulativeProdGradient(g, op));
   else
-    g.give(0, g.make<CumulativeOp>(ReduceKind::sum, g.grad(), op.getAxis(), op.getExclusive(),
-                                   !op.getReverse()));
+    g.give(0, g.make<CumulativeOp>(ReduceKind::sum, g.grad(), op.getAxis(),
+                                   op.getExclusive(), !op.getReverse()));
 }
 
 void topKRule(TopKOp op, OpGradient &g) {
   Value zeros = g.like(op.getX(), 0);
-  g.give(0, g.make<ScatterElementsOp>(zeros.getType(), ScatterKind::sum, zeros, op.getIndices(),
-                                      g.grad(0), op.getAxis()));
+  g.give(0,
+         g.make<ScatterElementsOp>(zeros.getType(), ScatterKind::sum, zeros,
+                                   op.getIndices(), g.grad(0), op.getAxis()));
 }
 
 } // namespace

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A rule builds the cotangents of an op's operands from those of its results. Rules are
-// registered by op, explicitly, by one function per op family; used by Gradient.cpp only.
+// A rule builds the cotangents of an op's operands from those of its results.
+// Rules are registered by op, explicitly, by one function per op family; used
+// by Gradient.cpp only.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_AUTODIFF_RULES_H
@@ -22,20 +23,23 @@ namespace sinter::passes {
 /// What a rule reads and gives for one op; builds at the op's location.
 class OpGradient : public ValueBuilder {
 public:
-  OpGradient(mlir::OpBuilder &builder, mlir::Operation *op, llvm::ArrayRef<Value> resultGrads,
-             const llvm::BitVector &active)
-      : ValueBuilder(builder, op->getLoc()), op(op), resultGrads(resultGrads), active(active),
-        given(op->getNumOperands()) {}
+  OpGradient(mlir::OpBuilder &builder, mlir::Operation *op,
+             llvm::ArrayRef<Value> resultGrads, const llvm::BitVector &active)
+      : ValueBuilder(builder, op->getLoc()), op(op), resultGrads(resultGrads),
+        active(active), given(op->getNumOperands()) {}
 
-  /// The cotangent of a result, of its type; null where the loss does not depend on it.
+  /// The cotangent of a result, of its type; null where the loss does not
+  /// depend on it.
   Value gradOrNull(unsigned result) const { return resultGrads[result]; }
   /// The same with zeros for "does not depend".
   Value grad(unsigned result = 0) {
-    return resultGrads[result] ? resultGrads[result] : like(op->getResult(result), 0);
+    return resultGrads[result] ? resultGrads[result]
+                               : like(op->getResult(result), 0);
   }
   /// Whether the cotangent of an operand is needed.
   bool wants(unsigned operand) const { return active[operand]; }
-  /// Gives an operand its cotangent, of the operand's type; at most once per operand.
+  /// Gives an operand its cotangent, of the operand's type; at most once per
+  /// operand.
   void give(unsigned operand, Value cotangent) { given[operand] = cotangent; }
   /// Null where nothing was given.
   Value cotangent(unsigned operand) const { return given[operand]; }

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <functional>
@@ -23,9 +24,10 @@ namespace {
 using Sequence = std::vector<unsigned>; // numbers of buffers
 
 /// Comparing every buffer with every placed one is affordable up to here.
-constexpr size_t kMaxPairwise = 20000;
-/// Comparisons that may be spent on looking for a better order.
-constexpr int64_t kSearchBudget = 100'000'000;
+constexpr size_t kMaxPairwise = 12000;
+/// What may be spent on looking for better orders: comparisons, and rounds per first order.
+constexpr int64_t kSearchBudget = 20'000'000;
+constexpr unsigned kMaxRounds = 64;
 
 /// Places the buffers one by one, each into the smallest gap that holds it among those that are
 /// live with it; where there is none, after them all.
@@ -128,79 +130,104 @@ ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
   return layout;
 }
 
-/// Moves the buffers on top of the arena to the front of the order and places all again, while that
-/// helps and the budget lasts.
-void improve(ArrayRef<Lifetime> buffers, Sequence sequence, int64_t lowerBound, ArenaLayout &best) {
-  int64_t cost = std::max<int64_t>(1, buffers.size() * buffers.size() / 2);
-  ArenaLayout layout = placeInSequence(buffers, sequence);
-  for (int64_t spent = cost; spent < kSearchBudget; spent += cost) {
-    if (layout.bytes < best.bytes)
-      best = layout;
-    if (best.bytes == lowerBound)
-      return;
-    auto onTop = [&](unsigned number) {
-      return buffers[number].bytes > 0 &&
-             layout.offsets[number] + buffers[number].bytes == layout.bytes;
-    };
-    Sequence moved;
-    llvm::copy_if(sequence, std::back_inserter(moved), onTop);
-    llvm::copy_if(sequence, std::back_inserter(moved), [&](unsigned n) { return !onTop(n); });
-    if (moved == sequence)
-      return;
-    sequence = std::move(moved);
-    layout = placeInSequence(buffers, sequence);
+/// Live bytes at each command.
+std::vector<int64_t> liveBytes(ArrayRef<Lifetime> buffers) {
+  unsigned end = 0;
+  for (const Lifetime &buffer : buffers)
+    end = std::max(end, buffer.last + 1);
+  std::vector<int64_t> live(end + 1, 0);
+  for (const Lifetime &buffer : buffers) {
+    live[buffer.first] += buffer.bytes;
+    live[buffer.last + 1] -= buffer.bytes;
   }
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  return live;
+}
+
+/// The most bytes that are live at some command of each buffer's lifetime.
+std::vector<int64_t> contention(ArrayRef<Lifetime> buffers) {
+  // maxima[k][i]: the largest of 2^k numbers from i on.
+  std::vector<std::vector<int64_t>> maxima{liveBytes(buffers)};
+  for (size_t width = 1; 2 * width <= maxima.front().size(); width *= 2) {
+    const std::vector<int64_t> &half = maxima.back();
+    std::vector<int64_t> whole(half.size() - width);
+    for (size_t i = 0; i < whole.size(); ++i)
+      whole[i] = std::max(half[i], half[i + width]);
+    maxima.push_back(std::move(whole));
+  }
+  std::vector<int64_t> result;
+  for (const Lifetime &buffer : buffers) {
+    unsigned level = Log2_32(buffer.last - buffer.first + 1);
+    const std::vector<int64_t> &numbers = maxima[level];
+    result.push_back(std::max(numbers[buffer.first], numbers[buffer.last + 1 - (1u << level)]));
+  }
+  return result;
+}
+
+/// Where to begin looking: the buffers of the tightest commands first, the large ones first, those
+/// that take most bytes for most time, and in order of time.
+std::vector<Sequence> initialSequences(ArrayRef<Lifetime> buffers) {
+  std::vector<int64_t> tightness = contention(buffers);
+  using Key = std::tuple<int64_t, int64_t, unsigned>;
+  const std::function<Key(unsigned)> keys[] = {
+      [&](unsigned n) { return Key(-tightness[n], -buffers[n].bytes, n); },
+      [&](unsigned n) { return Key(-buffers[n].bytes, buffers[n].first, n); },
+      [&](unsigned n) {
+        return Key(-buffers[n].bytes / 64 * (buffers[n].last - buffers[n].first + 1), 0, n);
+      },
+      [&](unsigned n) { return Key(buffers[n].first, -buffers[n].bytes, n); }};
+  std::vector<Sequence> sequences;
+  for (const auto &key : keys) {
+    Sequence &sequence = sequences.emplace_back(buffers.size());
+    std::iota(sequence.begin(), sequence.end(), 0u);
+    sort(sequence, [&](unsigned x, unsigned y) { return key(x) < key(y); });
+  }
+  return sequences;
+}
+
+/// Moves the buffers that `layout` places beyond `bound` to half their position in the sequence
+/// ("squeaky wheel" optimization, Joslin and Clements 1999).
+Sequence raiseMisplaced(ArrayRef<Lifetime> buffers, const Sequence &sequence,
+                        const ArenaLayout &layout, int64_t bound) {
+  std::vector<std::tuple<int64_t, size_t, unsigned>> ranked;
+  for (auto [position, number] : enumerate(sequence)) {
+    bool isMisplaced = layout.offsets[number] + buffers[number].bytes > bound;
+    int64_t rank = isMisplaced ? int64_t(position) - 1 : 2 * int64_t(position);
+    ranked.push_back({rank, position, number});
+  }
+  sort(ranked);
+  Sequence raised;
+  for (auto [rank, position, number] : ranked)
+    raised.push_back(number);
+  return raised;
 }
 
 } // namespace
 
 int64_t maxLiveBytes(ArrayRef<Lifetime> buffers) {
-  unsigned end = 0;
-  for (const Lifetime &buffer : buffers)
-    end = std::max(end, buffer.last + 1);
-  std::vector<int64_t> change(end + 1, 0);
-  for (const Lifetime &buffer : buffers) {
-    change[buffer.first] += buffer.bytes;
-    change[buffer.last + 1] -= buffer.bytes;
-  }
-  int64_t live = 0, most = 0;
-  for (int64_t bytes : change)
-    most = std::max(most, live += bytes);
-  return most;
+  std::vector<int64_t> live = liveBytes(buffers);
+  return *std::max_element(live.begin(), live.end());
 }
 
 ArenaLayout layOutArena(ArrayRef<Lifetime> buffers) {
   ArenaLayout best = placeInTime(buffers);
-  int64_t lowerBound = maxLiveBytes(buffers);
-  if (buffers.size() > kMaxPairwise)
+  int64_t bound = maxLiveBytes(buffers);
+  if (buffers.size() > kMaxPairwise || best.bytes == bound)
     return best;
-
-  using Key = std::function<std::tuple<int64_t, int64_t>(const Lifetime &)>;
-  const Key keys[] = {
-      [](const Lifetime &b) { return std::tuple(-b.bytes, int64_t(b.first)); },
-      [](const Lifetime &b) {
-        return std::tuple(-b.bytes / 64 * (int64_t(b.last) - b.first + 1), -b.bytes);
-      },
-      [](const Lifetime &b) { return std::tuple(int64_t(b.first), -b.bytes); }};
-  Sequence bestSequence;
-  int64_t bestBytes = std::numeric_limits<int64_t>::max();
-  for (const Key &key : keys) {
-    if (best.bytes == lowerBound)
-      return best;
-    Sequence sequence(buffers.size());
-    std::iota(sequence.begin(), sequence.end(), 0u);
-    sort(sequence, [&](unsigned x, unsigned y) {
-      return std::tuple(key(buffers[x]), x) < std::tuple(key(buffers[y]), y);
-    });
-    ArenaLayout layout = placeInSequence(buffers, sequence);
-    if (layout.bytes < bestBytes) {
-      bestBytes = layout.bytes;
-      bestSequence = sequence;
+  int64_t cost = std::max<int64_t>(1, buffers.size() * buffers.size() / 2), spent = 0;
+  for (Sequence &sequence : initialSequences(buffers))
+    for (unsigned round = 0; round < kMaxRounds && best.bytes > bound; ++round) {
+      if (round > 0 && spent > kSearchBudget)
+        break;
+      spent += cost;
+      ArenaLayout layout = placeInSequence(buffers, sequence);
+      Sequence raised = raiseMisplaced(buffers, sequence, layout, bound);
+      if (layout.bytes < best.bytes)
+        best = std::move(layout);
+      if (raised == sequence)
+        break;
+      sequence = std::move(raised);
     }
-    if (layout.bytes < best.bytes)
-      best = std::move(layout);
-  }
-  improve(buffers, bestSequence, lowerBound, best);
   return best;
 }
 

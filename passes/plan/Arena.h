@@ -28,8 +28,9 @@ struct ArenaLayout {
 int64_t maxLiveBytes(llvm::ArrayRef<Lifetime> buffers);
 
 /// Offsets such that no two buffers that are live at once overlap. Best fit into the gaps between
-/// buffers placed before, tried in several orders (Pisarchyk and Lee, "Efficient memory management
-/// for deep neural net inference", 2020). The same buffers give the same layout.
+/// buffers placed before (Pisarchyk and Lee, "Efficient memory management for deep neural net
+/// inference", 2020) in several orders, each improved for a while. The same buffers give the same
+/// layout.
 ArenaLayout layOutArena(llvm::ArrayRef<Lifetime> buffers);
 
 } // namespace sinter::passes::plan

@@ -16,8 +16,8 @@ static constexpr uint64_t cacheLineBytes = 64;
 static constexpr uint64_t hugePageBytes = uint64_t(2) << 20;
 static constexpr uint64_t mapFromBytes = uint64_t(4) << 20;
 
-/// Maps `sizeBytes` (a multiple of the huge page) at a multiple of it; null when
-/// the system refuses.
+/// Maps `sizeBytes` (a multiple of the huge page) at a multiple of it; null
+/// when the system refuses.
 static void *mapHuge(uint64_t sizeBytes) {
   uint64_t total = sizeBytes + hugePageBytes;
   void *raw = ::mmap(nullptr, total, PROT_READ | PROT_WRITE,

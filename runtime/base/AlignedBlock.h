@@ -17,7 +17,8 @@ namespace sinter::rt {
 /// size 0 has a null address.
 class AlignedBlock {
 public:
-  /// Fails with SINTER_OUT_OF_MEMORY, naming `purpose` ("the arena") and the size.
+  /// Fails with SINTER_OUT_OF_MEMORY, naming `purpose` ("the arena") and the
+  /// size.
   static Result<AlignedBlock> allocate(uint64_t sizeBytes, const char *purpose);
 
   AlignedBlock() = default;

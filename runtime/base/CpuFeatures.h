@@ -17,10 +17,11 @@
 
 namespace sinter::rt {
 
-/// Succeeds when this CPU has every feature that `features` asks for, written as
-/// "+avx2,+fma,-avx512f,..." ("" asks for nothing; "-x" entries and tuning hints
-/// are ignored). The error names all that lack, in one line. A feature that this
-/// runtime does not know counts as lacking.
+/// Succeeds when this CPU has every feature that `features` asks for, written
+/// as
+/// "+avx2,+fma,-avx512f,..." ("" asks for nothing; "-x" entries and tuning
+/// hints are ignored). The error names all that lack, in one line. A feature
+/// that this runtime does not know counts as lacking.
 Status checkCpuFeatures(const char *features);
 
 /// The known features that this CPU has, in CPUID order.

@@ -130,8 +130,9 @@ Result<uint64_t> sinter::rt::fileSize(const std::string &path) {
   return size;
 }
 
-Status sinter::rt::writeFileAtomic(
-    const std::string &path, std::span<const std::span<const uint8_t>> pieces) {
+Status
+sinter::rt::writeFileAtomic(const std::string &path,
+                            std::span<const std::span<const uint8_t>> pieces) {
   // Unique among the threads of this process and, by the pid, among processes.
   static std::atomic<uint64_t> counter{0};
   std::string temporary = path + ".tmp." + std::to_string(::getpid()) + "." +
@@ -162,8 +163,8 @@ Status sinter::rt::writeFileAtomic(const std::string &path,
 Status sinter::rt::writeFileAtomic(const std::string &path,
                                    const std::string &text) {
   return writeFileAtomic(
-      path, std::span(reinterpret_cast<const uint8_t *>(text.data()),
-                      text.size()));
+      path,
+      std::span(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
 }
 
 Status sinter::rt::fsyncDirectory(const std::string &path) {

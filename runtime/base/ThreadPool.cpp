@@ -56,9 +56,9 @@ void futexWake(std::atomic<uint32_t> &word, int count) {
           count, nullptr, nullptr, 0);
 }
 
-/// The index of this thread while it runs a body, else -1. A nested call does all
-/// its work itself under that index: it must not wait for workers that may be
-/// waiting for it.
+/// The index of this thread while it runs a body, else -1. A nested call does
+/// all its work itself under that index: it must not wait for workers that may
+/// be waiting for it.
 thread_local int currentWorker = -1;
 
 struct ThreadStart {
@@ -85,15 +85,7 @@ int sinter::rt::availableCpus() {
   long count = sched_getaffinity(0, sizeof(set), &set) == 0
                    ? CPU_COUNT(&set)
                    : sysconf(_SC_NPROCESSORS_ONLN);
-  return static_cast<int>(
-      std::clamp<long>(count, 1, ThreadPool::maxThreads));
-}
-
-ThreadPool &ThreadPool::shared() {
-  // Never destroyed: its workers outlive main, and the order in which libraries
-  // are torn down is not ours to know.
-  static ThreadPool *pool = new ThreadPool;
-  return *pool;
+  return static_cast<int>(std::clamp<long>(count, 1, ThreadPool::maxThreads));
 }
 
 ThreadPool::~ThreadPool() {
@@ -134,16 +126,14 @@ Status ThreadPool::reserve(int threads) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     numAlive_.fetch_add(1);
     pthread_t thread;
-    int error =
-        pthread_create(&thread, &attributes, threadEntry, start.get());
+    int error = pthread_create(&thread, &attributes, threadEntry, start.get());
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (error != 0) {
       numAlive_.fetch_sub(1);
-      return Status::failed("cannot start worker thread " +
-                            std::to_string(numWorkers_ + 1) + " of " +
-                            std::to_string(threads - 1) + ": " +
-                            std::strerror(error));
+      return Status::failed(
+          "cannot start worker thread " + std::to_string(numWorkers_ + 1) +
+          " of " + std::to_string(threads - 1) + ": " + std::strerror(error));
     }
     (void)start.release(); // threadEntry owns it now
     pthread_setname_np(thread, "sinter-worker");
@@ -155,8 +145,8 @@ Status ThreadPool::reserve(int threads) {
 void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
                      Invoke invoke, void *context) {
   threads = std::min(threads, numWorkers_.load(std::memory_order_relaxed) + 1);
-  // A second caller at the same time, or a nested call, works alone: nobody ever
-  // waits for the pool.
+  // A second caller at the same time, or a nested call, works alone: nobody
+  // ever waits for the pool.
   if (threads <= 1 || currentWorker >= 0 ||
       busy_.exchange(true, std::memory_order_acquire)) {
     invoke(context, std::max(currentWorker, 0), 0, numTiles);

@@ -29,7 +29,8 @@ public:
   /// More threads than this are never used.
   static constexpr int maxThreads = 1024;
 
-  /// The pool of this process. It starts without workers and is never destroyed.
+  /// The pool of this process. It starts without workers and is never
+  /// destroyed.
   static ThreadPool &shared();
 
   ThreadPool() = default;
@@ -42,12 +43,12 @@ public:
   /// call. To be called at load time; fails when the system refuses a thread.
   Status reserve(int threads);
 
-  /// Calls body(worker, begin, end) on disjoint ranges that cover [0, numTiles),
-  /// from at most `threads` threads, and returns when all are done. `worker` is
-  /// in [0, threads); two ranges that run at the same time have different ones,
-  /// and 0 is the caller. Ranges have at least `grain` tiles (the last may have
-  /// fewer). When another thread is using the pool, or from inside a body, the
-  /// caller does all the work itself.
+  /// Calls body(worker, begin, end) on disjoint ranges that cover [0,
+  /// numTiles), from at most `threads` threads, and returns when all are done.
+  /// `worker` is in [0, threads); two ranges that run at the same time have
+  /// different ones, and 0 is the caller. Ranges have at least `grain` tiles
+  /// (the last may have fewer). When another thread is using the pool, or from
+  /// inside a body, the caller does all the work itself.
   template <typename Body>
   void parallelFor(int threads, int64_t numTiles, int64_t grain, Body &&body) {
     using Function = std::remove_reference_t<Body>;
@@ -57,7 +58,8 @@ public:
       body(0, int64_t(0), numTiles);
       return;
     }
-    run(threads, numTiles, grain,
+    run(
+        threads, numTiles, grain,
         [](void *context, int worker, int64_t begin, int64_t end) {
           (*static_cast<Function *>(context))(worker, begin, end);
         },

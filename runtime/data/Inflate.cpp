@@ -9,10 +9,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <sys/mman.h>
 #include <system_error>
 #include <unistd.h>
 #include <zlib.h>
+#ifdef SINTER_HAVE_LIBDEFLATE
+#include <libdeflate.h>
+#endif
 
 using namespace sinter::rt;
 
@@ -51,6 +55,7 @@ InflatedBytes::open(std::shared_ptr<InputFile> file, std::string name,
   std::shared_ptr<InflatedBytes> source(new InflatedBytes);
   source->file_ = std::move(file);
   source->name_ = std::move(name);
+  source->offsetBytes_ = offsetBytes;
   source->compressedBytes_ = compressedBytes;
   Stream &stream = *source->stream_;
   stream.gzip = wrapping == Wrapping::Gzip;
@@ -93,14 +98,16 @@ Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
     return Status(SINTER_OUT_OF_MEMORY, name_ + ": no memory for its " +
                                             std::to_string(sizeBytes) +
                                             " bytes");
+  // Fewer page faults; a refusal changes nothing.
+  (void)::madvise(memory, sizeBytes, MADV_HUGEPAGE);
   data_ = static_cast<uint8_t *>(memory);
   sizeBytes_ = sizeBytes;
   crc_ = crc;
-  std::memcpy(data_, head_.data(), head_.size());
-  available_ = head_.size();
   if (head_.size() < sizeBytes)
     return {};
   // All of it is here: nothing is left for the thread, errors show at once.
+  std::memcpy(data_, head_.data(), head_.size());
+  available_ = head_.size();
   done_ = true;
   return checkEnd(sizeBytes);
 }
@@ -171,8 +178,54 @@ Status InflatedBytes::checkEnd(uint64_t produced) {
   return {};
 }
 
-void InflatedBytes::inflateAll() {
+void InflatedBytes::finishWith(Status status) {
+  std::lock_guard lock(mutex_);
+  failed_ = !status.ok();
+  status_ = std::move(status);
+  done_ = true;
+  grew_.notify_all();
+}
+
+#ifdef SINTER_HAVE_LIBDEFLATE
+/// False if the stream is too large for this or is not in order; what is wrong
+/// with it is then left to zlib to say.
+bool InflatedBytes::inflateAtOnce() {
+  constexpr uint64_t maxBytes = 128 << 20;
+  if (compressedBytes_ > maxBytes)
+    return false;
+  std::vector<uint8_t> input(compressedBytes_);
+  if (!file_->read(offsetBytes_, input).ok())
+    return false;
+  std::unique_ptr<libdeflate_decompressor,
+                  decltype(&libdeflate_free_decompressor)>
+      decompressor(libdeflate_alloc_decompressor(),
+                   libdeflate_free_decompressor);
+  if (!decompressor)
+    return false;
+  // A gzip file may have several members, one after the other.
+  uint64_t read = 0, written = 0;
+  do {
+    auto inflateOne = stream_->gzip ? libdeflate_gzip_decompress_ex
+                                    : libdeflate_deflate_decompress_ex;
+    size_t memberIn = 0, memberOut = 0;
+    if (inflateOne(decompressor.get(), input.data() + read, input.size() - read,
+                   data_ + written, sizeBytes_ - written, &memberIn,
+                   &memberOut) != LIBDEFLATE_SUCCESS)
+      return false;
+    read += memberIn;
+    written += memberOut;
+  } while (stream_->gzip && read < input.size());
+  return written == sizeBytes_ &&
+         (!crc_ || libdeflate_crc32(0, data_, sizeBytes_) == *crc_);
+}
+#else
+bool InflatedBytes::inflateAtOnce() { return false; }
+#endif
+
+/// On a thread of its own: front to back, telling the readers how far it is.
+void InflatedBytes::inflateStream() {
   constexpr uint64_t chunkBytes = 1 << 20;
+  std::memcpy(data_, head_.data(), head_.size());
   uint64_t done = head_.size();
   Status status;
   while (status.ok() && done < sizeBytes_ && !stop_) {
@@ -188,12 +241,22 @@ void InflatedBytes::inflateAll() {
   }
   if (status.ok() && !stop_)
     status = checkEnd(done);
+  finishWith(std::move(status));
+}
+
+void InflatedBytes::inflateAll() {
+  try {
+    if (inflateAtOnce()) {
+      available_.store(sizeBytes_, std::memory_order_release);
+      finishWith({});
+    } else {
+      inflateStream();
+    }
+  } catch (const std::bad_alloc &) {
+    finishWith(
+        Status(SINTER_OUT_OF_MEMORY, name_ + ": no memory to decompress it"));
+  }
   stream_.reset();
-  std::lock_guard lock(mutex_);
-  failed_ = !status.ok();
-  status_ = std::move(status);
-  done_ = true;
-  grew_.notify_all();
 }
 
 void InflatedBytes::prefetch() {

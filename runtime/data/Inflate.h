@@ -5,7 +5,9 @@
 //
 // Random access to a .gz file or a deflated zip member: one thread inflates it
 // from front to back into memory and readers wait for the bytes they need, so
-// the first batch of an unshuffled epoch does not wait for the end.
+// the first batch of an unshuffled epoch does not wait for the end. A stream of
+// up to 128 MiB is inflated in one go instead where libdeflate is built in:
+// three times as fast as zlib, which decides how soon a shuffled run can begin.
 //
 // Memory is bounded before it is taken: by what deflate can expand at most
 // (1032:1) and by three quarters of the machine's memory.
@@ -51,12 +53,16 @@ private:
   struct Stream;
   InflatedBytes();
   void inflateAll();
+  void inflateStream();
+  bool inflateAtOnce();
+  void finishWith(Status status);
   Status inflateTo(uint8_t *out, uint64_t sizeBytes, uint64_t &produced);
   Status checkEnd(uint64_t produced);
   Status damaged(const char *what) const;
 
   std::shared_ptr<InputFile> file_;
   std::string name_;
+  uint64_t offsetBytes_ = 0;
   uint64_t compressedBytes_ = 0;
   std::unique_ptr<Stream> stream_;
   std::vector<uint8_t> head_;

@@ -22,8 +22,8 @@
 
 namespace sinter::rt {
 
-/// One program's view of a device. Calls come from one thread at a time; work is
-/// ordered as it was issued, and synchronize() waits for all of it.
+/// One program's view of a device. Calls come from one thread at a time; work
+/// is ordered as it was issued, and synchronize() waits for all of it.
 class Device {
 public:
   virtual ~Device();

@@ -4,9 +4,10 @@
 //
 // A MATMUL or CONV command is prepared once, when a program is loaded: the
 // library chooses algorithms and slices from the shape, packs constant operands
-// and says how much scratch it wants. The executor gives the scratch once (bind)
-// and then runs the call with addresses only. What must stay true: slices and
-// the order of every sum depend on the shape alone, never on the thread count.
+// and says how much scratch it wants. The executor gives the scratch once
+// (bind) and then runs the call with addresses only. What must stay true:
+// slices and the order of every sum depend on the shape alone, never on the
+// thread count.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DEVICE_LIBRARY_H
@@ -21,10 +22,11 @@
 
 namespace sinter::rt {
 
-/// What a prepared call may use while it runs. Scratch is shared by all calls of
-/// a program, which run one after the other, so its content does not survive.
+/// What a prepared call may use while it runs. Scratch is shared by all calls
+/// of a program, which run one after the other, so its content does not
+/// survive.
 struct Scratch {
-  uint8_t *shared = nullptr;   // 64-byte aligned, sharedBytes() at least
+  uint8_t *shared = nullptr;    // 64-byte aligned, sharedBytes() at least
   uint8_t *perWorker = nullptr; // worker w owns [w * stride, (w + 1) * stride)
   uint64_t perWorkerStride = 0; // a multiple of 64
 };

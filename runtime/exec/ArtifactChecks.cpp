@@ -22,7 +22,8 @@ Status corrupt(const std::string &what) {
 
 Status checkHeader(const sinter_artifact &artifact) {
   if (artifact.magic != SINTER_ABI_MAGIC)
-    return Status::invalid("this is not a Sinter artifact (wrong magic number)");
+    return Status::invalid(
+        "this is not a Sinter artifact (wrong magic number)");
   if (artifact.major != SINTER_ABI_MAJOR)
     return Status::invalid(
         "the artifact has ABI " + number(artifact.major) + "." +
@@ -118,9 +119,8 @@ Status checkStates(const sinter_artifact &artifact) {
     if (size)
       byOffset.push_back(&state);
   }
-  std::sort(byOffset.begin(), byOffset.end(), [](auto *a, auto *b) {
-    return a->offsetBytes < b->offsetBytes;
-  });
+  std::sort(byOffset.begin(), byOffset.end(),
+            [](auto *a, auto *b) { return a->offsetBytes < b->offsetBytes; });
   for (size_t i = 1; i < byOffset.size(); ++i)
     if (byOffset[i - 1]->offsetBytes + byOffset[i - 1]->tensor.sizeBytes >
         byOffset[i]->offsetBytes)
@@ -223,9 +223,9 @@ Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
     SINTER_RETURN_IF_ERROR(checkEntry(artifact, entry));
   }
   SINTER_RETURN_IF_ERROR(checkExportPieces(artifact));
-  if (artifact.training && (!artifact.training->optimizer ||
-                            !artifact.training->loss ||
-                            artifact.training->batch < 0))
+  if (artifact.training &&
+      (!artifact.training->optimizer || !artifact.training->loss ||
+       artifact.training->batch < 0))
     return corrupt("the training defaults are incomplete");
   return {};
 }

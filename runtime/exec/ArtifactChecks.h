@@ -19,7 +19,8 @@
 
 namespace sinter::rt {
 
-/// Everything in `artifact`. Errors are SINTER_INVALID and name the table entry.
+/// Everything in `artifact`. Errors are SINTER_INVALID and name the table
+/// entry.
 Status checkArtifact(const sinter_artifact &artifact);
 
 /// One command of `entry`; `artifact`'s own tables must have been checked.

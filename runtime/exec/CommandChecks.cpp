@@ -58,7 +58,8 @@ Status checkSlice(const sinter_artifact &artifact, const sinter_entry &entry,
   Result<uint64_t> total = spaceBytes(artifact, entry, slice);
   if (!total.ok())
     return total.status();
-  if (slice.offsetBytes > *total || slice.sizeBytes > *total - slice.offsetBytes)
+  if (slice.offsetBytes > *total ||
+      slice.sizeBytes > *total - slice.offsetBytes)
     return Status::invalid("bytes " + std::to_string(slice.offsetBytes) +
                            " + " + std::to_string(slice.sizeBytes) +
                            " exceed its space of " + std::to_string(*total));
@@ -203,8 +204,9 @@ Status checkConvShape(const sinter_conv &conv) {
         !inRange(conv.dilations[i], 1) ||
         !inRange(conv.padsLow[i], -INT32_MAX) ||
         !inRange(conv.padsHigh[i], -INT32_MAX))
-      return Status::invalid("spatial dimension " + number(i) +
-                             " has a size, stride, dilation or pad out of range");
+      return Status::invalid(
+          "spatial dimension " + number(i) +
+          " has a size, stride, dilation or pad out of range");
     int64_t window = (conv.kernel[i] - 1) * conv.dilations[i] + 1;
     int64_t room =
         conv.inputDims[i] + conv.padsLow[i] + conv.padsHigh[i] - window;
@@ -223,9 +225,9 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
   SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
   const auto &p = *static_cast<const sinter_matmul *>(command.params);
   if (!dtypeBytes(p.dtype) || !dtypeBytes(p.outDtype))
-    return Status::invalid("has the unknown " +
-                           dtypeName(dtypeBytes(p.dtype) ? p.outDtype
-                                                         : p.dtype));
+    return Status::invalid("has the unknown " + dtypeName(dtypeBytes(p.dtype)
+                                                              ? p.outDtype
+                                                              : p.dtype));
   if (p.batchRank > SINTER_MAX_BATCH_DIMS)
     return Status::invalid("has " + number(p.batchRank) + " batch dimensions");
   if (p.m < 0 || p.n < 0 || p.k < 0)
@@ -313,8 +315,8 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     return Status::invalid("reads " + number(command.numReads) + " of " +
                            number(command.numSlices) + " slices");
   for (uint32_t i = 0; i < command.numSlices; ++i) {
-    Status status = checkSlice(artifact, entry, command.slices[i],
-                               i >= command.numReads);
+    Status status =
+        checkSlice(artifact, entry, command.slices[i], i >= command.numReads);
     if (!status.ok())
       return Status::invalid("slice " + number(i) + ": " + status.message());
   }

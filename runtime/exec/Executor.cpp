@@ -68,9 +68,9 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     case SINTER_CMD_CONV: {
       Library *library = device.library();
       if (!library)
-        return Status(SINTER_UNSUPPORTED,
-                      std::string(command.label) + ": device '" +
-                          device.name() + "' has no contraction library");
+        return Status(SINTER_UNSUPPORTED, std::string(command.label) +
+                                              ": device '" + device.name() +
+                                              "' has no contraction library");
       auto call =
           library->prepare(command, artifact.constants, device.threads());
       if (!call.ok())

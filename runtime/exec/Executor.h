@@ -4,8 +4,8 @@
 //
 // At load, every slice of every command becomes an address in one table; what
 // changes from run to run (the host's inputs and outputs) is a short list of
-// patches. A run writes the patches and walks the commands. What must stay true:
-// run() allocates nothing, takes no lock and throws nothing.
+// patches. A run writes the patches and walks the commands. What must stay
+// true: run() allocates nothing, takes no lock and throws nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_EXECUTOR_H
@@ -29,8 +29,8 @@ struct MemoryMap {
 
 class Executor {
 public:
-  /// Prepares `entry` of `artifact`, both checked. Fails when the library cannot
-  /// do a contraction, naming the command's label.
+  /// Prepares `entry` of `artifact`, both checked. Fails when the library
+  /// cannot do a contraction, naming the command's label.
   static Result<Executor> create(const sinter_artifact &artifact,
                                  const sinter_entry &entry, Device &device,
                                  const MemoryMap &memory);

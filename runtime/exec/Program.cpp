@@ -90,10 +90,10 @@ Status Program::load() {
   scratch.perWorkerStride = (perWorkerBytes + 4095) / 4096 * 4096;
   SINTER_RETURN_IF_ERROR(
       place(scratch.shared, sharedBytes, "the library's scratch"));
-  SINTER_RETURN_IF_ERROR(place(
-      scratch.perWorker,
-      scratch.perWorkerStride * static_cast<uint64_t>(device_->threads()),
-      "the library's scratch per worker"));
+  SINTER_RETURN_IF_ERROR(
+      place(scratch.perWorker,
+            scratch.perWorkerStride * static_cast<uint64_t>(device_->threads()),
+            "the library's scratch per worker"));
   for (Executor &executor : executors_)
     SINTER_RETURN_IF_ERROR(executor.bind(scratch));
   return device_->synchronize();
@@ -121,8 +121,8 @@ Status Program::run(const char *name, const sinter_control *control,
     for (const Executor &other : executors_)
       known += (known.empty() ? "" : ", ") + std::string(other.entry().name);
     return Status::invalid("the program has no entry '" +
-                           std::string(name ? name : "(null)") +
-                           "'; it has " + (known.empty() ? "none" : known));
+                           std::string(name ? name : "(null)") + "'; it has " +
+                           (known.empty() ? "none" : known));
   }
   const sinter_entry &entry = executor->entry();
   if ((entry.numInputs && !inputs) || (entry.numOutputs && !outputs))

@@ -35,7 +35,8 @@ public:
   Status run(const char *entry, const sinter_control *control,
              const void *const *inputs, void *const *outputs);
 
-  /// The bytes of state `index`; null when there is no such state or it is empty.
+  /// The bytes of state `index`; null when there is no such state or it is
+  /// empty.
   uint8_t *state(uint32_t index);
 
   /// The prepared entry called `name`, or null.

@@ -102,7 +102,8 @@ sinter::rt::parseArguments(std::span<const char *const> arguments,
   while (next < arguments.size()) {
     std::string_view argument = arguments[next++];
     bool isLong = argument.starts_with("--") && argument.size() > 2;
-    bool isShort = !isLong && argument.starts_with("-") && argument.size() == 2;
+    bool isShort = !isLong && argument.starts_with("-") &&
+                   argument.size() == 2 && argument != "--";
     if (!isLong && !isShort)
       return Status::invalid("unexpected argument \"" + shown(argument) + "\"");
     size_t equals = isLong ? argument.find('=') : std::string_view::npos;

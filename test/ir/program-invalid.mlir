@@ -6,7 +6,7 @@ sinter.state @w : tensor<?xf32> {role = #sinter<role param>}
 // -----
 
 // expected-error @+1 {{'sinter.state' op a state of role slot needs 'slot', its name}}
-sinter.state @c1_slot : tensor<4xf32> {role = #sinter<role slot>, slot = "m"}
+sinter.state @c1_slot : tensor<4xf32> {role = #sinter<role slot>}
 
 // -----
 

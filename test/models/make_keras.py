@@ -30,7 +30,7 @@ def build():
     x = layers.Conv2DTranspose(6, 2, strides=2, padding="same", activation="tanh")(x)
     x = layers.LayerNormalization()(x)
     x = layers.GlobalAveragePooling2D()(x)
-    x = layers.Dense(12, activation="gelu")(x)
+    x = layers.Dense(12, activation="selu")(x)
     return tf.keras.Model(inputs, layers.Dense(5, activation="softmax", name="classes")(x))
 
 

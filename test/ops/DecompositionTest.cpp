@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "test/ops/OpList.h"
 #include "test/ops/OpFixture.h"
+#include "test/ops/OpList.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -39,7 +39,8 @@ TEST_CASE("a composite and its decomposition have the same value") {
         double a = whole[r].floats[i], b = parts[r].floats[i];
         INFO("result " << r << " element " << i << ": " << a << " and " << b);
         bool bothNan = std::isnan(a) && std::isnan(b);
-        CHECK((bothNan || std::fabs(a - b) <= 1e-6 * std::max(1.0, std::fabs(a))));
+        CHECK((bothNan ||
+               std::fabs(a - b) <= 1e-6 * std::max(1.0, std::fabs(a))));
       }
     ++numChecked;
   }

@@ -1,4 +1,5 @@
-//===- OpFixture.cpp - what the tests over the op list share -----------------===//
+//===- OpFixture.cpp - what the tests over the op list share
+//-----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -25,7 +26,9 @@ TestContext::TestContext() {
   });
 }
 
-std::string TestContext::takeDiagnostics() { return std::exchange(diagnostics, ""); }
+std::string TestContext::takeDiagnostics() {
+  return std::exchange(diagnostics, "");
+}
 
 func::FuncOp makeScalarLoss(func::FuncOp main, StringRef name) {
   func::FuncOp loss = main.clone();
@@ -47,8 +50,9 @@ func::FuncOp makeScalarLoss(func::FuncOp main, StringRef name) {
     sum = b.add(sum, b.sum(weighted, passes::firstDims(type.getRank())));
   }
   terminator->setOperands(sum);
-  loss.setAllResultAttrs(ArrayRef<Attribute>{});
-  loss.setType(builder.getFunctionType(loss.getBody().getArgumentTypes(), scalar));
+  loss.removeResAttrsAttr();
+  loss.setType(
+      builder.getFunctionType(loss.getBody().getArgumentTypes(), scalar));
   return loss;
 }
 

@@ -1,4 +1,5 @@
-//===- OpFixture.h - what the tests over the op list share ---------*- C++ -*-===//
+//===- OpFixture.h - what the tests over the op list share ---------*- C++
+//-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -26,17 +27,20 @@ private:
   std::string diagnostics;
 };
 
-/// A copy of `main` called `name` with one more argument per float result, its weight,
-/// that returns the weighted sum of all float results: tensor<f64>.
-mlir::func::FuncOp makeScalarLoss(mlir::func::FuncOp main, llvm::StringRef name);
+/// A copy of `main` called `name` with one more argument per float result, its
+/// weight, that returns the weighted sum of all float results: tensor<f64>.
+mlir::func::FuncOp makeScalarLoss(mlir::func::FuncOp main,
+                                  llvm::StringRef name);
 
-/// Replaces what `loss` (of makeScalarLoss) returns by the gradients of it by `wrt`;
-/// `isNull` says which do not exist, in whose place zeros are returned.
-mlir::LogicalResult returnGradients(mlir::func::FuncOp loss, llvm::ArrayRef<unsigned> wrt,
+/// Replaces what `loss` (of makeScalarLoss) returns by the gradients of it by
+/// `wrt`; `isNull` says which do not exist, in whose place zeros are returned.
+mlir::LogicalResult returnGradients(mlir::func::FuncOp loss,
+                                    llvm::ArrayRef<unsigned> wrt,
                                     llvm::SmallVectorImpl<bool> &isNull);
 
 /// evaluateFunction; an empty list on failure.
-std::vector<ir::Tensor> evaluate(mlir::func::FuncOp function, llvm::ArrayRef<ir::Tensor> inputs);
+std::vector<ir::Tensor> evaluate(mlir::func::FuncOp function,
+                                 llvm::ArrayRef<ir::Tensor> inputs);
 
 /// Decomposes the composites of `function`.
 void decomposeAll(mlir::func::FuncOp function);

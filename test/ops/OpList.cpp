@@ -62,14 +62,15 @@ OwningOpRef<ModuleOp> buildModule(const OpCase &opCase, Type floatType) {
   SmallVector<Type> inputs;
   for (const Operand &operand : opCase.operands)
     inputs.push_back(operandType(operand, floatType));
-  auto function =
-      builder.create<func::FuncOp>(loc, "main", builder.getFunctionType(inputs, {}));
+  auto function = builder.create<func::FuncOp>(
+      loc, "main", builder.getFunctionType(inputs, {}));
   Block *body = function.addEntryBlock();
   builder.setInsertionPointToStart(body);
   passes::ValueBuilder values(builder, loc);
   SmallVector<Value> results = opCase.build(values, body->getArguments());
   builder.create<func::ReturnOp>(loc, results);
-  function.setType(builder.getFunctionType(inputs, TypeRange(ValueRange(results))));
+  function.setType(
+      builder.getFunctionType(inputs, TypeRange(ValueRange(results))));
   for (auto [i, input] : llvm::enumerate(inputs))
     function.setArgAttr(i, ir::SinterDialect::kInputAttr,
                         builder.getStringAttr("x" + std::to_string(i)));
@@ -99,7 +100,8 @@ private:
 
 } // namespace
 
-std::vector<ir::Tensor> drawInputs(const OpCase &opCase, Type floatType, uint64_t seed) {
+std::vector<ir::Tensor> drawInputs(const OpCase &opCase, Type floatType,
+                                   uint64_t seed) {
   Random random(seed);
   std::vector<ir::Tensor> inputs;
   for (const Operand &operand : opCase.operands) {
@@ -108,7 +110,8 @@ std::vector<ir::Tensor> drawInputs(const OpCase &opCase, Type floatType, uint64_
     for (double &value : tensor.floats)
       value = operand.low + range * random.next();
     for (int64_t &value : tensor.ints)
-      value = static_cast<int64_t>(std::floor(operand.low + range * random.next()));
+      value =
+          static_cast<int64_t>(std::floor(operand.low + range * random.next()));
     tensor.roundToStorage();
     inputs.push_back(std::move(tensor));
   }

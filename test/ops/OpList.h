@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One list, several uses: gradients against finite differences, compiled values against
-// the reference evaluation, and speed. A case is an op on operands of fixed shapes; it
-// becomes `func.func @main(operands) -> results` with drawn inputs.
+// One list, several uses: gradients against finite differences, compiled values
+// against the reference evaluation, and speed. A case is an op on operands of
+// fixed shapes; it becomes `func.func @main(operands) -> results` with drawn
+// inputs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_OPS_OPLIST_H
@@ -20,7 +21,8 @@
 
 namespace sinter::test {
 
-/// An element type by name; Float is the case's own, chosen when the case is built.
+/// An element type by name; Float is the case's own, chosen when the case is
+/// built.
 enum class Element { Float, I1, I8, I32, I64, UI8 };
 
 /// How one operand is drawn: uniformly from [low, high), integers likewise.
@@ -31,8 +33,8 @@ struct Operand {
 };
 
 struct OpCase {
-  using Build = std::function<mlir::SmallVector<mlir::Value>(passes::ValueBuilder &,
-                                                             mlir::ValueRange operands)>;
+  using Build = std::function<mlir::SmallVector<mlir::Value>(
+      passes::ValueBuilder &, mlir::ValueRange operands)>;
   std::string name; // "sinter.softmax 3x5 axis=1": the op's name comes first
   std::vector<Operand> operands;
   Build build;
@@ -44,16 +46,19 @@ struct OpCase {
 /// "3x5"; "scalar" without dimensions.
 std::string shapeText(const std::vector<int64_t> &shape);
 /// The operand's type with `floatType` for Element::Float.
-mlir::RankedTensorType operandType(const Operand &operand, mlir::Type floatType);
+mlir::RankedTensorType operandType(const Operand &operand,
+                                   mlir::Type floatType);
 
 /// All cases of all ops; sizes 1, 0 and primes among them.
 std::vector<OpCase> allCases();
 
-/// A module with @main for the case; `floatType` belongs to a context with the sinter and
-/// func dialects loaded.
-mlir::OwningOpRef<mlir::ModuleOp> buildModule(const OpCase &opCase, mlir::Type floatType);
+/// A module with @main for the case; `floatType` belongs to a context with the
+/// sinter and func dialects loaded.
+mlir::OwningOpRef<mlir::ModuleOp> buildModule(const OpCase &opCase,
+                                              mlir::Type floatType);
 /// Inputs of @main: the same for equal seeds, on every machine.
-std::vector<ir::Tensor> drawInputs(const OpCase &opCase, mlir::Type floatType, uint64_t seed);
+std::vector<ir::Tensor> drawInputs(const OpCase &opCase, mlir::Type floatType,
+                                   uint64_t seed);
 
 // The families, in OpList<Family>.cpp.
 void addElementwiseCases(std::vector<OpCase> &cases);

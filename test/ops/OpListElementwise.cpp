@@ -14,7 +14,8 @@ namespace {
 using passes::ValueBuilder;
 
 const std::vector<std::vector<int64_t>> kShapes = {
-    {}, {1}, {2}, {3}, {7}, {13}, {1, 1}, {2, 3}, {5, 7}, {0}, {3, 0}, {2, 3, 5}, {1, 17, 1}};
+    {},     {1},    {2}, {3},    {7},       {13},      {1, 1},
+    {2, 3}, {5, 7}, {0}, {3, 0}, {2, 3, 5}, {1, 17, 1}};
 
 template <class OpTy>
 void addUnary(std::vector<OpCase> &cases, double low, double high,
@@ -76,16 +77,19 @@ void addUnaryCases(std::vector<OpCase> &cases) {
   addUnary<IsNanOp>(cases, -2, 2);
   for (auto form : {GeluForm::erf, GeluForm::tanh})
     for (const auto &shape : kShapes)
-      cases.push_back({"sinter.gelu " + stringifyGeluForm(form).str() + " " + shapeText(shape),
-                       {{shape, -3, 3}},
-                       [form](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<GeluOp>(x[0], form)};
-                       }});
+      cases.push_back(
+          {"sinter.gelu " + stringifyGeluForm(form).str() + " " +
+               shapeText(shape),
+           {{shape, -3, 3}},
+           [form](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.make<GeluOp>(x[0], form)};
+           }});
 }
 
 void addBinaryCases(std::vector<OpCase> &cases) {
   Operand real, positive{{}, 0.3, 2}, byte{{}, -100, 100, Element::I8};
-  Operand integer{{}, -1000, 1000, Element::I32}, unsignedByte{{}, 0, 256, Element::UI8};
+  Operand integer{{}, -1000, 1000, Element::I32},
+      unsignedByte{{}, 0, 256, Element::UI8};
   Operand shift{{}, 0, 40, Element::I32}, truth{{}, 0, 2, Element::I1};
   addBinary<AddOp>(cases, real, real);
   addBinary<AddOp>(cases, byte, byte);
@@ -113,15 +117,17 @@ void addBinaryCases(std::vector<OpCase> &cases) {
 }
 
 void addCompareCases(std::vector<OpCase> &cases) {
-  for (auto kind : {CompareKind::eq, CompareKind::ne, CompareKind::lt, CompareKind::le,
-                    CompareKind::gt, CompareKind::ge})
-    for (Operand operand : {Operand{{5, 7}}, Operand{{5, 7}, 0, 4, Element::I64}})
-      cases.push_back({"sinter.compare " + stringifyCompareKind(kind).str() +
-                           (operand.element == Element::Float ? " float" : " integer"),
-                       {operand, operand},
-                       [kind](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.compare(kind, x[0], x[1])};
-                       }});
+  for (auto kind : {CompareKind::eq, CompareKind::ne, CompareKind::lt,
+                    CompareKind::le, CompareKind::gt, CompareKind::ge})
+    for (Operand operand :
+         {Operand{{5, 7}}, Operand{{5, 7}, 0, 4, Element::I64}})
+      cases.push_back(
+          {"sinter.compare " + stringifyCompareKind(kind).str() +
+               (operand.element == Element::Float ? " float" : " integer"),
+           {operand, operand},
+           [kind](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.compare(kind, x[0], x[1])};
+           }});
   for (const auto &shape : kShapes) {
     cases.push_back({"sinter.where " + shapeText(shape),
                      {{shape, 0, 2, Element::I1}, {shape}, {shape}},

@@ -15,13 +15,17 @@ using passes::ValueBuilder;
 using Dims = std::vector<int64_t>;
 
 std::string text(const Dims &x, const Dims &indices, int64_t axis) {
-  return shapeText(x) + " indices " + shapeText(indices) + " axis " + std::to_string(axis);
+  return shapeText(x) + " indices " + shapeText(indices) + " axis " +
+         std::to_string(axis);
 }
 
-const ScatterKind kKinds[] = {ScatterKind::set, ScatterKind::sum, ScatterKind::prod,
-                              ScatterKind::max, ScatterKind::min};
+const ScatterKind kKinds[] = {ScatterKind::set, ScatterKind::sum,
+                              ScatterKind::prod, ScatterKind::max,
+                              ScatterKind::min};
 
-std::string kindText(ScatterKind kind) { return stringifyScatterKind(kind).str() + " "; }
+std::string kindText(ScatterKind kind) {
+  return stringifyScatterKind(kind).str() + " ";
+}
 
 void addAlongAxis(std::vector<OpCase> &cases) {
   struct Read {
@@ -41,24 +45,28 @@ void addAlongAxis(std::vector<OpCase> &cases) {
                                          {{5, 3}, {0}, 0}}) {
     int64_t size = c.x[c.axis];
     Operand indices{c.indices, 0, static_cast<double>(size), Element::I64};
-    Operand signedIndices{c.indices, static_cast<double>(-size), static_cast<double>(size),
-                          Element::I32};
+    Operand signedIndices{c.indices, static_cast<double>(-size),
+                          static_cast<double>(size), Element::I32};
     for (const Operand &operand : {indices, signedIndices})
       cases.push_back({"sinter.gather " + text(c.x, c.indices, c.axis) +
                            (operand.element == Element::I32 ? " negative" : ""),
                        {{c.x}, operand},
-                       [axis = c.axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+                       [axis = c.axis](ValueBuilder &b,
+                                       ValueRange x) -> SmallVector<Value> {
                          return {b.make<GatherOp>(x[0], x[1], axis)};
                        }});
     Dims updates(c.x.begin(), c.x.begin() + c.axis);
     updates.insert(updates.end(), c.indices.begin(), c.indices.end());
     updates.insert(updates.end(), c.x.begin() + c.axis + 1, c.x.end());
     for (ScatterKind kind : kKinds)
-      cases.push_back({"sinter.scatter " + kindText(kind) + text(c.x, c.indices, c.axis),
-                       {{c.x}, indices, {updates}},
-                       [=, axis = c.axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<ScatterOp>(x[0].getType(), kind, x[0], x[1], x[2], axis)};
-                       }});
+      cases.push_back(
+          {"sinter.scatter " + kindText(kind) + text(c.x, c.indices, c.axis),
+           {{c.x}, indices, {updates}},
+           [=, axis = c.axis](ValueBuilder &b,
+                              ValueRange x) -> SmallVector<Value> {
+             return {b.make<ScatterOp>(x[0].getType(), kind, x[0], x[1], x[2],
+                                       axis)};
+           }});
   }
 }
 
@@ -77,19 +85,22 @@ void addElements(std::vector<OpCase> &cases) {
                                                  {{13, 2}, {17, 2}, 0},
                                                  {{5, 3}, {0, 3}, 0},
                                                  {{4, 4}, {4, 1}, 1}}) {
-    Operand indices{c.indices, 0, static_cast<double>(c.x[c.axis]), Element::I64};
-    cases.push_back({"sinter.gather_elements " + text(c.x, c.indices, c.axis),
-                     {{c.x}, indices},
-                     [axis = c.axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       return {b.make<GatherElementsOp>(x[0], x[1], axis)};
-                     }});
+    Operand indices{c.indices, 0, static_cast<double>(c.x[c.axis]),
+                    Element::I64};
+    cases.push_back(
+        {"sinter.gather_elements " + text(c.x, c.indices, c.axis),
+         {{c.x}, indices},
+         [axis = c.axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+           return {b.make<GatherElementsOp>(x[0], x[1], axis)};
+         }});
     for (ScatterKind kind : kKinds)
       cases.push_back({"sinter.scatter_elements " + kindText(kind) +
                            text(c.x, c.indices, c.axis),
                        {{c.x}, indices, {c.indices}},
-                       [=, axis = c.axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<ScatterElementsOp>(x[0].getType(), kind, x[0], x[1], x[2],
-                                                           axis)};
+                       [=, axis = c.axis](ValueBuilder &b,
+                                          ValueRange x) -> SmallVector<Value> {
+                         return {b.make<ScatterElementsOp>(
+                             x[0].getType(), kind, x[0], x[1], x[2], axis)};
                        }});
   }
 }
@@ -111,11 +122,14 @@ void addTuples(std::vector<OpCase> &cases) {
                                              {{2, 3, 5}, {2, 3, 1}, 2},
                                              {{5, 3}, {0, 1}, 0},
                                              {{13, 2}, {17, 1}, 0}}) {
-    Operand indices{c.indices, 0, static_cast<double>(c.x[c.batchDims]), Element::I64};
-    cases.push_back({"sinter.gather_nd " + shapeText(c.x) + " indices " + shapeText(c.indices) +
-                         " batch " + std::to_string(c.batchDims),
+    Operand indices{c.indices, 0, static_cast<double>(c.x[c.batchDims]),
+                    Element::I64};
+    cases.push_back({"sinter.gather_nd " + shapeText(c.x) + " indices " +
+                         shapeText(c.indices) + " batch " +
+                         std::to_string(c.batchDims),
                      {{c.x}, indices},
-                     [batch = c.batchDims](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+                     [batch = c.batchDims](ValueBuilder &b,
+                                           ValueRange x) -> SmallVector<Value> {
                        return {b.make<GatherNdOp>(x[0], x[1], batch)};
                      }});
     if (c.batchDims != 0)
@@ -123,12 +137,14 @@ void addTuples(std::vector<OpCase> &cases) {
     Dims updates(c.indices.begin(), c.indices.end() - 1);
     updates.insert(updates.end(), c.x.begin() + c.indices.back(), c.x.end());
     for (ScatterKind kind : kKinds)
-      cases.push_back({"sinter.scatter_nd " + kindText(kind) + shapeText(c.x) + " indices " +
-                           shapeText(c.indices),
-                       {{c.x}, indices, {updates}},
-                       [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<ScatterNdOp>(x[0].getType(), kind, x[0], x[1], x[2])};
-                       }});
+      cases.push_back(
+          {"sinter.scatter_nd " + kindText(kind) + shapeText(c.x) +
+               " indices " + shapeText(c.indices),
+           {{c.x}, indices, {updates}},
+           [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {
+                 b.make<ScatterNdOp>(x[0].getType(), kind, x[0], x[1], x[2])};
+           }});
   }
 }
 

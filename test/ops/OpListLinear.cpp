@@ -39,20 +39,25 @@ const std::vector<Dot> kDots = {
     {{17, 33}, {33, 13}, {}, {}, {1}, {0}},
 };
 
-std::string listText(const Dims &dims) { return dims.empty() ? "-" : shapeText(dims); }
+std::string listText(const Dims &dims) {
+  return dims.empty() ? "-" : shapeText(dims);
+}
 
 void addDots(std::vector<OpCase> &cases) {
   for (const Dot &dot : kDots) {
-    std::string name = "sinter.dot_general " + shapeText(dot.lhs) + " " + shapeText(dot.rhs) +
-                       " contract " + listText(dot.lhsContract) + " " + listText(dot.rhsContract);
+    std::string name = "sinter.dot_general " + shapeText(dot.lhs) + " " +
+                       shapeText(dot.rhs) + " contract " +
+                       listText(dot.lhsContract) + " " +
+                       listText(dot.rhsContract);
     if (!dot.lhsBatch.empty())
       name += " batch " + listText(dot.lhsBatch) + " " + listText(dot.rhsBatch);
-    cases.push_back({name,
-                     {{dot.lhs}, {dot.rhs}},
-                     [dot](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       return {b.make<DotGeneralOp>(x[0], x[1], dot.lhsBatch, dot.rhsBatch,
-                                                    dot.lhsContract, dot.rhsContract)};
-                     }});
+    cases.push_back(
+        {name,
+         {{dot.lhs}, {dot.rhs}},
+         [dot](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+           return {b.make<DotGeneralOp>(x[0], x[1], dot.lhsBatch, dot.rhsBatch,
+                                        dot.lhsContract, dot.rhsContract)};
+         }});
   }
 }
 
@@ -73,7 +78,12 @@ const std::vector<Conv> kConvs = {
     {{2, 4, 5, 5}, {4, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 4},
     {{2, 3, 4, 4}, {5, 3, 1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
     {{2, 3, 5, 5}, {5, 3, 1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
-    {{1, 2, 3, 4, 3}, {3, 2, 2, 2, 2}, {1, 2, 1}, {1, 1, 1}, {0, 1, 0}, {1, 0, 1}},
+    {{1, 2, 3, 4, 3},
+     {3, 2, 2, 2, 2},
+     {1, 2, 1},
+     {1, 1, 1},
+     {0, 1, 0},
+     {1, 0, 1}},
     {{0, 3, 5}, {4, 3, 3}, {1}, {1}, {0}, {0}},
     {{2, 5, 6, 3}, {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1, true},
     {{2, 5, 5, 4}, {6, 2, 3, 3}, {2, 1}, {1, 1}, {1, 1}, {0, 1}, 2, true},
@@ -93,21 +103,23 @@ Dims outputShape(const Conv &conv) {
 }
 
 template <class OpTy>
-void addConv(std::vector<OpCase> &cases, const Conv &conv, const Dims &first, const Dims &second,
-             const Dims &result) {
-  std::string name = OpTy::getOperationName().str() + " " + shapeText(first) + " " +
-                     shapeText(second) + " strides " + listText(conv.strides) + " dilations " +
-                     listText(conv.dilations) + " pads " + listText(conv.padsLow) + " " +
-                     listText(conv.padsHigh) + " groups " + std::to_string(conv.groups);
+void addConv(std::vector<OpCase> &cases, const Conv &conv, const Dims &first,
+             const Dims &second, const Dims &result) {
+  std::string name =
+      OpTy::getOperationName().str() + " " + shapeText(first) + " " +
+      shapeText(second) + " strides " + listText(conv.strides) + " dilations " +
+      listText(conv.dilations) + " pads " + listText(conv.padsLow) + " " +
+      listText(conv.padsHigh) + " groups " + std::to_string(conv.groups);
   if (conv.channelsLast)
     name += " channels last";
-  cases.push_back({name,
-                   {{first}, {second}},
-                   [conv, result](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                     return {b.make<OpTy>(withShape(tensorType(x[0]), result), x[0], x[1],
-                                          conv.strides, conv.dilations, conv.padsLow,
-                                          conv.padsHigh, conv.groups, conv.channelsLast)};
-                   }});
+  cases.push_back(
+      {name,
+       {{first}, {second}},
+       [conv, result](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+         return {b.make<OpTy>(withShape(tensorType(x[0]), result), x[0], x[1],
+                              conv.strides, conv.dilations, conv.padsLow,
+                              conv.padsHigh, conv.groups, conv.channelsLast)};
+       }});
 }
 
 } // namespace

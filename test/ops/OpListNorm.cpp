@@ -15,8 +15,9 @@ using passes::ValueBuilder;
 using Dims = std::vector<int64_t>;
 
 const std::vector<std::pair<Dims, int64_t>> kAxes = {
-    {{5}, 0},       {{1}, 0},       {{3, 5}, 1},  {{3, 5}, 0},     {{2, 3, 5}, 1}, {{2, 3, 5}, 2},
-    {{7, 1}, 1},    {{1, 13}, 1},   {{4, 33}, 1}, {{2, 3, 4, 5}, 1}, {{0, 3}, 1},  {{2, 2, 2, 3}, 3}};
+    {{5}, 0},       {{1}, 0},          {{3, 5}, 1}, {{3, 5}, 0},
+    {{2, 3, 5}, 1}, {{2, 3, 5}, 2},    {{7, 1}, 1}, {{1, 13}, 1},
+    {{4, 33}, 1},   {{2, 3, 4, 5}, 1}, {{0, 3}, 1}, {{2, 2, 2, 3}, 3}};
 
 std::string axisText(const Dims &shape, int64_t axis) {
   return shapeText(shape) + " axis " + std::to_string(axis);
@@ -26,27 +27,32 @@ llvm::APFloat epsilon() { return llvm::APFloat(1e-3); }
 
 void addSoftmaxes(std::vector<OpCase> &cases) {
   for (const auto &[shape, axis] : kAxes) {
-    cases.push_back({"sinter.softmax " + axisText(shape, axis),
-                     {{shape, -3, 3}},
-                     [axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       return {b.make<SoftmaxOp>(x[0], static_cast<uint64_t>(axis))};
-                     }});
-    cases.push_back({"sinter.log_softmax " + axisText(shape, axis),
-                     {{shape, -3, 3}},
-                     [axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       return {b.make<LogSoftmaxOp>(x[0], static_cast<uint64_t>(axis))};
-                     }});
+    cases.push_back(
+        {"sinter.softmax " + axisText(shape, axis),
+         {{shape, -3, 3}},
+         [axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+           return {b.make<SoftmaxOp>(x[0], static_cast<uint64_t>(axis))};
+         }});
+    cases.push_back(
+        {"sinter.log_softmax " + axisText(shape, axis),
+         {{shape, -3, 3}},
+         [axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+           return {b.make<LogSoftmaxOp>(x[0], static_cast<uint64_t>(axis))};
+         }});
     Dims inner(shape.begin() + axis, shape.end());
     for (bool hasBias : {false, true}) {
       std::vector<Operand> operands{{shape}, {inner, 0.5, 1.5}};
       if (hasBias)
         operands.push_back({inner});
-      cases.push_back({"sinter.layer_norm " + axisText(shape, axis) + (hasBias ? " bias" : ""),
-                       operands,
-                       [axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<LayerNormOp>(x[0], x[1], x.size() > 2 ? x[2] : Value(),
-                                                     static_cast<uint64_t>(axis), epsilon())};
-                       }});
+      cases.push_back(
+          {"sinter.layer_norm " + axisText(shape, axis) +
+               (hasBias ? " bias" : ""),
+           operands,
+           [axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {
+                 b.make<LayerNormOp>(x[0], x[1], x.size() > 2 ? x[2] : Value(),
+                                     static_cast<uint64_t>(axis), epsilon())};
+           }});
     }
     Dims labels(shape);
     labels.erase(labels.begin() + axis);
@@ -54,43 +60,61 @@ void addSoftmaxes(std::vector<OpCase> &cases) {
       const double smoothing = variant == 1 ? 0.1 : 0;
       const char *names[] = {"", " smoothed", " ignore 1"};
       cases.push_back(
-          {"sinter.softmax_cross_entropy " + axisText(shape, axis) + names[variant],
-           {{shape, -3, 3}, {labels, 0, static_cast<double>(shape[axis]), Element::I64}},
-           [=, axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-             IntegerAttr ignored = variant == 2 ? b.b.getI64IntegerAttr(1) : IntegerAttr();
+          {"sinter.softmax_cross_entropy " + axisText(shape, axis) +
+               names[variant],
+           {{shape, -3, 3},
+            {labels, 0, static_cast<double>(shape[axis]), Element::I64}},
+           [=, axis = axis](ValueBuilder &b,
+                            ValueRange x) -> SmallVector<Value> {
+             IntegerAttr ignored =
+                 variant == 2 ? b.b.getI64IntegerAttr(1) : IntegerAttr();
              return {b.make<SoftmaxCrossEntropyOp>(
-                 withElement(tensorType(x[1]), tensorType(x[0]).getElementType()), x[0], x[1],
-                 b.b.getI64IntegerAttr(axis), ignored, b.b.getF64FloatAttr(smoothing))};
+                 withElement(tensorType(x[1]),
+                             tensorType(x[0]).getElementType()),
+                 x[0], x[1], b.b.getI64IntegerAttr(axis), ignored,
+                 b.b.getF64FloatAttr(smoothing))};
            }});
     }
   }
 }
 
 void addBatchNorms(std::vector<OpCase> &cases) {
-  for (const Dims &shape :
-       std::vector<Dims>{{2, 3}, {4, 1}, {1, 3, 5}, {2, 3, 5}, {3, 5, 2, 2}, {2, 7, 3, 1}, {5, 2, 4},
-                         {2, 4, 3, 3}, {3, 1, 7}, {2, 6, 2, 2, 2}, {13, 2}}) {
-    Operand x{shape}, scale{{shape[1]}, 0.5, 1.5}, shift{{shape[1]}}, variance{{shape[1]}, 0.3, 2};
+  for (const Dims &shape : std::vector<Dims>{{2, 3},
+                                             {4, 1},
+                                             {1, 3, 5},
+                                             {2, 3, 5},
+                                             {3, 5, 2, 2},
+                                             {2, 7, 3, 1},
+                                             {5, 2, 4},
+                                             {2, 4, 3, 3},
+                                             {3, 1, 7},
+                                             {2, 6, 2, 2, 2},
+                                             {13, 2}}) {
+    Operand x{shape}, scale{{shape[1]}, 0.5, 1.5}, shift{{shape[1]}},
+        variance{{shape[1]}, 0.3, 2};
     std::string text = shapeText(shape);
     cases.push_back({"sinter.batch_norm " + text,
                      {x, scale, shift, shift, variance},
                      [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       return {b.make<BatchNormOp>(x[0], x[1], x[2], x[3], x[4], epsilon(),
+                       return {b.make<BatchNormOp>(x[0], x[1], x[2], x[3], x[4],
+                                                   epsilon(),
                                                    llvm::APFloat(0.9))};
                      }});
     cases.push_back({"sinter.batch_norm_training " + text,
                      {x, scale, shift},
                      [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       auto op = b.b.create<BatchNormTrainingOp>(b.loc, x[0], x[1], x[2], epsilon());
+                       auto op = b.b.create<BatchNormTrainingOp>(
+                           b.loc, x[0], x[1], x[2], epsilon());
                        return llvm::to_vector(ValueRange(op->getResults()));
                      }});
     for (int64_t groups : {int64_t(1), shape[1]})
-      cases.push_back({"sinter.group_norm " + text + " groups " + std::to_string(groups),
-                       {x, scale, shift},
-                       [groups](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<GroupNormOp>(x[0], x[1], x[2],
-                                                     static_cast<uint64_t>(groups), epsilon())};
-                       }});
+      cases.push_back(
+          {"sinter.group_norm " + text + " groups " + std::to_string(groups),
+           {x, scale, shift},
+           [groups](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.make<GroupNormOp>(
+                 x[0], x[1], x[2], static_cast<uint64_t>(groups), epsilon())};
+           }});
   }
 }
 
@@ -119,15 +143,15 @@ void addAttentions(std::vector<OpCase> &cases) {
         operands.push_back({shape(s.queries, s.keys)});
       const char *names[] = {"", " mask", " causal"};
       Dims result = shape(s.queries, s.width);
-      cases.push_back({"sinter.attention " + shapeText(operands[0].shape) + " keys " +
-                           shapeText(operands[1].shape) + names[variant],
-                       operands,
-                       [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<AttentionOp>(
-                             withShape(tensorType(x[0]), result), x[0], x[1], x[2],
-                             x.size() > 3 ? x[3] : Value(), b.b.getF64FloatAttr(0.6),
-                             causal ? b.b.getUnitAttr() : UnitAttr())};
-                       }});
+      cases.push_back(
+          {"sinter.attention " + shapeText(operands[0].shape) + " keys " +
+               shapeText(operands[1].shape) + names[variant],
+           operands, [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.make<AttentionOp>(
+                 withShape(tensorType(x[0]), result), x[0], x[1], x[2],
+                 x.size() > 3 ? x[3] : Value(), b.b.getF64FloatAttr(0.6),
+                 causal ? b.b.getUnitAttr() : UnitAttr())};
+           }});
     }
   }
 }
@@ -137,7 +161,8 @@ Value f32Scalar(ValueBuilder &b, double value) {
 }
 
 void addUpdates(std::vector<OpCase> &cases) {
-  for (const Dims &shape : std::vector<Dims>{{5}, {1}, {3, 5}, {}, {0}, {13, 7}})
+  for (const Dims &shape :
+       std::vector<Dims>{{5}, {1}, {3, 5}, {}, {0}, {13, 7}})
     for (int variant = 0; variant < 3; ++variant) {
       std::string text = shapeText(shape);
       bool hasVelocity = variant > 0;
@@ -147,8 +172,9 @@ void addUpdates(std::vector<OpCase> &cases) {
           {"sinter.sgd_update " + text + names[variant], operands,
            [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              auto op = b.b.create<SgdUpdateOp>(
-                 b.loc, x[0].getType(), hasVelocity ? x[0].getType() : Type(), x[0], x[1],
-                 f32Scalar(b, 0.1), f32Scalar(b, 0.01), hasVelocity ? x[2] : Value(),
+                 b.loc, x[0].getType(), hasVelocity ? x[0].getType() : Type(),
+                 x[0], x[1], f32Scalar(b, 0.1), f32Scalar(b, 0.01),
+                 hasVelocity ? x[2] : Value(),
                  b.b.getF64FloatAttr(hasVelocity ? 0.9 : 0),
                  variant == 2 ? b.b.getUnitAttr() : UnitAttr());
              return llvm::to_vector(ValueRange(op->getResults()));
@@ -160,22 +186,34 @@ void addUpdates(std::vector<OpCase> &cases) {
            {{shape}, {shape}, {shape}, {shape, 0, 1}},
            [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              auto op = b.b.create<AdamUpdateOp>(
-                 b.loc, x[0], x[1], x[2], x[3], f32Scalar(b, 0.1), f32Scalar(b, 0.01),
-                 f32Scalar(b, 3), b.b.getF64FloatAttr(0.9), b.b.getF64FloatAttr(0.999),
-                 b.b.getF64FloatAttr(1e-8), variant == 1 ? b.b.getUnitAttr() : UnitAttr());
+                 b.loc, x[0], x[1], x[2], x[3], f32Scalar(b, 0.1),
+                 f32Scalar(b, 0.01), f32Scalar(b, 3), b.b.getF64FloatAttr(0.9),
+                 b.b.getF64FloatAttr(0.999), b.b.getF64FloatAttr(1e-8),
+                 variant == 1 ? b.b.getUnitAttr() : UnitAttr());
              return llvm::to_vector(ValueRange(op->getResults()));
            }});
     }
 }
 
 void addDropouts(std::vector<OpCase> &cases) {
-  for (const Dims &shape : std::vector<Dims>{
-           {5}, {1}, {}, {0}, {3, 5}, {13, 7}, {2, 3, 5}, {1, 17}, {64}, {2, 2, 2, 3}, {33}})
+  for (const Dims &shape : std::vector<Dims>{{5},
+                                             {1},
+                                             {},
+                                             {0},
+                                             {3, 5},
+                                             {13, 7},
+                                             {2, 3, 5},
+                                             {1, 17},
+                                             {64},
+                                             {2, 2, 2, 3},
+                                             {33}})
     cases.push_back({"sinter.dropout " + shapeText(shape),
                      {{shape}},
                      [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       Value seed = scalarI64(b.b, b.loc, 5), step = scalarI64(b.b, b.loc, 7);
-                       return {b.make<DropoutOp>(x[0], seed, step, b.b.getF64FloatAttr(0.4),
+                       Value seed = scalarI64(b.b, b.loc, 5),
+                             step = scalarI64(b.b, b.loc, 7);
+                       return {b.make<DropoutOp>(x[0], seed, step,
+                                                 b.b.getF64FloatAttr(0.4),
                                                  b.b.getI64IntegerAttr(3))};
                      }});
 }

@@ -14,46 +14,68 @@ namespace {
 using passes::ValueBuilder;
 using Dims = std::vector<int64_t>;
 
-std::string listText(const Dims &dims) { return dims.empty() ? "-" : shapeText(dims); }
+std::string listText(const Dims &dims) {
+  return dims.empty() ? "-" : shapeText(dims);
+}
 
 struct Reduction {
   Dims shape, dims;
 };
 const std::vector<Reduction> kReductions = {
-    {{5}, {0}},         {{1}, {0}},          {{3, 5}, {0}},          {{3, 5}, {1}},
-    {{3, 5}, {0, 1}},   {{2, 3, 5}, {1}},    {{2, 3, 5}, {0, 2}},    {{7, 1, 3}, {1}},
-    {{4, 33}, {1}},     {{33, 4}, {0}},      {{2, 3, 4, 5}, {2, 3}}, {{2, 3, 4, 5}, {0, 2, 3}},
-    {{13, 17}, {1}},    {{3, 5}, {}},        {{0, 5}, {1}},          {{3, 0}, {0}},
+    {{5}, {0}},
+    {{1}, {0}},
+    {{3, 5}, {0}},
+    {{3, 5}, {1}},
+    {{3, 5}, {0, 1}},
+    {{2, 3, 5}, {1}},
+    {{2, 3, 5}, {0, 2}},
+    {{7, 1, 3}, {1}},
+    {{4, 33}, {1}},
+    {{33, 4}, {0}},
+    {{2, 3, 4, 5}, {2, 3}},
+    {{2, 3, 4, 5}, {0, 2, 3}},
+    {{13, 17}, {1}},
+    {{3, 5}, {}},
+    {{0, 5}, {1}},
+    {{3, 0}, {0}},
 };
 
 void addReductions(std::vector<OpCase> &cases) {
-  for (auto kind : {ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min})
+  for (auto kind :
+       {ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min})
     for (const Reduction &reduction : kReductions)
-      cases.push_back({"sinter.reduce " + stringifyReduceKind(kind).str() + " " +
-                           shapeText(reduction.shape) + " dims " + listText(reduction.dims),
-                       {{reduction.shape, -1.5, 1.5}},
-                       [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<ReduceOp>(kind, x[0], reduction.dims)};
-                       }});
+      cases.push_back(
+          {"sinter.reduce " + stringifyReduceKind(kind).str() + " " +
+               shapeText(reduction.shape) + " dims " + listText(reduction.dims),
+           {{reduction.shape, -1.5, 1.5}},
+           [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.make<ReduceOp>(kind, x[0], reduction.dims)};
+           }});
   for (auto kind : {ReduceKind::all, ReduceKind::any})
     for (const Reduction &reduction : kReductions)
-      cases.push_back({"sinter.reduce " + stringifyReduceKind(kind).str() + " " +
-                           shapeText(reduction.shape) + " dims " + listText(reduction.dims),
-                       {{reduction.shape, 0, 2, Element::I1}},
-                       [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<ReduceOp>(kind, x[0], reduction.dims)};
-                       }});
+      cases.push_back(
+          {"sinter.reduce " + stringifyReduceKind(kind).str() + " " +
+               shapeText(reduction.shape) + " dims " + listText(reduction.dims),
+           {{reduction.shape, 0, 2, Element::I1}},
+           [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.make<ReduceOp>(kind, x[0], reduction.dims)};
+           }});
   for (auto kind : {ReduceKind::max, ReduceKind::min})
     for (bool last : {false, true})
-      for (auto [shape, axis] : {std::pair{Dims{5}, 0}, {Dims{3, 5}, 0}, {Dims{3, 5}, 1},
-                                 {Dims{2, 3, 7}, 1}, {Dims{1, 1}, 1}, {Dims{4, 33}, 1}})
-        cases.push_back({"sinter.arg_reduce " + stringifyReduceKind(kind).str() + " " +
-                             shapeText(shape) + " axis " + std::to_string(axis) +
-                             (last ? " last" : ""),
-                         {{shape}},
-                         [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                           return {b.make<ArgReduceOp>(kind, x[0], axis, last)};
-                         }});
+      for (auto [shape, axis] : {std::pair{Dims{5}, 0},
+                                 {Dims{3, 5}, 0},
+                                 {Dims{3, 5}, 1},
+                                 {Dims{2, 3, 7}, 1},
+                                 {Dims{1, 1}, 1},
+                                 {Dims{4, 33}, 1}})
+        cases.push_back(
+            {"sinter.arg_reduce " + stringifyReduceKind(kind).str() + " " +
+                 shapeText(shape) + " axis " + std::to_string(axis) +
+                 (last ? " last" : ""),
+             {{shape}},
+             [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+               return {b.make<ArgReduceOp>(kind, x[0], axis, last)};
+             }});
 }
 
 struct Window {
@@ -65,12 +87,41 @@ const std::vector<Window> kWindows = {
     {{7}, {3}, {2}, {1}, {1}, {1}},
     {{9}, {2}, {3}, {2}, {0}, {1}},
     {{3, 5}, {1, 2}, {1, 2}, {1, 1}, {0, 0}, {0, 0}},
-    {{1, 2, 4, 6}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 1, 1, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}},
-    {{2, 3, 5, 5}, {1, 1, 3, 3}, {1, 1, 2, 2}, {1, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 1, 1}},
-    {{2, 3, 5, 7}, {1, 1, 3, 2}, {1, 1, 1, 3}, {1, 1, 1, 1}, {0, 0, 1, 0}, {0, 0, 0, 1}},
-    {{1, 1, 7, 7}, {1, 1, 3, 3}, {1, 1, 2, 1}, {1, 1, 2, 3}, {0, 0, 1, 1}, {0, 0, 0, 1}},
-    {{2, 5, 5, 3}, {1, 2, 2, 1}, {1, 2, 2, 1}, {1, 1, 1, 1}, {0, 0, 0, 0}, {0, 1, 1, 0}},
-    {{1, 2, 3, 4, 5}, {1, 1, 2, 2, 2}, {1, 1, 1, 2, 2}, {1, 1, 1, 1, 1}, {0, 0, 0, 0, 0},
+    {{1, 2, 4, 6},
+     {1, 1, 2, 2},
+     {1, 1, 2, 2},
+     {1, 1, 1, 1},
+     {0, 0, 0, 0},
+     {0, 0, 0, 0}},
+    {{2, 3, 5, 5},
+     {1, 1, 3, 3},
+     {1, 1, 2, 2},
+     {1, 1, 1, 1},
+     {0, 0, 1, 1},
+     {0, 0, 1, 1}},
+    {{2, 3, 5, 7},
+     {1, 1, 3, 2},
+     {1, 1, 1, 3},
+     {1, 1, 1, 1},
+     {0, 0, 1, 0},
+     {0, 0, 0, 1}},
+    {{1, 1, 7, 7},
+     {1, 1, 3, 3},
+     {1, 1, 2, 1},
+     {1, 1, 2, 3},
+     {0, 0, 1, 1},
+     {0, 0, 0, 1}},
+    {{2, 5, 5, 3},
+     {1, 2, 2, 1},
+     {1, 2, 2, 1},
+     {1, 1, 1, 1},
+     {0, 0, 0, 0},
+     {0, 1, 1, 0}},
+    {{1, 2, 3, 4, 5},
+     {1, 1, 2, 2, 2},
+     {1, 1, 1, 2, 2},
+     {1, 1, 1, 1, 1},
+     {0, 0, 0, 0, 0},
      {0, 0, 0, 0, 1}},
 };
 
@@ -78,60 +129,71 @@ Dims windowOutput(const Window &w) {
   Dims shape;
   for (size_t i = 0; i < w.input.size(); ++i) {
     int64_t padded = w.input[i] + w.padsLow[i] + w.padsHigh[i];
-    shape.push_back((padded - (w.window[i] - 1) * w.dilations[i] - 1) / w.strides[i] + 1);
+    shape.push_back(
+        (padded - (w.window[i] - 1) * w.dilations[i] - 1) / w.strides[i] + 1);
   }
   return shape;
 }
 
 std::string windowText(const Window &w) {
   return shapeText(w.input) + " window " + shapeText(w.window) + " strides " +
-         shapeText(w.strides) + " dilations " + shapeText(w.dilations) + " pads " +
-         shapeText(w.padsLow) + " " + shapeText(w.padsHigh);
+         shapeText(w.strides) + " dilations " + shapeText(w.dilations) +
+         " pads " + shapeText(w.padsLow) + " " + shapeText(w.padsHigh);
 }
 
 void addWindows(std::vector<OpCase> &cases) {
   for (const Window &w : kWindows) {
     for (auto kind : {ReduceKind::sum, ReduceKind::max, ReduceKind::min})
-      cases.push_back({"sinter.reduce_window " + stringifyReduceKind(kind).str() + " " +
-                           windowText(w),
-                       {{w.input}},
-                       [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                         return {b.make<ReduceWindowOp>(kind, x[0], w.window, w.strides,
-                                                        w.dilations, w.padsLow, w.padsHigh)};
-                       }});
+      cases.push_back(
+          {"sinter.reduce_window " + stringifyReduceKind(kind).str() + " " +
+               windowText(w),
+           {{w.input}},
+           [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.make<ReduceWindowOp>(kind, x[0], w.window, w.strides,
+                                            w.dilations, w.padsLow,
+                                            w.padsHigh)};
+           }});
     cases.push_back({"sinter.reduce_window_grad sum " + windowText(w),
                      {{w.input}, {windowOutput(w)}},
                      [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                       return {b.make<ReduceWindowGradOp>(x[0].getType(), ReduceKind::sum, x[0],
-                                                          x[1], w.window, w.strides, w.dilations,
-                                                          w.padsLow, w.padsHigh)};
+                       return {b.make<ReduceWindowGradOp>(
+                           x[0].getType(), ReduceKind::sum, x[0], x[1],
+                           w.window, w.strides, w.dilations, w.padsLow,
+                           w.padsHigh)};
                      }});
   }
 }
 
 void addScans(std::vector<OpCase> &cases) {
   const std::vector<std::pair<Dims, int64_t>> shapes = {
-      {{5}, 0},    {{1}, 0},       {{3, 5}, 0},     {{3, 5}, 1},  {{2, 3, 7}, 1},
-      {{0, 3}, 1}, {{3, 0}, 1},    {{13, 1}, 0},    {{1, 17}, 1}, {{2, 2, 3, 2}, 2}};
+      {{5}, 0},    {{1}, 0},    {{3, 5}, 0},  {{3, 5}, 1},  {{2, 3, 7}, 1},
+      {{0, 3}, 1}, {{3, 0}, 1}, {{13, 1}, 0}, {{1, 17}, 1}, {{2, 2, 3, 2}, 2}};
   for (auto kind : {ReduceKind::sum, ReduceKind::prod})
     for (bool exclusive : {false, true})
       for (bool reverse : {false, true})
         for (const auto &[shape, axis] : shapes)
-          cases.push_back({"sinter.cumulative " + stringifyReduceKind(kind).str() + " " +
-                               shapeText(shape) + " axis " + std::to_string(axis) +
-                               (exclusive ? " exclusive" : "") + (reverse ? " reverse" : ""),
-                           {{shape, -1.5, 1.5}},
-                           [=, axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                             return {b.make<CumulativeOp>(kind, x[0], axis, exclusive, reverse)};
-                           }});
+          cases.push_back(
+              {"sinter.cumulative " + stringifyReduceKind(kind).str() + " " +
+                   shapeText(shape) + " axis " + std::to_string(axis) +
+                   (exclusive ? " exclusive" : "") +
+                   (reverse ? " reverse" : ""),
+               {{shape, -1.5, 1.5}},
+               [=, axis = axis](ValueBuilder &b,
+                                ValueRange x) -> SmallVector<Value> {
+                 return {b.make<CumulativeOp>(kind, x[0], axis, exclusive,
+                                              reverse)};
+               }});
   for (bool largest : {false, true})
     for (const auto &[shape, axis] : shapes)
       for (int64_t k : {shape[axis], shape[axis] / 2})
-        cases.push_back({"sinter.top_k " + shapeText(shape) + " axis " + std::to_string(axis) +
-                             " k " + std::to_string(k) + (largest ? " largest" : ""),
+        cases.push_back({"sinter.top_k " + shapeText(shape) + " axis " +
+                             std::to_string(axis) + " k " + std::to_string(k) +
+                             (largest ? " largest" : ""),
                          {{shape}},
-                         [=, axis = axis](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-                           auto op = b.b.create<TopKOp>(b.loc, x[0], axis, k, largest);
+                         [=, axis = axis](ValueBuilder &b,
+                                          ValueRange x) -> SmallVector<Value> {
+                           auto op = b.b.create<TopKOp>(b.loc, x[0], axis, k,
+                                                        largest);
                            return {op.getValues(), op.getIndices()};
                          }});
 }

@@ -36,9 +36,9 @@
 // ADAM: func.func @step(
 // ADAM-SAME: %[[DECAY:[a-z0-9]*]]: tensor<f32> {sinter.control = "weight_decay"}, %[[CLIP:[a-z0-9]*]]: tensor<f32> {sinter.control = "clip_norm"})
 // ADAM: sinter.div %[[CLIP]]
+// ADAM: sinter.adam_update {{.*}} %[[DECAY]],
 // ADAM: %[[NONE:.*]] = sinter.constant dense<0.0{{0*}}e+00> : tensor<f32>
-// ADAM: sinter.adam_update {{.*}} %[[DECAY]]
-// ADAM: sinter.adam_update {{.*}} %[[NONE]]
+// ADAM: sinter.adam_update {{.*}} %[[NONE]],
 module @linear attributes {sinter.model = "linear"} {
   sinter.state @fc.weight : tensor<8x3xf32> {role = #sinter<role param>, onnx = "fc.weight"}
   sinter.state @fc.bias : tensor<3xf32> {role = #sinter<role param>, onnx = "fc.bias"}

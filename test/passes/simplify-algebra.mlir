@@ -208,6 +208,34 @@ func.func @split_of_concat(%a: tensor<2x3xf32>, %b: tensor<4x3xf32>) -> tensor<4
 
 // -----
 
+// The gradient of a split is a concat.
+// CHECK-LABEL: @sum_of_pads_side_by_side
+// CHECK-NEXT: %[[Y:.*]] = sinter.concat %arg0, %arg1, %arg2 axis 1
+// CHECK-NEXT: return %[[Y]]
+func.func @sum_of_pads_side_by_side(%a: tensor<2x3xf32>, %b: tensor<2x1xf32>, %c: tensor<2x2xf32>) -> tensor<2x6xf32> {
+  %z = sinter.constant dense<0.0> : tensor<f32>
+  %pa = sinter.pad %a, %z low [0, 0] high [0, 3] interior [0, 0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x6xf32>
+  %pb = sinter.pad %b, %z low [0, 3] high [0, 2] interior [0, 0] : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x6xf32>
+  %pc = sinter.pad %c, %z low [0, 4] high [0, 0] interior [0, 0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x6xf32>
+  %s = sinter.add %pc, %pb : tensor<2x6xf32>
+  %y = sinter.add %s, %pa : tensor<2x6xf32>
+  return %y : tensor<2x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @sum_of_overlapping_pads_stays
+// CHECK: sinter.add
+func.func @sum_of_overlapping_pads_stays(%a: tensor<3xf32>, %b: tensor<2xf32>) -> tensor<4xf32> {
+  %z = sinter.constant dense<0.0> : tensor<f32>
+  %pa = sinter.pad %a, %z low [0] high [1] interior [0] : (tensor<3xf32>, tensor<f32>) -> tensor<4xf32>
+  %pb = sinter.pad %b, %z low [2] high [0] interior [0] : (tensor<2xf32>, tensor<f32>) -> tensor<4xf32>
+  %y = sinter.add %pa, %pb : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @transposes_into_dot
 // CHECK-NEXT: sinter.dot_general %arg0, %arg1 batch [] x [] contract [0] x [1]
 func.func @transposes_into_dot(%a: tensor<8x4xf32>, %b: tensor<3x8xf32>) -> tensor<4x3xf32> {

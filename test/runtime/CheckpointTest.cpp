@@ -11,7 +11,10 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace sinter::rt;
 using namespace testfiles;
@@ -237,4 +240,63 @@ TEST_CASE("checkpoints: a failed save leaves the others alone",
   CHECK(tiny.holds(1));
   REQUIRE(tiny.save(**store, 3).ok());
   CHECK(*listCheckpoints(out) == std::vector<int64_t>{3});
+}
+
+/// Runs `action` in a child and kills it at its system call number `count`;
+/// false if it was done before that.
+template <typename Action> static bool killedAtCall(int count, Action action) {
+  pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::raise(SIGSTOP);
+    action();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  for (int i = 0; WIFSTOPPED(status) && i < count; ++i) {
+    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    ::waitpid(child, &status, 0);
+  }
+  if (!WIFSTOPPED(status))
+    return false;
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  return true;
+}
+
+TEST_CASE("checkpoints: killed at every system call of a save",
+          "[train][checkpoint][kill]") {
+  TempFolder folder;
+  Tiny tiny;
+  std::string out = folder / "out";
+  bool killed = true;
+  int64_t newest = 1;
+  // Each stop is before or after a call. The first saves only step 1 -> 2; from
+  // the moment that step 2 is seen once, it must never be lost again.
+  for (int count = 1; killed; ++count) {
+    std::filesystem::remove_all(out);
+    {
+      auto store = CheckpointStore::open(out, false, 1);
+      REQUIRE(store.ok());
+      REQUIRE(tiny.save(**store, 1).ok());
+      killed = killedAtCall(count, [&] { (void)tiny.save(**store, 2).ok(); });
+    }
+    auto loaded = tiny.load(out);
+    INFO("killed at stop " << count);
+    REQUIRE(loaded.ok());
+    REQUIRE(loaded->step >= newest);
+    REQUIRE(tiny.holds(static_cast<uint8_t>(loaded->step)));
+    REQUIRE(tiny.warnings.empty());
+    newest = loaded->step;
+    // The next run clears what is left and can save.
+    auto store = CheckpointStore::open(out, true, 1);
+    REQUIRE(store.ok());
+    REQUIRE(tiny.save(**store, 3).ok());
+    for (const auto &entry : std::filesystem::directory_iterator(out))
+      REQUIRE(entry.path().filename().string().find(".tmp") ==
+              std::string::npos);
+  }
+  CHECK(newest == 2);
 }

@@ -1,6 +1,7 @@
 # LLVM and MLIR 19, linked statically, and the helpers of the MLIR tower.
 find_package(MLIR 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19)
 message(STATUS "Using MLIR ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}")
+find_package(Protobuf REQUIRED) # the ONNX importer and its tests
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)

@@ -21,11 +21,13 @@ namespace {
 /// piece: both sides are contiguous, along different dimensions.
 void transposePiece(float *to, int64_t toStride, const float *from,
                     int64_t fromStride, int64_t rows, int64_t cols) {
-  int64_t row = 0;
+  int64_t col = 0;
 #if defined(__SSE__)
-  for (; row + 4 <= rows; row += 4) {
-    int64_t col = 0;
-    for (; col + 4 <= cols; col += 4) {
+  // Four source lines are used up before the next four are touched: with a
+  // stride of a page they would push each other out of the cache.
+  for (; col + 4 <= cols; col += 4) {
+    int64_t row = 0;
+    for (; row + 4 <= rows; row += 4) {
       const float *source = from + row + col * fromStride;
       float *target = to + row * toStride + col;
       __m128 a = _mm_loadu_ps(source);
@@ -38,13 +40,13 @@ void transposePiece(float *to, int64_t toStride, const float *from,
       _mm_storeu_ps(target + 2 * toStride, c);
       _mm_storeu_ps(target + 3 * toStride, d);
     }
-    for (; col < cols; ++col)
-      for (int64_t i = row; i < row + 4; ++i)
-        to[i * toStride + col] = from[i + col * fromStride];
+    for (; row < rows; ++row)
+      for (int64_t i = col; i < col + 4; ++i)
+        to[row * toStride + i] = from[row + i * fromStride];
   }
 #endif
-  for (; row < rows; ++row)
-    for (int64_t col = 0; col < cols; ++col)
+  for (; col < cols; ++col)
+    for (int64_t row = 0; row < rows; ++row)
       to[row * toStride + col] = from[row + col * fromStride];
 }
 
@@ -59,7 +61,7 @@ void sinter::cpu::copyBlock(const Block &to, const float *from,
     return;
   }
   // In squares, so that both sides stay within a few cache lines.
-  constexpr int64_t side = 32;
+  constexpr int64_t side = 16;
   for (int64_t row0 = 0; row0 < to.rows; row0 += side)
     for (int64_t col0 = 0; col0 < to.cols; col0 += side) {
       int64_t rows = std::min(side, to.rows - row0);

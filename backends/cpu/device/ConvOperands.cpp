@@ -25,8 +25,8 @@ ActivationView::ActivationView(const ConvShape &shape, bool input)
       rowPoints_ *= used_[at];
     cropped_ |= stored_[at] != used_[at];
   }
-  direct_ = !cropped_ &&
-            (!channelsFirst_ || channels_ == 1 || storedPoints_ == 1);
+  direct_ =
+      !cropped_ && (!channelsFirst_ || channels_ == 1 || storedPoints_ == 1);
 }
 
 void ActivationView::gather(const float *memory, int64_t imageBegin,

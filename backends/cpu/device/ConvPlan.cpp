@@ -104,10 +104,8 @@ bool inputGradBand(const ConvDim &dim, int64_t begin, int64_t end,
   if (end <= begin)
     return false;
   int64_t reach = begin + dim.padLow - (dim.window() - 1);
-  int64_t outBegin =
-      reach <= 0 ? 0 : (reach + dim.stride - 1) / dim.stride;
-  int64_t outEnd =
-      std::min(dim.out, (end - 1 + dim.padLow) / dim.stride + 1);
+  int64_t outBegin = reach <= 0 ? 0 : (reach + dim.stride - 1) / dim.stride;
+  int64_t outEnd = std::min(dim.out, (end - 1 + dim.padLow) / dim.stride + 1);
   placed.inBegin = begin;
   placed.outBegin = outBegin;
   placed.slice.in = end - begin;
@@ -116,9 +114,9 @@ bool inputGradBand(const ConvDim &dim, int64_t begin, int64_t end,
   int64_t padHigh = (placed.slice.out - 1) * dim.stride + dim.window() -
                     placed.slice.in - placed.slice.padLow;
   placed.slice.padHigh = std::max<int64_t>(0, padHigh);
-  // Rows that no window reaches would be more than the library's formula allows.
-  return outEnd > outBegin && placed.slice.padLow >= 0 &&
-         padHigh > -dim.stride;
+  // Rows that no window reaches would be more than the library's formula
+  // allows.
+  return outEnd > outBegin && placed.slice.padLow >= 0 && padHigh > -dim.stride;
 }
 
 /// Bands of one image, or nothing when they cannot be formed.
@@ -132,12 +130,13 @@ std::vector<PlacedConvSlice> cutRows(const ConvDim &dim, bool inputGrad,
   for (int64_t i = 0; i < rows.count(); ++i) {
     PlacedConvSlice placed{};
     placed.slice.batch = 1;
-    int64_t begin = rows.begin(i), size = rows.size(i);
-    bool good = inputGrad
-                    ? inputGradBand(dim,
-                                    std::max<int64_t>(0, begin - dim.padLow),
-                                    begin + size - dim.padLow, placed)
-                    : forwardBand(dim, begin, size, placed);
+    int64_t begin = rows.begin(i), end = begin + rows.size(i);
+    if (inputGrad && end <= dim.padLow)
+      continue; // all of it is padding
+    bool good =
+        inputGrad ? inputGradBand(dim, std::max<int64_t>(0, begin - dim.padLow),
+                                  end - dim.padLow, placed)
+                  : forwardBand(dim, begin, end - begin, placed);
     if (!good)
       return {};
     bands.push_back(placed);
@@ -150,20 +149,28 @@ std::vector<PlacedConvSlice> cutRows(const ConvDim &dim, bool inputGrad,
 std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
                                                   bool inputGrad, bool copied) {
   const ConvDim &first = shape.dims.front();
-  double bytes =
-      4.0 * static_cast<double>(shape.batch) *
-      (static_cast<double>(shape.usedPoints() * shape.channels) +
-       static_cast<double>(shape.outputPoints() * shape.filters));
+  double bytes = 4.0 * static_cast<double>(shape.batch) *
+                 (static_cast<double>(shape.usedPoints() * shape.channels) +
+                  static_cast<double>(shape.outputPoints() * shape.filters));
   double us = estimateUs(shape.flops(), bytes);
   int64_t wanted = slicesFor(us);
-  // Images that fit the cache together with their copies; the pool hands several
-  // to a worker at once when they are small.
+  // Images that fit the cache together with their copies; the pool hands
+  // several to a worker at once when they are small.
   if (copied && us / static_cast<double>(shape.batch) > 2.0)
     wanted = std::max(wanted, shape.batch);
 
+  // A band needs enough points to keep the kernels busy, unless there would be
+  // hardly any slices.
+  constexpr int64_t enoughSlices = 8, manyPoints = 128, fewPoints = 24;
   std::vector<PlacedConvSlice> bands;
-  if (wanted > shape.batch)
-    bands = cutRows(first, inputGrad, (wanted + shape.batch - 1) / shape.batch);
+  if (wanted > shape.batch) {
+    int64_t perImage = (wanted + shape.batch - 1) / shape.batch;
+    int64_t points = inputGrad ? shape.usedPoints() : shape.outputPoints();
+    int64_t least = shape.batch >= enoughSlices ? manyPoints : fewPoints;
+    perImage = std::min(perImage, points / least);
+    if (perImage > 1)
+      bands = cutRows(first, inputGrad, perImage);
+  }
   std::vector<PlacedConvSlice> slices;
   if (bands.size() > 1) {
     for (int64_t image = 0; image < shape.batch; ++image)
@@ -175,11 +182,11 @@ std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
   }
   Partition images(shape.batch, wanted, 1);
   for (int64_t i = 0; i < images.count(); ++i)
-    slices.push_back({{images.size(i), first.in, first.out, first.padLow,
-                       first.padHigh},
-                      images.begin(i),
-                      0,
-                      0});
+    slices.push_back(
+        {{images.size(i), first.in, first.out, first.padLow, first.padHigh},
+         images.begin(i),
+         0,
+         0});
   return slices;
 }
 
@@ -214,8 +221,8 @@ shim::Desc sinter::cpu::filterDesc(const ConvShape &shape, int64_t filters,
                              : plain[rank]};
 }
 
-shim::ConvGeometry sinter::cpu::geometry(const ConvShape &shape,
-                                         int64_t padLow, int64_t padHigh) {
+shim::ConvGeometry sinter::cpu::geometry(const ConvShape &shape, int64_t padLow,
+                                         int64_t padHigh) {
   shim::ConvGeometry g;
   for (size_t i = 0; i < shape.dims.size(); ++i) {
     const ConvDim &dim = shape.dims[i];

@@ -39,8 +39,8 @@ struct ConvShape {
   bool cropped() const;
   /// No products at all: no channels, or only padding is left of the input.
   bool emptySum() const;
-  int64_t inputPoints() const;  // stored spatial size
-  int64_t usedPoints() const;   // after cropping
+  int64_t inputPoints() const; // stored spatial size
+  int64_t usedPoints() const;  // after cropping
   int64_t outputPoints() const;
   int64_t filterElements() const;
   /// Floating-point operations for the whole batch.
@@ -51,8 +51,8 @@ struct ConvShape {
 /// `batch` images, and a band of the first spatial dimension.
 struct ConvSlice {
   int64_t batch;
-  int64_t in, out;          // rows of the first dimension
-  int64_t padLow, padHigh;  // of the first dimension
+  int64_t in, out;         // rows of the first dimension
+  int64_t padLow, padHigh; // of the first dimension
   auto operator<=>(const ConvSlice &) const = default;
 };
 
@@ -69,11 +69,12 @@ std::vector<PlacedConvSlice> cutConv(const ConvShape &shape, bool inputGrad,
                                      bool copied);
 
 /// Layouts for the library, always channels last and dense.
-/// {batch, channels, rows, dims[1..]..} where rows replaces the first dimension.
+/// {batch, channels, rows, dims[1..]..} where rows replaces the first
+/// dimension.
 shim::Desc activationDesc(const ConvShape &shape, bool input, int64_t batch,
                           int64_t rows, int64_t channels);
-/// {[groups,] filters / groups, channels / groups, kernel..}: dense, or whatever
-/// the library prefers.
+/// {[groups,] filters / groups, channels / groups, kernel..}: dense, or
+/// whatever the library prefers.
 shim::Desc filterDesc(const ConvShape &shape, int64_t filters, bool any);
 shim::ConvGeometry geometry(const ConvShape &shape, int64_t padLow,
                             int64_t padHigh);

@@ -23,24 +23,23 @@ struct Strides {
   int64_t batch[SINTER_MAX_BATCH_DIMS] = {};
 };
 
-/// C[b] = A[b] * B[b] with A m x k, B k x n, C m x n. Batch dimensions of size 1
-/// are gone, neighbours that can be one are merged, a batch that only extends m
-/// is folded into it, and C's rows are the ones that run fast where possible.
+/// C[b] = A[b] * B[b] with A m x k, B k x n, C m x n. Batch dimensions of size
+/// 1 are gone, neighbours that can be one are merged, a batch that only extends
+/// m is folded into it, and C's rows are the ones that run fast where possible.
 struct MatmulShape {
   int batchRank = 0;
   int64_t batch[SINTER_MAX_BATCH_DIMS] = {};
   int64_t m = 0, n = 0, k = 0;
   Strides a, b, c;
-  bool transposed = false; // operands were swapped: C is the original's transpose
+  bool transposed =
+      false; // operands were swapped: C is the original's transpose
 
   static MatmulShape simplify(const sinter_matmul &params);
 
   int64_t batchCount() const;
   /// Product of all batch dimensions but the last, and the last.
   int64_t outerCount() const;
-  int64_t innerCount() const {
-    return batchRank ? batch[batchRank - 1] : 1;
-  }
+  int64_t innerCount() const { return batchRank ? batch[batchRank - 1] : 1; }
   int64_t innerStride(const Strides &strides) const {
     return batchRank ? strides.batch[batchRank - 1] : 0;
   }
@@ -49,22 +48,34 @@ struct MatmulShape {
   bool empty() const { return m == 0 || n == 0 || batchCount() == 0; }
 };
 
-/// True when the library can read a rows x cols operand with these strides as it
-/// is: one of them is 1 and the other passes over a whole line.
+/// True when the library can read a rows x cols operand with these strides as
+/// it is: one of them is 1 and the other passes over a whole line.
 bool isPlain(const Strides &strides, int64_t rows, int64_t cols);
 
-/// The slices: inner batch x m x n x k pieces, for every outer batch index. With
-/// several k pieces each has a partial result of its own.
+/// How operands reach the library.
+enum class MatmulMode {
+  Direct,  // A and B as they are in memory
+  PackedB, // B packed once, at load or at the head of the run; rows of A dense
+};
+
+/// The slices: inner batch x m x n x k pieces, for every outer batch index.
+/// With several k pieces each has a partial result of its own.
 struct MatmulPlan {
   Partition batch, m, n, k;
 
-  /// `packedB`: B is constant and will be packed once.
-  static MatmulPlan make(const MatmulShape &shape, bool packedB);
+  static MatmulPlan make(const MatmulShape &shape, MatmulMode mode);
 
   int64_t slicesPerOuter() const {
     return batch.count() * m.count() * n.count() * k.count();
   }
+
+private:
+  void cutPacked(const MatmulShape &shape, int64_t wanted);
+  void cutDirect(const MatmulShape &shape, int64_t pieces, int64_t batchSlices);
 };
+
+/// True when packing B in each run is repaid by the faster kernels.
+bool worthPacking(const MatmulShape &shape);
 
 } // namespace sinter::cpu
 

@@ -4,9 +4,10 @@
 //
 // The library computes slices (ConvPlan.h) on dense channels-last activations
 // and a packed filter: those implementations run at 120-180 GFLOP/s a core, the
-// ones for plain layouts at half of it or, for channels last with a plain filter,
-// a thousandth. So a constant filter is packed once, another one at the head of
-// each run, and activations in other layouts pass through scratch slice by slice.
+// ones for plain layouts at half of it or, for channels last with a plain
+// filter, a thousandth. So a constant filter is packed once, another one at the
+// head of each run, and activations in other layouts pass through scratch slice
+// by slice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +32,9 @@ constexpr auto f32 = memory::data_type::f32;
 /// A filter in one of the layouts that the primitives want.
 struct PackedFilter {
   memory::desc desc;
-  bool plain = false;        // the program's own layout: used in place
-  AlignedBlock constant;     // packed at load
-  FilterReorder reorder;     // or packed in each run, to shared scratch
+  bool plain = false;    // the program's own layout: used in place
+  AlignedBlock constant; // packed at load
+  FilterReorder reorder; // or packed in each run, to shared scratch
   int64_t sharedOffset = 0;
 };
 
@@ -86,8 +87,8 @@ private:
   bool empty_ = false;    // nothing to write
   bool emptySum_ = false; // zeros and post-ops
   bool gather_ = false, scatter_ = false;
-  bool fuse_ = false;       // the primitive applies the post-ops
-  bool finishApart_ = false; // post-ops after everything else
+  bool fuse_ = false;                 // the primitive applies the post-ops
+  bool finishApart_ = false;          // post-ops after everything else
   uint32_t accumulate_ = SINTER_NONE; // ADD that is the result itself
 
   std::vector<PlacedConvSlice> slices_;
@@ -123,11 +124,11 @@ Status ConvCall::prepare(const uint8_t *constants) {
     scratchpad = std::max(scratchpad, variant.primitive.scratchpadBytes());
     int64_t in = slice.batch * slice.in, out = slice.batch * slice.out;
     sourceElements =
-        std::max(sourceElements, (inputGrad_ ? out : in) *
-                                     source_.rowPoints() * source_.channels());
+        std::max(sourceElements, (inputGrad_ ? out : in) * source_.rowPoints() *
+                                     source_.channels());
     resultElements =
-        std::max(resultElements, (inputGrad_ ? in : out) *
-                                     result_.rowPoints() * result_.channels());
+        std::max(resultElements, (inputGrad_ ? in : out) * result_.rowPoints() *
+                                     result_.channels());
   }
   for (const PackedFilter &filter : filters_)
     scratchpad = std::max(scratchpad, filter.reorder.scratchpadBytes());
@@ -161,9 +162,10 @@ Status ConvCall::choosePostOps() {
   finishApart_ =
       emptySum_ || (inputGrad_ && shape_.cropped() && !postOps_.empty());
   if (finishApart_ && (sharesMemory || accumulate_ != SINTER_NONE))
-    return {SINTER_UNSUPPORTED,
-            "a convolution without products, or an input gradient with negative "
-            "pads, cannot add to its own result"};
+    return {
+        SINTER_UNSUPPORTED,
+        "a convolution without products, or an input gradient with negative "
+        "pads, cannot add to its own result"};
   // In scratch, an operand that shares memory with the result is still whole
   // when it is read.
   if (sharesMemory || (inputGrad_ && accumulate_ != SINTER_NONE))
@@ -262,10 +264,9 @@ bool ConvCall::tryVariant(const ConvSlice &slice, size_t filter) {
       args = {{DNNL_ARG_DIFF_DST, output},
               {DNNL_ARG_WEIGHTS, chosen},
               {DNNL_ARG_DIFF_SRC, input}};
-      variant.primitive =
-          OneDnnPrimitive(dnnl::convolution_backward_data(desc),
-                          std::move(args), desc.scratchpad_desc(),
-                          implementation);
+      variant.primitive = OneDnnPrimitive(
+          dnnl::convolution_backward_data(desc), std::move(args),
+          desc.scratchpad_desc(), implementation);
     } else {
       auto desc = shim::convForward(context_.engine, input, weights, bias,
                                     output, g, attributes);
@@ -359,7 +360,8 @@ void ConvCall::finishRun(void *const *buffers, float *values, int64_t offset,
   for (size_t i = 0; i < postOps_.size(); ++i) {
     if (!readsOperand(postOps_[i]))
       continue;
-    const auto *address = static_cast<const float *>(buffers[postOps_[i].slice]);
+    const auto *address =
+        static_cast<const float *>(buffers[postOps_[i].slice]);
     operands[i] = postOps_[i].kind == SINTER_POST_BIAS
                       ? PostOpOperand{address, 0, 1}
                       : PostOpOperand{address + offset, result_.pointStride(),
@@ -504,9 +506,9 @@ std::string ConvCall::description() const {
     if (variant.primitive.implementation() !=
         variantOf_.front()->primitive.implementation())
       text += " / " + variant.primitive.implementation();
-  text += filters_.front().plain              ? ", filter in place"
+  text += filters_.front().plain             ? ", filter in place"
           : filters_.front().constant.data() ? ", filter packed at load"
-                                              : ", filter packed per run";
+                                             : ", filter packed per run";
   if (gather_ || scatter_)
     text += ", activations copied";
   if (!postOps_.empty())

@@ -3,9 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The sum runs over the batch, so the batch is cut into a number of chunks that
-// the shape fixes; each has a partial result in the library's filter layout, and
-// the partial results are added in a fixed tree. Where the filter is so large
-// that partial results would cost too much, its output channels are cut as well.
+// the shape fixes; each has a partial result in the library's filter layout,
+// and the partial results are added in a fixed tree. Where the filter is so
+// large that partial results would cost too much, its output channels are cut
+// as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +24,9 @@ using dnnl::memory;
 
 namespace {
 
-/// Chunks of the batch times pieces of the filters that are worth having.
-constexpr int64_t maxPieces = 16;
+/// Chunks of the batch that are worth having; with fewer chunks than enough,
+/// the filters are cut too, which reads the input once more for each piece.
+constexpr int64_t maxChunks = 16, enoughPieces = 8;
 
 class FilterGradCall : public LibraryCall {
 public:
@@ -85,23 +87,25 @@ void FilterGradCall::choosePieces() {
       4.0 * static_cast<double>(shape_.batch) *
           static_cast<double>(shape_.usedPoints() * shape_.channels +
                               shape_.outputPoints() * shape_.filters));
-  int64_t wanted = std::min(slicesFor(us), maxPieces);
+  int64_t wanted = std::min(slicesFor(us), maxChunks);
   // A further partial result costs about a nanosecond an element; allow a tenth
   // of the work for that.
   double perChunkUs = 1e-3 * static_cast<double>(shape_.filterElements());
   auto affordable = static_cast<int64_t>(0.1 * us / perChunkUs);
   chunks_ = Partition(shape_.batch, std::min(wanted, 1 + affordable), 1);
-  int64_t filterPieces =
-      shape_.groups == 1 ? (wanted + chunks_.count() - 1) / chunks_.count() : 1;
+  int64_t filterPieces = 1;
+  if (shape_.groups == 1)
+    filterPieces = (std::min(wanted, enoughPieces) + chunks_.count() - 1) /
+                   chunks_.count();
   pieces_ = Partition(shape_.filters, filterPieces, 16);
 }
 
 void FilterGradCall::makeVariant(const Size &size) {
   const ConvDim &first = shape_.dims.front();
-  memory::desc input = activationDesc(shape_, true, size.batch, first.in,
-                                      shape_.channels);
-  memory::desc output = activationDesc(shape_, false, size.batch, first.out,
-                                       size.filters);
+  memory::desc input =
+      activationDesc(shape_, true, size.batch, first.in, shape_.channels);
+  memory::desc output =
+      activationDesc(shape_, false, size.batch, first.out, size.filters);
   shim::ConvGeometry g = geometry(shape_, first.padLow, first.padHigh);
   auto found = layouts_.find(size.filters);
   auto make = [&](const memory::desc &weights) {
@@ -128,15 +132,15 @@ void FilterGradCall::makeVariant(const Size &size) {
       {DNNL_ARG_SRC, input},
       {DNNL_ARG_DIFF_DST, output},
       {DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc()}};
-  variants_.emplace(
-      size, OneDnnPrimitive(dnnl::convolution_backward_weights(desc),
-                            std::move(args), desc.scratchpad_desc(),
-                            desc.impl_info_str()));
+  variants_.emplace(size,
+                    OneDnnPrimitive(dnnl::convolution_backward_weights(desc),
+                                    std::move(args), desc.scratchpad_desc(),
+                                    desc.impl_info_str()));
 }
 
 void FilterGradCall::prepare() {
-  empty_ = shape_.emptySum() || shape_.batch == 0 ||
-           output_.imageElements() == 0;
+  empty_ =
+      shape_.emptySum() || shape_.batch == 0 || output_.imageElements() == 0;
   if (empty_)
     return;
   choosePieces();
@@ -159,15 +163,15 @@ void FilterGradCall::prepare() {
   int64_t offset = alignUp(static_cast<int64_t>(scratchpad));
   inputOffset_ = offset;
   if (gatherInput_)
-    offset += alignUp(4 * chunks_.largest() * shape_.usedPoints() *
-                      shape_.channels);
+    offset +=
+        alignUp(4 * chunks_.largest() * shape_.usedPoints() * shape_.channels);
   outputOffset_ = offset;
   if (gatherOutput_)
     offset += alignUp(4 * chunks_.largest() * shape_.outputPoints() *
                       pieces_.largest());
   perWorkerBytes_ = static_cast<uint64_t>(offset);
-  sharedBytes_ = static_cast<uint64_t>(4 * partialElements_ *
-                                       chunks_.count() * pieces_.count());
+  sharedBytes_ = static_cast<uint64_t>(4 * partialElements_ * chunks_.count() *
+                                       pieces_.count());
 }
 
 Status FilterGradCall::bind(const Scratch &scratch, int threads) {
@@ -203,16 +207,14 @@ bool FilterGradCall::runPiece(void *const *buffers, int worker,
   };
   const FilterLayout &layout = layouts_.at(filters);
   float *target = partial(piece, chunk);
-  int64_t plainOffset =
-      filter * (shape_.filterElements() / shape_.filters);
+  int64_t plainOffset = filter * (shape_.filterElements() / shape_.filters);
   if (layout.plain && chunks_.count() == 1)
     target = result(buffers) + plainOffset;
-  void *addresses[] = {
-      operand(input_, buffers[0], gatherInput_, inputOffset_, first.in, 0,
-              shape_.channels),
-      operand(output_, buffers[1], gatherOutput_, outputOffset_, first.out,
-              filter, filters),
-      target};
+  void *addresses[] = {operand(input_, buffers[0], gatherInput_, inputOffset_,
+                               first.in, 0, shape_.channels),
+                       operand(output_, buffers[1], gatherOutput_,
+                               outputOffset_, first.out, filter, filters),
+                       target};
   return variants_.at({images, filters}).run(context_, worker, addresses);
 }
 
@@ -220,8 +222,8 @@ Status FilterGradCall::run(void *const *buffers, ThreadPool &pool,
                            int threads) {
   if (empty_) {
     // A filter without elements may come with any address.
-    if (size_t bytes = sizeof(float) *
-                       static_cast<size_t>(shape_.filterElements()))
+    if (size_t bytes =
+            sizeof(float) * static_cast<size_t>(shape_.filterElements()))
       std::memset(result(buffers), 0, bytes);
     return {};
   }
@@ -244,26 +246,23 @@ Status FilterGradCall::run(void *const *buffers, ThreadPool &pool,
         pieces_.begin(piece) * (shape_.filterElements() / shape_.filters);
     auto elements = static_cast<int64_t>(layout.desc.get_size() / 4);
     if (chunks_.count() > 1)
-      pool.parallelFor(threads, elements,
-                       std::max<int64_t>(1024, 65536 / chunks_.count()),
-                       [&](int, int64_t begin, int64_t end) {
-                         sumPartials(sum, partialElements_, chunks_.count(),
-                                     begin, end);
-                         if (layout.plain)
-                           std::memcpy(result(buffers) + plainOffset + begin,
-                                       sum + begin,
-                                       static_cast<size_t>(end - begin) *
-                                           sizeof(float));
-                       });
+      pool.parallelFor(
+          threads, elements, std::max<int64_t>(1024, 65536 / chunks_.count()),
+          [&](int, int64_t begin, int64_t end) {
+            sumPartials(sum, partialElements_, chunks_.count(), begin, end);
+            if (layout.plain)
+              std::memcpy(result(buffers) + plainOffset + begin, sum + begin,
+                          static_cast<size_t>(end - begin) * sizeof(float));
+          });
     if (!layout.plain)
-      pool.parallelFor(threads, layout.reorder.pieces(), 1,
-                       [&](int worker, int64_t begin, int64_t end) {
-                         OneThreadScope::limitWorker(worker);
-                         for (int64_t i = begin; i < end; ++i)
-                           guard(layout.reorder.run(
-                               context_, worker, i,
-                               result(buffers) + plainOffset, sum));
-                       });
+      pool.parallelFor(
+          threads, layout.reorder.pieces(), 1,
+          [&](int worker, int64_t begin, int64_t end) {
+            OneThreadScope::limitWorker(worker);
+            for (int64_t i = begin; i < end; ++i)
+              guard(layout.reorder.run(context_, worker, i,
+                                       result(buffers) + plainOffset, sum));
+          });
   }
   if (failed.load(std::memory_order_relaxed))
     return {SINTER_DEVICE_FAILED, "oneDNN failed to run a filter gradient"};

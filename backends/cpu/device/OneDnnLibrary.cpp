@@ -32,8 +32,9 @@ public:
     OneThreadScope oneThread;
     try {
       context_.reserve(threads);
-      return command.kind == SINTER_CMD_CONV ? prepareConv(command, constants)
-                                             : prepareMatmul(command, constants);
+      return command.kind == SINTER_CMD_CONV
+                 ? prepareConv(command, constants)
+                 : prepareMatmul(command, constants);
     } catch (const dnnl::error &error) {
       return unsupported(std::string("oneDNN cannot prepare it: ") +
                          error.what());
@@ -63,6 +64,8 @@ private:
       return unsupported("convolutions on the CPU are fp32 only");
     if (params.direction == SINTER_CONV_FILTER_GRAD)
       return prepareOneDnnFilterGrad(context_, command);
+    if (isPointwiseProduct(params))
+      return preparePointwise(context_, command, constants);
     return prepareOneDnnConv(context_, command, constants);
   }
 

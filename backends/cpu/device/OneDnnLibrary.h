@@ -30,6 +30,13 @@ LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);
 
+/// fp32 CONV with kernel and strides of 1, forward and input gradient, channels
+/// first: products of the filter with each image, which need no copies.
+bool isPointwiseProduct(const sinter_conv &params);
+LibraryCallResult preparePointwise(OneDnnContext &context,
+                                   const sinter_command &command,
+                                   const uint8_t *constants);
+
 /// fp32 CONV, filter gradient. May throw dnnl::error.
 LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
                                           const sinter_command &command);

@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A product is cut by MatmulPlan; slices of one shape share a primitive. A
-// constant B is packed once per n piece. Where the library cannot read or write
-// an operand in place, or cannot fuse a post-op, the slice goes through scratch
-// of its worker and the loops of PostOps.h.
+// A product is cut by MatmulPlan; slices of one shape share a primitive. B is
+// packed once per n piece: at load when it is constant, at the head of a run
+// when there are enough rows to repay it. Where the library cannot read or
+// write an operand in place, or cannot fuse a post-op, the slice goes through
+// scratch of its worker and the loops of PostOps.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,7 +66,22 @@ private:
 
   void makeVariant(const SliceSize &size);
   bool tryVariant(Variant &variant, bool fusePostOps);
-  void packB(const float *b);
+  float *denseA() const {
+    return reinterpret_cast<float *>(scratch_.shared + denseAOffset_);
+  }
+  void chooseMode(const float *constantB);
+  void makeVariants();
+  void packConstantB(const float *b);
+  void preparePacking();
+  bool packOperands(const Operands &operands, ThreadPool &pool,
+                    int threads) const;
+  const float *packedB(int64_t piece) const {
+    const auto &constant = constantB_[static_cast<size_t>(piece)];
+    return reinterpret_cast<const float *>(
+        constant.data()
+            ? constant.data()
+            : scratch_.shared + packedOffset_ + piece * packedBytes_);
+  }
   bool runSlice(const Operands &operands, int worker, int64_t slice) const;
   void runEmptySum(const Operands &operands, int64_t matrix) const;
   void combinePartials(const Operands &operands, int64_t row) const;
@@ -83,14 +99,20 @@ private:
   MatmulPlan plan_;
   std::map<SliceSize, Variant> variants_;
   std::vector<const Variant *> variantOf_; // by slice within an outer batch
-  std::vector<AlignedBlock> packed_;       // by n and k piece; empty: not packed
-  bool gatherA_ = false, gatherB_ = false;
+
+  /// By n and k piece; empty when B is not packed.
+  std::vector<AlignedBlock> constantB_;
+  std::vector<OneDnnPrimitive> packB_; // for a B that is not constant
+  bool packs_ = false;
+  bool denseA_ = false; // A is copied to dense rows at the head of a run
+  bool gatherA_ = false, gatherB_ = false; // slice by slice instead
   bool scatterC_ = false; // compute into scratch, then copy to C
   bool ownPostOps_ = false;
   bool partials_ = false;
 
   uint64_t sharedBytes_ = 0, perWorkerBytes_ = 0;
   int64_t gatherAOffset_ = 0, gatherBOffset_ = 0, scatterCOffset_ = 0;
+  int64_t denseAOffset_ = 0, packedOffset_ = 0, packedBytes_ = 0; // shared
   Scratch scratch_;
 };
 
@@ -118,65 +140,22 @@ Status MatmulCall::prepare(const uint8_t *constants) {
   if (shape_.empty() || shape_.k == 0)
     return {};
   // With the operands swapped, the library's B is our slice 0.
-  const sinter_slice &bSlice = command_.slices[shape_.transposed ? 0 : 1];
-  const float *constantB = constantAddress(bSlice, constants);
-  if (shape_.batchRank > 0) // packed once per matrix would be one per batch
+  const float *constantB =
+      constantAddress(command_.slices[shape_.transposed ? 0 : 1], constants);
+  if (shape_.batchRank > 0) // one packed copy per matrix would be too many
     constantB = nullptr;
-
-  gatherA_ = !isPlain(shape_.a, shape_.m, shape_.k);
-  gatherB_ = !isPlain(shape_.b, shape_.k, shape_.n);
-  scatterC_ = shape_.c.col != 1 || (shape_.m > 1 && shape_.c.row < shape_.n);
-  bool packable = constantB && !gatherB_;
-  plan_ = MatmulPlan::make(shape_, packable);
-  partials_ = plan_.k.count() > 1;
-
-  const sinter_slice &cSlice = command_.slices[command_.numSlices - 1];
-  bool adds = false;
-  for (const sinter_post_op &op : postOps_) {
-    if (!readsOperand(op))
-      continue;
-    adds |= op.kind == SINTER_POST_ADD;
-    // The library may use C for sums that are not final yet.
-    if (overlaps(command_.slices[op.slice], cSlice))
-      scatterC_ = true;
-  }
-  ownPostOps_ = partials_ || scatterC_;
-  // A packed B serves few rows best when C's rows are dense: the copy is small.
-  if (packable && plan_.n.count() > 1 && shape_.m > 1 && shape_.m <= 64 &&
-      !adds && !partials_)
-    scatterC_ = true;
-  if (partials_)
-    scatterC_ = false; // partial results are dense by themselves
-
-  int64_t innerSlices = plan_.slicesPerOuter();
-  variantOf_.resize(static_cast<size_t>(innerSlices));
-  for (int64_t pass = 0; pass < 2; ++pass) // make all, then take addresses
-    for (int64_t i = 0; i < innerSlices; ++i) {
-      int64_t rest = i;
-      int64_t ki = rest % plan_.k.count();
-      rest /= plan_.k.count();
-      int64_t ni = rest % plan_.n.count();
-      rest /= plan_.n.count();
-      int64_t mi = rest % plan_.m.count();
-      int64_t bi = rest / plan_.m.count();
-      SliceSize size{plan_.batch.size(bi), plan_.m.size(mi), plan_.n.size(ni),
-                     plan_.k.size(ki)};
-      if (pass == 0 && !variants_.count(size)) {
-        // Whether B is packed decides the layout that makeVariant asks for.
-        if (packable && packed_.empty())
-          packed_.resize(
-              static_cast<size_t>(plan_.n.count() * plan_.k.count()));
-        makeVariant(size);
-      } else if (pass == 1) {
-        variantOf_[static_cast<size_t>(i)] = &variants_.at(size);
-      }
-    }
-  if (packable)
-    packB(constantB);
+  chooseMode(constantB);
+  makeVariants();
+  if (packs_ && constantB)
+    packConstantB(constantB);
+  else if (packs_)
+    preparePacking();
 
   uint64_t scratchpad = 0;
   for (const auto &[size, variant] : variants_)
     scratchpad = std::max(scratchpad, variant.primitive.scratchpadBytes());
+  for (const OneDnnPrimitive &pack : packB_)
+    scratchpad = std::max(scratchpad, pack.scratchpadBytes());
   int64_t offset = alignUp(static_cast<int64_t>(scratchpad));
   int64_t batch = plan_.batch.largest(), m = plan_.m.largest(),
           n = plan_.n.largest(), k = plan_.k.largest();
@@ -187,11 +166,77 @@ Status MatmulCall::prepare(const uint8_t *constants) {
   scatterCOffset_ = offset;
   offset += scatterC_ ? alignUp(4 * batch * m * n) : 0;
   perWorkerBytes_ = static_cast<uint64_t>(offset);
+
+  int64_t shared = 0; // partial results come first
   if (partials_)
-    sharedBytes_ = static_cast<uint64_t>(4 * plan_.k.count() *
-                                         shape_.batchCount() * shape_.m *
-                                         shape_.n);
+    shared = alignUp(4 * plan_.k.count() * shape_.batchCount() * shape_.m *
+                     shape_.n);
+  denseAOffset_ = shared;
+  shared += denseA_ ? alignUp(4 * shape_.m * shape_.k) : 0;
+  packedOffset_ = shared;
+  shared += packedBytes_ * static_cast<int64_t>(packB_.size());
+  sharedBytes_ = static_cast<uint64_t>(shared);
   return {};
+}
+
+/// Decides how operands and result go between memory and the library.
+void MatmulCall::chooseMode(const float *constantB) {
+  gatherA_ = !isPlain(shape_.a, shape_.m, shape_.k);
+  gatherB_ = !isPlain(shape_.b, shape_.k, shape_.n);
+  scatterC_ = shape_.c.col != 1 || (shape_.m > 1 && shape_.c.row < shape_.n);
+  // A narrow B would mostly be padding.
+  constexpr int64_t narrow = 32;
+  packs_ = !gatherB_ && ((constantB && shape_.n >= narrow) ||
+                         (!constantB && worthPacking(shape_)));
+  plan_ = MatmulPlan::make(shape_,
+                           packs_ ? MatmulMode::PackedB : MatmulMode::Direct);
+  partials_ = plan_.k.count() > 1;
+  if (partials_ && !constantB)
+    packs_ = false;
+  if (packs_) {
+    constantB_.resize(static_cast<size_t>(plan_.n.count() * plan_.k.count()));
+    // The kernels for a packed B want dense rows of A; a copy costs little when
+    // each of its elements is used for many columns.
+    bool dense = shape_.a.col == 1 && shape_.a.row == shape_.k;
+    denseA_ = !dense && shape_.m > 1 && shape_.n >= 128 && !partials_;
+    gatherA_ = gatherA_ && !denseA_;
+  }
+
+  const sinter_slice &result = command_.slices[command_.numSlices - 1];
+  bool adds = false;
+  for (const sinter_post_op &op : postOps_) {
+    if (!readsOperand(op))
+      continue;
+    adds |= op.kind == SINTER_POST_ADD;
+    // The library may use C for sums that are not final yet.
+    if (overlaps(command_.slices[op.slice], result))
+      scatterC_ = true;
+  }
+  // They want dense rows of C as well.
+  bool wantsDenseC = packs_ && plan_.n.count() > 1 && shape_.m > 1 &&
+                     shape_.k >= 128 && !partials_;
+  ownPostOps_ = partials_ || scatterC_ || (wantsDenseC && adds);
+  scatterC_ = (scatterC_ || wantsDenseC) && !partials_;
+}
+
+void MatmulCall::makeVariants() {
+  int64_t count = plan_.slicesPerOuter();
+  std::vector<SliceSize> sizes;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i;
+    int64_t ki = rest % plan_.k.count();
+    rest /= plan_.k.count();
+    int64_t ni = rest % plan_.n.count();
+    rest /= plan_.n.count();
+    int64_t mi = rest % plan_.m.count();
+    int64_t bi = rest / plan_.m.count();
+    sizes.push_back({plan_.batch.size(bi), plan_.m.size(mi), plan_.n.size(ni),
+                     plan_.k.size(ki)});
+    if (!variants_.count(sizes.back()))
+      makeVariant(sizes.back());
+  }
+  for (const SliceSize &size : sizes)
+    variantOf_.push_back(&variants_.at(size));
 }
 
 void MatmulCall::makeVariant(const SliceSize &size) {
@@ -207,10 +252,9 @@ void MatmulCall::makeVariant(const SliceSize &size) {
 /// implementation, a thousand times slower than the others.
 bool MatmulCall::tryVariant(Variant &variant, bool fusePostOps) {
   const auto [batch, m, n, k] = variant.size;
-  bool packed = !packed_.empty();
-  memory::desc a = operandDesc(shape_.a, gatherA_, batch, m, k);
+  memory::desc a = operandDesc(shape_.a, gatherA_ || denseA_, batch, m, k);
   memory::desc b = operandDesc(shape_.b, gatherB_, batch, k, n);
-  if (packed) {
+  if (packs_) {
     // The first slice of this n and k chooses the layout for all rows.
     b = memory::desc({k, n}, f32, memory::format_tag::any);
     for (const auto &[size, other] : variants_)
@@ -233,8 +277,8 @@ bool MatmulCall::tryVariant(Variant &variant, bool fusePostOps) {
     for (const sinter_post_op &op : postOps_) {
       memory::desc operand;
       if (op.kind == SINTER_POST_BIAS) {
-        memory::dims dims = shape_.transposed ? memory::dims{m, 1}
-                                              : memory::dims{1, n};
+        memory::dims dims =
+            shape_.transposed ? memory::dims{m, 1} : memory::dims{1, n};
         if (batch > 1)
           dims.insert(dims.begin(), 1);
         operand = {dims, f32,
@@ -263,10 +307,10 @@ bool MatmulCall::tryVariant(Variant &variant, bool fusePostOps) {
       return std::string(desc.impl_info_str()).find("gemm") !=
              std::string::npos;
     };
-    // The blocked kernels read a wide row-major B with a stride that defeats the
-    // caches, and pack a transposed B for a handful of rows (measured: a quarter
-    // of the speed of the library's GEMM).
-    bool preferGemm = !packed && ((shape_.b.col == 1 && n > 512) ||
+    // The blocked kernels read a wide row-major B with a stride that defeats
+    // the caches, and pack a transposed B for a handful of rows (measured: a
+    // quarter of the speed of the library's GEMM).
+    bool preferGemm = !packs_ && ((shape_.b.col == 1 && n > 512) ||
                                   (shape_.b.row == 1 && m < 16));
     if (preferGemm) {
       while (!isGemm() && desc.next_impl()) {
@@ -292,25 +336,66 @@ bool MatmulCall::tryVariant(Variant &variant, bool fusePostOps) {
   }
 }
 
-void MatmulCall::packB(const float *b) {
+void MatmulCall::packConstantB(const float *b) {
   for (int64_t ni = 0; ni < plan_.n.count(); ++ni)
     for (int64_t ki = 0; ki < plan_.k.count(); ++ki) {
-      const Variant &variant =
-          *variantOf_[static_cast<size_t>(ni * plan_.k.count() + ki)];
+      int64_t piece = ni * plan_.k.count() + ki;
+      const Variant &variant = *variantOf_[static_cast<size_t>(piece)];
       const memory::desc &to = variant.primitive.argDesc(1);
       Result<AlignedBlock> block =
           AlignedBlock::allocate(to.get_size(), "a packed constant");
       if (!block.ok())
         throw std::bad_alloc();
-      memory::desc from =
-          operandDesc(shape_.b, false, 1, variant.size.k, variant.size.n);
-      reorderNow(context_, from,
-                 b + plan_.k.begin(ki) * shape_.b.row +
-                     plan_.n.begin(ni) * shape_.b.col,
-                 to, block->data());
-      packed_[static_cast<size_t>(ni * plan_.k.count() + ki)] =
-          std::move(*block);
+      reorderNow(
+          context_,
+          operandDesc(shape_.b, false, 1, variant.size.k, variant.size.n),
+          b + plan_.k.begin(ki) * shape_.b.row +
+              plan_.n.begin(ni) * shape_.b.col,
+          to, block->data());
+      constantB_[static_cast<size_t>(piece)] = std::move(*block);
     }
+}
+
+void MatmulCall::preparePacking() {
+  for (int64_t ni = 0; ni < plan_.n.count(); ++ni) {
+    const Variant &variant = *variantOf_[static_cast<size_t>(ni)];
+    const memory::desc &to = variant.primitive.argDesc(1);
+    packB_.push_back(makeReorder(
+        context_, operandDesc(shape_.b, false, 1, shape_.k, variant.size.n),
+        to));
+    packedBytes_ =
+        std::max(packedBytes_, alignUp(static_cast<int64_t>(to.get_size())));
+  }
+}
+
+/// Makes rows of A dense and packs B, at the head of a run.
+bool MatmulCall::packOperands(const Operands &operands, ThreadPool &pool,
+                              int threads) const {
+  constexpr int64_t rowsPerTask = 32;
+  auto bTasks = static_cast<int64_t>(packB_.size());
+  int64_t aTasks = denseA_ ? (shape_.m + rowsPerTask - 1) / rowsPerTask : 0;
+  std::atomic<bool> good{true};
+  pool.parallelFor(
+      threads, bTasks + aTasks, 1, [&](int worker, int64_t begin, int64_t end) {
+        OneThreadScope::limitWorker(worker);
+        for (int64_t i = begin; i < end; ++i) {
+          if (i < bTasks) {
+            const float *from = operands.b + plan_.n.begin(i) * shape_.b.col;
+            void *addresses[] = {const_cast<float *>(from),
+                                 const_cast<float *>(packedB(i))};
+            if (!packB_[static_cast<size_t>(i)].run(context_, worker,
+                                                    addresses))
+              good.store(false, std::memory_order_relaxed);
+            continue;
+          }
+          int64_t row = (i - bTasks) * rowsPerTask;
+          copyBlock(
+              {denseA() + row * shape_.k, std::min(rowsPerTask, shape_.m - row),
+               shape_.k, shape_.k, 1},
+              operands.a + row * shape_.a.row, shape_.a.row, shape_.a.col);
+        }
+      });
+  return good.load(std::memory_order_relaxed);
 }
 
 Status MatmulCall::bind(const Scratch &scratch, int threads) {
@@ -318,6 +403,8 @@ Status MatmulCall::bind(const Scratch &scratch, int threads) {
   try {
     for (auto &[size, variant] : variants_)
       variant.primitive.bind(context_, scratch, threads);
+    for (OneDnnPrimitive &pack : packB_)
+      pack.bind(context_, scratch, threads);
   } catch (const dnnl::error &error) {
     return {SINTER_DEVICE_FAILED, std::string("oneDNN: ") + error.what()};
   }
@@ -363,6 +450,8 @@ bool MatmulCall::runSlice(const Operands &operands, int worker,
   float *c = operands.c + cStart + m0 * shape_.c.row + n0 * shape_.c.col;
   uint8_t *mine = scratch_.perWorker +
                   static_cast<uint64_t>(worker) * scratch_.perWorkerStride;
+  if (denseA_)
+    a = denseA() + m0 * shape_.k;
   if (gatherA_) {
     auto *dense = reinterpret_cast<float *>(mine + gatherAOffset_);
     for (int64_t i = 0; i < batch; ++i)
@@ -379,9 +468,8 @@ bool MatmulCall::runSlice(const Operands &operands, int worker,
                 shape_.b.col);
     b = dense;
   }
-  if (!packed_.empty())
-    b = reinterpret_cast<const float *>(
-        packed_[static_cast<size_t>(ni * plan_.k.count() + ki)].data());
+  if (packs_)
+    b = packedB(ni * plan_.k.count() + ki);
   float *result = c;
   if (scatterC_)
     result = reinterpret_cast<float *>(mine + scatterCOffset_);
@@ -400,8 +488,8 @@ bool MatmulCall::runSlice(const Operands &operands, int worker,
   if (variant.fusedPostOps)
     for (size_t i = 0; i < postOps_.size(); ++i)
       if (operands.postOps[i])
-        addresses[count++] = const_cast<float *>(
-            operandAt(operands, i, cStart, m0, n0).address);
+        addresses[count++] =
+            const_cast<float *>(operandAt(operands, i, cStart, m0, n0).address);
   if (!variant.primitive.run(context_, worker, addresses.data()))
     return false;
   if (partials_)
@@ -448,9 +536,8 @@ void MatmulCall::combinePartials(const Operands &operands, int64_t row) const {
   sumPartials(first, stride, plan_.k.count(), row * shape_.n,
               (row + 1) * shape_.n);
   int64_t matrix = row / shape_.m, m0 = row % shape_.m;
-  int64_t offset =
-      shape_.outerOffset(shape_.c, matrix / shape_.innerCount()) +
-      matrix % shape_.innerCount() * shape_.innerStride(shape_.c);
+  int64_t offset = shape_.outerOffset(shape_.c, matrix / shape_.innerCount()) +
+                   matrix % shape_.innerCount() * shape_.innerStride(shape_.c);
   Block block{first + row * shape_.n, 1, shape_.n, shape_.n, 1};
   std::array<PostOpOperand, SINTER_MAX_POST_OPS> at;
   for (size_t j = 0; j < postOps_.size(); ++j)
@@ -482,6 +569,8 @@ Status MatmulCall::run(void *const *buffers, ThreadPool &pool, int threads) {
     return {};
   }
   OneThreadScope oneThread;
+  if ((denseA_ || !packB_.empty()) && !packOperands(operands, pool, threads))
+    return {SINTER_DEVICE_FAILED, "oneDNN failed to pack an operand"};
   std::atomic<bool> failed{false};
   int64_t slices = shape_.outerCount() * plan_.slicesPerOuter();
   // Small matrices with several outer batch dimensions: take many at once.
@@ -497,8 +586,8 @@ Status MatmulCall::run(void *const *buffers, ThreadPool &pool, int threads) {
     return {SINTER_DEVICE_FAILED, "oneDNN failed to run a matmul"};
   if (partials_) {
     int64_t rows = shape_.batchCount() * shape_.m;
-    int64_t rowGrain = std::max<int64_t>(
-        1, 16384 / (shape_.n * plan_.k.count()));
+    int64_t rowGrain =
+        std::max<int64_t>(1, 16384 / (shape_.n * plan_.k.count()));
     pool.parallelFor(threads, rows, rowGrain,
                      [&](int, int64_t begin, int64_t end) {
                        for (int64_t i = begin; i < end; ++i)
@@ -512,16 +601,18 @@ std::string MatmulCall::description() const {
   if (variants_.empty())
     return "matmul without work";
   const Variant &first = *variantOf_.front();
-  std::string text = "matmul in " +
-                     std::to_string(shape_.outerCount() *
-                                    plan_.slicesPerOuter()) +
-                     " slices of " + std::to_string(first.size.batch) + "x" +
-                     std::to_string(first.size.m) + "x" +
-                     std::to_string(first.size.n) + "x" +
-                     std::to_string(first.size.k) + ", " +
-                     first.primitive.implementation();
-  if (!packed_.empty())
-    text += ", B packed";
+  std::string text =
+      "matmul in " +
+      std::to_string(shape_.outerCount() * plan_.slicesPerOuter()) +
+      " slices of " + std::to_string(first.size.batch) + "x" +
+      std::to_string(first.size.m) + "x" + std::to_string(first.size.n) + "x" +
+      std::to_string(first.size.k) + ", " + first.primitive.implementation();
+  if (packs_)
+    text += packB_.empty() ? ", B packed at load" : ", B packed per run";
+  if (denseA_ || gatherA_)
+    text += ", A copied";
+  if (scatterC_)
+    text += ", C copied";
   if (!postOps_.empty())
     text += first.fusedPostOps ? ", post-ops fused" : ", post-ops apart";
   return text;

@@ -21,11 +21,10 @@ struct OpenMp {
   int (*maxThreads)();
 
   static const OpenMp &get() {
-    static const OpenMp found = {
-        reinterpret_cast<void (*)(int)>(
-            dlsym(RTLD_DEFAULT, "omp_set_num_threads")),
-        reinterpret_cast<int (*)()>(
-            dlsym(RTLD_DEFAULT, "omp_get_max_threads"))};
+    static const OpenMp found = {reinterpret_cast<void (*)(int)>(dlsym(
+                                     RTLD_DEFAULT, "omp_set_num_threads")),
+                                 reinterpret_cast<int (*)()>(dlsym(
+                                     RTLD_DEFAULT, "omp_get_max_threads"))};
     return found;
   }
 };
@@ -79,10 +78,10 @@ void OneDnnPrimitive::bind(const OneDnnContext &context,
       mine.args.push_back({arg.number, mine.memories.back().get()});
     }
     if (scratchpadBytes_) {
-      mine.memories.emplace_back(
-          scratchpad_, context.engine,
-          scratch.perWorker +
-              static_cast<uint64_t>(worker) * scratch.perWorkerStride);
+      mine.memories.emplace_back(scratchpad_, context.engine,
+                                 scratch.perWorker +
+                                     static_cast<uint64_t>(worker) *
+                                         scratch.perWorkerStride);
       mine.args.push_back({DNNL_ARG_SCRATCHPAD, mine.memories.back().get()});
     }
   }
@@ -96,7 +95,8 @@ bool OneDnnPrimitive::run(const OneDnnContext &context, int worker,
         dnnl_success)
       return false;
   return dnnl_primitive_execute(
-             primitive_.get(), context.streams[static_cast<size_t>(worker)].get(),
+             primitive_.get(),
+             context.streams[static_cast<size_t>(worker)].get(),
              static_cast<int>(mine.args.size()),
              mine.args.data()) == dnnl_success;
 }

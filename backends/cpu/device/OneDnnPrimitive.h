@@ -87,8 +87,9 @@ private:
 };
 
 /// Copies `from` to `to`, converting the layout, at load time. Throws.
-void reorderNow(const OneDnnContext &context, const dnnl::memory::desc &fromDesc,
-                const void *from, const dnnl::memory::desc &toDesc, void *to);
+void reorderNow(const OneDnnContext &context,
+                const dnnl::memory::desc &fromDesc, const void *from,
+                const dnnl::memory::desc &toDesc, void *to);
 
 /// A reorder to run later; arguments: 0 = from, 1 = to. Throws dnnl::error.
 OneDnnPrimitive makeReorder(const OneDnnContext &context,

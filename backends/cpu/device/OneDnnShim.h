@@ -25,9 +25,10 @@ struct ConvGeometry {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-inline dnnl::matmul::primitive_desc
-matmul(const dnnl::engine &engine, const Desc &a, const Desc &b,
-       const Desc &bias, const Desc &c, const dnnl::primitive_attr &attr) {
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine &engine,
+                                           const Desc &a, const Desc &b,
+                                           const Desc &bias, const Desc &c,
+                                           const dnnl::primitive_attr &attr) {
   return {engine, a, b, bias, c, attr};
 }
 
@@ -35,38 +36,43 @@ inline dnnl::convolution_forward::primitive_desc
 convForward(const dnnl::engine &engine, const Desc &src, const Desc &weights,
             const Desc &bias, const Desc &dst, const ConvGeometry &g,
             const dnnl::primitive_attr &attr) {
-  return {engine,     dnnl::prop_kind::forward_training,
+  return {engine,
+          dnnl::prop_kind::forward_training,
           dnnl::algorithm::convolution_direct,
-          src,        weights,
-          bias,       dst,
-          g.strides,  g.dilations,
-          g.padsLow,  g.padsHigh,
+          src,
+          weights,
+          bias,
+          dst,
+          g.strides,
+          g.dilations,
+          g.padsLow,
+          g.padsHigh,
           attr};
 }
 
-inline dnnl::convolution_backward_data::primitive_desc convBackwardData(
-    const dnnl::engine &engine, const Desc &diffSrc, const Desc &weights,
-    const Desc &diffDst, const ConvGeometry &g,
-    const dnnl::primitive_attr &attr,
-    const dnnl::convolution_forward::primitive_desc &forward) {
-  return {engine,    dnnl::algorithm::convolution_direct,
-          diffSrc,   weights,
-          diffDst,   g.strides,
+inline dnnl::convolution_backward_data::primitive_desc
+convBackwardData(const dnnl::engine &engine, const Desc &diffSrc,
+                 const Desc &weights, const Desc &diffDst,
+                 const ConvGeometry &g, const dnnl::primitive_attr &attr,
+                 const dnnl::convolution_forward::primitive_desc &forward) {
+  return {engine,      dnnl::algorithm::convolution_direct,
+          diffSrc,     weights,
+          diffDst,     g.strides,
           g.dilations, g.padsLow,
-          g.padsHigh, forward,
+          g.padsHigh,  forward,
           attr};
 }
 
-inline dnnl::convolution_backward_weights::primitive_desc convBackwardWeights(
-    const dnnl::engine &engine, const Desc &src, const Desc &diffWeights,
-    const Desc &diffDst, const ConvGeometry &g,
-    const dnnl::primitive_attr &attr,
-    const dnnl::convolution_forward::primitive_desc &forward) {
-  return {engine,    dnnl::algorithm::convolution_direct,
-          src,       diffWeights,
-          diffDst,   g.strides,
+inline dnnl::convolution_backward_weights::primitive_desc
+convBackwardWeights(const dnnl::engine &engine, const Desc &src,
+                    const Desc &diffWeights, const Desc &diffDst,
+                    const ConvGeometry &g, const dnnl::primitive_attr &attr,
+                    const dnnl::convolution_forward::primitive_desc &forward) {
+  return {engine,      dnnl::algorithm::convolution_direct,
+          src,         diffWeights,
+          diffDst,     g.strides,
           g.dilations, g.padsLow,
-          g.padsHigh, forward,
+          g.padsHigh,  forward,
           attr};
 }
 
@@ -77,9 +83,10 @@ inline void appendEltwise(dnnl::post_ops &ops, dnnl::algorithm algorithm,
 
 #else
 
-inline dnnl::matmul::primitive_desc
-matmul(const dnnl::engine &engine, const Desc &a, const Desc &b,
-       const Desc &bias, const Desc &c, const dnnl::primitive_attr &attr) {
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine &engine,
+                                           const Desc &a, const Desc &b,
+                                           const Desc &bias, const Desc &c,
+                                           const dnnl::primitive_attr &attr) {
   return {dnnl::matmul::desc(a, b, bias, c), attr, engine};
 }
 
@@ -87,29 +94,29 @@ inline dnnl::convolution_forward::primitive_desc
 convForward(const dnnl::engine &engine, const Desc &src, const Desc &weights,
             const Desc &bias, const Desc &dst, const ConvGeometry &g,
             const dnnl::primitive_attr &attr) {
-  return {dnnl::convolution_forward::desc(
-              dnnl::prop_kind::forward_training,
-              dnnl::algorithm::convolution_direct, src, weights, bias, dst,
-              g.strides, g.dilations, g.padsLow, g.padsHigh),
+  return {dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training,
+                                          dnnl::algorithm::convolution_direct,
+                                          src, weights, bias, dst, g.strides,
+                                          g.dilations, g.padsLow, g.padsHigh),
           attr, engine};
 }
 
-inline dnnl::convolution_backward_data::primitive_desc convBackwardData(
-    const dnnl::engine &engine, const Desc &diffSrc, const Desc &weights,
-    const Desc &diffDst, const ConvGeometry &g,
-    const dnnl::primitive_attr &attr,
-    const dnnl::convolution_forward::primitive_desc &forward) {
+inline dnnl::convolution_backward_data::primitive_desc
+convBackwardData(const dnnl::engine &engine, const Desc &diffSrc,
+                 const Desc &weights, const Desc &diffDst,
+                 const ConvGeometry &g, const dnnl::primitive_attr &attr,
+                 const dnnl::convolution_forward::primitive_desc &forward) {
   return {dnnl::convolution_backward_data::desc(
               dnnl::algorithm::convolution_direct, diffSrc, weights, diffDst,
               g.strides, g.dilations, g.padsLow, g.padsHigh),
           attr, engine, forward};
 }
 
-inline dnnl::convolution_backward_weights::primitive_desc convBackwardWeights(
-    const dnnl::engine &engine, const Desc &src, const Desc &diffWeights,
-    const Desc &diffDst, const ConvGeometry &g,
-    const dnnl::primitive_attr &attr,
-    const dnnl::convolution_forward::primitive_desc &forward) {
+inline dnnl::convolution_backward_weights::primitive_desc
+convBackwardWeights(const dnnl::engine &engine, const Desc &src,
+                    const Desc &diffWeights, const Desc &diffDst,
+                    const ConvGeometry &g, const dnnl::primitive_attr &attr,
+                    const dnnl::convolution_forward::primitive_desc &forward) {
   return {dnnl::convolution_backward_weights::desc(
               dnnl::algorithm::convolution_direct, src, diffWeights, diffDst,
               g.strides, g.dilations, g.padsLow, g.padsHigh),

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// ONNX defines MatMul for dtypes that no library here multiplies. Tiles of C are
-// independent; within a tile B is packed and each sum runs over k in order.
+// ONNX defines MatMul for dtypes that no library here multiplies. Tiles of C
+// are independent; within a tile B is packed and each sum runs over k in order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,12 @@ constexpr int64_t tileRows = 32, tileCols = 64, depth = 128;
 
 /// Sums of integers wrap, which only unsigned arithmetic may do in C++.
 template <typename T>
-using Sum = typename std::conditional_t<std::is_integral_v<T>,
-                                        std::make_unsigned<T>,
-                                        std::type_identity<T>>::type;
+using Sum =
+    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                std::type_identity<T>>::type;
 
-template <typename In, typename Out> class PlainMatmulCall : public LibraryCall {
+template <typename In, typename Out>
+class PlainMatmulCall : public LibraryCall {
 public:
   explicit PlainMatmulCall(const sinter_command &command)
       : command_(command),
@@ -50,14 +51,13 @@ public:
       matrices *= params_.batch[i];
     int64_t rowTiles = (params_.m + tileRows - 1) / tileRows;
     int64_t colTiles = (params_.n + tileCols - 1) / tileCols;
-    pool.parallelFor(
-        threads, matrices * rowTiles * colTiles, 1,
-        [&](int worker, int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            runTile(buffers, worker, i / (rowTiles * colTiles),
-                    i / colTiles % rowTiles * tileRows,
-                    i % colTiles * tileCols);
-        });
+    pool.parallelFor(threads, matrices * rowTiles * colTiles, 1,
+                     [&](int worker, int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i)
+                         runTile(buffers, worker, i / (rowTiles * colTiles),
+                                 i / colTiles % rowTiles * tileRows,
+                                 i % colTiles * tileCols);
+                     });
     return {};
   }
 
@@ -84,9 +84,9 @@ private:
     int64_t rows = std::min(tileRows, p.m - m0);
     int64_t cols = std::min(tileCols, p.n - n0);
 
-    auto *sums = reinterpret_cast<Sum<Out> *>(
-        scratch_.perWorker +
-        static_cast<uint64_t>(worker) * scratch_.perWorkerStride);
+    auto *sums = reinterpret_cast<Sum<Out> *>(scratch_.perWorker +
+                                              static_cast<uint64_t>(worker) *
+                                                  scratch_.perWorkerStride);
     Sum<Out> *packed = sums + tileRows * tileCols;
     std::fill(sums, sums + tileRows * tileCols, Sum<Out>(0));
     for (int64_t k0 = 0; k0 < p.k; k0 += depth) {
@@ -172,8 +172,8 @@ sinter::cpu::preparePlainMatmul(const sinter_command &command) {
     return make<int8_t, int32_t>(command);
   if (params.dtype == SINTER_U8 && params.outDtype == SINTER_I32)
     return make<uint8_t, int32_t>(command);
-  return Status(SINTER_UNSUPPORTED,
-                "no CPU matmul multiplies dtype " +
-                    std::to_string(params.dtype) + " into dtype " +
-                    std::to_string(params.outDtype));
+  return Status(SINTER_UNSUPPORTED, "no CPU matmul multiplies dtype " +
+                                        std::to_string(params.dtype) +
+                                        " into dtype " +
+                                        std::to_string(params.outDtype));
 }

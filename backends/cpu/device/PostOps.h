@@ -19,15 +19,16 @@
 
 namespace sinter::cpu {
 
-/// Where a BIAS or ADD reads: element (row, col) of the block it is applied to is
-/// at address[row * rowStride + col * colStride]. A bias has one stride of 0.
+/// Where a BIAS or ADD reads: element (row, col) of the block it is applied to
+/// is at address[row * rowStride + col * colStride]. A bias has one stride of
+/// 0.
 struct PostOpOperand {
   const float *address = nullptr;
   int64_t rowStride = 0, colStride = 0;
 };
 
-/// Applies `ops` in order to every element. operands[i] belongs to ops[i] and is
-/// used by BIAS and ADD only.
+/// Applies `ops` in order to every element. operands[i] belongs to ops[i] and
+/// is used by BIAS and ADD only.
 void applyPostOps(std::span<const sinter_post_op> ops, const Block &block,
                   const PostOpOperand *operands);
 

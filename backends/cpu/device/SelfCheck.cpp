@@ -28,9 +28,10 @@ static Status tryMatmul(Device &device) {
   params.aStrideM = k;
   params.bStrideK = params.cStrideM = n;
   params.aStrideK = params.bStrideN = params.cStrideN = 1;
-  const sinter_slice slices[] = {{SINTER_SPACE_INPUT, 0, 0, sizeof(float) * m * k},
-                                 {SINTER_SPACE_INPUT, 1, 0, sizeof(float) * k * n},
-                                 {SINTER_SPACE_OUTPUT, 0, 0, sizeof(float) * m * n}};
+  const sinter_slice slices[] = {
+      {SINTER_SPACE_INPUT, 0, 0, sizeof(float) * m * k},
+      {SINTER_SPACE_INPUT, 1, 0, sizeof(float) * k * n},
+      {SINTER_SPACE_OUTPUT, 0, 0, sizeof(float) * m * n}};
   sinter_command command{};
   command.kind = SINTER_CMD_MATMUL;
   command.slices = slices;

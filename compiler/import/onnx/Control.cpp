@@ -1,4 +1,4 @@
-//===- Control.cpp - constants, identities, If and Loop -------------------===//
+//===- Control.cpp - constants, identities, If ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -172,7 +172,7 @@ static void importDropout(NodeImport &n) {
 }
 
 //===----------------------------------------------------------------------===//
-// If and Loop
+// If
 //===----------------------------------------------------------------------===//
 
 /// Larger branches are not both computed.
@@ -235,80 +235,6 @@ static void importIf(NodeImport &n) {
   }
 }
 
-/// Unrolled: the trip count and the conditions must be known at compile time.
-static void importLoop(NodeImport &n) {
-  constexpr int64_t kMaxTrips = 4096;
-  const ::onnx::GraphProto *body = n.attrGraph("body");
-  if (n.failed())
-    return;
-  size_t carried = n.numInputs() > 2 ? n.numInputs() - 2 : 0;
-  if (!body || size_t(body->input_size()) != carried + 2 ||
-      size_t(body->output_size()) < carried + 1 ||
-      n.numOutputs() > size_t(body->output_size()) - 1) {
-    n.fail("attribute 'body' must be a graph of " + std::to_string(carried + 2) +
-           " inputs and " + std::to_string(carried + 1) + " or more outputs");
-    return;
-  }
-  size_t scanned = size_t(body->output_size()) - 1 - carried;
-  int64_t trips = INT64_MAX;
-  if (n.has(0)) {
-    std::optional<int64_t> given = n.knownInt(0, "M");
-    if (!given)
-      return;
-    trips = std::max<int64_t>(*given, 0);
-  }
-  Value condition = n.in(1);
-  SmallVector<Value> values(n.inputs().drop_front(std::min<size_t>(2, n.numInputs())));
-  if (llvm::is_contained(values, Value())) {
-    n.fail("an initial value is missing");
-    return;
-  }
-  std::vector<SmallVector<Value>> scans(scanned);
-  for (int64_t trip = 0; trip < trips; ++trip) {
-    if (condition) {
-      std::optional<ir::Tensor> known = n.constantOf(condition);
-      if (!known || known->isFloat() || known->size() != 1) {
-        n.unsupported("a condition that is not known at compile time");
-        return;
-      }
-      if (!known->ints[0])
-        break;
-    }
-    if (trip == kMaxTrips) {
-      n.unsupported("more than " + std::to_string(kMaxTrips) + " iterations");
-      return;
-    }
-    SmallVector<Value> arguments = {n.ints({trip}, {}),
-                                    condition ? condition : n.splat({}, n.i1(), 1)};
-    llvm::append_range(arguments, values);
-    SmallVector<Value> results;
-    if (!n.graph().importBody(n, *body, arguments, results))
-      return;
-    if (llvm::is_contained(results, Value())) {
-      n.poison();
-      return;
-    }
-    condition = results[0];
-    values.assign(results.begin() + 1, results.begin() + 1 + carried);
-    for (size_t i = 0; i < scanned; ++i)
-      scans[i].push_back(results[1 + carried + i]);
-  }
-  for (size_t i = 0; i < carried; ++i)
-    n.out(i, values[i]);
-  for (size_t i = 0; i < scanned; ++i) {
-    if (!n.wants(carried + i))
-      continue;
-    if (scans[i].empty()) {
-      n.unsupported("scan outputs of no iterations");
-      return;
-    }
-    SmallVector<Value> slices;
-    for (Value slice : scans[i])
-      slices.push_back(n.expandDims(slice, {0}));
-    n.out(carried + i, n.concat(slices, 0));
-  }
-}
-
 llvm::ArrayRef<OpRow> controlOps() {
   static constexpr OpRow rows[] = {
       {"Constant", importConstant, 0, 0},
@@ -317,7 +243,6 @@ llvm::ArrayRef<OpRow> controlOps() {
       {"EyeLike", importEyeLike, 1, 1, 1, 9},
       {"Identity", importIdentity, 1, 1},
       {"If", importIf, 1, 1, kAny},
-      {"Loop", importLoop, 0, kAny, kAny},
       {"Range", importRange, 3, 3, 1, 11},
   };
   return rows;

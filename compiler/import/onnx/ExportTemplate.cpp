@@ -143,6 +143,8 @@ public:
                       "an ONNX file may have");
       return {};
     }
+    if (pieces_.back().bytes.empty() && pieces_.size() > 1)
+      pieces_.pop_back();
     pieces_.front().bytes = begin + pieces_.front().bytes;
     return std::move(pieces_);
   }

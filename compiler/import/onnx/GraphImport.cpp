@@ -98,7 +98,8 @@ std::optional<Value> GraphImport::lookup(Scope &scope, llvm::StringRef name) {
     if (dense != at->initializers.end())
       data = readTensor(*model_, *dense->second, context_, why, failure);
     else if (sparse != at->sparseInitializers.end())
-      data = readSparseTensor(*model_, *sparse->second, context_, why, failure);
+      data = readSparseTensor(*model_, *sparse->second, context_, sparseBudget_, why,
+                              failure);
     else
       continue;
     if (!data) {
@@ -481,7 +482,7 @@ Value GraphImport::makeConstant(NodeImport &node,
   std::string why;
   ReadFailure failure = ReadFailure::None;
   std::optional<TensorData> data =
-      readSparseTensor(*model_, tensor, context_, why, failure);
+      readSparseTensor(*model_, tensor, context_, sparseBudget_, why, failure);
   if (!data)
     return failure == ReadFailure::Unsupported ? node.unsupported("its tensor: " + why)
                                                : node.fail("its tensor: " + why);

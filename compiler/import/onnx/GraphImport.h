@@ -122,6 +122,8 @@ private:
   Folder folder_;
   /// The last op of @main that is settled; null at the beginning.
   mlir::Operation *settled_ = nullptr;
+  /// Bytes that sparse tensors may still grow to.
+  int64_t sparseBudget_ = int64_t(1) << 28;
   int64_t importedNodes_ = 0, randomIds_ = 0;
   llvm::StringMap<mlir::Value> controls_;
   /// Argument of @main -> the state it holds.

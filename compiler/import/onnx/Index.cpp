@@ -177,6 +177,10 @@ static void importNonZero(NodeImport &n) {
   for (int64_t i = 0; i < x->size(); ++i)
     if (x->isFloat() ? x->floats[i] != 0 : x->ints[i] != 0)
       found.push_back(ir::delinearize(i, x->shape()));
+  if (int64_t(found.size()) * x->rank() > (1 << 22)) {
+    n.unsupported("more than 2^22 coordinates");
+    return;
+  }
   Shape values;
   for (int64_t dim = 0; dim < x->rank(); ++dim)
     for (const Shape &index : found)

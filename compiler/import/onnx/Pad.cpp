@@ -17,7 +17,7 @@ namespace sinter::compiler {
 /// Padding of either sign that no dimension can have.
 static constexpr int64_t kMaxPad = int64_t(1) << 40;
 /// Entries of an index table.
-static constexpr int64_t kMaxTable = int64_t(1) << 24;
+static constexpr int64_t kMaxTable = int64_t(1) << 20;
 
 namespace {
 struct Padding {
@@ -92,7 +92,7 @@ static Value padByIndex(NodeImport &n, const Padding &padding, llvm::StringRef m
       return n.fail("dimension " + std::to_string(dim) + " is empty; it cannot be padded " +
                     "with its own elements");
     if (size + low + high > kMaxTable)
-      return n.unsupported("padding to more than 2^24 elements");
+      return n.unsupported("padding to more than 2^20 elements");
     Shape table;
     for (int64_t at = -low; at < size + high; ++at)
       table.push_back(sourceOf(at, size, mode));

@@ -11,7 +11,7 @@ Registry makeRegistry() {
   Registry registry;
   for (llvm::ArrayRef<OpRow> family :
        {activationOps(), attentionOps(), controlOps(), convOps(), einsumOps(),
-        elementwiseOps(), indexOps(), linearOps(), lossOps(), normOps(), padOps(),
+        elementwiseOps(), gridSampleOps(), indexOps(), linearOps(), loopOps(), lossOps(), normOps(), padOps(),
         poolOps(), quantizeOps(), recurrentOps(), reduceOps(), resizeOps(), shapeOps(),
         signalOps()})
     for (const OpRow &row : family)

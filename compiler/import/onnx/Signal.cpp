@@ -23,8 +23,8 @@ static void importWindow(NodeImport &n, double a0, double a1, double a2) {
   std::optional<int64_t> size = n.knownInt(0, "size");
   if (!size)
     return;
-  if (!element || *size < 0 || *size > (1 << 24)) {
-    n.fail("size must lie between 0 and 2^24, and output_datatype be a number type");
+  if (!element || *size < 0 || *size > (1 << 20)) {
+    n.fail("size must lie between 0 and 2^20, and output_datatype be a number type");
     return;
   }
   double period = double(periodic ? *size : std::max<int64_t>(*size - 1, 1));

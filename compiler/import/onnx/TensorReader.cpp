@@ -349,8 +349,8 @@ std::optional<TensorData> readTensor(const OnnxModel &model, const TensorProto &
 
 std::optional<TensorData> readSparseTensor(const OnnxModel &model,
                                            const ::onnx::SparseTensorProto &sparse,
-                                           MLIRContext *context, std::string &why,
-                                           ReadFailure &failure) {
+                                           MLIRContext *context, int64_t &budget,
+                                           std::string &why, ReadFailure &failure) {
   std::optional<TensorData> values =
       readTensor(model, sparse.values(), context, why, failure);
   if (!values)
@@ -363,10 +363,8 @@ std::optional<TensorData> readSparseTensor(const OnnxModel &model,
   Type element = values->type.getElementType();
   int64_t elementBytes = ir::elementSizeBytes(element), bytes = elementBytes;
   SmallVector<int64_t> dims(sparse.dims().begin(), sparse.dims().end());
-  // Sparse data names few elements of a large tensor; what it may grow to is bounded
-  // more tightly than what is written out.
   for (int64_t dim : dims)
-    if (dim < 1 || llvm::MulOverflow(bytes, dim, bytes) || bytes > (int64_t(1) << 28) ||
+    if (dim < 1 || llvm::MulOverflow(bytes, dim, bytes) || bytes > budget ||
         dims.size() > size_t(kMaxRank)) {
       why = "the shape " + shownShape(dims) + " of a sparse tensor is not supported";
       return std::nullopt;
@@ -381,6 +379,7 @@ std::optional<TensorData> readSparseTensor(const OnnxModel &model,
     return std::nullopt;
   }
 
+  budget -= bytes;
   TensorData dense;
   dense.type = RankedTensorType::get(dims, element);
   std::vector<char> &to = *own(dense.bytes, bytes);

@@ -46,10 +46,11 @@ std::optional<TensorData> readTensor(const OnnxModel &model,
                                      const ::onnx::TensorProto &tensor,
                                      mlir::MLIRContext *context, std::string &why,
                                      ReadFailure &failure);
-/// The dense tensor that a sparse one stands for.
+/// The dense tensor that a sparse one stands for. Its bytes are taken from `budget`, since
+/// few indices can stand for a huge tensor.
 std::optional<TensorData> readSparseTensor(const OnnxModel &model,
                                            const ::onnx::SparseTensorProto &tensor,
-                                           mlir::MLIRContext *context,
+                                           mlir::MLIRContext *context, int64_t &budget,
                                            std::string &why, ReadFailure &failure);
 
 /// A constant's attribute. Above 1 KiB it refers to `data` through a blob that keeps

@@ -1,0 +1,178 @@
+//===- DamageTest.cpp - broken files never crash the importer -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Truncation at every byte, and seeded damage to bytes and to fields. Whatever comes out,
+// it is a module or at least one error line; a crash ends this program.
+//
+//===----------------------------------------------------------------------===//
+#include "test/compiler/import/ModelBuilder.h"
+
+#include "compiler/import/onnx/Text.h"
+
+#include <catch2/catch.hpp>
+
+#include <random>
+
+using namespace sinter::test;
+
+/// A module or lines, each of them one clean line.
+static void importsOrSays(const std::string &bytes) {
+  sinter::compiler::ImportOptions options;
+  options.batch = 2;
+  Imported result = importBytes(bytes, options);
+  if (bool(result.module) == !result.errors.empty())
+    FAIL("neither a module nor an error");
+  for (const std::string &line : result.errors.lines())
+    if (line.empty() || line.size() > 4000 || line.find('\n') != std::string::npos)
+      FAIL("not one line: " << line);
+}
+
+TEST_CASE("truncated at every byte") {
+  std::string bytes = smallNet().model.SerializeAsString();
+  for (size_t size = 0; size < bytes.size(); ++size)
+    importsOrSays(bytes.substr(0, size));
+}
+
+TEST_CASE("damaged bytes") {
+  const std::string whole = smallNet().model.SerializeAsString();
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = whole;
+    for (int k = 0; k <= round % 3; ++k)
+      bytes[random() % bytes.size()] = char(random());
+    importsOrSays(bytes);
+  }
+}
+
+/// Numbers that break arithmetic.
+static int64_t strange(std::mt19937 &random) {
+  static const int64_t values[] = {0,         -1,        1,          2,        3,
+                                   7,         INT64_MAX, INT64_MIN,  1 << 20,  INT32_MAX,
+                                   INT32_MIN, -2,        1LL << 32,  1LL << 40, 1LL << 62};
+  return values[random() % (sizeof(values) / sizeof(*values))];
+}
+
+/// Changes one number, name or list of a model.
+static void damage(::onnx::ModelProto &model, std::mt19937 &random) {
+  auto &graph = *model.mutable_graph();
+  auto &node = *graph.mutable_node(int(random() % unsigned(graph.node_size())));
+  auto &tensor =
+      *graph.mutable_initializer(int(random() % unsigned(graph.initializer_size())));
+  switch (random() % 9) {
+  case 0:
+    if (tensor.dims_size())
+      tensor.set_dims(int(random() % unsigned(tensor.dims_size())), strange(random));
+    break;
+  case 1:
+    tensor.set_data_type(int32_t(random() % 26));
+    break;
+  case 2:
+    tensor.add_dims(strange(random));
+    break;
+  case 3:
+    for (auto &attribute : *node.mutable_attribute()) {
+      attribute.set_i(strange(random));
+      if (attribute.ints_size())
+        attribute.set_ints(int(random() % unsigned(attribute.ints_size())),
+                           strange(random));
+    }
+    break;
+  case 4:
+    for (auto &attribute : *node.mutable_attribute())
+      attribute.add_ints(strange(random));
+    break;
+  case 5:
+    if (node.input_size())
+      node.set_input(int(random() % unsigned(node.input_size())),
+                     graph.initializer(int(random() % unsigned(graph.initializer_size())))
+                         .name());
+    break;
+  case 6: {
+    static const char *ops[] = {"Add",     "MatMul",    "Reshape", "Gather",  "Concat",
+                                "Softmax", "Transpose", "Slice",   "Pad",     "Tile",
+                                "Expand",  "Resize",    "LSTM",    "Split",   "TopK",
+                                "OneHot",  "Range",     "CumSum",  "Conv",    "AveragePool",
+                                "Einsum",  "Squeeze",   "Cast",    "Where",   "ScatterND"};
+    node.set_op_type(ops[random() % (sizeof(ops) / sizeof(*ops))]);
+    break;
+  }
+  case 7:
+    node.clear_attribute();
+    break;
+  default:
+    node.add_input(random() % 2 ? "" : "x");
+  }
+}
+
+TEST_CASE("damaged fields") {
+  std::mt19937 random(2);
+  for (int round = 0; round < 3000; ++round) {
+    ModelBuilder b = smallNet();
+    for (int k = 0; k <= round % 3; ++k)
+      damage(b.model, random);
+    importsOrSays(b.model.SerializeAsString());
+  }
+}
+
+/// One node of operator `op` with constant inputs of strange contents.
+static ModelBuilder strangeNode(const std::string &op, std::mt19937 &random) {
+  ModelBuilder b(18);
+  Names inputs;
+  unsigned count = 1 + unsigned(random() % 5);
+  for (unsigned i = 0; i < count; ++i) {
+    std::string name = "i" + std::to_string(i);
+    inputs.push_back(random() % 8 ? name : "");
+    std::vector<int64_t> dims(random() % 4);
+    int64_t size = 1;
+    for (int64_t &dim : dims)
+      size *= dim = int64_t(random() % 4);
+    if (random() % 3 == 0) {
+      b.input(name, {dims.begin(), dims.end()}, random() % 2 ? 1 : 7);
+    } else if (random() % 2) {
+      std::vector<int64_t> values;
+      for (int64_t k = 0; k < size; ++k)
+        values.push_back(random() % 2 ? int64_t(random() % 5) - 1 : strange(random));
+      b.ints(name, dims, values);
+    } else {
+      b.floats(name, dims, std::vector<float>(size_t(size), float(random() % 4) - 1));
+    }
+  }
+  auto &node = b.node(op, inputs, {"y", "z"}, "n");
+  static const char *ints[] = {"axis",  "blocksize", "group",     "keepdims", "k",
+                               "upper", "ceil_mode", "exclusive", "size",     "hidden_size"};
+  static const char *lists[] = {"axes", "pads", "strides", "dilations", "kernel_shape", "perm"};
+  for (unsigned k = random() % 3; k > 0; --k)
+    ModelBuilder::setInt(node, ints[random() % 10], strange(random));
+  if (random() % 2) {
+    std::vector<int64_t> values(random() % 5);
+    for (int64_t &value : values)
+      value = strange(random);
+    ModelBuilder::setInts(node, lists[random() % 6], values);
+  }
+  b.output("y");
+  return b;
+}
+
+TEST_CASE("operators of strange operands") {
+  static const char *ops[] = {
+      "Add",        "ArgMax",       "AveragePool", "BatchNormalization", "BitShift",
+      "Cast",       "Clip",         "Compress",    "Concat",             "ConstantOfShape",
+      "Conv",       "ConvTranspose", "CumSum",     "DepthToSpace",       "DequantizeLinear",
+      "Div",        "Einsum",       "Expand",      "EyeLike",            "Flatten",
+      "GRU",        "Gather",       "GatherElements", "GatherND",        "Gemm",
+      "GroupNormalization", "Hardmax", "LRN",      "LSTM",               "LayerNormalization",
+      "LogSoftmax", "LpPool",       "MatMul",      "MatMulInteger",      "MaxPool",
+      "MaxUnpool",  "Mod",          "NegativeLogLikelihoodLoss", "NonZero", "OneHot",
+      "PRelu",      "Pad",          "Pow",         "QuantizeLinear",     "Range",
+      "ReduceMax",  "ReduceMean",   "ReduceSum",   "Reshape",            "Resize",
+      "ReverseSequence", "ScatterElements", "ScatterND", "Shape",        "Slice",
+      "Softmax",    "SoftmaxCrossEntropyLoss", "SpaceToDepth", "Split",  "Squeeze",
+      "Tile",       "TopK",         "Transpose",   "Trilu",              "Unsqueeze", "Where"};
+  std::mt19937 random(3);
+  for (const char *op : ops)
+    for (int round = 0; round < 150; ++round) {
+      INFO(op << " " << round);
+      importsOrSays(strangeNode(op, random).model.SerializeAsString());
+    }
+}
