@@ -17,8 +17,8 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol]> {
     argument (its value before) and on a result (its value after). It keeps its ONNX name, shape,
     element type and bytes for ever.
 
-    C1: `of` (the parameter) and `slot` (a name) are there with role slot, may be there with accum, and
-    with no other role. C2: `of` names a parameter.
+    C1: `slot` (a name) is there with role slot; `of` (the parameter, if it belongs to one) and `slot`
+    only with roles slot and accum. C2: `of` names a parameter.
     C3: `init`, if there, has the state's type; without it the state starts as zeros.
     ```mlir
     sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}

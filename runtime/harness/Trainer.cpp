@@ -99,7 +99,7 @@ Status Trainer::loop() {
     if (step_ % perEpoch == 0 || step_ == totalSteps_)
       SINTER_RETURN_IF_ERROR(evaluateNow());
     // The last one is saved by finish(), which does not forgive a failure.
-    if (store_ && step_ % every == 0 && step_ != totalSteps_ &&
+    if (store_ && every > 0 && step_ % every == 0 && step_ != totalSteps_ &&
         !stopRequested()) {
       Status saved = save();
       if (!saved.ok())

@@ -87,8 +87,8 @@ std::vector<Option> optionTable(TrainerOptions &o) {
       {"last-batch", "drop|error", "rows beyond whole batches (drop)", needed,
        train, setWord(o.wholeBatchesOnly, "drop|error")},
       {"out", "DIR", "where checkpoints go", needed, train, setText(o.out)},
-      {"checkpoint-every", "N", "steps between checkpoints (every epoch)",
-       needed, train, setInteger(o.checkpointEvery, 1, most)},
+      {"checkpoint-every", "N", "steps between checkpoints (every epoch; 0: at the end only)",
+       needed, train, setInteger(o.checkpointEvery, 0, most)},
       {"keep", "N", "checkpoints that stay (3; 0: all)", needed, train,
        setInteger(o.keep, 0, 1000000)},
       {"resume", "auto|PATH", "continue from the newest checkpoint", optional,
@@ -139,7 +139,7 @@ Status checkTogether(const TrainerOptions &options) {
       return Status::invalid("--resume: needs --out=DIR or --resume=PATH");
     if (options.resume && !options.init.empty())
       return Status::invalid("--resume and --init: only one of them");
-    if (options.checkpointEvery && options.out.empty())
+    if (options.checkpointEvery.value_or(0) > 0 && options.out.empty())
       return Status::invalid("--checkpoint-every: needs --out=DIR");
   }
   if (options.command == TrainerCommand::Eval && options.data.empty())
