@@ -105,7 +105,10 @@ private:
              "it is above the limits of one op");
       return;
     }
-    bool mayGrow = bytes <= std::max(kSmallBytes, result.sourceBytes);
+    // A repeated bias stays one: the op that adds it reads the vector.
+    bool repeats = isa<BroadcastOp>(op) && bytes > result.sourceBytes &&
+                   isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+    bool mayGrow = !repeats && bytes <= std::max(kSmallBytes, result.sourceBytes);
     if ((allStored || mayGrow) && foldTo(op, bytes))
       return;
     for (Value value : op->getResults())

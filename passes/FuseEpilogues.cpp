@@ -8,10 +8,9 @@
 // scaling. Everything else is left to FuseLoops.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/exec/Exec.h"
 #include "passes/Fusion.h"
 #include "passes/FusionInfo.h"
-
-#include "sinter/abi.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
@@ -108,7 +107,7 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesBase<FuseEpiloguesPass> {
     bool accumulatesFloat = ir::tensorType(result).getElementType().isF32() &&
                             !isa<ir::ConvFilterGradOp>(contraction);
     unsigned postOps = 0;
-    while (accumulatesFloat && result.hasOneUse() && postOps < SINTER_MAX_POST_OPS) {
+    while (accumulatesFloat && result.hasOneUse() && postOps < exec::kMaxPostOps) {
       Operation *user = *result.user_begin();
       if (user->getNumResults() != 1 || user->getResult(0).getType() != result.getType() ||
           !takeEpilogue(user, result, contraction, members))

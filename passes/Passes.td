@@ -12,6 +12,10 @@ include "mlir/Pass/PassBase.td"
 
 def AlignContractions : Pass<"sinter-align-contractions", "::mlir::func::FuncOp"> {
   let summary = "transpose operands of contractions that no library call takes as they lie";
+  let description = [{
+    A library takes one stride for each of m, n and k. Contractions whose dimension numbers do not allow
+    that get their operands as [batch.., m.., k..] and [batch.., k.., n..].
+  }];
 }
 
 def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
@@ -92,22 +96,38 @@ def SimplifyAlgebra : Pass<"sinter-simplify-algebra", "::mlir::ModuleOp"> {
 
 def ExpandMath : Pass<"sinter-expand-math"> {
   let summary = "Write exp, log, tanh, ... as arithmetic, once for all targets";
+  let description = [{
+    Runs on the code of kernels: `math` ops become `arith` ops and fma, the same for all targets. What is
+    left in `math` has an instruction everywhere (sqrt, fma, floor, absf, ...).
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
 
 def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "Wrap library calls, with the ops that they can apply to their result";
+  let description = [{
+    Each contraction or convolution becomes a `sinter.fusion` of kind matmul or conv, with the chain of
+    single-user ops after it that the library applies before storing: bias, addition, activation.
+  }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def FuseLoops : Pass<"sinter-fuse-loops", "::mlir::func::FuncOp"> {
   let summary = "Group elementwise, reduction and index ops into kernels";
+  let description = [{
+    Every op that is neither a library call nor free joins a `sinter.fusion`, from results to inputs:
+    an op joins its users when each of its elements is then computed about once.
+  }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def FuseUpdates : Pass<"sinter-fuse-updates", "::mlir::func::FuncOp"> {
   let summary = "Merge the kernels that update state into one";
+  let description = [{
+    Fusions whose results are only new values of state become one fusion of kind multi: one launch, the
+    whole optimizer.
+  }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 

@@ -47,11 +47,6 @@ public:
   }
 
 private:
-  struct Unsupported {
-    Operation *first;
-    std::vector<std::string> nodes;
-  };
-
   void place(Operation *op) {
     if (!isa<ir::SinterDialect>(op->getDialect()))
       return;
@@ -60,39 +55,36 @@ private:
     libraryCalls += placement == Placement::Library;
     if (placement != Placement::Unsupported)
       return;
-    Unsupported &entry = unsupported[{op->getName().getStringRef().str(), reason}];
-    if (!entry.first)
-      entry.first = op;
+    std::vector<std::string> &nodes = unsupported[{op->getName().getStringRef().str(), reason}];
     std::string node = ir::joinedNodeNames(op->getLoc());
-    if (!node.empty() && !llvm::is_contained(entry.nodes, node))
-      entry.nodes.push_back(node);
+    if (!node.empty() && !llvm::is_contained(nodes, node))
+      nodes.push_back(node);
   }
 
   /// One line per op and reason, with the nodes that need it.
   void report(ModuleOp module) {
     InFlightDiagnostic diag =
-        emitError(unsupported.front().second.first->getLoc())
-        << "target " << target->name() << " does not support ";
+        module.emitError() << "target " << target->name() << " does not support ";
     bool isFirst = true;
-    for (auto &[key, entry] : unsupported) {
+    for (auto &[key, nodes] : unsupported) {
       diag << (isFirst ? "" : "; ") << key.first;
       isFirst = false;
       if (!key.second.empty())
         diag << " (" << key.second << ")";
       constexpr size_t kMaxNodes = 4;
-      for (auto [i, node] : llvm::enumerate(ArrayRef(entry.nodes).take_front(kMaxNodes)))
+      for (auto [i, node] : llvm::enumerate(ArrayRef(nodes).take_front(kMaxNodes)))
         diag << (i ? ", " : " of node ") << node;
-      if (entry.nodes.size() > kMaxNodes)
-        diag << " and " << entry.nodes.size() - kMaxNodes << " more";
+      if (nodes.size() > kMaxNodes)
+        diag << " and " << nodes.size() - kMaxNodes << " more";
     }
     signalPassFailure();
   }
 
   const Target *target;
   int64_t decomposed = 0, libraryCalls = 0;
-  llvm::MapVector<std::pair<std::string, std::string>, Unsupported,
-                  std::map<std::pair<std::string, std::string>, unsigned>>
-      unsupported;
+  /// Op and reason -> the nodes that need it, in the order of the program.
+  using Key = std::pair<std::string, std::string>;
+  llvm::MapVector<Key, std::vector<std::string>, std::map<Key, unsigned>> unsupported;
 };
 
 } // namespace

@@ -13,7 +13,7 @@ using namespace sinter;
 using namespace sinter::exec;
 
 namespace {
-constexpr size_t kMaxBatchDims = 4, kMaxSpatialDims = 3, kMaxPostOps = 6; // abi.h
+constexpr size_t kMaxBatchDims = 4, kMaxSpatialDims = 3; // abi.h
 
 struct Dim {
   int64_t size, stride;

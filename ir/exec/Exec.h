@@ -49,6 +49,9 @@ struct ControlField {
 llvm::ArrayRef<ControlField> controlFields();
 inline constexpr int64_t kControlBytes = 64;
 
+/// A contraction's most post-ops (SINTER_MAX_POST_OPS of abi.h).
+inline constexpr unsigned kMaxPostOps = 6;
+
 /// The op that declares `buffer`, an operand of a command.
 BufferOp bufferOp(mlir::Value buffer);
 

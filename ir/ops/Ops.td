@@ -1,3 +1,5 @@
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
 //===- Ops.td - all op families ------------------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.

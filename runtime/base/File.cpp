@@ -130,9 +130,31 @@ Result<uint64_t> sinter::rt::fileSize(const std::string &path) {
   return size;
 }
 
+/// Whether `path` is there and is a pipe, a device or a socket.
+static bool isSpecialFile(const std::string &path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
+         !S_ISDIR(status.st_mode);
+}
+
+/// A rename would put a regular file in the place of a device like /dev/null.
+static Status writeInPlace(const std::string &path,
+                           std::span<const std::span<const uint8_t>> pieces) {
+  int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0)
+    return fileError(path, errno);
+  Descriptor file(fd);
+  bool good = std::all_of(pieces.begin(), pieces.end(),
+                          [&](auto piece) { return writeAll(fd, piece); });
+  good = good && file.close();
+  return good ? Status() : fileError(path, errno);
+}
+
 Status
 sinter::rt::writeFileAtomic(const std::string &path,
                             std::span<const std::span<const uint8_t>> pieces) {
+  if (isSpecialFile(path))
+    return writeInPlace(path, pieces);
   // Unique among the threads of this process and, by the pid, among processes.
   static std::atomic<uint64_t> counter{0};
   std::string temporary = path + ".tmp." + std::to_string(::getpid()) + "." +

@@ -84,6 +84,15 @@ bool isClose(double actual, double expected, double relative) {
   return std::abs(actual - expected) <= kAbsolute + relative * std::abs(expected);
 }
 
+/// The suite stores bfloat16 data as the uint16 of its bits.
+void readAsBfloat16(ir::Tensor &tensor, Type element) {
+  if (!element.isBF16() || !tensor.type().getElementType().isUnsignedInteger(16))
+    return;
+  std::vector<char> bytes = tensor.toBytes();
+  auto type = RankedTensorType::get(tensor.shape(), element);
+  tensor = ir::Tensor::fromBytes(type, bytes.data());
+}
+
 /// The first difference, or nothing.
 std::optional<std::string> compare(const ir::Tensor &actual, const ir::Tensor &expected) {
   if (actual.type() != expected.type())
@@ -160,6 +169,7 @@ private:
           if (!dim.size)
             options.shapes[signature_[i].name].assign(tensor->shape().begin(),
                                                       tensor->shape().end());
+      readAsBfloat16(*tensor, elementTypeOf(signature_[i].dataType, &context));
       inputs.push_back(std::move(*tensor));
     }
     module = importOnnx(model_, options, &context, errors);
@@ -191,6 +201,7 @@ private:
           parseTensor(*model_, files.outputs[i], &context, why);
       if (!expected)
         return failed("its data cannot be read: " + why);
+      readAsBfloat16(*expected, (*outputs)[i].type().getElementType());
       if (std::optional<std::string> difference = compare((*outputs)[i], *expected))
         return failed("output " + std::to_string(i) + " " + *difference);
     }

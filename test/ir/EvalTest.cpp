@@ -327,6 +327,29 @@ TEST_CASE("windows: padding takes no part") {
   checkSame(window("sum", "2", "2"), {0, -3});
 }
 
+TEST_CASE("windows of one element, however far apart the next would be") {
+  std::string attrs =
+      " {window = array<i64: 1>, strides = array<i64: 2>, dilations = "
+      "array<i64: "
+      "9223372036854775807>, pads_low = array<i64: 2>, pads_high = array<i64: "
+      "1>} : (tensor<3xf32>) -> tensor<3xf32>";
+  checkSame(evaluate("tensor<3xf32>",
+                     constant("x", "[1.0, 2.0, 3.0]", "tensor<3xf32>") +
+                         "%r = sinter.reduce_window max %x" + attrs)
+                .floats,
+            {-kInfinity, 1, 3});
+  std::string conv =
+      " {strides = array<i64: 2>, dilations = array<i64: 9223372036854775807>, "
+      "pads_low = array<i64: 2>, pads_high = array<i64: 1>} : "
+      "(tensor<1x1x3xf32>, tensor<1x1x1xf32>) -> tensor<1x1x3xf32>";
+  checkSame(evaluate("tensor<1x1x3xf32>",
+                     constant("x", "[[[1.0, 2.0, 3.0]]]", "tensor<1x1x3xf32>") +
+                         constant("w", "10.0", "tensor<1x1x1xf32>") +
+                         "%r = sinter.conv %x, %w" + conv)
+                .floats,
+            {0, 10, 30});
+}
+
 TEST_CASE("the gradient of a max window goes to the first maximum") {
   std::string body = constant("x", "[1.0, 3.0, 3.0, 2.0]", "tensor<4xf32>") +
                      constant("g", "[10.0, 20.0, 30.0]", "tensor<3xf32>");

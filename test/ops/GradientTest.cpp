@@ -249,3 +249,24 @@ TEST_CASE("a missing gradient is one error that names the op") {
   CHECK_THAT(diagnostics,
              Catch::Contains("scatter") && Catch::Contains("no gradient"));
 }
+
+TEST_CASE("gradients can be differentiated again") {
+  TestContext context;
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+      unaryText("%a = sinter.mul %x, %x : tensor<3xf64>"
+                "%y = sinter.mul %a, %x : tensor<3xf64>"),
+      context.get());
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  func::FuncOp first = makeScalarLoss(main, "first");
+  SmallVector<bool> isNull;
+  REQUIRE(succeeded(returnGradients(first, {0}, isNull)));
+  func::FuncOp second = makeScalarLoss(first, "second");
+  REQUIRE(succeeded(returnGradients(second, {0}, isNull)));
+  auto type = cast<RankedTensorType>(main.getArgumentTypes()[0]);
+  Tensor x(type), ones(type);
+  x.floats = {1, 2, 3};
+  ones.floats = {1, 1, 1};
+  std::vector<Tensor> result = evaluate(second, {x, ones, ones});
+  REQUIRE(result.size() == 1);
+  CHECK(result[0].floats == std::vector<double>{6, 12, 18});
+}

@@ -7,7 +7,7 @@
 // @step is evaluated by the reference, in float64 too.
 //
 //===----------------------------------------------------------------------===//
-#include "ir/eval/Evaluate.h"
+#include "ir/Remarks.h"
 #include "passes/Passes.h"
 #include "test/ops/OpFixture.h"
 
@@ -260,4 +260,65 @@ TEST_CASE("evaluation counts only valid rows that are not ignored") {
   CHECK(sums[1].floats[0] == 2);
   CHECK(sums[2].floats[0] == 1);
   CHECK(sums[3].floats[0] == 2);
+}
+
+TEST_CASE("the train phase says what it trains and what not") {
+  TestContext context;
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+      programText(4, 2, 3, 2, false), context.get());
+  std::vector<std::string> said;
+  ir::RemarkSink::attach(context.get(), [&](const ir::Remark &remark) {
+    said.push_back(remark.kind.str() + ": " + remark.text);
+  });
+  passes::BuildTrainingOptions options;
+  options.freeze = "first\\.bias";
+  PassManager passes(context.get());
+  passes.addPass(passes::createBuildTraining(options));
+  REQUIRE(succeeded(passes.run(*module)));
+  ir::RemarkSink::attach(context.get(), {});
+  CHECK(said == std::vector<std::string>{
+                    "not-trained: it matches freeze=first\\.bias",
+                    "trained: 'first.weight'", "trained: 'last.weight'",
+                    "trained: 'last.bias'"});
+}
+
+TEST_CASE("a scalar output can be the loss itself") {
+  TestContext context;
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+      "sinter.state @w : tensor<2xf64> {role = #sinter<role param>}\n"
+      "func.func @main(%x: tensor<2xf64> {sinter.input = \"x\"},"
+      " %w: tensor<2xf64> {sinter.state = @w})"
+      " -> (tensor<f64> {sinter.output = \"loss\"}) {"
+      " %p = sinter.mul %x, %w : tensor<2xf64>"
+      " %y = sinter.reduce sum %p dims [0] : (tensor<2xf64>) -> tensor<f64>"
+      " return %y : tensor<f64> }",
+      context.get());
+  REQUIRE(module);
+  passes::BuildTrainingOptions options;
+  options.loss = "none";
+  PassManager passes(context.get());
+  passes.addPass(passes::createBuildTraining(options));
+  REQUIRE(succeeded(passes.run(*module)));
+  auto step = module->lookupSymbol<func::FuncOp>("step");
+  auto eval = module->lookupSymbol<func::FuncOp>("eval");
+  auto argument = [&](unsigned i, std::vector<double> values) {
+    return filled(step.getArgumentTypes()[i], std::move(values));
+  };
+  // x, w, lr, weight_decay
+  std::vector<Tensor> after =
+      evaluate(step, {argument(0, {2, 3}), argument(1, {5, 7}),
+                      argument(2, {0.5}), argument(3, {0})});
+  REQUIRE(after.size() == 2);
+  CHECK(after[0].floats[0] == 31);
+  CHECK(after[1].floats == std::vector<double>{4, 5.5});
+  // x, w, valid_rows: a batch with rows missing counts nothing.
+  for (int64_t rows : {2, 1}) {
+    Tensor validRows(cast<RankedTensorType>(eval.getArgumentTypes()[2]));
+    validRows.ints = {rows};
+    std::vector<Tensor> sums =
+        evaluate(eval, {argument(0, {2, 3}), argument(1, {5, 7}), validRows});
+    REQUIRE(sums.size() == 2);
+    CHECK(sums[0].floats[0] == (rows == 2 ? 31 : 0));
+    CHECK(sums[1].floats[0] == (rows == 2 ? 1 : 0));
+  }
 }

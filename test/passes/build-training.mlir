@@ -2,6 +2,8 @@
 // RUN:   | FileCheck %s
 // RUN: sinter-opt %s --sinter-build-training="optimizer=adamw clip-norm=1.0 no-decay=bias freeze-bn" \
 // RUN:   --split-input-file | FileCheck %s --check-prefix=ADAM
+// RUN: sinter-opt %s --sinter-build-training="labels=t" --split-input-file \
+// RUN:   | FileCheck %s --check-prefix=LABELS
 
 // The states, their slots and the two functions. A final softmax is looked through.
 // CHECK: module @linear attributes {sinter.model = "linear", sinter.training = {
@@ -146,6 +148,38 @@ module @dropout attributes {sinter.model = "dropout"} {
     %p = sinter.mul %x, %wb : tensor<4x3xf32>
     %y = sinter.dropout %p, %seed, %step {ratio = 0.5 : f64, op_id = 0 : i64}
       : (tensor<4x3xf32>, tensor<i64>, tensor<i64>) -> tensor<4x3xf32>
+    return %y : tensor<4x3xf32>
+  }
+}
+
+// -----
+
+// The graph's own input as labels: it comes after the other inputs and keeps its type.
+// LABELS: module @own_labels
+// LABELS: func.func @step(%arg0: tensor<4x3xf32> {sinter.input = "x"}, %arg1: tensor<4xi32> {sinter.input = "t"}, %arg2: tensor<3xf32> {sinter.state
+// LABELS: sinter.softmax_cross_entropy %{{.*}}, %arg1
+module @own_labels attributes {sinter.model = "own_labels"} {
+  sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
+  func.func @main(%t: tensor<4xi32> {sinter.input = "t"}, %x: tensor<4x3xf32> {sinter.input = "x"},
+                  %w: tensor<3xf32> {sinter.state = @w}) -> (tensor<4x3xf32> {sinter.output = "y"}) {
+    %wb = sinter.broadcast %w dims [1] : tensor<3xf32> -> tensor<4x3xf32>
+    %y = sinter.mul %x, %wb : tensor<4x3xf32>
+    return %y : tensor<4x3xf32>
+  }
+}
+
+// -----
+
+// Probabilities as labels.
+// LABELS: module @soft_labels {{.*}}num_classes = 0 : i64
+// LABELS: func.func @step(%arg0: tensor<4x3xf32> {sinter.input = "x"}, %arg1: tensor<4x3xf32> {sinter.input = "t"}
+// LABELS: sinter.log_softmax
+module @soft_labels attributes {sinter.model = "soft_labels"} {
+  sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
+  func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %t: tensor<4x3xf32> {sinter.input = "t"},
+                  %w: tensor<3xf32> {sinter.state = @w}) -> (tensor<4x3xf32> {sinter.output = "y"}) {
+    %wb = sinter.broadcast %w dims [1] : tensor<3xf32> -> tensor<4x3xf32>
+    %y = sinter.mul %x, %wb : tensor<4x3xf32>
     return %y : tensor<4x3xf32>
   }
 }

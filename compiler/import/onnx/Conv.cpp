@@ -86,17 +86,21 @@ static void importConv(NodeImport &n) {
   n.out(emitConv(n, n.in(0), n.in(1), n.in(2)));
 }
 
-/// The padding that makes the result as large as asked for. False after fail().
-static bool padForShape(NodeImport &n, Emit::Window &window, Ints input, Ints extra,
+/// The padding that makes the result as large as asked for: cropping, or zeros at the end,
+/// which are added to `extra`. False after fail().
+static bool padForShape(NodeImport &n, Emit::Window &window, Ints input, Shape &extra,
                         Ints output, bool moreLow) {
   for (size_t i = 0; i < input.size(); ++i) {
     int64_t whole = window.strides[i] * (input[i] - 1) +
                     spanOf(window.size[i], window.dilations[i]) + extra[i];
     int64_t total = whole - output[i];
-    if (output[i] < 1 || total < 0) {
-      n.fail("an output size of " + std::to_string(output[i]) +
-             " cannot be had; at most " + std::to_string(whole) + " can");
+    if (output[i] < 1 || output[i] > (int64_t(1) << 40)) {
+      n.fail("an output size of " + std::to_string(output[i]) + " is not possible");
       return false;
+    }
+    if (total < 0) {
+      extra[i] -= total;
+      total = 0;
     }
     window.low[i] = moreLow ? total - total / 2 : total / 2;
     window.high[i] = total - window.low[i];

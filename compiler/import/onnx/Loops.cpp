@@ -193,7 +193,7 @@ static void importScan(NodeImport &n) {
 llvm::ArrayRef<OpRow> loopOps() {
   static constexpr OpRow rows[] = {
       {"Loop", importLoop, 0, kAny, kAny},
-      {"Scan", importScan, 1, kAny, kAny, 8},
+      {"Scan", importScan, 0, kAny, kAny, 8},
   };
   return rows;
 }

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/compiler/import/ModelBuilder.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <catch2/catch.hpp>
 
 using namespace sinter::test;

@@ -1,0 +1,35 @@
+// RUN: sinter-opt %s --sinter-expand-math | FileCheck %s
+
+// CHECK-LABEL: @exp_f32
+// CHECK-NOT: math.exp
+// CHECK: math.fma
+func.func @exp_f32(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.exp %x : vector<8xf32>
+  return %y : vector<8xf32>
+}
+
+// Without a good float32 polynomial: through float64.
+// CHECK-LABEL: @pow_f32
+// CHECK: arith.extf
+// CHECK-NOT: math.powf
+// CHECK: arith.truncf
+func.func @pow_f32(%x: f32, %y: f32) -> f32 {
+  %z = math.powf %x, %y : f32
+  return %z : f32
+}
+
+// CHECK-LABEL: @erf_f64
+// CHECK-NOT: math.erf
+// CHECK-NOT: arith.truncf
+func.func @erf_f64(%x: f64) -> f64 {
+  %y = math.erf %x : f64
+  return %y : f64
+}
+
+// Must not fire: every target has an instruction.
+// CHECK-LABEL: @sqrt
+// CHECK: math.sqrt
+func.func @sqrt(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.sqrt %x : vector<8xf32>
+  return %y : vector<8xf32>
+}
