@@ -17,7 +17,9 @@ static constexpr size_t kMaxLine = 600;
 // Where a diagnostic belongs: the position in a text file, else the nodes'
 // names.
 static std::string place(mlir::Location location, const Options &options) {
-  if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location))
+  // Bytecode has no lines.
+  auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location);
+  if (file && file.getLine())
     return shown(file.getFilename().getValue()) + ":" +
            std::to_string(file.getLine()) + ":" +
            std::to_string(file.getColumn()) + ": ";

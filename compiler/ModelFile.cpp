@@ -6,6 +6,7 @@
 #include "compiler/ModelFile.h"
 
 #include "compiler/Diagnostics.h"
+#include "compiler/Process.h"
 #include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 
@@ -23,6 +24,8 @@ using llvm::StringRef;
 
 // Brackets nested deeper than this are no model; the parser recurses on them.
 static constexpr unsigned kMaxNesting = 256;
+// What reading the smallest file may take.
+static constexpr uint64_t kSlackBytes = uint64_t(1) << 30;
 
 static bool isBytecode(StringRef bytes) { return bytes.starts_with("ML\xefR"); }
 
@@ -210,6 +213,13 @@ ExitCode compiler::importModel(const Options &options, ModelFile &model,
     ExitCode code = reportImport(options, errors);
     return code == kExitDone && !module ? kExitFailed : code;
   }
+  // The readers believe the counts in a file, however large; no module takes
+  // more than this. (Text grows less than bytecode, where names and types are
+  // shared.)
+  MemoryLimit limit(kSlackBytes + 64 * model.source->getBufferSize(),
+                    shown(options.model) +
+                        ": is damaged: reading it takes more memory than any "
+                        "module of its size");
   // Bytecode keeps its weights in the file's bytes: the source lives as long as
   // they do.
   auto sources = std::make_shared<llvm::SourceMgr>();

@@ -7,6 +7,7 @@
 
 #include "compiler/Dialects.h"
 #include "compiler/Phases.h"
+#include "compiler/Process.h"
 #include "passes/Passes.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -79,6 +80,7 @@ static void listPasses() {
 
 int sinter::compiler::optMain(int argc, char **argv,
                               llvm::ArrayRef<TargetFactory> targets) {
+  prepareProcess("sinter-opt");
   std::optional<OptFlags> flags = splitFlags(argc, argv);
   if (!flags)
     return kExitUsage;

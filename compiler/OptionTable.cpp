@@ -413,8 +413,8 @@ return "";
      "leaves one out", kRunGroup,
      kSinterRun,       nullptr},
 
-    {"--json", "", "prints results as JSON", kGeneralGroup,
-     kSinterRun | kSinterc, STORE{o.json = true;
+    {"--json", "", "prints results as JSON", kGeneralGroup, kSinterRun,
+     STORE{o.json = true;
 return "";
 }
 }

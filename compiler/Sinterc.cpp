@@ -7,6 +7,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Driver.h"
 #include "compiler/Phases.h"
+#include "compiler/Process.h"
 #include "compiler/emit/LibraryHeader.h"
 #include "compiler/emit/Link.h"
 #include "compiler/emit/OutputFile.h"
@@ -16,7 +17,6 @@
 #include "llvm/Support/Format.h"
 
 #include <chrono>
-#include <csignal>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -161,7 +161,7 @@ int compiler::sinterc(int argc, char **argv,
                       llvm::ArrayRef<TargetFactory> targets) {
   // A reader that goes away is an error of the write, not the end of the
   // process.
-  std::signal(SIGPIPE, SIG_IGN);
+  prepareProcess("sinterc");
   std::optional<Options> options =
       parseOptions("sinterc", kSinterc, argumentsOf(argc, argv));
   if (!options)

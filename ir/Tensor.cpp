@@ -224,7 +224,7 @@ FailureOr<Tensor> Tensor::fromAttr(ElementsAttr attr) {
   return tensor;
 }
 
-std::string sinter::ir::resourceKey(StringRef name) {
+std::string resourceKey(StringRef name) {
   std::string key;
   if (name.empty() || !(llvm::isAlpha(name.front()) || name.front() == '_'))
     key = "_";

@@ -15,6 +15,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace sinter::passes {
@@ -33,6 +35,8 @@ public:
       module.emitError() << "no target to place ops on";
       return signalPassFailure();
     }
+    decomposed = libraryCalls = 0;
+    unsupported.clear();
     for (auto func : module.getOps<func::FuncOp>())
       decomposed += decomposeComposites(
           func, [&](Operation *op) { return target->keepsComposite(op); });
@@ -61,7 +65,7 @@ private:
       nodes.push_back(node);
   }
 
-  /// One line per op and reason, with the nodes that need it.
+  /// One error for all ops and reasons, with the nodes that need them.
   void report(ModuleOp module) {
     InFlightDiagnostic diag =
         module.emitError() << "target " << target->name() << " does not support ";

@@ -7,6 +7,7 @@
 
 #include "compiler/Diagnostics.h"
 #include "compiler/Phases.h"
+#include "compiler/Process.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/import/onnx/Text.h"
@@ -17,8 +18,6 @@
 
 #include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/MemoryBuffer.h"
-
-#include <csignal>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -224,7 +223,7 @@ static bool isBinary(StringRef path) {
 
 int compiler::sinterInspect(int argc, char **argv,
                             llvm::ArrayRef<TargetFactory> targets) {
-  std::signal(SIGPIPE, SIG_IGN);
+  prepareProcess("sinter-inspect");
   InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
   std::optional<Options> options =
       parseOptions("sinter-inspect", kSinterInspect, inspect.rest);

@@ -5,10 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Schedule.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 using namespace llvm;

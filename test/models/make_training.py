@@ -207,7 +207,8 @@ def main():
     labels[:, :2] = -100
     labels[::5, 6:] = -100
     save("train-gpt2-lm", Gpt2(words=24, positions=9, width=16, heads=2, layers=1),
-         {"input_ids": whole(24, 9)}, labels, tokenLoss, lambda p: adamw(p, 1e-3), opset=13)
+         {"input_ids": whole(24, 9)}, labels, tokenLoss,
+         lambda p: adamw(p, 1e-3, eps=1e-6), opset=13)
     tokens, classes = whole(20, 6), whole(4)
     save("train-lstm-adam", LstmClassifier(), {"tokens": tokens}, classes, entropy,
          lambda p: adam(p, 5e-3))

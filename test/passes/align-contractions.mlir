@@ -1,13 +1,13 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-align-contractions))' | FileCheck %s
 
-// The free dimensions of lhs lie apart: no single stride for m.
-// CHECK-LABEL: @free_dims_apart
-// CHECK: %[[T:.*]] = sinter.transpose %arg0 perm [0, 2, 1]
-// CHECK: sinter.dot_general %[[T]], %arg1 batch [] x [] contract [2] x [0]
-func.func @free_dims_apart(%a: tensor<4x8x5xf32>, %b: tensor<8x3xf32>) -> tensor<4x5x3xf32> {
-  %c = sinter.dot_general %a, %b batch [] x [] contract [1] x [0]
-     : (tensor<4x8x5xf32>, tensor<8x3xf32>) -> tensor<4x5x3xf32>
-  return %c : tensor<4x5x3xf32>
+// The contracted dimensions of lhs lie apart: no single stride for k.
+// CHECK-LABEL: @contracted_dims_apart
+// CHECK: %[[T:.*]] = sinter.transpose %arg0 perm [1, 0, 2]
+// CHECK: sinter.dot_general %[[T]], %arg1 batch [] x [] contract [1, 2] x [0, 1]
+func.func @contracted_dims_apart(%a: tensor<4x8x5xf32>, %b: tensor<4x5x3xf32>) -> tensor<8x3xf32> {
+  %c = sinter.dot_general %a, %b batch [] x [] contract [0, 2] x [0, 1]
+     : (tensor<4x8x5xf32>, tensor<4x5x3xf32>) -> tensor<8x3xf32>
+  return %c : tensor<8x3xf32>
 }
 
 // Must not fire: a transposed operand is a stride.

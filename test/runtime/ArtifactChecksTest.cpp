@@ -159,7 +159,8 @@ TEST_CASE("artifact: missing tables and texts", "[artifact]") {
   refused("state table", [](Sample &s) { s.artifact.states = nullptr; });
   refused("entry table", [](Sample &s) { s.artifact.entries = nullptr; });
   refused("kernel table", [](Sample &s) { s.artifact.kernels = nullptr; });
-  refused("export pieces", [](Sample &s) { s.artifact.exportPieces = nullptr; });
+  refused("export pieces",
+          [](Sample &s) { s.artifact.exportPieces = nullptr; });
   refused("constants", [](Sample &s) { s.artifact.constants = nullptr; });
   refused("aligned", [](Sample &s) { s.artifact.constants += 4; });
   refused("no code", [](Sample &s) { s.kernel.cpu = nullptr; });
@@ -233,15 +234,13 @@ TEST_CASE("artifact: matmul parameters", "[artifact]") {
   refused("C ends at", [](Sample &s) { s.matmulSlices[3].sizeBytes = 124; });
   refused("bias ends at", [](Sample &s) { s.matmulSlices[2].sizeBytes = 28; });
   refused("post-ops", [](Sample &s) { s.matmul.numPostOps = 7; });
-  refused("unknown post-op",
-          [](Sample &s) { s.matmul.postOps[0].kind = 0; });
+  refused("unknown post-op", [](Sample &s) { s.matmul.postOps[0].kind = 0; });
   refused("post-op reads slice 3",
           [](Sample &s) { s.matmul.postOps[0].slice = 3; });
   refused("post-op reads slice 1",
           [](Sample &s) { s.matmul.postOps[0].slice = 1; });
-  refused("added operand", [](Sample &s) {
-    s.matmul.postOps[0].kind = SINTER_POST_ADD;
-  });
+  refused("added operand",
+          [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_ADD; });
 }
 
 TEST_CASE("artifact: convolution parameters", "[artifact]") {

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/cpu/device/CpuDevice.h"
 #include "runtime/base/CpuFeatures.h"
+#include "backends/cpu/device/CpuDevice.h"
 
 #include <catch2/catch.hpp>
 
@@ -37,9 +37,11 @@ TEST_CASE("cpu features: all that lack are named in one line", "[cpu]") {
 TEST_CASE("cpu features: the compiler's builtins agree", "[cpu]") {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  REQUIRE(checkCpuFeatures("+avx2").ok() == bool(__builtin_cpu_supports("avx2")));
+  REQUIRE(checkCpuFeatures("+avx2").ok() ==
+          bool(__builtin_cpu_supports("avx2")));
   REQUIRE(checkCpuFeatures("+fma").ok() == bool(__builtin_cpu_supports("fma")));
-  REQUIRE(checkCpuFeatures("+bmi2").ok() == bool(__builtin_cpu_supports("bmi2")));
+  REQUIRE(checkCpuFeatures("+bmi2").ok() ==
+          bool(__builtin_cpu_supports("bmi2")));
   REQUIRE(checkCpuFeatures("+avx512f").ok() ==
           bool(__builtin_cpu_supports("avx512f")));
   REQUIRE(checkCpuFeatures("+avx512vl").ok() ==

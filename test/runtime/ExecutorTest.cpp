@@ -29,7 +29,8 @@ void countKernel(void *const *buffers, int64_t, int64_t) {
 }
 
 void rowsKernel(void *const *buffers, int64_t, int64_t) {
-  *static_cast<int64_t *>(buffers[1]) = *static_cast<const int64_t *>(buffers[0]);
+  *static_cast<int64_t *>(buffers[1]) =
+      *static_cast<const int64_t *>(buffers[0]);
 }
 
 /// main: arena = 2 x + step; y = arena * W + b; count += 1; copy = count;

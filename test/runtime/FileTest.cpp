@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/AlignedBlock.h"
 #include "runtime/base/File.h"
+#include "runtime/base/AlignedBlock.h"
 #include "runtime/base/Hash.h"
 
 #include <catch2/catch.hpp>
@@ -47,7 +47,8 @@ TEST_CASE("file: what is written is read again", "[file]") {
 
   REQUIRE(writeFileAtomic(dir / "a", std::string("short")).ok());
   REQUIRE(readFile(dir / "a")->size() == 5);
-  std::span<const uint8_t> pieces[] = {{bytes.data(), 3}, {}, {bytes.data(), 2}};
+  std::span<const uint8_t> pieces[] = {
+      {bytes.data(), 3}, {}, {bytes.data(), 2}};
   REQUIRE(writeFileAtomic(dir / "b", pieces).ok());
   REQUIRE(readFile(dir / "b")->size() == 5);
   REQUIRE(writeFileAtomic(dir / "empty", std::string()).ok());
@@ -112,8 +113,8 @@ TEST_CASE("hash: pieces and the whole agree", "[hash]") {
 }
 
 TEST_CASE("memory block: aligned, zeroed, refused", "[file]") {
-  for (uint64_t size : {uint64_t(1), uint64_t(63), uint64_t(4096),
-                        uint64_t(5) << 20}) {
+  for (uint64_t size :
+       {uint64_t(1), uint64_t(63), uint64_t(4096), uint64_t(5) << 20}) {
     auto block = AlignedBlock::allocate(size, "a test");
     REQUIRE(block.ok());
     REQUIRE(reinterpret_cast<uintptr_t>(block->data()) % 64 == 0);

@@ -18,8 +18,9 @@
 
 namespace sinter::test {
 
-/// A contraction whose operands are fp32 inputs of the entry "main", except that
-/// operand 1 may be a constant, and that a post-op may read the result itself.
+/// A contraction whose operands are fp32 inputs of the entry "main", except
+/// that operand 1 may be a constant, and that a post-op may read the result
+/// itself.
 class OneCommand {
 public:
   OneCommand(uint32_t kind, const void *params) {
@@ -68,8 +69,8 @@ public:
     slices.push_back({SINTER_SPACE_OUTPUT, 0, 0, 4 * result.size()});
     std::vector<sinter_tensor_desc> inputs;
     for (const int64_t &dim : dims)
-      inputs.push_back({"x", &dim, 4 * static_cast<uint64_t>(dim), SINTER_F32,
-                        1});
+      inputs.push_back(
+          {"x", &dim, 4 * static_cast<uint64_t>(dim), SINTER_F32, 1});
     auto size = static_cast<int64_t>(result.size());
     sinter_tensor_desc output{"y", &size, 4 * result.size(), SINTER_F32, 1};
 
@@ -99,8 +100,7 @@ public:
       return;
     description = (*program)->find("main")->describe(0);
     void *outputs[] = {result.data()};
-    Status ran =
-        (*program)->run("main", nullptr, addresses.data(), outputs);
+    Status ran = (*program)->run("main", nullptr, addresses.data(), outputs);
     INFO(ran.message());
     REQUIRE(ran.ok());
   }
@@ -140,6 +140,12 @@ inline std::vector<float> someValues(int64_t count, uint32_t seed) {
     value = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
   }
   return values;
+}
+
+/// Equal byte for byte, whatever the values.
+inline bool sameBits(const std::vector<float> &a, const std::vector<float> &b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), 4 * a.size()) == 0);
 }
 
 /// The meaning of a post-op in double precision.

@@ -68,7 +68,8 @@ int64_t at(const sinter_conv &p, int64_t channels, const int64_t *dims,
 }
 
 /// Calls body(inputIndex, filterIndex, outputIndex) for every product.
-template <typename Body> void forEachProduct(const sinter_conv &p, Body &&body) {
+template <typename Body>
+void forEachProduct(const sinter_conv &p, Body &&body) {
   int64_t outPoints = product(p.outputDims, p.spatialRank);
   int64_t kernelPoints = product(p.kernel, p.spatialRank);
   int64_t perGroup = p.channels / p.groups, outPerGroup = p.filters / p.groups;
@@ -104,10 +105,8 @@ struct Options {
 };
 
 std::string check(const sinter_conv &p, Options options = {}) {
-  int64_t inSize =
-      p.batch * p.channels * product(p.inputDims, p.spatialRank);
-  int64_t outSize =
-      p.batch * p.filters * product(p.outputDims, p.spatialRank);
+  int64_t inSize = p.batch * p.channels * product(p.inputDims, p.spatialRank);
+  int64_t outSize = p.batch * p.filters * product(p.outputDims, p.spatialRank);
   int64_t filterSize =
       p.filters * (p.channels / p.groups) * product(p.kernel, p.spatialRank);
   bool inputGrad = p.direction == SINTER_CONV_INPUT_GRAD;
@@ -143,7 +142,7 @@ std::string check(const sinter_conv &p, Options options = {}) {
   for (int threads : {2, 3}) {
     std::vector<float> other = before;
     command.run(threads, other);
-    REQUIRE(std::memcmp(result.data(), other.data(), 4 * result.size()) == 0);
+    REQUIRE(sameBits(result, other));
   }
 
   std::vector<double> sums(static_cast<size_t>(size)),
@@ -198,12 +197,17 @@ void checkAll(sinter_conv p) {
 
 TEST_CASE("conv: channels, kernels, strides and pads", "[conv]") {
   for (int64_t batch : {1, 3})
-    for (auto [channels, filters, groups] :
-         {std::tuple{1, 1, 1}, {3, 16, 1}, {17, 5, 1}, {32, 64, 1}, {8, 8, 8},
-          {33, 33, 33}, {12, 24, 3}, {6, 12, 6}})
-      for (Dim d : {Dim{7, 3}, Dim{9, 3, 1, 1, 1}, Dim{8, 3, 2, 1, 1},
-                    Dim{11, 5, 2, 2, 2}, Dim{6, 1}, Dim{7, 1, 2},
-                    Dim{9, 2, 1, 0, 1}}) {
+    for (auto [channels, filters, groups] : {std::tuple{1, 1, 1},
+                                             {3, 16, 1},
+                                             {17, 5, 1},
+                                             {32, 64, 1},
+                                             {8, 8, 8},
+                                             {33, 33, 33},
+                                             {12, 24, 3},
+                                             {6, 12, 6}})
+      for (Dim d :
+           {Dim{7, 3}, Dim{9, 3, 1, 1, 1}, Dim{8, 3, 2, 1, 1},
+            Dim{11, 5, 2, 2, 2}, Dim{6, 1}, Dim{7, 1, 2}, Dim{9, 2, 1, 0, 1}}) {
         CAPTURE(batch, channels, filters, groups, d.in, d.kernel, d.stride,
                 d.padLow, d.padHigh);
         Dim other = d;
@@ -224,11 +228,10 @@ TEST_CASE("conv: one and three spatial dimensions", "[conv]") {
 }
 
 TEST_CASE("conv: dilations, odd pads, kernels wider than the input", "[conv]") {
-  for (Dim d :
-       {Dim{11, 3, 1, 2, 2, 2}, Dim{13, 3, 2, 3, 1, 3}, Dim{10, 4, 3, 0, 2},
-        Dim{5, 3, 1, 3, 3}, Dim{4, 3, 2, 4, 4}, Dim{3, 5, 1, 2, 2},
-        Dim{1, 3, 1, 1, 1}, Dim{9, 2, 5}, Dim{10, 3, 4, 0, 3},
-        Dim{9, 7, 1, 6, 6}}) {
+  for (Dim d : {Dim{11, 3, 1, 2, 2, 2}, Dim{13, 3, 2, 3, 1, 3},
+                Dim{10, 4, 3, 0, 2}, Dim{5, 3, 1, 3, 3}, Dim{4, 3, 2, 4, 4},
+                Dim{3, 5, 1, 2, 2}, Dim{1, 3, 1, 1, 1}, Dim{9, 2, 5},
+                Dim{10, 3, 4, 0, 3}, Dim{9, 7, 1, 6, 6}}) {
     CAPTURE(d.in, d.kernel, d.stride, d.padLow, d.padHigh, d.dilation);
     checkAll(makeConv(2, 3, 10, 1, {d, {6, 3, 1, 1, 1}}));
     checkAll(makeConv(2, 16, 16, 1, {{6, 3, 1, 1, 1}, d}));
@@ -237,8 +240,9 @@ TEST_CASE("conv: dilations, odd pads, kernels wider than the input", "[conv]") {
 }
 
 TEST_CASE("conv: negative pads", "[conv]") {
-  for (Dim d : {Dim{9, 3, 1, 1, -1}, Dim{9, 3, 2, 1, -1}, Dim{9, 3, 2, 0, -3},
-                Dim{9, 3, 1, -2, 1}, Dim{9, 3, 3, -1, -2}, Dim{9, 1, 1, -3, -3}}) {
+  for (Dim d :
+       {Dim{9, 3, 1, 1, -1}, Dim{9, 3, 2, 1, -1}, Dim{9, 3, 2, 0, -3},
+        Dim{9, 3, 1, -2, 1}, Dim{9, 3, 3, -1, -2}, Dim{9, 1, 1, -3, -3}}) {
     CAPTURE(d.in, d.kernel, d.stride, d.padLow, d.padHigh);
     checkAll(makeConv(2, 5, 7, 1, {d, {6, 3, 1, 1, 1}}));
     checkAll(makeConv(2, 5, 7, 1, {{6, 3, 1, 1, 1}, d}));
@@ -269,11 +273,10 @@ TEST_CASE("conv: dimensions of size 0", "[conv]") {
 }
 
 TEST_CASE("conv: every post-op", "[conv]") {
-  const uint32_t kinds[] = {SINTER_POST_BIAS,      SINTER_POST_ADD,
-                            SINTER_POST_RELU,      SINTER_POST_GELU_ERF,
-                            SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-                            SINTER_POST_TANH,      SINTER_POST_CLIP,
-                            SINTER_POST_SCALE};
+  const uint32_t kinds[] = {
+      SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
+      SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
+      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE};
   auto add = [](sinter_conv &p, uint32_t kind) {
     kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
     : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
@@ -296,6 +299,27 @@ TEST_CASE("conv: every post-op", "[conv]") {
             if (first == SINTER_POST_ADD || second == SINTER_POST_ADD)
               check(p, {.addResult = true});
           }
+}
+
+TEST_CASE("conv: NaN goes through relu and clip", "[conv]") {
+  for (uint32_t kind : {SINTER_POST_RELU, SINTER_POST_CLIP})
+    for (uint32_t layout : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
+      for (int64_t kernel : {1, 3}) {
+        CAPTURE(kind, layout, kernel);
+        sinter_conv p = makeConv(1, 16, 16, 1, {{8, kernel}});
+        p.layout = layout;
+        addPostOp(p, SINTER_POST_BIAS);
+        addPostOp(p, kind, -1, 1);
+        std::vector<float> input = someValues(16 * 8, 1);
+        input[0] = std::nanf("");
+        OneCommand command(SINTER_CMD_CONV, &p);
+        command.operand(input);
+        command.operand(someValues(16 * 16 * kernel, 2));
+        command.operand(someValues(16, 3));
+        std::vector<float> result(static_cast<size_t>(16 * (9 - kernel)));
+        command.run(1, result);
+        REQUIRE(std::isnan(result[0]));
+      }
 }
 
 TEST_CASE("conv: shapes that are cut", "[conv]") {

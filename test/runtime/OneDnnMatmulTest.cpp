@@ -41,8 +41,7 @@ sinter_matmul dense(int64_t m, int64_t n, int64_t k) {
   return p;
 }
 
-void addBatch(sinter_matmul &p, int64_t size, int64_t a, int64_t b,
-              int64_t c) {
+void addBatch(sinter_matmul &p, int64_t size, int64_t a, int64_t b, int64_t c) {
   uint32_t i = p.batchRank++;
   p.batch[i] = size;
   p.aBatchStrides[i] = a;
@@ -108,7 +107,7 @@ std::string check(const sinter_matmul &p, Options options = {}) {
   for (int threads : {2, 3}) {
     std::vector<float> other = before;
     command.run(threads, other);
-    REQUIRE(std::memcmp(result.data(), other.data(), 4 * result.size()) == 0);
+    REQUIRE(sameBits(result, other));
   }
 
   std::vector<bool> written(static_cast<size_t>(size), false);
@@ -124,10 +123,10 @@ std::string check(const sinter_matmul &p, Options options = {}) {
           for (int64_t j = 0; j < p.n; ++j) {
             double sum = 0, magnitude = 0;
             for (int64_t l = 0; l < p.k; ++l) {
-              double product = double(a[offset(p.aBatchStrides) +
-                                        i * p.aStrideM + l * p.aStrideK]) *
-                               b[offset(p.bBatchStrides) + l * p.bStrideK +
-                                 j * p.bStrideN];
+              double product =
+                  double(a[offset(p.aBatchStrides) + i * p.aStrideM +
+                           l * p.aStrideK]) *
+                  b[offset(p.bBatchStrides) + l * p.bStrideK + j * p.bStrideN];
               sum += product;
               magnitude += std::abs(product);
             }
@@ -188,7 +187,8 @@ TEST_CASE("matmul: shapes, dense and transposed", "[matmul]") {
 }
 
 TEST_CASE("matmul: dimensions of size 0", "[matmul]") {
-  for (auto [m, n, k] : {std::tuple{0, 4, 5}, {4, 0, 5}, {4, 5, 0}, {0, 0, 0}}) {
+  for (auto [m, n, k] :
+       {std::tuple{0, 4, 5}, {4, 0, 5}, {4, 5, 0}, {0, 0, 0}}) {
     CAPTURE(m, n, k);
     sinter_matmul p = dense(m, n, k);
     check(p);
@@ -249,11 +249,10 @@ TEST_CASE("matmul: strides wider than the matrix", "[matmul]") {
 }
 
 TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
-  const uint32_t kinds[] = {SINTER_POST_BIAS,      SINTER_POST_ADD,
-                            SINTER_POST_RELU,      SINTER_POST_GELU_ERF,
-                            SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-                            SINTER_POST_TANH,      SINTER_POST_CLIP,
-                            SINTER_POST_SCALE};
+  const uint32_t kinds[] = {
+      SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
+      SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
+      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE};
   auto add = [](sinter_matmul &p, uint32_t kind) {
     kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
     : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
@@ -274,7 +273,8 @@ TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
         check(p);
       }
   sinter_matmul all = dense(40, 100, 60);
-  for (uint32_t kind : {kinds[0], kinds[1], kinds[2], kinds[8], kinds[6], kinds[7]})
+  for (uint32_t kind :
+       {kinds[0], kinds[1], kinds[2], kinds[8], kinds[6], kinds[7]})
     add(all, kind);
   check(all);
 }
@@ -345,8 +345,11 @@ TEST_CASE("matmul: batches", "[matmul]") {
 
 TEST_CASE("matmul: shapes that are cut", "[matmul]") {
   SECTION("rows and columns") {
-    for (auto [m, n, k] : {std::tuple{512, 512, 256}, {64, 2048, 300},
-                           {2048, 48, 200}, {1, 3000, 700}, {7, 1031, 513}}) {
+    for (auto [m, n, k] : {std::tuple{512, 512, 256},
+                           {64, 2048, 300},
+                           {2048, 48, 200},
+                           {1, 3000, 700},
+                           {7, 1031, 513}}) {
       CAPTURE(m, n, k);
       sinter_matmul p = dense(m, n, k);
       check(p);
@@ -373,9 +376,37 @@ TEST_CASE("matmul: shapes that are cut", "[matmul]") {
   }
 }
 
+TEST_CASE("matmul: NaN goes through every post-op", "[matmul]") {
+  for (uint32_t kind : {SINTER_POST_RELU, SINTER_POST_GELU_ERF,
+                        SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
+                        SINTER_POST_TANH, SINTER_POST_CLIP, SINTER_POST_SCALE})
+    for (int64_t m : {1, 64})
+      for (int64_t spread : {1, 2}) {
+        CAPTURE(kind, m, spread);
+        sinter_matmul p = dense(m, 48, 16);
+        p.cStrideM *= spread;
+        p.cStrideN *= spread;
+        addPostOp(p, kind, -1, 1);
+        std::vector<float> a = someValues(m * 16, 1);
+        a[0] = std::nanf("");
+        OneCommand command(SINTER_CMD_MATMUL, &p);
+        command.operand(a);
+        command.operand(someValues(16 * 48, 2));
+        std::vector<float> result(static_cast<size_t>(m * 48 * spread));
+        command.run(1, result);
+        REQUIRE(std::isnan(result[0]));
+        REQUIRE(std::isnan(result[47 * spread]));
+        if (m > 1)
+          REQUIRE_FALSE(std::isnan(result[48 * spread]));
+      }
+}
+
 TEST_CASE("matmul: speed", "[.][bench]") {
-  for (auto [m, n, k] : {std::tuple{1024, 1024, 1024}, {64, 256, 784},
-                         {128, 768, 3072}, {256, 784, 64}, {1, 1024, 1024}})
+  for (auto [m, n, k] : {std::tuple{1024, 1024, 1024},
+                         {64, 256, 784},
+                         {128, 768, 3072},
+                         {256, 784, 64},
+                         {1, 1024, 1024}})
     for (bool constant : {false, true})
       for (int threads : {1, 2}) {
         sinter_matmul p = dense(m, n, k);
@@ -384,14 +415,12 @@ TEST_CASE("matmul: speed", "[.][bench]") {
         command.params = &p;
         command.label = "bench";
         std::vector<float> a = someValues(int64_t(m) * k, 1),
-                           b = someValues(int64_t(k) * n, 2),
-                           c(size_t(m) * n);
-        sinter_slice slices[] = {
-            {SINTER_SPACE_INPUT, 0, 0, 4 * a.size()},
-            {constant ? uint32_t(SINTER_SPACE_CONSTANT)
-                      : uint32_t(SINTER_SPACE_INPUT),
-             0, 0, 4 * b.size()},
-            {SINTER_SPACE_OUTPUT, 0, 0, 4 * c.size()}};
+                           b = someValues(int64_t(k) * n, 2), c(size_t(m) * n);
+        sinter_slice slices[] = {{SINTER_SPACE_INPUT, 0, 0, 4 * a.size()},
+                                 {constant ? uint32_t(SINTER_SPACE_CONSTANT)
+                                           : uint32_t(SINTER_SPACE_INPUT),
+                                  0, 0, 4 * b.size()},
+                                 {SINTER_SPACE_OUTPUT, 0, 0, 4 * c.size()}};
         command.slices = slices;
         command.numSlices = 3;
         command.numReads = 2;
@@ -401,7 +430,8 @@ TEST_CASE("matmul: speed", "[.][bench]") {
             command, reinterpret_cast<const uint8_t *>(b.data()), threads);
         REQUIRE(call.ok());
         rt::Scratch scratch;
-        scratch.perWorkerStride = ((*call)->perWorkerBytes() + 4095) / 4096 * 4096;
+        scratch.perWorkerStride =
+            ((*call)->perWorkerBytes() + 4095) / 4096 * 4096;
         auto shared = rt::AlignedBlock::allocate((*call)->sharedBytes(), "s");
         auto mine = rt::AlignedBlock::allocate(
             scratch.perWorkerStride * uint64_t(threads), "s");

@@ -99,7 +99,6 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
                           "--workers=0",
                           "--prefetch=0",
                           "--threads=-2",
-                          "--checkpoint-every=0",
                           "--check-nonfinite=on",
                           "--scale=2",
                           "--warmup-steps=-1"}) {

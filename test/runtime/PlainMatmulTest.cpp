@@ -117,7 +117,8 @@ void check(uint32_t dtype, uint32_t outDtype, int64_t m, int64_t n, int64_t k,
           for (int64_t l = 0; l < k; ++l)
             sum += static_cast<uint64_t>(left(l)) *
                    static_cast<uint64_t>(right(l));
-          auto expected = static_cast<Out>(sum + static_cast<uint64_t>(bias[j]));
+          auto expected =
+              static_cast<Out>(sum + static_cast<uint64_t>(bias[j]));
           REQUIRE(result == (expected < Out(0) ? Out(0) : expected));
         }
       }
@@ -126,9 +127,12 @@ void check(uint32_t dtype, uint32_t outDtype, int64_t m, int64_t n, int64_t k,
 } // namespace
 
 TEST_CASE("plain matmul: fp64 and integers", "[matmul]") {
-  for (auto [m, n, k] :
-       {std::tuple{1, 1, 1}, {33, 65, 129}, {64, 100, 17}, {5, 7, 0},
-        {0, 3, 4}, {40, 130, 300}})
+  for (auto [m, n, k] : {std::tuple{1, 1, 1},
+                         {33, 65, 129},
+                         {64, 100, 17},
+                         {5, 7, 0},
+                         {0, 3, 4},
+                         {40, 130, 300}})
     for (bool transposed : {false, true}) {
       check<double, double>(SINTER_F64, SINTER_F64, m, n, k, transposed);
       check<int32_t, int32_t>(SINTER_I32, SINTER_I32, m, n, k, transposed);

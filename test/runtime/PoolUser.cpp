@@ -10,7 +10,8 @@
 #include "runtime/base/ThreadPool.h"
 
 /// The pool that this copy of the runtime uses, after a call on it.
-extern "C" __attribute__((visibility("default"))) void *poolUserPool(int64_t *sum) {
+extern "C" __attribute__((visibility("default"))) void *
+poolUserPool(int64_t *sum) {
   using sinter::rt::ThreadPool;
   ThreadPool &pool = ThreadPool::shared();
   if (!pool.reserve(3).ok())

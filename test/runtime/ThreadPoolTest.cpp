@@ -25,18 +25,17 @@ void checkCoverage(ThreadPool &pool, int threads, int64_t tiles,
   std::vector<std::atomic<int>> seen(static_cast<size_t>(tiles));
   std::vector<std::atomic<bool>> inUse(static_cast<size_t>(threads));
   std::atomic<int> problems{0};
-  pool.parallelFor(threads, tiles, grain,
-                   [&](int worker, int64_t begin, int64_t end) {
-                     if (worker < 0 || worker >= threads ||
-                         inUse[worker].exchange(true) || begin >= end ||
-                         begin < 0 || end > tiles)
-                       ++problems;
-                     else {
-                       for (int64_t i = begin; i < end; ++i)
-                         ++seen[i];
-                       inUse[worker] = false;
-                     }
-                   });
+  pool.parallelFor(
+      threads, tiles, grain, [&](int worker, int64_t begin, int64_t end) {
+        if (worker < 0 || worker >= threads || inUse[worker].exchange(true) ||
+            begin >= end || begin < 0 || end > tiles)
+          ++problems;
+        else {
+          for (int64_t i = begin; i < end; ++i)
+            ++seen[i];
+          inUse[worker] = false;
+        }
+      });
   REQUIRE(problems == 0);
   for (auto &count : seen)
     if (count != 1)
@@ -61,9 +60,8 @@ TEST_CASE("thread pool: many short calls, with more threads than cores",
   REQUIRE(pool.reserve(7).ok());
   std::atomic<int64_t> sum{0};
   for (int i = 0; i < 5000; ++i)
-    pool.parallelFor(7, 9, 1, [&](int, int64_t begin, int64_t end) {
-      sum += end - begin;
-    });
+    pool.parallelFor(
+        7, 9, 1, [&](int, int64_t begin, int64_t end) { sum += end - begin; });
   REQUIRE(sum == 5000 * 9);
 }
 
@@ -81,7 +79,8 @@ TEST_CASE("thread pool: workers take part", "[pool]") {
   REQUIRE(pool.reserve(2).ok());
   std::set<int> workers;
   std::atomic<int> seen{0};
-  // Each tile waits until both threads have one: only possible with two threads.
+  // Each tile waits until both threads have one: only possible with two
+  // threads.
   pool.parallelFor(2, 2, 1, [&](int worker, int64_t, int64_t) {
     seen |= 1 << worker;
     for (int i = 0; i < 100000 && seen != 3; ++i)

@@ -22,15 +22,41 @@ foreach(name crti.o crtn.o Scrt1.o)
   sinter_compiler_file(${name} ${name})
 endforeach()
 
+# Programs that sinterc makes are never instrumented: with sanitizers, the run tower is
+# compiled a second time without them for this.
+function(sinter_plain_library variable library)
+  set(${variable} ${library} PARENT_SCOPE)
+  if(NOT SINTER_ASAN)
+    return()
+  endif()
+  set(${variable} ${library}_plain PARENT_SCOPE)
+  if(TARGET ${library}_plain)
+    return()
+  endif()
+  get_target_property(sources ${library} SOURCES)
+  get_target_property(folder ${library} SOURCE_DIR)
+  list(TRANSFORM sources PREPEND ${folder}/)
+  add_library(${library}_plain STATIC ${sources})
+  target_include_directories(${library}_plain PRIVATE
+    $<TARGET_PROPERTY:${library},INCLUDE_DIRECTORIES>)
+  target_compile_options(${library}_plain PRIVATE -fno-sanitize=all)
+endfunction()
+
 function(sinter_prelink name)
   cmake_parse_arguments(arg "EXECUTABLE" "" "MAIN;LIBRARIES;STATIC" ${ARGN})
   string(REPLACE "." "_" main prelink_${name})
   add_library(${main} OBJECT ${arg_MAIN} ${CMAKE_SOURCE_DIR}/tools/lib/DsoHandle.c)
   target_include_directories(${main} PRIVATE ${CMAKE_SOURCE_DIR}
                              ${CMAKE_SOURCE_DIR}/runtime/include)
+  if(SINTER_ASAN)
+    target_compile_options(${main} PRIVATE -fno-sanitize=all)
+  endif()
   set(archives)
+  set(libraries)
   foreach(library ${arg_LIBRARIES})
-    list(APPEND archives $<TARGET_FILE:${library}>)
+    sinter_plain_library(plain ${library})
+    list(APPEND libraries ${plain})
+    list(APPEND archives $<TARGET_FILE:${plain}>)
   endforeach()
   # Scrt1.o comes late: the padding of its unwind table would end that of the others.
   set(end ${crtn.o})
@@ -43,7 +69,7 @@ function(sinter_prelink name)
     COMMAND ${SINTER_LLD} -r --strip-debug -o ${output} ${crti.o}
             $<TARGET_OBJECTS:${main}> --start-group ${archives} ${arg_STATIC}
             ${SINTER_LIBC_NONSHARED} ${SINTER_LIBGCC} --end-group ${end}
-    DEPENDS ${main} $<TARGET_OBJECTS:${main}> ${arg_LIBRARIES}
+    DEPENDS ${main} $<TARGET_OBJECTS:${main}> ${libraries}
     COMMENT "Prelinking lib/sinter/${name}"
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${main}_file DEPENDS ${output})

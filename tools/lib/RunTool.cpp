@@ -7,6 +7,7 @@
 
 #include "compiler/Diagnostics.h"
 #include "compiler/Phases.h"
+#include "compiler/Process.h"
 #include "compiler/emit/Jit.h"
 #include "tools/lib/Bench.h"
 #include "tools/lib/ElfSymbols.h"
@@ -19,7 +20,6 @@
 #include "llvm/Support/JSON.h"
 
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <optional>
 
@@ -325,7 +325,7 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
 
 int tools::sinterRun(int argc, char **argv,
                      llvm::ArrayRef<TargetFactory> targets) {
-  std::signal(SIGPIPE, SIG_IGN);
+  prepareProcess("sinter-run");
   std::optional<Options> options =
       parseOptions("sinter-run", kSinterRun, argumentsOf(argc, argv));
   if (!options)

@@ -87,8 +87,8 @@ private:
   bool empty_ = false;    // nothing to write
   bool emptySum_ = false; // zeros and post-ops
   bool gather_ = false, scatter_ = false;
-  bool fuse_ = false;                 // the primitive applies the post-ops
-  bool finishApart_ = false;          // post-ops after everything else
+  size_t fused_ = 0;         // the primitive applies the first post-ops
+  bool finishApart_ = false; // post-ops after everything else
   uint32_t accumulate_ = SINTER_NONE; // ADD that is the result itself
 
   std::vector<PlacedConvSlice> slices_;
@@ -107,6 +107,8 @@ Status ConvCall::prepare(const uint8_t *constants) {
   gather_ = !source_.direct();
   scatter_ = !result_.direct();
   SINTER_RETURN_IF_ERROR(choosePostOps());
+  if (finishApart_)
+    fused_ = 0;
   if (empty_ || emptySum_)
     return {};
 
@@ -166,13 +168,16 @@ Status ConvCall::choosePostOps() {
         SINTER_UNSUPPORTED,
         "a convolution without products, or an input gradient with negative "
         "pads, cannot add to its own result"};
-  // In scratch, an operand that shares memory with the result is still whole
-  // when it is read.
-  if (sharesMemory || (inputGrad_ && accumulate_ != SINTER_NONE))
+  if (!inputGrad_ && !sharesMemory && !(scatter_ && adds))
+    fused_ = fusablePostOps(postOps_);
+  // Only the library can add the result to itself in place. Otherwise it is
+  // computed in scratch, so that what shares its memory is whole when read.
+  if (sharesMemory || (accumulate_ != SINTER_NONE && accumulate_ >= fused_)) {
     scatter_ = true;
-  if (scatter_ || inputGrad_)
+    fused_ = 0;
+  }
+  if (fused_ == 0)
     accumulate_ = SINTER_NONE;
-  fuse_ = !inputGrad_ && !sharesMemory && !(scatter_ && adds);
   return {};
 }
 
@@ -183,9 +188,9 @@ void ConvCall::makeVariant(const ConvSlice &slice) {
       return;
   if (tryVariant(slice, filters_.size()))
     return;
-  if (fuse_) {
+  if (fused_) {
     // The library has no fast kernel with these post-ops.
-    fuse_ = false;
+    fused_ = 0;
     if (accumulate_ != SINTER_NONE) {
       accumulate_ = SINTER_NONE;
       scatter_ = true;
@@ -217,9 +222,9 @@ bool ConvCall::tryVariant(const ConvSlice &slice, size_t filter) {
   dnnl::primitive_attr attributes = makeAttributes();
   memory::desc bias;
   std::vector<PrimitiveArg> operands;
-  if (fuse_) {
+  if (fused_) {
     dnnl::post_ops list;
-    for (uint32_t i = 0; i < postOps_.size(); ++i) {
+    for (uint32_t i = 0; i < fused_; ++i) {
       const sinter_post_op &op = postOps_[i];
       if (i == accumulate_) {
         list.append_sum(1.0f);
@@ -281,7 +286,7 @@ bool ConvCall::tryVariant(const ConvSlice &slice, size_t filter) {
                           desc.scratchpad_desc(), implementation);
     }
     bool slow = implementation.find("ref") != std::string::npos;
-    if (slow && (fuse_ || !choose))
+    if (slow && (fused_ || !choose))
       return false;
     variant.filter = filter;
     if (choose) {
@@ -351,23 +356,23 @@ bool ConvCall::packFilters(const float *filter, ThreadPool &pool,
   return good.load(std::memory_order_relaxed);
 }
 
-/// Applies the post-ops to a run of points whose values are at `values` and
-/// whose place in the result is `offset`.
+/// Applies the post-ops that are not fused to a run of points whose values are
+/// at `values` and whose place in the result is `offset`.
 void ConvCall::finishRun(void *const *buffers, float *values, int64_t offset,
                          int64_t points, int64_t pointStride,
                          int64_t channelStride) const {
   std::array<PostOpOperand, SINTER_MAX_POST_OPS> operands;
-  for (size_t i = 0; i < postOps_.size(); ++i) {
-    if (!readsOperand(postOps_[i]))
+  auto rest = postOps_.subspan(fused_);
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (!readsOperand(rest[i]))
       continue;
-    const auto *address =
-        static_cast<const float *>(buffers[postOps_[i].slice]);
-    operands[i] = postOps_[i].kind == SINTER_POST_BIAS
+    const auto *address = static_cast<const float *>(buffers[rest[i].slice]);
+    operands[i] = rest[i].kind == SINTER_POST_BIAS
                       ? PostOpOperand{address, 0, 1}
                       : PostOpOperand{address + offset, result_.pointStride(),
                                       result_.channelStride()};
   }
-  applyPostOps(postOps_,
+  applyPostOps(rest,
                {values, points, result_.channels(), pointStride, channelStride},
                operands.data());
 }
@@ -408,18 +413,17 @@ bool ConvCall::runSlice(void *const *buffers, int worker, size_t index) const {
                            ? const_cast<uint8_t *>(filter.constant.data())
                            : scratch_.shared + filter.sharedOffset;
   addresses[count++] = result;
-  if (fuse_)
-    for (uint32_t i = 0; i < postOps_.size(); ++i) {
-      if (!readsOperand(postOps_[i]) || i == accumulate_)
-        continue;
-      auto *address = static_cast<float *>(buffers[postOps_[i].slice]);
-      addresses[count++] =
-          postOps_[i].kind == SINTER_POST_BIAS ? address : address + offset;
-    }
+  for (uint32_t i = 0; i < fused_; ++i) {
+    if (!readsOperand(postOps_[i]) || i == accumulate_)
+      continue;
+    auto *address = static_cast<float *>(buffers[postOps_[i].slice]);
+    addresses[count++] =
+        postOps_[i].kind == SINTER_POST_BIAS ? address : address + offset;
+  }
   if (!variant.primitive.run(context_, worker, addresses.data()))
     return false;
 
-  bool finish = !fuse_ && !finishApart_ && !postOps_.empty();
+  bool finish = fused_ < postOps_.size() && !finishApart_;
   if (!finish && !scatter_)
     return true;
   int64_t channels = result_.channels();
@@ -512,7 +516,8 @@ std::string ConvCall::description() const {
   if (gather_ || scatter_)
     text += ", activations copied";
   if (!postOps_.empty())
-    text += fuse_ ? ", post-ops fused" : ", post-ops apart";
+    text += ", " + std::to_string(fused_) + " of " +
+            std::to_string(postOps_.size()) + " post-ops fused";
   return text;
 }
 

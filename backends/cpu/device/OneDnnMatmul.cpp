@@ -38,7 +38,7 @@ struct SliceSize {
 struct Variant {
   SliceSize size;
   OneDnnPrimitive primitive; // arguments: A, B, C, then operands of post-ops
-  bool fusedPostOps = false;
+  size_t fusedPostOps = 0;   // the first ones; the others follow by our loops
 };
 
 class MatmulCall : public LibraryCall {
@@ -65,7 +65,7 @@ private:
   };
 
   void makeVariant(const SliceSize &size);
-  bool tryVariant(Variant &variant, bool fusePostOps);
+  bool tryVariant(Variant &variant, size_t fusedPostOps);
   float *denseA() const {
     return reinterpret_cast<float *>(scratch_.shared + denseAOffset_);
   }
@@ -242,15 +242,16 @@ void MatmulCall::makeVariants() {
 void MatmulCall::makeVariant(const SliceSize &size) {
   Variant variant;
   variant.size = size;
-  if (ownPostOps_ || !tryVariant(variant, /*fusePostOps=*/true))
-    if (!tryVariant(variant, /*fusePostOps=*/false))
+  size_t fusable = ownPostOps_ ? 0 : fusablePostOps(postOps_);
+  if (!tryVariant(variant, fusable))
+    if (fusable == 0 || !tryVariant(variant, 0))
       throw dnnl::error(dnnl_unimplemented, "no fast implementation");
   variants_.emplace(size, std::move(variant));
 }
 
 /// Makes the primitive; false when the library has only its reference
 /// implementation, a thousand times slower than the others.
-bool MatmulCall::tryVariant(Variant &variant, bool fusePostOps) {
+bool MatmulCall::tryVariant(Variant &variant, size_t fusedPostOps) {
   const auto [batch, m, n, k] = variant.size;
   memory::desc a = operandDesc(shape_.a, gatherA_ || denseA_, batch, m, k);
   memory::desc b = operandDesc(shape_.b, gatherB_, batch, k, n);
@@ -272,9 +273,9 @@ bool MatmulCall::tryVariant(Variant &variant, bool fusePostOps) {
   dnnl::primitive_attr attributes = makeAttributes();
   std::vector<PrimitiveArg> operands;
   memory::desc bias;
-  if (fusePostOps) {
+  if (fusedPostOps) {
     dnnl::post_ops list;
-    for (const sinter_post_op &op : postOps_) {
+    for (const sinter_post_op &op : postOps_.first(fusedPostOps)) {
       memory::desc operand;
       if (op.kind == SINTER_POST_BIAS) {
         memory::dims dims =
@@ -327,7 +328,7 @@ bool MatmulCall::tryVariant(Variant &variant, bool fusePostOps) {
     args.insert(args.end(), operands.begin(), operands.end());
     variant.primitive = OneDnnPrimitive(dnnl::matmul(desc), std::move(args),
                                         desc.scratchpad_desc(), implementation);
-    variant.fusedPostOps = fusePostOps;
+    variant.fusedPostOps = fusedPostOps;
     return true;
   } catch (const dnnl::error &error) {
     if (error.status == dnnl_unimplemented)
@@ -485,11 +486,10 @@ bool MatmulCall::runSlice(const Operands &operands, int worker,
   addresses[count++] = const_cast<float *>(a);
   addresses[count++] = const_cast<float *>(b);
   addresses[count++] = result;
-  if (variant.fusedPostOps)
-    for (size_t i = 0; i < postOps_.size(); ++i)
-      if (operands.postOps[i])
-        addresses[count++] =
-            const_cast<float *>(operandAt(operands, i, cStart, m0, n0).address);
+  for (size_t i = 0; i < variant.fusedPostOps; ++i)
+    if (operands.postOps[i])
+      addresses[count++] =
+          const_cast<float *>(operandAt(operands, i, cStart, m0, n0).address);
   if (!variant.primitive.run(context_, worker, addresses.data()))
     return false;
   if (partials_)
@@ -499,11 +499,13 @@ bool MatmulCall::runSlice(const Operands &operands, int worker,
     int64_t step = i * shape_.innerStride(shape_.c);
     Block target{c + step, m, n, shape_.c.row, shape_.c.col};
     Block block = scatterC_ ? Block{result + i * m * n, m, n, n, 1} : target;
-    if (!variant.fusedPostOps && !postOps_.empty()) {
+    auto rest = postOps_.subspan(variant.fusedPostOps);
+    if (!rest.empty()) {
       std::array<PostOpOperand, SINTER_MAX_POST_OPS> at;
-      for (size_t j = 0; j < postOps_.size(); ++j)
-        at[j] = operandAt(operands, j, cStart + step, m0, n0);
-      applyPostOps(postOps_, block, at.data());
+      for (size_t j = 0; j < rest.size(); ++j)
+        at[j] = operandAt(operands, variant.fusedPostOps + j, cStart + step, m0,
+                          n0);
+      applyPostOps(rest, block, at.data());
     }
     if (scatterC_)
       copyBlock(target, block.data, block.rowStride, block.colStride);
@@ -614,7 +616,8 @@ std::string MatmulCall::description() const {
   if (scatterC_)
     text += ", C copied";
   if (!postOps_.empty())
-    text += first.fusedPostOps ? ", post-ops fused" : ", post-ops apart";
+    text += ", " + std::to_string(first.fusedPostOps) + " of " +
+            std::to_string(postOps_.size()) + " post-ops fused";
   return text;
 }
 

@@ -91,6 +91,11 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
   int64_t length = alongCols ? block.cols : block.rows;
   int64_t lineStride = alongCols ? block.rowStride : block.colStride;
   int64_t stride = alongCols ? block.colStride : block.rowStride;
+  bool operandsAreRead = std::any_of(ops.begin(), ops.end(), readsOperand);
+  if (!operandsAreRead && stride == 1 && lineStride == length) {
+    length *= lines; // dense, and every element is treated alike
+    lines = 1;
+  }
   for (int64_t line = 0; line < lines; ++line)
     for (size_t i = 0; i < ops.size(); ++i) {
       const PostOpOperand &operand = operands[i];
@@ -101,6 +106,14 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
                                 : nullptr,
                 operandStride);
     }
+}
+
+size_t sinter::cpu::fusablePostOps(std::span<const sinter_post_op> ops) {
+  size_t count = 0;
+  while (count < ops.size() && ops[count].kind != SINTER_POST_RELU &&
+         ops[count].kind != SINTER_POST_CLIP)
+    ++count;
+  return count;
 }
 
 void sinter::cpu::appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,

@@ -14,6 +14,7 @@
 #include "backends/cpu/device/OneDnnShim.h"
 #include "sinter/abi.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -36,6 +37,11 @@ void applyPostOps(std::span<const sinter_post_op> ops, const Block &block,
 /// operand, broadcast dimensions having size 1. Throws dnnl::error.
 void appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
                   const dnnl::memory::desc &operand);
+
+/// How many of `ops`, from the first, the library may apply. It turns NaN into
+/// a number in relu and clip, which would hide a diverged run, so those and
+/// what follows them are ours.
+size_t fusablePostOps(std::span<const sinter_post_op> ops);
 
 inline bool readsOperand(const sinter_post_op &op) {
   return op.kind == SINTER_POST_BIAS || op.kind == SINTER_POST_ADD;

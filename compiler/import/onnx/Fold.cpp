@@ -22,6 +22,10 @@ bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
   auto evaluate = dyn_cast<ir::EvaluateOpInterface>(op);
   if (!evaluate || isa<ir::ConstantOp>(op) || !llvm::all_of(op->getResults(), isSmall))
     return false;
+  // A repeated bias stays one: the op that adds it reads the vector.
+  if (isa<ir::BroadcastOp>(op) &&
+      isa<FloatType>(ir::tensorType(op->getResult(0)).getElementType()))
+    return false;
   int64_t cost = 0;
   llvm::SmallVector<ir::Tensor> operands, results;
   for (Value operand : op->getOperands()) {

@@ -75,9 +75,10 @@ TEST_CASE("external data is read") {
   CHECK(evaluate(result, {{10, 20}})[0].floats == std::vector<double>{11, 22});
   ExternalModel ranged;
   ranged.write("model/weights.bin", std::string("....\0\0\x80\x3f\0\0\0\x40", 12));
-  result = ranged.set("location", "weights.bin").set("offset", "4").set("length", "8").import();
-  REQUIRE(result.text() == "");
-  CHECK(evaluate(result, {{10, 20}})[0].floats == std::vector<double>{11, 22});
+  Imported part =
+      ranged.set("location", "weights.bin").set("offset", "4").set("length", "8").import();
+  REQUIRE(part.text() == "");
+  CHECK(evaluate(part, {{10, 20}})[0].floats == std::vector<double>{11, 22});
 }
 
 TEST_CASE("locations outside of the model's folder are refused") {

@@ -29,6 +29,16 @@ struct Imported {
   compiler::ImportErrors errors;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
+  Imported() = default;
+  Imported(Imported &&) = default;
+  /// The module goes before its context.
+  Imported &operator=(Imported &&other) {
+    module = std::move(other.module);
+    context = std::move(other.context);
+    errors = std::move(other.errors);
+    return *this;
+  }
+
   /// All error lines, each followed by a newline.
   std::string text() const;
   bool says(const std::string &part) const { return text().find(part) != std::string::npos; }

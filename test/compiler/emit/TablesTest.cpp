@@ -1,0 +1,236 @@
+//===- TablesTest.cpp - a planned program as an artifact ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Emits small plans with no generated kernel, loads the object by JIT, and reads the C structs.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/emit/Jit.h"
+#include "ir/exec/Exec.h"
+#include "runtime/exec/ArtifactChecks.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+
+using namespace sinter;
+using namespace sinter::compiler;
+
+namespace {
+
+/// Makes no code: programs with launches are not for it.
+class NoKernels : public passes::Target {
+public:
+  llvm::StringRef name() const override { return "none"; }
+  passes::Placement place(mlir::Operation *, std::string &) const override {
+    return passes::Placement::Library;
+  }
+  bool keepsComposite(mlir::Operation *) const override { return true; }
+  bool canFuseEpilogue(mlir::Operation *, mlir::Operation *) const override { return false; }
+  mlir::FailureOr<passes::TargetCode>
+  generateKernels(mlir::ModuleOp, const passes::CodeGenOptions &) const override {
+    passes::TargetCode code;
+    code.features = "+avx2";
+    return code;
+  }
+};
+
+struct Emitted {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::unique_ptr<Jit> jit;
+  std::string errors;
+
+  explicit Emitted(const char *text, std::vector<ExportPiece> pieces = {}) {
+    context.loadDialect<ir::SinterDialect, exec::ExecDialect>();
+    context.printOpOnDiagnostic(false);
+    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+      errors += diagnostic.str() + "\n";
+      return mlir::success();
+    });
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    INFO(errors);
+    REQUIRE(module);
+    ArtifactInfo info;
+    info.symbol = "test";
+    info.modelName = "a model";
+    info.manifest = "{}";
+    info.exportPieces = std::move(pieces);
+    auto program = emitProgram(*module, NoKernels(), passes::CodeGenOptions(), info);
+    if (failed(program))
+      return;
+    auto loaded = Jit::create(*program);
+    if (!loaded)
+      errors += llvm::toString(loaded.takeError());
+    REQUIRE(errors.empty());
+    jit = std::move(*loaded);
+    rt::Status status = rt::checkArtifact(artifact());
+    INFO(status.message());
+    REQUIRE(status.ok());
+  }
+  const sinter_artifact &artifact() const { return *jit->artifact(); }
+};
+
+const char *const training = R"mlir(
+module @m attributes {sinter.training = {optimizer = "adam", loss = "cross-entropy", lr = 0.5 : f64,
+                      weight_decay = 0.25 : f64, clip_norm = 0.0 : f64, batch = 4 : i64,
+                      num_classes = 3 : i64, ignore_index = -1 : i64}} {
+  sinter.state @w : tensor<8x3xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight",
+                                     init = dense<2.0> : tensor<8x3xf32>}
+  sinter.state @zero : tensor<5xi1> {role = #sinter<role buffer>, init = dense<false> : tensor<5xi1>}
+  sinter.state @m.w : tensor<8x3xf32> {role = #sinter<role slot>, slot = "m", of = @w}
+  exec.constant at 0 = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  exec.constant at 64 = dense<2.0> : tensor<8x3xf32>
+  exec.constant at 192 = dense<[true, false, true]> : tensor<3xi1>
+  exec.program @step("x" : tensor<4x8xf32>, "labels" : tensor<4xui64>) -> ("loss" : tensor<4x3xf32>, "flags" : tensor<3xi1>)
+      arena 128 unshared 128 max_live 64 {
+    %x = exec.buffer input[0] 0 + 128 : tensor<4x8xf32>
+    %w = exec.buffer state[0] 0 + 96 : tensor<8x3xf32>
+    %b = exec.buffer constant[0] 0 + 12 : tensor<3xf32>
+    %y = exec.buffer output[0] 0 + 48 : tensor<4x3xf32>
+    exec.matmul(%x, %w, %b) -> %y m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
+      post [#exec.post_op<bias read 2>, #exec.post_op<clip alpha 0.0 : f32 beta 6.0 : f32>] loc(fused["Gemm_1", "Clip_2"])
+    %f = exec.buffer constant[0] 192 + 3 : tensor<3xi1>
+    %o = exec.buffer output[1] 0 + 3 : tensor<3xi1>
+    exec.copy %f -> %o
+    %new = exec.buffer state[2] 0 + 96 : tensor<8x3xf32>
+    exec.fill -> %new
+  }
+}
+)mlir";
+
+std::vector<int64_t> list(const int64_t *values, size_t count) { return {values, values + count}; }
+
+} // namespace
+
+TEST_CASE("the artifact says what it is") {
+  Emitted emitted(training);
+  const sinter_artifact &a = emitted.artifact();
+  CHECK(std::string(a.name) == "a model");
+  CHECK(std::string(a.manifest) == "{}");
+  CHECK(std::string(a.cpuFeatures) == "+avx2");
+  CHECK(std::string(a.buildId).size() == 32);
+  CHECK(a.constantsBytes == 195);
+  CHECK(reinterpret_cast<uintptr_t>(a.constants) % 4096 == 0);
+  CHECK(a.exportPieces == nullptr);
+  CHECK(a.numKernels == 0);
+}
+
+TEST_CASE("states keep their ONNX names and initial values") {
+  Emitted emitted(training);
+  const sinter_artifact &a = emitted.artifact();
+  REQUIRE(a.numStates == 3);
+  const sinter_state_desc &w = a.states[0], &zero = a.states[1], &m = a.states[2];
+  CHECK(std::string(w.tensor.name) == "fc.weight");
+  CHECK(w.tensor.dtype == SINTER_F32);
+  CHECK(list(w.tensor.dims, w.tensor.rank) == std::vector<int64_t>{8, 3});
+  CHECK(w.role == SINTER_STATE_PARAM);
+  CHECK(w.trainable == 1);
+  CHECK(w.slot == nullptr);
+  REQUIRE(w.initOffsetBytes == 64);
+  std::vector<float> init(24);
+  std::memcpy(init.data(), a.constants + 64, 96);
+  CHECK(init == std::vector<float>(24, 2.0f));
+
+  CHECK(std::string(zero.tensor.name) == "zero");
+  CHECK(zero.tensor.dtype == SINTER_BOOL);
+  CHECK(zero.initOffsetBytes == UINT64_MAX);
+  CHECK(zero.offsetBytes == 128);
+
+  CHECK(m.role == SINTER_STATE_SLOT);
+  CHECK(std::string(m.slot) == "m");
+  CHECK(m.of == 0);
+  CHECK(m.initOffsetBytes == UINT64_MAX);
+  CHECK(m.offsetBytes == 192);
+  CHECK(a.stateBytes == 320);
+}
+
+TEST_CASE("commands have their slices, parameters and node names") {
+  Emitted emitted(training);
+  const sinter_artifact &a = emitted.artifact();
+  REQUIRE(a.numEntries == 1);
+  const sinter_entry &entry = a.entries[0];
+  CHECK(std::string(entry.name) == "step");
+  REQUIRE(entry.numInputs == 2);
+  CHECK(std::string(entry.inputs[1].name) == "labels");
+  CHECK(entry.inputs[1].dtype == SINTER_U64);
+  CHECK(entry.arenaBytes == 128);
+  CHECK(entry.maxLiveBytes == 64);
+  REQUIRE(entry.numCommands == 3);
+
+  const sinter_command &matmul = entry.commands[0];
+  CHECK(matmul.kind == SINTER_CMD_MATMUL);
+  CHECK(std::string(matmul.label) == "Gemm_1,Clip_2");
+  REQUIRE(matmul.numSlices == 4);
+  CHECK(matmul.numReads == 3);
+  CHECK(matmul.slices[1].space == SINTER_SPACE_STATE);
+  CHECK(matmul.slices[1].sizeBytes == 96);
+  CHECK(matmul.slices[3].space == SINTER_SPACE_OUTPUT);
+  const auto &p = *static_cast<const sinter_matmul *>(matmul.params);
+  CHECK(p.dtype == SINTER_F32);
+  CHECK((p.m == 4 && p.n == 3 && p.k == 8 && p.batchRank == 0));
+  CHECK((p.aStrideM == 8 && p.aStrideK == 1 && p.bStrideK == 3 && p.bStrideN == 1));
+  REQUIRE(p.numPostOps == 2);
+  CHECK(p.postOps[0].kind == SINTER_POST_BIAS);
+  CHECK(p.postOps[0].slice == 2);
+  CHECK(p.postOps[1].kind == SINTER_POST_CLIP);
+  CHECK(p.postOps[1].beta == 6.0f);
+
+  const sinter_command &copy = entry.commands[1];
+  CHECK(copy.kind == SINTER_CMD_COPY);
+  CHECK(std::string(copy.label).empty());
+  CHECK(copy.slices[0].offsetBytes == 192);
+  const uint8_t flags[] = {1, 0, 1};
+  CHECK(std::memcmp(a.constants + 192, flags, 3) == 0);
+  CHECK(entry.commands[2].kind == SINTER_CMD_FILL);
+  CHECK(entry.commands[2].numReads == 0);
+}
+
+TEST_CASE("training defaults come from the module") {
+  Emitted emitted(training);
+  const sinter_training *t = emitted.artifact().training;
+  REQUIRE(t);
+  CHECK(std::string(t->optimizer) == "adam");
+  CHECK(std::string(t->loss) == "cross-entropy");
+  CHECK(t->lr == 0.5f);
+  CHECK(t->weightDecay == 0.25f);
+  CHECK(t->batch == 4);
+  CHECK(t->numClasses == 3);
+  CHECK(t->hasIgnoreIndex == 1);
+  CHECK(t->ignoreIndex == -1);
+}
+
+TEST_CASE("pieces of the exported model are bytes or states") {
+  Emitted emitted(training, {{"head", ""}, {"", "fc.weight"}, {"tail", ""}});
+  const sinter_artifact &a = emitted.artifact();
+  REQUIRE(a.numExportPieces == 3);
+  CHECK(std::memcmp(a.exportPieces[0].bytes, "head", 4) == 0);
+  CHECK(a.exportPieces[1].bytes == nullptr);
+  CHECK(a.exportPieces[1].state == 0);
+  CHECK(a.exportPieces[1].sizeBytes == 96);
+  CHECK(a.exportPieces[2].sizeBytes == 4);
+}
+
+TEST_CASE("equal programs have equal build ids, others do not") {
+  auto idOf = [](const std::string &text) {
+    return std::string(Emitted(text.c_str()).artifact().buildId);
+  };
+  std::string text = training, moved = text, changed = text;
+  moved.replace(moved.find("Gemm_1"), 6, "Gemm_9");
+  changed.replace(changed.find("beta 6.0"), 8, "beta 5.0");
+  CHECK(idOf(text) == idOf(moved)); // locations only
+  CHECK(idOf(text) != idOf(changed));
+}
+
+TEST_CASE("what cannot be emitted is one line") {
+  Emitted noState(training, {{"", "no.such"}});
+  CHECK(noState.errors ==
+        "the exported model names the state 'no.such', which the program does not have\n");
+  Emitted noTiles("exec.kernel @k0 \"loop\" {\n^bb0:\n  sinter.yield\n}\n");
+  CHECK(noTiles.errors == "kernel @k0 has no number of tiles: no code was generated for it\n");
+  Emitted noInit("sinter.state @w : tensor<2xf32> {role = #sinter<role param>, init = dense<1.0> : tensor<2xf32>}");
+  CHECK(noInit.errors == "the initial value of state @w is no constant of the plan\n");
+  Emitted badTraining("module attributes {sinter.training = {optimizer = \"sgd\", loss = 3 : i64}} {}");
+  CHECK(badTraining.errors == "sinter.training: 'loss' must be a string\n");
+}
