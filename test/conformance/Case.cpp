@@ -48,15 +48,18 @@ std::vector<Files> readDataSets(const std::string &folder) {
     Files &files = sets.emplace_back();
     for (const char *kind : {"input", "output"})
       for (int i = 0;; ++i) {
-        auto bytes = readFile(base + "/" + kind + "_" + std::to_string(i) + ".pb");
+        auto bytes =
+            readFile(base + "/" + kind + "_" + std::to_string(i) + ".pb");
         if (!bytes)
           break;
-        (*kind == 'i' ? files.inputs : files.outputs).push_back(std::move(*bytes));
+        (*kind == 'i' ? files.inputs : files.outputs)
+            .push_back(std::move(*bytes));
       }
   }
 }
 
-std::optional<ir::Tensor> parseTensor(const OnnxModel &model, const std::string &bytes,
+std::optional<ir::Tensor> parseTensor(const OnnxModel &model,
+                                      const std::string &bytes,
                                       MLIRContext *context, std::string &why) {
   ::onnx::TensorProto proto;
   if (!proto.ParseFromString(bytes)) {
@@ -64,7 +67,8 @@ std::optional<ir::Tensor> parseTensor(const OnnxModel &model, const std::string 
     return std::nullopt;
   }
   ReadFailure failure;
-  std::optional<TensorData> data = readTensor(model, proto, context, why, failure);
+  std::optional<TensorData> data =
+      readTensor(model, proto, context, why, failure);
   if (!data)
     return std::nullopt;
   return ir::Tensor::fromBytes(data->type, data->bytes.data.data());
@@ -81,12 +85,14 @@ bool isClose(double actual, double expected, double relative) {
     return std::isnan(expected) == std::isnan(actual);
   if (std::isinf(expected) || std::isinf(actual))
     return expected == actual;
-  return std::abs(actual - expected) <= kAbsolute + relative * std::abs(expected);
+  return std::abs(actual - expected) <=
+         kAbsolute + relative * std::abs(expected);
 }
 
 /// The suite stores bfloat16 data as the uint16 of its bits.
 void readAsBfloat16(ir::Tensor &tensor, Type element) {
-  if (!element.isBF16() || !tensor.type().getElementType().isUnsignedInteger(16))
+  if (!element.isBF16() ||
+      !tensor.type().getElementType().isUnsignedInteger(16))
     return;
   std::vector<char> bytes = tensor.toBytes();
   auto type = RankedTensorType::get(tensor.shape(), element);
@@ -94,9 +100,11 @@ void readAsBfloat16(ir::Tensor &tensor, Type element) {
 }
 
 /// The first difference, or nothing.
-std::optional<std::string> compare(const ir::Tensor &actual, const ir::Tensor &expected) {
+std::optional<std::string> compare(const ir::Tensor &actual,
+                                   const ir::Tensor &expected) {
   if (actual.type() != expected.type())
-    return "is " + textOf(actual.type()) + " instead of " + textOf(expected.type());
+    return "is " + textOf(actual.type()) + " instead of " +
+           textOf(expected.type());
   // Results of 16-bit types are compared in their own precision.
   Type element = actual.type().getElementType();
   double relative = element.isBF16() ? 1e-2 : kRelative;
@@ -117,7 +125,8 @@ std::optional<std::string> compare(const ir::Tensor &actual, const ir::Tensor &e
 
 class Case {
 public:
-  Case(const std::string &folder, const RunFn &run) : folder_(folder), run_(run) {}
+  Case(const std::string &folder, const RunFn &run)
+      : folder_(folder), run_(run) {}
 
   Result run() {
     ImportErrors errors;
@@ -175,7 +184,8 @@ private:
     module = importOnnx(model_, options, &context, errors);
     bool isBound = false;
     if (!module && areTensors &&
-        errors.lines().front().find("known at compile time") != std::string::npos) {
+        errors.lines().front().find("known at compile time") !=
+            std::string::npos) {
       isBound = true;
       bindSmall(inputs, options);
       errors = {};
@@ -194,7 +204,8 @@ private:
     if (!outputs)
       return failed("cannot run: " + why);
     if (outputs->size() != files.outputs.size())
-      return failed("has " + std::to_string(outputs->size()) + " outputs instead of " +
+      return failed("has " + std::to_string(outputs->size()) +
+                    " outputs instead of " +
                     std::to_string(files.outputs.size()));
     for (size_t i = 0; i < outputs->size(); ++i) {
       std::optional<ir::Tensor> expected =
@@ -202,14 +213,16 @@ private:
       if (!expected)
         return failed("its data cannot be read: " + why);
       readAsBfloat16(*expected, (*outputs)[i].type().getElementType());
-      if (std::optional<std::string> difference = compare((*outputs)[i], *expected))
+      if (std::optional<std::string> difference =
+              compare((*outputs)[i], *expected))
         return failed("output " + std::to_string(i) + " " + *difference);
     }
     return {isBound ? Outcome::PassedBound : Outcome::Passed, ""};
   }
 
   /// Shapes, axes, scales and conditions; never a tensor of data.
-  void bindSmall(const std::vector<ir::Tensor> &inputs, ImportOptions &options) {
+  void bindSmall(const std::vector<ir::Tensor> &inputs,
+                 ImportOptions &options) {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!inputs[i].isFloat() || inputs[i].rank() <= 1)
         options.constantInputs[signature_[i].name] = inputs[i];

@@ -2,11 +2,13 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Every test runs in a process of its own, with a limit on time and memory, so that a
-// crash is one failure. The list of expected failures is exact: a failure that is not on
-// it, a listed test that passes, and a listed test that does not exist all fail.
+// Every test runs in a process of its own, with a limit on time and memory, so
+// that a crash is one failure. The list of expected failures is exact: a
+// failure that is not on it, a listed test that passes, and a listed test that
+// does not exist all fail.
 //
-//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=eval] [--jobs=N]
+//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=eval]
+//   [--jobs=N]
 //                      [--filter=TEXT] [--print-failures]
 //
 // The last line is "N passed, N failed, N skipped"; exit 1 if any failed.
@@ -46,7 +48,8 @@ int parseOptions(int argc, char **argv, Options &options) {
     std::string argument = argv[i];
     size_t equals = argument.find('=');
     std::string key = argument.substr(0, equals);
-    std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
+    std::string value =
+        equals == std::string::npos ? "" : argument.substr(equals + 1);
     std::string why;
     if (key == "--data") {
       options.data = value;
@@ -57,7 +60,8 @@ int parseOptions(int argc, char **argv, Options &options) {
     } else if (key == "--jobs") {
       options.jobs = unsigned(std::clamp(std::atoi(value.c_str()), 1, 64));
     } else if (key == "--timeout") {
-      options.timeoutSeconds = unsigned(std::clamp(std::atoi(value.c_str()), 1, 3600));
+      options.timeoutSeconds =
+          unsigned(std::clamp(std::atoi(value.c_str()), 1, 3600));
     } else if (argument == "--print-failures") {
       options.printFailures = true;
     } else if (key == "--expected-fail") {
@@ -92,7 +96,8 @@ std::vector<std::string> listTests(const std::string &folder) {
   return names;
 }
 
-/// A child that runs one test and writes its result, one byte and a line, into a pipe.
+/// A child that runs one test and writes its result, one byte and a line, into
+/// a pipe.
 struct Child {
   pid_t pid;
   int pipe;
@@ -129,12 +134,14 @@ Result finishChild(const Child &child, int status) {
   ssize_t size = ::read(child.pipe, buffer, sizeof(buffer));
   ::close(child.pipe);
   if (WIFSIGNALED(status))
-    return {Outcome::Failed, WTERMSIG(status) == SIGALRM
-                                 ? std::string("takes too long")
-                                 : "crashes (" +
-                                       std::string(::strsignal(WTERMSIG(status))) + ")"};
+    return {Outcome::Failed,
+            WTERMSIG(status) == SIGALRM
+                ? std::string("takes too long")
+                : "crashes (" + std::string(::strsignal(WTERMSIG(status))) +
+                      ")"};
   if (size < 1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return {Outcome::Failed, "crashes (exit " + std::to_string(WEXITSTATUS(status)) + ")"};
+    return {Outcome::Failed,
+            "crashes (exit " + std::to_string(WEXITSTATUS(status)) + ")"};
   Outcome outcome = buffer[0] == 'P'   ? Outcome::Passed
                     : buffer[0] == 'B' ? Outcome::PassedBound
                                        : Outcome::Failed;
@@ -178,7 +185,8 @@ int main(int argc, char **argv) {
   int passed = 0, bound = 0, expected = 0, wrong = 0, crashed = 0;
   for (const auto &[name, result] : results) {
     bool isListed = options.expected.count(name) != 0;
-    bool isCrash = result.why.rfind("crashes", 0) == 0 || result.why == "takes too long";
+    bool isCrash =
+        result.why.rfind("crashes", 0) == 0 || result.why == "takes too long";
     crashed += isCrash;
     if (result.outcome == Outcome::Failed) {
       if (options.printFailures)
@@ -205,10 +213,11 @@ int main(int argc, char **argv) {
       std::printf("FAIL %s: is listed as failing, but there is no such test\n",
                   name.c_str());
     }
-  std::printf("conformance (%s): %zu tests; %d pass, %d of them with small inputs bound "
+  std::printf("conformance (%s): %zu tests; %d pass, %d of them with small "
+              "inputs bound "
               "at compile time; %d fail as listed; %d crash; %d wrong\n",
-              options.mode.c_str(), results.size(), passed, bound, expected, crashed,
-              wrong);
+              options.mode.c_str(), results.size(), passed, bound, expected,
+              crashed, wrong);
   std::printf("%d passed, %d failed, %d skipped\n", passed, wrong, expected);
   return wrong ? 1 : 0;
 }

@@ -22,8 +22,9 @@ readExpectedFailures(const std::string &path, std::string &why) {
     if (line.empty() || line.front() == '#')
       continue;
     size_t colon = line.find(": ");
-    bool isNew = colon != std::string::npos && colon > 0 && colon + 2 < line.size() &&
-                 expected.emplace(line.substr(0, colon), line.substr(colon + 2)).second;
+    bool isNew =
+        colon != std::string::npos && colon > 0 && colon + 2 < line.size() &&
+        expected.emplace(line.substr(0, colon), line.substr(colon + 2)).second;
     if (!isNew) {
       why = path + ":" + std::to_string(number) +
             ": not of the form 'test_name: reason', or there twice";

@@ -12,8 +12,9 @@
 
 namespace sinter::conformance {
 
-/// Test -> reason, from lines "test_name: reason"; '#' begins a comment. Nothing, and the
-/// bad line in `why`, when the file cannot be read or a line has no reason.
+/// Test -> reason, from lines "test_name: reason"; '#' begins a comment.
+/// Nothing, and the bad line in `why`, when the file cannot be read or a line
+/// has no reason.
 std::optional<std::map<std::string, std::string>>
 readExpectedFailures(const std::string &path, std::string &why);
 

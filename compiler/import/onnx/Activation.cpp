@@ -13,7 +13,8 @@ namespace sinter::compiler {
 
 /// x where it is above `bound`, else `otherwise`.
 static Value above(Emit &e, Value x, double bound, Value otherwise) {
-  return e.where(e.compare(ir::CompareKind::gt, x, e.splatLike(x, bound)), x, otherwise);
+  return e.where(e.compare(ir::CompareKind::gt, x, e.splatLike(x, bound)), x,
+                 otherwise);
 }
 
 Value emitLeakyRelu(Emit &e, Value x, double alpha) {
@@ -46,7 +47,9 @@ Value emitSoftsign(Emit &e, Value x) {
 }
 
 static void importRelu(NodeImport &n) { n.out(n.unary<ir::ReluOp>(n.in(0))); }
-static void importSigmoid(NodeImport &n) { n.out(n.unary<ir::SigmoidOp>(n.in(0))); }
+static void importSigmoid(NodeImport &n) {
+  n.out(n.unary<ir::SigmoidOp>(n.in(0)));
+}
 static void importTanh(NodeImport &n) { n.out(n.unary<ir::TanhOp>(n.in(0))); }
 
 static void importLeakyRelu(NodeImport &n) {
@@ -129,11 +132,13 @@ static void importSwish(NodeImport &n) {
 static void importGelu(NodeImport &n) {
   std::string form = n.attrString("approximate", "none");
   if (form != "none" && form != "tanh")
-    n.fail("attribute 'approximate' is " + quoted(form) + "; it must be 'none' or 'tanh'");
+    n.fail("attribute 'approximate' is " + quoted(form) +
+           "; it must be 'none' or 'tanh'");
   if (!n.requireFloat())
     return;
   n.out(n.b.create<ir::GeluOp>(n.loc, n.in(0).getType(), n.in(0),
-                               form == "tanh" ? ir::GeluForm::tanh : ir::GeluForm::erf)
+                               form == "tanh" ? ir::GeluForm::tanh
+                                              : ir::GeluForm::erf)
             .getResult());
 }
 
@@ -143,8 +148,10 @@ static void importShrink(NodeImport &n) {
   Type element = n.elementOf(x);
   // Integers are compared with a fractional bound.
   Value real = n.cast(x, n.isFloat(x) ? element : n.f32());
-  Value isLow = n.compare(ir::CompareKind::lt, real, n.splatLike(real, -lambda));
-  Value isHigh = n.compare(ir::CompareKind::gt, real, n.splatLike(real, lambda));
+  Value isLow =
+      n.compare(ir::CompareKind::lt, real, n.splatLike(real, -lambda));
+  Value isHigh =
+      n.compare(ir::CompareKind::gt, real, n.splatLike(real, lambda));
   Value inner = n.where(isHigh, n.add(real, -bias), n.splatLike(real, 0));
   n.out(n.cast(n.where(isLow, n.add(real, bias), inner), element));
 }

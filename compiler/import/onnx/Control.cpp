@@ -1,4 +1,5 @@
-//===- Control.cpp - constants, identities, If ------------------------------===//
+//===- Control.cpp - constants, identities, If
+//------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -57,11 +58,13 @@ static void importConstantOfShape(NodeImport &n) {
   std::optional<ir::Tensor> value = n.constantOf(n.reshape(one, {}));
   if (!value && one)
     value = n.constantOf(one);
-  RankedTensorType type = one ? n.typeOf(*shape, n.elementOf(one)) : RankedTensorType();
+  RankedTensorType type =
+      one ? n.typeOf(*shape, n.elementOf(one)) : RankedTensorType();
   if (!value || !type)
     return;
   auto attr = cast<DenseElementsAttr>(value->toAttr());
-  n.out(n.b.create<ir::ConstantOp>(n.loc, type, attr.resizeSplat(type)).getResult());
+  n.out(n.b.create<ir::ConstantOp>(n.loc, type, attr.resizeSplat(type))
+            .getResult());
 }
 
 /// start, start + delta, ..., below limit.
@@ -74,7 +77,8 @@ static void importRange(NodeImport &n) {
     if (!bounds[i])
       return;
     if (bounds[i]->size() != 1 || n.elementOf(n.in(i)) != element) {
-      n.fail(std::string("input '") + names[i] + "' must be a scalar of the type of 'start'");
+      n.fail(std::string("input '") + names[i] +
+             "' must be a scalar of the type of 'start'");
       return;
     }
   }
@@ -87,7 +91,8 @@ static void importRange(NodeImport &n) {
   } else {
     __int128 span = __int128(bounds[1]->ints[0]) - bounds[0]->ints[0];
     __int128 delta = bounds[2]->ints[0];
-    __int128 quotient = delta == 0 ? 0 : (span + (delta > 0 ? delta - 1 : delta + 1)) / delta;
+    __int128 quotient =
+        delta == 0 ? 0 : (span + (delta > 0 ? delta - 1 : delta + 1)) / delta;
     count = delta == 0 ? NAN : double(quotient);
   }
   if (!(count < double(1 << 30))) {
@@ -111,14 +116,16 @@ static void importEyeLike(NodeImport &n) {
     return;
   }
   if (n.rankOf(x) != 2) {
-    n.fail("the input has rank " + std::to_string(n.rankOf(x)) + "; it must be a matrix");
+    n.fail("the input has rank " + std::to_string(n.rankOf(x)) +
+           "; it must be a matrix");
     return;
   }
   Shape shape(n.shapeOf(x));
   k = std::clamp(k, -shape[0], shape[1]);
   Value diagonal = n.add(n.iota(shape, 0, n.i64()), n.ints({k}, {}));
-  n.out(n.cast(n.compare(ir::CompareKind::eq, n.iota(shape, 1, n.i64()), diagonal),
-               element));
+  n.out(n.cast(
+      n.compare(ir::CompareKind::eq, n.iota(shape, 1, n.i64()), diagonal),
+      element));
 }
 
 /// Outside of training the identity, and a mask of all true.
@@ -147,7 +154,8 @@ static void importDropout(NodeImport &n) {
     return;
   }
   if (!(ratio >= 0 && ratio < 1)) {
-    n.fail("ratio is " + std::to_string(ratio) + "; it must be at least 0 and below 1");
+    n.fail("ratio is " + std::to_string(ratio) +
+           "; it must be at least 0 and below 1");
     return;
   }
   if (n.graph().options().train && ratio != 0) {
@@ -157,8 +165,9 @@ static void importDropout(NodeImport &n) {
     }
     // Drops in training whatever mode the model was exported in.
     Value seed = n.graph().control("seed"), step = n.graph().control("step");
-    n.out(n.b.create<ir::DropoutOp>(n.loc, n.in(0).getType(), n.in(0), seed, step,
-                                    llvm::APFloat(ratio), n.graph().nextRandomId())
+    n.out(n.b.create<ir::DropoutOp>(n.loc, n.in(0).getType(), n.in(0), seed,
+                                    step, llvm::APFloat(ratio),
+                                    n.graph().nextRandomId())
               .getResult());
     return;
   }
@@ -168,7 +177,8 @@ static void importDropout(NodeImport &n) {
     return;
   }
   n.out(n.in(0));
-  n.out(1, n.splat(n.shapeOf(n.in(0)), n.version < 10 ? n.elementOf(n.in(0)) : n.i1(), 1));
+  n.out(1, n.splat(n.shapeOf(n.in(0)),
+                   n.version < 10 ? n.elementOf(n.in(0)) : n.i1(), 1));
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,8 +193,9 @@ static Value emitSelect(NodeImport &n, Value condition, Value x, Value y) {
   if (x == y)
     return x;
   if (x.getType() != y.getType())
-    return n.unsupported("branches of different shapes or types, with a condition that is "
-                         "not known at compile time");
+    return n.unsupported(
+        "branches of different shapes or types, with a condition that is "
+        "not known at compile time");
   return n.where(n.broadcast(n.reshape(condition, {}), n.shapeOf(x)), x, y);
 }
 
@@ -211,13 +222,16 @@ static void importIf(NodeImport &n) {
     }
   SmallVector<Value> values[2];
   if (std::optional<ir::Tensor> known = n.constantOf(condition)) {
-    if (!n.graph().importBody(n, *branches[known->ints[0] ? 0 : 1], {}, values[0]))
+    if (!n.graph().importBody(n, *branches[known->ints[0] ? 0 : 1], {},
+                              values[0]))
       return;
     values[1] = values[0];
   } else {
-    if (GraphImport::countNodes(*branches[0]) + GraphImport::countNodes(*branches[1]) >
+    if (GraphImport::countNodes(*branches[0]) +
+            GraphImport::countNodes(*branches[1]) >
         kMaxBranchNodes) {
-      n.unsupported("a condition that is not known at compile time, with branches of more "
+      n.unsupported("a condition that is not known at compile time, with "
+                    "branches of more "
                     "than " +
                     std::to_string(kMaxBranchNodes) + " nodes");
       return;

@@ -14,8 +14,8 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// Ranks, kernel_shape and group of both directions. `channelDim` of the filter times
-/// `perGroup` is what the input's channels must be.
+/// Ranks, kernel_shape and group of both directions. `channelDim` of the filter
+/// times `perGroup` is what the input's channels must be.
 static bool checkConv(NodeImport &n, Value x, Value filter, int64_t &groups) {
   int64_t rank = n.rankOf(x);
   groups = n.attrInt("group", 1);
@@ -24,7 +24,8 @@ static bool checkConv(NodeImport &n, Value x, Value filter, int64_t &groups) {
     return false;
   if (rank < 3 || n.rankOf(filter) != rank) {
     n.fail("input and filter have the ranks " + std::to_string(rank) + " and " +
-           std::to_string(n.rankOf(filter)) + "; they must be equal and at least 3");
+           std::to_string(n.rankOf(filter)) +
+           "; they must be equal and at least 3");
     return false;
   }
   Ints spatial = n.shapeOf(filter).drop_front(2);
@@ -34,14 +35,16 @@ static bool checkConv(NodeImport &n, Value x, Value filter, int64_t &groups) {
     return false;
   }
   int64_t channels = n.shapeOf(x)[1];
-  if (groups < 1 || channels % groups != 0 || n.shapeOf(filter)[0] % groups != 0) {
+  if (groups < 1 || channels % groups != 0 ||
+      n.shapeOf(filter)[0] % groups != 0) {
     n.fail("attribute 'group' is " + std::to_string(groups) +
            "; it must divide the channels (" + std::to_string(channels) +
            ") and the filters (" + std::to_string(n.shapeOf(filter)[0]) + ")");
     return false;
   }
   if (llvm::is_contained(spatial, 0)) {
-    n.fail("the filter's shape " + shownShape(n.shapeOf(filter)) + " has an empty window");
+    n.fail("the filter's shape " + shownShape(n.shapeOf(filter)) +
+           " has an empty window");
     return false;
   }
   return true;
@@ -62,9 +65,10 @@ Value emitConv(NodeImport &n, Value x, Value filter, Value bias) {
   if (!checkConv(n, x, filter, groups))
     return {};
   if (n.shapeOf(filter)[1] * groups != n.shapeOf(x)[1])
-    return n.fail("the filter's shape " + shownShape(n.shapeOf(filter)) + " takes " +
-                  std::to_string(n.shapeOf(filter)[1] * groups) +
-                  " channels; the input has " + std::to_string(n.shapeOf(x)[1]));
+    return n.fail("the filter's shape " + shownShape(n.shapeOf(filter)) +
+                  " takes " + std::to_string(n.shapeOf(filter)[1] * groups) +
+                  " channels; the input has " +
+                  std::to_string(n.shapeOf(x)[1]));
   Ints input = n.shapeOf(x).drop_front(2);
   std::optional<Emit::Window> window =
       readWindow(n, n.shapeOf(filter).drop_front(2), input);
@@ -74,11 +78,12 @@ Value emitConv(NodeImport &n, Value x, Value filter, Value bias) {
   for (size_t i = 0; i < input.size(); ++i)
     if (spanOf(window->size[i], window->dilations[i]) >
         input[i] + window->low[i] + window->high[i])
-      return n.fail("the dilated kernel (" +
-                    std::to_string(spanOf(window->size[i], window->dilations[i])) +
-                    ") is larger than the padded input (" +
-                    std::to_string(input[i] + window->low[i] + window->high[i]) +
-                    ") in spatial dimension " + std::to_string(i));
+      return n.fail(
+          "the dilated kernel (" +
+          std::to_string(spanOf(window->size[i], window->dilations[i])) +
+          ") is larger than the padded input (" +
+          std::to_string(input[i] + window->low[i] + window->high[i]) +
+          ") in spatial dimension " + std::to_string(i));
   return addBias(n, n.conv(x, filter, *window), bias);
 }
 
@@ -86,16 +91,17 @@ static void importConv(NodeImport &n) {
   n.out(emitConv(n, n.in(0), n.in(1), n.in(2)));
 }
 
-/// The padding that makes the result as large as asked for: cropping, or zeros at the end,
-/// which are added to `extra`. False after fail().
-static bool padForShape(NodeImport &n, Emit::Window &window, Ints input, Shape &extra,
-                        Ints output, bool moreLow) {
+/// The padding that makes the result as large as asked for: cropping, or zeros
+/// at the end, which are added to `extra`. False after fail().
+static bool padForShape(NodeImport &n, Emit::Window &window, Ints input,
+                        Shape &extra, Ints output, bool moreLow) {
   for (size_t i = 0; i < input.size(); ++i) {
     int64_t whole = window.strides[i] * (input[i] - 1) +
                     spanOf(window.size[i], window.dilations[i]) + extra[i];
     int64_t total = whole - output[i];
     if (output[i] < 1 || output[i] > (int64_t(1) << 40)) {
-      n.fail("an output size of " + std::to_string(output[i]) + " is not possible");
+      n.fail("an output size of " + std::to_string(output[i]) +
+             " is not possible");
       return false;
     }
     if (total < 0) {
@@ -108,14 +114,16 @@ static bool padForShape(NodeImport &n, Emit::Window &window, Ints input, Shape &
   return true;
 }
 
-/// A transposed convolution is the gradient of a convolution by its input: the ONNX
-/// filter [C, M / group, ..] is that of the convolution from M to C channels.
+/// A transposed convolution is the gradient of a convolution by its input: the
+/// ONNX filter [C, M / group, ..] is that of the convolution from M to C
+/// channels.
 static void importConvTranspose(NodeImport &n) {
   Value x = n.in(0), filter = n.in(1);
   int64_t groups;
   if (!checkConv(n, x, filter, groups))
     return;
-  Ints input = n.shapeOf(x).drop_front(2), size = n.shapeOf(filter).drop_front(2);
+  Ints input = n.shapeOf(x).drop_front(2),
+       size = n.shapeOf(filter).drop_front(2);
   std::optional<Shape> extra = spatialList(n, "output_padding", size.size(), 0);
   std::optional<Shape> wanted = n.attrInts("output_shape");
   std::string mode = n.attrString("auto_pad", "NOTSET");
@@ -147,7 +155,8 @@ static void importConvTranspose(NodeImport &n) {
   Shape result = {n.shapeOf(x)[0], n.shapeOf(filter)[1] * groups};
   Shape low(n.rankOf(x), 0), high(n.rankOf(x), 0);
   for (size_t i = 0; i < size.size(); ++i) {
-    // Output padding takes back cropping first; what is left are zeros at the end.
+    // Output padding takes back cropping first; what is left are zeros at the
+    // end.
     int64_t restored = std::min((*extra)[i], window->high[i]);
     window->high[i] -= restored;
     high[i + 2] = (*extra)[i] - restored;

@@ -11,7 +11,8 @@
 namespace sinter::compiler {
 
 /// ONNX Conv of float operands with the node's attributes; `bias` may be null.
-mlir::Value emitConv(NodeImport &n, mlir::Value x, mlir::Value filter, mlir::Value bias);
+mlir::Value emitConv(NodeImport &n, mlir::Value x, mlir::Value filter,
+                     mlir::Value bias);
 
 } // namespace sinter::compiler
 

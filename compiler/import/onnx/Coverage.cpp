@@ -50,16 +50,19 @@ findWithoutGradient(ModuleOp module,
   return found;
 }
 
-void checkOnnx(std::shared_ptr<const OnnxModel> model, const ImportOptions &options,
-               MLIRContext *context,
-               llvm::function_ref<bool(Operation *)> hasGradient, ImportErrors &errors) {
+void checkOnnx(std::shared_ptr<const OnnxModel> model,
+               const ImportOptions &options, MLIRContext *context,
+               llvm::function_ref<bool(Operation *)> hasGradient,
+               ImportErrors &errors) {
   std::string file = shown(model->path(), 512);
-  OwningOpRef<ModuleOp> module = importOnnx(std::move(model), options, context, errors);
+  OwningOpRef<ModuleOp> module =
+      importOnnx(std::move(model), options, context, errors);
   if (!module || !options.train)
     return;
   std::map<std::string, llvm::SmallSetVector<StringRef, 4>> nodes;
   for (Operation *op : findWithoutGradient(*module, hasGradient))
-    ir::collectNodeNames(op->getLoc(), nodes[op->getName().stripDialect().str()]);
+    ir::collectNodeNames(op->getLoc(),
+                         nodes[op->getName().stripDialect().str()]);
   for (const auto &[name, labels] : nodes) {
     std::string text = file + ": no gradient passes " + name + " (node" +
                        (labels.size() > 1 ? "s" : "");

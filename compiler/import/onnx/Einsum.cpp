@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Operands are contracted from left to right; a label is summed as soon as no operand to
-// the right and not the result needs it.
+// Operands are contracted from left to right; a label is summed as soon as no
+// operand to the right and not the result needs it.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
@@ -21,8 +21,8 @@ namespace sinter::compiler {
 
 namespace {
 
-/// One label per dimension: a letter, or 256 + i for the i-th dimension, from the right,
-/// that an ellipsis stands for.
+/// One label per dimension: a letter, or 256 + i for the i-th dimension, from
+/// the right, that an ellipsis stands for.
 using Labels = llvm::SmallVector<int>;
 
 struct Term {
@@ -43,8 +43,10 @@ public:
     std::string equation = n_.attrString("equation", "");
     if (!parse(equation) || !bindOperands() || !bindResult())
       return;
-    if (llvm::any_of(result_, [&](int label) { return !sizes_.count(label); })) {
-      n_.fail("equation " + quoted(equation) + ": the result has an unknown letter");
+    if (llvm::any_of(result_,
+                     [&](int label) { return !sizes_.count(label); })) {
+      n_.fail("equation " + quoted(equation) +
+              ": the result has an unknown letter");
       return;
     }
     Operand all = prepare(0);
@@ -55,7 +57,8 @@ public:
 
 private:
   bool malformed(const std::string &equation) {
-    n_.fail("attribute 'equation' is " + quoted(equation) + ", which is malformed");
+    n_.fail("attribute 'equation' is " + quoted(equation) +
+            ", which is malformed");
     return false;
   }
 
@@ -63,7 +66,8 @@ private:
     for (size_t i = 0; i < text.size(); ++i) {
       if (llvm::isAlpha(text[i])) {
         term.letters += text[i];
-      } else if (text.substr(i, 3) == "..." && term.ellipsisAt == std::string::npos) {
+      } else if (text.substr(i, 3) == "..." &&
+                 term.ellipsisAt == std::string::npos) {
         term.ellipsisAt = term.letters.size();
         i += 2;
       } else {
@@ -88,8 +92,8 @@ private:
     if (!parseTerm(right, resultTerm_))
       return malformed(equation);
     if (terms_.size() != n_.numInputs()) {
-      n_.fail("attribute 'equation' is " + quoted(equation) + "; the node has " +
-              std::to_string(n_.numInputs()) + " inputs");
+      n_.fail("attribute 'equation' is " + quoted(equation) +
+              "; the node has " + std::to_string(n_.numInputs()) + " inputs");
       return false;
     }
     return true;
@@ -116,7 +120,8 @@ private:
       }
       Value value = n_.in(i);
       int hidden = int(n_.rankOf(value)) - int(terms_[i].letters.size());
-      if (hidden < 0 || (hidden > 0 && terms_[i].ellipsisAt == std::string::npos)) {
+      if (hidden < 0 ||
+          (hidden > 0 && terms_[i].ellipsisAt == std::string::npos)) {
         n_.fail("input " + std::to_string(i) + " has rank " +
                 std::to_string(n_.rankOf(value)) + "; the equation gives it " +
                 std::to_string(terms_[i].letters.size()) + " letters");
@@ -124,14 +129,15 @@ private:
       }
       hidden_ = std::max(hidden_, hidden);
       operands_.push_back({value, labelsOf(terms_[i], hidden)});
-      for (auto [label, size] : llvm::zip_equal(operands_.back().labels,
-                                                n_.shapeOf(value))) {
+      for (auto [label, size] :
+           llvm::zip_equal(operands_.back().labels, n_.shapeOf(value))) {
         auto [entry, isNew] = sizes_.try_emplace(label, size);
         if (!isNew && entry->second == 1)
           entry->second = size;
         if (entry->second != size && size != 1) {
-          n_.fail("input " + std::to_string(i) + " has size " + std::to_string(size) +
-                  " where an earlier one has " + std::to_string(entry->second));
+          n_.fail("input " + std::to_string(i) + " has size " +
+                  std::to_string(size) + " where an earlier one has " +
+                  std::to_string(entry->second));
           return false;
         }
       }
@@ -150,13 +156,15 @@ private:
       }
       return true;
     }
-    // Letters that are there once, in alphabetical order, after what "..." stands for.
+    // Letters that are there once, in alphabetical order, after what "..."
+    // stands for.
     for (int k = hidden_; k-- > 0;)
       result_.push_back(256 + k);
     for (const auto &[label, size] : sizes_) {
       int count = 0;
       for (const Term &term : terms_)
-        count += int(std::count(term.letters.begin(), term.letters.end(), char(label)));
+        count += int(
+            std::count(term.letters.begin(), term.letters.end(), char(label)));
       if (label < 256 && count == 1)
         result_.push_back(label);
     }
@@ -219,7 +227,8 @@ private:
       if (!llvm::is_contained(x.labels, label))
         yFree.push_back(label);
     Operand result;
-    result.value = n_.dot(x.value, y.value, xBatch, yBatch, xContract, yContract);
+    result.value =
+        n_.dot(x.value, y.value, xBatch, yBatch, xContract, yContract);
     llvm::append_range(result.labels, batch);
     llvm::append_range(result.labels, xFree);
     llvm::append_range(result.labels, yFree);
@@ -247,10 +256,12 @@ private:
     if (!operand.value)
       return {};
     operand = sumUnneeded(operand, operands_.size());
-    // An ellipsis of the result stands for no dimension where no operand has one.
+    // An ellipsis of the result stands for no dimension where no operand has
+    // one.
     Shape perm;
     for (int label : result_)
-      perm.push_back(llvm::find(operand.labels, label) - operand.labels.begin());
+      perm.push_back(llvm::find(operand.labels, label) -
+                     operand.labels.begin());
     return n_.transpose(operand.value, perm);
   }
 

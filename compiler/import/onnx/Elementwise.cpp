@@ -96,7 +96,8 @@ static void importClip(NodeImport &n) {
   Value x = n.in(0), low, high;
   if (n.version < 11) {
     constexpr double kLimit = std::numeric_limits<float>::max();
-    double least = n.attrFloat("min", -kLimit), greatest = n.attrFloat("max", kLimit);
+    double least = n.attrFloat("min", -kLimit),
+           greatest = n.attrFloat("max", kLimit);
     if (n.hasAttr("min"))
       low = n.splatLike(x, least);
     if (n.hasAttr("max"))
@@ -125,7 +126,8 @@ static void importIsInf(NodeImport &n) {
     return;
   constexpr double kInf = std::numeric_limits<double>::infinity();
   Value x = n.in(0);
-  bool positive = n.attrInt("detect_positive", 1), negative = n.attrInt("detect_negative", 1);
+  bool positive = n.attrInt("detect_positive", 1),
+       negative = n.attrInt("detect_negative", 1);
   auto equals = [&](double bound) {
     return n.compare(ir::CompareKind::eq, x, n.splatLike(x, bound));
   };
@@ -149,7 +151,8 @@ static void importCast(NodeImport &n) {
   Type element = isType ? elementTypeOf(int32_t(*to), n.context()) : Type();
   if (!element) {
     isType ? n.unsupported("casts to " + dataTypeName(int32_t(*to)))
-           : n.fail("attribute 'to' is " + std::to_string(*to) + ", which is no type");
+           : n.fail("attribute 'to' is " + std::to_string(*to) +
+                    ", which is no type");
     return;
   }
   n.out(n.cast(n.in(0), element));

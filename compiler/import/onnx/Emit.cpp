@@ -43,7 +43,8 @@ RankedTensorType Emit::typeOf(Ints shape, Type element) {
     }
     if (llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes) ||
         bytes > kMaxTensorBytes) {
-      fail("a result of shape " + shownShape(shape) + (isEmpty ? " is" : " would be") +
+      fail("a result of shape " + shownShape(shape) +
+           (isEmpty ? " is" : " would be") +
            " larger than any device's memory");
       return {};
     }
@@ -74,7 +75,8 @@ Value Emit::splatLike(Value like, double value) {
 }
 
 Value Emit::constant(const ir::Tensor &tensor) {
-  return b.create<ir::ConstantOp>(loc, tensor.type(), tensor.toAttr("constant"));
+  return b.create<ir::ConstantOp>(loc, tensor.type(),
+                                  tensor.toAttr("constant"));
 }
 
 Value Emit::ints(Ints values, Ints shape) {
@@ -123,11 +125,12 @@ Value Emit::where(Value condition, Value x, Value y) {
   if (!condition || !x || !y)
     return {};
   if (!isBool(condition))
-    return fail("the condition has element type " + typeText(elementOf(condition)) +
-                "; it must be bool");
+    return fail("the condition has element type " +
+                typeText(elementOf(condition)) + "; it must be bool");
   if (!broadcastTogether(x, y))
     return {};
-  std::optional<Shape> shape = ir::broadcastShapes(shapeOf(x), shapeOf(condition));
+  std::optional<Shape> shape =
+      ir::broadcastShapes(shapeOf(x), shapeOf(condition));
   if (!shape)
     return fail("shapes " + shownShape(shapeOf(condition)) + " and " +
                 shownShape(shapeOf(x)) + " do not broadcast to each other");
@@ -211,11 +214,13 @@ Value Emit::slice(Value x, Ints starts, Ints limits, Ints strides) {
   Shape zeros(rankOf(x), 0);
   if (starts == Ints(zeros) && limits == shapeOf(x) && strides == Ints(ones))
     return x;
-  return infer<ir::SliceOp>(x, {named("starts", starts), named("limits", limits),
-                                named("strides", strides)});
+  return infer<ir::SliceOp>(x,
+                            {named("starts", starts), named("limits", limits),
+                             named("strides", strides)});
 }
 
-Value Emit::sliceDim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride) {
+Value Emit::sliceDim(Value x, int64_t dim, int64_t start, int64_t limit,
+                     int64_t stride) {
   if (!x)
     return {};
   Shape starts(rankOf(x), 0), limits(shapeOf(x)), strides(rankOf(x), 1);
@@ -234,7 +239,8 @@ Value Emit::pad(Value x, Value value, Ints low, Ints high, Ints interior) {
   if (low == Ints(zeros) && high == Ints(zeros) && interior == Ints(zeros))
     return x;
   // Inference multiplies sizes; keep what it gets small enough.
-  for (size_t i = 0; i < low.size() && i < high.size() && i < interior.size(); ++i)
+  for (size_t i = 0; i < low.size() && i < high.size() && i < interior.size();
+       ++i)
     if (std::max({low[i], high[i], interior[i]}) > kMaxTensorBytes)
       return fail("padding of " + std::to_string(std::max(low[i], high[i])) +
                   " elements is larger than any device's memory");
@@ -251,7 +257,8 @@ Value Emit::concat(ValueRange values, int64_t axis) {
 Value Emit::reverse(Value x, Ints dims) {
   if (!x || dims.empty())
     return x;
-  return b.create<ir::ReverseOp>(loc, x.getType(), x, b.getDenseI64ArrayAttr(dims));
+  return b.create<ir::ReverseOp>(loc, x.getType(), x,
+                                 b.getDenseI64ArrayAttr(dims));
 }
 
 Value Emit::iota(Ints shape, int64_t axis, Type element) {
@@ -275,16 +282,18 @@ Value Emit::scatter(ir::ScatterKind kind, Value x, Value indices, Value updates,
                     int64_t axis) {
   if (!x || !indices || !updates)
     return {};
-  return b.create<ir::ScatterOp>(loc, x.getType(), kind, x, indices, updates, axis);
+  return b.create<ir::ScatterOp>(loc, x.getType(), kind, x, indices, updates,
+                                 axis);
 }
-Value Emit::scatterElements(ir::ScatterKind kind, Value x, Value indices, Value updates,
-                            int64_t axis) {
+Value Emit::scatterElements(ir::ScatterKind kind, Value x, Value indices,
+                            Value updates, int64_t axis) {
   if (!x || !indices || !updates)
     return {};
-  return b.create<ir::ScatterElementsOp>(loc, x.getType(), kind, x, indices, updates,
-                                         axis);
+  return b.create<ir::ScatterElementsOp>(loc, x.getType(), kind, x, indices,
+                                         updates, axis);
 }
-Value Emit::scatterNd(ir::ScatterKind kind, Value x, Value indices, Value updates) {
+Value Emit::scatterNd(ir::ScatterKind kind, Value x, Value indices,
+                      Value updates) {
   if (!x || !indices || !updates)
     return {};
   return b.create<ir::ScatterNdOp>(loc, x.getType(), kind, x, indices, updates);
@@ -316,7 +325,8 @@ Value Emit::squeeze(Value x, Ints dims) {
 Value Emit::reduce(ir::ReduceKind kind, Value x, Ints dims, bool keep) {
   if (!x)
     return {};
-  if (!isBool(x) && (kind == ir::ReduceKind::all || kind == ir::ReduceKind::any))
+  if (!isBool(x) &&
+      (kind == ir::ReduceKind::all || kind == ir::ReduceKind::any))
     return fail("operands of element type " + typeText(elementOf(x)) +
                 " have no truth value");
   return keep ? ir::reduceKeep(b, loc, kind, x, dims)
@@ -332,7 +342,8 @@ Value Emit::mean(Value x, Ints dims, bool keep) {
   return div(reduce(ir::ReduceKind::sum, x, dims, keep), count);
 }
 
-Value Emit::argReduce(ir::ReduceKind kind, Value x, int64_t axis, bool selectLast) {
+Value Emit::argReduce(ir::ReduceKind kind, Value x, int64_t axis,
+                      bool selectLast) {
   llvm::SmallVector<NamedAttribute> attributes = {
       b.getNamedAttr("kind", ir::ReduceKindAttr::get(b.getContext(), kind)),
       named("axis", axis)};
@@ -341,15 +352,18 @@ Value Emit::argReduce(ir::ReduceKind kind, Value x, int64_t axis, bool selectLas
   return infer<ir::ArgReduceOp>(x, attributes);
 }
 
-Value Emit::cumulative(ir::ReduceKind kind, Value x, int64_t axis, bool exclusive,
-                       bool reverse) {
+Value Emit::cumulative(ir::ReduceKind kind, Value x, int64_t axis,
+                       bool exclusive, bool reverse) {
   if (!x)
     return {};
-  return b.create<ir::CumulativeOp>(loc, x.getType(), kind, x, axis, exclusive, reverse);
+  return b.create<ir::CumulativeOp>(loc, x.getType(), kind, x, axis, exclusive,
+                                    reverse);
 }
 
-std::pair<Value, Value> Emit::topK(Value x, int64_t axis, int64_t k, bool largest) {
-  llvm::SmallVector<NamedAttribute> attributes = {named("axis", axis), named("k", k)};
+std::pair<Value, Value> Emit::topK(Value x, int64_t axis, int64_t k,
+                                   bool largest) {
+  llvm::SmallVector<NamedAttribute> attributes = {named("axis", axis),
+                                                  named("k", k)};
   if (largest)
     attributes.push_back(b.getNamedAttr("largest", b.getUnitAttr()));
   Value values = infer<ir::TopKOp>(x, attributes);
@@ -363,11 +377,12 @@ Value Emit::dot(Value x, Value y, Ints xBatch, Ints yBatch, Ints xContract,
   if (!x || !y)
     return {};
   if (elementOf(x) != elementOf(y))
-    return fail("operands have the element types " + typeText(elementOf(x)) + " and " +
-                typeText(elementOf(y)) + "; they must be equal");
-  return infer<ir::DotGeneralOp>(
-      {x, y}, {named("lhs_batch", xBatch), named("rhs_batch", yBatch),
-               named("lhs_contract", xContract), named("rhs_contract", yContract)});
+    return fail("operands have the element types " + typeText(elementOf(x)) +
+                " and " + typeText(elementOf(y)) + "; they must be equal");
+  return infer<ir::DotGeneralOp>({x, y}, {named("lhs_batch", xBatch),
+                                          named("rhs_batch", yBatch),
+                                          named("lhs_contract", xContract),
+                                          named("rhs_contract", yContract)});
 }
 
 Value Emit::matmul(Value x, Value y) {
@@ -421,35 +436,39 @@ Value Emit::reduceWindow(ir::ReduceKind kind, Value x, const Window &window) {
 }
 
 Value Emit::conv(Value x, Value filter, const Window &window) {
-  return infer<ir::ConvOp>(
-      {x, filter}, {named("strides", window.strides), named("dilations", window.dilations),
-                    named("pads_low", window.low), named("pads_high", window.high),
-                    named("groups", window.groups)});
+  return infer<ir::ConvOp>({x, filter}, {named("strides", window.strides),
+                                         named("dilations", window.dilations),
+                                         named("pads_low", window.low),
+                                         named("pads_high", window.high),
+                                         named("groups", window.groups)});
 }
 
-Value Emit::convInputGrad(Value x, Value filter, const Window &window, Ints resultShape) {
+Value Emit::convInputGrad(Value x, Value filter, const Window &window,
+                          Ints resultShape) {
   if (!x || !filter)
     return {};
   RankedTensorType type = typeOf(resultShape, elementOf(x));
   if (!type)
     return {};
   return b.create<ir::ConvInputGradOp>(loc, type, x, filter, window.strides,
-                                       window.dilations, window.low, window.high,
-                                       window.groups);
+                                       window.dilations, window.low,
+                                       window.high, window.groups);
 }
 
 Value Emit::softmax(Value x, int64_t axis) {
-  return x ? b.create<ir::SoftmaxOp>(loc, x.getType(), x, axis).getResult() : Value();
+  return x ? b.create<ir::SoftmaxOp>(loc, x.getType(), x, axis).getResult()
+           : Value();
 }
 
 Value Emit::logSoftmax(Value x, int64_t axis) {
-  return x ? b.create<ir::LogSoftmaxOp>(loc, x.getType(), x, axis).getResult() : Value();
+  return x ? b.create<ir::LogSoftmaxOp>(loc, x.getType(), x, axis).getResult()
+           : Value();
 }
 
 std::optional<int64_t> Emit::axis(int64_t axis, int64_t rank, StringRef field) {
   if (axis < -rank || axis >= rank) {
-    fail(field.str() + " " + std::to_string(axis) + " is out of range for rank " +
-         std::to_string(rank));
+    fail(field.str() + " " + std::to_string(axis) +
+         " is out of range for rank " + std::to_string(rank));
     return std::nullopt;
   }
   return axis < 0 ? axis + rank : axis;

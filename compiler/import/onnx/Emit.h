@@ -1,11 +1,13 @@
-//===- Emit.h - building sinter ops from operands nobody checked -*- C++ -*-===//
+//===- Emit.h - building sinter ops from operands nobody checked -*- C++
+//-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The importer's builder. Every function takes values of any shape, checks what the op
-// demands, and returns a null value after recording a message when it does not hold; a
-// null operand gives a null result without another message. So an import function is
-// written straight down, and only its end asks whether all went well.
+// The importer's builder. Every function takes values of any shape, checks what
+// the op demands, and returns a null value after recording a message when it
+// does not hold; a null operand gives a null result without another message. So
+// an import function is written straight down, and only its end asks whether
+// all went well.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_EMIT_H
@@ -41,9 +43,12 @@ public:
   static Ints shapeOf(mlir::Value v);
   static int64_t rankOf(mlir::Value v) { return shapeOf(v).size(); }
   mlir::Type elementOf(mlir::Value v) const;
-  bool isFloat(mlir::Value v) const { return mlir::isa<mlir::FloatType>(elementOf(v)); }
+  bool isFloat(mlir::Value v) const {
+    return mlir::isa<mlir::FloatType>(elementOf(v));
+  }
   bool isBool(mlir::Value v) const { return elementOf(v).isInteger(1); }
-  /// Bounded by what a program can hold (at most 2^40 bytes), or null after fail().
+  /// Bounded by what a program can hold (at most 2^40 bytes), or null after
+  /// fail().
   mlir::RankedTensorType typeOf(Ints shape, mlir::Type element);
   mlir::Type f32() { return b.getF32Type(); }
   mlir::Type i64() { return b.getI64Type(); }
@@ -52,11 +57,16 @@ public:
   // Constants.
   mlir::Value splat(Ints shape, mlir::Type element, double value);
   mlir::Value splatLike(mlir::Value like, double value);
-  mlir::Value scalar(mlir::Type element, double value) { return splat({}, element, value); }
+  mlir::Value scalar(mlir::Type element, double value) {
+    return splat({}, element, value);
+  }
   mlir::Value constant(const ir::Tensor &tensor);
   mlir::Value ints(Ints values, Ints shape);
-  mlir::Value ints(Ints values) { return ints(values, {int64_t(values.size())}); }
-  mlir::Value floats(llvm::ArrayRef<double> values, Ints shape, mlir::Type element);
+  mlir::Value ints(Ints values) {
+    return ints(values, {int64_t(values.size())});
+  }
+  mlir::Value floats(llvm::ArrayRef<double> values, Ints shape,
+                     mlir::Type element);
 
   // Elementwise. Binary operands are broadcast to each other.
   template <class Op> mlir::Value unary(mlir::Value x) {
@@ -69,15 +79,27 @@ public:
       return {};
     return b.create<Op>(loc, x.getType(), x, y).getResult();
   }
-  mlir::Value add(mlir::Value x, mlir::Value y) { return binary<ir::AddOp>(x, y); }
-  mlir::Value sub(mlir::Value x, mlir::Value y) { return binary<ir::SubOp>(x, y); }
-  mlir::Value mul(mlir::Value x, mlir::Value y) { return binary<ir::MulOp>(x, y); }
-  mlir::Value div(mlir::Value x, mlir::Value y) { return binary<ir::DivOp>(x, y); }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return binary<ir::AddOp>(x, y);
+  }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    return binary<ir::SubOp>(x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return binary<ir::MulOp>(x, y);
+  }
+  mlir::Value div(mlir::Value x, mlir::Value y) {
+    return binary<ir::DivOp>(x, y);
+  }
   mlir::Value add(mlir::Value x, double y) { return add(x, splatLike(x, y)); }
   mlir::Value mul(mlir::Value x, double y) { return mul(x, splatLike(x, y)); }
   mlir::Value div(mlir::Value x, double y) { return div(x, splatLike(x, y)); }
-  mlir::Value max(mlir::Value x, mlir::Value y) { return binary<ir::MaxOp>(x, y); }
-  mlir::Value min(mlir::Value x, mlir::Value y) { return binary<ir::MinOp>(x, y); }
+  mlir::Value max(mlir::Value x, mlir::Value y) {
+    return binary<ir::MaxOp>(x, y);
+  }
+  mlir::Value min(mlir::Value x, mlir::Value y) {
+    return binary<ir::MinOp>(x, y);
+  }
   mlir::Value compare(ir::CompareKind kind, mlir::Value x, mlir::Value y);
   mlir::Value where(mlir::Value condition, mlir::Value x, mlir::Value y);
   mlir::Value cast(mlir::Value x, mlir::Type element);
@@ -104,10 +126,11 @@ public:
   mlir::Value gatherNd(mlir::Value x, mlir::Value indices, int64_t batchDims);
   mlir::Value scatter(ir::ScatterKind kind, mlir::Value x, mlir::Value indices,
                       mlir::Value updates, int64_t axis);
-  mlir::Value scatterElements(ir::ScatterKind kind, mlir::Value x, mlir::Value indices,
-                              mlir::Value updates, int64_t axis);
-  mlir::Value scatterNd(ir::ScatterKind kind, mlir::Value x, mlir::Value indices,
-                        mlir::Value updates);
+  mlir::Value scatterElements(ir::ScatterKind kind, mlir::Value x,
+                              mlir::Value indices, mlir::Value updates,
+                              int64_t axis);
+  mlir::Value scatterNd(ir::ScatterKind kind, mlir::Value x,
+                        mlir::Value indices, mlir::Value updates);
   /// Inserts unit dimensions so that the result has them at `dims` (ascending).
   mlir::Value expandDims(mlir::Value x, Ints dims);
   /// Removes the unit dimensions `dims`.
@@ -120,28 +143,32 @@ public:
                         bool selectLast = false);
   mlir::Value cumulative(ir::ReduceKind kind, mlir::Value x, int64_t axis,
                          bool exclusive = false, bool reverse = false);
-  std::pair<mlir::Value, mlir::Value> topK(mlir::Value x, int64_t axis, int64_t k,
-                                           bool largest);
+  std::pair<mlir::Value, mlir::Value> topK(mlir::Value x, int64_t axis,
+                                           int64_t k, bool largest);
   mlir::Value dot(mlir::Value x, mlir::Value y, Ints xBatch, Ints yBatch,
                   Ints xContract, Ints yContract);
   /// numpy.matmul: any ranks >= 1, batch dimensions broadcast.
   mlir::Value matmul(mlir::Value x, mlir::Value y);
   struct Window {
-    Shape size, strides, dilations, low, high; // one entry per spatial dimension
-    int64_t groups = 1;                        // convolutions only
+    Shape size, strides, dilations, low,
+        high;           // one entry per spatial dimension
+    int64_t groups = 1; // convolutions only
   };
   /// `window` slides over the dimensions from 2 on.
-  mlir::Value reduceWindow(ir::ReduceKind kind, mlir::Value x, const Window &window);
+  mlir::Value reduceWindow(ir::ReduceKind kind, mlir::Value x,
+                           const Window &window);
   mlir::Value conv(mlir::Value x, mlir::Value filter, const Window &window);
-  mlir::Value convInputGrad(mlir::Value x, mlir::Value filter, const Window &window,
-                            Ints resultShape);
+  mlir::Value convInputGrad(mlir::Value x, mlir::Value filter,
+                            const Window &window, Ints resultShape);
   mlir::Value softmax(mlir::Value x, int64_t axis);
   mlir::Value logSoftmax(mlir::Value x, int64_t axis);
 
-  /// Makes both of one type by broadcasting; false after fail() when they do not fit.
+  /// Makes both of one type by broadcasting; false after fail() when they do
+  /// not fit.
   bool broadcastTogether(mlir::Value &x, mlir::Value &y);
   /// [0, rank) for axes in [-rank, rank); nothing after fail().
-  std::optional<int64_t> axis(int64_t axis, int64_t rank, llvm::StringRef field = "axis");
+  std::optional<int64_t> axis(int64_t axis, int64_t rank,
+                              llvm::StringRef field = "axis");
 
   /// An op of one result whose type its inference gives.
   template <class Op>
@@ -150,7 +177,8 @@ public:
     for (mlir::Value operand : operands)
       if (!operand)
         return {};
-    mlir::FailureOr<Op> op = ir::createChecked<Op>(b, loc, operands, attributes);
+    mlir::FailureOr<Op> op =
+        ir::createChecked<Op>(b, loc, operands, attributes);
     if (mlir::failed(op))
       return fail(""); // the diagnostic has the words
     return bounded((*op)->getResult(0));

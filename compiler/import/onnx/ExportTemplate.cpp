@@ -93,7 +93,8 @@ static void switchToInference(Nodes *nodes, const Versions &versions,
     switchToInference(node, versions, dropped);
     for (AttributeProto &attribute : *node.mutable_attribute()) {
       if (attribute.has_g())
-        switchToInference(attribute.mutable_g()->mutable_node(), versions, dropped);
+        switchToInference(attribute.mutable_g()->mutable_node(), versions,
+                          dropped);
       for (GraphProto &graph : *attribute.mutable_graphs())
         switchToInference(graph.mutable_node(), versions, dropped);
     }
@@ -108,7 +109,8 @@ namespace {
 
 class TemplateBuilder {
 public:
-  TemplateBuilder(const OnnxModel &model, ModuleOp program, ImportErrors &errors)
+  TemplateBuilder(const OnnxModel &model, ModuleOp program,
+                  ImportErrors &errors)
       : model_(model), errors_(errors) {
     for (auto state : program.getOps<ir::StateOp>())
       if (StringAttr name = state.getOnnxAttr())
@@ -125,8 +127,9 @@ public:
     switchToInference(graph.mutable_node(), versions, dropped);
     for (auto &function : *head.mutable_functions())
       switchToInference(function.mutable_node(),
-                        function.opset_import_size() ? Versions(function.opset_import())
-                                                     : versions,
+                        function.opset_import_size()
+                            ? Versions(function.opset_import())
+                            : versions,
                         dropped);
     dropUnused(graph, dropped);
     if (!replaceCopies(graph) || !addInitializers(graph))
@@ -138,9 +141,10 @@ public:
     appendHead(begin, ModelProto::kGraphFieldNumber, total);
     begin += graphBytes;
     if (begin.size() + initializerBytes_ > kMaxFileBytes) {
-      errors_.invalid(shown(model_.path(), 512) +
-                      ": with its weights the exported model would exceed the 2 GiB that "
-                      "an ONNX file may have");
+      errors_.invalid(
+          shown(model_.path(), 512) +
+          ": with its weights the exported model would exceed the 2 GiB that "
+          "an ONNX file may have");
       return {};
     }
     if (pieces_.back().bytes.empty() && pieces_.size() > 1)
@@ -183,8 +187,8 @@ private:
     to.mutable_unknown_fields()->MergeFrom(from.unknown_fields());
   }
 
-  /// Graph outputs that exist in training only, and nodes that nothing reads any more
-  /// because of it.
+  /// Graph outputs that exist in training only, and nodes that nothing reads
+  /// any more because of it.
   void dropUnused(GraphProto &graph, const llvm::StringSet<> &dropped) {
     if (dropped.empty())
       return;
@@ -216,7 +220,8 @@ private:
     graph.mutable_node()->Swap(&kept);
   }
 
-  /// An Identity whose output became a state of its own gives way to an initializer.
+  /// An Identity whose output became a state of its own gives way to an
+  /// initializer.
   bool replaceCopies(GraphProto &graph) {
     llvm::StringSet<> initializers;
     for (const auto &tensor : model_.proto().graph().initializer())
@@ -225,7 +230,8 @@ private:
     for (int i = 0; i < graph.node_size(); ++i) {
       const NodeProto &node = graph.node(i);
       if (node.op_type() != "Identity" || node.output_size() != 1 ||
-          !states_.contains(node.output(0)) || initializers.contains(node.output(0)))
+          !states_.contains(node.output(0)) ||
+          initializers.contains(node.output(0)))
         continue;
       keeps[i] = false;
       addState(node.output(0), states_[node.output(0)], nullptr);
@@ -246,7 +252,8 @@ private:
   }
 
   /// A TensorProto whose raw_data, its last field, is a state's bytes.
-  void addState(const std::string &name, ir::StateOp state, const TensorProto *original) {
+  void addState(const std::string &name, ir::StateOp state,
+                const TensorProto *original) {
     auto type = cast<RankedTensorType>(state.getType());
     TensorProto header;
     for (int64_t size : type.getShape())
@@ -260,7 +267,8 @@ private:
         type.getNumElements() * ir::elementSizeBytes(type.getElementType());
     appendHead(tensor, TensorProto::kRawDataFieldNumber, sizeBytes);
     std::string bytes;
-    appendHead(bytes, GraphProto::kInitializerFieldNumber, tensor.size() + sizeBytes);
+    appendHead(bytes, GraphProto::kInitializerFieldNumber,
+               tensor.size() + sizeBytes);
     addBytes(bytes + tensor);
     pieces_.push_back({"", state.getSymName().str()});
     pieces_.push_back({"", ""});
@@ -279,7 +287,8 @@ private:
     MLIRContext context(MLIRContext::Threading::DISABLED);
     std::string why;
     ReadFailure failure = ReadFailure::None;
-    std::optional<TensorData> data = readTensor(model_, tensor, &context, why, failure);
+    std::optional<TensorData> data =
+        readTensor(model_, tensor, &context, why, failure);
     if (data && dataTypeOf(data->type.getElementType()) != tensor.data_type()) {
       why = "external data of type " + dataTypeName(tensor.data_type());
       data.reset();
@@ -314,7 +323,8 @@ private:
 
 } // namespace
 
-std::vector<ExportPiece> makeExportTemplate(const OnnxModel &model, ModuleOp program,
+std::vector<ExportPiece> makeExportTemplate(const OnnxModel &model,
+                                            ModuleOp program,
                                             ImportErrors &errors) {
   return TemplateBuilder(model, program, errors).run();
 }

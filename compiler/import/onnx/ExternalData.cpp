@@ -45,8 +45,8 @@ static std::optional<Place> parsePlace(const ::onnx::TensorProto &tensor,
       place.location = entry.value();
     } else if (entry.key() == "offset" || entry.key() == "length") {
       if (!parseSize(entry.value(), number)) {
-        why = "external data has the " + entry.key() + " " + quoted(entry.value()) +
-              "; it must be a number of bytes";
+        why = "external data has the " + entry.key() + " " +
+              quoted(entry.value()) + "; it must be a number of bytes";
         return std::nullopt;
       }
       if (entry.key() == "offset")
@@ -71,7 +71,8 @@ static bool checkLocation(llvm::StringRef location, std::string &why) {
   else if (location.contains('\0') || location.contains('\\'))
     why = "external data has the location " + quoted(location) +
           "; it must be a relative path with '/'";
-  else if (location.front() == '/' || isDrive || llvm::is_contained(parts, ".."))
+  else if (location.front() == '/' || isDrive ||
+           llvm::is_contained(parts, ".."))
     why = "external data has the location " + quoted(location) +
           "; it must lie below the model's folder";
   else
@@ -83,12 +84,14 @@ static int openBeneath(int directoryFd, const std::string &location) {
   struct open_how how = {};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  return int(::syscall(SYS_openat2, directoryFd, location.c_str(), &how, sizeof(how)));
+  return int(
+      ::syscall(SYS_openat2, directoryFd, location.c_str(), &how, sizeof(how)));
 }
 
 std::optional<TensorBytes> readExternalData(const OnnxModel &model,
                                             const ::onnx::TensorProto &tensor,
-                                            uint64_t sizeBytes, std::string &why) {
+                                            uint64_t sizeBytes,
+                                            std::string &why) {
   std::optional<Place> place = parsePlace(tensor, why);
   if (!place || !checkLocation(place->location, why))
     return std::nullopt;
@@ -105,10 +108,11 @@ std::optional<TensorBytes> readExternalData(const OnnxModel &model,
   std::string file = "external data file " + quoted(place->location, 200);
   int fd = openBeneath(model.directoryFd(), place->location);
   if (fd < 0) {
-    why = file + " cannot be opened: " +
-          (errno == ELOOP   ? std::string("it is, or lies behind, a symbolic link")
-           : errno == EXDEV ? std::string("it lies outside the model's folder")
-                            : std::string(std::strerror(errno)));
+    why =
+        file + " cannot be opened: " +
+        (errno == ELOOP ? std::string("it is, or lies behind, a symbolic link")
+         : errno == EXDEV ? std::string("it lies outside the model's folder")
+                          : std::string(std::strerror(errno)));
     return std::nullopt;
   }
   auto closeFd = llvm::make_scope_exit([&] { ::close(fd); });
@@ -124,20 +128,21 @@ std::optional<TensorBytes> readExternalData(const OnnxModel &model,
   }
   uint64_t fileBytes = uint64_t(info.st_size);
   if (sizeBytes > fileBytes || place->offset > fileBytes - sizeBytes) {
-    why = file + " has " + std::to_string(fileBytes) + " bytes; the tensor needs " +
-          std::to_string(sizeBytes) + " at offset " + std::to_string(place->offset);
+    why = file + " has " + std::to_string(fileBytes) +
+          " bytes; the tensor needs " + std::to_string(sizeBytes) +
+          " at offset " + std::to_string(place->offset);
     return std::nullopt;
   }
 
   uint64_t capacity = (sizeBytes + 63) / 64 * 64;
-  char *buffer = static_cast<char *>(std::aligned_alloc(64, capacity ? capacity : 64));
+  char *buffer =
+      static_cast<char *>(std::aligned_alloc(64, capacity ? capacity : 64));
   if (!buffer) {
     why = file + ": no memory for " + std::to_string(sizeBytes) + " bytes";
     return std::nullopt;
   }
-  std::shared_ptr<const void> owner(buffer, [](const void *p) {
-    std::free(const_cast<void *>(p));
-  });
+  std::shared_ptr<const void> owner(
+      buffer, [](const void *p) { std::free(const_cast<void *>(p)); });
   for (uint64_t done = 0; done < sizeBytes;) {
     ssize_t count = ::pread(fd, buffer + done, sizeBytes - done,
                             off_t(place->offset + done));

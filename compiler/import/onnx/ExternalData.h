@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A model names other files, and a model comes from anywhere. Only plain files below the
-// model's own folder are read: no absolute path, no "..", no symbolic link on the way, no
-// second hard link. The bytes are copied, so that a file that shrinks later harms nobody.
+// A model names other files, and a model comes from anywhere. Only plain files
+// below the model's own folder are read: no absolute path, no "..", no symbolic
+// link on the way, no second hard link. The bytes are copied, so that a file
+// that shrinks later harms nobody.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_EXTERNALDATA_H
@@ -14,11 +15,13 @@
 
 namespace sinter::compiler {
 
-/// The `sizeBytes` bytes that `tensor`'s external_data entries refer to, 64-byte aligned.
-/// Nothing, and a reason in `why`, when they may not or cannot be read.
+/// The `sizeBytes` bytes that `tensor`'s external_data entries refer to,
+/// 64-byte aligned. Nothing, and a reason in `why`, when they may not or cannot
+/// be read.
 std::optional<TensorBytes> readExternalData(const OnnxModel &model,
                                             const ::onnx::TensorProto &tensor,
-                                            uint64_t sizeBytes, std::string &why);
+                                            uint64_t sizeBytes,
+                                            std::string &why);
 
 } // namespace sinter::compiler
 

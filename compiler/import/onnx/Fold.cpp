@@ -20,7 +20,8 @@ static bool isSmall(Value v) {
 
 bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
   auto evaluate = dyn_cast<ir::EvaluateOpInterface>(op);
-  if (!evaluate || isa<ir::ConstantOp>(op) || !llvm::all_of(op->getResults(), isSmall))
+  if (!evaluate || isa<ir::ConstantOp>(op) ||
+      !llvm::all_of(op->getResults(), isSmall))
     return false;
   // A repeated bias stays one: the op that adds it reads the vector.
   if (isa<ir::BroadcastOp>(op) &&
@@ -39,14 +40,16 @@ bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
     return false;
   budget_ -= cost;
   for (Value operand : op->getOperands()) {
-    FailureOr<ir::Tensor> tensor =
-        ir::Tensor::fromAttr(operand.getDefiningOp<ir::ConstantOp>().getValue());
+    FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(
+        operand.getDefiningOp<ir::ConstantOp>().getValue());
     if (failed(tensor))
       return false;
     operands.push_back(std::move(*tensor));
   }
-  // An op that has no value for these operands stays; it is not the importer's business.
-  ScopedDiagnosticHandler quiet(op->getContext(), [](Diagnostic &) { return success(); });
+  // An op that has no value for these operands stays; it is not the importer's
+  // business.
+  ScopedDiagnosticHandler quiet(op->getContext(),
+                                [](Diagnostic &) { return success(); });
   if (failed(evaluate.evaluate(operands, results)))
     return false;
 

@@ -44,8 +44,8 @@ public:
         file_(shown(model.path(), 512)) {}
 
   bool run() {
-    return checkOpsets(proto_.opset_import(), index_.opsets) && checkFunctions() &&
-           checkGraph(proto_.graph(), nullptr, "the graph");
+    return checkOpsets(proto_.opset_import(), index_.opsets) &&
+           checkFunctions() && checkGraph(proto_.graph(), nullptr, "the graph");
   }
 
 private:
@@ -67,16 +67,18 @@ private:
     return false;
   }
 
-  template <class Imports> bool checkOpsets(const Imports &imports, Opsets &opsets) {
+  template <class Imports>
+  bool checkOpsets(const Imports &imports, Opsets &opsets) {
     for (const auto &entry : imports) {
       llvm::StringRef domain = canonicalDomain(entry.domain());
       if (!opsets.try_emplace(domain, entry.version()).second)
         return invalid("the operator set of domain " + quoted(entry.domain()) +
                        " is imported twice");
-      if (domain.empty() && (entry.version() < kMinOpset || entry.version() > kMaxOpset))
+      if (domain.empty() &&
+          (entry.version() < kMinOpset || entry.version() > kMaxOpset))
         return invalid("operator set " + std::to_string(entry.version()) +
-                       " is not supported; " + std::to_string(kMinOpset) + " to " +
-                       std::to_string(kMaxOpset) + " are");
+                       " is not supported; " + std::to_string(kMinOpset) +
+                       " to " + std::to_string(kMaxOpset) + " are");
     }
     if (opsets.empty())
       return invalid("no operator set is imported (opset_import is missing)");
@@ -113,7 +115,8 @@ private:
       if (name.empty())
         return invalid(where + ": an initializer has no name");
       if (!initializers.insert(name).second)
-        return invalid(where + ": initializer " + quoted(name) + " is there twice");
+        return invalid(where + ": initializer " + quoted(name) +
+                       " is there twice");
       names.defined.insert(name);
       return true;
     };
@@ -127,12 +130,14 @@ private:
       return invalid(where + " has no outputs");
     return checkNodes(graph.node(), names, where) &&
            checkOutputs(graph.output(), names, where,
-                        [](const auto &info) -> const std::string & { return info.name(); });
+                        [](const auto &info) -> const std::string & {
+                          return info.name();
+                        });
   }
 
   template <class List, class NameOf>
-  bool checkOutputs(const List &outputs, const Names &names, const std::string &where,
-                    NameOf nameOf) {
+  bool checkOutputs(const List &outputs, const Names &names,
+                    const std::string &where, NameOf nameOf) {
     llvm::StringSet<> seen;
     for (const auto &output : outputs) {
       const std::string &name = nameOf(output);
@@ -141,7 +146,8 @@ private:
       if (!seen.insert(name).second)
         return invalid(where + ": output " + quoted(name) + " is there twice");
       if (!names.contains(name))
-        return invalid(where + ": output " + quoted(name) + " is produced by no node");
+        return invalid(where + ": output " + quoted(name) +
+                       " is produced by no node");
     }
     return true;
   }
@@ -152,7 +158,8 @@ private:
     for (int i = 0; i < nodes.size(); ++i) {
       const NodeProto &node = nodes.Get(i);
       auto label = [&] {
-        return "node " + quoted(nodeLabel(node, i)) + " (" + shown(node.op_type()) + ")";
+        return "node " + quoted(nodeLabel(node, i)) + " (" +
+               shown(node.op_type()) + ")";
       };
       if (node.op_type().empty())
         return invalid(label() + ": op_type is missing");
@@ -164,10 +171,13 @@ private:
             producers.try_emplace(output, j);
         auto later = producers.find(input);
         if (later == producers.end())
-          return invalid(label() + ": input " + quoted(input) + " is defined nowhere");
-        return invalid(label() + ": input " + quoted(input) + " is produced only later, by node " +
-                       quoted(nodeLabel(nodes.Get(later->second), later->second)) +
-                       "; nodes must be sorted, without cycles");
+          return invalid(label() + ": input " + quoted(input) +
+                         " is defined nowhere");
+        return invalid(
+            label() + ": input " + quoted(input) +
+            " is produced only later, by node " +
+            quoted(nodeLabel(nodes.Get(later->second), later->second)) +
+            "; nodes must be sorted, without cycles");
       }
       llvm::StringSet<> attributes;
       for (const AttributeProto &attribute : node.attribute()) {
@@ -194,11 +204,13 @@ private:
     for (const FunctionProto &function : proto_.functions()) {
       std::string where = "function " + quoted(function.name());
       if (!index_.functions
-               .try_emplace(functionKey(function.domain(), function.name()), &function)
+               .try_emplace(functionKey(function.domain(), function.name()),
+                            &function)
                .second)
         return invalid(where + " is defined twice");
       Opsets opsets;
-      if (function.opset_import_size() && !checkOpsets(function.opset_import(), opsets))
+      if (function.opset_import_size() &&
+          !checkOpsets(function.opset_import(), opsets))
         return false;
       Names names{nullptr, {}};
       for (const std::string &input : function.input())
@@ -206,7 +218,9 @@ private:
           return false;
       if (!checkNodes(function.node(), names, where) ||
           !checkOutputs(function.output(), names, where,
-                        [](const std::string &name) -> const std::string & { return name; }))
+                        [](const std::string &name) -> const std::string & {
+                          return name;
+                        }))
         return false;
     }
     int64_t total = 0;
@@ -214,10 +228,13 @@ private:
   }
 
   /// Adds the nodes that the calls below `nodes` expand to.
-  template <class Nodes> bool expand(const Nodes &nodes, int64_t &total, int depth) {
+  template <class Nodes>
+  bool expand(const Nodes &nodes, int64_t &total, int depth) {
     for (const NodeProto &node : nodes) {
-      auto found = index_.functions.find(functionKey(node.domain(), node.op_type()));
-      if (found != index_.functions.end() && !expandCall(*found->second, total, depth))
+      auto found =
+          index_.functions.find(functionKey(node.domain(), node.op_type()));
+      if (found != index_.functions.end() &&
+          !expandCall(*found->second, total, depth))
         return false;
       for (const AttributeProto &attribute : node.attribute()) {
         if (attribute.has_g() && !expand(attribute.g().node(), total, depth))
@@ -261,7 +278,8 @@ private:
 
 } // namespace
 
-bool checkModel(const OnnxModel &model, ModelIndex &index, ImportErrors &errors) {
+bool checkModel(const OnnxModel &model, ModelIndex &index,
+                ImportErrors &errors) {
   return Checker(model, index, errors).run();
 }
 

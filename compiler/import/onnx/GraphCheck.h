@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What must hold before anything is built: names unique and defined before use in every
-// graph, subgraph and function; operator sets known; functions free of recursion and of
-// bounded size once inlined. The importer relies on all of it.
+// What must hold before anything is built: names unique and defined before use
+// in every graph, subgraph and function; operator sets known; functions free of
+// recursion and of bounded size once inlined. The importer relies on all of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_GRAPHCHECK_H
@@ -16,7 +16,7 @@ namespace onnx {
 class FunctionProto;
 class GraphProto;
 class NodeProto;
-}
+} // namespace onnx
 
 namespace sinter::compiler {
 
@@ -37,7 +37,8 @@ std::string functionKey(llvm::StringRef domain, llvm::StringRef name);
 std::string nodeLabel(const ::onnx::NodeProto &node, size_t index);
 
 /// False after an error line. `path` begins every line.
-bool checkModel(const OnnxModel &model, ModelIndex &index, ImportErrors &errors);
+bool checkModel(const OnnxModel &model, ModelIndex &index,
+                ImportErrors &errors);
 
 } // namespace sinter::compiler
 

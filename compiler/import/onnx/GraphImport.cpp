@@ -23,8 +23,9 @@ static constexpr int64_t kMaxNodes = 2000000;
 GraphImport::GraphImport(std::shared_ptr<const OnnxModel> model,
                          const ImportOptions &options, MLIRContext *context,
                          ImportErrors &errors)
-    : model_(std::move(model)), options_(options), context_(context), errors_(errors),
-      file_(shown(model_->path(), 512)), registry_(makeRegistry()), builder_(context) {
+    : model_(std::move(model)), options_(options), context_(context),
+      errors_(errors), file_(shown(model_->path(), 512)),
+      registry_(makeRegistry()), builder_(context) {
   context->loadDialect<ir::SinterDialect, func::FuncDialect>();
 }
 
@@ -33,7 +34,9 @@ bool GraphImport::invalid(const std::string &text) {
   return false;
 }
 
-void GraphImport::warn(const std::string &text) { errors_.warn(file_ + ": " + text); }
+void GraphImport::warn(const std::string &text) {
+  errors_.warn(file_ + ": " + text);
+}
 
 //===----------------------------------------------------------------------===//
 // Names
@@ -61,8 +64,9 @@ static void collectReads(const NodeProto &node, llvm::StringSet<> &read) {
   }
 }
 
-std::vector<bool> findLive(const google::protobuf::RepeatedPtrField<NodeProto> &nodes,
-                           llvm::StringSet<> &read) {
+std::vector<bool>
+findLive(const google::protobuf::RepeatedPtrField<NodeProto> &nodes,
+         llvm::StringSet<> &read) {
   std::vector<bool> live(nodes.size());
   for (int i = nodes.size(); i-- > 0;) {
     const NodeProto &node = nodes.Get(i);
@@ -98,8 +102,8 @@ std::optional<Value> GraphImport::lookup(Scope &scope, llvm::StringRef name) {
     if (dense != at->initializers.end())
       data = readTensor(*model_, *dense->second, context_, why, failure);
     else if (sparse != at->sparseInitializers.end())
-      data = readSparseTensor(*model_, *sparse->second, context_, sparseBudget_, why,
-                              failure);
+      data = readSparseTensor(*model_, *sparse->second, context_, sparseBudget_,
+                              why, failure);
     else
       continue;
     if (!data) {
@@ -111,8 +115,8 @@ std::optional<Value> GraphImport::lookup(Scope &scope, llvm::StringRef name) {
       return std::nullopt;
     }
     Location loc = NameLoc::get(builder_.getStringAttr(shown(name, 256)));
-    Value constant = builder_.create<ir::ConstantOp>(loc, data->type,
-                                                     toAttr(model_, *data, name));
+    Value constant = builder_.create<ir::ConstantOp>(
+        loc, data->type, toAttr(model_, *data, name));
     at->values[name] = constant;
     return constant;
   }
@@ -136,7 +140,8 @@ std::optional<ir::Tensor> GraphImport::constantOf(Value value) {
   if (ir::tensorType(value).getNumElements() > (1 << 22))
     return std::nullopt;
   FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(attr);
-  return failed(tensor) ? std::nullopt : std::optional<ir::Tensor>(std::move(*tensor));
+  return failed(tensor) ? std::nullopt
+                        : std::optional<ir::Tensor>(std::move(*tensor));
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,9 +159,10 @@ void GraphImport::noteUnsupported(const NodeProto &node, llvm::StringRef label,
 
 void GraphImport::reportUnsupported() {
   for (const auto &[key, labels] : unsupported_) {
-    std::string text = file_ + ": operator " + shown(key.first) + " is not supported" +
-                       (key.second.empty() ? "" : " here: " + key.second) + " (node" +
-                       (labels.size() > 1 ? "s" : "");
+    std::string text = file_ + ": operator " + shown(key.first) +
+                       " is not supported" +
+                       (key.second.empty() ? "" : " here: " + key.second) +
+                       " (node" + (labels.size() > 1 ? "s" : "");
     for (size_t i = 0; i < labels.size() && i < 5; ++i)
       text += (i ? ", " : " ") + quoted(labels[i]);
     if (labels.size() > 5)
@@ -231,7 +237,8 @@ bool GraphImport::settle(llvm::MutableArrayRef<Value> values) {
   return true;
 }
 
-bool GraphImport::checkDeclaredType(const NodeProto &node, llvm::StringRef label,
+bool GraphImport::checkDeclaredType(const NodeProto &node,
+                                    llvm::StringRef label,
                                     llvm::StringRef output, Value value) {
   auto declared = declaredTypes_.find(output);
   if (declared == declaredTypes_.end() || declared->second == 0)
@@ -239,18 +246,20 @@ bool GraphImport::checkDeclaredType(const NodeProto &node, llvm::StringRef label
   int32_t actual = dataTypeOf(ir::tensorType(value).getElementType());
   if (actual == declared->second)
     return true;
-  return invalid("node " + quoted(label) + " (" + shown(node.op_type()) + "): output " +
-                 quoted(output) + " is declared as " + dataTypeName(declared->second) +
-                 ", but is " + dataTypeName(actual));
+  return invalid("node " + quoted(label) + " (" + shown(node.op_type()) +
+                 "): output " + quoted(output) + " is declared as " +
+                 dataTypeName(declared->second) + ", but is " +
+                 dataTypeName(actual));
 }
 
 bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
                              const Frame &frame) {
   std::string label = frame.prefix + nodeLabel(node, index);
-  std::string where = "node " + quoted(label) + " (" + shown(node.op_type()) + "): ";
+  std::string where =
+      "node " + quoted(label) + " (" + shown(node.op_type()) + "): ";
   if (++importedNodes_ > kMaxNodes)
-    return invalid(where + "the model expands to more than " + std::to_string(kMaxNodes) +
-                   " nodes");
+    return invalid(where + "the model expands to more than " +
+                   std::to_string(kMaxNodes) + " nodes");
   auto poison = [&] {
     for (const std::string &output : node.output())
       if (!output.empty())
@@ -261,7 +270,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
   llvm::StringRef domain = canonicalDomain(node.domain());
   // The copy of an initializer that became a state of its own (addStates).
   if (options_.train && &scope == scope_ && node.op_type() == "Identity" &&
-      domain.empty() && node.output_size() == 1 && scope.values.contains(node.output(0)))
+      domain.empty() && node.output_size() == 1 &&
+      scope.values.contains(node.output(0)))
     return true;
   auto function = index_.functions.find(functionKey(domain, node.op_type()));
   const OpRow *row = nullptr;
@@ -272,7 +282,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
       return invalid(where + "the model imports no operator set of domain " +
                      quoted(domain.empty() ? "ai.onnx" : domain));
     version = imported->second;
-    auto known = domain.empty() ? registry_.find(node.op_type()) : registry_.end();
+    auto known =
+        domain.empty() ? registry_.find(node.op_type()) : registry_.end();
     if (known == registry_.end()) {
       noteUnsupported(node, label, "");
       return poison();
@@ -280,11 +291,12 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     row = known->second;
     if (version < row->since || version >= row->before) {
       bool isEarly = version < row->since;
-      return invalid(where + "the operator " +
-                     (isEarly ? "exists from operator set " + std::to_string(row->since)
-                              : "was removed in operator set " +
-                                    std::to_string(row->before)) +
-                     "; the model imports " + std::to_string(version));
+      return invalid(
+          where + "the operator " +
+          (isEarly
+               ? "exists from operator set " + std::to_string(row->since)
+               : "was removed in operator set " + std::to_string(row->before)) +
+          "; the model imports " + std::to_string(version));
     }
   }
 
@@ -318,10 +330,12 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
   if (row) {
     for (int i = 0; i < row->minInputs; ++i)
       if (!import.has(i))
-        return invalid(where + "required input " + std::to_string(i) + " is missing");
+        return invalid(where + "required input " + std::to_string(i) +
+                       " is missing");
     if (numInputs > row->maxInputs)
-      return invalid(where + "has " + std::to_string(numInputs) + " inputs; at most " +
-                     std::to_string(row->maxInputs) + " are allowed");
+      return invalid(where + "has " + std::to_string(numInputs) +
+                     " inputs; at most " + std::to_string(row->maxInputs) +
+                     " are allowed");
     if (node.output_size() > row->maxOutputs)
       return invalid(where + "has " + std::to_string(node.output_size()) +
                      " outputs; at most " + std::to_string(row->maxOutputs) +
@@ -329,8 +343,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     row->import(import);
     if (!import.failed())
       if (std::optional<std::string> unused = import.unusedAttr())
-        import.unsupported("attribute " + quoted(*unused) + " of operator set " +
-                           std::to_string(version));
+        import.unsupported("attribute " + quoted(*unused) +
+                           " of operator set " + std::to_string(version));
   } else {
     callFunction(import, *function->second, label);
   }
@@ -339,7 +353,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     return false;
   if (import.isUnsupported() || import.isPoisoned_) {
     // Constants stay: names may be bound to them.
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main_.getBody().front()))) {
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(main_.getBody().front()))) {
       if (&op == settled_)
         break;
       if (!isa<ir::ConstantOp>(op) && op.use_empty())
@@ -356,7 +371,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
   std::string hint;
   if (bound_.exportedBatch)
     hint = " (exported for batch " + std::to_string(bound_.exportedBatch) +
-           "; --batch=" + std::to_string(*options_.batch) + " may not fit this node)";
+           "; --batch=" + std::to_string(*options_.batch) +
+           " may not fit this node)";
   if (import.failed())
     return invalid(where + why + hint);
   if (!settle(import.results_))
@@ -366,7 +382,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     const std::string &output = node.output(i);
     if (output.empty())
       continue;
-    Value value = size_t(i) < import.results_.size() ? import.results_[i] : Value();
+    Value value =
+        size_t(i) < import.results_.size() ? import.results_[i] : Value();
     if (value && !scope.parent && frame.prefix.empty() &&
         !checkDeclaredType(node, label, output, value))
       return false;
@@ -381,12 +398,13 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
 // Functions and subgraphs
 //===----------------------------------------------------------------------===//
 
-bool GraphImport::callFunction(NodeImport &node, const ::onnx::FunctionProto &function,
+bool GraphImport::callFunction(NodeImport &node,
+                               const ::onnx::FunctionProto &function,
                                llvm::StringRef label) {
   Scope scope;
   if (node.numInputs() > size_t(function.input_size())) {
-    node.fail("is called with " + std::to_string(node.numInputs()) + " inputs; it has " +
-              std::to_string(function.input_size()));
+    node.fail("is called with " + std::to_string(node.numInputs()) +
+              " inputs; it has " + std::to_string(function.input_size()));
     return false;
   }
   for (int i = 0; i < function.input_size(); ++i) {
@@ -431,7 +449,8 @@ int64_t GraphImport::countNodes(const GraphProto &body) {
   return count;
 }
 
-bool GraphImport::importBody(NodeImport &node, const GraphProto &body, ValueRange inputs,
+bool GraphImport::importBody(NodeImport &node, const GraphProto &body,
+                             ValueRange inputs,
                              llvm::SmallVectorImpl<Value> &outputs) {
   Scope scope;
   scope.parent = &node.scope();
@@ -466,13 +485,16 @@ bool GraphImport::importBody(NodeImport &node, const GraphProto &body, ValueRang
   return true;
 }
 
-Value GraphImport::makeConstant(NodeImport &node, const ::onnx::TensorProto &tensor) {
+Value GraphImport::makeConstant(NodeImport &node,
+                                const ::onnx::TensorProto &tensor) {
   std::string why;
   ReadFailure failure = ReadFailure::None;
-  std::optional<TensorData> data = readTensor(*model_, tensor, context_, why, failure);
+  std::optional<TensorData> data =
+      readTensor(*model_, tensor, context_, why, failure);
   if (!data)
-    return failure == ReadFailure::Unsupported ? node.unsupported("its tensor: " + why)
-                                               : node.fail("its tensor: " + why);
+    return failure == ReadFailure::Unsupported
+               ? node.unsupported("its tensor: " + why)
+               : node.fail("its tensor: " + why);
   return builder_.create<ir::ConstantOp>(node.loc, data->type,
                                          toAttr(model_, *data, "constant"));
 }
@@ -484,8 +506,9 @@ Value GraphImport::makeConstant(NodeImport &node,
   std::optional<TensorData> data =
       readSparseTensor(*model_, tensor, context_, sparseBudget_, why, failure);
   if (!data)
-    return failure == ReadFailure::Unsupported ? node.unsupported("its tensor: " + why)
-                                               : node.fail("its tensor: " + why);
+    return failure == ReadFailure::Unsupported
+               ? node.unsupported("its tensor: " + why)
+               : node.fail("its tensor: " + why);
   return builder_.create<ir::ConstantOp>(node.loc, data->type,
                                          toAttr(model_, *data, "constant"));
 }

@@ -2,12 +2,14 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One object per import. It walks the nodes of the main graph in order, inlining calls of
-// model-local functions and subgraphs, into the one block of @main; looks names up; and
-// folds shape arithmetic as it goes, so that the next node finds constants.
+// One object per import. It walks the nodes of the main graph in order,
+// inlining calls of model-local functions and subgraphs, into the one block of
+// @main; looks names up; and folds shape arithmetic as it goes, so that the
+// next node finds constants.
 //
-// A node that cannot be done poisons its outputs; its readers are skipped, and all such
-// nodes are reported together in the end. A node that is wrong ends the import.
+// A node that cannot be done poisons its outputs; its readers are skipped, and
+// all such nodes are reported together in the end. A node that is wrong ends
+// the import.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_GRAPHIMPORT_H
@@ -51,8 +53,9 @@ struct Scope {
 
 class GraphImport {
 public:
-  GraphImport(std::shared_ptr<const OnnxModel> model, const ImportOptions &options,
-              mlir::MLIRContext *context, ImportErrors &errors);
+  GraphImport(std::shared_ptr<const OnnxModel> model,
+              const ImportOptions &options, mlir::MLIRContext *context,
+              ImportErrors &errors);
 
   /// Null after error lines.
   mlir::OwningOpRef<mlir::ModuleOp> run();
@@ -64,12 +67,15 @@ public:
   std::optional<ir::Tensor> constantOf(mlir::Value value);
   /// The constant that `tensor` is; null after node.fail().
   mlir::Value makeConstant(NodeImport &node, const ::onnx::TensorProto &tensor);
-  mlir::Value makeConstant(NodeImport &node, const ::onnx::SparseTensorProto &tensor);
-  /// The outputs of `body` for `inputs` (in the order of its inputs), built at the end of
-  /// the block. False after node.fail(); a null output is poisoned. Values that the caller
-  /// built before, other than constants, may have been folded away afterwards.
+  mlir::Value makeConstant(NodeImport &node,
+                           const ::onnx::SparseTensorProto &tensor);
+  /// The outputs of `body` for `inputs` (in the order of its inputs), built at
+  /// the end of the block. False after node.fail(); a null output is poisoned.
+  /// Values that the caller built before, other than constants, may have been
+  /// folded away afterwards.
   bool importBody(NodeImport &node, const ::onnx::GraphProto &body,
-                  mlir::ValueRange inputs, llvm::SmallVectorImpl<mlir::Value> &outputs);
+                  mlir::ValueRange inputs,
+                  llvm::SmallVectorImpl<mlir::Value> &outputs);
   /// The number of nodes in `body`, subgraphs included.
   static int64_t countNodes(const ::onnx::GraphProto &body);
   void warn(const std::string &text);
@@ -137,13 +143,15 @@ private:
   /// The main graph's, while it is imported.
   Scope *scope_ = nullptr;
   /// (operator, reason) -> node labels.
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> unsupported_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>>
+      unsupported_;
 };
 
-/// Which of `nodes` something reads, and all names that are read. `read` holds the
-/// graph's outputs at the beginning.
-std::vector<bool> findLive(const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes,
-                           llvm::StringSet<> &read);
+/// Which of `nodes` something reads, and all names that are read. `read` holds
+/// the graph's outputs at the beginning.
+std::vector<bool>
+findLive(const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes,
+         llvm::StringSet<> &read);
 
 } // namespace sinter::compiler
 

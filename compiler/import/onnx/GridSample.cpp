@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// X is [N, C, H, W], the grid [N, P, Q, 2] with (x, y) in [-1, 1]. An output element is a
-// weighted sum of taps, as in Resize, but indices and weights are computed when running.
+// X is [N, C, H, W], the grid [N, P, Q, 2] with (x, y) in [-1, 1]. An output
+// element is a weighted sum of taps, as in Resize, but indices and weights are
+// computed when running.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
@@ -21,7 +22,8 @@ public:
   explicit GridSample(NodeImport &n) : n(n) {}
 
   void run() {
-    std::string mode = n.attrString("mode", n.version < 20 ? "bilinear" : "linear");
+    std::string mode =
+        n.attrString("mode", n.version < 20 ? "bilinear" : "linear");
     padding_ = n.attrString("padding_mode", "zeros");
     aligns_ = n.attrInt("align_corners", 0);
     if (!n.requireFloat() || !n.requireFloat(1))
@@ -31,12 +33,14 @@ public:
       return;
     }
     Shape x(n.shapeOf(n.in(0))), grid(n.shapeOf(n.in(1)));
-    if (grid.size() != 4 || grid[0] != x[0] || grid[3] != 2 || x[2] < 1 || x[3] < 1) {
+    if (grid.size() != 4 || grid[0] != x[0] || grid[3] != 2 || x[2] < 1 ||
+        x[3] < 1) {
       n.fail("grid has shape " + shownShape(grid) + " for an input of shape " +
              shownShape(x));
       return;
     }
-    if (padding_ != "zeros" && padding_ != "border" && padding_ != "reflection") {
+    if (padding_ != "zeros" && padding_ != "border" &&
+        padding_ != "reflection") {
       n.fail("attribute 'padding_mode' is " + quoted(padding_) +
              "; it must be 'zeros', 'border' or 'reflection'");
       return;
@@ -68,7 +72,8 @@ private:
     double range = double(sizes_[d]) - (aligns_ ? 1 : 0);
     if (range == 0)
       return n.splatLike(v, low);
-    Value phase = n.binary<ir::ModOp>(n.add(v, -low), n.splatLike(v, 2 * range));
+    Value phase =
+        n.binary<ir::ModOp>(n.add(v, -low), n.splatLike(v, 2 * range));
     Value back = n.add(n.unary<ir::NegOp>(phase), 2 * range);
     return n.add(n.min(phase, back), low);
   }
@@ -91,7 +96,8 @@ private:
     for (int d : {0, 1}) {
       double last = double(sizes_[d] - 1);
       if (padding_ == "zeros") {
-        Value zero = n.splatLike(places[d], 0), end = n.splatLike(places[d], last);
+        Value zero = n.splatLike(places[d], 0),
+              end = n.splatLike(places[d], last);
         Value inside =
             n.binary<ir::AndOp>(n.compare(ir::CompareKind::ge, places[d], zero),
                                 n.compare(ir::CompareKind::le, places[d], end));
@@ -104,11 +110,13 @@ private:
     }
     Shape shape = {batch_, channels_, points_};
     Value values = n.gatherElements(flat_, n.broadcast(index, shape), 2);
-    return isInside ? n.where(isInside, values, n.splatLike(values, 0)) : values;
+    return isInside ? n.where(isInside, values, n.splatLike(values, 0))
+                    : values;
   }
 
   Value nearest() {
-    return fetch(n.unary<ir::RoundOp>(places(0)), n.unary<ir::RoundOp>(places(1)));
+    return fetch(n.unary<ir::RoundOp>(places(0)),
+                 n.unary<ir::RoundOp>(places(1)));
   }
 
   /// The weight of the tap at `distance` >= 0.
@@ -120,7 +128,8 @@ private:
     if (isNear) // ((a + 2) d - (a + 3)) d^2 + 1
       return n.add(n.mul(n.add(n.mul(d, a + 2), -(a + 3)), square), 1);
     // ((a d - 5 a) d + 8 a) d - 4 a
-    return n.add(n.mul(n.add(n.mul(n.add(n.mul(d, a), -5 * a), d), 8 * a), d), -4 * a);
+    return n.add(n.mul(n.add(n.mul(n.add(n.mul(d, a), -5 * a), d), 8 * a), d),
+                 -4 * a);
   }
 
   Value interpolate(bool isCubic) {
@@ -131,16 +140,18 @@ private:
     }
     int first = isCubic ? -1 : 0, last = isCubic ? 2 : 1;
     auto weightAt = [&](int d, int tap) {
-      Value distance = tap <= 0 ? n.add(fraction[d], double(-tap))
-                                : n.add(n.unary<ir::NegOp>(fraction[d]), double(tap));
+      Value distance =
+          tap <= 0 ? n.add(fraction[d], double(-tap))
+                   : n.add(n.unary<ir::NegOp>(fraction[d]), double(tap));
       return weight(distance, isCubic, tap == 0 || tap == 1);
     };
     Value sum;
     for (int i = first; i <= last; ++i) {
       Value row;
       for (int k = first; k <= last; ++k) {
-        Value part = n.mul(fetch(n.add(base[0], double(i)), n.add(base[1], double(k))),
-                           weightAt(1, k));
+        Value part =
+            n.mul(fetch(n.add(base[0], double(i)), n.add(base[1], double(k))),
+                  weightAt(1, k));
         row = row ? n.add(row, part) : part;
       }
       row = n.mul(row, weightAt(0, i));

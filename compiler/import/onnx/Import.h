@@ -6,13 +6,15 @@
 //
 //   module @NAME attributes {sinter.model = "NAME"} {
 //     sinter.state @"fc.weight" : tensor<..> {..}        (with `train`)
-//     func.func @main(%x {sinter.input = "x"}.., %w {sinter.state = @"fc.weight"}..)
+//     func.func @main(%x {sinter.input = "x"}.., %w {sinter.state =
+//     @"fc.weight"}..)
 //         -> (.. {sinter.output = "y"}..)
 //   }
 //
-// of static shapes; every op's location names the ONNX node that it came from. Whatever
-// the bytes of the model are, the importer ends in a module or in error lines: it never
-// crashes, and its time and memory are bounded by the size of the model.
+// of static shapes; every op's location names the ONNX node that it came from.
+// Whatever the bytes of the model are, the importer ends in a module or in
+// error lines: it never crashes, and its time and memory are bounded by the
+// size of the model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_IMPORT_H
@@ -37,7 +39,8 @@ class ModelProto;
 
 namespace sinter::compiler {
 
-/// What went wrong, one line each, ready for the user (without a trailing newline).
+/// What went wrong, one line each, ready for the user (without a trailing
+/// newline).
 class ImportErrors {
 public:
   void invalid(std::string line) {
@@ -48,8 +51,8 @@ public:
   void warn(std::string line) { warnings_.push_back(std::move(line)); }
 
   bool empty() const { return lines_.empty(); }
-  /// 0 without errors, 2 for unreadable input or wrong options, 3 when everything that is
-  /// wrong is an unsupported operator.
+  /// 0 without errors, 2 for unreadable input or wrong options, 3 when
+  /// everything that is wrong is an unsupported operator.
   int exitCode() const { return empty() ? 0 : invalid_ ? 2 : 3; }
   llvm::ArrayRef<std::string> lines() const { return lines_; }
   llvm::ArrayRef<std::string> warnings() const { return warnings_; }
@@ -60,7 +63,8 @@ private:
 };
 
 struct ImportOptions {
-  /// Float initializers become state, BatchNormalization is imported for training.
+  /// Float initializers become state, BatchNormalization is imported for
+  /// training.
   bool train = false;
   /// The leading dimension of every input of rank >= 1.
   std::optional<int64_t> batch;
@@ -70,17 +74,17 @@ struct ImportOptions {
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
   /// Of the module; empty: the file's stem.
   std::string name;
-  /// Inputs that are known at compile time: they leave the signature of @main. The
-  /// tensor's type is the input's.
+  /// Inputs that are known at compile time: they leave the signature of @main.
+  /// The tensor's type is the input's.
   llvm::StringMap<ir::Tensor> constantInputs;
 };
 
-/// A parsed model. Immutable and shareable: constants of imported modules refer to its
-/// bytes and keep it alive.
+/// A parsed model. Immutable and shareable: constants of imported modules refer
+/// to its bytes and keep it alive.
 class OnnxModel {
 public:
-  /// `proto` was parsed without error; `directoryFd` (owned; -1: none) is where external
-  /// data lies.
+  /// `proto` was parsed without error; `directoryFd` (owned; -1: none) is where
+  /// external data lies.
   OnnxModel(std::unique_ptr<::onnx::ModelProto> proto, std::string path,
             int directoryFd);
   ~OnnxModel();
@@ -98,13 +102,14 @@ private:
   int directoryFd_;
 };
 
-/// Reads a regular file of at most 2 GiB. Null with an error line when it cannot be read
-/// or is no ONNX model.
+/// Reads a regular file of at most 2 GiB. Null with an error line when it
+/// cannot be read or is no ONNX model.
 std::shared_ptr<const OnnxModel> loadOnnxFile(llvm::StringRef path,
                                               ImportErrors &errors);
 /// The same from memory; `bytes` are copied. External data is not available.
-std::shared_ptr<const OnnxModel>
-loadOnnxBytes(llvm::ArrayRef<char> bytes, llvm::StringRef name, ImportErrors &errors);
+std::shared_ptr<const OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
+                                               llvm::StringRef name,
+                                               ImportErrors &errors);
 
 /// A graph input as the model declares it.
 struct OnnxInput {
@@ -113,18 +118,17 @@ struct OnnxInput {
     std::string symbol; // empty: anonymous when `size` is absent, too
   };
   std::string name;
-  int32_t dataType; // ONNX TensorProto.DataType
+  int32_t dataType;                     // ONNX TensorProto.DataType
   std::optional<std::vector<Dim>> dims; // absent: not even the rank is declared
 };
-/// The inputs that a caller must feed (initializers are not among them); empty for a
-/// model without a graph. Inputs that are no tensors are left out.
+/// The inputs that a caller must feed (initializers are not among them); empty
+/// for a model without a graph. Inputs that are no tensors are left out.
 std::vector<OnnxInput> onnxInputs(const OnnxModel &model);
 
 /// Null when `errors` got a line.
-mlir::OwningOpRef<mlir::ModuleOp> importOnnx(std::shared_ptr<const OnnxModel> model,
-                                             const ImportOptions &options,
-                                             mlir::MLIRContext *context,
-                                             ImportErrors &errors);
+mlir::OwningOpRef<mlir::ModuleOp>
+importOnnx(std::shared_ptr<const OnnxModel> model, const ImportOptions &options,
+           mlir::MLIRContext *context, ImportErrors &errors);
 mlir::OwningOpRef<mlir::ModuleOp> importOnnxFile(llvm::StringRef path,
                                                  const ImportOptions &options,
                                                  mlir::MLIRContext *context,
@@ -132,9 +136,10 @@ mlir::OwningOpRef<mlir::ModuleOp> importOnnxFile(llvm::StringRef path,
 
 /// `--check`: the operators of the model that cannot be imported, and, with
 /// `options.train`, those that a gradient would have to pass and for which
-/// `hasGradient` is false. Everything goes to `errors`, one line per operator type.
-void checkOnnx(std::shared_ptr<const OnnxModel> model, const ImportOptions &options,
-               mlir::MLIRContext *context,
+/// `hasGradient` is false. Everything goes to `errors`, one line per operator
+/// type.
+void checkOnnx(std::shared_ptr<const OnnxModel> model,
+               const ImportOptions &options, mlir::MLIRContext *context,
                llvm::function_ref<bool(mlir::Operation *)> hasGradient,
                ImportErrors &errors);
 

@@ -27,7 +27,8 @@ static Value wrapNegative(NodeImport &n, Value index, Value sizes) {
   if (std::optional<ir::Tensor> known = n.constantOf(index))
     if (llvm::all_of(known->ints, [](int64_t i) { return i >= 0; }))
       return index;
-  Value isNegative = n.compare(ir::CompareKind::lt, index, n.splatLike(index, 0));
+  Value isNegative =
+      n.compare(ir::CompareKind::lt, index, n.splatLike(index, 0));
   return n.where(isNegative, n.add(index, sizes), index);
 }
 
@@ -42,7 +43,8 @@ static bool checkKnown(NodeImport &n, Value index, int64_t size) {
     return true;
   for (int64_t i : known->ints)
     if (i < -size || i >= size) {
-      n.fail("index " + std::to_string(i) + " is out of range for a dimension of size " +
+      n.fail("index " + std::to_string(i) +
+             " is out of range for a dimension of size " +
              std::to_string(size));
       return false;
     }
@@ -73,7 +75,8 @@ static void importGatherNd(NodeImport &n) {
 }
 
 static std::optional<ir::ScatterKind> readReduction(NodeImport &n) {
-  std::string name = n.version >= 16 ? n.attrString("reduction", "none") : "none";
+  std::string name =
+      n.version >= 16 ? n.attrString("reduction", "none") : "none";
   if (name == "none")
     return ir::ScatterKind::set;
   if (name == "add")
@@ -95,8 +98,8 @@ static void importScatterElements(NodeImport &n) {
   std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
   if (!axis || !kind || !index || !checkKnown(n, index, n.shapeOf(x)[*axis]))
     return;
-  n.out(n.scatterElements(*kind, x, wrapNegative(n, index, n.shapeOf(x)[*axis]), n.in(2),
-                          *axis));
+  n.out(n.scatterElements(*kind, x, wrapNegative(n, index, n.shapeOf(x)[*axis]),
+                          n.in(2), *axis));
 }
 
 static void importScatterNd(NodeImport &n) {
@@ -122,8 +125,9 @@ static void importOneHot(NodeImport &n) {
   if (!depth)
     return;
   int64_t size = depth->size() != 1 ? -1
-                 : depth->isFloat() ? int64_t(std::clamp(depth->floats[0], -1.0, 1e12))
-                                    : depth->ints[0];
+                 : depth->isFloat()
+                     ? int64_t(std::clamp(depth->floats[0], -1.0, 1e12))
+                     : depth->ints[0];
   if (size < 1 || n.shapeOf(values) != Ints({2})) {
     n.fail("depth must be one positive number, and values two");
     return;
@@ -135,7 +139,8 @@ static void importOneHot(NodeImport &n) {
   Value apart = n.expandDims(index, {*axis});
   Shape shape(n.shapeOf(apart));
   shape[*axis] = size;
-  Value isHit = n.compare(ir::CompareKind::eq, n.iota(shape, *axis, n.i64()), apart);
+  Value isHit =
+      n.compare(ir::CompareKind::eq, n.iota(shape, *axis, n.i64()), apart);
   Value off = n.reshape(n.sliceDim(values, 0, 0, 1), {});
   Value on = n.reshape(n.sliceDim(values, 0, 1, 2), {});
   n.out(n.where(isHit, on, off));
@@ -190,12 +195,14 @@ static void importNonZero(NodeImport &n) {
 
 /// The first sequence_lens[b] elements of sequence b in reverse order.
 static void importReverseSequence(NodeImport &n) {
-  int64_t batchAxis = n.attrInt("batch_axis", 1), timeAxis = n.attrInt("time_axis", 0);
+  int64_t batchAxis = n.attrInt("batch_axis", 1),
+          timeAxis = n.attrInt("time_axis", 0);
   Value x = n.in(0);
   if (!n.requireRank(0, 2))
     return;
   if (batchAxis < 0 || batchAxis > 1 || timeAxis != 1 - batchAxis) {
-    n.fail("attributes 'batch_axis' and 'time_axis' must be 0 and 1, or 1 and 0");
+    n.fail(
+        "attributes 'batch_axis' and 'time_axis' must be 0 and 1, or 1 and 0");
     return;
   }
   if (n.shapeOf(n.in(1)) != Ints({n.shapeOf(x)[batchAxis]})) {
@@ -204,12 +211,14 @@ static void importReverseSequence(NodeImport &n) {
     return;
   }
   Shape plane = {n.shapeOf(x)[0], n.shapeOf(x)[1]};
-  Value length = n.broadcastInDims(n.cast(n.in(1), n.i64()), {batchAxis}, plane);
+  Value length =
+      n.broadcastInDims(n.cast(n.in(1), n.i64()), {batchAxis}, plane);
   Value time = n.iota(plane, timeAxis, n.i64());
   Value mirrored = n.sub(n.add(length, -1), time);
   Value source =
       n.where(n.compare(ir::CompareKind::lt, time, length), mirrored, time);
-  n.out(n.gatherElements(x, n.broadcastInDims(source, {0, 1}, n.shapeOf(x)), timeAxis));
+  n.out(n.gatherElements(x, n.broadcastInDims(source, {0, 1}, n.shapeOf(x)),
+                         timeAxis));
 }
 
 llvm::ArrayRef<OpRow> indexOps() {

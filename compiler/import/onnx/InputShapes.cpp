@@ -22,8 +22,8 @@ namespace {
 
 class Binder {
 public:
-  Binder(const OnnxModel &model, const ImportOptions &options, MLIRContext *context,
-         ImportErrors &errors)
+  Binder(const OnnxModel &model, const ImportOptions &options,
+         MLIRContext *context, ImportErrors &errors)
       : model_(model), options_(options), context_(context), errors_(errors),
         inputs_(onnxInputs(model)), file_(shown(model.path(), 512)) {}
 
@@ -55,15 +55,16 @@ private:
     for (const auto &info : model_.proto().graph().input()) {
       if (initializers.contains(info.name()) || info.type().has_tensor_type())
         continue;
-      const char *kind = info.type().has_sequence_type()        ? "a sequence"
-                         : info.type().has_optional_type()      ? "an optional value"
-                         : info.type().has_map_type()           ? "a map"
-                         : info.type().has_sparse_tensor_type() ? "a sparse tensor"
-                                                                : nullptr;
+      const char *kind = info.type().has_sequence_type()   ? "a sequence"
+                         : info.type().has_optional_type() ? "an optional value"
+                         : info.type().has_map_type()      ? "a map"
+                         : info.type().has_sparse_tensor_type()
+                             ? "a sparse tensor"
+                             : nullptr;
       if (!kind)
         return invalid("input " + quoted(info.name()) + " has no type");
-      errors_.unsupported(file_ + ": input " + quoted(info.name()) + " is " + kind +
-                          ", which is not supported; only tensors are");
+      errors_.unsupported(file_ + ": input " + quoted(info.name()) + " is " +
+                          kind + ", which is not supported; only tensors are");
       areTensors = false;
     }
     return areTensors;
@@ -81,7 +82,8 @@ private:
     for (const auto &entry : options_.dims)
       if (!symbols.contains(entry.getKey()))
         return invalid("--dim=" + shown(entry.getKey()) +
-                       ": no input has a dimension of that name" + listed(symbols));
+                       ": no input has a dimension of that name" +
+                       listed(symbols));
     for (const auto &entry : options_.shapes)
       if (!names.contains(entry.getKey()))
         return invalid("--shape=" + shown(entry.getKey()) +
@@ -106,15 +108,17 @@ private:
                      " is not positive");
     auto [entry, isNew] = bound_.dims.try_emplace(symbol, size);
     if (!isNew && entry->second != size)
-      return invalid(from + ": dimension " + quoted(symbol) + " is bound to both " +
-                     std::to_string(entry->second) + " and " + std::to_string(size));
+      return invalid(from + ": dimension " + quoted(symbol) +
+                     " is bound to both " + std::to_string(entry->second) +
+                     " and " + std::to_string(size));
     return true;
   }
 
   /// Binds every symbol that an option decides.
   bool bindFromOptions() {
     for (const auto &entry : options_.dims)
-      if (!bind(entry.getKey().str(), entry.getValue(), "--dim=" + shown(entry.getKey())))
+      if (!bind(entry.getKey().str(), entry.getValue(),
+                "--dim=" + shown(entry.getKey())))
         return false;
     if (options_.batch && *options_.batch < 1)
       return invalid("--batch=" + std::to_string(*options_.batch) +
@@ -128,7 +132,8 @@ private:
           return false;
         continue;
       }
-      if (options_.batch && !input.dims->empty() && !input.dims->front().symbol.empty() &&
+      if (options_.batch && !input.dims->empty() &&
+          !input.dims->front().symbol.empty() &&
           !bind(input.dims->front().symbol, *options_.batch, "--batch"))
         return false;
     }
@@ -146,11 +151,13 @@ private:
         return false;
       if (dim.size && *dim.size != size)
         return invalid(option + ": the input is declared with the fixed size " +
-                       std::to_string(*dim.size) + ", not " + std::to_string(size) +
+                       std::to_string(*dim.size) + ", not " +
+                       std::to_string(size) +
                        " (--batch changes leading dimensions)");
     }
     if (options_.batch && !shape.empty() && shape.front() != *options_.batch)
-      return invalid(option + " contradicts --batch=" + std::to_string(*options_.batch));
+      return invalid(option +
+                     " contradicts --batch=" + std::to_string(*options_.batch));
     return true;
   }
 
@@ -191,10 +198,13 @@ private:
                      "; at most 32 is supported");
     int64_t bytes = 8;
     for (int64_t size : shape)
-      if (size < 0 || llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes) ||
+      if (size < 0 ||
+          llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes) ||
           bytes > (int64_t(1) << 40))
-        return invalid(where + " has the impossible shape " + shownShape(shape));
-    bound_.inputs.push_back({input.name, RankedTensorType::get(shape, element)});
+        return invalid(where + " has the impossible shape " +
+                       shownShape(shape));
+    bound_.inputs.push_back(
+        {input.name, RankedTensorType::get(shape, element)});
     return true;
   }
 
@@ -237,10 +247,12 @@ private:
               " of input " + quoted(open.input);
     }
     std::string first = shown(open_.front().symbol, 32);
-    std::string advice = onlyLeading ? "--batch=N"
-                         : allNamed  ? "--dim=" + first + "=N"
-                                     : "--shape=" + shown(open_.front().input, 32) + "=...";
-    invalid("open dimensions: " + text + "; bind them, for example with " + advice);
+    std::string advice =
+        onlyLeading ? "--batch=N"
+        : allNamed  ? "--dim=" + first + "=N"
+                    : "--shape=" + shown(open_.front().input, 32) + "=...";
+    invalid("open dimensions: " + text + "; bind them, for example with " +
+            advice);
   }
 
   struct Open {
@@ -261,7 +273,8 @@ private:
 } // namespace
 
 std::optional<BoundInputs> bindInputs(const OnnxModel &model,
-                                      const ImportOptions &options, MLIRContext *context,
+                                      const ImportOptions &options,
+                                      MLIRContext *context,
                                       ImportErrors &errors) {
   return Binder(model, options, context, errors).run();
 }

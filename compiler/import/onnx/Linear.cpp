@@ -25,7 +25,8 @@ static void importGemm(NodeImport &n) {
     n.fail("input C is missing");
     return;
   }
-  Value product = n.dot(n.in(0), n.in(1), {}, {}, {transA ? 0 : 1}, {transB ? 1 : 0});
+  Value product =
+      n.dot(n.in(0), n.in(1), {}, {}, {transA ? 0 : 1}, {transB ? 1 : 0});
   if (alpha != 1)
     product = n.mul(product, alpha);
   if (n.has(2)) {

@@ -30,8 +30,9 @@ static void importLoop(NodeImport &n) {
   if (!body || size_t(body->input_size()) != carried + 2 ||
       size_t(body->output_size()) < carried + 1 ||
       n.numOutputs() > size_t(body->output_size()) - 1) {
-    n.fail("attribute 'body' must be a graph of " + std::to_string(carried + 2) +
-           " inputs and " + std::to_string(carried + 1) + " or more outputs");
+    n.fail("attribute 'body' must be a graph of " +
+           std::to_string(carried + 2) + " inputs and " +
+           std::to_string(carried + 1) + " or more outputs");
     return;
   }
   size_t scanned = size_t(body->output_size()) - 1 - carried;
@@ -43,7 +44,8 @@ static void importLoop(NodeImport &n) {
     trips = std::max<int64_t>(*given, 0);
   }
   Value condition = n.in(1);
-  SmallVector<Value> values(n.inputs().drop_front(std::min<size_t>(2, n.numInputs())));
+  SmallVector<Value> values(
+      n.inputs().drop_front(std::min<size_t>(2, n.numInputs())));
   if (llvm::is_contained(values, Value())) {
     n.fail("an initial value is missing");
     return;
@@ -63,8 +65,8 @@ static void importLoop(NodeImport &n) {
       n.unsupported("more than " + std::to_string(kMaxTrips) + " iterations");
       return;
     }
-    SmallVector<Value> arguments = {n.ints({trip}, {}),
-                                    condition ? condition : n.splat({}, n.i1(), 1)};
+    SmallVector<Value> arguments = {
+        n.ints({trip}, {}), condition ? condition : n.splat({}, n.i1(), 1)};
     llvm::append_range(arguments, values);
     SmallVector<Value> results;
     if (!n.graph().importBody(n, *body, arguments, results))
@@ -98,8 +100,10 @@ static void importLoop(NodeImport &n) {
 // Scan
 //===----------------------------------------------------------------------===//
 
-/// A list of one entry per scan input or output, zeros where absent; nothing after fail().
-static std::optional<Shape> scanList(NodeImport &n, llvm::StringRef name, size_t count) {
+/// A list of one entry per scan input or output, zeros where absent; nothing
+/// after fail().
+static std::optional<Shape> scanList(NodeImport &n, llvm::StringRef name,
+                                     size_t count) {
   Shape values = n.attrInts(name).value_or(Shape(count, 0));
   if (!n.failed() && values.size() != count)
     n.fail("attribute " + quoted(name) + " must have " + std::to_string(count) +
@@ -107,8 +111,8 @@ static std::optional<Shape> scanList(NodeImport &n, llvm::StringRef name, size_t
   return n.failed() ? std::nullopt : std::optional<Shape>(values);
 }
 
-/// The body gets state values and one slice of each scan input, and gives new state values
-/// and one slice of each scan output. Unrolled.
+/// The body gets state values and one slice of each scan input, and gives new
+/// state values and one slice of each scan output. Unrolled.
 static void importScan(NodeImport &n) {
   const ::onnx::GraphProto *body = n.attrGraph("body");
   std::optional<int64_t> given = n.attrInt("num_scan_inputs");
@@ -124,16 +128,19 @@ static void importScan(NodeImport &n) {
       size_t(body->input_size()) != numInputs ||
       size_t(body->output_size()) != n.numOutputs() ||
       n.numOutputs() < numInputs - size_t(*given)) {
-    n.fail("attributes 'body' and 'num_scan_inputs' do not fit the node's inputs and "
+    n.fail("attributes 'body' and 'num_scan_inputs' do not fit the node's "
+           "inputs and "
            "outputs");
     return;
   }
   size_t scanned = size_t(*given), carried = numInputs - scanned;
   size_t produced = n.numOutputs() - carried;
   std::optional<Shape> inputAxes = scanList(n, "scan_input_axes", scanned);
-  std::optional<Shape> inputReversed = scanList(n, "scan_input_directions", scanned);
+  std::optional<Shape> inputReversed =
+      scanList(n, "scan_input_directions", scanned);
   std::optional<Shape> outputAxes = scanList(n, "scan_output_axes", produced);
-  std::optional<Shape> outputReversed = scanList(n, "scan_output_directions", produced);
+  std::optional<Shape> outputReversed =
+      scanList(n, "scan_output_directions", produced);
   if (!inputAxes || !inputReversed || !outputAxes || !outputReversed)
     return;
   std::optional<int64_t> trips;
@@ -145,8 +152,8 @@ static void importScan(NodeImport &n) {
     (*inputAxes)[i] = *axis;
     int64_t size = n.shapeOf(v)[*axis];
     if (trips.value_or(size) != size) {
-      n.fail("scan inputs have the lengths " + std::to_string(*trips) + " and " +
-             std::to_string(size));
+      n.fail("scan inputs have the lengths " + std::to_string(*trips) +
+             " and " + std::to_string(size));
       return;
     }
     trips = size;

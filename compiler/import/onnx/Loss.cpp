@@ -40,13 +40,13 @@ static std::optional<LossOptions> readLoss(NodeImport &n) {
     return std::nullopt;
   Ints scores = n.shapeOf(n.in(0));
   if (Shape(n.shapeOf(n.in(1))) != ir::dropDims(scores, {1})) {
-    n.fail("labels have shape " + shownShape(n.shapeOf(n.in(1))) + "; it must be " +
-           shownShape(ir::dropDims(scores, {1})));
+    n.fail("labels have shape " + shownShape(n.shapeOf(n.in(1))) +
+           "; it must be " + shownShape(ir::dropDims(scores, {1})));
     return std::nullopt;
   }
   if (n.has(2) && n.shapeOf(n.in(2)) != Ints({scores[1]})) {
-    n.fail("weights have shape " + shownShape(n.shapeOf(n.in(2))) + "; it must be " +
-           shownShape({scores[1]}));
+    n.fail("weights have shape " + shownShape(n.shapeOf(n.in(2))) +
+           "; it must be " + shownShape({scores[1]}));
     return std::nullopt;
   }
   return options;
@@ -64,7 +64,8 @@ static Value emitCounted(NodeImport &n, const LossOptions &options) {
     return {};
   Value labels = n.in(1);
   Value ignored = n.splatLike(labels, double(*options.ignoreIndex));
-  return n.cast(n.compare(ir::CompareKind::ne, labels, ignored), n.elementOf(n.in(0)));
+  return n.cast(n.compare(ir::CompareKind::ne, labels, ignored),
+                n.elementOf(n.in(0)));
 }
 
 /// -logProbability[label] * weight[label], reduced.
@@ -108,8 +109,9 @@ static void importSoftmaxCrossEntropyLoss(NodeImport &n) {
     return;
   }
   auto type = RankedTensorType::get(n.shapeOf(n.in(1)), n.elementOf(scores));
-  IntegerAttr ignored =
-      options->ignoreIndex ? n.b.getI64IntegerAttr(*options->ignoreIndex) : IntegerAttr();
+  IntegerAttr ignored = options->ignoreIndex
+                            ? n.b.getI64IntegerAttr(*options->ignoreIndex)
+                            : IntegerAttr();
   Value losses = n.b.create<ir::SoftmaxCrossEntropyOp>(
       n.loc, type, scores, n.in(1), /*axis=*/1, ignored, llvm::APFloat(0.0));
   if (options->reduction == Reduction::None) {
@@ -125,7 +127,8 @@ static void importSoftmaxCrossEntropyLoss(NodeImport &n) {
 
 llvm::ArrayRef<OpRow> lossOps() {
   static constexpr OpRow rows[] = {
-      {"NegativeLogLikelihoodLoss", importNegativeLogLikelihoodLoss, 2, 3, 1, 12},
+      {"NegativeLogLikelihoodLoss", importNegativeLogLikelihoodLoss, 2, 3, 1,
+       12},
       {"SoftmaxCrossEntropyLoss", importSoftmaxCrossEntropyLoss, 2, 3, 2, 12},
   };
   return rows;

@@ -23,7 +23,8 @@ OwningOpRef<ModuleOp> GraphImport::run() {
   if (!checkModel(*model_, index_, errors_))
     return {};
   ImportErrors bindErrors;
-  std::optional<BoundInputs> bound = bindInputs(*model_, options_, context_, bindErrors);
+  std::optional<BoundInputs> bound =
+      bindInputs(*model_, options_, context_, bindErrors);
   if (!bound) {
     // Operators that no shape will make supported are the more useful answer.
     llvm::StringSet<> visited;
@@ -40,10 +41,11 @@ OwningOpRef<ModuleOp> GraphImport::run() {
   llvm::StringRef stem = llvm::StringRef(model_->path()).rsplit('/').second;
   if (stem.empty())
     stem = model_->path();
-  std::string name = identifier(options_.name.empty()
-                                    ? stem.take_front(std::min(stem.size(), stem.rfind('.')))
-                                    : llvm::StringRef(options_.name),
-                                "model");
+  std::string name =
+      identifier(options_.name.empty()
+                     ? stem.take_front(std::min(stem.size(), stem.rfind('.')))
+                     : llvm::StringRef(options_.name),
+                 "model");
   Location loc = NameLoc::get(builder_.getStringAttr(name));
   module_ = ModuleOp::create(loc, name);
   module_->getOperation()->setAttr(ir::SinterDialect::kModelNameAttr,
@@ -132,13 +134,14 @@ bool GraphImport::addOutputs(const GraphProto &graph) {
     int32_t actual = dataTypeOf(ir::tensorType(*value).getElementType());
     if (declared && declared != actual)
       return invalid("output " + quoted(info.name()) + " is declared as " +
-                     dataTypeName(declared) + ", but is " + dataTypeName(actual));
+                     dataTypeName(declared) + ", but is " +
+                     dataTypeName(actual));
     results.push_back(*value);
   }
   builder_.create<func::ReturnOp>(main_.getLoc(), results);
   Block &block = main_.getBody().front();
-  main_.setType(
-      builder_.getFunctionType(block.getArgumentTypes(), ValueRange(results).getTypes()));
+  main_.setType(builder_.getFunctionType(block.getArgumentTypes(),
+                                         ValueRange(results).getTypes()));
   for (int i = 0; i < graph.output_size(); ++i)
     main_.setResultAttr(i, ir::SinterDialect::kOutputAttr,
                         builder_.getStringAttr(graph.output(i).name()));
@@ -157,7 +160,8 @@ void GraphImport::removeDead() {
 //===----------------------------------------------------------------------===//
 
 static bool isFloatType(int32_t dataType) {
-  return dataType == ::onnx::TensorProto::FLOAT || dataType == ::onnx::TensorProto::FLOAT16 ||
+  return dataType == ::onnx::TensorProto::FLOAT ||
+         dataType == ::onnx::TensorProto::FLOAT16 ||
          dataType == ::onnx::TensorProto::BFLOAT16 ||
          dataType == ::onnx::TensorProto::DOUBLE;
 }
@@ -166,7 +170,8 @@ static bool allEqual(const TensorData &data) {
   size_t width = ir::elementSizeBytes(data.type.getElementType());
   ArrayRef<char> bytes = data.bytes.data;
   return bytes.size() >= width &&
-         std::memcmp(bytes.data(), bytes.data() + width, bytes.size() - width) == 0;
+         std::memcmp(bytes.data(), bytes.data() + width,
+                     bytes.size() - width) == 0;
 }
 
 /// Values that a parameter may have; others mark a mask or a table.
@@ -177,7 +182,8 @@ static bool looksLearned(const TensorData &data) {
   int64_t width = ir::elementSizeBytes(element);
   for (int64_t at = 0; at < count; at += kChunk) {
     auto type = RankedTensorType::get({std::min(kChunk, count - at)}, element);
-    ir::Tensor chunk = ir::Tensor::fromBytes(type, data.bytes.data.data() + at * width);
+    ir::Tensor chunk =
+        ir::Tensor::fromBytes(type, data.bytes.data.data() + at * width);
     if (!llvm::all_of(chunk.floats, [](double value) {
           return std::isfinite(value) && value >= -1e4;
         }))
@@ -186,7 +192,8 @@ static bool looksLearned(const TensorData &data) {
   return true;
 }
 
-bool GraphImport::addStates(const GraphProto &graph, llvm::ArrayRef<bool> live) {
+bool GraphImport::addStates(const GraphProto &graph,
+                            llvm::ArrayRef<bool> live) {
   Block &block = main_.getBody().front();
   auto add = [&](const std::string &name, const TensorData &data) {
     Location loc = NameLoc::get(builder_.getStringAttr(shown(name, 256)));
@@ -195,8 +202,9 @@ bool GraphImport::addStates(const GraphProto &graph, llvm::ArrayRef<bool> live) 
                          data.type.getRank() >= 1 && looksLearned(data)};
     scope_->values[name] = argument;
   };
-  // Exporters merge initializers of equal value and keep the second one's name as the
-  // output of an Identity. Constant ones are parameters that started equal.
+  // Exporters merge initializers of equal value and keep the second one's name
+  // as the output of an Identity. Constant ones are parameters that started
+  // equal.
   llvm::StringMap<llvm::SmallVector<const std::string *>> copies;
   for (int i = 0; i < graph.node_size(); ++i) {
     const NodeProto &node = graph.node(i);
@@ -206,7 +214,8 @@ bool GraphImport::addStates(const GraphProto &graph, llvm::ArrayRef<bool> live) 
       copies[node.input(0)].push_back(&node.output(0));
   }
   for (const auto &tensor : graph.initializer()) {
-    if (!isFloatType(tensor.data_type()) || !scope_->read.contains(tensor.name()))
+    if (!isFloatType(tensor.data_type()) ||
+        !scope_->read.contains(tensor.name()))
       continue;
     std::string why;
     ReadFailure failure = ReadFailure::None;
@@ -271,8 +280,8 @@ void GraphImport::finishArguments() {
     builder_.create<ir::StateOp>(
         argument.getLoc(), symbol, argument.getType(),
         isBuffer ? ir::StateRole::buffer : ir::StateRole::param, state.init,
-        state.isCandidate && !isBuffer, /*slot=*/StringAttr(), /*of=*/FlatSymbolRefAttr(),
-        builder_.getStringAttr(state.name));
+        state.isCandidate && !isBuffer, /*slot=*/StringAttr(),
+        /*of=*/FlatSymbolRefAttr(), builder_.getStringAttr(state.name));
     main_.setArgAttr(argument.getArgNumber(), ir::SinterDialect::kStateAttr,
                      FlatSymbolRefAttr::get(context_, symbol));
   }
@@ -283,13 +292,15 @@ void GraphImport::finishArguments() {
 //===----------------------------------------------------------------------===//
 
 OwningOpRef<ModuleOp> importOnnx(std::shared_ptr<const OnnxModel> model,
-                                 const ImportOptions &options, MLIRContext *context,
-                                 ImportErrors &errors) {
+                                 const ImportOptions &options,
+                                 MLIRContext *context, ImportErrors &errors) {
   return GraphImport(std::move(model), options, context, errors).run();
 }
 
-OwningOpRef<ModuleOp> importOnnxFile(llvm::StringRef path, const ImportOptions &options,
-                                     MLIRContext *context, ImportErrors &errors) {
+OwningOpRef<ModuleOp> importOnnxFile(llvm::StringRef path,
+                                     const ImportOptions &options,
+                                     MLIRContext *context,
+                                     ImportErrors &errors) {
   std::shared_ptr<const OnnxModel> model = loadOnnxFile(path, errors);
   return model ? importOnnx(std::move(model), options, context, errors)
                : OwningOpRef<ModuleOp>();

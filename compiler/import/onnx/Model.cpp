@@ -28,9 +28,10 @@ namespace sinter::compiler {
 static constexpr int64_t kMaxModelBytes = INT32_MAX;
 static constexpr int64_t kMinIrVersion = 3, kMaxIrVersion = 13;
 
-OnnxModel::OnnxModel(std::unique_ptr<::onnx::ModelProto> proto, std::string path,
-                     int directoryFd)
-    : proto_(std::move(proto)), path_(std::move(path)), directoryFd_(directoryFd) {}
+OnnxModel::OnnxModel(std::unique_ptr<::onnx::ModelProto> proto,
+                     std::string path, int directoryFd)
+    : proto_(std::move(proto)), path_(std::move(path)),
+      directoryFd_(directoryFd) {}
 
 OnnxModel::~OnnxModel() {
   if (directoryFd_ >= 0)
@@ -44,7 +45,8 @@ static std::string describeBytes(llvm::StringRef head) {
   if (head.starts_with("\x1f\x8b"))
     return "it is gzip data; decompress it first";
   if (head.starts_with("PK\x03\x04"))
-    return "it is a zip archive (a PyTorch checkpoint?); export the model to ONNX first";
+    return "it is a zip archive (a PyTorch checkpoint?); export the model to "
+           "ONNX first";
   if (head.starts_with("version https://git-lfs"))
     return "it is a Git LFS pointer; fetch the file first";
   if (head.starts_with("\x7f"
@@ -64,8 +66,8 @@ static bool checkHeader(const ::onnx::ModelProto &proto, llvm::StringRef path,
   int64_t version = proto.ir_version();
   if (version < kMinIrVersion || version > kMaxIrVersion) {
     errors.invalid(file + ": ir_version " + std::to_string(version) +
-                   " is not supported; " + std::to_string(kMinIrVersion) + " to " +
-                   std::to_string(kMaxIrVersion) + " are");
+                   " is not supported; " + std::to_string(kMinIrVersion) +
+                   " to " + std::to_string(kMaxIrVersion) + " are");
     return false;
   }
   return true;
@@ -92,7 +94,8 @@ std::shared_ptr<const OnnxModel> loadOnnxFile(llvm::StringRef path,
     return cannotRead(S_ISDIR(info.st_mode) ? "it is a directory"
                                             : "it is not a regular file");
   if (info.st_size > kMaxModelBytes)
-    return cannotRead("it is larger than 2 GiB; use external data for the weights");
+    return cannotRead(
+        "it is larger than 2 GiB; use external data for the weights");
 
   char head[64] = {};
   ssize_t headBytes = ::pread(fd, head, sizeof(head), 0);
@@ -116,18 +119,21 @@ std::shared_ptr<const OnnxModel> loadOnnxFile(llvm::StringRef path,
   std::string directory = slash == llvm::StringRef::npos ? "."
                           : slash == 0                   ? "/"
                                        : path.take_front(slash).str();
-  int directoryFd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int directoryFd =
+      ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return std::make_shared<OnnxModel>(std::move(proto), name, directoryFd);
 }
 
-std::shared_ptr<const OnnxModel>
-loadOnnxBytes(llvm::ArrayRef<char> bytes, llvm::StringRef name, ImportErrors &errors) {
+std::shared_ptr<const OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
+                                               llvm::StringRef name,
+                                               ImportErrors &errors) {
   silenceProtobuf();
   auto proto = std::make_unique<::onnx::ModelProto>();
   if (bytes.empty() || bytes.size() > size_t(kMaxModelBytes) ||
       !proto->ParseFromArray(bytes.data(), int(bytes.size()))) {
     llvm::StringRef head(bytes.data(), std::min<size_t>(bytes.size(), 64));
-    errors.invalid(shown(name, 512) + ": not an ONNX model: " + describeBytes(head));
+    errors.invalid(shown(name, 512) +
+                   ": not an ONNX model: " + describeBytes(head));
     return nullptr;
   }
   if (!checkHeader(*proto, name, errors))

@@ -15,10 +15,10 @@ using ::onnx::AttributeProto;
 namespace sinter::compiler {
 
 NodeImport::NodeImport(GraphImport &graph, Scope &scope, const Frame &frame,
-                       const ::onnx::NodeProto &node, int64_t version, OpBuilder &builder,
-                       Location loc)
-    : Emit(builder, loc), node(node), version(version), graph_(graph), scope_(scope),
-      frame_(frame) {}
+                       const ::onnx::NodeProto &node, int64_t version,
+                       OpBuilder &builder, Location loc)
+    : Emit(builder, loc), node(node), version(version), graph_(graph),
+      scope_(scope), frame_(frame) {}
 
 std::string NodeImport::inputName(size_t i) const {
   return int(i) < node.input_size() ? node.input(int(i)) : std::string();
@@ -50,8 +50,9 @@ bool NodeImport::requireFloat(size_t i) {
 bool NodeImport::requireRank(size_t i, int64_t least) {
   if (!in(i) || rankOf(in(i)) >= least)
     return !failed();
-  fail("input " + quoted(inputName(i)) + " has rank " + std::to_string(rankOf(in(i))) +
-       "; at least " + std::to_string(least) + " is needed");
+  fail("input " + quoted(inputName(i)) + " has rank " +
+       std::to_string(rankOf(in(i))) + "; at least " + std::to_string(least) +
+       " is needed");
   return false;
 }
 
@@ -92,8 +93,8 @@ static const AttributeProto *typed(NodeImport &node, StringRef name,
   if (fits)
     return attribute;
   node.fail("attribute " + quoted(name) + " is of type " +
-            AttributeProto::AttributeType_Name(attribute->type()) + "; it must be " +
-            AttributeProto::AttributeType_Name(type));
+            AttributeProto::AttributeType_Name(attribute->type()) +
+            "; it must be " + AttributeProto::AttributeType_Name(type));
   return nullptr;
 }
 
@@ -127,10 +128,12 @@ std::optional<SmallVector<double>> NodeImport::attrFloats(StringRef name) {
   const AttributeProto *attribute = typed(*this, name, AttributeProto::FLOATS);
   if (!attribute)
     return std::nullopt;
-  return SmallVector<double>(attribute->floats().begin(), attribute->floats().end());
+  return SmallVector<double>(attribute->floats().begin(),
+                             attribute->floats().end());
 }
 
-std::optional<std::vector<std::string>> NodeImport::attrStrings(StringRef name) {
+std::optional<std::vector<std::string>>
+NodeImport::attrStrings(StringRef name) {
   const AttributeProto *attribute = typed(*this, name, AttributeProto::STRINGS);
   if (!attribute)
     return std::nullopt;
@@ -206,7 +209,8 @@ std::optional<Shape> NodeImport::normalised(Ints axes, int64_t rank) {
   return result;
 }
 
-std::optional<Shape> NodeImport::axes(size_t i, int64_t inputSince, int64_t rank) {
+std::optional<Shape> NodeImport::axes(size_t i, int64_t inputSince,
+                                      int64_t rank) {
   std::optional<Shape> axes =
       version >= inputSince ? knownInts(i, "axes") : attrInts("axes");
   return axes ? normalised(*axes, rank) : std::nullopt;

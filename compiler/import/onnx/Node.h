@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What an import function gets: the node's inputs as values, its attributes (a wrong type
-// is an error), what is known of inputs at compile time, and the builder (Emit). It sets
-// outputs; when it fails it says why, through fail() for input that breaks ONNX's rules
-// and unsupported() for what is legal but not done.
+// What an import function gets: the node's inputs as values, its attributes (a
+// wrong type is an error), what is known of inputs at compile time, and the
+// builder (Emit). It sets outputs; when it fails it says why, through fail()
+// for input that breaks ONNX's rules and unsupported() for what is legal but
+// not done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_NODE_H
@@ -20,7 +21,7 @@ class AttributeProto;
 class GraphProto;
 class NodeProto;
 class TensorProto;
-}
+} // namespace onnx
 
 namespace sinter::compiler {
 
@@ -31,8 +32,8 @@ struct Scope;
 class NodeImport : public Emit {
 public:
   NodeImport(GraphImport &graph, Scope &scope, const Frame &frame,
-             const ::onnx::NodeProto &node, int64_t version, mlir::OpBuilder &builder,
-             mlir::Location loc);
+             const ::onnx::NodeProto &node, int64_t version,
+             mlir::OpBuilder &builder, mlir::Location loc);
 
   const ::onnx::NodeProto &node;
   /// Of the operator set of the node's domain.
@@ -42,7 +43,9 @@ public:
   size_t numInputs() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   /// Null when absent.
-  mlir::Value in(size_t i) const { return i < inputs_.size() ? inputs_[i] : mlir::Value(); }
+  mlir::Value in(size_t i) const {
+    return i < inputs_.size() ? inputs_[i] : mlir::Value();
+  }
   llvm::ArrayRef<mlir::Value> inputs() const { return inputs_; }
   /// The type of input `i` is float; fails with a message otherwise.
   bool requireFloat(size_t i = 0);
@@ -70,20 +73,21 @@ public:
   const ::onnx::AttributeProto *findAttr(llvm::StringRef name);
   /// Of no meaning for the result.
   void ignoreAttr(llvm::StringRef name) { used_.insert(name); }
-  /// An attribute that no one asked for changes the node's meaning in a way that we do
-  /// not know.
+  /// An attribute that no one asked for changes the node's meaning in a way
+  /// that we do not know.
   std::optional<std::string> unusedAttr() const;
 
   // What is known at compile time.
   std::optional<ir::Tensor> constantOf(mlir::Value value);
   std::optional<ir::Tensor> constantOf(size_t i) { return constantOf(in(i)); }
-  /// unsupported("input '<field>' must be known at compile time") where it is not.
+  /// unsupported("input '<field>' must be known at compile time") where it is
+  /// not.
   std::optional<ir::Tensor> known(size_t i, llvm::StringRef field);
   /// An integer tensor of rank <= 1.
   std::optional<Shape> knownInts(size_t i, llvm::StringRef field);
   std::optional<int64_t> knownInt(size_t i, llvm::StringRef field);
-  /// Axes as attribute before `inputSince`, as input `i` from then on; nothing when absent
-  /// (ask failed()). Normalised to [0, rank), distinct, ascending.
+  /// Axes as attribute before `inputSince`, as input `i` from then on; nothing
+  /// when absent (ask failed()). Normalised to [0, rank), distinct, ascending.
   std::optional<Shape> axes(size_t i, int64_t inputSince, int64_t rank);
   /// The same for given values.
   std::optional<Shape> normalised(Ints axes, int64_t rank);

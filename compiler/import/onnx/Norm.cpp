@@ -17,9 +17,11 @@ namespace sinter::compiler {
 // Along one dimension
 //===----------------------------------------------------------------------===//
 
-/// Before operator set 13 the input is coerced to a matrix at `axis` (default 1), and the
-/// rows are what is normalised. `emit` gets a value and its dimension.
-template <class Function> static void importAlong(NodeImport &n, Function emit) {
+/// Before operator set 13 the input is coerced to a matrix at `axis` (default
+/// 1), and the rows are what is normalised. `emit` gets a value and its
+/// dimension.
+template <class Function>
+static void importAlong(NodeImport &n, Function emit) {
   Value x = n.in(0);
   int64_t given = n.attrInt("axis", n.version < 13 ? 1 : -1);
   if (!n.requireFloat())
@@ -56,9 +58,10 @@ static void importLogSoftmax(NodeImport &n) {
 /// 1 at the first maximum, else 0.
 static void importHardmax(NodeImport &n) {
   importAlong(n, [&](Value x, int64_t axis) {
-    Value best = n.expandDims(n.argReduce(ir::ReduceKind::max, x, axis), {axis});
-    Value isBest =
-        n.compare(ir::CompareKind::eq, n.iota(n.shapeOf(x), axis, n.i64()), best);
+    Value best =
+        n.expandDims(n.argReduce(ir::ReduceKind::max, x, axis), {axis});
+    Value isBest = n.compare(ir::CompareKind::eq,
+                             n.iota(n.shapeOf(x), axis, n.i64()), best);
     return n.cast(isBest, n.elementOf(x));
   });
 }
@@ -73,8 +76,9 @@ static void importLpNormalization(NodeImport &n) {
     n.fail("attribute 'p' is " + std::to_string(p) + "; it must be 1 or 2");
     return;
   }
-  Value norm = n.reduce(ir::ReduceKind::sum, p == 1 ? n.unary<ir::AbsOp>(x) : n.mul(x, x),
-                        {*axis}, /*keep=*/true);
+  Value norm = n.reduce(ir::ReduceKind::sum,
+                        p == 1 ? n.unary<ir::AbsOp>(x) : n.mul(x, x), {*axis},
+                        /*keep=*/true);
   norm = p == 2 ? n.unary<ir::SqrtOp>(norm) : norm;
   // Of zeros the result is zeros.
   Value isZero = n.compare(ir::CompareKind::eq, norm, n.splatLike(norm, 0));
@@ -85,13 +89,15 @@ static void importLpNormalization(NodeImport &n) {
 // Over channels and groups
 //===----------------------------------------------------------------------===//
 
-/// Inputs `from`.. of the node, each a list of `size` elements, in the type of input 0.
+/// Inputs `from`.. of the node, each a list of `size` elements, in the type of
+/// input 0.
 static bool perChannel(NodeImport &n, size_t from, size_t count, int64_t size,
                        SmallVectorImpl<Value> &values) {
   for (size_t i = from; i < from + count; ++i) {
     if (n.shapeOf(n.in(i)) != Ints({size})) {
       n.fail("input " + quoted(n.inputName(i)) + " has shape " +
-             shownShape(n.shapeOf(n.in(i))) + "; it must be " + shownShape({size}));
+             shownShape(n.shapeOf(n.in(i))) + "; it must be " +
+             shownShape({size}));
       return false;
     }
     values.push_back(n.cast(n.in(i), n.elementOf(n.in(0))));
@@ -100,9 +106,11 @@ static bool perChannel(NodeImport &n, size_t from, size_t count, int64_t size,
 }
 
 static void importBatchNorm(NodeImport &n) {
-  double epsilon = n.attrFloat("epsilon", 1e-5f), momentum = n.attrFloat("momentum", 0.9f);
+  double epsilon = n.attrFloat("epsilon", 1e-5f),
+         momentum = n.attrFloat("momentum", 0.9f);
   bool isSpatial = n.version >= 9 || n.attrInt("spatial", 1);
-  bool isTraining = n.version >= 14 ? n.attrInt("training_mode", 0) : n.numOutputs() > 1;
+  bool isTraining =
+      n.version >= 14 ? n.attrInt("training_mode", 0) : n.numOutputs() > 1;
   bool wantsStatistics = false;
   for (size_t i = 1; i < n.numOutputs(); ++i)
     wantsStatistics |= n.wants(i);
@@ -120,8 +128,9 @@ static void importBatchNorm(NodeImport &n) {
     return;
   // With --train the train phase decides which statistics are used.
   if (!isTraining || n.graph().options().train) {
-    n.out(n.b.create<ir::BatchNormOp>(n.loc, x.getType(), x, v[0], v[1], v[2], v[3],
-                                      llvm::APFloat(epsilon), llvm::APFloat(momentum))
+    n.out(n.b.create<ir::BatchNormOp>(n.loc, x.getType(), x, v[0], v[1], v[2],
+                                      v[3], llvm::APFloat(epsilon),
+                                      llvm::APFloat(momentum))
               .getResult());
     if (n.wants(1))
       n.out(1, n.in(3));
@@ -146,11 +155,12 @@ static void importBatchNorm(NodeImport &n) {
   if (n.wants(1))
     n.out(1, n.cast(running(v[2], norm.getBatchMean()), n.elementOf(n.in(3))));
   if (n.wants(2))
-    n.out(2, n.cast(running(v[3], norm.getBatchVariance()), n.elementOf(n.in(4))));
+    n.out(2,
+          n.cast(running(v[3], norm.getBatchVariance()), n.elementOf(n.in(4))));
 }
 
-static Value emitGroupNorm(NodeImport &n, Value scale, Value bias, int64_t groups,
-                           double epsilon) {
+static Value emitGroupNorm(NodeImport &n, Value scale, Value bias,
+                           int64_t groups, double epsilon) {
   Value x = n.in(0);
   if (!x || !scale || !bias)
     return {};
@@ -186,7 +196,8 @@ static void importGroupNorm(NodeImport &n) {
   if (!perChannel(n, 1, 2, size, v))
     return;
   auto spread = [&](Value list) {
-    return n.reshape(n.broadcastInDims(list, {0}, {size, channels / size}), {channels});
+    return n.reshape(n.broadcastInDims(list, {0}, {size, channels / size}),
+                     {channels});
   };
   n.out(emitGroupNorm(n, spread(v[0]), spread(v[1]), groups, epsilon));
 }
@@ -265,7 +276,8 @@ static void importLrn(NodeImport &n) {
   if (!n.requireFloat() || !n.requireRank(0, 2))
     return;
   if (size < 1 || size > (1 << 20)) {
-    n.fail("attribute 'size' is " + std::to_string(size) + "; it must be positive");
+    n.fail("attribute 'size' is " + std::to_string(size) +
+           "; it must be positive");
     return;
   }
   int64_t rank = n.rankOf(x);
@@ -275,10 +287,11 @@ static void importLrn(NodeImport &n) {
   high[1] = size - 1 - low[1];
   Value sum = n.infer<ir::ReduceWindowOp>(
       n.mul(x, x),
-      {n.b.getNamedAttr("kind",
-                        ir::ReduceKindAttr::get(n.context(), ir::ReduceKind::sum)),
-       n.named("window", window), n.named("strides", ones), n.named("dilations", ones),
-       n.named("pads_low", low), n.named("pads_high", high)});
+      {n.b.getNamedAttr(
+           "kind", ir::ReduceKindAttr::get(n.context(), ir::ReduceKind::sum)),
+       n.named("window", window), n.named("strides", ones),
+       n.named("dilations", ones), n.named("pads_low", low),
+       n.named("pads_high", high)});
   Value base = n.add(n.mul(sum, alpha / double(size)), bias);
   n.out(n.div(x, n.binary<ir::PowOp>(base, n.splatLike(base, beta))));
 }

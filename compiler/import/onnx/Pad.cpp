@@ -29,7 +29,8 @@ static std::optional<Padding> readPadding(NodeImport &n) {
   int64_t rank = n.rankOf(n.in(0));
   std::optional<Shape> pads =
       n.version < 11 ? n.attrInts("pads") : n.knownInts(1, "pads");
-  std::optional<Shape> axes = n.version >= 18 ? n.knownInts(3, "axes") : std::nullopt;
+  std::optional<Shape> axes =
+      n.version >= 18 ? n.knownInts(3, "axes") : std::nullopt;
   if (n.failed())
     return std::nullopt;
   if (!axes) {
@@ -37,8 +38,8 @@ static std::optional<Padding> readPadding(NodeImport &n) {
     std::iota(axes->begin(), axes->end(), 0);
   }
   if (!pads || pads->size() != 2 * axes->size()) {
-    n.fail("pads must have two entries for each of " + std::to_string(axes->size()) +
-           " dimensions");
+    n.fail("pads must have two entries for each of " +
+           std::to_string(axes->size()) + " dimensions");
     return std::nullopt;
   }
   if (!n.normalised(*axes, rank))
@@ -48,11 +49,12 @@ static std::optional<Padding> readPadding(NodeImport &n) {
     int64_t dim = *n.axis((*axes)[i], rank);
     int64_t low = (*pads)[i], high = (*pads)[i + axes->size()];
     int64_t size = n.shapeOf(n.in(0))[dim];
-    bool isPossible = std::max(low, high) <= kMaxPad && std::min(low, high) >= -kMaxPad &&
-                      size + low + high >= 0 && size + low >= 0 && size + high >= 0;
+    bool isPossible =
+        std::max(low, high) <= kMaxPad && std::min(low, high) >= -kMaxPad &&
+        size + low + high >= 0 && size + low >= 0 && size + high >= 0;
     if (!isPossible) {
-      n.fail("pads " + shownShape(*pads) + " do not fit dimension " + std::to_string(dim) +
-             " of size " + std::to_string(size));
+      n.fail("pads " + shownShape(*pads) + " do not fit dimension " +
+             std::to_string(dim) + " of size " + std::to_string(size));
       return std::nullopt;
     }
     padding.low[dim] = low;
@@ -66,14 +68,16 @@ static Value padConstant(NodeImport &n, const Padding &padding, Value value) {
   Shape starts, limits, low, high;
   for (int64_t dim = 0; dim < n.rankOf(x); ++dim) {
     starts.push_back(std::max<int64_t>(-padding.low[dim], 0));
-    limits.push_back(n.shapeOf(x)[dim] - std::max<int64_t>(-padding.high[dim], 0));
+    limits.push_back(n.shapeOf(x)[dim] -
+                     std::max<int64_t>(-padding.high[dim], 0));
     low.push_back(std::max<int64_t>(padding.low[dim], 0));
     high.push_back(std::max<int64_t>(padding.high[dim], 0));
   }
   return n.pad(n.slice(x, starts, limits), value, low, high);
 }
 
-/// Which element of a dimension of `size` > 0 stands at position `at`, possibly outside.
+/// Which element of a dimension of `size` > 0 stands at position `at`, possibly
+/// outside.
 static int64_t sourceOf(int64_t at, int64_t size, llvm::StringRef mode) {
   if (mode == "edge")
     return std::clamp<int64_t>(at, 0, size - 1);
@@ -82,14 +86,17 @@ static int64_t sourceOf(int64_t at, int64_t size, llvm::StringRef mode) {
   return within < size ? within : period - within;
 }
 
-static Value padByIndex(NodeImport &n, const Padding &padding, llvm::StringRef mode) {
+static Value padByIndex(NodeImport &n, const Padding &padding,
+                        llvm::StringRef mode) {
   Value x = n.in(0);
   for (int64_t dim = 0; dim < n.rankOf(x); ++dim) {
-    int64_t size = n.shapeOf(x)[dim], low = padding.low[dim], high = padding.high[dim];
+    int64_t size = n.shapeOf(x)[dim], low = padding.low[dim],
+            high = padding.high[dim];
     if (low == 0 && high == 0)
       continue;
     if (size == 0)
-      return n.fail("dimension " + std::to_string(dim) + " is empty; it cannot be padded " +
+      return n.fail("dimension " + std::to_string(dim) +
+                    " is empty; it cannot be padded " +
                     "with its own elements");
     if (size + low + high > kMaxTable)
       return n.unsupported("padding to more than 2^20 elements");
@@ -120,7 +127,8 @@ static void importPad(NodeImport &n) {
     return;
   if (mode == "constant")
     n.out(padConstant(n, *padding, value));
-  else if (mode == "reflect" || mode == "edge" || (mode == "wrap" && n.version >= 19))
+  else if (mode == "reflect" || mode == "edge" ||
+           (mode == "wrap" && n.version >= 19))
     n.out(padByIndex(n, *padding, mode));
   else
     n.fail("attribute 'mode' is " + quoted(mode) +

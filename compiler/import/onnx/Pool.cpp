@@ -22,7 +22,8 @@ struct Pool {
 };
 } // namespace
 
-/// The window of a pool, with the padding that ceil_mode needs; nothing after fail().
+/// The window of a pool, with the padding that ceil_mode needs; nothing after
+/// fail().
 static std::optional<Pool> readPool(NodeImport &n) {
   std::optional<Shape> kernel = n.attrInts("kernel_shape");
   bool isCeil = n.attrInt("ceil_mode", 0);
@@ -30,8 +31,8 @@ static std::optional<Pool> readPool(NodeImport &n) {
     return std::nullopt;
   Ints input = n.shapeOf(n.in(0)).drop_front(2);
   if (!kernel || kernel->size() != input.size()) {
-    n.fail("attribute 'kernel_shape' must have " + std::to_string(input.size()) +
-           " entries");
+    n.fail("attribute 'kernel_shape' must have " +
+           std::to_string(input.size()) + " entries");
     return std::nullopt;
   }
   std::optional<Shape> size = spatialList(n, "kernel_shape", input.size(), 1);
@@ -48,8 +49,9 @@ static std::optional<Pool> readPool(NodeImport &n) {
     int64_t slack = input[i] + window->low[i] + window->high[i] - span;
     if (slack < 0) {
       n.fail("the dilated window (" + std::to_string(span) +
-             ") is larger than the padded input (" + std::to_string(slack + span) +
-             ") in spatial dimension " + std::to_string(i));
+             ") is larger than the padded input (" +
+             std::to_string(slack + span) + ") in spatial dimension " +
+             std::to_string(i));
       return std::nullopt;
     }
     int64_t positions = slack / stride + 1;
@@ -64,7 +66,8 @@ static std::optional<Pool> readPool(NodeImport &n) {
   return pool;
 }
 
-/// Elements of every window along dimension `i` that lie in [-low, size + high).
+/// Elements of every window along dimension `i` that lie in [-low, size +
+/// high).
 static Shape countAlong(const Pool &pool, size_t i, int64_t size, int64_t low,
                         int64_t high) {
   const Emit::Window &window = pool.window;
@@ -91,7 +94,8 @@ static Value emitCounts(NodeImport &n, const Pool &pool, bool withPadding) {
   Value counts;
   for (size_t i = 0; i < input.size(); ++i) {
     Shape along = withPadding
-                      ? countAlong(pool, i, input[i], pool.window.low[i], pool.explicitHigh[i])
+                      ? countAlong(pool, i, input[i], pool.window.low[i],
+                                   pool.explicitHigh[i])
                       : countAlong(pool, i, input[i], 0, 0);
     if (along.empty())
       continue;
@@ -119,7 +123,8 @@ static void importAveragePool(NodeImport &n) {
     return;
   // Tables are counted out along each dimension.
   for (size_t i = 0; i < pool->output.size(); ++i)
-    if (pool->output[i] > (1 << 20) || pool->output[i] * pool->window.size[i] > (1 << 24)) {
+    if (pool->output[i] > (1 << 20) ||
+        pool->output[i] * pool->window.size[i] > (1 << 24)) {
       n.unsupported("windows of this number and size");
       return;
     }
@@ -127,9 +132,10 @@ static void importAveragePool(NodeImport &n) {
   n.out(n.div(sum, emitCounts(n, *pool, withPadding)));
 }
 
-/// The index of each window's maximum in the whole input, row-major, or with the last two
-/// spatial dimensions exchanged (storage_order 1). The elements of all windows are laid
-/// side by side, one strided slice for each offset in the window.
+/// The index of each window's maximum in the whole input, row-major, or with
+/// the last two spatial dimensions exchanged (storage_order 1). The elements of
+/// all windows are laid side by side, one strided slice for each offset in the
+/// window.
 static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
   Value x = n.in(0);
   const Emit::Window &window = pool.window;
@@ -138,7 +144,8 @@ static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
   for (int64_t size : window.size) {
     offsets *= size;
     if (offsets > 1024)
-      return n.unsupported("output Indices of a window of more than 1024 elements");
+      return n.unsupported(
+          "output Indices of a window of more than 1024 elements");
   }
   bool isFloat = n.isFloat(x);
   auto integer = dyn_cast<IntegerType>(n.elementOf(x));
@@ -163,7 +170,8 @@ static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
       limits[i + 2] = starts[i + 2] + (pool.output[i] - 1) * strides[i + 2] + 1;
       tables[i].push_back(starts[i + 2] - window.low[i]);
     }
-    slices.push_back(n.expandDims(n.slice(padded, starts, limits, strides), {0}));
+    slices.push_back(
+        n.expandDims(n.slice(padded, starts, limits, strides), {0}));
   }
   Value chosen = n.argReduce(ir::ReduceKind::max, n.concat(slices, 0), 0);
   if (!chosen)
@@ -177,8 +185,9 @@ static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
     std::swap(order[spatial - 1], order[spatial - 2]);
   Value index = plane;
   for (int64_t i : order) {
-    Value position = n.add(n.mul(n.iota(result, i + 2, n.i64()), double(window.strides[i])),
-                           n.gather(n.ints(tables[i]), chosen, 0));
+    Value position =
+        n.add(n.mul(n.iota(result, i + 2, n.i64()), double(window.strides[i])),
+              n.gather(n.ints(tables[i]), chosen, 0));
     index = n.add(n.mul(index, double(shape[i + 2])), position);
   }
   return index;
@@ -236,7 +245,8 @@ static void importGlobalAveragePool(NodeImport &n) {
 
 static void importGlobalMaxPool(NodeImport &n) {
   if (n.requireRank(0, 2))
-    n.out(n.reduce(ir::ReduceKind::max, n.in(0), spatialDims(n), /*keep=*/true));
+    n.out(
+        n.reduce(ir::ReduceKind::max, n.in(0), spatialDims(n), /*keep=*/true));
 }
 
 static void importGlobalLpPool(NodeImport &n) {
@@ -261,8 +271,8 @@ static void importMaxUnpool(NodeImport &n) {
     return;
   Shape shape = {n.shapeOf(x)[0], n.shapeOf(x)[1]};
   for (size_t i = 0; i < input.size(); ++i)
-    shape.push_back((input[i] - 1) * window->strides[i] + (*size)[i] - window->low[i] -
-                    window->high[i]);
+    shape.push_back((input[i] - 1) * window->strides[i] + (*size)[i] -
+                    window->low[i] - window->high[i]);
   Shape result(shape);
   if (n.has(2)) {
     std::optional<Shape> given = n.knownInts(2, "output_shape");
@@ -274,8 +284,8 @@ static void importMaxUnpool(NodeImport &n) {
   RankedTensorType type = n.typeOf(result, n.elementOf(x));
   if (!type)
     return;
-  // Indices count in the shape that the pooling came from; a larger output_shape is
-  // filled from its corner.
+  // Indices count in the shape that the pooling came from; a larger
+  // output_shape is filled from its corner.
   bool isLarger = Ints(result) != Ints(shape);
   bool fits = result.size() == shape.size();
   for (size_t i = 0; fits && i < shape.size(); ++i)
@@ -287,8 +297,9 @@ static void importMaxUnpool(NodeImport &n) {
   }
   int64_t positions = std::accumulate(shape.begin(), shape.end(), int64_t(1),
                                       std::multiplies<int64_t>());
-  Value flat = n.scatter(ir::ScatterKind::set, n.splat({positions}, n.elementOf(x), 0),
-                         n.reshape(indices, {elements}), n.reshape(x, {elements}), 0);
+  Value flat =
+      n.scatter(ir::ScatterKind::set, n.splat({positions}, n.elementOf(x), 0),
+                n.reshape(indices, {elements}), n.reshape(x, {elements}), 0);
   Value y = n.reshape(flat, shape);
   if (isLarger) {
     Shape low(shape.size(), 0), high;

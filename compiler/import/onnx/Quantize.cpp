@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Quantised tensors are integer tensors; what is computed on them is spelled out. Products
-// of 8-bit values are summed in int32 by matrix products, and by convolutions in a float
-// type that holds every possible sum exactly.
+// Quantised tensors are integer tensors; what is computed on them is spelled
+// out. Products of 8-bit values are summed in int32 by matrix products, and by
+// convolutions in a float type that holds every possible sum exactly.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Conv.h"
@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// A scale or zero point of x: one value, one per index of `axis`, or (with `block`) one
-/// per `block` indices of `axis`.
+/// A scale or zero point of x: one value, one per index of `axis`, or (with
+/// `block`) one per `block` indices of `axis`.
 static Value spread(NodeImport &n, Value parameter, Value x, int64_t axis,
                     int64_t block = 0) {
   if (!parameter || !x)
@@ -43,13 +43,15 @@ static Value spread(NodeImport &n, Value parameter, Value x, int64_t axis,
 }
 
 /// round(x / scale) + zero point, saturated to `element`; x is float.
-static Value quantize(NodeImport &n, Value x, Value scale, Value zeroPoint, Type element) {
+static Value quantize(NodeImport &n, Value x, Value scale, Value zeroPoint,
+                      Type element) {
   auto integer = dyn_cast<IntegerType>(element);
   if (!integer || integer.getWidth() > 16)
     return n.unsupported("quantised values other than 8 and 16-bit integers");
   unsigned width = integer.getWidth();
   double least = integer.isUnsigned() ? 0 : -std::ldexp(1.0, int(width) - 1);
-  double greatest = std::ldexp(1.0, int(integer.isUnsigned() ? width : width - 1)) - 1;
+  double greatest =
+      std::ldexp(1.0, int(integer.isUnsigned() ? width : width - 1)) - 1;
   Value y = n.unary<ir::RoundOp>(n.div(x, scale));
   if (zeroPoint)
     y = n.add(y, n.cast(zeroPoint, n.elementOf(x)));
@@ -66,8 +68,9 @@ static void importQuantizeLinear(NodeImport &n) {
   if (n.version >= 23 && n.attrInt("precision", 0) != 0)
     n.unsupported("attribute 'precision'");
   Type element = n.has(2) ? n.elementOf(n.in(2))
-                 : wanted ? elementTypeOf(int32_t(wanted), n.context())
-                          : IntegerType::get(n.context(), 8, IntegerType::Unsigned);
+                 : wanted
+                     ? elementTypeOf(int32_t(wanted), n.context())
+                     : IntegerType::get(n.context(), 8, IntegerType::Unsigned);
   if (!element) {
     n.unsupported("quantised values of type " + dataTypeName(int32_t(wanted)));
     return;
@@ -124,8 +127,10 @@ static void importDynamicQuantizeLinear(NodeImport &n) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// x - zeroPoint in `wide`; the zero point is one value, or one per index of `axis`.
-static Value centred(NodeImport &n, Value x, Value zeroPoint, int64_t axis, Type wide) {
+/// x - zeroPoint in `wide`; the zero point is one value, or one per index of
+/// `axis`.
+static Value centred(NodeImport &n, Value x, Value zeroPoint, int64_t axis,
+                     Type wide) {
   Value value = n.cast(x, wide);
   if (!zeroPoint)
     return value;
@@ -147,18 +152,20 @@ static void importQLinearMatMul(NodeImport &n) {
                        centred(n, n.in(3), n.in(5), -1, i32));
   Value real = n.cast(sum, n.f32());
   auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
-  Value factor = n.mul(spread(n, single(1), real, -2), spread(n, single(4), real, -1));
+  Value factor =
+      n.mul(spread(n, single(1), real, -2), spread(n, single(4), real, -1));
   factor = n.div(factor, spread(n, single(6), real, -1));
   n.out(quantize(n, n.mul(real, factor), n.splatLike(real, 1),
                  spread(n, n.in(7), real, -1), n.elementOf(n.in(7))));
 }
 
-/// The narrowest float type in which sums of products of 8-bit values over `terms`
-/// elements are exact.
+/// The narrowest float type in which sums of products of 8-bit values over
+/// `terms` elements are exact.
 static Type exactType(NodeImport &n, Value filter) {
-  int64_t terms = n.rankOf(filter) ? ir::tensorType(filter).getNumElements() /
-                                         std::max<int64_t>(n.shapeOf(filter)[0], 1)
-                                   : 1;
+  int64_t terms = n.rankOf(filter)
+                      ? ir::tensorType(filter).getNumElements() /
+                            std::max<int64_t>(n.shapeOf(filter)[0], 1)
+                      : 1;
   return terms <= (1 << 24) / (256 * 256) ? n.f32() : Type(n.b.getF64Type());
 }
 
@@ -183,7 +190,8 @@ static void importQLinearConv(NodeImport &n) {
   }
   Value real = n.cast(sum, n.f32());
   auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
-  Value factor = n.mul(spread(n, single(1), real, 1), spread(n, single(4), real, 1));
+  Value factor =
+      n.mul(spread(n, single(1), real, 1), spread(n, single(4), real, 1));
   factor = n.div(factor, spread(n, single(6), real, 1));
   n.out(quantize(n, n.mul(real, factor), n.splatLike(real, 1),
                  spread(n, n.in(7), real, 1), n.elementOf(n.in(7))));

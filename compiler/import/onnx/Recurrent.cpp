@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Unrolled over time. The inputs of all steps are multiplied by their weights in one
-// product before; a step multiplies the hidden state only.
+// Unrolled over time. The inputs of all steps are multiplied by their weights
+// in one product before; a step multiplies the hidden state only.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Activation.h"
@@ -30,19 +30,26 @@ struct Defaults {
   double alpha, beta;
 };
 constexpr Defaults kActivations[] = {
-    {"Relu", false, false, 0, 0},           {"Tanh", false, false, 0, 0},
-    {"Sigmoid", false, false, 0, 0},        {"Softsign", false, false, 0, 0},
-    {"Softplus", false, false, 0, 0},       {"Affine", true, true, 1, 0},
-    {"ScaledTanh", true, true, 1, 1},       {"HardSigmoid", true, true, 0.2f, 0.5f},
-    {"LeakyRelu", true, false, 0.01f, 0},   {"Elu", true, false, 1, 0},
+    {"Relu", false, false, 0, 0},
+    {"Tanh", false, false, 0, 0},
+    {"Sigmoid", false, false, 0, 0},
+    {"Softsign", false, false, 0, 0},
+    {"Softplus", false, false, 0, 0},
+    {"Affine", true, true, 1, 0},
+    {"ScaledTanh", true, true, 1, 1},
+    {"HardSigmoid", true, true, 0.2f, 0.5f},
+    {"LeakyRelu", true, false, 0.01f, 0},
+    {"Elu", true, false, 1, 0},
     {"ThresholdedRelu", true, false, 1, 0},
 };
 
-/// What the three operators have in common: shapes, options, the loop over time. `gates`
-/// is the number of blocks in W and R, `functions` of activations per direction.
+/// What the three operators have in common: shapes, options, the loop over
+/// time. `gates` is the number of blocks in W and R, `functions` of activations
+/// per direction.
 class Recurrent {
 public:
-  Recurrent(NodeImport &n, int64_t gates, llvm::ArrayRef<const char *> functions)
+  Recurrent(NodeImport &n, int64_t gates,
+            llvm::ArrayRef<const char *> functions)
       : n(n), gates_(gates), functions_(functions) {}
   virtual ~Recurrent() = default;
 
@@ -52,10 +59,11 @@ protected:
   /// One direction's weights, ready for the steps.
   struct Direction {
     int64_t index;
-    Value inputs;    // [T, B, gates H]: W x + Wb, and Rb where it may be added early
-    Value recurrent; // R: [gates H, H]
+    Value
+        inputs; // [T, B, gates H]: W x + Wb, and Rb where it may be added early
+    Value recurrent;     // R: [gates H, H]
     Value recurrentBias; // Rb: [gates H], or null
-    Value peepholes; // [3 H], or null
+    Value peepholes;     // [3 H], or null
     llvm::ArrayRef<Activation> activations;
   };
   struct State {
@@ -127,7 +135,8 @@ Value Recurrent::activate(const Activation &f, Value x) {
 }
 
 bool Recurrent::readActivations() {
-  auto alphas = n.attrFloats("activation_alpha"), betas = n.attrFloats("activation_beta");
+  auto alphas = n.attrFloats("activation_alpha"),
+       betas = n.attrFloats("activation_beta");
   auto names = n.attrStrings("activations");
   if (n.failed())
     return false;
@@ -141,11 +150,13 @@ bool Recurrent::readActivations() {
   size_t nextAlpha = 0, nextBeta = 0;
   for (size_t i = 0; i < count; ++i) {
     std::string name = names ? (*names)[i] : functions_[i % functions_.size()];
-    const Defaults *known = llvm::find_if(kActivations, [&](const Defaults &entry) {
-      return StringRef(name).equals_insensitive(entry.name);
-    });
+    const Defaults *known =
+        llvm::find_if(kActivations, [&](const Defaults &entry) {
+          return StringRef(name).equals_insensitive(entry.name);
+        });
     if (known == std::end(kActivations)) {
-      n.fail("attribute 'activations' has the unknown function " + quoted(name));
+      n.fail("attribute 'activations' has the unknown function " +
+             quoted(name));
       return false;
     }
     Activation activation{known->name, known->alpha, known->beta};
@@ -165,7 +176,8 @@ bool Recurrent::readShapes() {
   std::optional<int64_t> hidden = n.attrInt("hidden_size");
   if (n.failed())
     return false;
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+  if (direction != "forward" && direction != "reverse" &&
+      direction != "bidirectional") {
     n.fail("attribute 'direction' is " + quoted(direction) +
            "; it must be 'forward', 'reverse' or 'bidirectional'");
     return false;
@@ -183,12 +195,13 @@ bool Recurrent::readShapes() {
   features_ = n.shapeOf(x_)[2];
   hidden_ = n.shapeOf(n.in(2))[2];
   if (hidden && *hidden != hidden_) {
-    n.fail("attribute 'hidden_size' is " + std::to_string(*hidden) + "; R has " +
-           std::to_string(hidden_) + " columns");
+    n.fail("attribute 'hidden_size' is " + std::to_string(*hidden) +
+           "; R has " + std::to_string(hidden_) + " columns");
     return false;
   }
   if (steps_ > kMaxSteps) {
-    n.unsupported("sequences of more than " + std::to_string(kMaxSteps) + " steps");
+    n.unsupported("sequences of more than " + std::to_string(kMaxSteps) +
+                  " steps");
     return false;
   }
   if (n.has(4)) {
@@ -199,22 +212,26 @@ bool Recurrent::readShapes() {
       return false;
     }
     std::optional<ir::Tensor> known = n.constantOf(lengths_);
-    if (known && llvm::all_of(known->ints, [&](int64_t l) { return l == steps_; }))
+    if (known &&
+        llvm::all_of(known->ints, [&](int64_t l) { return l == steps_; }))
       lengths_ = Value();
   }
   return true;
 }
 
-/// Slice `d` of an input of shape [directions, shape..]; null where it is absent.
-Value Recurrent::perDirection(size_t input, int64_t d, Ints shape, StringRef field) {
+/// Slice `d` of an input of shape [directions, shape..]; null where it is
+/// absent.
+Value Recurrent::perDirection(size_t input, int64_t d, Ints shape,
+                              StringRef field) {
   Value v = n.in(input);
   if (!v)
     return {};
   Shape expected = {directions_};
   llvm::append_range(expected, shape);
   if (n.shapeOf(v) != Ints(expected) || n.elementOf(v) != n.elementOf(x_))
-    return n.fail("input " + quoted(field) + " has shape " + shownShape(n.shapeOf(v)) +
-                  "; it must be " + shownShape(expected) + " of X's type");
+    return n.fail("input " + quoted(field) + " has shape " +
+                  shownShape(n.shapeOf(v)) + "; it must be " +
+                  shownShape(expected) + " of X's type");
   return n.reshape(n.sliceDim(v, 0, d, d + 1), shape);
 }
 
@@ -225,8 +242,9 @@ Value Recurrent::initialState(size_t input, int64_t d, StringRef field) {
     return perDirection(input, d, {batch_, hidden_}, field);
   Value v = n.in(input);
   if (n.shapeOf(v) != Ints({batch_, directions_, hidden_}))
-    return n.fail("input " + quoted(field) + " has shape " + shownShape(n.shapeOf(v)) +
-                  "; it must be " + shownShape({batch_, directions_, hidden_}));
+    return n.fail("input " + quoted(field) + " has shape " +
+                  shownShape(n.shapeOf(v)) + "; it must be " +
+                  shownShape({batch_, directions_, hidden_}));
   return n.reshape(n.sliceDim(v, 1, d, d + 1), {batch_, hidden_});
 }
 
@@ -237,9 +255,10 @@ bool Recurrent::runDirection(int64_t d, bool isReverse) {
   Direction direction;
   direction.index = d;
   direction.recurrent = perDirection(2, d, {width, hidden_}, "R");
-  direction.peepholes = hasCell() ? perDirection(7, d, {3 * hidden_}, "P") : Value();
-  direction.activations =
-      llvm::ArrayRef(activations_).slice(d * functions_.size(), functions_.size());
+  direction.peepholes =
+      hasCell() ? perDirection(7, d, {3 * hidden_}, "P") : Value();
+  direction.activations = llvm::ArrayRef(activations_)
+                              .slice(d * functions_.size(), functions_.size());
   direction.inputs = n.dot(x_, weights, {}, {}, {2}, {1});
   if (bias) {
     direction.recurrentBias = n.sliceDim(bias, 0, width, 2 * width);
@@ -252,13 +271,14 @@ bool Recurrent::runDirection(int64_t d, bool isReverse) {
   llvm::SmallVector<Value> hidden(steps_);
   for (int64_t i = 0; i < steps_ && !n.failed(); ++i) {
     int64_t t = isReverse ? steps_ - 1 - i : i;
-    Value x = n.reshape(n.sliceDim(direction.inputs, 0, t, t + 1), {batch_, width});
+    Value x =
+        n.reshape(n.sliceDim(direction.inputs, 0, t, t + 1), {batch_, width});
     State next = step(direction, x, state);
     hidden[t] = next.hidden;
     if (lengths_) {
       // Past its end a sequence keeps its state and gives zeros.
-      Value isInside =
-          n.compare(ir::CompareKind::gt, lengths_, n.splatLike(lengths_, double(t)));
+      Value isInside = n.compare(ir::CompareKind::gt, lengths_,
+                                 n.splatLike(lengths_, double(t)));
       isInside = n.broadcastInDims(isInside, {0}, {batch_, hidden_});
       hidden[t] = n.where(isInside, next.hidden, n.splatLike(next.hidden, 0));
       next.hidden = n.where(isInside, next.hidden, state.hidden);
@@ -273,9 +293,9 @@ bool Recurrent::runDirection(int64_t d, bool isReverse) {
     llvm::SmallVector<Value> rows;
     for (Value h : hidden)
       rows.push_back(n.reshape(h, {1, 1, batch_, hidden_}));
-    outputs_.push_back(rows.empty()
-                           ? n.splat({0, 1, batch_, hidden_}, n.elementOf(x_), 0)
-                           : n.concat(rows, 0));
+    outputs_.push_back(
+        rows.empty() ? n.splat({0, 1, batch_, hidden_}, n.elementOf(x_), 0)
+                     : n.concat(rows, 0));
   }
   lastHidden_.push_back(n.reshape(state.hidden, {1, batch_, hidden_}));
   if (hasCell())
@@ -287,7 +307,8 @@ void Recurrent::run() {
   if (!readShapes() || !readActivations())
     return;
   for (int64_t d = 0; d < directions_; ++d)
-    if (!runDirection(d, d == 1 || n.attrString("direction", "forward") == "reverse"))
+    if (!runDirection(d, d == 1 ||
+                             n.attrString("direction", "forward") == "reverse"))
       return;
   if (n.wants(0)) {
     Value y = n.concat(outputs_, 1); // [T, D, B, H]
@@ -317,7 +338,9 @@ public:
 
 private:
   State step(const Direction &d, Value x, const State &state) override {
-    return {activate(d.activations[0], n.add(x, multiply(state.hidden, d, 0, 1))), {}};
+    return {
+        activate(d.activations[0], n.add(x, multiply(state.hidden, d, 0, 1))),
+        {}};
   }
 };
 
@@ -325,7 +348,8 @@ private:
 class Gru : public Recurrent {
 public:
   explicit Gru(NodeImport &n)
-      : Recurrent(n, 3, kGruFunctions), linearBeforeReset_(n.attrInt("linear_before_reset", 0)) {}
+      : Recurrent(n, 3, kGruFunctions),
+        linearBeforeReset_(n.attrInt("linear_before_reset", 0)) {}
 
 private:
   bool addsBiasEarly() const override { return !linearBeforeReset_; }
@@ -335,9 +359,11 @@ private:
     auto withBias = [&](Value v, int64_t from, int64_t to) {
       if (!linearBeforeReset_ || !d.recurrentBias)
         return v;
-      return n.add(v, n.sliceDim(d.recurrentBias, 0, from * hidden_, to * hidden_));
+      return n.add(
+          v, n.sliceDim(d.recurrentBias, 0, from * hidden_, to * hidden_));
     };
-    Value gates = n.add(n.sliceDim(x, 1, 0, 2 * hidden_), withBias(multiply(h, d, 0, 2), 0, 2));
+    Value gates = n.add(n.sliceDim(x, 1, 0, 2 * hidden_),
+                        withBias(multiply(h, d, 0, 2), 0, 2));
     gates = activate(d.activations[0], gates);
     Value update = block(gates, 0), reset = block(gates, 1);
     Value recurrent = linearBeforeReset_
@@ -356,7 +382,8 @@ private:
 class Lstm : public Recurrent {
 public:
   explicit Lstm(NodeImport &n)
-      : Recurrent(n, 4, kLstmFunctions), couplesForget_(n.attrInt("input_forget", 0)) {}
+      : Recurrent(n, 4, kLstmFunctions),
+        couplesForget_(n.attrInt("input_forget", 0)) {}
 
 private:
   bool hasCell() const override { return true; }
@@ -368,10 +395,12 @@ private:
         return gate;
       return n.add(gate, n.mul(cell, block(d.peepholes, i)));
     };
-    Value input = activate(d.activations[0], peep(block(gates, 0), 0, state.cell));
-    Value forget = couplesForget_
-                       ? n.sub(n.splatLike(input, 1), input)
-                       : activate(d.activations[0], peep(block(gates, 2), 2, state.cell));
+    Value input =
+        activate(d.activations[0], peep(block(gates, 0), 0, state.cell));
+    Value forget =
+        couplesForget_
+            ? n.sub(n.splatLike(input, 1), input)
+            : activate(d.activations[0], peep(block(gates, 2), 2, state.cell));
     Value candidate = activate(d.activations[1], block(gates, 3));
     Value cell = n.add(n.mul(forget, state.cell), n.mul(input, candidate));
     Value output = activate(d.activations[0], peep(block(gates, 1), 1, cell));
@@ -384,7 +413,9 @@ private:
 
 } // namespace
 
-template <class Cell> static void importRecurrent(NodeImport &n) { Cell(n).run(); }
+template <class Cell> static void importRecurrent(NodeImport &n) {
+  Cell(n).run();
+}
 
 llvm::ArrayRef<OpRow> recurrentOps() {
   static constexpr OpRow rows[] = {

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
 
 #include <limits>
@@ -22,7 +22,8 @@ struct Reduction {
 } // namespace
 
 /// axes (an input from `inputSince` on), keepdims and noop_with_empty_axes.
-static std::optional<Reduction> readReduction(NodeImport &n, int64_t inputSince) {
+static std::optional<Reduction> readReduction(NodeImport &n,
+                                              int64_t inputSince) {
   int64_t rank = n.rankOf(n.in(0));
   bool keep = n.attrInt("keepdims", 1);
   bool isNoop = n.version >= inputSince && n.attrInt("noop_with_empty_axes", 0);
@@ -51,7 +52,8 @@ static Value sum(NodeImport &n, Value x, const Reduction &r) {
 }
 
 static void importSum(NodeImport &n) {
-  importReduction<13>(n, [&](Value x, const Reduction &r) { return sum(n, x, r); });
+  importReduction<13>(
+      n, [&](Value x, const Reduction &r) { return sum(n, x, r); });
 }
 
 static void importMean(NodeImport &n) {
@@ -94,9 +96,8 @@ static void importL2(NodeImport &n) {
 }
 
 static void importSumSquare(NodeImport &n) {
-  importReduction<18>(n, [&](Value x, const Reduction &r) {
-    return sum(n, n.mul(x, x), r);
-  });
+  importReduction<18>(
+      n, [&](Value x, const Reduction &r) { return sum(n, n.mul(x, x), r); });
 }
 
 static void importLogSum(NodeImport &n) {
@@ -123,7 +124,8 @@ static void importLogSumExp(NodeImport &n) {
 }
 
 template <ir::ReduceKind kind> static void importArg(NodeImport &n) {
-  bool keep = n.attrInt("keepdims", 1), last = n.attrInt("select_last_index", 0);
+  bool keep = n.attrInt("keepdims", 1),
+       last = n.attrInt("select_last_index", 0);
   Value x = n.in(0);
   std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
   if (!axis)
@@ -138,15 +140,18 @@ static void importCumSum(NodeImport &n) {
   if (!given)
     return;
   if (std::optional<int64_t> axis = n.axis(*given, n.rankOf(n.in(0))))
-    n.out(n.cumulative(ir::ReduceKind::sum, n.in(0), *axis, exclusive, reverse));
+    n.out(
+        n.cumulative(ir::ReduceKind::sum, n.in(0), *axis, exclusive, reverse));
 }
 
 static void importTopK(NodeImport &n) {
   Value x = n.in(0);
   bool largest = n.attrInt("largest", 1);
-  n.attrInt("sorted", 1); // sorted is one of the orders that are allowed without it
+  n.attrInt("sorted",
+            1); // sorted is one of the orders that are allowed without it
   int64_t given = n.attrInt("axis", -1);
-  std::optional<int64_t> k = n.version < 10 ? n.attrInt("k") : n.knownInt(1, "K");
+  std::optional<int64_t> k =
+      n.version < 10 ? n.attrInt("k") : n.knownInt(1, "K");
   std::optional<int64_t> axis = n.axis(given, n.rankOf(x));
   if (!axis || n.failed())
     return;

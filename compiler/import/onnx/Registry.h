@@ -20,8 +20,8 @@ class NodeImport;
 
 inline constexpr int kAny = INT32_MAX;
 
-/// How one operator is imported. `import` sees between `minInputs` and `maxInputs` inputs,
-/// the first `minInputs` of which are there.
+/// How one operator is imported. `import` sees between `minInputs` and
+/// `maxInputs` inputs, the first `minInputs` of which are there.
 struct OpRow {
   llvm::StringLiteral name;
   void (*import)(NodeImport &);

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// All modes are separable: along each dimension an output element is a weighted sum of a
-// few input elements, at places and with weights that are known at compile time.
+// All modes are separable: along each dimension an output element is a weighted
+// sum of a few input elements, at places and with weights that are known at
+// compile time.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
@@ -42,8 +43,10 @@ struct Taps {
 };
 } // namespace
 
-/// The place in the input, possibly fractional and outside, of output element `o`.
-static double placeOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
+/// The place in the input, possibly fractional and outside, of output element
+/// `o`.
+static double placeOf(const ResizeOptions &options, const Axis &axis,
+                      int64_t o) {
   double x = double(o), length = axis.scale * double(axis.input);
   double half = (x + 0.5) / axis.scale - 0.5;
   const std::string &mode = options.coordinates;
@@ -68,8 +71,9 @@ static double placeOf(const ResizeOptions &options, const Axis &axis, int64_t o)
 }
 
 static bool isKnownMode(const std::string &mode) {
-  return llvm::is_contained({"half_pixel", "pytorch_half_pixel", "half_pixel_symmetric",
-                             "align_corners", "asymmetric", "tf_half_pixel_for_nn",
+  return llvm::is_contained({"half_pixel", "pytorch_half_pixel",
+                             "half_pixel_symmetric", "align_corners",
+                             "asymmetric", "tf_half_pixel_for_nn",
                              "tf_crop_and_resize"},
                             mode);
 }
@@ -96,7 +100,8 @@ static double kernelAt(const ResizeOptions &options, double d) {
 static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
   double place = placeOf(options, axis, o);
   // Far outside nothing changes any more; the bound keeps casts defined.
-  place = std::clamp(place, -4.0 - double(axis.input), 4 + 2 * double(axis.input));
+  place =
+      std::clamp(place, -4.0 - double(axis.input), 4 + 2 * double(axis.input));
   Taps taps;
   auto inside = [&](double at) {
     return int64_t(std::clamp(at, 0.0, double(axis.input - 1)));
@@ -109,7 +114,8 @@ static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
   bool smooths = options.antialias && axis.scale < 1;
   double stretch = smooths ? axis.scale : 1;
   double reach = (options.mode == Mode::Linear ? 1 : 2) / stretch;
-  double first = smooths ? std::ceil(place - reach) : std::floor(place) - (reach - 1);
+  double first =
+      smooths ? std::ceil(place - reach) : std::floor(place) - (reach - 1);
   double last = smooths ? std::floor(place + reach) : first + 2 * reach - 1;
   bool excludes = options.excludeOutside || smooths;
   double total = 0;
@@ -153,7 +159,8 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
     bool isRepeat = times * axis.input == axis.output;
     for (int64_t o = 0; isRepeat && o < axis.output; ++o)
       isRepeat = table[o] == o / times;
-    return isRepeat ? repeat(n, x, axis.dim, times) : n.gather(x, n.ints(table), axis.dim);
+    return isRepeat ? repeat(n, x, axis.dim, times)
+                    : n.gather(x, n.ints(table), axis.dim);
   }
   Type element = n.elementOf(x);
   if (width > 4) {
@@ -168,7 +175,9 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
     Value y = n.dot(x, table, {}, {}, {axis.dim}, {0});
     Shape perm; // the contracted dimension comes out last
     for (int64_t i = 0; i < n.rankOf(x); ++i)
-      perm.push_back(i < axis.dim ? i : i == axis.dim ? n.rankOf(x) - 1 : i - 1);
+      perm.push_back(i < axis.dim    ? i
+                     : i == axis.dim ? n.rankOf(x) - 1
+                                     : i - 1);
     return n.transpose(y, perm);
   }
   Value sum;
@@ -184,7 +193,8 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
     Value part = n.gather(x, n.ints(table), axis.dim);
     if (!llvm::all_of(weights, [](double w) { return w == 1; })) {
       Value factors = n.floats(weights, {int64_t(weights.size())}, element);
-      part = n.mul(part, n.broadcastInDims(factors, {axis.dim}, n.shapeOf(part)));
+      part =
+          n.mul(part, n.broadcastInDims(factors, {axis.dim}, n.shapeOf(part)));
     }
     sum = sum ? n.add(sum, part) : part;
   }
@@ -200,7 +210,8 @@ static Value resize(NodeImport &n, Value x, const ResizeOptions &options,
   bool crops = options.coordinates == "tf_crop_and_resize";
   for (const Axis &axis : axes) {
     if (axis.input == 0 && axis.output != 0)
-      return n.fail("dimension " + std::to_string(axis.dim) + " is empty; it cannot grow");
+      return n.fail("dimension " + std::to_string(axis.dim) +
+                    " is empty; it cannot grow");
     if (axis.output > kMaxTable)
       return n.unsupported("a dimension of more than 2^22 elements");
     if (axis.output == axis.input && axis.scale == 1 && !crops)
@@ -220,8 +231,9 @@ static Value resize(NodeImport &n, Value x, const ResizeOptions &options,
       anyOutside |= !isInside.ints[o];
     }
     if (anyOutside)
-      x = n.where(n.broadcastInDims(n.constant(isInside), {axis.dim}, n.shapeOf(x)), x,
-                  n.splatLike(x, options.extrapolation));
+      x = n.where(
+          n.broadcastInDims(n.constant(isInside), {axis.dim}, n.shapeOf(x)), x,
+          n.splatLike(x, options.extrapolation));
   }
   return widens ? n.cast(x, element) : x;
 }
@@ -246,7 +258,8 @@ static bool readMode(NodeImport &n, ResizeOptions &options) {
 
 static bool setScale(NodeImport &n, Axis &axis, double scale) {
   axis.scale = scale;
-  double output = std::floor(double(axis.input) * (axis.roiEnd - axis.roiStart) * scale);
+  double output =
+      std::floor(double(axis.input) * (axis.roiEnd - axis.roiStart) * scale);
   if (!(scale > 0) || !(output >= 0) || output > 1e12) {
     n.fail("a scale is " + std::to_string(scale) + "; it must be positive");
     return false;
@@ -259,8 +272,10 @@ static bool setSizes(NodeImport &n, SmallVectorImpl<Axis> &axes, Ints sizes,
                      const std::string &policy) {
   double chosen = policy == "not_larger" ? INFINITY : 0;
   for (auto [axis, size] : llvm::zip_equal(axes, sizes)) {
-    if (size < 0 || size > (int64_t(1) << 40) || (size > 0 && axis.input == 0)) {
-      n.fail("size " + std::to_string(size) + " is not possible for a dimension of " +
+    if (size < 0 || size > (int64_t(1) << 40) ||
+        (size > 0 && axis.input == 0)) {
+      n.fail("size " + std::to_string(size) +
+             " is not possible for a dimension of " +
              std::to_string(axis.input));
       return false;
     }
@@ -296,7 +311,8 @@ static void importResize(NodeImport &n) {
   for (int64_t i = 0; i < rank; ++i)
     dims.push_back(i);
   if (n.version >= 11) {
-    options.coordinates = n.attrString("coordinate_transformation_mode", "half_pixel");
+    options.coordinates =
+        n.attrString("coordinate_transformation_mode", "half_pixel");
     options.nearest = n.attrString("nearest_mode", "round_prefer_floor");
     options.cubicA = n.attrFloat("cubic_coeff_a", -0.75);
     options.extrapolation = n.attrFloat("extrapolation_value", 0);
@@ -316,12 +332,13 @@ static void importResize(NodeImport &n) {
   if (n.failed())
     return;
   if (!isKnownMode(options.coordinates)) {
-    n.fail("attribute 'coordinate_transformation_mode' is " + quoted(options.coordinates) +
-           ", which is no such mode");
+    n.fail("attribute 'coordinate_transformation_mode' is " +
+           quoted(options.coordinates) + ", which is no such mode");
     return;
   }
-  if (!llvm::is_contained({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
-                          options.nearest)) {
+  if (!llvm::is_contained(
+          {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
+          options.nearest)) {
     n.fail("attribute 'nearest_mode' is " + quoted(options.nearest) +
            ", which is no such mode");
     return;
@@ -334,7 +351,8 @@ static void importResize(NodeImport &n) {
   auto floatsOf = [&](size_t i, StringRef field, size_t count) {
     std::optional<ir::Tensor> tensor = n.known(i, field);
     if (tensor && (!tensor->isFloat() || size_t(tensor->size()) != count)) {
-      n.fail("input " + quoted(field) + " must be " + std::to_string(count) + " floats");
+      n.fail("input " + quoted(field) + " must be " + std::to_string(count) +
+             " floats");
       return std::optional<ir::Tensor>();
     }
     return tensor;
@@ -359,7 +377,8 @@ static void importResize(NodeImport &n) {
     return;
   }
   if (hasScales) {
-    std::optional<ir::Tensor> scales = floatsOf(scalesAt, "scales", axes.size());
+    std::optional<ir::Tensor> scales =
+        floatsOf(scalesAt, "scales", axes.size());
     if (!scales)
       return;
     for (size_t i = 0; i < axes.size(); ++i)
@@ -370,7 +389,8 @@ static void importResize(NodeImport &n) {
     if (!sizes)
       return;
     if (sizes->size() != axes.size()) {
-      n.fail("input 'sizes' must have " + std::to_string(axes.size()) + " entries");
+      n.fail("input 'sizes' must have " + std::to_string(axes.size()) +
+             " entries");
       return;
     }
     if (!setSizes(n, axes, *sizes, policy))

@@ -25,10 +25,11 @@ static std::optional<int64_t> product(Ints sizes) {
   return total;
 }
 
-/// Rewrites the one entry of a static export's Reshape in which the exported batch is
-/// baked: with it scaled to the new batch the elements must come out right, and no other
-/// entry may do so. Nothing where that is not certain.
-static std::optional<Shape> rebatch(NodeImport &n, Ints shape, int64_t elements) {
+/// Rewrites the one entry of a static export's Reshape in which the exported
+/// batch is baked: with it scaled to the new batch the elements must come out
+/// right, and no other entry may do so. Nothing where that is not certain.
+static std::optional<Shape> rebatch(NodeImport &n, Ints shape,
+                                    int64_t elements) {
   int64_t exported = n.graph().boundInputs().exportedBatch;
   int64_t batch = n.graph().options().batch.value_or(0);
   if (!exported || !batch)
@@ -43,7 +44,8 @@ static std::optional<Shape> rebatch(NodeImport &n, Ints shape, int64_t elements)
       continue;
     if (product(scaled) != elements)
       continue;
-    // Leading dimensions hold the batch; it is also the outermost part of the result.
+    // Leading dimensions hold the batch; it is also the outermost part of the
+    // result.
     if (i == 0 && shape[0] == exported && !n.shapeOf(n.in(0)).empty() &&
         n.shapeOf(n.in(0))[0] == batch)
       return scaled;
@@ -64,8 +66,9 @@ static void importReshape(NodeImport &n) {
     int64_t &size = (*shape)[i];
     if (size == 0 && !allowZero) {
       if (int64_t(i) >= n.rankOf(x)) {
-        n.fail("shape " + shownShape(*shape) + " copies dimension " + std::to_string(i) +
-               " of an input of rank " + std::to_string(n.rankOf(x)));
+        n.fail("shape " + shownShape(*shape) + " copies dimension " +
+               std::to_string(i) + " of an input of rank " +
+               std::to_string(n.rankOf(x)));
         return;
       }
       size = n.shapeOf(x)[i];
@@ -98,8 +101,8 @@ static void importFlatten(NodeImport &n) {
   Value x = n.in(0);
   int64_t rank = n.rankOf(x), axis = n.attrInt("axis", 1);
   if (axis < -rank || axis > rank) {
-    n.fail("attribute 'axis' is " + std::to_string(axis) + ", out of range for rank " +
-           std::to_string(rank));
+    n.fail("attribute 'axis' is " + std::to_string(axis) +
+           ", out of range for rank " + std::to_string(rank));
     return;
   }
   if (axis < 0)
@@ -144,7 +147,8 @@ static void importUnsqueeze(NodeImport &n) {
     n.fail("axes are missing");
     return;
   }
-  std::optional<Shape> dims = n.normalised(*axes, n.rankOf(x) + int64_t(axes->size()));
+  std::optional<Shape> dims =
+      n.normalised(*axes, n.rankOf(x) + int64_t(axes->size()));
   if (dims)
     n.out(n.expandDims(x, *dims));
 }
@@ -158,7 +162,8 @@ static void importConcat(NodeImport &n) {
   for (size_t i = 0; i < n.numInputs(); ++i)
     if (!n.has(i) || n.elementOf(n.in(i)) != n.elementOf(n.in(0))) {
       n.fail("input " + std::to_string(i) +
-             (n.has(i) ? " has another element type than input 0" : " is missing"));
+             (n.has(i) ? " has another element type than input 0"
+                       : " is missing"));
       return;
     }
   if (std::optional<int64_t> axis = n.axis(*given, n.rankOf(n.in(0))))
@@ -170,7 +175,8 @@ static std::optional<Shape> splitSizes(NodeImport &n, int64_t size) {
   int64_t parts = int64_t(n.numOutputs());
   std::optional<Shape> sizes =
       n.version >= 13 ? n.knownInts(1, "split") : n.attrInts("split");
-  std::optional<int64_t> given = n.version >= 18 ? n.attrInt("num_outputs") : std::nullopt;
+  std::optional<int64_t> given =
+      n.version >= 18 ? n.attrInt("num_outputs") : std::nullopt;
   if (n.failed())
     return std::nullopt;
   if (given && (sizes || *given != parts)) {
@@ -192,8 +198,9 @@ static std::optional<Shape> splitSizes(NodeImport &n, int64_t size) {
   }
   if (product(*sizes) == std::nullopt || int64_t(sizes->size()) != parts ||
       std::accumulate(sizes->begin(), sizes->end(), int64_t(0)) != size) {
-    n.fail("split sizes " + shownShape(*sizes) + " do not make up the dimension's " +
-           std::to_string(size) + " for " + std::to_string(parts) + " outputs");
+    n.fail("split sizes " + shownShape(*sizes) +
+           " do not make up the dimension's " + std::to_string(size) + " for " +
+           std::to_string(parts) + " outputs");
     return std::nullopt;
   }
   return sizes;
@@ -215,9 +222,10 @@ static void importSplit(NodeImport &n) {
   }
 }
 
-/// One dimension of ONNX Slice: clamps as NumPy does; negative steps walk backwards.
-static Value sliceOne(NodeImport &n, Value x, int64_t dim, int64_t start, int64_t end,
-                      int64_t step) {
+/// One dimension of ONNX Slice: clamps as NumPy does; negative steps walk
+/// backwards.
+static Value sliceOne(NodeImport &n, Value x, int64_t dim, int64_t start,
+                      int64_t end, int64_t step) {
   int64_t size = n.shapeOf(x)[dim];
   step = std::clamp(step, -size - 1, size + 1);
   auto clampTo = [&](int64_t at, int64_t least, int64_t greatest) {
@@ -259,7 +267,8 @@ static void importSlice(NodeImport &n) {
   }
   if (!steps)
     steps.emplace(count, 1);
-  if (ends->size() != count || axes->size() != count || steps->size() != count) {
+  if (ends->size() != count || axes->size() != count ||
+      steps->size() != count) {
     n.fail("starts, ends, axes and steps have different lengths");
     return;
   }
@@ -288,8 +297,8 @@ static void importExpand(NodeImport &n) {
   }
   std::optional<Shape> result = ir::broadcastShapes(n.shapeOf(n.in(0)), *shape);
   if (!result) {
-    n.fail("shape " + shownShape(n.shapeOf(n.in(0))) + " does not broadcast with " +
-           shownShape(*shape));
+    n.fail("shape " + shownShape(n.shapeOf(n.in(0))) +
+           " does not broadcast with " + shownShape(*shape));
     return;
   }
   n.out(n.broadcast(n.in(0), *result));
@@ -305,7 +314,8 @@ static void importTile(NodeImport &n) {
            std::to_string(n.rankOf(x)));
     return;
   }
-  // [a, b] -> [1, a, 1, b] -> [r, a, s, b] -> [r a, s b], with pairs only where needed.
+  // [a, b] -> [1, a, 1, b] -> [r, a, s, b] -> [r a, s b], with pairs only where
+  // needed.
   Shape apart, spread, result, unit;
   for (int64_t i = 0; i < n.rankOf(x); ++i) {
     int64_t size = n.shapeOf(x)[i], times = (*repeats)[i], total;
@@ -358,7 +368,8 @@ static void importDepthToSpace(NodeImport &n) {
   if (!block)
     return;
   if (mode != "DCR" && mode != "CRD") {
-    n.fail("attribute 'mode' is " + quoted(mode) + "; it must be 'DCR' or 'CRD'");
+    n.fail("attribute 'mode' is " + quoted(mode) +
+           "; it must be 'DCR' or 'CRD'");
     return;
   }
   Value x = n.in(0);
@@ -372,7 +383,8 @@ static void importDepthToSpace(NodeImport &n) {
   bool isDcr = mode == "DCR";
   Value apart = n.reshape(x, isDcr ? Shape{s[0], b, b, depth, s[2], s[3]}
                                    : Shape{s[0], depth, b, b, s[2], s[3]});
-  Value moved = n.transpose(apart, isDcr ? Shape{0, 3, 4, 1, 5, 2} : Shape{0, 1, 4, 2, 5, 3});
+  Value moved = n.transpose(apart, isDcr ? Shape{0, 3, 4, 1, 5, 2}
+                                         : Shape{0, 1, 4, 2, 5, 3});
   n.out(n.reshape(moved, {s[0], depth, s[2] * b, s[3] * b}));
 }
 
@@ -385,7 +397,8 @@ static void importSpaceToDepth(NodeImport &n) {
   int64_t b = *block;
   if (s[2] % b != 0 || s[3] % b != 0) {
     n.fail("blocks of " + std::to_string(b) + " x " + std::to_string(b) +
-           " do not divide " + std::to_string(s[2]) + " x " + std::to_string(s[3]));
+           " do not divide " + std::to_string(s[2]) + " x " +
+           std::to_string(s[3]));
     return;
   }
   Value apart = n.reshape(x, {s[0], s[1], s[2] / b, b, s[3] / b, b});
@@ -409,8 +422,8 @@ static void importTrilu(NodeImport &n) {
   k = std::clamp(k, -plane[0] - 1, plane[1] + 1);
   Value row = n.iota(plane, 0, n.i64()), column = n.iota(plane, 1, n.i64());
   Value diagonal = n.add(row, n.ints({k}, {}));
-  Value isKept = n.compare(isUpper ? ir::CompareKind::ge : ir::CompareKind::le, column,
-                           diagonal);
+  Value isKept = n.compare(isUpper ? ir::CompareKind::ge : ir::CompareKind::le,
+                           column, diagonal);
   n.out(n.where(isKept, x, n.splatLike(x, 0)));
 }
 

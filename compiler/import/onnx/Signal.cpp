@@ -13,7 +13,8 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// a0 - a1 cos(2 pi i / N) + a2 cos(4 pi i / N), N the size, or one less when symmetric.
+/// a0 - a1 cos(2 pi i / N) + a2 cos(4 pi i / N), N the size, or one less when
+/// symmetric.
 static void importWindow(NodeImport &n, double a0, double a1, double a2) {
   bool periodic = n.attrInt("periodic", 1);
   int64_t dataType = n.attrInt("output_datatype", 1);
@@ -24,7 +25,8 @@ static void importWindow(NodeImport &n, double a0, double a1, double a2) {
   if (!size)
     return;
   if (!element || *size < 0 || *size > (1 << 20)) {
-    n.fail("size must lie between 0 and 2^20, and output_datatype be a number type");
+    n.fail("size must lie between 0 and 2^20, and output_datatype be a number "
+           "type");
     return;
   }
   double period = double(periodic ? *size : std::max<int64_t>(*size - 1, 1));

@@ -92,8 +92,8 @@ int32_t dataTypeOf(Type element) {
 
 std::string dataTypeName(int32_t dataType) {
   static constexpr const char *kNames[] = {
-      "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4",
-      "FLOAT4E2M1"};
+      "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+      "UINT4",        "INT4",           "FLOAT4E2M1"};
   if (TensorProto::DataType_IsValid(dataType))
     return TensorProto::DataType_Name(TensorProto::DataType(dataType));
   if (dataType >= 17 && dataType <= 23)
@@ -130,9 +130,9 @@ static Field fieldOf(int32_t type) {
 
 /// Elements in each typed field, in the order of Field.
 static std::array<int64_t, 6> fieldSizes(const TensorProto &tensor) {
-  return {tensor.float_data_size(),  tensor.int32_data_size(), tensor.int64_data_size(),
-          tensor.double_data_size(), tensor.uint64_data_size(),
-          tensor.string_data_size()};
+  return {tensor.float_data_size(),  tensor.int32_data_size(),
+          tensor.int64_data_size(),  tensor.double_data_size(),
+          tensor.uint64_data_size(), tensor.string_data_size()};
 }
 
 /// A buffer of our own; `data` is what the result refers to.
@@ -145,8 +145,8 @@ static std::vector<char> *own(TensorBytes &bytes, size_t size) {
 }
 
 template <class Word, class Source>
-static bool packWords(const Source &source, std::vector<char> &to, int64_t least,
-                      int64_t greatest) {
+static bool packWords(const Source &source, std::vector<char> &to,
+                      int64_t least, int64_t greatest) {
   for (int i = 0; i < source.size(); ++i) {
     auto value = source.Get(i);
     if (int64_t(value) < least || int64_t(value) > greatest)
@@ -157,8 +157,10 @@ static bool packWords(const Source &source, std::vector<char> &to, int64_t least
   return true;
 }
 
-/// int32_data -> `width`-byte words; false when a value is out of the type's range.
-static bool packInt32(const TensorProto &tensor, int32_t type, std::vector<char> &to) {
+/// int32_data -> `width`-byte words; false when a value is out of the type's
+/// range.
+static bool packInt32(const TensorProto &tensor, int32_t type,
+                      std::vector<char> &to) {
   const auto &from = tensor.int32_data();
   switch (type) {
   case TensorProto::INT32:
@@ -180,7 +182,9 @@ static bool packInt32(const TensorProto &tensor, int32_t type, std::vector<char>
 
 /// Bytes that `count` elements take in the model.
 static int64_t storedBytes(int32_t type, int64_t count, int64_t elementBytes) {
-  return isFourBit(type) ? (count + 1) / 2 : isFloat8(type) ? count : count * elementBytes;
+  return isFourBit(type)  ? (count + 1) / 2
+         : isFloat8(type) ? count
+                          : count * elementBytes;
 }
 
 /// The value of an 8-bit float, which f16 holds exactly.
@@ -198,13 +202,15 @@ static uint16_t halfOfFloat8(uint8_t bits, int32_t type) {
 }
 
 /// Small formats -> the wider element type.
-static TensorBytes widen(const TensorBytes &stored, int32_t type, int64_t count) {
+static TensorBytes widen(const TensorBytes &stored, int32_t type,
+                         int64_t count) {
   TensorBytes wide;
   if (isFourBit(type)) {
     std::vector<char> &to = *own(wide, count);
     for (int64_t i = 0; i < count; ++i) {
       unsigned nibble = uint8_t(stored.data[i / 2]) >> (i % 2 * 4) & 15;
-      to[i] = char(type == kInt4 && nibble >= 8 ? int(nibble) - 16 : int(nibble));
+      to[i] =
+          char(type == kInt4 && nibble >= 8 ? int(nibble) - 16 : int(nibble));
     }
     return wide;
   }
@@ -218,8 +224,9 @@ static TensorBytes widen(const TensorBytes &stored, int32_t type, int64_t count)
 
 /// The bytes as the model stores them, whatever the field.
 static std::optional<TensorBytes> readStored(const OnnxModel &model,
-                                             const TensorProto &tensor, int64_t count,
-                                             int64_t sizeBytes, std::string &why) {
+                                             const TensorProto &tensor,
+                                             int64_t count, int64_t sizeBytes,
+                                             std::string &why) {
   int32_t type = tensor.data_type();
   std::array<int64_t, 6> sizes = fieldSizes(tensor);
   int64_t typed = 0;
@@ -253,8 +260,8 @@ static std::optional<TensorBytes> readStored(const OnnxModel &model,
   int64_t expected = isFourBit(type) ? (count + 1) / 2 : count;
   if (typed != sizes[size_t(field)] || typed != expected) {
     why = typed == sizes[size_t(field)]
-              ? "it holds " + std::to_string(typed) + " elements; its shape takes " +
-                    std::to_string(expected)
+              ? "it holds " + std::to_string(typed) +
+                    " elements; its shape takes " + std::to_string(expected)
               : std::string("its data is in the wrong field for its data_type");
     return std::nullopt;
   }
@@ -278,7 +285,8 @@ static std::optional<TensorBytes> readStored(const OnnxModel &model,
                     size_t(sizeBytes)};
       return bytes;
     }
-    if (packWords<uint32_t>(tensor.uint64_data(), *own(bytes, sizeBytes), 0, UINT32_MAX))
+    if (packWords<uint32_t>(tensor.uint64_data(), *own(bytes, sizeBytes), 0,
+                            UINT32_MAX))
       return bytes;
     break;
   default:
@@ -289,14 +297,16 @@ static std::optional<TensorBytes> readStored(const OnnxModel &model,
   return std::nullopt;
 }
 
-std::optional<TensorData> readTensor(const OnnxModel &model, const TensorProto &tensor,
+std::optional<TensorData> readTensor(const OnnxModel &model,
+                                     const TensorProto &tensor,
                                      MLIRContext *context, std::string &why,
                                      ReadFailure &failure) {
   failure = ReadFailure::Invalid;
   int32_t type = tensor.data_type();
   Type element = elementTypeOf(type, context, /*widen=*/true);
   if (!element) {
-    bool isKnown = type != TensorProto::UNDEFINED && TensorProto::DataType_IsValid(type);
+    bool isKnown =
+        type != TensorProto::UNDEFINED && TensorProto::DataType_IsValid(type);
     why = "its data_type is " + dataTypeName(type) +
           (isKnown || type == 23 ? ", which is not supported" : "");
     if (isKnown || type == 23)
@@ -320,7 +330,8 @@ std::optional<TensorData> readTensor(const OnnxModel &model, const TensorProto &
     if (dim < 0 || llvm::MulOverflow(bound, std::max<int64_t>(dim, 1), bound) ||
         bound > kMaxTensorBytes) {
       why = dim < 0 ? "it has the negative dimension " + std::to_string(dim)
-                    : std::string("its dimensions are larger than any device's memory");
+                    : std::string(
+                          "its dimensions are larger than any device's memory");
       return std::nullopt;
     }
     dims.push_back(dim);
@@ -334,7 +345,8 @@ std::optional<TensorData> readTensor(const OnnxModel &model, const TensorProto &
       model, tensor, count, storedBytes(type, count, elementBytes), why);
   if (!stored)
     return std::nullopt;
-  data.bytes = isFourBit(type) || isFloat8(type) ? widen(*stored, type, count) : *stored;
+  data.bytes =
+      isFourBit(type) || isFloat8(type) ? widen(*stored, type, count) : *stored;
   if (type == TensorProto::BOOL &&
       llvm::any_of(data.bytes.data, [](char c) { return uint8_t(c) > 1; })) {
     TensorBytes truth;
@@ -347,10 +359,10 @@ std::optional<TensorData> readTensor(const OnnxModel &model, const TensorProto &
   return data;
 }
 
-std::optional<TensorData> readSparseTensor(const OnnxModel &model,
-                                           const ::onnx::SparseTensorProto &sparse,
-                                           MLIRContext *context, int64_t &budget,
-                                           std::string &why, ReadFailure &failure) {
+std::optional<TensorData>
+readSparseTensor(const OnnxModel &model,
+                 const ::onnx::SparseTensorProto &sparse, MLIRContext *context,
+                 int64_t &budget, std::string &why, ReadFailure &failure) {
   std::optional<TensorData> values =
       readTensor(model, sparse.values(), context, why, failure);
   if (!values)
@@ -366,15 +378,18 @@ std::optional<TensorData> readSparseTensor(const OnnxModel &model,
   for (int64_t dim : dims)
     if (dim < 1 || llvm::MulOverflow(bytes, dim, bytes) || bytes > budget ||
         dims.size() > size_t(kMaxRank)) {
-      why = "the shape " + shownShape(dims) + " of a sparse tensor is not supported";
+      why = "the shape " + shownShape(dims) +
+            " of a sparse tensor is not supported";
       return std::nullopt;
     }
   int64_t rank = dims.size(), count = values->type.getNumElements();
   bool isLinear = indices->type.getRank() == 1;
   ArrayRef<int64_t> shape = indices->type.getShape();
-  if (values->type.getRank() != 1 || !indices->type.getElementType().isInteger(64) ||
-      !(isLinear ? shape[0] == count
-                 : shape.size() == 2 && shape[0] == count && shape[1] == rank)) {
+  if (values->type.getRank() != 1 ||
+      !indices->type.getElementType().isInteger(64) ||
+      !(isLinear
+            ? shape[0] == count
+            : shape.size() == 2 && shape[0] == count && shape[1] == rank)) {
     why = "the indices of a sparse tensor do not fit its values";
     return std::nullopt;
   }
@@ -386,7 +401,8 @@ std::optional<TensorData> readSparseTensor(const OnnxModel &model,
   int64_t elements = bytes / elementBytes, previous = -1;
   auto indexAt = [&](int64_t i) {
     int64_t index;
-    std::memcpy(&index, indices->bytes.data.data() + i * sizeof(index), sizeof(index));
+    std::memcpy(&index, indices->bytes.data.data() + i * sizeof(index),
+                sizeof(index));
     return index;
   };
   for (int64_t i = 0; i < count; ++i) {
@@ -425,20 +441,24 @@ ElementsAttr toAttr(const std::shared_ptr<const OnnxModel> &model,
     }
     return DenseElementsAttr::getFromRawBuffer(data.type, bytes);
   }
-  if (std::memcmp(bytes.data(), bytes.data() + width, bytes.size() - width) == 0) {
+  if (std::memcmp(bytes.data(), bytes.data() + width, bytes.size() - width) ==
+      0) {
     if (data.type.getElementType().isInteger(1))
       return DenseElementsAttr::get(data.type, bytes.front() != 0);
-    return DenseElementsAttr::getFromRawBuffer(data.type, bytes.take_front(width));
+    return DenseElementsAttr::getFromRawBuffer(data.type,
+                                               bytes.take_front(width));
   }
   std::string key = ir::resourceKey(shown(name, 64));
   bool isAligned = reinterpret_cast<uintptr_t>(bytes.data()) % width == 0;
   if (!isAligned)
     return DenseResourceElementsAttr::get(
         data.type, key,
-        HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, 64, /*dataIsMutable=*/true));
+        HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, 8,
+                                                      /*dataIsMutable=*/true));
   auto keep = [model, owner = data.bytes.owner](void *, size_t, size_t) {};
   return DenseResourceElementsAttr::get(
-      data.type, key, AsmResourceBlob(bytes, width, keep, /*dataIsMutable=*/false));
+      data.type, key,
+      AsmResourceBlob(bytes, width, keep, /*dataIsMutable=*/false));
 }
 
 } // namespace sinter::compiler

@@ -38,8 +38,8 @@ std::string shown(llvm::StringRef name, size_t limit) {
     } else {
       unsigned char byte = name[at++];
       text += "\\x";
-      text += llvm::hexdigit(byte >> 4, true);
-      text += llvm::hexdigit(byte & 15, true);
+      text += llvm::hexdigit(byte >> 4);
+      text += llvm::hexdigit(byte & 15);
     }
   }
   if (at < name.size())

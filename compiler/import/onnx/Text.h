@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Names in a model file are any bytes of any length. Everything of them that a user
-// sees, and everything that becomes a symbol, passes through here.
+// Names in a model file are any bytes of any length. Everything of them that a
+// user sees, and everything that becomes a symbol, passes through here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_TEXT_H
@@ -17,15 +17,15 @@
 
 namespace sinter::compiler {
 
-/// `name` on one line: control characters and invalid UTF-8 as \xNN, cut after `limit`
-/// bytes. Without quotes.
+/// `name` on one line: control characters and invalid UTF-8 as \xNN, cut after
+/// `limit` bytes. Without quotes.
 std::string shown(llvm::StringRef name, size_t limit = 96);
 /// The same between single quotes.
 std::string quoted(llvm::StringRef name, size_t limit = 96);
 /// "[2, 3, 4]".
 std::string shownShape(llvm::ArrayRef<int64_t> shape);
-/// `name` with everything but letters, digits and '_' replaced by '_', not starting with a
-/// digit, at most 64 bytes; `fallback` when nothing is left.
+/// `name` with everything but letters, digits and '_' replaced by '_', not
+/// starting with a digit, at most 64 bytes; `fallback` when nothing is left.
 std::string identifier(llvm::StringRef name, llvm::StringRef fallback);
 
 } // namespace sinter::compiler

@@ -13,25 +13,26 @@ namespace sinter::compiler {
 /// Above any window that makes sense; products with a dimension stay in int64.
 static constexpr int64_t kMaxEntry = 1 << 20;
 
-static bool checkEntries(NodeImport &n, llvm::StringRef name, Ints values, size_t count,
-                         int64_t least) {
+static bool checkEntries(NodeImport &n, llvm::StringRef name, Ints values,
+                         size_t count, int64_t least) {
   if (values.size() != count) {
-    n.fail("attribute " + quoted(name) + " has " + std::to_string(values.size()) +
-           " entries; it must have " + std::to_string(count));
+    n.fail("attribute " + quoted(name) + " has " +
+           std::to_string(values.size()) + " entries; it must have " +
+           std::to_string(count));
     return false;
   }
   for (int64_t value : values)
     if (value < least || value > kMaxEntry) {
       n.fail("attribute " + quoted(name) + " is " + shownShape(values) +
-             "; its entries must lie between " + std::to_string(least) + " and " +
-             std::to_string(kMaxEntry));
+             "; its entries must lie between " + std::to_string(least) +
+             " and " + std::to_string(kMaxEntry));
       return false;
     }
   return true;
 }
 
-std::optional<Shape> spatialList(NodeImport &n, llvm::StringRef name, size_t rank,
-                                 int64_t byDefault) {
+std::optional<Shape> spatialList(NodeImport &n, llvm::StringRef name,
+                                 size_t rank, int64_t byDefault) {
   std::optional<Shape> values = n.attrInts(name);
   if (n.failed())
     return std::nullopt;

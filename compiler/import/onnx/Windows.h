@@ -10,17 +10,20 @@
 
 namespace sinter::compiler {
 
-/// A positive list of one entry per spatial dimension, `byDefault` where absent; nothing
-/// after fail().
-std::optional<Shape> spatialList(NodeImport &n, llvm::StringRef name, size_t rank,
-                                 int64_t byDefault);
+/// A positive list of one entry per spatial dimension, `byDefault` where
+/// absent; nothing after fail().
+std::optional<Shape> spatialList(NodeImport &n, llvm::StringRef name,
+                                 size_t rank, int64_t byDefault);
 
-/// strides, dilations, pads and auto_pad for a window of `size` over `input` (both
-/// spatial). SAME pads for the input's size divided by the stride, rounded up.
+/// strides, dilations, pads and auto_pad for a window of `size` over `input`
+/// (both spatial). SAME pads for the input's size divided by the stride,
+/// rounded up.
 std::optional<Emit::Window> readWindow(NodeImport &n, Ints size, Ints input);
 
 /// Elements that a dilated window of `size` spans.
-inline int64_t spanOf(int64_t size, int64_t dilation) { return (size - 1) * dilation + 1; }
+inline int64_t spanOf(int64_t size, int64_t dilation) {
+  return (size - 1) * dilation + 1;
+}
 
 } // namespace sinter::compiler
 

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Truncation at every byte, and seeded damage to bytes and to fields. Whatever comes out,
-// it is a module or at least one error line; a crash ends this program.
+// Truncation at every byte, and seeded damage to bytes and to fields. Whatever
+// comes out, it is a module or at least one error line; a crash ends this
+// program.
 //
 //===----------------------------------------------------------------------===//
 #include "test/compiler/import/ModelBuilder.h"
@@ -24,7 +25,8 @@ static void importsOrSays(const std::string &bytes) {
   if (bool(result.module) == !result.errors.empty())
     FAIL("neither a module nor an error");
   for (const std::string &line : result.errors.lines())
-    if (line.empty() || line.size() > 4000 || line.find('\n') != std::string::npos)
+    if (line.empty() || line.size() > 4000 ||
+        line.find('\n') != std::string::npos)
       FAIL("not one line: " << line);
 }
 
@@ -47,9 +49,10 @@ TEST_CASE("damaged bytes") {
 
 /// Numbers that break arithmetic.
 static int64_t strange(std::mt19937 &random) {
-  static const int64_t values[] = {0,         -1,        1,          2,        3,
-                                   7,         INT64_MAX, INT64_MIN,  1 << 20,  INT32_MAX,
-                                   INT32_MIN, -2,        1LL << 32,  1LL << 40, 1LL << 62};
+  static const int64_t values[] = {0,         -1,        1,         2,
+                                   3,         7,         INT64_MAX, INT64_MIN,
+                                   1 << 20,   INT32_MAX, INT32_MIN, -2,
+                                   1LL << 32, 1LL << 40, 1LL << 62};
   return values[random() % (sizeof(values) / sizeof(*values))];
 }
 
@@ -57,12 +60,13 @@ static int64_t strange(std::mt19937 &random) {
 static void damage(::onnx::ModelProto &model, std::mt19937 &random) {
   auto &graph = *model.mutable_graph();
   auto &node = *graph.mutable_node(int(random() % unsigned(graph.node_size())));
-  auto &tensor =
-      *graph.mutable_initializer(int(random() % unsigned(graph.initializer_size())));
+  auto &tensor = *graph.mutable_initializer(
+      int(random() % unsigned(graph.initializer_size())));
   switch (random() % 9) {
   case 0:
     if (tensor.dims_size())
-      tensor.set_dims(int(random() % unsigned(tensor.dims_size())), strange(random));
+      tensor.set_dims(int(random() % unsigned(tensor.dims_size())),
+                      strange(random));
     break;
   case 1:
     tensor.set_data_type(int32_t(random() % 26));
@@ -84,16 +88,18 @@ static void damage(::onnx::ModelProto &model, std::mt19937 &random) {
     break;
   case 5:
     if (node.input_size())
-      node.set_input(int(random() % unsigned(node.input_size())),
-                     graph.initializer(int(random() % unsigned(graph.initializer_size())))
-                         .name());
+      node.set_input(
+          int(random() % unsigned(node.input_size())),
+          graph.initializer(int(random() % unsigned(graph.initializer_size())))
+              .name());
     break;
   case 6: {
-    static const char *ops[] = {"Add",     "MatMul",    "Reshape", "Gather",  "Concat",
-                                "Softmax", "Transpose", "Slice",   "Pad",     "Tile",
-                                "Expand",  "Resize",    "LSTM",    "Split",   "TopK",
-                                "OneHot",  "Range",     "CumSum",  "Conv",    "AveragePool",
-                                "Einsum",  "Squeeze",   "Cast",    "Where",   "ScatterND"};
+    static const char *ops[] = {
+        "Add",     "MatMul",    "Reshape", "Gather", "Concat",
+        "Softmax", "Transpose", "Slice",   "Pad",    "Tile",
+        "Expand",  "Resize",    "LSTM",    "Split",  "TopK",
+        "OneHot",  "Range",     "CumSum",  "Conv",   "AveragePool",
+        "Einsum",  "Squeeze",   "Cast",    "Where",  "ScatterND"};
     node.set_op_type(ops[random() % (sizeof(ops) / sizeof(*ops))]);
     break;
   }
@@ -132,16 +138,20 @@ static ModelBuilder strangeNode(const std::string &op, std::mt19937 &random) {
     } else if (random() % 2) {
       std::vector<int64_t> values;
       for (int64_t k = 0; k < size; ++k)
-        values.push_back(random() % 2 ? int64_t(random() % 5) - 1 : strange(random));
+        values.push_back(random() % 2 ? int64_t(random() % 5) - 1
+                                      : strange(random));
       b.ints(name, dims, values);
     } else {
-      b.floats(name, dims, std::vector<float>(size_t(size), float(random() % 4) - 1));
+      b.floats(name, dims,
+               std::vector<float>(size_t(size), float(random() % 4) - 1));
     }
   }
   auto &node = b.node(op, inputs, {"y", "z"}, "n");
-  static const char *ints[] = {"axis",  "blocksize", "group",     "keepdims", "k",
-                               "upper", "ceil_mode", "exclusive", "size",     "hidden_size"};
-  static const char *lists[] = {"axes", "pads", "strides", "dilations", "kernel_shape", "perm"};
+  static const char *ints[] = {"axis", "blocksize",  "group",     "keepdims",
+                               "k",    "upper",      "ceil_mode", "exclusive",
+                               "size", "hidden_size"};
+  static const char *lists[] = {"axes",      "pads",         "strides",
+                                "dilations", "kernel_shape", "perm"};
   for (unsigned k = random() % 3; k > 0; --k)
     ModelBuilder::setInt(node, ints[random() % 10], strange(random));
   if (random() % 2) {
@@ -155,20 +165,72 @@ static ModelBuilder strangeNode(const std::string &op, std::mt19937 &random) {
 }
 
 TEST_CASE("operators of strange operands") {
-  static const char *ops[] = {
-      "Add",        "ArgMax",       "AveragePool", "BatchNormalization", "BitShift",
-      "Cast",       "Clip",         "Compress",    "Concat",             "ConstantOfShape",
-      "Conv",       "ConvTranspose", "CumSum",     "DepthToSpace",       "DequantizeLinear",
-      "Div",        "Einsum",       "Expand",      "EyeLike",            "Flatten",
-      "GRU",        "Gather",       "GatherElements", "GatherND",        "Gemm",
-      "GroupNormalization", "Hardmax", "LRN",      "LSTM",               "LayerNormalization",
-      "LogSoftmax", "LpPool",       "MatMul",      "MatMulInteger",      "MaxPool",
-      "MaxUnpool",  "Mod",          "NegativeLogLikelihoodLoss", "NonZero", "OneHot",
-      "PRelu",      "Pad",          "Pow",         "QuantizeLinear",     "Range",
-      "ReduceMax",  "ReduceMean",   "ReduceSum",   "Reshape",            "Resize",
-      "ReverseSequence", "ScatterElements", "ScatterND", "Shape",        "Slice",
-      "Softmax",    "SoftmaxCrossEntropyLoss", "SpaceToDepth", "Split",  "Squeeze",
-      "Tile",       "TopK",         "Transpose",   "Trilu",              "Unsqueeze", "Where"};
+  static const char *ops[] = {"Add",
+                              "ArgMax",
+                              "AveragePool",
+                              "BatchNormalization",
+                              "BitShift",
+                              "Cast",
+                              "Clip",
+                              "Compress",
+                              "Concat",
+                              "ConstantOfShape",
+                              "Conv",
+                              "ConvTranspose",
+                              "CumSum",
+                              "DepthToSpace",
+                              "DequantizeLinear",
+                              "Div",
+                              "Einsum",
+                              "Expand",
+                              "EyeLike",
+                              "Flatten",
+                              "GRU",
+                              "Gather",
+                              "GatherElements",
+                              "GatherND",
+                              "Gemm",
+                              "GroupNormalization",
+                              "Hardmax",
+                              "LRN",
+                              "LSTM",
+                              "LayerNormalization",
+                              "LogSoftmax",
+                              "LpPool",
+                              "MatMul",
+                              "MatMulInteger",
+                              "MaxPool",
+                              "MaxUnpool",
+                              "Mod",
+                              "NegativeLogLikelihoodLoss",
+                              "NonZero",
+                              "OneHot",
+                              "PRelu",
+                              "Pad",
+                              "Pow",
+                              "QuantizeLinear",
+                              "Range",
+                              "ReduceMax",
+                              "ReduceMean",
+                              "ReduceSum",
+                              "Reshape",
+                              "Resize",
+                              "ReverseSequence",
+                              "ScatterElements",
+                              "ScatterND",
+                              "Shape",
+                              "Slice",
+                              "Softmax",
+                              "SoftmaxCrossEntropyLoss",
+                              "SpaceToDepth",
+                              "Split",
+                              "Squeeze",
+                              "Tile",
+                              "TopK",
+                              "Transpose",
+                              "Trilu",
+                              "Unsqueeze",
+                              "Where"};
   std::mt19937 random(3);
   for (const char *op : ops)
     for (int round = 0; round < 150; ++round) {

@@ -93,7 +93,8 @@ TensorProto &ModelBuilder::floats(const std::string &name,
   return tensor;
 }
 
-TensorProto &ModelBuilder::ints(const std::string &name, const std::vector<int64_t> &dims,
+TensorProto &ModelBuilder::ints(const std::string &name,
+                                const std::vector<int64_t> &dims,
                                 const std::vector<int64_t> &values) {
   TensorProto &tensor = *graph().add_initializer();
   tensor.set_name(name);
@@ -105,14 +106,16 @@ TensorProto &ModelBuilder::ints(const std::string &name, const std::vector<int64
   return tensor;
 }
 
-Imported importBytes(const std::string &bytes, const compiler::ImportOptions &options) {
+Imported importBytes(const std::string &bytes,
+                     const compiler::ImportOptions &options) {
   Imported result;
-  result.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
-  auto model = compiler::loadOnnxBytes({bytes.data(), bytes.size()}, "test.onnx",
-                                       result.errors);
+  result.context =
+      std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+  auto model = compiler::loadOnnxBytes({bytes.data(), bytes.size()},
+                                       "test.onnx", result.errors);
   if (model)
-    result.module =
-        compiler::importOnnx(model, options, result.context.get(), result.errors);
+    result.module = compiler::importOnnx(model, options, result.context.get(),
+                                         result.errors);
   return result;
 }
 
@@ -126,7 +129,8 @@ Imported ModelBuilder::importTrain() const {
   return import(options);
 }
 
-AttributeProto &ModelBuilder::attribute(NodeProto &node, const std::string &name,
+AttributeProto &ModelBuilder::attribute(NodeProto &node,
+                                        const std::string &name,
                                         AttributeProto::AttributeType type) {
   AttributeProto &attribute = *node.add_attribute();
   attribute.set_name(name);
@@ -134,7 +138,8 @@ AttributeProto &ModelBuilder::attribute(NodeProto &node, const std::string &name
   return attribute;
 }
 
-void ModelBuilder::setInt(NodeProto &node, const std::string &name, int64_t value) {
+void ModelBuilder::setInt(NodeProto &node, const std::string &name,
+                          int64_t value) {
   attribute(node, name, AttributeProto::INT).set_i(value);
 }
 void ModelBuilder::setInts(NodeProto &node, const std::string &name,
@@ -143,7 +148,8 @@ void ModelBuilder::setInts(NodeProto &node, const std::string &name,
   for (int64_t value : values)
     to.add_ints(value);
 }
-void ModelBuilder::setFloat(NodeProto &node, const std::string &name, float value) {
+void ModelBuilder::setFloat(NodeProto &node, const std::string &name,
+                            float value) {
   attribute(node, name, AttributeProto::FLOAT).set_f(value);
 }
 void ModelBuilder::setString(NodeProto &node, const std::string &name,
@@ -151,8 +157,9 @@ void ModelBuilder::setString(NodeProto &node, const std::string &name,
   attribute(node, name, AttributeProto::STRING).set_s(value);
 }
 
-std::vector<ir::Tensor> evaluate(const Imported &imported,
-                                 const std::vector<std::vector<double>> &inputs) {
+std::vector<ir::Tensor>
+evaluate(const Imported &imported,
+         const std::vector<std::vector<double>> &inputs) {
   auto main = imported.module.get().lookupSymbol<func::FuncOp>("main");
   std::vector<ir::Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -189,10 +196,12 @@ ModelBuilder smallNet() {
   b.floats("bn.running_var", {4}, {1, 2, 0.5f, 1.5f});
   b.floats("fc.weight", {3, 36}, wave(108));
   b.floats("fc.bias", {3}, wave(3));
-  NodeProto &conv = b.node("Conv", {"x", "conv.weight", "conv.bias"}, {"c"}, "conv");
+  NodeProto &conv =
+      b.node("Conv", {"x", "conv.weight", "conv.bias"}, {"c"}, "conv");
   b.setInts(conv, "pads", {1, 1, 1, 1});
   b.node("BatchNormalization",
-         {"c", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"}, {"n"}, "bn");
+         {"c", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"},
+         {"n"}, "bn");
   b.node("Relu", {"n"}, {"r"}, "relu");
   NodeProto &pool = b.node("MaxPool", {"r"}, {"p"}, "pool");
   b.setInts(pool, "kernel_shape", {2, 2});

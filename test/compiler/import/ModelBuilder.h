@@ -41,7 +41,9 @@ struct Imported {
 
   /// All error lines, each followed by a newline.
   std::string text() const;
-  bool says(const std::string &part) const { return text().find(part) != std::string::npos; }
+  bool says(const std::string &part) const {
+    return text().find(part) != std::string::npos;
+  }
   /// The module in MLIR's text form.
   std::string ir() const;
   /// How often `part` is in ir().
@@ -58,23 +60,29 @@ public:
 
   void input(const std::string &name, const std::vector<Dim> &dims,
              int32_t type = ::onnx::TensorProto::FLOAT);
-  void output(const std::string &name, int32_t type = ::onnx::TensorProto::FLOAT);
-  ::onnx::NodeProto &node(const std::string &op, const Names &inputs, const Names &outputs,
-                          const std::string &name = "");
-  ::onnx::TensorProto &floats(const std::string &name, const std::vector<int64_t> &dims,
+  void output(const std::string &name,
+              int32_t type = ::onnx::TensorProto::FLOAT);
+  ::onnx::NodeProto &node(const std::string &op, const Names &inputs,
+                          const Names &outputs, const std::string &name = "");
+  ::onnx::TensorProto &floats(const std::string &name,
+                              const std::vector<int64_t> &dims,
                               const std::vector<float> &values);
-  ::onnx::TensorProto &ints(const std::string &name, const std::vector<int64_t> &dims,
+  ::onnx::TensorProto &ints(const std::string &name,
+                            const std::vector<int64_t> &dims,
                             const std::vector<int64_t> &values);
 
   Imported import(const compiler::ImportOptions &options = {}) const;
   Imported importTrain() const;
 
-  static ::onnx::AttributeProto &attribute(::onnx::NodeProto &node, const std::string &name,
-                                           ::onnx::AttributeProto::AttributeType type);
-  static void setInt(::onnx::NodeProto &node, const std::string &name, int64_t value);
+  static ::onnx::AttributeProto &
+  attribute(::onnx::NodeProto &node, const std::string &name,
+            ::onnx::AttributeProto::AttributeType type);
+  static void setInt(::onnx::NodeProto &node, const std::string &name,
+                     int64_t value);
   static void setInts(::onnx::NodeProto &node, const std::string &name,
                       const std::vector<int64_t> &values);
-  static void setFloat(::onnx::NodeProto &node, const std::string &name, float value);
+  static void setFloat(::onnx::NodeProto &node, const std::string &name,
+                       float value);
   static void setString(::onnx::NodeProto &node, const std::string &name,
                         const std::string &value);
 };
@@ -83,10 +91,11 @@ public:
 Imported importBytes(const std::string &bytes,
                      const compiler::ImportOptions &options = {});
 /// The outputs of @main by reference evaluation; the module must take `inputs`.
-std::vector<ir::Tensor> evaluate(const Imported &imported,
-                                 const std::vector<std::vector<double>> &inputs);
-/// A small model with a convolution, normalisation, pooling and a matrix product; input x
-/// [N, 2, 6, 6], output y [N, 3].
+std::vector<ir::Tensor>
+evaluate(const Imported &imported,
+         const std::vector<std::vector<double>> &inputs);
+/// A small model with a convolution, normalisation, pooling and a matrix
+/// product; input x [N, 2, 6, 6], output y [N, 3].
 ModelBuilder smallNet();
 
 } // namespace sinter::test

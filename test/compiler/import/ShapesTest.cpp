@@ -34,8 +34,9 @@ TEST_CASE("a small network becomes one function") {
 TEST_CASE("an open dimension must be bound") {
   Imported result = smallNet().import();
   CHECK(result.errors.exitCode() == 2);
-  CHECK(result.says("open dimensions: 'N' of input 'x'; bind them, for example with "
-                    "--batch=N"));
+  CHECK(result.says(
+      "open dimensions: 'N' of input 'x'; bind them, for example with "
+      "--batch=N"));
 }
 
 TEST_CASE("--dim, --shape and --batch bind") {
@@ -48,7 +49,8 @@ TEST_CASE("--dim, --shape and --batch bind") {
   CHECK(smallNet().import(byDim).count("tensor<3x3xf32>") > 0);
   CHECK(smallNet().import(byShape).count("tensor<3x3xf32>") > 0);
   CHECK(smallNet().import(both).says("bound to both 3 and 4"));
-  CHECK(smallNet().import(unknown).says("no input has a dimension of that name; it has 'N'"));
+  CHECK(smallNet().import(unknown).says(
+      "no input has a dimension of that name; it has 'N'"));
   byShape.shapes["x"] = {3, 2, 6, 7};
   CHECK(smallNet().import(byShape).says("fixed size 6, not 7"));
 }
@@ -82,7 +84,8 @@ TEST_CASE("a shape that depends on data is named") {
   b.output("y");
   Imported result = b.import();
   CHECK(result.errors.exitCode() == 3);
-  CHECK(result.says("input 'shape' ('s') must be known at compile time (node 'r')"));
+  CHECK(result.says(
+      "input 'shape' ('s') must be known at compile time (node 'r')"));
 }
 
 /// A static export for batch 8 whose Reshape has `shape`.
@@ -96,10 +99,14 @@ static ModelBuilder staticReshape(const std::vector<int64_t> &shape) {
 }
 
 TEST_CASE("--batch changes static exports") {
-  CHECK(staticReshape({8, 12}).import(withBatch(3)).count("tensor<3x12xf32>") > 0);
-  CHECK(staticReshape({16, 6}).import(withBatch(3)).count("tensor<6x6xf32>") > 0);
-  CHECK(staticReshape({-1, 12}).import(withBatch(3)).count("tensor<3x12xf32>") > 0);
-  CHECK(staticReshape({0, -1}).import(withBatch(3)).count("tensor<3x12xf32>") > 0);
+  CHECK(staticReshape({8, 12}).import(withBatch(3)).count("tensor<3x12xf32>") >
+        0);
+  CHECK(staticReshape({16, 6}).import(withBatch(3)).count("tensor<6x6xf32>") >
+        0);
+  CHECK(staticReshape({-1, 12}).import(withBatch(3)).count("tensor<3x12xf32>") >
+        0);
+  CHECK(staticReshape({0, -1}).import(withBatch(3)).count("tensor<3x12xf32>") >
+        0);
   // Either of the last two could be the batch.
   Imported result = staticReshape({1, 8, 8, 3, 1}).import(withBatch(3));
   CHECK(result.errors.exitCode() == 2);
@@ -120,7 +127,8 @@ TEST_CASE("inputs can be bound at compile time") {
   options.constantInputs["s"] = shape;
   sinter::compiler::ImportErrors errors;
   std::string bytes = b.model.SerializeAsString();
-  auto model = sinter::compiler::loadOnnxBytes({bytes.data(), bytes.size()}, "m", errors);
+  auto model = sinter::compiler::loadOnnxBytes({bytes.data(), bytes.size()},
+                                               "m", errors);
   auto module = sinter::compiler::importOnnx(model, options, &context, errors);
   REQUIRE(module);
   auto main = module->lookupSymbol<mlir::func::FuncOp>("main");

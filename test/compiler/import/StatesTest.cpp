@@ -27,8 +27,13 @@ static std::map<std::string, ir::StateOp> statesOf(const Imported &imported) {
 /// smallNet of static shape, so that it imports without options.
 static ModelBuilder staticNet() {
   ModelBuilder b = smallNet();
-  b.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()
-      ->mutable_dim(0)->set_dim_value(2);
+  b.graph()
+      .mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_value(2);
   return b;
 }
 
@@ -120,14 +125,16 @@ TEST_CASE("Dropout drops in training whatever mode it was exported in") {
 // Export
 //===----------------------------------------------------------------------===//
 
-/// The file that the template of `b` gives, every state filled with `fill` bytes of value 0.
+/// The file that the template of `b` gives, every state filled with `fill`
+/// bytes of value 0.
 static std::string exported(const ModelBuilder &b) {
   std::string bytes = b.model.SerializeAsString();
   mlir::MLIRContext context;
   compiler::ImportErrors errors;
   compiler::ImportOptions options;
   options.train = true;
-  auto model = compiler::loadOnnxBytes({bytes.data(), bytes.size()}, "m.onnx", errors);
+  auto model =
+      compiler::loadOnnxBytes({bytes.data(), bytes.size()}, "m.onnx", errors);
   auto module = compiler::importOnnx(model, options, &context, errors);
   REQUIRE(module);
   auto pieces = compiler::makeExportTemplate(*model, *module, errors);
@@ -207,7 +214,8 @@ TEST_CASE("symbolic dimensions are exported as they were") {
   compiler::ImportOptions options;
   options.train = true;
   options.batch = 4;
-  auto model = compiler::loadOnnxBytes({bytes.data(), bytes.size()}, "m.onnx", errors);
+  auto model =
+      compiler::loadOnnxBytes({bytes.data(), bytes.size()}, "m.onnx", errors);
   auto module = compiler::importOnnx(model, options, &context, errors);
   REQUIRE(module);
   auto pieces = compiler::makeExportTemplate(*model, *module, errors);

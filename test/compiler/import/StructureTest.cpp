@@ -21,7 +21,8 @@ static ModelBuilder chain() {
   return b;
 }
 
-static void rejects(const ModelBuilder &b, const std::string &part, int code = 2) {
+static void rejects(const ModelBuilder &b, const std::string &part,
+                    int code = 2) {
   Imported result = b.import();
   INFO(result.text());
   CHECK(result.errors.exitCode() == code);
@@ -61,15 +62,16 @@ TEST_CASE("versions") {
 }
 
 TEST_CASE("names") {
-  ModelBuilder noGraph = chain(), noOutput = chain(), cycle = chain(), unsorted = chain(),
-               undefined = chain(), unproduced = chain(), twice = chain(),
-               likeInput = chain(), likeInitializer = chain();
+  ModelBuilder noGraph = chain(), noOutput = chain(), cycle = chain(),
+               unsorted = chain(), undefined = chain(), unproduced = chain(),
+               twice = chain(), likeInput = chain(), likeInitializer = chain();
   noGraph.model.clear_graph();
   rejects(noGraph, "it has no graph");
   noOutput.graph().clear_output();
   rejects(noOutput, "has no outputs");
   cycle.graph().mutable_node(0)->set_input(0, "y");
-  rejects(cycle, "node 'a' (Relu): input 'y' is produced only later, by node 'b'");
+  rejects(cycle,
+          "node 'a' (Relu): input 'y' is produced only later, by node 'b'");
   unsorted.graph().mutable_node()->SwapElements(0, 1);
   rejects(unsorted, "nodes must be sorted");
   undefined.graph().mutable_node(0)->set_input(0, "z");
@@ -134,11 +136,15 @@ TEST_CASE("declared element types are checked") {
   ModelBuilder b = chain();
   auto &info = *b.graph().add_value_info();
   info.set_name("h");
-  info.mutable_type()->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::INT32);
+  info.mutable_type()->mutable_tensor_type()->set_elem_type(
+      ::onnx::TensorProto::INT32);
   rejects(b, "output 'h' is declared as INT32, but is FLOAT");
   ModelBuilder output = chain();
-  output.graph().mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
-      ::onnx::TensorProto::INT64);
+  output.graph()
+      .mutable_output(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(::onnx::TensorProto::INT64);
   rejects(output, "declared as INT64, but is FLOAT");
 }
 
@@ -152,8 +158,9 @@ TEST_CASE("a constant condition chooses its branch") {
     flag.add_int32_data(condition);
     auto &node = b.node("If", {"flag"}, {"y"}, "if");
     for (const char *branch : {"then_branch", "else_branch"}) {
-      auto &graph = *ModelBuilder::attribute(node, branch, ::onnx::AttributeProto::GRAPH)
-                         .mutable_g();
+      auto &graph =
+          *ModelBuilder::attribute(node, branch, ::onnx::AttributeProto::GRAPH)
+               .mutable_g();
       graph.set_name(branch);
       auto &inner = *graph.add_node();
       inner.set_op_type(*branch == 't' ? "Relu" : "Exp");
@@ -193,8 +200,9 @@ static ModelBuilder callers(int functions, int calls, bool recursive) {
     for (int k = 0; k < calls; ++k) {
       auto &node = *function.add_node();
       bool isLast = i + 1 == functions;
-      node.set_op_type(isLast && !recursive ? "Relu"
-                                            : "f" + std::to_string((i + 1) % functions));
+      node.set_op_type(isLast && !recursive
+                           ? "Relu"
+                           : "f" + std::to_string((i + 1) % functions));
       node.set_domain(isLast && !recursive ? "" : "local");
       node.add_input(value);
       value = k + 1 == calls ? "out" : "v" + std::to_string(k);

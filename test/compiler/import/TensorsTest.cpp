@@ -26,9 +26,12 @@ static ModelBuilder constantModel(int32_t type) {
   return b;
 }
 
-static TensorProto &tensorOf(ModelBuilder &b) { return *b.graph().mutable_initializer(0); }
+static TensorProto &tensorOf(ModelBuilder &b) {
+  return *b.graph().mutable_initializer(0);
+}
 
-static void rejects(const ModelBuilder &b, const std::string &part, int code = 2) {
+static void rejects(const ModelBuilder &b, const std::string &part,
+                    int code = 2) {
   Imported result = b.import();
   INFO(result.text());
   CHECK(result.errors.exitCode() == code);
@@ -73,7 +76,8 @@ TEST_CASE("typed fields") {
   tensorOf(bf16).add_int32_data(0x3f80);
   tensorOf(bf16).add_int32_data(0xc000);
   CHECK(valuesOf(bf16) == std::vector<double>{1, -2});
-  for (int32_t type : {TensorProto::INT8, TensorProto::INT16, TensorProto::INT32}) {
+  for (int32_t type :
+       {TensorProto::INT8, TensorProto::INT16, TensorProto::INT32}) {
     ModelBuilder b = constantModel(type);
     tensorOf(b).add_int32_data(-3);
     tensorOf(b).add_int32_data(100);
@@ -124,8 +128,10 @@ TEST_CASE("sizes and fields must fit") {
 
 TEST_CASE("types") {
   rejects(constantModel(0), "data_type is UNDEFINED");
-  rejects(constantModel(TensorProto::STRING), "STRING, which is not supported", 3);
-  rejects(constantModel(TensorProto::COMPLEX64), "COMPLEX64, which is not supported", 3);
+  rejects(constantModel(TensorProto::STRING), "STRING, which is not supported",
+          3);
+  rejects(constantModel(TensorProto::COMPLEX64),
+          "COMPLEX64, which is not supported", 3);
   rejects(constantModel(77), "data_type is type 77");
 }
 
