@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A library's matrix product takes one stride for each of m, n and k. Where the dimension
-// numbers of a contraction do not allow that (passes/MatmulForm.h), its operands are
-// transposed to [batch.., m.., k..] and [batch.., k.., n..] first; the result of that order is
-// the result of the op.
+// A library's matrix product takes one stride for each of m, n and k. Where the
+// dimension numbers of a contraction do not allow that (passes/MatmulForm.h),
+// its operands are transposed to [batch.., m.., k..] and [batch.., k.., n..]
+// first; the result of that order is the result of the op.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -23,13 +23,16 @@ namespace sinter::passes {
 namespace {
 
 /// `value` with its dimensions in `order`.
-Value ordered(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> order) {
+Value ordered(OpBuilder &builder, Location loc, Value value,
+              ArrayRef<int64_t> order) {
   if (llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
     return value;
-  return builder.create<ir::TransposeOp>(loc, value, builder.getDenseI64ArrayAttr(order));
+  return builder.create<ir::TransposeOp>(loc, value,
+                                         builder.getDenseI64ArrayAttr(order));
 }
 
-struct AlignContractionsPass : impl::AlignContractionsBase<AlignContractionsPass> {
+struct AlignContractionsPass
+    : impl::AlignContractionsBase<AlignContractionsPass> {
   void runOnOperation() override {
     getOperation().walk([](ir::DotGeneralOp dot) {
       if (!isMatmulExpressible(dot))
@@ -37,15 +40,18 @@ struct AlignContractionsPass : impl::AlignContractionsBase<AlignContractionsPass
     });
   }
 
-  // Pattern: dot_general(a, b) -> dot_general(transpose(a), transpose(b)), batch first, k inside
+  // Pattern: dot_general(a, b) -> dot_general(transpose(a), transpose(b)),
+  // batch first, k inside
   static void align(ir::DotGeneralOp dot) {
     OpBuilder builder(dot);
-    SmallVector<int64_t> lhsOrder(dot.getLhsBatch()), rhsOrder(dot.getRhsBatch());
+    SmallVector<int64_t> lhsOrder(dot.getLhsBatch()),
+        rhsOrder(dot.getRhsBatch());
     llvm::append_range(lhsOrder, dot.getLhsFree());
     llvm::append_range(lhsOrder, dot.getLhsContract());
     llvm::append_range(rhsOrder, dot.getRhsContract());
     llvm::append_range(rhsOrder, dot.getRhsFree());
-    int64_t batch = dot.getLhsBatch().size(), contracted = dot.getLhsContract().size();
+    int64_t batch = dot.getLhsBatch().size(),
+            contracted = dot.getLhsContract().size();
     auto range = [&](int64_t from, int64_t count) {
       return builder.getDenseI64ArrayAttr(
           llvm::to_vector(llvm::seq<int64_t>(from, from + count)));

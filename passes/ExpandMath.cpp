@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// exp, log, tanh and the like become arith ops and fma here, for every target, so that
-// the same program gives the same bits wherever it runs, and no kernel needs a math library.
-// exp, expm1, log, log1p, tanh and erf of float32 are MLIR's polynomials (within 5 units in
-// the last place); the others, and all of float64, are computed by MathFunctions in float64.
+// exp, log, tanh and the like become arith ops and fma here, for every target,
+// so that the same program gives the same bits wherever it runs, and no kernel
+// needs a math library. exp, expm1, log, log1p, tanh and erf of float32 are
+// MLIR's polynomials (within 5 units in the last place); the others, and all of
+// float64, are computed by MathFunctions in float64.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/MathFunctions.h"
@@ -26,12 +27,14 @@ namespace sinter::passes {
 namespace {
 
 /// Pattern: f(x) -> arithmetic in float64, rounded to x's type.
-template <typename Op, auto function> struct ExpandInFloat64 : OpRewritePattern<Op> {
+template <typename Op, auto function>
+struct ExpandInFloat64 : OpRewritePattern<Op> {
   /// `float32Too`: no polynomial for float32 exists.
   ExpandInFloat64(MLIRContext *context, bool float32Too)
       : OpRewritePattern<Op>(context, /*benefit=*/2), float32Too(float32Too) {}
 
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
     Type type = op.getType();
     Type element = getElementTypeOrSelf(type);
     if (!element.isF64() && !(element.isF32() && float32Too))
@@ -42,8 +45,10 @@ template <typename Op, auto function> struct ExpandInFloat64 : OpRewritePattern<
       wide = vector.clone(wide);
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(element.isF64() ? operand
-                                         : builder.create<arith::ExtFOp>(wide, operand).getResult());
+      operands.push_back(
+          element.isF64()
+              ? operand
+              : builder.create<arith::ExtFOp>(wide, operand).getResult());
     MathFunctions functions(builder, wide);
     Value result;
     if constexpr (requires { (functions.*function)(operands[0], operands[1]); })
@@ -84,7 +89,8 @@ struct ExpandMathPass : impl::ExpandMathBase<ExpandMathPass> {
     add.operator()<math::AcosOp, &MathFunctions::acos>(true);
     add.operator()<math::AtanOp, &MathFunctions::atan>(true);
     add.operator()<math::PowFOp, &MathFunctions::pow>(true);
-    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -106,9 +106,11 @@ private:
       return;
     }
     // A repeated bias stays one: the op that adds it reads the vector.
-    bool repeats = isa<BroadcastOp>(op) && bytes > result.sourceBytes &&
-                   isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
-    bool mayGrow = !repeats && bytes <= std::max(kSmallBytes, result.sourceBytes);
+    bool repeats =
+        isa<BroadcastOp>(op) && bytes > result.sourceBytes &&
+        isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+    bool mayGrow =
+        !repeats && bytes <= std::max(kSmallBytes, result.sourceBytes);
     if ((allStored || mayGrow) && foldTo(op, bytes))
       return;
     for (Value value : op->getResults())

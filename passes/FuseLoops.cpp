@@ -3,11 +3,12 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Puts every op that is neither a library call nor free into a `sinter.fusion`.
-// Walking from results to inputs, an op joins the cluster of its users when each of its
-// elements is then computed about once and its reduction, if it is one, runs over the
-// cluster's loops; it becomes a further result of the cluster when others use it too and no
-// cycle arises. Epilogues of library calls are taken before, by FuseEpilogues; independent
-// kernels are merged after, by FuseUpdates.
+// Walking from results to inputs, an op joins the cluster of its users when
+// each of its elements is then computed about once and its reduction, if it is
+// one, runs over the cluster's loops; it becomes a further result of the
+// cluster when others use it too and no cycle arises. Epilogues of library
+// calls are taken before, by FuseEpilogues; independent kernels are merged
+// after, by FuseUpdates.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion.h"
@@ -26,7 +27,8 @@ namespace sinter::passes {
 
 namespace {
 
-/// More operands than this make a kernel spill; more ops make it slow to compile.
+/// More operands than this make a kernel spill; more ops make it slow to
+/// compile.
 constexpr unsigned kMaxOperands = 48;
 constexpr unsigned kMaxOps = 256;
 
@@ -43,7 +45,9 @@ StringRef soloKind(Operation *op) {
   return "";
 }
 
-bool isReduction(Operation *op) { return isa<ir::ReduceOp, ir::ArgReduceOp>(op); }
+bool isReduction(Operation *op) {
+  return isa<ir::ReduceOp, ir::ArgReduceOp>(op);
+}
 
 SmallVector<int64_t> reducedDims(Operation *op) {
   if (auto reduce = dyn_cast<ir::ReduceOp>(op))
@@ -53,13 +57,15 @@ SmallVector<int64_t> reducedDims(Operation *op) {
 
 /// Ops that cost no more than a load, so that computing them again is fine.
 bool isCheap(Operation *op) {
-  return isa<ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp,
-             ir::IotaOp, ir::ConstantOp, ir::CastOp, ir::NegOp, ir::AbsOp, ir::AddOp, ir::SubOp,
-             ir::MulOp, ir::MaxOp, ir::MinOp, ir::ReluOp, ir::CompareOp, ir::WhereOp, ir::AndOp,
-             ir::OrOp, ir::NotOp, ir::XorOp, ir::StopGradientOp>(op);
+  return isa<ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp,
+             ir::ReverseOp, ir::IotaOp, ir::ConstantOp, ir::CastOp, ir::NegOp,
+             ir::AbsOp, ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp,
+             ir::ReluOp, ir::CompareOp, ir::WhereOp, ir::AndOp, ir::OrOp,
+             ir::NotOp, ir::XorOp, ir::StopGradientOp>(op);
 }
 
-/// Ops that are copied to each user rather than kept: no bytes are read for them.
+/// Ops that are copied to each user rather than kept: no bytes are read for
+/// them.
 bool isFree(Operation *op) {
   if (auto constant = dyn_cast<ir::ConstantOp>(op))
     return isSplatConstant(constant);
@@ -90,7 +96,8 @@ public:
     for (Operation &op : func.getBody().front())
       positions[&op] = position++;
     SmallVector<Operation *> ops;
-    for (Operation &op : llvm::reverse(func.getBody().front().without_terminator()))
+    for (Operation &op :
+         llvm::reverse(func.getBody().front().without_terminator()))
       if (isGenerated(&op))
         ops.push_back(&op);
     for (Operation *op : ops)
@@ -102,24 +109,25 @@ public:
   unsigned numClusters() const { return clusters.size(); }
 
 private:
-  /// Every op but library calls, existing fusions, plain constants, and reshapes (whose result is
-  /// the operand's bytes) that no fused user takes in.
+  /// Every op but library calls, existing fusions, plain constants, and
+  /// reshapes (whose result is the operand's bytes) that no fused user takes
+  /// in.
   static bool isGenerated(Operation *op) {
     if (auto constant = dyn_cast<ir::ConstantOp>(op))
-      return isSplatConstant(constant) && llvm::any_of(op->getUsers(), [](Operation *user) {
-               return isGenerated(user);
-             });
+      return isSplatConstant(constant) &&
+             llvm::any_of(op->getUsers(),
+                          [](Operation *user) { return isGenerated(user); });
     if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-      return isUnitReshape(reshape) && llvm::any_of(op->getUsers(), [](Operation *user) {
-               return isGenerated(user);
-             });
+      return isUnitReshape(reshape) &&
+             llvm::any_of(op->getUsers(),
+                          [](Operation *user) { return isGenerated(user); });
     return !isa<ir::FusionOp, func::ReturnOp>(op) && !isLibraryOp(op);
   }
 
   /// Pattern: free op with n users -> n copies, one before each user.
   void copyFreeOpsToUsers() {
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(func.getBody().front().without_terminator()))) {
+    for (Operation &op : llvm::make_early_inc_range(
+             llvm::reverse(func.getBody().front().without_terminator()))) {
       if (!isFree(&op) || op.use_empty())
         continue;
       for (OpOperand &use : llvm::make_early_inc_range(op.getUses())) {
@@ -141,7 +149,8 @@ private:
       auto known = cluster.indices.find(user->getResult(0));
       if (known == cluster.indices.end())
         return std::nullopt;
-      std::optional<IndexVector> mapped = mapIndex(use, known->second, cluster.domain.reduced);
+      std::optional<IndexVector> mapped =
+          mapIndex(use, known->second, cluster.domain.reduced);
       if (!mapped || (index && !(*index == *mapped)))
         return std::nullopt;
       index = mapped;
@@ -149,8 +158,8 @@ private:
     return index;
   }
 
-  /// True when `index` reaches each element once: distinct loops, all of them, or all that
-  /// are not reduced.
+  /// True when `index` reaches each element once: distinct loops, all of them,
+  /// or all that are not reduced.
   static bool coversDomain(const IndexVector &index, const Cluster &cluster) {
     SmallVector<bool> seen(cluster.domain.sizes.size(), false);
     for (const Index &i : index) {
@@ -173,21 +182,27 @@ private:
     return all || (kept && noneReduced);
   }
 
-  /// True when a tensor of `type` read at `index` is computed whole and once by the loops.
-  static bool isResult(const IndexVector &index, RankedTensorType type, const Cluster &cluster) {
+  /// True when a tensor of `type` read at `index` is computed whole and once by
+  /// the loops.
+  static bool isResult(const IndexVector &index, RankedTensorType type,
+                       const Cluster &cluster) {
     for (auto [size, i] : llvm::zip_equal(type.getShape(), index))
-      if (size != 1 && (!i.asLoop() || cluster.domain.sizes[*i.asLoop()] != size))
+      if (size != 1 &&
+          (!i.asLoop() || cluster.domain.sizes[*i.asLoop()] != size))
         return false;
     return coversDomain(index, cluster);
   }
 
-  /// Fits the reduction `op`, read at `index`, into the cluster's loops: over the loops
-  /// that its result does not have, or over new ones. Changes nothing when it fails.
-  static bool fitReduction(Operation *op, const IndexVector &index, Cluster &cluster) {
+  /// Fits the reduction `op`, read at `index`, into the cluster's loops: over
+  /// the loops that its result does not have, or over new ones. Changes nothing
+  /// when it fails.
+  static bool fitReduction(Operation *op, const IndexVector &index,
+                           Cluster &cluster) {
     ArrayRef<int64_t> shape = ir::tensorType(op->getOperand(0)).getShape();
     SmallVector<int64_t> dims = reducedDims(op);
     SmallVector<bool> seen(cluster.domain.sizes.size(), false);
-    for (auto [size, i] : llvm::zip_equal(ir::tensorType(op->getResult(0)).getShape(), index)) {
+    for (auto [size, i] :
+         llvm::zip_equal(ir::tensorType(op->getResult(0)).getShape(), index)) {
       if (size == 1 && i.terms.empty())
         continue;
       std::optional<unsigned> loop = i.asLoop();
@@ -200,7 +215,8 @@ private:
       if (!seen[loop] && (size != 1 || cluster.domain.isReduced(loop)))
         rest.push_back(loop);
     if (cluster.hasReduction()) {
-      if (!llvm::equal(rest, cluster.domain.reduced) || rest.size() != dims.size())
+      if (!llvm::equal(rest, cluster.domain.reduced) ||
+          rest.size() != dims.size())
         return false;
       for (auto [loop, dim] : llvm::zip_equal(rest, dims))
         if (cluster.domain.sizes[loop] != shape[dim])
@@ -226,15 +242,18 @@ private:
     return true;
   }
 
-  bool mayJoin(Operation *op, const std::optional<IndexVector> &index, Cluster &cluster,
-               bool asRoot) {
-    if (cluster.ops.size() >= kMaxOps || !soloKind(op).empty() || isa<ir::ConcatOp>(op))
+  bool mayJoin(Operation *op, const std::optional<IndexVector> &index,
+               Cluster &cluster, bool asRoot) {
+    if (cluster.ops.size() >= kMaxOps || !soloKind(op).empty() ||
+        isa<ir::ConcatOp>(op))
       return false;
-    if (cluster.kind != fusion_kind::kLoop && cluster.kind != fusion_kind::kReduce &&
+    if (cluster.kind != fusion_kind::kLoop &&
+        cluster.kind != fusion_kind::kReduce &&
         cluster.kind != fusion_kind::kConcat)
       return false;
-    if (asRoot && (cluster.kind == fusion_kind::kConcat || !index ||
-                   !isResult(*index, ir::tensorType(op->getResult(0)), cluster)))
+    if (asRoot &&
+        (cluster.kind == fusion_kind::kConcat || !index ||
+         !isResult(*index, ir::tensorType(op->getResult(0)), cluster)))
       return false;
     if (operandsWith(op, cluster) > kMaxOperands)
       return false;
@@ -245,15 +264,16 @@ private:
       return fitReduction(op, *index, cluster);
     }
     if (isa<ir::ReduceWindowOp>(op))
-      return cluster.kind == fusion_kind::kLoop && index && coversDomain(*index, cluster);
+      return cluster.kind == fusion_kind::kLoop && index &&
+             coversDomain(*index, cluster);
     if (isCheap(op))
       return true;
     if (!index)
       return false;
     if (coversDomain(*index, cluster))
       return true;
-    // Computed again along some loops: fine when the innermost is one of them, since the
-    // computation is then moved out of it.
+    // Computed again along some loops: fine when the innermost is one of them,
+    // since the computation is then moved out of it.
     unsigned innermost = cluster.domain.sizes.size();
     while (innermost > 0 && cluster.domain.sizes[innermost - 1] == 1)
       --innermost;
@@ -276,14 +296,16 @@ private:
     return operands.size() + cluster.roots.size();
   }
 
-  /// True when an op of `cluster` needs a value that is computed from a user of `op` outside it.
+  /// True when an op of `cluster` needs a value that is computed from a user of
+  /// `op` outside it.
   bool joiningMakesCycle(Operation *op, Cluster &cluster) {
     unsigned last = 0;
     for (Operation *member : cluster.ops)
       last = std::max(last, positions[member]);
     SmallVector<Operation *> work;
     llvm::SmallPtrSet<Operation *, 32> visited;
-    // From a cluster one goes on from its first op, so that is what must come before.
+    // From a cluster one goes on from its first op, so that is what must come
+    // before.
     auto push = [&](Operation *next) {
       unsigned number = clusterOf.lookup_or(next, ~0u);
       unsigned first = number == ~0u ? positions[next] : clusters[number].first;
@@ -311,7 +333,8 @@ private:
     return false;
   }
 
-  void join(Operation *op, const std::optional<IndexVector> &index, unsigned number, bool asRoot) {
+  void join(Operation *op, const std::optional<IndexVector> &index,
+            unsigned number, bool asRoot) {
     Cluster &cluster = clusters[number];
     cluster.ops.insert(op);
     cluster.first = std::min(cluster.first, positions[op]);
@@ -334,12 +357,14 @@ private:
     }
     if (op->getNumResults() == 1) {
       if (!outside && users.size() == 1) {
-        std::optional<IndexVector> index = indexIn(op->getResult(0), clusters[users[0]]);
+        std::optional<IndexVector> index =
+            indexIn(op->getResult(0), clusters[users[0]]);
         if (mayJoin(op, index, clusters[users[0]], /*asRoot=*/false))
           return join(op, index, users[0], /*asRoot=*/false);
       } else {
         for (unsigned number : users) {
-          std::optional<IndexVector> index = indexIn(op->getResult(0), clusters[number]);
+          std::optional<IndexVector> index =
+              indexIn(op->getResult(0), clusters[number]);
           if (index && !joiningMakesCycle(op, clusters[number]) &&
               mayJoin(op, index, clusters[number], /*asRoot=*/true))
             return join(op, index, number, /*asRoot=*/true);
@@ -360,9 +385,11 @@ private:
       IndexVector view;
       ArrayRef<int64_t> shape = ir::tensorType(result).getShape();
       if (isReduction(op)) {
-        // Loops in the order of the input's dimensions: that is how memory is read.
+        // Loops in the order of the input's dimensions: that is how memory is
+        // read.
         SmallVector<int64_t> dims = reducedDims(op);
-        ArrayRef<int64_t> inputShape = ir::tensorType(op->getOperand(0)).getShape();
+        ArrayRef<int64_t> inputShape =
+            ir::tensorType(op->getOperand(0)).getShape();
         for (auto [dim, size] : llvm::enumerate(inputShape)) {
           if (llvm::is_contained(dims, dim))
             cluster.domain.reduced.push_back(dim);
@@ -371,7 +398,8 @@ private:
           cluster.domain.sizes.push_back(size);
         }
         cluster.kind = fusion_kind::kReduce;
-      } else if (cluster.domain.sizes.empty() || cluster.domain.sizes == shape) {
+      } else if (cluster.domain.sizes.empty() ||
+                 cluster.domain.sizes == shape) {
         cluster.domain.sizes.assign(shape.begin(), shape.end());
         for (auto [dim, size] : llvm::enumerate(shape))
           view.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
@@ -463,7 +491,8 @@ void Clustering::build() {
       place(node);
     }
   }
-  // Members stay in place until all fusions are built, so that `positions` is valid.
+  // Members stay in place until all fusions are built, so that `positions` is
+  // valid.
   for (Operation *op : llvm::reverse(order))
     if (clusterOf.count(op))
       op->erase();

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Fusions whose results are only new values of state need nothing from each other. Merged
-// into one fusion of kind multi they are one launch, whatever their shapes: the optimizer
-// is one kernel.
+// Fusions whose results are only new values of state need nothing from each
+// other. Merged into one fusion of kind multi they are one launch, whatever
+// their shapes: the optimizer is one kernel.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion.h"
@@ -27,11 +27,13 @@ struct FuseUpdatesPass : impl::FuseUpdatesBase<FuseUpdatesPass> {
     SmallVector<Operation *> updates;
     SmallVector<Value> results;
     for (auto fusion : func.getBody().front().getOps<ir::FusionOp>()) {
-      if (fusion.getKind() != fusion_kind::kLoop && fusion.getKind() != fusion_kind::kReduce)
+      if (fusion.getKind() != fusion_kind::kLoop &&
+          fusion.getKind() != fusion_kind::kReduce)
         continue;
       bool onlyState = llvm::all_of(fusion->getUses(), [&](OpOperand &use) {
         return use.getOwner() == terminator &&
-               func.getResultAttr(use.getOperandNumber(), ir::SinterDialect::kStateAttr);
+               func.getResultAttr(use.getOperandNumber(),
+                                  ir::SinterDialect::kStateAttr);
       });
       if (!onlyState || fusion->use_empty())
         continue;

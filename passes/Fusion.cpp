@@ -15,7 +15,8 @@ using namespace mlir;
 namespace sinter::passes {
 
 bool isLibraryOp(Operation *op) {
-  return isa<ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
+  return isa<ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp,
+             ir::ConvFilterGradOp>(op);
 }
 
 bool isSplatConstant(ir::ConstantOp constant) {
@@ -23,7 +24,8 @@ bool isSplatConstant(ir::ConstantOp constant) {
   return elements && elements.isSplat();
 }
 
-ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind, ArrayRef<Operation *> members,
+ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
+                         ArrayRef<Operation *> members,
                          ArrayRef<Value> results) {
   llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
   llvm::SetVector<Value> operands;
@@ -31,14 +33,16 @@ ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind, ArrayRef<Operation 
   for (Operation *member : members) {
     locations.push_back(member->getLoc());
     for (Value operand : member->getOperands())
-      if (Operation *def = operand.getDefiningOp(); !def || !inside.contains(def))
+      if (Operation *def = operand.getDefiningOp();
+          !def || !inside.contains(def))
         operands.insert(operand);
   }
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(result.getType());
   Location loc = FusedLoc::get(builder.getContext(), locations);
-  auto fusion = builder.create<ir::FusionOp>(loc, types, operands.getArrayRef(), kind);
+  auto fusion =
+      builder.create<ir::FusionOp>(loc, types, operands.getArrayRef(), kind);
 
   Block &body = fusion.getBody().emplaceBlock();
   IRMapping mapping;
@@ -59,12 +63,14 @@ ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind, ArrayRef<Operation 
   return fusion;
 }
 
-/// The answer for a fusion of kind multi: that of the part that yields `output`, if no other
-/// part uses `input`.
+/// The answer for a fusion of kind multi: that of the part that yields
+/// `output`, if no other part uses `input`.
 static bool mayRunPartInPlace(Block &body, unsigned input, unsigned output) {
-  Value argument = body.getArgument(input), result = body.getTerminator()->getOperand(output);
+  Value argument = body.getArgument(input),
+        result = body.getTerminator()->getOperand(output);
   auto part = result.getDefiningOp<ir::FusionOp>();
-  if (!part || llvm::any_of(argument.getUsers(), [&](Operation *user) { return user != part; }))
+  if (!part || llvm::any_of(argument.getUsers(),
+                            [&](Operation *user) { return user != part; }))
     return false;
   for (auto [number, operand] : llvm::enumerate(part.getInputs()))
     if (operand == argument &&
@@ -75,7 +81,8 @@ static bool mayRunPartInPlace(Block &body, unsigned input, unsigned output) {
 
 bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   Block &body = fusion->getRegion(0).front();
-  Value argument = body.getArgument(input), result = body.getTerminator()->getOperand(output);
+  Value argument = body.getArgument(input),
+        result = body.getTerminator()->getOperand(output);
   if (argument.getType() != result.getType())
     return false;
   StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
@@ -85,8 +92,8 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
     return body.front().getOperand(0) == argument && argument.hasOneUse();
   if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce)
     return false;
-  // Results over all loops are stored element by element after their operands are read;
-  // those of a row when the row is done.
+  // Results over all loops are stored element by element after their operands
+  // are read; those of a row when the row is done.
   FusionDomain domain = FusionDomain::read(fusion);
   if (domain.views.size() != body.getTerminator()->getNumOperands())
     return false; // not made by the fuse phase: nothing is known of its loops

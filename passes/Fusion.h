@@ -16,9 +16,10 @@ bool isLibraryOp(mlir::Operation *op);
 /// True when all elements of the constant are equal.
 bool isSplatConstant(ir::ConstantOp constant);
 
-/// Builds, at the builder's insertion point, a fusion of copies of `members` (definitions
-/// before uses) that yields `results`, whose other uses then take the fusion's results. The
-/// members stay, to be erased by the caller; the fusion's location names them all.
+/// Builds, at the builder's insertion point, a fusion of copies of `members`
+/// (definitions before uses) that yields `results`, whose other uses then take
+/// the fusion's results. The members stay, to be erased by the caller; the
+/// fusion's location names them all.
 ir::FusionOp buildFusion(mlir::OpBuilder &builder, llvm::StringRef kind,
                          llvm::ArrayRef<mlir::Operation *> members,
                          llvm::ArrayRef<mlir::Value> results);

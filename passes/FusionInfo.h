@@ -12,21 +12,27 @@ namespace sinter::passes {
 
 /// Kinds of `sinter.fusion` (its `kind` attribute).
 namespace fusion_kind {
-inline constexpr llvm::StringLiteral kLoop = "loop";     // elementwise and index maps
-inline constexpr llvm::StringLiteral kReduce = "reduce"; // reductions, and values that use them
-inline constexpr llvm::StringLiteral kConcat = "concat"; // one part of the result per operand
+inline constexpr llvm::StringLiteral kLoop =
+    "loop"; // elementwise and index maps
+inline constexpr llvm::StringLiteral kReduce =
+    "reduce"; // reductions, and values that use them
+inline constexpr llvm::StringLiteral kConcat =
+    "concat"; // one part of the result per operand
 inline constexpr llvm::StringLiteral kScatter = "scatter";
 inline constexpr llvm::StringLiteral kWindowGrad = "window_grad";
 inline constexpr llvm::StringLiteral kScan = "scan"; // cumulative
 inline constexpr llvm::StringLiteral kSort = "sort"; // top_k
-inline constexpr llvm::StringLiteral kMulti = "multi"; // independent fusions in one kernel
-inline constexpr llvm::StringLiteral kMatmul = "matmul"; // dot_general and its epilogue
-inline constexpr llvm::StringLiteral kConv = "conv"; // conv, its gradients, and an epilogue
+inline constexpr llvm::StringLiteral kMulti =
+    "multi"; // independent fusions in one kernel
+inline constexpr llvm::StringLiteral kMatmul =
+    "matmul"; // dot_general and its epilogue
+inline constexpr llvm::StringLiteral kConv =
+    "conv"; // conv, its gradients, and an epilogue
 } // namespace fusion_kind
 
-/// True when the kernel of `fusion` (a sinter.fusion, or the exec.kernel made of it) reads every
-/// element of `input` only to compute the same element of `output`, and before that is written,
-/// so that both may have the same bytes.
+/// True when the kernel of `fusion` (a sinter.fusion, or the exec.kernel made
+/// of it) reads every element of `input` only to compute the same element of
+/// `output`, and before that is written, so that both may have the same bytes.
 bool mayRunInPlace(mlir::Operation *fusion, unsigned input, unsigned output);
 
 } // namespace sinter::passes

@@ -61,14 +61,16 @@ Index operator+(const Index &a, const Index &b) {
 bool isUnitReshape(ir::ReshapeOp op) {
   auto withoutUnits = [](ArrayRef<int64_t> shape) {
     SmallVector<int64_t> kept;
-    llvm::copy_if(shape, std::back_inserter(kept), [](int64_t size) { return size != 1; });
+    llvm::copy_if(shape, std::back_inserter(kept),
+                  [](int64_t size) { return size != 1; });
     return kept;
   };
   return withoutUnits(ir::tensorType(op.getX()).getShape()) ==
          withoutUnits(op.getType().getShape());
 }
 
-/// Indices of `to` whose dimensions of size other than 1 are those of `from`, in order.
+/// Indices of `to` whose dimensions of size other than 1 are those of `from`,
+/// in order.
 static IndexVector mapUnitReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
                                   ArrayRef<Index> index) {
   SmallVector<Index> kept;
@@ -134,7 +136,9 @@ std::optional<IndexVector> mapIndex(OpOperand &operand, ArrayRef<Index> index,
         return mapUnitReshape(reshape.getType().getShape(), shape, index);
       })
       .Case([&](ir::ReduceOp reduce) { return reduction(reduce.getDims()); })
-      .Case([&](ir::ArgReduceOp reduce) { return reduction({static_cast<int64_t>(reduce.getAxis())}); })
+      .Case([&](ir::ArgReduceOp reduce) {
+        return reduction({static_cast<int64_t>(reduce.getAxis())});
+      })
       .Case([&](ir::GatherOp gather) -> Result {
         if (operand.getOperandNumber() == 0)
           return std::nullopt;
@@ -145,9 +149,10 @@ std::optional<IndexVector> mapIndex(OpOperand &operand, ArrayRef<Index> index,
           return std::nullopt;
         return IndexVector(index);
       })
-      .Case<ir::PadOp, ir::ConcatOp, ir::GatherNdOp, ir::ReduceWindowOp, ir::ReduceWindowGradOp,
-            ir::ScatterOp, ir::ScatterElementsOp, ir::ScatterNdOp, ir::CumulativeOp,
-            ir::TopKOp, ir::FusionOp, ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp,
+      .Case<ir::PadOp, ir::ConcatOp, ir::GatherNdOp, ir::ReduceWindowOp,
+            ir::ReduceWindowGradOp, ir::ScatterOp, ir::ScatterElementsOp,
+            ir::ScatterNdOp, ir::CumulativeOp, ir::TopKOp, ir::FusionOp,
+            ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp,
             ir::ConvFilterGradOp>([](auto) -> Result { return std::nullopt; })
       .Default([&](Operation *) -> Result {
         // Elementwise: every operand has the result's shape.
@@ -177,8 +182,9 @@ void FusionDomain::write(ir::FusionOp fusion) const {
   OpBuilder builder(fusion);
   fusion->setAttr("domain", builder.getDenseI64ArrayAttr(sizes));
   if (!reduced.empty())
-    fusion->setAttr("reduced", builder.getDenseI64ArrayAttr(
-                                   SmallVector<int64_t>(reduced.begin(), reduced.end())));
+    fusion->setAttr("reduced",
+                    builder.getDenseI64ArrayAttr(
+                        SmallVector<int64_t>(reduced.begin(), reduced.end())));
   SmallVector<Attribute> viewAttrs;
   for (const IndexVector &view : views) {
     SmallVector<int64_t> loops;
@@ -191,14 +197,15 @@ void FusionDomain::write(ir::FusionOp fusion) const {
 
 llvm::DenseMap<Value, IndexVector> FusionDomain::trace(Block &body) const {
   SmallVector<std::pair<Value, IndexVector>> roots;
-  for (auto [value, view] : llvm::zip_equal(body.getTerminator()->getOperands(), views))
+  for (auto [value, view] :
+       llvm::zip_equal(body.getTerminator()->getOperands(), views))
     roots.push_back({value, view});
   return traceIndices(body, roots, reduced);
 }
 
-llvm::DenseMap<Value, IndexVector> traceIndices(Block &body,
-                                                ArrayRef<std::pair<Value, IndexVector>> roots,
-                                                ArrayRef<unsigned> reducedLoops) {
+llvm::DenseMap<Value, IndexVector>
+traceIndices(Block &body, ArrayRef<std::pair<Value, IndexVector>> roots,
+             ArrayRef<unsigned> reducedLoops) {
   llvm::DenseMap<Value, IndexVector> known;
   llvm::DenseSet<Value> reached, ambiguous;
   auto meet = [&](Value value, const std::optional<IndexVector> &index) {
@@ -214,13 +221,15 @@ llvm::DenseMap<Value, IndexVector> traceIndices(Block &body,
   for (auto &[value, view] : roots)
     meet(value, view);
   for (Operation &op : llvm::reverse(body.without_terminator())) {
-    if (llvm::none_of(op.getResults(), [&](Value result) { return reached.contains(result); }))
+    if (llvm::none_of(op.getResults(),
+                      [&](Value result) { return reached.contains(result); }))
       continue;
     Value result = op.getResult(0);
     bool traced = op.getNumResults() == 1 && !ambiguous.contains(result);
     for (OpOperand &operand : op.getOpOperands())
-      meet(operand.get(),
-           traced ? mapIndex(operand, known[result], reducedLoops) : std::nullopt);
+      meet(operand.get(), traced
+                              ? mapIndex(operand, known[result], reducedLoops)
+                              : std::nullopt);
   }
   for (Value value : ambiguous)
     known.erase(value);

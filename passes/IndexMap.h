@@ -1,10 +1,12 @@
-//===- IndexMap.h - which element of an operand an element needs -*- C++ -*-===//
+//===- IndexMap.h - which element of an operand an element needs -*- C++
+//-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The affine part of "your value at this index, from your operands at these indices".
-// The fuse phase decides with it what may become one kernel; code generators build
-// addresses from it. Loops are numbered; an index is an affine form over them.
+// The affine part of "your value at this index, from your operands at these
+// indices". The fuse phase decides with it what may become one kernel; code
+// generators build addresses from it. Loops are numbered; an index is an affine
+// form over them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_INDEXMAP_H
@@ -38,25 +40,28 @@ struct Index {
 };
 using IndexVector = llvm::SmallVector<Index, 4>;
 
-/// The index of `operand`'s value that its op reads to compute its result at `index`;
-/// nullopt when that is not one affine element (pad, concat, gather, windows, a reshape
-/// that regroups dimensions). For reductions `reducedLoops` gives the loop of each
-/// reduced dimension, in order.
-std::optional<IndexVector> mapIndex(mlir::OpOperand &operand, llvm::ArrayRef<Index> index,
+/// The index of `operand`'s value that its op reads to compute its result at
+/// `index`; nullopt when that is not one affine element (pad, concat, gather,
+/// windows, a reshape that regroups dimensions). For reductions `reducedLoops`
+/// gives the loop of each reduced dimension, in order.
+std::optional<IndexVector> mapIndex(mlir::OpOperand &operand,
+                                    llvm::ArrayRef<Index> index,
                                     llvm::ArrayRef<unsigned> reducedLoops = {});
 
 /// True when `op` only inserts or removes dimensions of size 1.
 bool isUnitReshape(ir::ReshapeOp op);
 
-/// The loops of a fusion and how its results lie in them: the attributes `domain` (sizes),
-/// `reduced` (numbers of the loops that reductions run over) and `views` (per result, the
-/// loop of each dimension, -1 for size 1).
+/// The loops of a fusion and how its results lie in them: the attributes
+/// `domain` (sizes), `reduced` (numbers of the loops that reductions run over)
+/// and `views` (per result, the loop of each dimension, -1 for size 1).
 struct FusionDomain {
   llvm::SmallVector<int64_t> sizes;
   llvm::SmallVector<unsigned> reduced;
   llvm::SmallVector<IndexVector> views;
 
-  bool isReduced(unsigned loop) const { return llvm::is_contained(reduced, loop); }
+  bool isReduced(unsigned loop) const {
+    return llvm::is_contained(reduced, loop);
+  }
   /// Of a sinter.fusion, or of the exec.kernel made of it.
   static FusionDomain read(mlir::Operation *fusion);
   void write(ir::FusionOp fusion) const;
@@ -65,10 +70,12 @@ struct FusionDomain {
   llvm::DenseMap<mlir::Value, IndexVector> trace(mlir::Block &body) const;
 };
 
-/// The index of every value in `body`, block arguments included, that computing `roots` at
-/// their indices reads at one affine index only; the others are absent.
+/// The index of every value in `body`, block arguments included, that computing
+/// `roots` at their indices reads at one affine index only; the others are
+/// absent.
 llvm::DenseMap<mlir::Value, IndexVector>
-traceIndices(mlir::Block &body, llvm::ArrayRef<std::pair<mlir::Value, IndexVector>> roots,
+traceIndices(mlir::Block &body,
+             llvm::ArrayRef<std::pair<mlir::Value, IndexVector>> roots,
              llvm::ArrayRef<unsigned> reducedLoops);
 
 } // namespace sinter::passes

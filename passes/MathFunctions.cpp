@@ -17,10 +17,12 @@ using namespace mlir;
 
 namespace sinter::passes {
 
-// log(2) and pi/2 as sums of parts; all but the last have trailing zeros, so that their
-// products with small integers are exact.
-static constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
-static constexpr double kHalfPi1 = 0x1.921fb54400000p+0, kHalfPi2 = 0x1.0b4611a600000p-34,
+// log(2) and pi/2 as sums of parts; all but the last have trailing zeros, so
+// that their products with small integers are exact.
+static constexpr double kLn2High = 0x1.62e42fee00000p-1,
+                        kLn2Low = 0x1.a39ef35793c76p-33;
+static constexpr double kHalfPi1 = 0x1.921fb54400000p+0,
+                        kHalfPi2 = 0x1.0b4611a600000p-34,
                         kHalfPi3 = 0x1.3198a2e037073p-69;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -40,11 +42,21 @@ Value MathFunctions::integer(int64_t value) {
     attr = DenseElementsAttr::get(vector.clone(b.getI64Type()), value);
   return b.create<arith::ConstantOp>(attr);
 }
-Value MathFunctions::add(Value x, Value y) { return b.create<arith::AddFOp>(x, y); }
-Value MathFunctions::sub(Value x, Value y) { return b.create<arith::SubFOp>(x, y); }
-Value MathFunctions::mul(Value x, Value y) { return b.create<arith::MulFOp>(x, y); }
-Value MathFunctions::div(Value x, Value y) { return b.create<arith::DivFOp>(x, y); }
-Value MathFunctions::fma(Value x, Value y, Value z) { return b.create<math::FmaOp>(x, y, z); }
+Value MathFunctions::add(Value x, Value y) {
+  return b.create<arith::AddFOp>(x, y);
+}
+Value MathFunctions::sub(Value x, Value y) {
+  return b.create<arith::SubFOp>(x, y);
+}
+Value MathFunctions::mul(Value x, Value y) {
+  return b.create<arith::MulFOp>(x, y);
+}
+Value MathFunctions::div(Value x, Value y) {
+  return b.create<arith::DivFOp>(x, y);
+}
+Value MathFunctions::fma(Value x, Value y, Value z) {
+  return b.create<math::FmaOp>(x, y, z);
+}
 Value MathFunctions::abs(Value x) { return b.create<math::AbsFOp>(x); }
 Value MathFunctions::sqrt(Value x) { return b.create<math::SqrtOp>(x); }
 Value MathFunctions::round(Value x) { return b.create<math::RoundEvenOp>(x); }
@@ -66,9 +78,15 @@ static Type integerType(Type type) {
     return vector.clone(i64);
   return i64;
 }
-Value MathFunctions::toInt(Value x) { return b.create<arith::FPToSIOp>(integerType(type), x); }
-Value MathFunctions::bitsOf(Value x) { return b.create<arith::BitcastOp>(integerType(type), x); }
-Value MathFunctions::fromBits(Value bits) { return b.create<arith::BitcastOp>(type, bits); }
+Value MathFunctions::toInt(Value x) {
+  return b.create<arith::FPToSIOp>(integerType(type), x);
+}
+Value MathFunctions::bitsOf(Value x) {
+  return b.create<arith::BitcastOp>(integerType(type), x);
+}
+Value MathFunctions::fromBits(Value bits) {
+  return b.create<arith::BitcastOp>(type, bits);
+}
 Value MathFunctions::withSignOf(Value magnitude, Value sign) {
   return b.create<math::CopySignOp>(magnitude, sign);
 }
@@ -80,7 +98,8 @@ Value MathFunctions::polynomial(Value x, ArrayRef<double> coefficients) {
 }
 
 /// 1 / first!, 1 / (first + step)!, ... with alternating signs if `alternate`.
-static std::vector<double> inverseFactorials(int first, int step, int count, bool alternate) {
+static std::vector<double> inverseFactorials(int first, int step, int count,
+                                             bool alternate) {
   std::vector<double> result;
   for (int k = 0; k < count; ++k) {
     double value = 1 / std::tgamma(first + k * step + 1.0);
@@ -94,8 +113,8 @@ static std::vector<double> inverseFactorials(int first, int step, int count, boo
 //===----------------------------------------------------------------------===//
 
 Value MathFunctions::exp(Value x) {
-  // x = n ln2 + r, |r| <= ln2 / 2; e^r by its series, 2^n in two factors so that
-  // subnormal results are reached.
+  // x = n ln2 + r, |r| <= ln2 / 2; e^r by its series, 2^n in two factors so
+  // that subnormal results are reached.
   Value clamped = select(less(x, number(-746)), number(-746), x);
   clamped = select(less(number(710), clamped), number(710), clamped);
   clamped = select(isNan(x), number(0), clamped);
@@ -116,20 +135,25 @@ Value MathFunctions::exp(Value x) {
 Value MathFunctions::expm1(Value x) {
   Value small = mul(x, polynomial(x, inverseFactorials(1, 1, 16, false)));
   Value isSmall = less(abs(x), number(0.5));
-  // The series of a large argument is not used but must not disturb: it cannot trap.
-  return select(isSmall, select(equal(x, number(0)), x, small), sub(exp(x), number(1)));
+  // The series of a large argument is not used but must not disturb: it cannot
+  // trap.
+  return select(isSmall, select(equal(x, number(0)), x, small),
+                sub(exp(x), number(1)));
 }
 
 Value MathFunctions::log(Value x) {
-  // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh((m - 1) / (m + 1)).
+  // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh((m - 1) / (m +
+  // 1)).
   Value isSmall = less(x, number(0x1p-1022));
   Value normal = select(isSmall, mul(x, number(0x1p54)), x);
   Value bits = bitsOf(normal);
-  // Adding what lies between sqrt(1/2) and 1 carries into the exponent from sqrt(2) on.
+  // Adding what lies between sqrt(1/2) and 1 carries into the exponent from
+  // sqrt(2) on.
   Value shifted = b.create<arith::AddIOp>(bits, integer(0x00095f6196000000));
-  Value e = b.create<arith::SubIOp>(b.create<arith::ShRUIOp>(shifted, integer(52)), integer(1023));
-  Value mantissaBits = b.create<arith::SubIOp>(
-      bits, b.create<arith::ShLIOp>(e, integer(52)));
+  Value e = b.create<arith::SubIOp>(
+      b.create<arith::ShRUIOp>(shifted, integer(52)), integer(1023));
+  Value mantissaBits =
+      b.create<arith::SubIOp>(bits, b.create<arith::ShLIOp>(e, integer(52)));
   Value m = fromBits(mantissaBits);
   Value exponent = b.create<arith::SIToFPOp>(type, e);
   exponent = select(isSmall, sub(exponent, number(54)), exponent);
@@ -145,7 +169,8 @@ Value MathFunctions::log(Value x) {
   Value result = add(fma(exponent, number(kLn2High), f), low);
   result = select(equal(x, number(0)), number(-kInfinity), result);
   result = select(equal(x, number(kInfinity)), x, result);
-  result = select(less(x, number(0)), number(std::numeric_limits<double>::quiet_NaN()), result);
+  result = select(less(x, number(0)),
+                  number(std::numeric_limits<double>::quiet_NaN()), result);
   return select(isNan(x), x, result);
 }
 
@@ -155,7 +180,8 @@ Value MathFunctions::log1p(Value x) {
   Value lost = sub(x, sub(u, number(1)));
   Value result = add(log(u), div(lost, u));
   Value isTiny = less(abs(x), number(0x1p-53));
-  Value isEnd = b.create<arith::OrIOp>(equal(x, number(-1)), equal(u, number(kInfinity)));
+  Value isEnd =
+      b.create<arith::OrIOp>(equal(x, number(-1)), equal(u, number(kInfinity)));
   return select(isTiny, x, select(isEnd, log(u), result));
 }
 
@@ -164,8 +190,8 @@ Value MathFunctions::pow(Value x, Value y) {
   Value isWhole = equal(b.create<math::FloorOp>(y), y);
   Value half = mul(y, number(0.5));
   Value isOdd = b.create<arith::AndIOp>(
-      isWhole, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, b.create<math::FloorOp>(half),
-                                       half));
+      isWhole, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNE,
+                                       b.create<math::FloorOp>(half), half));
   Value negated = b.create<arith::NegFOp>(magnitude);
   Value isFinite = less(abs(x), number(kInfinity));
   Value hasSign = less(b.create<math::CopySignOp>(number(1), x), number(0));
@@ -173,7 +199,8 @@ Value MathFunctions::pow(Value x, Value y) {
   Value ofNegative = select(isOdd, negated, magnitude);
   Value undefined = b.create<arith::AndIOp>(
       b.create<arith::AndIOp>(less(x, number(0)), isFinite),
-      b.create<arith::XOrIOp>(isWhole, b.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, y, y)));
+      b.create<arith::XOrIOp>(
+          isWhole, b.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, y, y)));
   Value result = select(hasSign, ofNegative, magnitude);
   result = select(undefined, nan, result);
   // 1 to any power, and -1 to an infinite one.
@@ -216,7 +243,8 @@ Value MathFunctions::tanh(Value x) {
 Value MathFunctions::asinh(Value x) {
   Value a = abs(x);
   Value square = mul(a, a);
-  Value moderate = log1p(add(a, div(square, add(number(1), sqrt(add(number(1), square))))));
+  Value moderate =
+      log1p(add(a, div(square, add(number(1), sqrt(add(number(1), square))))));
   Value large = add(log(a), number(std::numbers::ln2));
   return withSignOf(select(less(a, number(1e8)), moderate, large), x);
 }
@@ -230,7 +258,8 @@ Value MathFunctions::acosh(Value x) {
 
 Value MathFunctions::atanh(Value x) {
   Value a = abs(x);
-  Value result = mul(number(0.5), log1p(div(mul(number(2), a), sub(number(1), a))));
+  Value result =
+      mul(number(0.5), log1p(div(mul(number(2), a), sub(number(1), a))));
   return withSignOf(result, x);
 }
 
@@ -239,7 +268,8 @@ Value MathFunctions::atanh(Value x) {
 //===----------------------------------------------------------------------===//
 
 Value MathFunctions::sinOrCos(Value x, int64_t quadrantShift) {
-  // x = n pi/2 + r, |r| <= pi/4; then sin or cos of r by its series, signs by quadrant.
+  // x = n pi/2 + r, |r| <= pi/4; then sin or cos of r by its series, signs by
+  // quadrant.
   Value isFinite = less(abs(x), number(kInfinity));
   // Beyond 2^52 neighbouring arguments are further apart than a period.
   Value bounded = select(less(abs(x), number(0x1p52)), x, number(0));
@@ -248,26 +278,32 @@ Value MathFunctions::sinOrCos(Value x, int64_t quadrantShift) {
   r = fma(n, number(-kHalfPi2), r);
   r = fma(n, number(-kHalfPi3), r);
   Value z = mul(r, r);
-  Value sine = sub(r, mul(mul(r, z), polynomial(z, inverseFactorials(3, 2, 7, true))));
+  Value sine =
+      sub(r, mul(mul(r, z), polynomial(z, inverseFactorials(3, 2, 7, true))));
   Value cosine = polynomial(z, inverseFactorials(0, 2, 9, true));
   Value quadrant = b.create<arith::AddIOp>(toInt(n), integer(quadrantShift));
   auto bit = [&](int64_t mask) -> Value {
-    return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne,
-                                   b.create<arith::AndIOp>(quadrant, integer(mask)), integer(0));
+    return b.create<arith::CmpIOp>(
+        arith::CmpIPredicate::ne,
+        b.create<arith::AndIOp>(quadrant, integer(mask)), integer(0));
   };
   Value result = select(bit(1), cosine, sine);
   result = select(bit(2), b.create<arith::NegFOp>(result), result);
-  return select(isFinite, result, number(std::numeric_limits<double>::quiet_NaN()));
+  return select(isFinite, result,
+                number(std::numeric_limits<double>::quiet_NaN()));
 }
 
 Value MathFunctions::tan(Value x) { return div(sin(x), cos(x)); }
 
 Value MathFunctions::atan(Value x) {
-  // atan a = pi/2 - atan(1/a) above 1; then twice atan(a) = 2 atan(a / (1 + sqrt(1 + a^2))).
+  // atan a = pi/2 - atan(1/a) above 1; then twice atan(a) = 2 atan(a / (1 +
+  // sqrt(1 + a^2))).
   Value a = abs(x);
   Value isLarge = less(number(1), a);
   Value y = select(isLarge, div(number(1), a), a);
-  auto halve = [&](Value v) { return div(v, add(number(1), sqrt(fma(v, v, number(1))))); };
+  auto halve = [&](Value v) {
+    return div(v, add(number(1), sqrt(fma(v, v, number(1)))));
+  };
   y = halve(halve(y));
   Value z = mul(y, y);
   std::vector<double> series;
@@ -292,7 +328,8 @@ Value MathFunctions::acos(Value x) {
 //===----------------------------------------------------------------------===//
 
 Value MathFunctions::erf(Value x) {
-  // 2 / sqrt(pi) e^(-x^2) sum of 2^k x^(2k+1) / (1 * 3 * ... * (2k+1)): only positive terms.
+  // 2 / sqrt(pi) e^(-x^2) sum of 2^k x^(2k+1) / (1 * 3 * ... * (2k+1)): only
+  // positive terms.
   constexpr int kTerms = 140;
   Value a = abs(x);
   Value bounded = select(less(a, number(6)), a, number(6));
@@ -301,7 +338,8 @@ Value MathFunctions::erf(Value x) {
   for (int k = 1; k < kTerms; ++k)
     series.push_back(series.back() * 2 / (2 * k + 1));
   Value sum = mul(bounded, polynomial(z, series));
-  Value scale = mul(number(2 * std::numbers::inv_sqrtpi), exp(b.create<arith::NegFOp>(z)));
+  Value scale = mul(number(2 * std::numbers::inv_sqrtpi),
+                    exp(b.create<arith::NegFOp>(z)));
   Value result = mul(scale, sum);
   result = select(less(number(1), result), number(1), result);
   return select(isNan(x), x, withSignOf(result, x));

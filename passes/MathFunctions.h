@@ -2,11 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function takes and gives float64 (a scalar or a vector) and is built of arith ops,
-// fma, floor, roundeven, sqrt and absf only: the same bits on every target. Errors are a few
-// units in the last place of float64 unless said otherwise; special values are those of C.
-// Methods: argument reduction and series as in Cody and Waite, Software Manual for the
-// Elementary Functions (1980), and Muller, Elementary Functions (2016).
+// Each function takes and gives float64 (a scalar or a vector) and is built of
+// arith ops, fma, floor, roundeven, sqrt and absf only: the same bits on every
+// target. Errors are a few units in the last place of float64 unless said
+// otherwise; special values are those of C. Methods: argument reduction and
+// series as in Cody and Waite, Software Manual for the Elementary Functions
+// (1980), and Muller, Elementary Functions (2016).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_MATHFUNCTIONS_H
@@ -19,7 +20,8 @@ namespace sinter::passes {
 class MathFunctions {
 public:
   /// Builds values of `type`: f64, or a vector of it.
-  MathFunctions(mlir::ImplicitLocOpBuilder &builder, mlir::Type type) : b(builder), type(type) {}
+  MathFunctions(mlir::ImplicitLocOpBuilder &builder, mlir::Type type)
+      : b(builder), type(type) {}
 
   mlir::Value exp(mlir::Value x);
   mlir::Value expm1(mlir::Value x);

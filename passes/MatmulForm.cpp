@@ -14,15 +14,17 @@ namespace {
 
 constexpr size_t kMaxBatchDims = 4; // SINTER_MAX_BATCH_DIMS
 
-/// A loop of the product with its strides in A, B and C; 0 where it does not occur.
+/// A loop of the product with its strides in A, B and C; 0 where it does not
+/// occur.
 struct Loop {
   int64_t size;
   std::array<int64_t, 3> strides;
 };
 using Loops = SmallVector<Loop>;
 
-/// Drops loops of one iteration and joins loops that are one loop in every operand. The
-/// order of loops has no meaning; that of `operand`'s memory is taken.
+/// Drops loops of one iteration and joins loops that are one loop in every
+/// operand. The order of loops has no meaning; that of `operand`'s memory is
+/// taken.
 void collapse(Loops &loops, unsigned operand) {
   llvm::erase_if(loops, [](const Loop &loop) { return loop.size == 1; });
   llvm::stable_sort(loops, [&](const Loop &x, const Loop &y) {
@@ -55,9 +57,10 @@ void keepLongest(Loops &loops, Loops &batch) {
   loops.assign({kept});
 }
 
-std::optional<StridedView> reshapeView(const StridedView &view, ArrayRef<int64_t> shape) {
-  // Runs of dimensions with equal products on both sides correspond; the old ones must then
-  // be one loop.
+std::optional<StridedView> reshapeView(const StridedView &view,
+                                       ArrayRef<int64_t> shape) {
+  // Runs of dimensions with equal products on both sides correspond; the old
+  // ones must then be one loop.
   StridedView result{view.base, SmallVector<int64_t>(shape), {}};
   size_t from = 0;
   for (size_t to = 0; to < shape.size();) {
@@ -111,14 +114,16 @@ StridedView viewOf(Value value) {
   }
   if (auto broadcast = value.getDefiningOp<ir::BroadcastOp>()) {
     StridedView source = viewOf(broadcast.getX());
-    StridedView view{source.base, self.shape, SmallVector<int64_t>(self.shape.size(), 0)};
+    StridedView view{source.base, self.shape,
+                     SmallVector<int64_t>(self.shape.size(), 0)};
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
       if (source.shape[i] == view.shape[dim])
         view.strides[dim] = source.strides[i];
     return view;
   }
   if (auto reshape = value.getDefiningOp<ir::ReshapeOp>())
-    if (std::optional<StridedView> view = reshapeView(viewOf(reshape.getX()), self.shape))
+    if (std::optional<StridedView> view =
+            reshapeView(viewOf(reshape.getX()), self.shape))
       return *view;
   return self;
 }
@@ -129,7 +134,8 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
     if (throughViews)
       return viewOf(value);
     ArrayRef<int64_t> shape = ir::tensorType(value).getShape();
-    return StridedView{value, SmallVector<int64_t>(shape), ir::rowMajorStrides(shape)};
+    return StridedView{value, SmallVector<int64_t>(shape),
+                       ir::rowMajorStrides(shape)};
   };
   StridedView a = operandView(op.getLhs()), b = operandView(op.getRhs());
   SmallVector<int64_t> c(resultStrides);
@@ -149,7 +155,8 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
   for (auto [x, y] : llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
     k.push_back({a.shape[x], {a.strides[x], b.strides[y], 0}});
 
-  // Without products no element of A or B is read, so that their strides do not matter.
+  // Without products no element of A or B is read, so that their strides do not
+  // matter.
   if (llvm::any_of(k, [](const Loop &loop) { return loop.size == 0; })) {
     for (Loops *loops : {&batch, &m, &n})
       for (Loop &loop : *loops)
@@ -163,10 +170,12 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
     return std::nullopt;
   // Only batch strides may repeat elements.
   auto repeats = [](const Loops &loops, unsigned operand) {
-    return llvm::any_of(loops, [&](const Loop &loop) { return loop.strides[operand] == 0; });
+    return llvm::any_of(
+        loops, [&](const Loop &loop) { return loop.strides[operand] == 0; });
   };
   bool hasProducts = k.empty() || k[0].size != 0;
-  if (hasProducts && (repeats(m, 0) || repeats(n, 1) || repeats(k, 0) || repeats(k, 1)))
+  if (hasProducts &&
+      (repeats(m, 0) || repeats(n, 1) || repeats(k, 0) || repeats(k, 1)))
     return std::nullopt;
   keepLongest(m, batch);
   keepLongest(n, batch);
@@ -183,7 +192,9 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
     form.bStrides.push_back(loop.strides[1]);
     form.cStrides.push_back(loop.strides[2]);
   }
-  auto take = [](const Loops &loops) { return loops.empty() ? Loop{1, {1, 1, 1}} : loops[0]; };
+  auto take = [](const Loops &loops) {
+    return loops.empty() ? Loop{1, {1, 1, 1}} : loops[0];
+  };
   Loop rows = take(m), columns = take(n), depth = take(k);
   form.m = rows.size;
   form.n = columns.size;

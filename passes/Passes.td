@@ -148,6 +148,10 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
     the rest. Equal fusions become one `exec.kernel`, equal constants one `exec.constant`.
   }];
   let dependentDialects = ["::sinter::exec::ExecDialect"];
+  let options = [
+    Option<"memoryLimit", "memory-limit", "int64_t", "0",
+           "bytes that states, constants and the arena may take together; 0: any number">,
+  ];
 }
 
 #endif // SINTER_PASSES_PASSES_TD

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Decomposes the composites that the target has no better whole for, and asks it about every
-// op. What it cannot do is reported in one error that lists everything, so that a user sees
-// the whole distance at once. Legal always; ops of sinter only are asked about.
+// Decomposes the composites that the target has no better whole for, and asks
+// it about every op. What it cannot do is reported in one error that lists
+// everything, so that a user sees the whole distance at once. Legal always; ops
+// of sinter only are asked about.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/PlaceOps.h"
@@ -43,9 +44,11 @@ public:
     for (auto func : module.getOps<func::FuncOp>())
       func.walk([&](Operation *op) { place(op); });
     if (decomposed)
-      ir::remark("place-ops", "decomposed", module.getLoc(), target->name(), decomposed);
+      ir::remark("place-ops", "decomposed", module.getLoc(), target->name(),
+                 decomposed);
     if (libraryCalls)
-      ir::remark("place-ops", "library-calls", module.getLoc(), target->name(), libraryCalls);
+      ir::remark("place-ops", "library-calls", module.getLoc(), target->name(),
+                 libraryCalls);
     if (!unsupported.empty())
       report(module);
   }
@@ -59,7 +62,8 @@ private:
     libraryCalls += placement == Placement::Library;
     if (placement != Placement::Unsupported)
       return;
-    std::vector<std::string> &nodes = unsupported[{op->getName().getStringRef().str(), reason}];
+    std::vector<std::string> &nodes =
+        unsupported[{op->getName().getStringRef().str(), reason}];
     std::string node = ir::joinedNodeNames(op->getLoc());
     if (!node.empty() && !llvm::is_contained(nodes, node))
       nodes.push_back(node);
@@ -67,8 +71,8 @@ private:
 
   /// One error for all ops and reasons, with the nodes that need them.
   void report(ModuleOp module) {
-    InFlightDiagnostic diag =
-        module.emitError() << "target " << target->name() << " does not support ";
+    InFlightDiagnostic diag = module.emitError() << "target " << target->name()
+                                                 << " does not support ";
     bool isFirst = true;
     for (auto &[key, nodes] : unsupported) {
       diag << (isFirst ? "" : "; ") << key.first;
@@ -76,7 +80,8 @@ private:
       if (!key.second.empty())
         diag << " (" << key.second << ")";
       constexpr size_t kMaxNodes = 4;
-      for (auto [i, node] : llvm::enumerate(ArrayRef(nodes).take_front(kMaxNodes)))
+      for (auto [i, node] :
+           llvm::enumerate(ArrayRef(nodes).take_front(kMaxNodes)))
         diag << (i ? ", " : " of node ") << node;
       if (nodes.size() > kMaxNodes)
         diag << " and " << nodes.size() - kMaxNodes << " more";
@@ -88,7 +93,8 @@ private:
   int64_t decomposed = 0, libraryCalls = 0;
   /// Op and reason -> the nodes that need it, in the order of the program.
   using Key = std::pair<std::string, std::string>;
-  llvm::MapVector<Key, std::vector<std::string>, std::map<Key, unsigned>> unsupported;
+  llvm::MapVector<Key, std::vector<std::string>, std::map<Key, unsigned>>
+      unsupported;
 };
 
 } // namespace

@@ -12,8 +12,8 @@
 
 namespace sinter::passes {
 
-/// The place phase for a program that runs on `target`, which must outlive the pass. Without a
-/// target the pass fails.
+/// The place phase for a program that runs on `target`, which must outlive the
+/// pass. Without a target the pass fails.
 std::unique_ptr<mlir::Pass> createPlaceOps(const Target *target);
 
 } // namespace sinter::passes

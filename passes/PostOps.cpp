@@ -27,21 +27,25 @@ std::optional<float> splatOf(Value value) {
     return std::nullopt;
   APFloat number = elements.getSplatValue<APFloat>();
   bool losesInfo;
-  number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &losesInfo);
+  number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven,
+                 &losesInfo);
   return number.convertToFloat();
 }
 
-/// True when the element at an index lies at the sum of index * strides; dimensions of size 1 have
-/// no say.
+/// True when the element at an index lies at the sum of index * strides;
+/// dimensions of size 1 have no say.
 bool hasStrides(const StridedView &view, ArrayRef<int64_t> strides) {
-  for (auto [size, has, wanted] : llvm::zip_equal(view.shape, view.strides, strides))
+  for (auto [size, has, wanted] :
+       llvm::zip_equal(view.shape, view.strides, strides))
     if (size != 1 && has != wanted)
       return false;
   return true;
 }
 
-/// `operand` as a vector along `dims`, dense in their order, or as a tensor stored like the result.
-std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims, ArrayRef<int64_t> strides) {
+/// `operand` as a vector along `dims`, dense in their order, or as a tensor
+/// stored like the result.
+std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims,
+                               ArrayRef<int64_t> strides) {
   StridedView view = viewOf(operand);
   int64_t elements = ir::tensorType(view.base).getNumElements();
   SmallVector<int64_t> along(view.shape.size(), 0);
@@ -52,7 +56,8 @@ std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims, ArrayRef<i
   }
   if (!dims.empty() && elements == count && hasStrides(view, along))
     return PostOp{exec::PostOpKind::bias, view.base, {}, {}};
-  if (elements == ir::tensorType(operand).getNumElements() && hasStrides(view, strides))
+  if (elements == ir::tensorType(operand).getNumElements() &&
+      hasStrides(view, strides))
     return PostOp{exec::PostOpKind::add, view.base, {}, {}};
   return std::nullopt;
 }
@@ -72,14 +77,19 @@ SmallVector<int64_t> biasDims(Operation *contraction) {
   return {};
 }
 
-std::optional<PostOp> matchPostOp(Operation *op, Value value, ArrayRef<int64_t> biasDims,
+std::optional<PostOp> matchPostOp(Operation *op, Value value,
+                                  ArrayRef<int64_t> biasDims,
                                   ArrayRef<int64_t> strides) {
   MLIRContext *context = op->getContext();
   if (isa<ir::ReluOp>(op))
     return PostOp{exec::PostOpKind::relu, {}, {}, {}};
   if (auto gelu = dyn_cast<ir::GeluOp>(op))
-    return PostOp{gelu.getForm() == ir::GeluForm::erf ? exec::PostOpKind::gelu_erf
-                                                      : exec::PostOpKind::gelu_tanh, {}, {}, {}};
+    return PostOp{gelu.getForm() == ir::GeluForm::erf
+                      ? exec::PostOpKind::gelu_erf
+                      : exec::PostOpKind::gelu_tanh,
+                  {},
+                  {},
+                  {}};
   if (isa<ir::SigmoidOp>(op))
     return PostOp{exec::PostOpKind::sigmoid, {}, {}, {}};
   if (isa<ir::TanhOp>(op))
@@ -87,7 +97,8 @@ std::optional<PostOp> matchPostOp(Operation *op, Value value, ArrayRef<int64_t> 
   if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(op))
     return std::nullopt;
 
-  Value other = op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(0);
+  Value other =
+      op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(0);
   if (other == value)
     return std::nullopt;
   if (isa<ir::AddOp>(op))
@@ -97,9 +108,12 @@ std::optional<PostOp> matchPostOp(Operation *op, Value value, ArrayRef<int64_t> 
     return std::nullopt;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   if (isa<ir::MulOp>(op))
-    return PostOp{exec::PostOpKind::scale, {}, numberAttr(context, *number), {}};
+    return PostOp{
+        exec::PostOpKind::scale, {}, numberAttr(context, *number), {}};
   bool isMax = isa<ir::MaxOp>(op);
-  return PostOp{exec::PostOpKind::clip, {}, numberAttr(context, isMax ? *number : -infinity),
+  return PostOp{exec::PostOpKind::clip,
+                {},
+                numberAttr(context, isMax ? *number : -infinity),
                 numberAttr(context, isMax ? infinity : *number)};
 }
 

@@ -15,16 +15,17 @@ namespace sinter::passes {
 /// One step between a contraction and the store of its result.
 struct PostOp {
   exec::PostOpKind kind;
-  mlir::Value operand;           // of bias and add: a dense value outside the chain
+  mlir::Value operand; // of bias and add: a dense value outside the chain
   mlir::FloatAttr alpha, beta{}; // as in exec.post_op
 };
 
-/// The dimensions of the result along which a bias of `contraction` runs: those of n, or that of
-/// the channels. Empty when it takes none.
+/// The dimensions of the result along which a bias of `contraction` runs: those
+/// of n, or that of the channels. Empty when it takes none.
 llvm::SmallVector<int64_t> biasDims(mlir::Operation *contraction);
 
-/// What `op` does to `value`, one of its operands; nothing when it is no post-op. `strides` are
-/// those with which the elements of `value` are stored; an added tensor must have the same.
+/// What `op` does to `value`, one of its operands; nothing when it is no
+/// post-op. `strides` are those with which the elements of `value` are stored;
+/// an added tensor must have the same.
 std::optional<PostOp> matchPostOp(mlir::Operation *op, mlir::Value value,
                                   llvm::ArrayRef<int64_t> biasDims,
                                   llvm::ArrayRef<int64_t> strides);

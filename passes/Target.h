@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A Target is a kind of device that programs are compiled for. Backends implement it,
-// tools register it by handing it to the driver; passes see only this.
+// A Target is a kind of device that programs are compiled for. Backends
+// implement it, tools register it by handing it to the driver; passes see only
+// this.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_TARGET_H
@@ -27,16 +28,18 @@ enum class Placement {
 };
 
 struct CodeGenOptions {
-  unsigned threads = 1;  // kernels are compiled in parallel; the bytes do not depend on it
+  unsigned threads =
+      1; // kernels are compiled in parallel; the bytes do not depend on it
   unsigned optLevel = 2;
   bool textOnly = false; // fill TargetCode::text (LLVM IR or PTX), no objects
 };
 
 /// What a target's code generator makes of the kernels of one program.
 struct TargetCode {
-  std::vector<std::string> objects; // relocatable ELF files that define every kernel symbol
-  std::string text;                 // with textOnly: all kernels in one readable module
-  std::string features;             // "+avx2,+fma,..." that running the code requires
+  std::vector<std::string>
+      objects;          // relocatable ELF files that define every kernel symbol
+  std::string text;     // with textOnly: all kernels in one readable module
+  std::string features; // "+avx2,+fma,..." that running the code requires
 };
 
 class Target {
@@ -46,20 +49,23 @@ public:
   /// "cpu", "cuda" or "sim".
   virtual llvm::StringRef name() const = 0;
 
-  /// What becomes of `op`, which is not a composite that `keepsComposite` denies. For
-  /// Unsupported, `reason` says in a few words what is missing.
+  /// What becomes of `op`, which is not a composite that `keepsComposite`
+  /// denies. For Unsupported, `reason` says in a few words what is missing.
   virtual Placement place(mlir::Operation *op, std::string &reason) const = 0;
 
-  /// True when the target has a better whole for this composite than its decomposition.
+  /// True when the target has a better whole for this composite than its
+  /// decomposition.
   virtual bool keepsComposite(mlir::Operation *op) const = 0;
 
-  /// True when the library call `contraction` can apply `op` (its only user) to its
-  /// result before storing it.
-  virtual bool canFuseEpilogue(mlir::Operation *contraction, mlir::Operation *op) const = 0;
+  /// True when the library call `contraction` can apply `op` (its only user) to
+  /// its result before storing it.
+  virtual bool canFuseEpilogue(mlir::Operation *contraction,
+                               mlir::Operation *op) const = 0;
 
   /// Machine code for every `exec.kernel` of `module`.
-  virtual mlir::FailureOr<TargetCode> generateKernels(mlir::ModuleOp module,
-                                                      const CodeGenOptions &options) const = 0;
+  virtual mlir::FailureOr<TargetCode>
+  generateKernels(mlir::ModuleOp module,
+                  const CodeGenOptions &options) const = 0;
 };
 
 } // namespace sinter::passes

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The one lowering that JIT and ahead-of-time compilation share: objects with the
-// kernels and the tables of abi.h, and the constants, which never pass through LLVM IR.
+// The one lowering that JIT and ahead-of-time compilation share: objects with
+// the kernels and the tables of abi.h, and the constants, which never pass
+// through LLVM IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_ARTIFACT_H
@@ -20,7 +21,8 @@
 
 namespace sinter::compiler {
 
-/// `bytes` belong at `offset` of the artifact's constants; they live in the module's blobs.
+/// `bytes` belong at `offset` of the artifact's constants; they live in the
+/// module's blobs.
 struct ConstantPiece {
   uint64_t offset;
   llvm::ArrayRef<char> bytes;
@@ -36,12 +38,13 @@ struct ExportPiece {
 struct ArtifactInfo {
   std::string symbol = "main"; // tables define `sinter_artifact_<symbol>`
   std::string modelName;
-  std::string manifest;        // JSON text
+  std::string manifest; // JSON text
   std::vector<ExportPiece> exportPieces;
 };
 
-/// A compiled program. `objects` define `sinter_artifact_<symbol>` (a sinter_artifact) and refer
-/// to one undefined symbol, `sinter_constants_<symbol>`, the page-aligned constants.
+/// A compiled program. `objects` define `sinter_artifact_<symbol>` (a
+/// sinter_artifact) and refer to one undefined symbol,
+/// `sinter_constants_<symbol>`, the page-aligned constants.
 struct CompiledProgram {
   std::vector<std::string> objects;
   std::vector<ConstantPiece> constants;
@@ -49,11 +52,12 @@ struct CompiledProgram {
   std::string symbol;
 };
 
-/// Lays out constants, emits kernels through `target` and builds the tables for a module in
-/// `exec` form. The result refers to blobs of `module`, which must outlive it.
-mlir::FailureOr<CompiledProgram> emitProgram(mlir::ModuleOp module, const passes::Target &target,
-                                             const passes::CodeGenOptions &options,
-                                             const ArtifactInfo &info);
+/// Lays out constants, emits kernels through `target` and builds the tables for
+/// a module in `exec` form. The result refers to blobs of `module`, which must
+/// outlive it.
+mlir::FailureOr<CompiledProgram>
+emitProgram(mlir::ModuleOp module, const passes::Target &target,
+            const passes::CodeGenOptions &options, const ArtifactInfo &info);
 
 } // namespace sinter::compiler
 

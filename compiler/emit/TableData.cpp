@@ -13,11 +13,12 @@ using namespace sinter::compiler;
 static_assert(sizeof(void *) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "artifacts have the layout of the machine that compiles them");
 
-Constant *TableData::add(Constant *initializer, unsigned alignment, StringRef name) {
-  auto *global = new GlobalVariable(module_, initializer->getType(), /*isConstant=*/true,
-                                    name.empty() ? GlobalValue::PrivateLinkage
-                                                 : GlobalValue::ExternalLinkage,
-                                    initializer, name.empty() ? "t" : name);
+Constant *TableData::add(Constant *initializer, unsigned alignment,
+                         StringRef name) {
+  auto *global = new GlobalVariable(
+      module_, initializer->getType(), /*isConstant=*/true,
+      name.empty() ? GlobalValue::PrivateLinkage : GlobalValue::ExternalLinkage,
+      initializer, name.empty() ? "t" : name);
   global->setAlignment(Align(alignment));
   if (name.empty())
     global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
@@ -32,21 +33,26 @@ Constant *TableData::string(StringRef text) {
 }
 
 Constant *TableData::bytes(StringRef bytes, unsigned alignment) {
-  return add(ConstantDataArray::getString(module_.getContext(), bytes, /*AddNull=*/false), alignment);
+  return add(ConstantDataArray::getString(module_.getContext(), bytes,
+                                          /*AddNull=*/false),
+             alignment);
 }
 
 Constant *TableData::int64s(ArrayRef<int64_t> values) {
   if (values.empty())
     return nullptr;
-  return bytes(StringRef(reinterpret_cast<const char *>(values.data()), values.size() * 8), 8);
+  return bytes(StringRef(reinterpret_cast<const char *>(values.data()),
+                         values.size() * 8),
+               8);
 }
 
 Constant *TableData::offset(Constant *base, uint64_t bytes) {
   if (!base || bytes == 0)
     return base;
   LLVMContext &context = module_.getContext();
-  return ConstantExpr::getInBoundsGetElementPtr(Type::getInt8Ty(context), base,
-                                                ConstantInt::get(Type::getInt64Ty(context), bytes));
+  return ConstantExpr::getInBoundsGetElementPtr(
+      Type::getInt8Ty(context), base,
+      ConstantInt::get(Type::getInt64Ty(context), bytes));
 }
 
 Constant *TableData::externalData(StringRef name) {
@@ -55,19 +61,23 @@ Constant *TableData::externalData(StringRef name) {
 
 Constant *TableData::externalFunction(StringRef name) {
   LLVMContext &context = module_.getContext();
-  Type *pointer = PointerType::getUnqual(context), *number = Type::getInt64Ty(context);
-  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, number, number}, false);
+  Type *pointer = PointerType::getUnqual(context),
+       *number = Type::getInt64Ty(context);
+  auto *type = FunctionType::get(Type::getVoidTy(context),
+                                 {pointer, number, number}, false);
   return cast<Constant>(module_.getOrInsertFunction(name, type).getCallee());
 }
 
-Constant *TableData::rawTable(ArrayRef<RawRow> rows, size_t rowBytes, size_t alignment,
-                              ArrayRef<size_t> pointerOffsets, StringRef name) {
+Constant *TableData::rawTable(ArrayRef<RawRow> rows, size_t rowBytes,
+                              size_t alignment, ArrayRef<size_t> pointerOffsets,
+                              StringRef name) {
   LLVMContext &context = module_.getContext();
   if (pointerOffsets.empty()) {
     std::string all;
     for (const RawRow &row : rows)
       all.append(row.bytes, rowBytes);
-    return add(ConstantDataArray::getString(context, all, /*AddNull=*/false), alignment, name);
+    return add(ConstantDataArray::getString(context, all, /*AddNull=*/false),
+               alignment, name);
   }
 
   // Each row is a packed struct of runs of bytes and the pointers between them.
@@ -78,8 +88,9 @@ Constant *TableData::rawTable(ArrayRef<RawRow> rows, size_t rowBytes, size_t ali
     size_t at = 0;
     auto addBytes = [&](size_t end) {
       if (end > at)
-        fields.push_back(ConstantDataArray::getString(context, StringRef(row.bytes + at, end - at),
-                                                      /*AddNull=*/false));
+        fields.push_back(ConstantDataArray::getString(
+            context, StringRef(row.bytes + at, end - at),
+            /*AddNull=*/false));
     };
     for (auto [pointer, offset] : zip_equal(row.pointers, pointerOffsets)) {
       addBytes(offset);
@@ -87,7 +98,8 @@ Constant *TableData::rawTable(ArrayRef<RawRow> rows, size_t rowBytes, size_t ali
       at = offset + sizeof(void *);
     }
     addBytes(rowBytes);
-    elements.push_back(ConstantStruct::getAnon(context, fields, /*Packed=*/true));
+    elements.push_back(
+        ConstantStruct::getAnon(context, fields, /*Packed=*/true));
   }
   auto *type = ArrayType::get(elements.front()->getType(), elements.size());
   return add(ConstantArray::get(type, elements), alignment, name);

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The tables of abi.h are filled as the C structs they are; only their pointers become
-// relocations. So the layout in the artifact is that of the header by construction. Works
-// because compiler and artifact agree on it: little-endian, 64-bit.
+// The tables of abi.h are filled as the C structs they are; only their pointers
+// become relocations. So the layout in the artifact is that of the header by
+// construction. Works because compiler and artifact agree on it: little-endian,
+// 64-bit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_TABLEDATA_H
@@ -56,9 +57,9 @@ template <> struct PointerFields<sinter_kernel_desc> {
                                       offsetof(sinter_kernel_desc, cpu)};
 };
 template <> struct PointerFields<sinter_entry> {
-  static constexpr std::array offsets{offsetof(sinter_entry, name), offsetof(sinter_entry, inputs),
-                                      offsetof(sinter_entry, outputs),
-                                      offsetof(sinter_entry, commands)};
+  static constexpr std::array offsets{
+      offsetof(sinter_entry, name), offsetof(sinter_entry, inputs),
+      offsetof(sinter_entry, outputs), offsetof(sinter_entry, commands)};
 };
 template <> struct PointerFields<sinter_export_piece> {
   static constexpr std::array offsets{offsetof(sinter_export_piece, bytes)};
@@ -68,16 +69,20 @@ template <> struct PointerFields<sinter_training> {
                                       offsetof(sinter_training, loss)};
 };
 template <> struct PointerFields<sinter_artifact> {
-  static constexpr std::array offsets{
-      offsetof(sinter_artifact, name),         offsetof(sinter_artifact, buildId),
-      offsetof(sinter_artifact, manifest),     offsetof(sinter_artifact, cpuFeatures),
-      offsetof(sinter_artifact, states),       offsetof(sinter_artifact, entries),
-      offsetof(sinter_artifact, kernels),      offsetof(sinter_artifact, exportPieces),
-      offsetof(sinter_artifact, training),     offsetof(sinter_artifact, constants)};
+  static constexpr std::array offsets{offsetof(sinter_artifact, name),
+                                      offsetof(sinter_artifact, buildId),
+                                      offsetof(sinter_artifact, manifest),
+                                      offsetof(sinter_artifact, cpuFeatures),
+                                      offsetof(sinter_artifact, states),
+                                      offsetof(sinter_artifact, entries),
+                                      offsetof(sinter_artifact, kernels),
+                                      offsetof(sinter_artifact, exportPieces),
+                                      offsetof(sinter_artifact, training),
+                                      offsetof(sinter_artifact, constants)};
 };
 
-/// A struct whose pointer fields are given apart, in the order of PointerFields; null is NULL.
-/// The pointers in `value` are ignored.
+/// A struct whose pointer fields are given apart, in the order of
+/// PointerFields; null is NULL. The pointers in `value` are ignored.
 template <class T> struct Row {
   static constexpr size_t numPointers = PointerFields<T>::offsets.size();
   T value{};
@@ -99,14 +104,17 @@ public:
 
   /// A table, or NULL when it has no rows. With a name it is a global symbol.
   template <class T>
-  llvm::Constant *table(llvm::ArrayRef<Row<T>> rows, llvm::StringRef name = "") {
-    static_assert(std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T>);
+  llvm::Constant *table(llvm::ArrayRef<Row<T>> rows,
+                        llvm::StringRef name = "") {
+    static_assert(std::is_trivially_copyable_v<T> &&
+                  std::is_standard_layout_v<T>);
     if (rows.empty())
       return nullptr;
     std::vector<RawRow> raw;
     for (const Row<T> &row : rows)
       raw.push_back({reinterpret_cast<const char *>(&row.value), row.pointers});
-    return rawTable(raw, sizeof(T), alignof(T), PointerFields<T>::offsets, name);
+    return rawTable(raw, sizeof(T), alignof(T), PointerFields<T>::offsets,
+                    name);
   }
 
 private:
@@ -114,9 +122,12 @@ private:
     const char *bytes;
     llvm::ArrayRef<llvm::Constant *> pointers;
   };
-  llvm::Constant *rawTable(llvm::ArrayRef<RawRow> rows, size_t rowBytes, size_t alignment,
-                           llvm::ArrayRef<size_t> pointerOffsets, llvm::StringRef name);
-  llvm::Constant *add(llvm::Constant *initializer, unsigned alignment, llvm::StringRef name = "");
+  llvm::Constant *rawTable(llvm::ArrayRef<RawRow> rows, size_t rowBytes,
+                           size_t alignment,
+                           llvm::ArrayRef<size_t> pointerOffsets,
+                           llvm::StringRef name);
+  llvm::Constant *add(llvm::Constant *initializer, unsigned alignment,
+                      llvm::StringRef name = "");
 
   llvm::Module &module_;
   llvm::StringMap<llvm::Constant *> strings_;

@@ -36,11 +36,12 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(std::string &error) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
   });
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
   if (!target)
     return nullptr;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(kTriple, "x86-64", "", {}, llvm::Reloc::PIC_));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      kTriple, "x86-64", "", {}, llvm::Reloc::PIC_));
 }
 
 FailureOr<std::string> toObject(ModuleOp module, llvm::Module &tables) {
@@ -53,36 +54,43 @@ FailureOr<std::string> toObject(ModuleOp module, llvm::Module &tables) {
   SmallString<0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+  if (machine->addPassesToEmitFile(passes, stream, nullptr,
+                                   llvm::CodeGenFileType::ObjectFile))
     return module.emitError() << "cannot write object files for " << kTriple;
   passes.run(tables);
   return std::string(object);
 }
 
-/// 128 bits over the program's text, which has neither locations nor weights, and what else decides
-/// what the artifact does.
+/// 128 bits over the program's text, which has neither locations nor weights,
+/// and what else decides what the artifact does.
 std::string buildId(ModuleOp module, const passes::Target &target,
-                    const passes::CodeGenOptions &options, const ArtifactInfo &info) {
+                    const passes::CodeGenOptions &options,
+                    const ArtifactInfo &info) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   module.print(stream, OpPrintingFlags().useLocalScope());
-  stream << '\n' << target.name() << '\n' << options.optLevel << '\n' << info.manifest;
+  stream << '\n'
+         << target.name() << '\n'
+         << options.optLevel << '\n'
+         << info.manifest;
   llvm::BLAKE3 hash;
   hash.update(text);
   return llvm::toHex(hash.final<16>(), /*LowerCase=*/true);
 }
 
-FailureOr<std::vector<Row<sinter_kernel_desc>>> kernelRows(TableData &data, ModuleOp module,
-                                                           KernelEntries &entries) {
+FailureOr<std::vector<Row<sinter_kernel_desc>>>
+kernelRows(TableData &data, ModuleOp module, KernelEntries &entries) {
   std::vector<Row<sinter_kernel_desc>> rows;
   for (auto kernel : module.getOps<exec::KernelOp>()) {
     if (!kernel.getTiles())
-      return kernel.emitError() << "kernel @" << kernel.getSymName()
-                                << " has no number of tiles: no code was generated for it";
+      return kernel.emitError()
+             << "kernel @" << kernel.getSymName()
+             << " has no number of tiles: no code was generated for it";
     entries[kernel.getSymName()] = {static_cast<uint32_t>(rows.size()),
                                     static_cast<int64_t>(*kernel.getTiles())};
     auto &row = rows.emplace_back();
-    row.pointers = {data.string(kernel.getSymName()), data.externalFunction(kernel.getSymName())};
+    row.pointers = {data.string(kernel.getSymName()),
+                    data.externalFunction(kernel.getSymName())};
   }
   return rows;
 }
@@ -101,8 +109,9 @@ exportRows(TableData &data, ModuleOp module, const StateTable &states,
     }
     auto it = states.numbers.find(piece.state);
     if (it == states.numbers.end())
-      return module.emitError() << "the exported model names the state '" << piece.state
-                                << "', which the program does not have";
+      return module.emitError()
+             << "the exported model names the state '" << piece.state
+             << "', which the program does not have";
     row.value.state = it->second;
     row.value.sizeBytes = states.rows[it->second].value.tensor.sizeBytes;
   }
@@ -111,9 +120,10 @@ exportRows(TableData &data, ModuleOp module, const StateTable &states,
 
 } // namespace
 
-FailureOr<CompiledProgram> compiler::emitProgram(ModuleOp module, const passes::Target &target,
-                                                 const passes::CodeGenOptions &options,
-                                                 const ArtifactInfo &info) {
+FailureOr<CompiledProgram>
+compiler::emitProgram(ModuleOp module, const passes::Target &target,
+                      const passes::CodeGenOptions &options,
+                      const ArtifactInfo &info) {
   std::string id = buildId(module, target, options, info);
   FailureOr<passes::TargetCode> code = target.generateKernels(module, options);
   if (failed(code))
@@ -123,12 +133,15 @@ FailureOr<CompiledProgram> compiler::emitProgram(ModuleOp module, const passes::
   llvm::Module tables("tables", context);
   TableData data(tables);
   KernelEntries kernelEntries;
-  FailureOr<std::vector<Row<sinter_kernel_desc>>> kernels = kernelRows(data, module, kernelEntries);
+  FailureOr<std::vector<Row<sinter_kernel_desc>>> kernels =
+      kernelRows(data, module, kernelEntries);
   FailureOr<StateTable> states = stateTable(data, module);
-  FailureOr<std::vector<Row<sinter_training>>> training = trainingRow(data, module);
+  FailureOr<std::vector<Row<sinter_training>>> training =
+      trainingRow(data, module);
   if (failed(kernels) || failed(states) || failed(training))
     return failure();
-  std::vector<Row<sinter_entry>> entries = entryRows(data, module, kernelEntries);
+  std::vector<Row<sinter_entry>> entries =
+      entryRows(data, module, kernelEntries);
   FailureOr<std::vector<Row<sinter_export_piece>>> pieces =
       exportRows(data, module, *states, info.exportPieces);
   FailureOr<std::vector<ConstantPiece>> constants = constantPieces(module);
@@ -139,7 +152,8 @@ FailureOr<CompiledProgram> compiler::emitProgram(ModuleOp module, const passes::
   program.symbol = info.symbol;
   program.constants = std::move(*constants);
   for (const ConstantPiece &piece : program.constants)
-    program.constantsBytes = std::max(program.constantsBytes, piece.offset + piece.bytes.size());
+    program.constantsBytes =
+        std::max(program.constantsBytes, piece.offset + piece.bytes.size());
 
   Row<sinter_artifact> artifact;
   sinter_artifact &a = artifact.value;
@@ -156,17 +170,16 @@ FailureOr<CompiledProgram> compiler::emitProgram(ModuleOp module, const passes::
   a.numKernels = kernels->size();
   a.numExportPieces = pieces->size();
   artifact.pointers = {
-      data.string(info.modelName),
-      data.string(id),
-      data.string(info.manifest),
-      data.string(code->features),
-      data.table<sinter_state_desc>(states->rows),
+      data.string(info.modelName), data.string(id), data.string(info.manifest),
+      data.string(code->features), data.table<sinter_state_desc>(states->rows),
       data.table<sinter_entry>(entries),
       data.table<sinter_kernel_desc>(*kernels),
       data.table<sinter_export_piece>(*pieces),
       data.table<sinter_training>(*training),
       // The driver defines the symbol whether or not there are constants.
-      program.constantsBytes ? data.externalData("sinter_constants_" + info.symbol) : nullptr};
+      program.constantsBytes
+          ? data.externalData("sinter_constants_" + info.symbol)
+          : nullptr};
   data.table<sinter_artifact>(artifact, "sinter_artifact_" + info.symbol);
 
   FailureOr<std::string> object = toObject(module, tables);

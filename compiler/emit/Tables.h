@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Internal to the emission of artifacts: emitProgram (Artifact.h) puts these together.
+// Internal to the emission of artifacts: emitProgram (Artifact.h) puts these
+// together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_TABLES_H
@@ -17,11 +18,14 @@ namespace sinter::compiler {
 /// The sinter_dtype of an element type; 0 for others.
 uint32_t dtypeOf(mlir::Type element);
 /// The descriptor of a dense tensor called `name`.
-Row<sinter_tensor_desc> tensorRow(TableData &data, llvm::StringRef name, mlir::RankedTensorType type);
+Row<sinter_tensor_desc> tensorRow(TableData &data, llvm::StringRef name,
+                                  mlir::RankedTensorType type);
 
-/// The bytes of every `exec.constant` in the order of offsets. Values that have no bytes of their
-/// own (splats, truth values) get a blob, and the op refers to that from then on.
-mlir::FailureOr<std::vector<ConstantPiece>> constantPieces(mlir::ModuleOp module);
+/// The bytes of every `exec.constant` in the order of offsets. Values that have
+/// no bytes of their own (splats, truth values) get a blob, and the op refers
+/// to that from then on.
+mlir::FailureOr<std::vector<ConstantPiece>>
+constantPieces(mlir::ModuleOp module);
 
 /// The states of a module and where they lie.
 struct StateTable {
@@ -29,8 +33,9 @@ struct StateTable {
   llvm::StringMap<uint32_t> numbers; // by symbol and by ONNX name
   uint64_t bytes = 0;
 };
-/// Must run before `constantPieces`, which replaces values. Fails when a state's initial value is
-/// no constant of the module, or a slot's parameter no state.
+/// Must run before `constantPieces`, which replaces values. Fails when a
+/// state's initial value is no constant of the module, or a slot's parameter no
+/// state.
 mlir::FailureOr<StateTable> stateTable(TableData &data, mlir::ModuleOp module);
 
 /// What a launch says about its kernel.
@@ -43,8 +48,8 @@ std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
                                          const KernelEntries &kernels);
 
 /// The row for the module's `sinter.training`; none without it.
-mlir::FailureOr<std::vector<Row<sinter_training>>> trainingRow(TableData &data,
-                                                               mlir::ModuleOp module);
+mlir::FailureOr<std::vector<Row<sinter_training>>>
+trainingRow(TableData &data, mlir::ModuleOp module);
 
 } // namespace sinter::compiler
 

@@ -12,8 +12,9 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::compiler;
 
-// The exec dialect has the numbers of abi.h, so that they are copied as they are.
-#define SAME(ABI, EXEC)                                                                            \
+// The exec dialect has the numbers of abi.h, so that they are copied as they
+// are.
+#define SAME(ABI, EXEC)                                                        \
   static_assert(static_cast<int64_t>(ABI) == static_cast<int64_t>(exec::EXEC))
 SAME(SINTER_SPACE_ARENA, Space::arena);
 SAME(SINTER_SPACE_STATE, Space::state);
@@ -37,20 +38,24 @@ SAME(sizeof(sinter_control), kControlBytes);
 #undef SAME
 
 /// The control block's fields, as the exec dialect has them too.
-static_assert(offsetof(sinter_control, lr) == exec::control_offset::kLr &&
-              offsetof(sinter_control, weightDecay) == exec::control_offset::kWeightDecay &&
-              offsetof(sinter_control, clipNorm) == exec::control_offset::kClipNorm &&
-              offsetof(sinter_control, step) == exec::control_offset::kStep &&
-              offsetof(sinter_control, seed) == exec::control_offset::kSeed &&
-              offsetof(sinter_control, validRows) == exec::control_offset::kValidRows &&
-              offsetof(sinter_control, microBatch) == exec::control_offset::kMicroBatch);
+static_assert(
+    offsetof(sinter_control, lr) == exec::control_offset::kLr &&
+    offsetof(sinter_control, weightDecay) ==
+        exec::control_offset::kWeightDecay &&
+    offsetof(sinter_control, clipNorm) == exec::control_offset::kClipNorm &&
+    offsetof(sinter_control, step) == exec::control_offset::kStep &&
+    offsetof(sinter_control, seed) == exec::control_offset::kSeed &&
+    offsetof(sinter_control, validRows) == exec::control_offset::kValidRows &&
+    offsetof(sinter_control, microBatch) == exec::control_offset::kMicroBatch);
 
 namespace {
 
-/// The tables of one entry while they grow; commands point into the others by number.
+/// The tables of one entry while they grow; commands point into the others by
+/// number.
 class EntryTables {
 public:
-  EntryTables(TableData &data, const KernelEntries &kernels) : data(data), kernels(kernels) {}
+  EntryTables(TableData &data, const KernelEntries &kernels)
+      : data(data), kernels(kernels) {}
   Row<sinter_entry> build(exec::ProgramOp program);
 
 private:
@@ -63,7 +68,8 @@ private:
   int64_t addMatmul(exec::MatmulOp op);
   int64_t addConv(exec::ConvOp op);
   static uint32_t addPostOps(ArrayAttr postOps, sinter_post_op *out);
-  std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names, ArrayAttr types);
+  std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names,
+                                               ArrayAttr types);
 
   TableData &data;
   const KernelEntries &kernels;
@@ -78,7 +84,8 @@ void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
 } // namespace
 
 uint32_t EntryTables::addPostOps(ArrayAttr postOps, sinter_post_op *out) {
-  for (auto [i, post] : llvm::enumerate(postOps.getAsRange<exec::PostOpAttr>())) {
+  for (auto [i, post] :
+       llvm::enumerate(postOps.getAsRange<exec::PostOpAttr>())) {
     out[i].kind = static_cast<uint32_t>(post.getKind());
     out[i].slice = static_cast<uint32_t>(post.getRead());
     auto number = [](FloatAttr attr) {
@@ -119,8 +126,10 @@ int64_t EntryTables::addMatmul(exec::MatmulOp op) {
 int64_t EntryTables::addConv(exec::ConvOp op) {
   sinter_conv &p = convs.emplace_back().value;
   p.direction = static_cast<uint32_t>(op.getDirection());
-  p.dtype = dtypeOf(exec::bufferOp(op.getOutput()).getTensorType().getElementType());
-  p.layout = op.getChannelsLast() ? SINTER_CHANNELS_LAST : SINTER_CHANNELS_FIRST;
+  p.dtype =
+      dtypeOf(exec::bufferOp(op.getOutput()).getTensorType().getElementType());
+  p.layout =
+      op.getChannelsLast() ? SINTER_CHANNELS_LAST : SINTER_CHANNELS_FIRST;
   p.spatialRank = op.getKernel().size();
   p.batch = op.getBatch();
   p.channels = op.getChannels();
@@ -175,11 +184,13 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
   commands.push_back(std::move(pending));
 }
 
-std::vector<Row<sinter_tensor_desc>> EntryTables::tensors(ArrayAttr names, ArrayAttr types) {
+std::vector<Row<sinter_tensor_desc>> EntryTables::tensors(ArrayAttr names,
+                                                          ArrayAttr types) {
   std::vector<Row<sinter_tensor_desc>> rows;
   for (auto [name, type] : llvm::zip_equal(names, types))
-    rows.push_back(tensorRow(data, cast<StringAttr>(name).getValue(),
-                             cast<RankedTensorType>(cast<TypeAttr>(type).getValue())));
+    rows.push_back(
+        tensorRow(data, cast<StringAttr>(name).getValue(),
+                  cast<RankedTensorType>(cast<TypeAttr>(type).getValue())));
   return rows;
 }
 
@@ -194,11 +205,13 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   std::vector<Row<sinter_command>> rows;
   for (Pending &pending : commands) {
     bool isMatmul = pending.row.value.kind == SINTER_CMD_MATMUL;
-    pending.row.pointers[0] = data.offset(sliceTable, pending.firstSlice * sizeof(sinter_slice));
+    pending.row.pointers[0] =
+        data.offset(sliceTable, pending.firstSlice * sizeof(sinter_slice));
     if (pending.params >= 0)
       pending.row.pointers[1] =
           data.offset(isMatmul ? matmulTable : convTable,
-                      pending.params * (isMatmul ? sizeof(sinter_matmul) : sizeof(sinter_conv)));
+                      pending.params * (isMatmul ? sizeof(sinter_matmul)
+                                                 : sizeof(sinter_conv)));
     rows.push_back(pending.row);
   }
 
@@ -211,13 +224,16 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   entry.value.arenaBytes = program.getArenaBytes();
   entry.value.unsharedBytes = program.getUnsharedBytes();
   entry.value.maxLiveBytes = program.getMaxLiveBytes();
-  entry.pointers = {data.string(program.getSymName()), data.table<sinter_tensor_desc>(inputs),
-                    data.table<sinter_tensor_desc>(outputs), data.table<sinter_command>(rows)};
+  entry.pointers = {data.string(program.getSymName()),
+                    data.table<sinter_tensor_desc>(inputs),
+                    data.table<sinter_tensor_desc>(outputs),
+                    data.table<sinter_command>(rows)};
   return entry;
 }
 
-std::vector<Row<sinter_entry>> compiler::entryRows(TableData &data, ModuleOp module,
-                                                   const KernelEntries &kernels) {
+std::vector<Row<sinter_entry>>
+compiler::entryRows(TableData &data, ModuleOp module,
+                    const KernelEntries &kernels) {
   std::vector<Row<sinter_entry>> rows;
   for (auto program : module.getOps<exec::ProgramOp>())
     rows.push_back(EntryTables(data, kernels).build(program));

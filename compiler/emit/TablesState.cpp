@@ -38,7 +38,8 @@ uint32_t compiler::dtypeOf(Type element) {
                             : 0;
 }
 
-Row<sinter_tensor_desc> compiler::tensorRow(TableData &data, StringRef name, RankedTensorType type) {
+Row<sinter_tensor_desc> compiler::tensorRow(TableData &data, StringRef name,
+                                            RankedTensorType type) {
   Row<sinter_tensor_desc> row;
   row.value.sizeBytes = exec::sizeBytes(type);
   row.value.dtype = dtypeOf(type.getElementType());
@@ -52,7 +53,8 @@ Row<sinter_tensor_desc> compiler::tensorRow(TableData &data, StringRef name, Ran
 //===----------------------------------------------------------------------===//
 
 /// The bytes of `value` as abi.h wants them, if they are in memory like that.
-static std::optional<ArrayRef<char>> rawBytes(ElementsAttr value, int64_t sizeBytes) {
+static std::optional<ArrayRef<char>> rawBytes(ElementsAttr value,
+                                              int64_t sizeBytes) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
     if (blob && static_cast<int64_t>(blob->getData().size()) == sizeBytes)
@@ -66,7 +68,8 @@ static std::optional<ArrayRef<char>> rawBytes(ElementsAttr value, int64_t sizeBy
   return dense.getRawData();
 }
 
-FailureOr<std::vector<ConstantPiece>> compiler::constantPieces(ModuleOp module) {
+FailureOr<std::vector<ConstantPiece>>
+compiler::constantPieces(ModuleOp module) {
   std::vector<ConstantPiece> pieces;
   uint64_t end = 0;
   for (auto constant : module.getOps<exec::ConstantOp>()) {
@@ -74,12 +77,14 @@ FailureOr<std::vector<ConstantPiece>> compiler::constantPieces(ModuleOp module) 
     if (constant.getOffset() < end)
       return constant.emitError() << "the constant at " << constant.getOffset()
                                   << " overlaps the one before";
-    std::optional<ArrayRef<char>> bytes = rawBytes(constant.getValue(), sizeBytes);
+    std::optional<ArrayRef<char>> bytes =
+        rawBytes(constant.getValue(), sizeBytes);
     if (!bytes) {
       FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(constant.getValue());
       if (failed(tensor))
-        return constant.emitError() << "the constant at " << constant.getOffset() << " has no "
-                                    << sizeBytes << " bytes of data";
+        return constant.emitError()
+               << "the constant at " << constant.getOffset() << " has no "
+               << sizeBytes << " bytes of data";
       std::vector<char> expanded = tensor->toBytes();
       auto value = DenseResourceElementsAttr::get(
           cast<ShapedType>(constant.getValue().getType()), "constant",
@@ -114,7 +119,8 @@ static uint32_t roleOf(ir::StateRole role) {
 FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
   llvm::DenseMap<const void *, uint64_t> offsets;
   for (auto constant : module.getOps<exec::ConstantOp>())
-    offsets.try_emplace(passes::plan::identityOf(constant.getValue()), constant.getOffset());
+    offsets.try_emplace(passes::plan::identityOf(constant.getValue()),
+                        constant.getOffset());
 
   StateTable table;
   llvm::StringMap<uint32_t> bySymbol;
@@ -131,11 +137,13 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
     desc.offsetBytes = table.bytes;
     desc.initOffsetBytes = UINT64_MAX;
     table.bytes = exec::alignedBytes(table.bytes + tensor.value.sizeBytes);
-    if (std::optional<ElementsAttr> init = state.getInit(); init && !passes::plan::isAllZeros(*init)) {
+    if (std::optional<ElementsAttr> init = state.getInit();
+        init && !passes::plan::isAllZeros(*init)) {
       auto it = offsets.find(passes::plan::identityOf(*init));
       if (it == offsets.end())
-        return state.emitError() << "the initial value of state @" << state.getSymName()
-                                 << " is no constant of the plan";
+        return state.emitError()
+               << "the initial value of state @" << state.getSymName()
+               << " is no constant of the plan";
       desc.initOffsetBytes = it->second;
     }
     row.pointers = {tensor.pointers[0], tensor.pointers[1],
@@ -150,8 +158,9 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
     if (state.getOf()) {
       auto it = bySymbol.find(*state.getOf());
       if (it == bySymbol.end())
-        return state.emitError() << "state @" << state.getSymName() << " belongs to @"
-                                 << *state.getOf() << ", which is no state";
+        return state.emitError()
+               << "state @" << state.getSymName() << " belongs to @"
+               << *state.getOf() << ", which is no state";
       table.rows[number].value.of = it->second;
     }
     ++number;
@@ -165,19 +174,20 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
 // Training
 //===----------------------------------------------------------------------===//
 
-FailureOr<std::vector<Row<sinter_training>>> compiler::trainingRow(TableData &data,
-                                                                   ModuleOp module) {
+FailureOr<std::vector<Row<sinter_training>>>
+compiler::trainingRow(TableData &data, ModuleOp module) {
   Attribute attr = module->getAttr(exec::ExecDialect::kTrainingAttr);
   if (!attr)
     return std::vector<Row<sinter_training>>();
   auto entries = dyn_cast<DictionaryAttr>(attr);
   if (!entries)
-    return module.emitError() << "attribute '" << exec::ExecDialect::kTrainingAttr
-                              << "' must be a dictionary";
+    return module.emitError()
+           << "attribute '" << exec::ExecDialect::kTrainingAttr
+           << "' must be a dictionary";
   bool valid = true;
   auto wrong = [&](StringRef field, StringRef expected) {
-    module.emitError() << exec::ExecDialect::kTrainingAttr << ": '" << field << "' must be "
-                       << expected;
+    module.emitError() << exec::ExecDialect::kTrainingAttr << ": '" << field
+                       << "' must be " << expected;
     valid = false;
   };
   // Absent fields have the value 0; only what is there must be well-formed.

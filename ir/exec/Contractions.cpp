@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The same checks as the runtime makes of an artifact, so that a plan that verifies is one
-// that loads.
+// The same checks as the runtime makes of an artifact, so that a plan that
+// verifies is one that loads.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/exec/Exec.h"
@@ -20,51 +20,61 @@ struct Dim {
 };
 } // namespace
 
-/// Elements from the first to the last that `dims` reach; 0 when there are none, -1 when the
-/// number does not fit.
+/// Elements from the first to the last that `dims` reach; 0 when there are
+/// none, -1 when the number does not fit.
 static int64_t extentOf(ArrayRef<Dim> dims) {
   int64_t last = 0;
   for (Dim dim : dims) {
     int64_t reach;
     if (dim.size == 0)
       return 0;
-    if (llvm::MulOverflow(dim.size - 1, dim.stride, reach) || llvm::AddOverflow(last, reach, last))
+    if (llvm::MulOverflow(dim.size - 1, dim.stride, reach) ||
+        llvm::AddOverflow(last, reach, last))
       return -1;
   }
   return last == INT64_MAX ? -1 : last + 1;
 }
 
 /// `elements` elements of the buffer's type must lie in it.
-static LogicalResult verifyExtent(Operation *op, StringRef what, int64_t elements, Value value) {
+static LogicalResult verifyExtent(Operation *op, StringRef what,
+                                  int64_t elements, Value value) {
   int64_t has = bufferOp(value).getTensorType().getNumElements();
   if (elements < 0 || elements > has)
-    return op->emitOpError() << what << " needs "
-                             << (elements < 0 ? "over 2^63" : std::to_string(elements))
-                             << " elements, its buffer has " << has;
+    return op->emitOpError()
+           << what << " needs "
+           << (elements < 0 ? "over 2^63" : std::to_string(elements))
+           << " elements, its buffer has " << has;
   return success();
 }
 
-static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps, OperandRange reads,
-                                   int64_t biasElements, int64_t resultElements) {
+static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
+                                   OperandRange reads, int64_t biasElements,
+                                   int64_t resultElements) {
   if (postOps.size() > kMaxPostOps)
-    return op->emitOpError() << "has " << postOps.size() << " post-ops, at most " << kMaxPostOps
-                             << " are allowed";
+    return op->emitOpError()
+           << "has " << postOps.size() << " post-ops, at most " << kMaxPostOps
+           << " are allowed";
   for (PostOpAttr post : postOps.getAsRange<PostOpAttr>()) {
     StringRef name = stringifyPostOpKind(post.getKind());
-    bool takesRead = post.getKind() == PostOpKind::bias || post.getKind() == PostOpKind::add;
-    bool takesAlpha = post.getKind() == PostOpKind::clip || post.getKind() == PostOpKind::scale;
+    bool takesRead =
+        post.getKind() == PostOpKind::bias || post.getKind() == PostOpKind::add;
+    bool takesAlpha = post.getKind() == PostOpKind::clip ||
+                      post.getKind() == PostOpKind::scale;
     bool takesBeta = post.getKind() == PostOpKind::clip;
-    if (takesAlpha != bool(post.getAlpha()) || takesBeta != bool(post.getBeta()) ||
-        takesRead != (post.getRead() != 0))
-      return op->emitOpError() << "has a post-op " << name << " with other fields than it takes";
+    if (takesAlpha != bool(post.getAlpha()) ||
+        takesBeta != bool(post.getBeta()) || takesRead != (post.getRead() != 0))
+      return op->emitOpError()
+             << "has a post-op " << name << " with other fields than it takes";
     if (!takesRead)
       continue;
-    if (post.getRead() < 2 || post.getRead() >= static_cast<int64_t>(reads.size()))
-      return op->emitOpError() << "has a post-op that takes read " << post.getRead() << " of "
-                               << reads.size();
+    if (post.getRead() < 2 ||
+        post.getRead() >= static_cast<int64_t>(reads.size()))
+      return op->emitOpError() << "has a post-op that takes read "
+                               << post.getRead() << " of " << reads.size();
     bool isBias = post.getKind() == PostOpKind::bias;
     if (failed(verifyExtent(op, isBias ? "the bias" : "the added operand",
-                            isBias ? biasElements : resultElements, reads[post.getRead()])))
+                            isBias ? biasElements : resultElements,
+                            reads[post.getRead()])))
       return failure();
   }
   return success();
@@ -73,13 +83,15 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps, OperandRang
 static LogicalResult verifyMatmul(MatmulOp op) {
   ArrayRef<int64_t> batch = op.getBatch();
   if (batch.size() > kMaxBatchDims)
-    return op.emitOpError() << "has " << batch.size() << " batch dimensions, at most "
-                            << kMaxBatchDims << " are allowed";
+    return op.emitOpError()
+           << "has " << batch.size() << " batch dimensions, at most "
+           << kMaxBatchDims << " are allowed";
   auto negative = [](int64_t value) { return value < 0; };
   int64_t m = op.getM(), n = op.getN(), k = op.getK();
   if (m < 0 || n < 0 || k < 0 || llvm::any_of(batch, negative))
     return op.emitOpError() << "has a negative size";
-  for (ArrayRef<int64_t> strides : {op.getAStrides(), op.getBStrides(), op.getCStrides()})
+  for (ArrayRef<int64_t> strides :
+       {op.getAStrides(), op.getBStrides(), op.getCStrides()})
     if (strides.size() != batch.size() + 2 || llvm::any_of(strides, negative))
       return op.emitOpError() << "needs lists of " << batch.size() + 2
                               << " strides, none negative";
@@ -90,14 +102,17 @@ static LogicalResult verifyMatmul(MatmulOp op) {
     return op.emitOpError() << "has A and B of different element types";
 
   auto extent = [&](ArrayRef<int64_t> strides, int64_t rows, int64_t columns) {
-    SmallVector<Dim> dims = {{rows, strides[batch.size()]}, {columns, strides[batch.size() + 1]}};
+    SmallVector<Dim> dims = {{rows, strides[batch.size()]},
+                             {columns, strides[batch.size() + 1]}};
     for (auto [size, stride] : llvm::zip(batch, strides))
       dims.push_back({size, stride});
     return extentOf(dims);
   };
   int64_t result = extent(op.getCStrides(), m, n);
-  if (failed(verifyExtent(op, "A", extent(op.getAStrides(), m, k), op.getInputs()[0])) ||
-      failed(verifyExtent(op, "B", extent(op.getBStrides(), k, n), op.getInputs()[1])) ||
+  if (failed(verifyExtent(op, "A", extent(op.getAStrides(), m, k),
+                          op.getInputs()[0])) ||
+      failed(verifyExtent(op, "B", extent(op.getBStrides(), k, n),
+                          op.getInputs()[1])) ||
       failed(verifyExtent(op, "C", result, op.getOutput())))
     return failure();
   return verifyPostOps(op, op.getPostOps(), op.getInputs(), n, result);
@@ -110,7 +125,8 @@ static int64_t productOf(std::initializer_list<ArrayRef<int64_t>> lists) {
   for (ArrayRef<int64_t> list : lists)
     for (int64_t value : list) {
       empty |= value == 0;
-      fits = fits && (value == 0 || !llvm::MulOverflow(product, value, product));
+      fits =
+          fits && (value == 0 || !llvm::MulOverflow(product, value, product));
     }
   return empty ? 0 : fits ? product : -1;
 }
@@ -118,29 +134,38 @@ static int64_t productOf(std::initializer_list<ArrayRef<int64_t>> lists) {
 static LogicalResult verifyConvWindow(ConvOp op) {
   size_t rank = op.getKernel().size();
   if (rank < 1 || rank > kMaxSpatialDims)
-    return op.emitOpError() << "has " << rank << " spatial dimensions, 1 to " << kMaxSpatialDims
-                            << " are allowed";
-  for (ArrayRef<int64_t> list : {op.getInputDims(), op.getOutputDims(), op.getStrides(),
-                                 op.getDilations(), op.getPadsLow(), op.getPadsHigh()})
+    return op.emitOpError() << "has " << rank << " spatial dimensions, 1 to "
+                            << kMaxSpatialDims << " are allowed";
+  for (ArrayRef<int64_t> list :
+       {op.getInputDims(), op.getOutputDims(), op.getStrides(),
+        op.getDilations(), op.getPadsLow(), op.getPadsHigh()})
     if (list.size() != rank)
       return op.emitOpError() << "has lists of different lengths";
-  int64_t groups = op.getGroups(), channels = op.getChannels(), filters = op.getFilters();
-  if (static_cast<int64_t>(op.getBatch()) < 0 || channels < 0 || filters < 0 || groups < 1 ||
-      channels % groups != 0 || filters % groups != 0)
-    return op.emitOpError() << "has groups that do not divide its channels and filters";
-  auto inRange = [](int64_t value, int64_t low) { return value >= low && value <= INT32_MAX; };
+  int64_t groups = op.getGroups(), channels = op.getChannels(),
+          filters = op.getFilters();
+  if (static_cast<int64_t>(op.getBatch()) < 0 || channels < 0 || filters < 0 ||
+      groups < 1 || channels % groups != 0 || filters % groups != 0)
+    return op.emitOpError()
+           << "has groups that do not divide its channels and filters";
+  auto inRange = [](int64_t value, int64_t low) {
+    return value >= low && value <= INT32_MAX;
+  };
   for (size_t i = 0; i < rank; ++i) {
     int64_t input = op.getInputDims()[i], output = op.getOutputDims()[i];
     int64_t kernel = op.getKernel()[i], stride = op.getStrides()[i];
-    int64_t dilation = op.getDilations()[i], low = op.getPadsLow()[i], high = op.getPadsHigh()[i];
-    if (!inRange(input, 0) || !inRange(output, 0) || !inRange(kernel, 1) || !inRange(stride, 1) ||
-        !inRange(dilation, 1) || !inRange(low, -INT32_MAX) || !inRange(high, -INT32_MAX))
-      return op.emitOpError() << "has a number out of range in spatial dimension " << i;
+    int64_t dilation = op.getDilations()[i], low = op.getPadsLow()[i],
+            high = op.getPadsHigh()[i];
+    if (!inRange(input, 0) || !inRange(output, 0) || !inRange(kernel, 1) ||
+        !inRange(stride, 1) || !inRange(dilation, 1) ||
+        !inRange(low, -INT32_MAX) || !inRange(high, -INT32_MAX))
+      return op.emitOpError()
+             << "has a number out of range in spatial dimension " << i;
     int64_t room = input + low + high - ((kernel - 1) * dilation + 1);
     int64_t expected = room < 0 ? 0 : room / stride + 1;
     if (output != expected)
-      return op.emitOpError() << "has " << output << " outputs in spatial dimension " << i
-                              << ", its window gives " << expected;
+      return op.emitOpError()
+             << "has " << output << " outputs in spatial dimension " << i
+             << ", its window gives " << expected;
   }
   return success();
 }
@@ -150,10 +175,13 @@ static LogicalResult verifyConv(ConvOp op) {
     return failure();
   if (op.getInputs().size() < 2)
     return op.emitOpError() << "needs two operands";
-  int64_t batch = op.getBatch(), channels = op.getChannels(), filters = op.getFilters();
+  int64_t batch = op.getBatch(), channels = op.getChannels(),
+          filters = op.getFilters();
   int64_t input = productOf({{batch, channels}, op.getInputDims()});
   int64_t output = productOf({{batch, filters}, op.getOutputDims()});
-  int64_t filter = productOf({{filters, channels / static_cast<int64_t>(op.getGroups())}, op.getKernel()});
+  int64_t filter =
+      productOf({{filters, channels / static_cast<int64_t>(op.getGroups())},
+                 op.getKernel()});
   ValueRange reads = op.getInputs();
   auto check = [&](int64_t first, int64_t second, int64_t result) {
     return failed(verifyExtent(op, "the first operand", first, reads[0])) ||
@@ -184,7 +212,8 @@ LogicalResult exec::verifyCommand(Operation *command) {
     int64_t from = bufferOp(copy.getFrom()).getSlice().getSize();
     int64_t to = bufferOp(copy.getTo()).getSlice().getSize();
     if (from != to)
-      return copy.emitOpError() << "copies " << from << " bytes into a buffer of " << to;
+      return copy.emitOpError()
+             << "copies " << from << " bytes into a buffer of " << to;
   }
   if (auto matmul = dyn_cast<MatmulOp>(command))
     return verifyMatmul(matmul);

@@ -22,7 +22,8 @@ static void printSlice(OpAsmPrinter &printer, Operation *, SliceAttr slice) {
 }
 
 /// `(` "name" `:` type, .. `)`
-static ParseResult parseNamedTypes(OpAsmParser &parser, ArrayAttr &names, ArrayAttr &types) {
+static ParseResult parseNamedTypes(OpAsmParser &parser, ArrayAttr &names,
+                                   ArrayAttr &types) {
   SmallVector<Attribute> nameList, typeList;
   auto parseOne = [&]() -> ParseResult {
     std::string name;
@@ -40,10 +41,13 @@ static ParseResult parseNamedTypes(OpAsmParser &parser, ArrayAttr &names, ArrayA
   return success();
 }
 
-static void printNamedTypes(OpAsmPrinter &printer, Operation *, ArrayAttr names, ArrayAttr types) {
+static void printNamedTypes(OpAsmPrinter &printer, Operation *, ArrayAttr names,
+                            ArrayAttr types) {
   printer << '(';
-  for (size_t i = 0, count = std::min(names.size(), types.size()); i < count; ++i)
-    printer << (i ? ", " : "") << names[i] << " : " << cast<TypeAttr>(types[i]).getValue();
+  for (size_t i = 0, count = std::min(names.size(), types.size()); i < count;
+       ++i)
+    printer << (i ? ", " : "") << names[i] << " : "
+            << cast<TypeAttr>(types[i]).getValue();
   printer << ')';
 }
 
@@ -88,8 +92,9 @@ static ParseResult parseSlice(AsmParser &parser, SliceAttr &slice) {
   std::optional<Space> space = symbolizeSpace(word);
   if (!space)
     return parser.emitError(loc) << "'" << word << "' is no space";
-  if (parser.parseLSquare() || parser.parseInteger(index) || parser.parseRSquare() ||
-      parser.parseInteger(offset) || parser.parsePlus() || parser.parseInteger(size))
+  if (parser.parseLSquare() || parser.parseInteger(index) ||
+      parser.parseRSquare() || parser.parseInteger(offset) ||
+      parser.parsePlus() || parser.parseInteger(size))
     return failure();
   slice = SliceAttr::get(parser.getContext(), *space, index, offset, size);
   return success();
@@ -124,10 +129,13 @@ int64_t exec::sizeBytes(Type tensorType) {
 
 ArrayRef<ControlField> exec::controlFields() {
   using namespace control_offset;
-  static constexpr ControlField fields[] = {
-      {"lr", kLr, 4},     {"weight_decay", kWeightDecay, 4}, {"clip_norm", kClipNorm, 4},
-      {"step", kStep, 8}, {"seed", kSeed, 8},                {"valid_rows", kValidRows, 8},
-      {"micro_batch", kMicroBatch, 8}};
+  static constexpr ControlField fields[] = {{"lr", kLr, 4},
+                                            {"weight_decay", kWeightDecay, 4},
+                                            {"clip_norm", kClipNorm, 4},
+                                            {"step", kStep, 8},
+                                            {"seed", kSeed, 8},
+                                            {"valid_rows", kValidRows, 8},
+                                            {"micro_batch", kMicroBatch, 8}};
   return fields;
 }
 
@@ -146,20 +154,25 @@ void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 
 LogicalResult BufferOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
-  if (!type || !ir::hasBoundedSize(type) || ir::elementSizeBytes(type.getElementType()) == 0)
-    return emitOpError() << "has type " << getType() << ", expected a tensor of static shape";
+  if (!type || !ir::hasBoundedSize(type) ||
+      ir::elementSizeBytes(type.getElementType()) == 0)
+    return emitOpError() << "has type " << getType()
+                         << ", expected a tensor of static shape";
   SliceAttr slice = getSlice();
   if (slice.getIndex() < 0 || slice.getOffset() < 0 || slice.getSize() < 0)
     return emitOpError() << "has a slice with a negative number";
   if (slice.getOffset() > kMaxOffset)
     return emitOpError() << "lies beyond 2^62 bytes";
   if (slice.getSize() != sizeBytes(type))
-    return emitOpError() << "has a slice of " << slice.getSize() << " bytes, but " << type << " has "
+    return emitOpError() << "has a slice of " << slice.getSize()
+                         << " bytes, but " << type << " has "
                          << sizeBytes(type);
   return success();
 }
 
-OperandRange KernelOp::getYielded() { return getBody().front().getTerminator()->getOperands(); }
+OperandRange KernelOp::getYielded() {
+  return getBody().front().getTerminator()->getOperands();
+}
 
 LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
@@ -177,13 +190,14 @@ int64_t ConstantOp::getSizeBytes() { return sizeBytes(getValue().getType()); }
 
 LogicalResult ConstantOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getValue().getType());
-  if (!type || !ir::hasBoundedSize(type) || ir::elementSizeBytes(type.getElementType()) == 0)
+  if (!type || !ir::hasBoundedSize(type) ||
+      ir::elementSizeBytes(type.getElementType()) == 0)
     return emitOpError() << "has type " << getValue().getType()
                          << ", expected a tensor of static shape";
   int64_t offset = getOffset();
   if (offset < 0 || offset > kMaxOffset || offset % kBufferAlignment != 0)
-    return emitOpError() << "lies at " << offset << ", expected a multiple of " << kBufferAlignment
-                         << " up to 2^62";
+    return emitOpError() << "lies at " << offset << ", expected a multiple of "
+                         << kBufferAlignment << " up to 2^62";
   return success();
 }
 
@@ -197,27 +211,33 @@ OperandRange ConvOp::getReads() { return getInputs(); }
 OperandRange ConvOp::getWrites() { return getOperands().take_back(1); }
 OperandRange CopyOp::getReads() { return getOperands().take_front(1); }
 OperandRange CopyOp::getWrites() { return getOperands().take_back(1); }
-OperandRange FillOp::getReads() { return getOperation()->getOperands().take_front(0); }
+OperandRange FillOp::getReads() {
+  return getOperation()->getOperands().take_front(0);
+}
 OperandRange FillOp::getWrites() { return getOperation()->getOperands(); }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(getOperation()->getParentOp(),
-                                                          getKernelAttr());
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(
+      getOperation()->getParentOp(), getKernelAttr());
   if (!kernel)
-    return emitOpError() << "launches " << getKernelAttr() << ", which is no exec.kernel";
+    return emitOpError() << "launches " << getKernelAttr()
+                         << ", which is no exec.kernel";
   Block &body = kernel.getBody().front();
   if (body.empty() || !body.back().hasTrait<OpTrait::IsTerminator>())
     return success(); // the kernel's own verifier says so
-  auto check = [&](StringRef what, TypeRange types, OperandRange buffers) -> LogicalResult {
+  auto check = [&](StringRef what, TypeRange types,
+                   OperandRange buffers) -> LogicalResult {
     if (types.size() != buffers.size())
-      return emitOpError() << "has " << buffers.size() << ' ' << what << ", but " << getKernelAttr()
-                           << " has " << types.size();
+      return emitOpError() << "has " << buffers.size() << ' ' << what
+                           << ", but " << getKernelAttr() << " has "
+                           << types.size();
     for (auto [index, type, value] : llvm::enumerate(types, buffers)) {
       auto buffer = value.getDefiningOp<BufferOp>();
-      if (buffer && ir::hasBoundedSize(type) && buffer.getSlice().getSize() != sizeBytes(type))
+      if (buffer && ir::hasBoundedSize(type) &&
+          buffer.getSlice().getSize() != sizeBytes(type))
         return emitOpError() << what << " number " << index << " have "
-                             << buffer.getSlice().getSize() << " bytes, but " << getKernelAttr()
-                             << " has " << type << " there";
+                             << buffer.getSlice().getSize() << " bytes, but "
+                             << getKernelAttr() << " has " << type << " there";
     }
     return success();
   };

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Planned programs. Made by the plan phase; read by code generators (`exec.kernel`), by
-// the emission of tables, and by inspection.
+// Planned programs. Made by the plan phase; read by code generators
+// (`exec.kernel`), by the emission of tables, and by inspection.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_EXEC_EXEC_H
@@ -28,17 +28,19 @@ namespace sinter::exec {
 /// Buffers begin at multiples of this many bytes, and are counted in them.
 inline constexpr int64_t kBufferAlignment = 64;
 
-inline int64_t alignedBytes(int64_t sizeBytes, int64_t alignment = kBufferAlignment) {
+inline int64_t alignedBytes(int64_t sizeBytes,
+                            int64_t alignment = kBufferAlignment) {
   return (sizeBytes + alignment - 1) / alignment * alignment;
 }
 
 /// Bytes of a tensor type that sinter values may have.
 int64_t sizeBytes(mlir::Type tensorType);
 
-/// Bytes at which the fields of the control block (sinter_control of abi.h) lie.
+/// Bytes at which the fields of the control block (sinter_control of abi.h)
+/// lie.
 namespace control_offset {
-inline constexpr int64_t kLr = 0, kWeightDecay = 4, kClipNorm = 8, kStep = 16, kSeed = 24,
-                         kValidRows = 32, kMicroBatch = 40;
+inline constexpr int64_t kLr = 0, kWeightDecay = 4, kClipNorm = 8, kStep = 16,
+                         kSeed = 24, kValidRows = 32, kMicroBatch = 40;
 } // namespace control_offset
 
 /// A field of the control block.
@@ -55,11 +57,11 @@ inline constexpr unsigned kMaxPostOps = 6;
 /// The op that declares `buffer`, an operand of a command.
 BufferOp bufferOp(mlir::Value buffer);
 
-/// Checks C3 and C4 of `exec.program`; reports the first violation at the command. The ops in
-/// the program must have been verified.
+/// Checks C3 and C4 of `exec.program`; reports the first violation at the
+/// command. The ops in the program must have been verified.
 mlir::LogicalResult verifyLifetimes(ProgramOp program);
-/// Checks the sizes of what a command reads and writes; likewise. (A launch is checked against
-/// its kernel as a user of symbols.)
+/// Checks the sizes of what a command reads and writes; likewise. (A launch is
+/// checked against its kernel as a user of symbols.)
 mlir::LogicalResult verifyCommand(mlir::Operation *command);
 
 } // namespace sinter::exec

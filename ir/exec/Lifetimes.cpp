@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Walks the commands of a program in their order with the set of live buffers per
-// space. Live buffers never overlap, so that each new one is compared with its
-// neighbours by offset only.
+// Walks the commands of a program in their order with the set of live buffers
+// per space. Live buffers never overlap, so that each new one is compared with
+// its neighbours by offset only.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/exec/Exec.h"
@@ -25,7 +25,8 @@ public:
 private:
   using Key = std::pair<Space, int64_t>;
   struct Use {
-    unsigned writtenBy = 0; // 1 + position of the command; 0: had its value before
+    unsigned writtenBy =
+        0; // 1 + position of the command; 0: had its value before
     unsigned lastUse = 0;
     bool isRead = false;
   };
@@ -41,10 +42,12 @@ private:
   /// Values in these spaces are there until the program ends.
   static bool outlivesProgram(BufferOp buffer, const Use &use) {
     Space space = buffer.getSlice().getSpace();
-    return use.writtenBy != 0 && (space == Space::state || space == Space::output);
+    return use.writtenBy != 0 &&
+           (space == Space::state || space == Space::output);
   }
   static bool isReadOnly(Space space) {
-    return space == Space::input || space == Space::constant || space == Space::control;
+    return space == Space::input || space == Space::constant ||
+           space == Space::control;
   }
   void insert(BufferOp buffer) {
     if (buffer.getSlice().getSize() > 0)
@@ -74,7 +77,8 @@ LogicalResult LiveBuffers::collect() {
     for (Value value : command.getReads()) {
       Use &use = uses[value.getDefiningOp()];
       if (use.writtenBy == position)
-        return op.emitOpError() << "reads and writes one buffer; the new value needs its own";
+        return op.emitOpError()
+               << "reads and writes one buffer; the new value needs its own";
       use.lastUse = position;
       use.isRead = true;
     }
@@ -83,7 +87,8 @@ LogicalResult LiveBuffers::collect() {
       Use &use = uses[buffer];
       Space space = buffer.getSlice().getSpace();
       if (isReadOnly(space))
-        return op.emitOpError() << "writes into the space " << stringifySpace(space);
+        return op.emitOpError()
+               << "writes into the space " << stringifySpace(space);
       if (use.writtenBy != 0)
         return op.emitOpError() << "writes a buffer that was written before";
       if (use.isRead)
@@ -102,13 +107,15 @@ Operation *LiveBuffers::overlapping(SliceAttr slice) {
   if (next == space.begin())
     return nullptr;
   SliceAttr before = cast<BufferOp>(std::prev(next)->second).getSlice();
-  return before.getOffset() + before.getSize() > slice.getOffset() ? std::prev(next)->second
-                                                                   : nullptr;
+  return before.getOffset() + before.getSize() > slice.getOffset()
+             ? std::prev(next)->second
+             : nullptr;
 }
 
 LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
   auto command = cast<CommandOpInterface>(op);
-  // What is read here for the last time gives its bytes to a written buffer with the same slice.
+  // What is read here for the last time gives its bytes to a written buffer
+  // with the same slice.
   auto endsHere = [&](BufferOp buffer) {
     const Use &use = uses[buffer];
     return use.lastUse == position && !outlivesProgram(buffer, use);
@@ -116,8 +123,8 @@ LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
   for (Value value : command.getReads()) {
     BufferOp buffer = bufferOp(value);
     Space space = buffer.getSlice().getSpace();
-    if ((space == Space::arena || space == Space::output) && uses[buffer].writtenBy == 0 &&
-        buffer.getSlice().getSize() > 0)
+    if ((space == Space::arena || space == Space::output) &&
+        uses[buffer].writtenBy == 0 && buffer.getSlice().getSize() > 0)
       return op->emitOpError() << "reads a buffer that nothing has written";
   }
   for (Value value : command.getWrites()) {
@@ -129,7 +136,8 @@ LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
       bool inPlace = old.getSlice() == buffer.getSlice() && endsHere(old) &&
                      llvm::is_contained(command.getReads(), old.getResult());
       if (!inPlace) {
-        auto diag = op->emitOpError() << "writes bytes of a buffer that is still in use";
+        auto diag = op->emitOpError()
+                    << "writes bytes of a buffer that is still in use";
         diag.attachNote(old.getLoc()) << "the buffer is here";
         return diag;
       }
@@ -146,14 +154,16 @@ LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
 LogicalResult LiveBuffers::run() {
   if (failed(collect()))
     return failure();
-  // States have their value from the beginning on. Spaces that are only read need no check.
+  // States have their value from the beginning on. Spaces that are only read
+  // need no check.
   for (BufferOp buffer : program.getBody().getOps<BufferOp>()) {
     const Use &use = uses[buffer];
-    if (buffer.getSlice().getSpace() != Space::state || use.writtenBy != 0 || !use.isRead ||
-        buffer.getSlice().getSize() == 0)
+    if (buffer.getSlice().getSpace() != Space::state || use.writtenBy != 0 ||
+        !use.isRead || buffer.getSlice().getSize() == 0)
       continue;
     if (overlapping(buffer.getSlice()))
-      return buffer.emitOpError() << "is a second buffer for the value of a state";
+      return buffer.emitOpError()
+             << "is a second buffer for the value of a state";
     insert(buffer);
   }
   unsigned position = 0;
@@ -163,4 +173,6 @@ LogicalResult LiveBuffers::run() {
   return success();
 }
 
-LogicalResult exec::verifyLifetimes(ProgramOp program) { return LiveBuffers(program).run(); }
+LogicalResult exec::verifyLifetimes(ProgramOp program) {
+  return LiveBuffers(program).run();
+}

@@ -9,17 +9,18 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::exec;
 
-static LogicalResult verifySignature(ProgramOp program, StringRef what, ArrayAttr names,
-                                     ArrayAttr types) {
+static LogicalResult verifySignature(ProgramOp program, StringRef what,
+                                     ArrayAttr names, ArrayAttr types) {
   if (names.size() != types.size())
-    return program.emitOpError() << "has " << names.size() << " names for " << types.size() << ' '
-                                 << what << 's';
+    return program.emitOpError() << "has " << names.size() << " names for "
+                                 << types.size() << ' ' << what << 's';
   for (auto [name, type] : llvm::zip(names, types)) {
     auto tensor = dyn_cast<RankedTensorType>(cast<TypeAttr>(type).getValue());
     if (!tensor || !ir::hasBoundedSize(tensor) ||
         ir::elementSizeBytes(tensor.getElementType()) == 0)
-      return program.emitOpError() << what << ' ' << name << " has type " << type
-                                   << ", expected a tensor of static shape";
+      return program.emitOpError()
+             << what << ' ' << name << " has type " << type
+             << ", expected a tensor of static shape";
   }
   return success();
 }
@@ -28,8 +29,9 @@ static LogicalResult verifySignature(ProgramOp program, StringRef what, ArrayAtt
 static LogicalResult verifyWithin(BufferOp buffer, int64_t total) {
   SliceAttr slice = buffer.getSlice();
   if (slice.getOffset() > total || slice.getSize() > total - slice.getOffset())
-    return buffer.emitOpError() << "ends at byte " << slice.getOffset() + slice.getSize()
-                                << " of its space, which has " << total;
+    return buffer.emitOpError()
+           << "ends at byte " << slice.getOffset() + slice.getSize()
+           << " of its space, which has " << total;
   return success();
 }
 
@@ -43,14 +45,15 @@ static LogicalResult verifyIndex(BufferOp buffer, size_t count) {
 /// States and constants belong to the module: verifySymbolUses looks at them.
 static LogicalResult verifyOwnSlice(ProgramOp program, BufferOp buffer) {
   auto sizeOf = [&](ArrayAttr types) {
-    return sizeBytes(cast<TypeAttr>(types[buffer.getSlice().getIndex()]).getValue());
+    return sizeBytes(
+        cast<TypeAttr>(types[buffer.getSlice().getIndex()]).getValue());
   };
   switch (buffer.getSlice().getSpace()) {
   case Space::arena:
     if (buffer.getSlice().getOffset() % kBufferAlignment != 0)
-      return buffer.emitOpError() << "lies at byte " << buffer.getSlice().getOffset()
-                                  << " of the arena, which is no multiple of "
-                                  << kBufferAlignment;
+      return buffer.emitOpError()
+             << "lies at byte " << buffer.getSlice().getOffset()
+             << " of the arena, which is no multiple of " << kBufferAlignment;
     if (failed(verifyIndex(buffer, 1)))
       return failure();
     return verifyWithin(buffer, program.getArenaBytes());
@@ -75,11 +78,14 @@ static LogicalResult verifyOwnSlice(ProgramOp program, BufferOp buffer) {
 }
 
 LogicalResult ProgramOp::verify() {
-  if (failed(verifySignature(*this, "input", getInputNames(), getInputTypes())) ||
-      failed(verifySignature(*this, "output", getOutputNames(), getOutputTypes())))
+  if (failed(
+          verifySignature(*this, "input", getInputNames(), getInputTypes())) ||
+      failed(
+          verifySignature(*this, "output", getOutputNames(), getOutputTypes())))
     return failure();
   if (static_cast<int64_t>(getArenaBytes()) < 0)
-    return emitOpError() << "has an arena of " << static_cast<int64_t>(getArenaBytes()) << " bytes";
+    return emitOpError() << "has an arena of "
+                         << static_cast<int64_t>(getArenaBytes()) << " bytes";
   return success();
 }
 
@@ -104,7 +110,8 @@ LogicalResult ProgramOp::verifyRegions() {
       return failure();
     for (Value value : command.getWrites()) {
       SliceAttr slice = bufferOp(value).getSlice();
-      if (slice.getSpace() == Space::output && slice.getSize() == sizes[slice.getIndex()])
+      if (slice.getSpace() == Space::output &&
+          slice.getSize() == sizes[slice.getIndex()])
         whole[slice.getIndex()] = true;
     }
   }
@@ -124,7 +131,8 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &) {
     if (auto state = dyn_cast<ir::StateOp>(op))
       stateBytes.push_back(sizeBytes(state.getType()));
     else if (auto constant = dyn_cast<ConstantOp>(op))
-      constantBytes = std::max<int64_t>(constantBytes, constant.getOffset() + constant.getSizeBytes());
+      constantBytes = std::max<int64_t>(
+          constantBytes, constant.getOffset() + constant.getSizeBytes());
   }
   for (BufferOp buffer : getBody().getOps<BufferOp>()) {
     SliceAttr slice = buffer.getSlice();
@@ -132,7 +140,8 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &) {
         (failed(verifyIndex(buffer, stateBytes.size())) ||
          failed(verifyWithin(buffer, stateBytes[slice.getIndex()]))))
       return failure();
-    if (slice.getSpace() == Space::constant && failed(verifyWithin(buffer, constantBytes)))
+    if (slice.getSpace() == Space::constant &&
+        failed(verifyWithin(buffer, constantBytes)))
       return failure();
   }
   return success();

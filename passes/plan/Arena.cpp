@@ -25,13 +25,15 @@ using Sequence = std::vector<unsigned>; // numbers of buffers
 
 /// Comparing every buffer with every placed one is affordable up to here.
 constexpr size_t kMaxPairwise = 12000;
-/// What may be spent on looking for better orders: comparisons, and rounds per first order.
+/// What may be spent on looking for better orders: comparisons, and rounds per
+/// first order.
 constexpr int64_t kSearchBudget = 20'000'000;
 constexpr unsigned kMaxRounds = 64;
 
-/// Places the buffers one by one, each into the smallest gap that holds it among those that are
-/// live with it; where there is none, after them all.
-ArenaLayout placeInSequence(ArrayRef<Lifetime> buffers, ArrayRef<unsigned> sequence) {
+/// Places the buffers one by one, each into the smallest gap that holds it
+/// among those that are live with it; where there is none, after them all.
+ArenaLayout placeInSequence(ArrayRef<Lifetime> buffers,
+                            ArrayRef<unsigned> sequence) {
   struct Placed {
     int64_t begin, end;
     unsigned first, last;
@@ -58,14 +60,16 @@ ArenaLayout placeInSequence(ArrayRef<Lifetime> buffers, ArrayRef<unsigned> seque
     layout.offsets[number] = offset;
     layout.bytes = std::max(layout.bytes, offset + buffer.bytes);
     Placed entry{offset, offset + buffer.bytes, buffer.first, buffer.last};
-    auto at = std::upper_bound(placed.begin(), placed.end(), entry,
-                               [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
+    auto at = std::upper_bound(
+        placed.begin(), placed.end(), entry,
+        [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
     placed.insert(at, entry);
   }
   return layout;
 }
 
-/// The same in order of time with a list of free ranges, in O(n log n): what a heap would do.
+/// The same in order of time with a list of free ranges, in O(n log n): what a
+/// heap would do.
 ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
   Sequence byStart(buffers.size()), byEnd;
   std::iota(byStart.begin(), byStart.end(), 0u);
@@ -80,8 +84,8 @@ ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
 
   ArenaLayout layout;
   layout.offsets.assign(buffers.size(), 0);
-  std::map<int64_t, int64_t> ranges;              // free: begin -> end
-  std::set<std::pair<int64_t, int64_t>> bySize;   // size, begin
+  std::map<int64_t, int64_t> ranges;            // free: begin -> end
+  std::set<std::pair<int64_t, int64_t>> bySize; // size, begin
   auto add = [&](int64_t begin, int64_t end) {
     ranges[begin] = end;
     bySize.insert({end - begin, begin});
@@ -105,9 +109,11 @@ ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
   size_t ended = 0;
   for (unsigned number : byStart) {
     const Lifetime &buffer = buffers[number];
-    for (; ended < byEnd.size() && buffers[byEnd[ended]].last < buffer.first; ++ended)
+    for (; ended < byEnd.size() && buffers[byEnd[ended]].last < buffer.first;
+         ++ended)
       if (int64_t bytes = buffers[byEnd[ended]].bytes)
-        release(layout.offsets[byEnd[ended]], layout.offsets[byEnd[ended]] + bytes);
+        release(layout.offsets[byEnd[ended]],
+                layout.offsets[byEnd[ended]] + bytes);
     if (buffer.bytes == 0)
       continue;
     auto fit = bySize.lower_bound({buffer.bytes, 0});
@@ -117,7 +123,8 @@ ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
       begin = it->first;
       end = it->second;
       remove(it);
-    } else if (!ranges.empty() && std::prev(ranges.end())->second == layout.bytes) {
+    } else if (!ranges.empty() &&
+               std::prev(ranges.end())->second == layout.bytes) {
       begin = std::prev(ranges.end())->first; // the last range grows
       end = begin + buffer.bytes;
       remove(std::prev(ranges.end()));
@@ -128,20 +135,6 @@ ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
     layout.bytes = std::max(layout.bytes, end);
   }
   return layout;
-}
-
-/// Live bytes at each command.
-std::vector<int64_t> liveBytes(ArrayRef<Lifetime> buffers) {
-  unsigned end = 0;
-  for (const Lifetime &buffer : buffers)
-    end = std::max(end, buffer.last + 1);
-  std::vector<int64_t> live(end + 1, 0);
-  for (const Lifetime &buffer : buffers) {
-    live[buffer.first] += buffer.bytes;
-    live[buffer.last + 1] -= buffer.bytes;
-  }
-  std::partial_sum(live.begin(), live.end(), live.begin());
-  return live;
 }
 
 /// The most bytes that are live at some command of each buffer's lifetime.
@@ -159,13 +152,15 @@ std::vector<int64_t> contention(ArrayRef<Lifetime> buffers) {
   for (const Lifetime &buffer : buffers) {
     unsigned level = Log2_32(buffer.last - buffer.first + 1);
     const std::vector<int64_t> &numbers = maxima[level];
-    result.push_back(std::max(numbers[buffer.first], numbers[buffer.last + 1 - (1u << level)]));
+    result.push_back(std::max(numbers[buffer.first],
+                              numbers[buffer.last + 1 - (1u << level)]));
   }
   return result;
 }
 
-/// Where to begin looking: the buffers of the tightest commands first, the large ones first, those
-/// that take most bytes for most time, and in order of time.
+/// Where to begin looking: the buffers of the tightest commands first, the
+/// large ones first, those that take most bytes for most time, and in order of
+/// time.
 std::vector<Sequence> initialSequences(ArrayRef<Lifetime> buffers) {
   std::vector<int64_t> tightness = contention(buffers);
   using Key = std::tuple<int64_t, int64_t, unsigned>;
@@ -173,7 +168,9 @@ std::vector<Sequence> initialSequences(ArrayRef<Lifetime> buffers) {
       [&](unsigned n) { return Key(-tightness[n], -buffers[n].bytes, n); },
       [&](unsigned n) { return Key(-buffers[n].bytes, buffers[n].first, n); },
       [&](unsigned n) {
-        return Key(-buffers[n].bytes / 64 * (buffers[n].last - buffers[n].first + 1), 0, n);
+        return Key(-buffers[n].bytes / 64 *
+                       (buffers[n].last - buffers[n].first + 1),
+                   0, n);
       },
       [&](unsigned n) { return Key(buffers[n].first, -buffers[n].bytes, n); }};
   std::vector<Sequence> sequences;
@@ -185,7 +182,8 @@ std::vector<Sequence> initialSequences(ArrayRef<Lifetime> buffers) {
   return sequences;
 }
 
-/// Moves the buffers that `layout` places beyond `bound` to half their position in the sequence
+/// Moves the buffers that `layout` places beyond `bound` to half their position
+/// in the sequence
 /// ("squeaky wheel" optimization, Joslin and Clements 1999).
 Sequence raiseMisplaced(ArrayRef<Lifetime> buffers, const Sequence &sequence,
                         const ArenaLayout &layout, int64_t bound) {
@@ -204,6 +202,19 @@ Sequence raiseMisplaced(ArrayRef<Lifetime> buffers, const Sequence &sequence,
 
 } // namespace
 
+std::vector<int64_t> liveBytes(ArrayRef<Lifetime> buffers) {
+  unsigned end = 0;
+  for (const Lifetime &buffer : buffers)
+    end = std::max(end, buffer.last + 1);
+  std::vector<int64_t> live(end + 1, 0);
+  for (const Lifetime &buffer : buffers) {
+    live[buffer.first] += buffer.bytes;
+    live[buffer.last + 1] -= buffer.bytes;
+  }
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  return live;
+}
+
 int64_t maxLiveBytes(ArrayRef<Lifetime> buffers) {
   std::vector<int64_t> live = liveBytes(buffers);
   return *std::max_element(live.begin(), live.end());
@@ -214,9 +225,11 @@ ArenaLayout layOutArena(ArrayRef<Lifetime> buffers) {
   int64_t bound = maxLiveBytes(buffers);
   if (buffers.size() > kMaxPairwise || best.bytes == bound)
     return best;
-  int64_t cost = std::max<int64_t>(1, buffers.size() * buffers.size() / 2), spent = 0;
+  int64_t cost = std::max<int64_t>(1, buffers.size() * buffers.size() / 2),
+          spent = 0;
   for (Sequence &sequence : initialSequences(buffers))
-    for (unsigned round = 0; round < kMaxRounds && best.bytes > bound; ++round) {
+    for (unsigned round = 0; round < kMaxRounds && best.bytes > bound;
+         ++round) {
       if (round > 0 && spent > kSearchBudget)
         break;
       spent += cost;

@@ -14,7 +14,8 @@ namespace sinter::passes::plan {
 
 class GraphBuilder {
 public:
-  GraphBuilder(func::FuncOp func, ConstantPool &pool, const llvm::StringMap<unsigned> &states)
+  GraphBuilder(func::FuncOp func, ConstantPool &pool,
+               const llvm::StringMap<unsigned> &states)
       : func(func), context(func.getContext()), pool(pool), states(states) {}
 
   LogicalResult run();
@@ -31,7 +32,8 @@ private:
   LogicalResult addOp(Operation &op);
   LogicalResult addResults();
 
-  unsigned addBuffer(RankedTensorType type, Location loc, exec::SliceAttr slice = {}) {
+  unsigned addBuffer(RankedTensorType type, Location loc,
+                     exec::SliceAttr slice = {}) {
     graph.buffers.push_back({type, loc, slice, {}, kNoCommand, {}});
     return graph.buffers.size() - 1;
   }
@@ -39,8 +41,10 @@ private:
   unsigned addCopy(unsigned from, unsigned to, Location loc) {
     return addCommand({nullptr, loc, {from}, {to}});
   }
-  exec::SliceAttr slice(exec::Space space, int64_t index, int64_t offset, Type type) {
-    return exec::SliceAttr::get(context, space, index, offset, exec::sizeBytes(type));
+  exec::SliceAttr slice(exec::Space space, int64_t index, int64_t offset,
+                        Type type) {
+    return exec::SliceAttr::get(context, space, index, offset,
+                                exec::sizeBytes(type));
   }
   exec::SliceAttr stateSlice(const StateUpdate &update) {
     return slice(exec::Space::state, update.state, 0, update.type);
@@ -48,12 +52,15 @@ private:
   /// Commands that read the value that `state` has when the program starts.
   ArrayRef<unsigned> oldReaders(unsigned state) const {
     auto it = oldValue.find(state);
-    return it == oldValue.end() ? ArrayRef<unsigned>() : graph.buffers[it->second].readers;
+    return it == oldValue.end() ? ArrayRef<unsigned>()
+                                : graph.buffers[it->second].readers;
   }
   void addUpdates();
   bool updateInPlace(const StateUpdate &update);
   unsigned addUpdateCopy(const StateUpdate &update) {
-    return addCopy(update.value, addBuffer(update.type, update.loc, stateSlice(update)), update.loc);
+    return addCopy(update.value,
+                   addBuffer(update.type, update.loc, stateSlice(update)),
+                   update.loc);
   }
   void orderCopy(const StateUpdate &update, unsigned copy);
 
@@ -68,41 +75,50 @@ private:
   SmallVector<StateUpdate> updates;
 };
 
-static StringAttr stringAttr(Attribute attr) { return dyn_cast_or_null<StringAttr>(attr); }
+static StringAttr stringAttr(Attribute attr) {
+  return dyn_cast_or_null<StringAttr>(attr);
+}
 
 LogicalResult GraphBuilder::addArgument(unsigned number) {
   BlockArgument argument = func.getArgument(number);
   if (!ir::hasBoundedSize(argument.getType()))
-    return func.emitError() << "argument " << number << " is no tensor of static shape";
+    return func.emitError()
+           << "argument " << number << " is no tensor of static shape";
   RankedTensorType type = ir::tensorType(argument);
   unsigned buffer = addBuffer(type, argument.getLoc());
   exec::SliceAttr &place = graph.buffers[buffer].slice;
   bufferOf[argument] = buffer;
-  if (auto name = stringAttr(func.getArgAttr(number, ir::SinterDialect::kInputAttr))) {
+  if (auto name =
+          stringAttr(func.getArgAttr(number, ir::SinterDialect::kInputAttr))) {
     place = slice(exec::Space::input, graph.inputNames.size(), 0, type);
     graph.inputNames.push_back(name);
     graph.inputTypes.push_back(TypeAttr::get(type));
     return success();
   }
-  if (auto symbol = func.getArgAttrOfType<FlatSymbolRefAttr>(number, ir::SinterDialect::kStateAttr)) {
+  if (auto symbol = func.getArgAttrOfType<FlatSymbolRefAttr>(
+          number, ir::SinterDialect::kStateAttr)) {
     unsigned state = states.lookup(symbol.getValue());
     if (!oldValue.try_emplace(state, buffer).second)
       return func.emitError() << "has two arguments for the state " << symbol;
     place = slice(exec::Space::state, state, 0, type);
     return success();
   }
-  if (auto name = stringAttr(func.getArgAttr(number, ir::SinterDialect::kControlAttr))) {
+  if (auto name = stringAttr(
+          func.getArgAttr(number, ir::SinterDialect::kControlAttr))) {
     for (const exec::ControlField &field : exec::controlFields())
       if (field.name == name.getValue()) {
         if (exec::sizeBytes(type) != field.size)
-          return func.emitError() << "argument " << number << ": control field " << name << " has "
-                                  << field.size << " bytes, not those of " << type;
+          return func.emitError()
+                 << "argument " << number << ": control field " << name
+                 << " has " << field.size << " bytes, not those of " << type;
         place = slice(exec::Space::control, 0, field.offset, type);
         return success();
       }
-    return func.emitError() << "argument " << number << ": there is no control field " << name;
+    return func.emitError()
+           << "argument " << number << ": there is no control field " << name;
   }
-  return func.emitError() << "argument " << number << " names no input, state or control field";
+  return func.emitError() << "argument " << number
+                          << " names no input, state or control field";
 }
 
 unsigned GraphBuilder::addCommand(Command command) {
@@ -110,7 +126,8 @@ unsigned GraphBuilder::addCommand(Command command) {
   for (unsigned read : command.reads) {
     Buffer &buffer = graph.buffers[read];
     if (buffer.constant && !buffer.slice)
-      buffer.slice = slice(exec::Space::constant, 0, pool.offsetOf(buffer.constant), buffer.type);
+      buffer.slice = slice(exec::Space::constant, 0,
+                           pool.offsetOf(buffer.constant), buffer.type);
     if (!llvm::is_contained(buffer.readers, number))
       buffer.readers.push_back(number);
     if (buffer.writer != kNoCommand)
@@ -140,7 +157,8 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
   for (Value input : fusion.getInputs())
     command.reads.push_back(bufferOf.lookup(input));
   for (Value output : fusion.getOutputs()) {
-    command.writes.push_back(addBuffer(ir::tensorType(output), fusion.getLoc()));
+    command.writes.push_back(
+        addBuffer(ir::tensorType(output), fusion.getLoc()));
     bufferOf[output] = command.writes.back();
   }
   addCommand(std::move(command));
@@ -160,7 +178,8 @@ bool GraphBuilder::updateInPlace(const StateUpdate &update) {
         return false;
       continue;
     }
-    unsigned result = llvm::find(command.writes, update.value) - command.writes.begin();
+    unsigned result =
+        llvm::find(command.writes, update.value) - command.writes.begin();
     if (!graph.mayRunInPlace(command, result, oldValue[update.state]))
       return false;
   }
@@ -171,10 +190,13 @@ bool GraphBuilder::updateInPlace(const StateUpdate &update) {
   return true;
 }
 
-/// Makes `copy`, which writes the new value, wait for the readers of the old one. Where one of them
-/// waits for the copy (two states that are exchanged), the copy reads early, into the arena.
+/// Makes `copy`, which writes the new value, wait for the readers of the old
+/// one. Where one of them waits for the copy (two states that are exchanged),
+/// the copy reads early, into the arena.
 void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
-  auto possible = [&](unsigned reader) { return order.canAddEdge(reader, copy); };
+  auto possible = [&](unsigned reader) {
+    return order.canAddEdge(reader, copy);
+  };
   if (!llvm::all_of(oldReaders(update.state), possible)) {
     unsigned early = addBuffer(update.type, update.loc);
     unsigned place = graph.commands[copy].writes[0];
@@ -187,8 +209,9 @@ void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
 }
 
 void GraphBuilder::addUpdates() {
-  // What no command can write in place is copied. All these copies are there before the first is
-  // ordered, since they read old values of states themselves.
+  // What no command can write in place is copied. All these copies are there
+  // before the first is ordered, since they read old values of states
+  // themselves.
   SmallVector<std::pair<StateUpdate, unsigned>> copies;
   SmallVector<StateUpdate> computed;
   for (const StateUpdate &update : updates) {
@@ -205,7 +228,8 @@ void GraphBuilder::addUpdates() {
 }
 
 LogicalResult GraphBuilder::addResults() {
-  auto terminator = dyn_cast<func::ReturnOp>(func.getBody().front().getTerminator());
+  auto terminator =
+      dyn_cast<func::ReturnOp>(func.getBody().front().getTerminator());
   if (!terminator)
     return func.emitError() << "does not end with a return";
   llvm::SmallDenseSet<unsigned> updated;
@@ -214,8 +238,10 @@ LogicalResult GraphBuilder::addResults() {
     RankedTensorType type = ir::tensorType(value);
     // Where no node computes the value, the return's location says most.
     Location loc = value.getDefiningOp() ? value.getLoc() : terminator.getLoc();
-    if (auto name = stringAttr(func.getResultAttr(number, ir::SinterDialect::kOutputAttr))) {
-      exec::SliceAttr place = slice(exec::Space::output, graph.outputNames.size(), 0, type);
+    if (auto name = stringAttr(
+            func.getResultAttr(number, ir::SinterDialect::kOutputAttr))) {
+      exec::SliceAttr place =
+          slice(exec::Space::output, graph.outputNames.size(), 0, type);
       graph.outputNames.push_back(name);
       graph.outputTypes.push_back(TypeAttr::get(type));
       if (graph.buffers[buffer].isInArena())
@@ -227,7 +253,8 @@ LogicalResult GraphBuilder::addResults() {
     auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(
         func.getResultAttr(number, ir::SinterDialect::kStateAttr));
     if (!symbol)
-      return func.emitError() << "result " << number << " names no output or state";
+      return func.emitError()
+             << "result " << number << " names no output or state";
     unsigned state = states.lookup(symbol.getValue());
     if (!updated.insert(state).second)
       return func.emitError() << "has two results for the state " << symbol;
@@ -278,7 +305,8 @@ CommandGraph GraphBuilder::take() {
   return result;
 }
 
-bool CommandGraph::mayRunInPlace(const Command &command, unsigned output, unsigned buffer) const {
+bool CommandGraph::mayRunInPlace(const Command &command, unsigned output,
+                                 unsigned buffer) const {
   if (!command.fusion)
     return false;
   for (auto [input, read] : llvm::enumerate(command.reads))
@@ -287,8 +315,9 @@ bool CommandGraph::mayRunInPlace(const Command &command, unsigned output, unsign
   return true;
 }
 
-FailureOr<CommandGraph> CommandGraph::build(func::FuncOp func, ConstantPool &pool,
-                                            const llvm::StringMap<unsigned> &states) {
+FailureOr<CommandGraph>
+CommandGraph::build(func::FuncOp func, ConstantPool &pool,
+                    const llvm::StringMap<unsigned> &states) {
   GraphBuilder builder(func, pool, states);
   if (failed(builder.run()))
     return failure();

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What a program has to do and in which orders it may be done, before places in the arena are
-// chosen. Every value is a buffer; reshapes are none. New values of states are written straight
-// onto the old ones where no reader of the old value must come later.
+// What a program has to do and in which orders it may be done, before places in
+// the arena are chosen. Every value is a buffer; reshapes are none. New values
+// of states are written straight onto the old ones where no reader of the old
+// value must come later.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_COMMANDGRAPH_H
@@ -20,9 +21,11 @@ inline constexpr unsigned kNoCommand = ~0u;
 struct Buffer {
   mlir::RankedTensorType type;
   mlir::Location loc;
-  exec::SliceAttr slice;        // null: in the arena
-  mlir::ElementsAttr constant;  // a constant, whose slice is known once it is read
-  unsigned writer = kNoCommand; // kNoCommand: has its value before the program starts
+  exec::SliceAttr slice; // null: in the arena
+  mlir::ElementsAttr
+      constant; // a constant, whose slice is known once it is read
+  unsigned writer =
+      kNoCommand; // kNoCommand: has its value before the program starts
   llvm::SmallVector<unsigned, 4> readers; // commands, each once
 
   bool isInArena() const { return !slice && !constant; }
@@ -33,25 +36,31 @@ struct Buffer {
 struct Command {
   ir::FusionOp fusion; // null: copies reads[0] to writes[0]
   mlir::Location loc;
-  llvm::SmallVector<unsigned, 4> reads, writes; // buffers, one per operand and result
+  llvm::SmallVector<unsigned, 4> reads,
+      writes; // buffers, one per operand and result
 };
 
 class CommandGraph {
 public:
-  /// Fails with an error where the function is not what the fuse phase leaves. `states` numbers
-  /// the states of the module.
-  static mlir::FailureOr<CommandGraph> build(mlir::func::FuncOp func, ConstantPool &pool,
-                                             const llvm::StringMap<unsigned> &states);
+  /// Fails with an error where the function is not what the fuse phase leaves.
+  /// `states` numbers the states of the module.
+  static mlir::FailureOr<CommandGraph>
+  build(mlir::func::FuncOp func, ConstantPool &pool,
+        const llvm::StringMap<unsigned> &states);
 
-  /// Commands in an order in which they can run; `before[i]` are those that command i must wait for.
+  /// Commands in an order in which they can run; `before[i]` are those that
+  /// command i must wait for.
   std::vector<Command> commands;
   std::vector<llvm::SmallVector<unsigned, 4>> before;
   std::vector<Buffer> buffers;
 
-  llvm::SmallVector<mlir::Attribute> inputNames, inputTypes, outputNames, outputTypes;
+  llvm::SmallVector<mlir::Attribute> inputNames, inputTypes, outputNames,
+      outputTypes;
 
-  /// True when result `output` of `command` may take the bytes of `buffer`, which it reads.
-  bool mayRunInPlace(const Command &command, unsigned output, unsigned buffer) const;
+  /// True when result `output` of `command` may take the bytes of `buffer`,
+  /// which it reads.
+  bool mayRunInPlace(const Command &command, unsigned output,
+                     unsigned buffer) const;
 
 private:
   friend class GraphBuilder;

@@ -22,7 +22,8 @@ int64_t ConstantPool::offsetOf(ElementsAttr value) {
   auto [it, isNew] = numbers.try_emplace(identityOf(value), entries.size());
   if (!isNew && exec::sizeBytes(entries[it->second].value.getType()) == bytes)
     return entries[it->second].offset;
-  int64_t offset = exec::alignedBytes(end, bytes >= kLargeBytes ? kPageBytes : exec::kBufferAlignment);
+  int64_t offset = exec::alignedBytes(
+      end, bytes >= kLargeBytes ? kPageBytes : exec::kBufferAlignment);
   it->second = entries.size();
   entries.push_back({offset, value});
   end = offset + bytes;
@@ -46,7 +47,8 @@ bool isAllZeros(ElementsAttr value) {
   if (auto dense = dyn_cast<DenseElementsAttr>(value))
     return llvm::all_of(dense.getRawData(), isZero);
   auto resource = dyn_cast<DenseResourceElementsAttr>(value);
-  AsmResourceBlob *blob = resource ? resource.getRawHandle().getBlob() : nullptr;
+  AsmResourceBlob *blob =
+      resource ? resource.getRawHandle().getBlob() : nullptr;
   return blob && llvm::all_of(blob->getData(), isZero);
 }
 

@@ -10,12 +10,14 @@
 
 namespace sinter::passes::plan {
 
-/// The constant space of a program while it grows. Equal attributes and views of one blob share
-/// their bytes.
+/// The constant space of a program while it grows. Equal attributes and views
+/// of one blob share their bytes.
 class ConstantPool {
 public:
   /// Where the bytes of `value` lie; they get a place when they have none.
   int64_t offsetOf(mlir::ElementsAttr value);
+
+  int64_t sizeBytes() const { return end; }
 
   /// The `exec.constant`s, in the order of their offsets.
   void emit(mlir::OpBuilder &builder, mlir::Location loc) const;
@@ -30,10 +32,12 @@ private:
   int64_t end = 0;
 };
 
-/// The same for attributes that have the same bytes: the blob, or the attribute itself.
+/// The same for attributes that have the same bytes: the blob, or the attribute
+/// itself.
 const void *identityOf(mlir::ElementsAttr value);
 
-/// True for a value whose bytes are all zero, so that a state that starts with it needs none.
+/// True for a value whose bytes are all zero, so that a state that starts with
+/// it needs none.
 bool isAllZeros(mlir::ElementsAttr value);
 
 } // namespace sinter::passes::plan

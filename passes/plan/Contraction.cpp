@@ -21,17 +21,20 @@ public:
   LogicalResult create(OpBuilder &builder);
 
 private:
-  /// Finds the contraction, how its result is stored, and the chain of ops after it.
+  /// Finds the contraction, how its result is stored, and the chain of ops
+  /// after it.
   LogicalResult takeApart();
   LogicalResult matchPostOps();
   LogicalResult createMatmul(OpBuilder &builder, ir::DotGeneralOp op);
   template <class OpTy>
-  LogicalResult createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction, Value first,
-                           Value second, RankedTensorType input, RankedTensorType filter,
-                           RankedTensorType output);
+  LogicalResult createConv(OpBuilder &builder, OpTy op,
+                           exec::ConvDirection direction, Value first,
+                           Value second, RankedTensorType input,
+                           RankedTensorType filter, RankedTensorType output);
 
   InFlightDiagnostic error() {
-    return fusion.emitError() << "cannot call a library for this " << fusion.getKind() << ": ";
+    return fusion.emitError()
+           << "cannot call a library for this " << fusion.getKind() << ": ";
   }
   /// Adds the buffer of `value`, a body argument, to the reads.
   LogicalResult addRead(Value value) {
@@ -48,7 +51,8 @@ private:
   Value output;
   Operation *contraction = nullptr;
   SmallVector<Operation *> chain;
-  SmallVector<int64_t> resultStrides; // of the contraction's result, in elements
+  SmallVector<int64_t>
+      resultStrides; // of the contraction's result, in elements
   bool transposed = false;
   SmallVector<PostOp> postOps;
   SmallVector<Value> reads;
@@ -56,7 +60,8 @@ private:
 };
 
 bool isContractionOp(Operation *op) {
-  return isa<ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
+  return isa<ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp,
+             ir::ConvFilterGradOp>(op);
 }
 
 } // namespace
@@ -76,8 +81,8 @@ LogicalResult Call::takeApart() {
     return error() << "it has no contraction";
   for (Value value = contraction->getResult(0);;) {
     if (!value.hasOneUse())
-      return error() << "a value of the epilogue has " << llvm::range_size(value.getUses())
-                     << " uses";
+      return error() << "a value of the epilogue has "
+                     << llvm::range_size(value.getUses()) << " uses";
     Operation *user = *value.user_begin();
     if (user == terminator)
       break;
@@ -99,7 +104,8 @@ LogicalResult Call::takeApart() {
       resultStrides = strides;
       transposed = true;
     } else if (!transposed) {
-      resultStrides = ir::rowMajorStrides(ir::tensorType(op->getOperand(0)).getShape());
+      resultStrides =
+          ir::rowMajorStrides(ir::tensorType(op->getOperand(0)).getShape());
     } else {
       return error() << "it transposes and reshapes its result";
     }
@@ -121,47 +127,58 @@ LogicalResult Call::matchPostOps() {
         return failure();
     }
     postOps.push_back(*post);
-    postOpAttrs.push_back(exec::PostOpAttr::get(fusion.getContext(), post->kind, read, post->alpha,
-                                                post->beta));
+    postOpAttrs.push_back(exec::PostOpAttr::get(fusion.getContext(), post->kind,
+                                                read, post->alpha, post->beta));
     value = op->getResult(0);
   }
   return success();
 }
 
 LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
-  std::optional<MatmulForm> form = matmulForm(op, /*throughViews=*/true, resultStrides);
+  std::optional<MatmulForm> form =
+      matmulForm(op, /*throughViews=*/true, resultStrides);
   if (!form)
-    return error() << "its dimensions do not join to one stride each for m, n and k";
-  if (failed(addRead(form->a)) || failed(addRead(form->b)) || failed(matchPostOps()))
+    return error()
+           << "its dimensions do not join to one stride each for m, n and k";
+  if (failed(addRead(form->a)) || failed(addRead(form->b)) ||
+      failed(matchPostOps()))
     return failure();
   int64_t columns = 1;
   for (int64_t dim : biasDims(op))
     columns *= ir::tensorType(op.getResult()).getDimSize(dim);
   for (const PostOp &post : postOps)
-    if (post.kind == exec::PostOpKind::bias && columns != form->n && form->m != 0)
+    if (post.kind == exec::PostOpKind::bias && columns != form->n &&
+        form->m != 0)
       return error() << "its bias does not run along n";
-  builder.create<exec::MatmulOp>(fusion.getLoc(), reads, output, form->m, form->n, form->k,
-                                 form->batch, form->aStrides, form->bStrides, form->cStrides,
+  builder.create<exec::MatmulOp>(fusion.getLoc(), reads, output, form->m,
+                                 form->n, form->k, form->batch, form->aStrides,
+                                 form->bStrides, form->cStrides,
                                  builder.getArrayAttr(postOpAttrs));
   return success();
 }
 
 template <class OpTy>
-LogicalResult Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
-                               Value first, Value second, RankedTensorType input,
-                               RankedTensorType filter, RankedTensorType outputType) {
+LogicalResult
+Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
+                 Value first, Value second, RankedTensorType input,
+                 RankedTensorType filter, RankedTensorType outputType) {
   if (transposed)
     return error() << "it transposes its result";
-  if (failed(addRead(first)) || failed(addRead(second)) || failed(matchPostOps()))
+  if (failed(addRead(first)) || failed(addRead(second)) ||
+      failed(matchPostOps()))
     return failure();
-  size_t spatialRank = input.getRank() - 2, channelDim = op.getChannelsLast() ? spatialRank + 1 : 1;
+  size_t spatialRank = input.getRank() - 2,
+         channelDim = op.getChannelsLast() ? spatialRank + 1 : 1;
   size_t firstSpatial = op.getChannelsLast() ? 1 : 2;
   builder.create<exec::ConvOp>(
-      fusion.getLoc(), direction, reads, output, input.getDimSize(0), input.getDimSize(channelDim),
-      filter.getDimSize(0), op.getGroups(), input.getShape().slice(firstSpatial, spatialRank),
-      outputType.getShape().slice(firstSpatial, spatialRank), filter.getShape().drop_front(2),
-      op.getStrides(), op.getDilations(), op.getPadsLow(), op.getPadsHigh(),
-      static_cast<bool>(op.getChannelsLast()), builder.getArrayAttr(postOpAttrs));
+      fusion.getLoc(), direction, reads, output, input.getDimSize(0),
+      input.getDimSize(channelDim), filter.getDimSize(0), op.getGroups(),
+      input.getShape().slice(firstSpatial, spatialRank),
+      outputType.getShape().slice(firstSpatial, spatialRank),
+      filter.getShape().drop_front(2), op.getStrides(), op.getDilations(),
+      op.getPadsLow(), op.getPadsHigh(),
+      static_cast<bool>(op.getChannelsLast()),
+      builder.getArrayAttr(postOpAttrs));
   return success();
 }
 
@@ -172,24 +189,28 @@ LogicalResult Call::create(OpBuilder &builder) {
     return createMatmul(builder, dot);
   auto type = [](Value value) { return ir::tensorType(value); };
   if (auto conv = dyn_cast<ir::ConvOp>(contraction))
-    return createConv(builder, conv, exec::ConvDirection::forward, conv.getInput(),
-                      conv.getFilter(), type(conv.getInput()), type(conv.getFilter()),
-                      type(conv.getResult()));
+    return createConv(builder, conv, exec::ConvDirection::forward,
+                      conv.getInput(), conv.getFilter(), type(conv.getInput()),
+                      type(conv.getFilter()), type(conv.getResult()));
   if (auto conv = dyn_cast<ir::ConvInputGradOp>(contraction))
-    return createConv(builder, conv, exec::ConvDirection::input_grad, conv.getOutputGrad(),
-                      conv.getFilter(), type(conv.getResult()), type(conv.getFilter()),
+    return createConv(builder, conv, exec::ConvDirection::input_grad,
+                      conv.getOutputGrad(), conv.getFilter(),
+                      type(conv.getResult()), type(conv.getFilter()),
                       type(conv.getOutputGrad()));
   auto conv = cast<ir::ConvFilterGradOp>(contraction);
-  return createConv(builder, conv, exec::ConvDirection::filter_grad, conv.getInput(),
-                    conv.getOutputGrad(), type(conv.getInput()), type(conv.getResult()),
+  return createConv(builder, conv, exec::ConvDirection::filter_grad,
+                    conv.getInput(), conv.getOutputGrad(),
+                    type(conv.getInput()), type(conv.getResult()),
                     type(conv.getOutputGrad()));
 }
 
 bool isContraction(ir::FusionOp fusion) {
-  return fusion.getKind() == fusion_kind::kMatmul || fusion.getKind() == fusion_kind::kConv;
+  return fusion.getKind() == fusion_kind::kMatmul ||
+         fusion.getKind() == fusion_kind::kConv;
 }
 
-LogicalResult createCall(OpBuilder &builder, ir::FusionOp fusion, ValueRange inputs, Value output) {
+LogicalResult createCall(OpBuilder &builder, ir::FusionOp fusion,
+                         ValueRange inputs, Value output) {
   return Call(fusion, inputs, output).create(builder);
 }
 

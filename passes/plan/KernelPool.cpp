@@ -14,16 +14,19 @@ namespace {
 
 constexpr size_t kMaxNameLength = 40;
 
-/// A hash of what OperationEquivalence compares; the structure of operands is left to it.
+/// A hash of what OperationEquivalence compares; the structure of operands is
+/// left to it.
 size_t hashBody(ir::FusionOp fusion) {
-  llvm::hash_code hash = llvm::hash_value(fusion->getAttrDictionary().getAsOpaquePointer());
+  llvm::hash_code hash =
+      llvm::hash_value(fusion->getAttrDictionary().getAsOpaquePointer());
   for (Type type : fusion.getBody().getArgumentTypes())
     hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
   fusion.getBody().walk([&](Operation *op) {
-    hash = llvm::hash_combine(
-        hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
-                                                OperationEquivalence::ignoreHashValue,
-                                                OperationEquivalence::IgnoreLocations));
+    hash =
+        llvm::hash_combine(hash, OperationEquivalence::computeHash(
+                                     op, OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::IgnoreLocations));
   });
   return hash;
 }
@@ -36,15 +39,17 @@ bool isSame(ir::FusionOp fusion, exec::KernelOp kernel) {
   for (NamedAttribute attr : fusion->getDiscardableAttrs())
     if (kernel->getDiscardableAttr(attr.getName()) != attr.getValue())
       return false;
-  return OperationEquivalence::isRegionEquivalentTo(&fusion.getBody(), &kernel.getBody(),
-                                                    OperationEquivalence::IgnoreLocations);
+  return OperationEquivalence::isRegionEquivalentTo(
+      &fusion.getBody(), &kernel.getBody(),
+      OperationEquivalence::IgnoreLocations);
 }
 
-/// The ops that compute, joined; what only moves elements is named where nothing computes.
+/// The ops that compute, joined; what only moves elements is named where
+/// nothing computes.
 std::string describe(ir::FusionOp fusion) {
   auto isMove = [](Operation *op) {
-    return isa<ir::ConstantOp, ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp,
-               ir::CastOp, ir::IotaOp>(op);
+    return isa<ir::ConstantOp, ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp,
+               ir::SliceOp, ir::CastOp, ir::IotaOp>(op);
   };
   std::string computing, all;
   auto append = [](std::string &name, Operation *op) {
@@ -70,7 +75,8 @@ exec::KernelOp KernelPool::get(ir::FusionOp fusion) {
     if (isSame(fusion, kernel))
       return kernel;
   std::string name = "k" + std::to_string(count++) + describe(fusion);
-  auto kernel = builder.create<exec::KernelOp>(fusion.getLoc(), name, fusion.getKindAttr(), nullptr);
+  auto kernel = builder.create<exec::KernelOp>(fusion.getLoc(), name,
+                                               fusion.getKindAttr(), nullptr);
   kernel->setDiscardableAttrs(llvm::to_vector(fusion->getDiscardableAttrs()));
   IRMapping mapping;
   fusion.getBody().cloneInto(&kernel.getBody(), mapping);

@@ -21,8 +21,8 @@ namespace {
 /// Who reads a buffer and who runs after a node: the graph from the other side.
 struct Backwards {
   explicit Backwards(const ScheduleGraph &graph)
-      : readers(graph.bufferBytes.size()), writer(graph.bufferBytes.size(), ~0u),
-        next(graph.nodes.size()) {
+      : readers(graph.bufferBytes.size()),
+        writer(graph.bufferBytes.size(), ~0u), next(graph.nodes.size()) {
     for (auto [number, node] : enumerate(graph.nodes)) {
       for (unsigned buffer : node.reads)
         readers[buffer].push_back(number);
@@ -98,7 +98,8 @@ Order greedyForward(const ScheduleGraph &graph, const Backwards &backwards) {
   return order;
 }
 
-/// The same from the last command on, where reading a buffer makes it live and writing ends it.
+/// The same from the last command on, where reading a buffer makes it live and
+/// writing ends it.
 Order greedyBackward(const ScheduleGraph &graph, const Backwards &backwards) {
   size_t count = graph.nodes.size();
   std::vector<unsigned> waiting(count);
@@ -114,7 +115,9 @@ Order greedyBackward(const ScheduleGraph &graph, const Backwards &backwards) {
     return bytes;
   };
   ReadyQueue ready(count);
-  auto put = [&](unsigned number) { ready.put(number, growth(number), -int64_t(number)); };
+  auto put = [&](unsigned number) {
+    ready.put(number, growth(number), -int64_t(number));
+  };
   for (unsigned number = 0; number < count; ++number)
     if ((waiting[number] = backwards.next[number].size()) == 0)
       put(number);
@@ -138,8 +141,8 @@ Order greedyBackward(const ScheduleGraph &graph, const Backwards &backwards) {
   return order;
 }
 
-/// Post-order over what each node runs after, in the order of `children`, from the nodes that
-/// nothing runs after.
+/// Post-order over what each node runs after, in the order of `children`, from
+/// the nodes that nothing runs after.
 Order depthFirst(const ScheduleGraph &graph, const Backwards &backwards,
                  const std::vector<SmallVector<unsigned, 4>> &children) {
   Order order;
@@ -167,13 +170,15 @@ Order depthFirst(const ScheduleGraph &graph, const Backwards &backwards,
   return order;
 }
 
-/// Children that need most beyond what they leave come first (Sethi and Ullman 1970, exact on
-/// trees).
-std::vector<SmallVector<unsigned, 4>> childrenByNeed(const ScheduleGraph &graph) {
+/// Children that need most beyond what they leave come first (Sethi and Ullman
+/// 1970, exact on trees).
+std::vector<SmallVector<unsigned, 4>>
+childrenByNeed(const ScheduleGraph &graph) {
   size_t count = graph.nodes.size();
   std::vector<SmallVector<unsigned, 4>> children(count);
   std::vector<int64_t> need(count), leaves(count);
-  for (unsigned number = 0; number < count; ++number) { // numbers are a topological order
+  for (unsigned number = 0; number < count;
+       ++number) { // numbers are a topological order
     const ScheduleGraph::Node &node = graph.nodes[number];
     for (unsigned buffer : node.writes)
       leaves[number] += graph.bufferBytes[buffer];
@@ -201,7 +206,8 @@ std::vector<Order> candidateOrders(const ScheduleGraph &graph) {
   std::vector<SmallVector<unsigned, 4>> children;
   for (const ScheduleGraph::Node &node : graph.nodes)
     children.push_back(node.after);
-  return {numbers, greedyForward(graph, backwards), greedyBackward(graph, backwards),
+  return {numbers, greedyForward(graph, backwards),
+          greedyBackward(graph, backwards),
           depthFirst(graph, backwards, children),
           depthFirst(graph, backwards, childrenByNeed(graph))};
 }
@@ -217,7 +223,8 @@ unsigned DynamicOrder::addNode() {
   return position.size() - 1;
 }
 
-bool DynamicOrder::reach(unsigned from, const std::vector<SmallVector<unsigned, 4>> &edges,
+bool DynamicOrder::reach(unsigned from,
+                         const std::vector<SmallVector<unsigned, 4>> &edges,
                          bool forward, unsigned limit, unsigned avoid,
                          SmallVectorImpl<unsigned> &found) const {
   SmallVector<unsigned> work{from};
@@ -249,7 +256,9 @@ void DynamicOrder::addEdge(unsigned from, unsigned to) {
     SmallVector<unsigned> ahead, behind;
     reach(to, targets, /*forward=*/true, position[from], ~0u, ahead);
     reach(from, sources, /*forward=*/false, position[to], ~0u, behind);
-    auto byPosition = [&](unsigned x, unsigned y) { return position[x] < position[y]; };
+    auto byPosition = [&](unsigned x, unsigned y) {
+      return position[x] < position[y];
+    };
     sort(ahead, byPosition);
     sort(behind, byPosition);
     SmallVector<unsigned> moved(behind);

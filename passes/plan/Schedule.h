@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Numbers only: the plan phase makes a graph of its commands, asks for a few orders, and
-// takes the one in which least memory is live.
+// Numbers only: the plan phase makes a graph of its commands, asks for a few
+// orders, and takes the one in which least memory is live.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_SCHEDULE_H
@@ -17,12 +17,13 @@
 
 namespace sinter::passes::plan {
 
-/// Commands as nodes, numbered in some order in which they could run, and the buffers that live
-/// from one node to others.
+/// Commands as nodes, numbered in some order in which they could run, and the
+/// buffers that live from one node to others.
 struct ScheduleGraph {
   struct Node {
-    llvm::SmallVector<unsigned, 4> reads, writes; // buffers; each at most once per list
-    llvm::SmallVector<unsigned, 4> after;         // nodes that must run before this one
+    llvm::SmallVector<unsigned, 4> reads,
+        writes;                           // buffers; each at most once per list
+    llvm::SmallVector<unsigned, 4> after; // nodes that must run before this one
   };
   std::vector<Node> nodes;
   std::vector<int64_t> bufferBytes;
@@ -31,14 +32,15 @@ struct ScheduleGraph {
 /// Node numbers in the order they run.
 using Order = std::vector<unsigned>;
 
-/// The orders that are tried, the order of the numbers first: greedy by live bytes from the front
-/// and from the back, and depth-first from the last nodes, by operand and by need. All are
-/// topological; the same graph gives the same orders.
+/// The orders that are tried, the order of the numbers first: greedy by live
+/// bytes from the front and from the back, and depth-first from the last nodes,
+/// by operand and by need. All are topological; the same graph gives the same
+/// orders.
 std::vector<Order> candidateOrders(const ScheduleGraph &graph);
 
-/// A topological order that accepts new edges as long as there is no cycle (Pearce and Kelly, "A
-/// dynamic topological sort algorithm for directed acyclic graphs", 2006): only what lies between
-/// the two ends is reordered.
+/// A topological order that accepts new edges as long as there is no cycle
+/// (Pearce and Kelly, "A dynamic topological sort algorithm for directed
+/// acyclic graphs", 2006): only what lies between the two ends is reordered.
 class DynamicOrder {
 public:
   /// Adds a node, last in the order, and returns its number.
@@ -54,9 +56,12 @@ public:
   Order order() const;
 
 private:
-  /// What is reached from `from` over `edges` without passing the limit; false on meeting `avoid`.
-  bool reach(unsigned from, const std::vector<llvm::SmallVector<unsigned, 4>> &edges, bool forward,
-             unsigned limit, unsigned avoid, llvm::SmallVectorImpl<unsigned> &found) const;
+  /// What is reached from `from` over `edges` without passing the limit; false
+  /// on meeting `avoid`.
+  bool reach(unsigned from,
+             const std::vector<llvm::SmallVector<unsigned, 4>> &edges,
+             bool forward, unsigned limit, unsigned avoid,
+             llvm::SmallVectorImpl<unsigned> &found) const;
 
   std::vector<llvm::SmallVector<unsigned, 4>> targets, sources;
   std::vector<unsigned> position;

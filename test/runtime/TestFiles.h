@@ -59,7 +59,7 @@ inline std::string bigEndian32(uint32_t value) {
 inline std::string littleEndian(uint64_t value, int count) {
   std::string text;
   for (int i = 0; i < count; ++i)
-    text += char(value >> (8 * i));
+    text += char(i < 8 ? value >> (8 * i) : 0);
   return text;
 }
 

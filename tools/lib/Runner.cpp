@@ -54,8 +54,8 @@ struct LibraryFunctions {
 
 class LibraryRunner final : public Runner {
 public:
-  LibraryRunner(const LibraryFunctions &functions, void *program)
-      : functions_(functions), program_(program) {
+  LibraryRunner(const LibraryFunctions &functions, void *program, int threads)
+      : functions_(functions), program_(program), threads_(threads) {
     uint32_t count = 0;
     const sinter_tensor_desc *list = functions.inputs(&count);
     inputs_ = {list, count};
@@ -71,19 +71,30 @@ public:
     return outputs_;
   }
   rt::Status run(const void *const *inputs, void *const *outputs) override {
+    if (profiled_)
+      return profiled_->run(inputs, outputs);
     int32_t code = functions_.run(program_, inputs, outputs);
     return code ? rt::Status(static_cast<sinter_status>(code),
                              functions_.lastError())
                 : rt::Status();
   }
-  rt::Status profile(rt::ProfileSink *) override {
-    return rt::Status::invalid("--profile of a compiled library: not yet; "
-                               "profile the model");
+  // The library's own runtime has no profile; ours walks the same tables.
+  rt::Status profile(rt::ProfileSink *sink) override {
+    profiled_.reset();
+    if (!sink)
+      return {};
+    auto runner = runArtifact(*functions_.artifact(), "cpu", threads_);
+    if (!runner.ok())
+      return runner.status();
+    profiled_ = std::move(*runner);
+    return profiled_->profile(sink);
   }
 
 private:
   LibraryFunctions functions_;
   void *program_;
+  int threads_;
+  std::unique_ptr<Runner> profiled_;
   std::span<const sinter_tensor_desc> inputs_, outputs_;
 };
 
@@ -153,13 +164,6 @@ rt::Result<std::unique_ptr<Runner>> tools::runLibrary(const std::string &path,
   if (int32_t code = functions->create(threads, &program))
     return rt::Status(static_cast<sinter_status>(code),
                       path + ": " + functions->lastError());
-  return std::unique_ptr<Runner>(new LibraryRunner(*functions, program));
-}
-
-rt::Result<const sinter_artifact *>
-tools::openArtifact(const std::string &path) {
-  auto functions = openLibrary(path);
-  if (!functions.ok())
-    return functions.status();
-  return functions->artifact();
+  return std::unique_ptr<Runner>(
+      new LibraryRunner(*functions, program, threads));
 }

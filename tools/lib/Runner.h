@@ -39,10 +39,6 @@ rt::Result<std::unique_ptr<Runner>> runArtifact(const sinter_artifact &artifact,
 rt::Result<std::unique_ptr<Runner>> runLibrary(const std::string &path,
                                                int threads);
 
-/// The artifact inside a library or a trainer that was opened with dlopen; null
-/// with a Status when `path` is neither. It stays loaded.
-rt::Result<const sinter_artifact *> openArtifact(const std::string &path);
-
 } // namespace sinter::tools
 
 #endif // SINTER_TOOLS_LIB_RUNNER_H

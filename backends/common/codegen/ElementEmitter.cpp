@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What all families need: reading and writing elements, and affine indices as code. The
-// families are in Elementwise.cpp, Shape.cpp and Reduce.cpp beside this file.
+// What all families need: reading and writing elements, and affine indices as
+// code. The families are in Elementwise.cpp, Shape.cpp and Reduce.cpp beside
+// this file.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
@@ -57,15 +58,18 @@ static TypedAttr attributeFor(Type type, Attribute scalar) {
 
 Value ElementEmitter::constant(Type type, double value) {
   return builder.create<arith::ConstantOp>(
-      loc, attributeFor(type, builder.getFloatAttr(getElementTypeOrSelf(type), value)));
+      loc, attributeFor(
+               type, builder.getFloatAttr(getElementTypeOrSelf(type), value)));
 }
 
 Value ElementEmitter::constantInt(Type type, int64_t value) {
   Type element = getElementTypeOrSelf(type);
   APInt bits(64, static_cast<uint64_t>(value));
   return builder.create<arith::ConstantOp>(
-      loc, attributeFor(type, builder.getIntegerAttr(
-                                  element, bits.sextOrTrunc(element.getIntOrFloatBitWidth()))));
+      loc,
+      attributeFor(type, builder.getIntegerAttr(
+                             element, bits.sextOrTrunc(
+                                          element.getIntOrFloatBitWidth()))));
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,22 +94,25 @@ Value ElementEmitter::indexValue(const Index &index) {
   Type i64 = builder.getI64Type();
   Value scalar, vector;
   auto add = [&](Value &sum, Value term) {
-    sum = sum ? builder.create<arith::AddIOp>(loc, sum, term).getResult() : term;
+    sum =
+        sum ? builder.create<arith::AddIOp>(loc, sum, term).getResult() : term;
   };
   for (auto [loop, coefficient] : index.terms) {
     Value term = loopValues.lookup(loop);
     assert(term && "index over a loop that is not open");
     bool isVector = isa<VectorType>(term.getType());
     if (coefficient != 1)
-      term = builder.create<arith::MulIOp>(loc, term, constantInt(term.getType(), coefficient));
+      term = builder.create<arith::MulIOp>(
+          loc, term, constantInt(term.getType(), coefficient));
     add(isVector ? vector : scalar, term);
     if (laneCount > 1 && loop == laneLoop) {
       SmallVector<int64_t> steps;
       for (int64_t lane = 0; lane < laneCount; ++lane)
         steps.push_back(lane * coefficient);
       auto type = VectorType::get({laneCount}, i64);
-      add(vector, builder.create<arith::ConstantOp>(loc, DenseElementsAttr::get(
-                                                             type, ArrayRef<int64_t>(steps))));
+      add(vector,
+          builder.create<arith::ConstantOp>(
+              loc, DenseElementsAttr::get(type, ArrayRef<int64_t>(steps))));
     }
   }
   if (index.constant != 0 || (!scalar && !vector))
@@ -117,7 +124,8 @@ Value ElementEmitter::indexValue(const Index &index) {
   return vector;
 }
 
-Index ElementEmitter::linearOffset(RankedTensorType type, ArrayRef<Index> index) {
+Index ElementEmitter::linearOffset(RankedTensorType type,
+                                   ArrayRef<Index> index) {
   SmallVector<int64_t> strides = ir::rowMajorStrides(type.getShape());
   Index offset = Index::fixed(0);
   for (auto [i, stride] : llvm::zip_equal(index, strides))
@@ -152,7 +160,8 @@ Value ElementEmitter::toMemory(Value value, Type elementType) {
   return builder.create<arith::ExtUIOp>(loc, byte, value);
 }
 
-Value ElementEmitter::address(RankedTensorType type, Value pointer, const Index &offset) {
+Value ElementEmitter::address(RankedTensorType type, Value pointer,
+                              const Index &offset) {
   Type element = memoryType(computeType(type.getElementType()));
   auto pointerType = LLVM::LLVMPointerType::get(builder.getContext());
   Value position = indexValue(offset);
@@ -163,12 +172,14 @@ Value ElementEmitter::address(RankedTensorType type, Value pointer, const Index 
                                      ArrayRef<LLVM::GEPArg>{position});
 }
 
-/// Lane 0's part of `offset` when lanes read consecutive elements; nothing otherwise.
+/// Lane 0's part of `offset` when lanes read consecutive elements; nothing
+/// otherwise.
 static bool isContiguous(const Index &offset, unsigned laneLoop) {
   return offset.coefficient(laneLoop) == 1;
 }
 
-Value ElementEmitter::load(RankedTensorType type, Value pointer, ArrayRef<Index> index) {
+Value ElementEmitter::load(RankedTensorType type, Value pointer,
+                           ArrayRef<Index> index) {
   Type elementType = type.getElementType();
   Type memory = memoryType(computeType(elementType));
   Index offset = linearOffset(type, index);
@@ -176,10 +187,12 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer, ArrayRef<Index>
   bool dynamicLanes = llvm::any_of(offset.terms, [&](auto term) {
     return term.first != laneLoop && isVaryingLoop(term.first);
   });
-  bool varies = dynamicLanes || (laneCount > 1 && offset.coefficient(laneLoop) != 0);
+  bool varies =
+      dynamicLanes || (laneCount > 1 && offset.coefficient(laneLoop) != 0);
   if (!varies) {
     Value at = address(type, pointer, offset);
-    return fromMemory(builder.create<LLVM::LoadOp>(loc, memory, at, alignment), elementType);
+    return fromMemory(builder.create<LLVM::LoadOp>(loc, memory, at, alignment),
+                      elementType);
   }
   auto vectorType = VectorType::get({laneCount}, memory);
   if (!dynamicLanes && isContiguous(offset, laneLoop)) {
@@ -187,12 +200,15 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer, ArrayRef<Index>
     laneCount = 1; // the address of lane 0
     Value at = address(type, pointer, offset);
     laneCount = lanesBefore;
-    return fromMemory(builder.create<LLVM::LoadOp>(loc, vectorType, at, alignment), elementType);
+    return fromMemory(
+        builder.create<LLVM::LoadOp>(loc, vectorType, at, alignment),
+        elementType);
   }
   Value addresses = address(type, pointer, offset);
-  Value mask = constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
-  Value gathered = builder.create<LLVM::masked_gather>(loc, vectorType, addresses, mask,
-                                                       ValueRange{}, alignment);
+  Value mask =
+      constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
+  Value gathered = builder.create<LLVM::masked_gather>(
+      loc, vectorType, addresses, mask, ValueRange{}, alignment);
   return fromMemory(gathered, elementType);
 }
 
@@ -217,7 +233,8 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
     return;
   }
   Value addresses = address(type, pointer, offset);
-  Value mask = constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
+  Value mask =
+      constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
   builder.create<LLVM::masked_scatter>(loc, stored, addresses, mask, alignment);
 }
 
@@ -226,8 +243,10 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
 //===----------------------------------------------------------------------===//
 
 Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
-  // Lanes change only with a frame: what an outer frame holds is the same for all inner lanes.
-  std::vector<int64_t> key{reinterpret_cast<intptr_t>(tensor.getAsOpaquePointer())};
+  // Lanes change only with a frame: what an outer frame holds is the same for
+  // all inner lanes.
+  std::vector<int64_t> key{
+      reinterpret_cast<intptr_t>(tensor.getAsOpaquePointer())};
   for (const Index &i : index) {
     key.push_back(i.constant);
     key.push_back(i.terms.size());
@@ -244,7 +263,8 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
   if (Value pointer = buffers.lookup(tensor))
     result = load(ir::tensorType(tensor), pointer, index);
   else
-    result = emit(tensor.getDefiningOp(), cast<OpResult>(tensor).getResultNumber(), index);
+    result = emit(tensor.getDefiningOp(),
+                  cast<OpResult>(tensor).getResultNumber(), index);
   frames.back()[key] = result;
   return result;
 }

@@ -2,15 +2,17 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The core that all code generators share. It reads a fusion's body backwards: asked for a
-// value at an index, it asks for the operands at theirs and emits arith/math ops on scalars
-// or, when the index runs over the lanes of a vector, on vectors; memory is read where the
-// body's arguments are reached. A mapping (one per kind of fusion and machine) supplies the
-// loops around it: it gives each loop a value, says which loop the lanes run along, and
-// calls the emitter inside.
+// The core that all code generators share. It reads a fusion's body backwards:
+// asked for a value at an index, it asks for the operands at theirs and emits
+// arith/math ops on scalars or, when the index runs over the lanes of a vector,
+// on vectors; memory is read where the body's arguments are reached. A mapping
+// (one per kind of fusion and machine) supplies the loops around it: it gives
+// each loop a value, says which loop the lanes run along, and calls the emitter
+// inside.
 //
-// Vector and scalar code do the same operations in the same order, so that an element's
-// bits do not depend on whether it fell into a vector or into a remainder.
+// Vector and scalar code do the same operations in the same order, so that an
+// element's bits do not depend on whether it fell into a vector or into a
+// remainder.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_ELEMENTEMITTER_H
@@ -28,20 +30,25 @@ using passes::IndexVector;
 
 class ElementEmitter {
 public:
-  /// Emits with `builder`, whose insertion point the caller moves into the loops.
+  /// Emits with `builder`, whose insertion point the caller moves into the
+  /// loops.
   ElementEmitter(mlir::OpBuilder &builder, mlir::Location loc,
                  const passes::FusionDomain &domain)
-      : builder(builder), loc(loc), domain(domain), nextDynamicLoop(kFirstDynamicLoop) {
+      : builder(builder), loc(loc), domain(domain),
+        nextDynamicLoop(kFirstDynamicLoop) {
     frames.emplace_back();
   }
 
   /// `tensor`'s elements are dense and row-major at `pointer` (an !llvm.ptr).
-  void setBuffer(mlir::Value tensor, mlir::Value pointer) { buffers[tensor] = pointer; }
+  void setBuffer(mlir::Value tensor, mlir::Value pointer) {
+    buffers[tensor] = pointer;
+  }
 
   /// The current value (i64) of a loop; with lanes on it, that of lane 0.
   void setLoop(unsigned loop, mlir::Value value) { loopValues[loop] = value; }
 
-  /// Lane i stands for iteration value + i of `loop`. One lane means scalar code.
+  /// Lane i stands for iteration value + i of `loop`. One lane means scalar
+  /// code.
   void setLanes(unsigned loop, int64_t count) {
     laneLoop = loop;
     laneCount = count;
@@ -49,29 +56,35 @@ public:
   void clearLanes() { laneCount = 1; }
   int64_t lanes() const { return laneCount; }
 
-  /// Reductions take `count` steps of `loop`, one of the domain's reduced loops, at a time.
+  /// Reductions take `count` steps of `loop`, one of the domain's reduced
+  /// loops, at a time.
   void setReducedLanes(unsigned loop, int64_t count) {
     reducedLaneLoop = loop;
     reducedLaneCount = count;
   }
 
-  /// Values emitted inside a frame are forgotten with it: one frame per loop body.
+  /// Values emitted inside a frame are forgotten with it: one frame per loop
+  /// body.
   void pushFrame() { frames.emplace_back(); }
   void popFrame() { frames.pop_back(); }
 
-  /// Element `index` of `tensor`: a scalar when it is the same for all lanes, else a vector.
+  /// Element `index` of `tensor`: a scalar when it is the same for all lanes,
+  /// else a vector.
   mlir::Value element(mlir::Value tensor, llvm::ArrayRef<Index> index);
 
-  /// Writes `value` (scalar or vector) as element `index` of a dense tensor of `type`.
-  void store(mlir::Value value, mlir::RankedTensorType type, mlir::Value pointer,
-             llvm::ArrayRef<Index> index);
+  /// Writes `value` (scalar or vector) as element `index` of a dense tensor of
+  /// `type`.
+  void store(mlir::Value value, mlir::RankedTensorType type,
+             mlir::Value pointer, llvm::ArrayRef<Index> index);
 
   /// `value` as a vector of all lanes if there are several.
   mlir::Value splat(mlir::Value value);
 
-  /// The type in which elements of `elementType` are computed: unsigned types lose their sign.
+  /// The type in which elements of `elementType` are computed: unsigned types
+  /// lose their sign.
   mlir::Type computeType(mlir::Type elementType);
-  /// Registers an index computed at run time (i64 or a vector of it) as a loop of its own.
+  /// Registers an index computed at run time (i64 or a vector of it) as a loop
+  /// of its own.
   Index dynamicIndex(mlir::Value value);
   /// An affine index as i64, or a vector of it when it differs between lanes.
   mlir::Value indexValue(const Index &index);
@@ -82,9 +95,11 @@ public:
   std::pair<mlir::Value, mlir::Value> match(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
 
-  /// The value that a reduction of `kind` starts with, in the compute type of `elementType`.
+  /// The value that a reduction of `kind` starts with, in the compute type of
+  /// `elementType`.
   mlir::Value identity(ir::ReduceKind kind, mlir::Type elementType);
-  mlir::Value combine(ir::ReduceKind kind, mlir::Type elementType, mlir::Value a, mlir::Value b);
+  mlir::Value combine(ir::ReduceKind kind, mlir::Type elementType,
+                      mlir::Value a, mlir::Value b);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
@@ -94,21 +109,28 @@ private:
   static constexpr unsigned kFirstDynamicLoop = 1u << 16;
 
   bool isVaryingLoop(unsigned loop);
-  mlir::Value load(mlir::RankedTensorType type, mlir::Value pointer, llvm::ArrayRef<Index> index);
-  mlir::Value address(mlir::RankedTensorType type, mlir::Value pointer, const Index &offset);
+  mlir::Value load(mlir::RankedTensorType type, mlir::Value pointer,
+                   llvm::ArrayRef<Index> index);
+  mlir::Value address(mlir::RankedTensorType type, mlir::Value pointer,
+                      const Index &offset);
   Index linearOffset(mlir::RankedTensorType type, llvm::ArrayRef<Index> index);
   mlir::Value fromMemory(mlir::Value loaded, mlir::Type elementType);
   mlir::Value toMemory(mlir::Value value, mlir::Type elementType);
 
   // One per family, by op: nullptr when the op is not of the family.
-  mlir::Value emit(mlir::Operation *op, unsigned result, llvm::ArrayRef<Index> index);
-  mlir::Value emitElementwise(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands);
+  mlir::Value emit(mlir::Operation *op, unsigned result,
+                   llvm::ArrayRef<Index> index);
+  mlir::Value emitElementwise(mlir::Operation *op,
+                              llvm::ArrayRef<mlir::Value> operands);
   mlir::Value emitUnaryFloat(mlir::Operation *op, mlir::Value x);
-  mlir::Value emitBinary(mlir::Operation *op, mlir::Value a, mlir::Value b, mlir::Type element);
-  mlir::Value emitCompare(ir::CompareKind kind, mlir::Value a, mlir::Value b, mlir::Type element);
-  mlir::Value emitIntegerDivision(mlir::Operation *op, mlir::Value a, mlir::Value b,
-                                  bool isUnsigned);
-  mlir::Value emitIntegerPower(mlir::Value base, mlir::Value exponent, bool isUnsigned);
+  mlir::Value emitBinary(mlir::Operation *op, mlir::Value a, mlir::Value b,
+                         mlir::Type element);
+  mlir::Value emitCompare(ir::CompareKind kind, mlir::Value a, mlir::Value b,
+                          mlir::Type element);
+  mlir::Value emitIntegerDivision(mlir::Operation *op, mlir::Value a,
+                                  mlir::Value b, bool isUnsigned);
+  mlir::Value emitIntegerPower(mlir::Value base, mlir::Value exponent,
+                               bool isUnsigned);
   mlir::Value emitCast(mlir::Value x, mlir::Type from, mlir::Type to);
   mlir::Value emitConstant(ir::ConstantOp op);
   mlir::Value emitPad(ir::PadOp op, llvm::ArrayRef<Index> index);
@@ -116,13 +138,18 @@ private:
   mlir::Value clampIndex(mlir::Value value, int64_t size, bool wrapNegative);
   mlir::Value emitReduce(ir::ReduceOp op, llvm::ArrayRef<Index> index);
   mlir::Value emitArgReduce(ir::ArgReduceOp op, llvm::ArrayRef<Index> index);
-  mlir::Value emitReduceWindow(ir::ReduceWindowOp op, llvm::ArrayRef<Index> index);
-  mlir::Value reduceNest(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex, unsigned level);
-  mlir::Value reduceRange(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex, unsigned level,
-                          mlir::Value lower, mlir::Value upper, int64_t step, mlir::Value start);
-  mlir::Value reduceLoop(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex, unsigned level,
-                         int64_t lower, int64_t upper, int64_t step, mlir::Value start);
-  mlir::Value combineLanes(ir::ReduceKind kind, mlir::Type element, mlir::Value vector);
+  mlir::Value emitReduceWindow(ir::ReduceWindowOp op,
+                               llvm::ArrayRef<Index> index);
+  mlir::Value reduceNest(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
+                         unsigned level);
+  mlir::Value reduceRange(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
+                          unsigned level, mlir::Value lower, mlir::Value upper,
+                          int64_t step, mlir::Value start);
+  mlir::Value reduceLoop(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
+                         unsigned level, int64_t lower, int64_t upper,
+                         int64_t step, mlir::Value start);
+  mlir::Value combineLanes(ir::ReduceKind kind, mlir::Type element,
+                           mlir::Value vector);
 
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<unsigned, mlir::Value> loopValues;

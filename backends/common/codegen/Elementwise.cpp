@@ -22,8 +22,12 @@ namespace sinter::codegen {
 Value ElementEmitter::emitUnaryFloat(Operation *op, Value x) {
   Type type = x.getType();
   auto number = [&](double value) { return constant(type, value); };
-  auto mul = [&](Value a, Value b) { return builder.create<arith::MulFOp>(loc, a, b).getResult(); };
-  auto add = [&](Value a, Value b) { return builder.create<arith::AddFOp>(loc, a, b).getResult(); };
+  auto mul = [&](Value a, Value b) {
+    return builder.create<arith::MulFOp>(loc, a, b).getResult();
+  };
+  auto add = [&](Value a, Value b) {
+    return builder.create<arith::AddFOp>(loc, a, b).getResult();
+  };
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](ir::AbsOp) { return builder.create<math::AbsFOp>(loc, x); })
       .Case([&](ir::NegOp) { return builder.create<arith::NegFOp>(loc, x); })
@@ -33,7 +37,8 @@ Value ElementEmitter::emitUnaryFloat(Operation *op, Value x) {
       .Case([&](ir::Log1pOp) { return builder.create<math::Log1pOp>(loc, x); })
       .Case([&](ir::SqrtOp) { return builder.create<math::SqrtOp>(loc, x); })
       .Case([&](ir::RsqrtOp) {
-        return builder.create<arith::DivFOp>(loc, number(1), builder.create<math::SqrtOp>(loc, x));
+        return builder.create<arith::DivFOp>(
+            loc, number(1), builder.create<math::SqrtOp>(loc, x));
       })
       .Case([&](ir::TanhOp) { return builder.create<math::TanhOp>(loc, x); })
       .Case([&](ir::ErfOp) { return builder.create<math::ErfOp>(loc, x); })
@@ -50,23 +55,30 @@ Value ElementEmitter::emitUnaryFloat(Operation *op, Value x) {
       .Case([&](ir::AtanhOp) { return builder.create<math::AtanhOp>(loc, x); })
       .Case([&](ir::FloorOp) { return builder.create<math::FloorOp>(loc, x); })
       .Case([&](ir::CeilOp) { return builder.create<math::CeilOp>(loc, x); })
-      .Case([&](ir::RoundOp) { return builder.create<math::RoundEvenOp>(loc, x); })
-      .Case([&](ir::ReluOp) { return builder.create<arith::MaximumFOp>(loc, x, number(0)); })
+      .Case([&](ir::RoundOp) {
+        return builder.create<math::RoundEvenOp>(loc, x);
+      })
+      .Case([&](ir::ReluOp) {
+        return builder.create<arith::MaximumFOp>(loc, x, number(0));
+      })
       .Case([&](ir::SigmoidOp) {
-        Value exp = builder.create<math::ExpOp>(loc, builder.create<arith::NegFOp>(loc, x));
-        return builder.create<arith::DivFOp>(loc, number(1), add(number(1), exp));
+        Value exp = builder.create<math::ExpOp>(
+            loc, builder.create<arith::NegFOp>(loc, x));
+        return builder.create<arith::DivFOp>(loc, number(1),
+                                             add(number(1), exp));
       })
       .Case([&](ir::SignOp) {
-        Value positive =
-            builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OGT, x, number(0));
-        Value negative =
-            builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OLT, x, number(0));
+        Value positive = builder.create<arith::CmpFOp>(
+            loc, arith::CmpFPredicate::OGT, x, number(0));
+        Value negative = builder.create<arith::CmpFOp>(
+            loc, arith::CmpFPredicate::OLT, x, number(0));
         return select(positive, number(1), select(negative, number(-1), x));
       })
       .Case([&](ir::GeluOp gelu) {
         Value inner;
         if (gelu.getForm() == ir::GeluForm::erf) {
-          inner = builder.create<math::ErfOp>(loc, mul(x, number(1 / std::numbers::sqrt2)));
+          inner = builder.create<math::ErfOp>(
+              loc, mul(x, number(1 / std::numbers::sqrt2)));
         } else {
           Value cube = mul(mul(mul(x, x), x), number(0.044715));
           Value scale = number(std::sqrt(2 / std::numbers::pi));
@@ -81,7 +93,8 @@ static Value isEqualInt(OpBuilder &builder, Location loc, Value a, Value b) {
   return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, a, b);
 }
 
-Value ElementEmitter::emitIntegerDivision(Operation *op, Value a, Value b, bool isUnsigned) {
+Value ElementEmitter::emitIntegerDivision(Operation *op, Value a, Value b,
+                                          bool isUnsigned) {
   Type type = a.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   Value zero = constantInt(type, 0), one = constantInt(type, 1);
@@ -89,80 +102,107 @@ Value ElementEmitter::emitIntegerDivision(Operation *op, Value a, Value b, bool 
   Value unsafe = byZero;
   if (!isUnsigned) {
     // The one quotient that does not fit: the least integer by -1 is itself.
-    Value least = constantInt(type, APInt::getSignedMinValue(width).getSExtValue());
-    Value overflows =
-        builder.create<arith::AndIOp>(loc, isEqualInt(builder, loc, a, least),
-                                      isEqualInt(builder, loc, b, constantInt(type, -1)));
+    Value least =
+        constantInt(type, APInt::getSignedMinValue(width).getSExtValue());
+    Value overflows = builder.create<arith::AndIOp>(
+        loc, isEqualInt(builder, loc, a, least),
+        isEqualInt(builder, loc, b, constantInt(type, -1)));
     unsafe = builder.create<arith::OrIOp>(loc, byZero, overflows);
   }
   Value divisor = select(unsafe, one, b);
   if (isa<ir::DivOp>(op)) {
-    Value quotient = isUnsigned ? builder.create<arith::DivUIOp>(loc, a, divisor).getResult()
-                                : builder.create<arith::DivSIOp>(loc, a, divisor).getResult();
+    Value quotient =
+        isUnsigned
+            ? builder.create<arith::DivUIOp>(loc, a, divisor).getResult()
+            : builder.create<arith::DivSIOp>(loc, a, divisor).getResult();
     return select(byZero, zero, quotient);
   }
-  Value rest = isUnsigned ? builder.create<arith::RemUIOp>(loc, a, divisor).getResult()
-                          : builder.create<arith::RemSIOp>(loc, a, divisor).getResult();
+  Value rest =
+      isUnsigned ? builder.create<arith::RemUIOp>(loc, a, divisor).getResult()
+                 : builder.create<arith::RemSIOp>(loc, a, divisor).getResult();
   rest = select(byZero, zero, rest);
   if (isa<ir::RemOp>(op) || isUnsigned)
     return rest;
   Value signsDiffer = builder.create<arith::CmpIOp>(
-      loc, arith::CmpIPredicate::slt, builder.create<arith::XOrIOp>(loc, rest, b), zero);
-  Value nonzero = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, rest, zero);
+      loc, arith::CmpIPredicate::slt,
+      builder.create<arith::XOrIOp>(loc, rest, b), zero);
+  Value nonzero =
+      builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, rest, zero);
   Value adjust = builder.create<arith::AndIOp>(loc, signsDiffer, nonzero);
   return select(adjust, builder.create<arith::AddIOp>(loc, rest, b), rest);
 }
 
-Value ElementEmitter::emitIntegerPower(Value base, Value exponent, bool isUnsigned) {
-  // Square and multiply over every bit of the exponent; wraps like multiplication.
+Value ElementEmitter::emitIntegerPower(Value base, Value exponent,
+                                       bool isUnsigned) {
+  // Square and multiply over every bit of the exponent; wraps like
+  // multiplication.
   Type type = base.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   Value zero = constantInt(type, 0), one = constantInt(type, 1);
   Value result = one, square = base, bits = exponent;
   for (unsigned bit = 0; bit < width; ++bit) {
-    Value set = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne,
-                                              builder.create<arith::AndIOp>(loc, bits, one), zero);
-    result = select(set, builder.create<arith::MulIOp>(loc, result, square), result);
+    Value set = builder.create<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::ne,
+        builder.create<arith::AndIOp>(loc, bits, one), zero);
+    result =
+        select(set, builder.create<arith::MulIOp>(loc, result, square), result);
     square = builder.create<arith::MulIOp>(loc, square, square);
     bits = builder.create<arith::ShRUIOp>(loc, bits, one);
   }
   if (isUnsigned)
     return result;
-  // 1 / base^-exponent rounds to zero unless |base| is 1; of zero it is zero by definition.
+  // 1 / base^-exponent rounds to zero unless |base| is 1; of zero it is zero by
+  // definition.
   Value minusOne = constantInt(type, -1);
   Value odd = builder.create<arith::CmpIOp>(
-      loc, arith::CmpIPredicate::ne, builder.create<arith::AndIOp>(loc, exponent, one), zero);
-  Value inverse =
-      select(isEqualInt(builder, loc, base, one), one,
-             select(isEqualInt(builder, loc, base, minusOne), select(odd, minusOne, one), zero));
-  Value negative = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, exponent, zero);
+      loc, arith::CmpIPredicate::ne,
+      builder.create<arith::AndIOp>(loc, exponent, one), zero);
+  Value inverse = select(isEqualInt(builder, loc, base, one), one,
+                         select(isEqualInt(builder, loc, base, minusOne),
+                                select(odd, minusOne, one), zero));
+  Value negative = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
+                                                 exponent, zero);
   return select(negative, inverse, result);
 }
 
-Value ElementEmitter::emitBinary(Operation *op, Value a, Value b, Type element) {
+Value ElementEmitter::emitBinary(Operation *op, Value a, Value b,
+                                 Type element) {
   std::tie(a, b) = match(a, b);
   bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
   if (isa<FloatType>(element))
     return llvm::TypeSwitch<Operation *, Value>(op)
-        .Case([&](ir::AddOp) { return builder.create<arith::AddFOp>(loc, a, b); })
-        .Case([&](ir::SubOp) { return builder.create<arith::SubFOp>(loc, a, b); })
-        .Case([&](ir::MulOp) { return builder.create<arith::MulFOp>(loc, a, b); })
-        .Case([&](ir::DivOp) { return builder.create<arith::DivFOp>(loc, a, b); })
-        .Case([&](ir::MaxOp) { return builder.create<arith::MaximumFOp>(loc, a, b); })
-        .Case([&](ir::MinOp) { return builder.create<arith::MinimumFOp>(loc, a, b); })
-        .Case([&](ir::PowOp) { return builder.create<math::PowFOp>(loc, a, b); })
-        .Case([&](ir::RemOp) { return builder.create<arith::RemFOp>(loc, a, b); })
+        .Case(
+            [&](ir::AddOp) { return builder.create<arith::AddFOp>(loc, a, b); })
+        .Case(
+            [&](ir::SubOp) { return builder.create<arith::SubFOp>(loc, a, b); })
+        .Case(
+            [&](ir::MulOp) { return builder.create<arith::MulFOp>(loc, a, b); })
+        .Case(
+            [&](ir::DivOp) { return builder.create<arith::DivFOp>(loc, a, b); })
+        .Case([&](ir::MaxOp) {
+          return builder.create<arith::MaximumFOp>(loc, a, b);
+        })
+        .Case([&](ir::MinOp) {
+          return builder.create<arith::MinimumFOp>(loc, a, b);
+        })
+        .Case(
+            [&](ir::PowOp) { return builder.create<math::PowFOp>(loc, a, b); })
+        .Case(
+            [&](ir::RemOp) { return builder.create<arith::RemFOp>(loc, a, b); })
         .Case([&](ir::ModOp) -> Value {
           Value rest = builder.create<arith::RemFOp>(loc, a, b);
           Value zero = constant(rest.getType(), 0);
           auto below = [&](Value v) {
-            return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OLT, v, zero);
+            return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OLT,
+                                                 v, zero);
           };
-          Value nonzero =
-              builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::ONE, rest, zero);
-          Value differ = builder.create<arith::XOrIOp>(loc, below(rest), below(b));
+          Value nonzero = builder.create<arith::CmpFOp>(
+              loc, arith::CmpFPredicate::ONE, rest, zero);
+          Value differ =
+              builder.create<arith::XOrIOp>(loc, below(rest), below(b));
           Value adjust = builder.create<arith::AndIOp>(loc, nonzero, differ);
-          return select(adjust, builder.create<arith::AddFOp>(loc, rest, b), rest);
+          return select(adjust, builder.create<arith::AddFOp>(loc, rest, b),
+                        rest);
         })
         .Default([](Operation *) { return Value(); });
 
@@ -195,7 +235,8 @@ Value ElementEmitter::emitBinary(Operation *op, Value a, Value b, Type element) 
       .Case([&](ir::ShiftLeftOp) {
         Value far = shiftTooFar();
         Value amount = select(far, constantInt(type, 0), b);
-        return select(far, constantInt(type, 0), builder.create<arith::ShLIOp>(loc, a, amount));
+        return select(far, constantInt(type, 0),
+                      builder.create<arith::ShLIOp>(loc, a, amount));
       })
       .Case([&](ir::ShiftRightOp) -> Value {
         unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
@@ -204,28 +245,37 @@ Value ElementEmitter::emitBinary(Operation *op, Value a, Value b, Type element) 
           return builder.create<arith::ShRSIOp>(
               loc, a, select(far, constantInt(type, width - 1), b));
         Value amount = select(far, constantInt(type, 0), b);
-        return select(far, constantInt(type, 0), builder.create<arith::ShRUIOp>(loc, a, amount));
+        return select(far, constantInt(type, 0),
+                      builder.create<arith::ShRUIOp>(loc, a, amount));
       })
       .Default([](Operation *) { return Value(); });
 }
 
-Value ElementEmitter::emitCompare(ir::CompareKind kind, Value a, Value b, Type element) {
+Value ElementEmitter::emitCompare(ir::CompareKind kind, Value a, Value b,
+                                  Type element) {
   std::tie(a, b) = match(a, b);
   if (isa<FloatType>(element)) {
     constexpr arith::CmpFPredicate predicates[] = {
-        arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE, arith::CmpFPredicate::OLT,
-        arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
-    return builder.create<arith::CmpFOp>(loc, predicates[static_cast<int>(kind)], a, b);
+        arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE,
+        arith::CmpFPredicate::OLT, arith::CmpFPredicate::OLE,
+        arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
+    return builder.create<arith::CmpFOp>(
+        loc, predicates[static_cast<int>(kind)], a, b);
   }
   constexpr arith::CmpIPredicate signedPredicates[] = {
-      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,  arith::CmpIPredicate::slt,
-      arith::CmpIPredicate::sle, arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge};
+      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,
+      arith::CmpIPredicate::slt, arith::CmpIPredicate::sle,
+      arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge};
   constexpr arith::CmpIPredicate unsignedPredicates[] = {
-      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,  arith::CmpIPredicate::ult,
-      arith::CmpIPredicate::ule, arith::CmpIPredicate::ugt, arith::CmpIPredicate::uge};
+      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,
+      arith::CmpIPredicate::ult, arith::CmpIPredicate::ule,
+      arith::CmpIPredicate::ugt, arith::CmpIPredicate::uge};
   bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
   return builder.create<arith::CmpIOp>(
-      loc, (isUnsigned ? unsignedPredicates : signedPredicates)[static_cast<int>(kind)], a, b);
+      loc,
+      (isUnsigned ? unsignedPredicates
+                  : signedPredicates)[static_cast<int>(kind)],
+      a, b);
 }
 
 Value ElementEmitter::emitCast(Value x, Type from, Type to) {
@@ -251,9 +301,11 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
   }
   if (fromFloat) {
     // Saturates, and NaN becomes 0, on every machine.
-    StringRef name = to.isUnsignedInteger() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
+    StringRef name =
+        to.isUnsignedInteger() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
     return builder
-        .create<LLVM::CallIntrinsicOp>(loc, type, builder.getStringAttr(name), ValueRange{x})
+        .create<LLVM::CallIntrinsicOp>(loc, type, builder.getStringAttr(name),
+                                       ValueRange{x})
         .getResult(0);
   }
   if (toFloat) {
@@ -261,7 +313,8 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
       return builder.create<arith::UIToFPOp>(loc, type, x);
     return builder.create<arith::SIToFPOp>(loc, type, x);
   }
-  unsigned fromWidth = from.getIntOrFloatBitWidth(), toWidth = to.getIntOrFloatBitWidth();
+  unsigned fromWidth = from.getIntOrFloatBitWidth(),
+           toWidth = to.getIntOrFloatBitWidth();
   if (fromWidth == toWidth)
     return x; // the same bits under another sign
   if (fromWidth > toWidth)
@@ -276,19 +329,23 @@ Value ElementEmitter::emitElementwise(Operation *op, ArrayRef<Value> operands) {
   auto allOnes = [&](Value x) { return constantInt(x.getType(), -1); };
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](ir::CompareOp compare) {
-        return emitCompare(compare.getKind(), operands[0], operands[1], element);
+        return emitCompare(compare.getKind(), operands[0], operands[1],
+                           element);
       })
-      .Case([&](ir::WhereOp) { return select(operands[0], operands[1], operands[2]); })
+      .Case([&](ir::WhereOp) {
+        return select(operands[0], operands[1], operands[2]);
+      })
       .Case([&](ir::CastOp cast) {
         return emitCast(operands[0], element, cast.getType().getElementType());
       })
       .Case([&](ir::IsNanOp) {
-        return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, operands[0],
-                                             operands[0]);
+        return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO,
+                                             operands[0], operands[0]);
       })
       .Case([&](ir::StopGradientOp) { return operands[0]; })
       .Case<ir::NotOp, ir::BitNotOp>([&](auto) {
-        return builder.create<arith::XOrIOp>(loc, operands[0], allOnes(operands[0]));
+        return builder.create<arith::XOrIOp>(loc, operands[0],
+                                             allOnes(operands[0]));
       })
       .Default([&](Operation *) -> Value {
         if (operands.size() == 2)
@@ -300,12 +357,14 @@ Value ElementEmitter::emitElementwise(Operation *op, ArrayRef<Value> operands) {
         Value zero = constantInt(type, 0);
         bool isUnsigned = element.isUnsignedInteger();
         return llvm::TypeSwitch<Operation *, Value>(op)
-            .Case([&](ir::NegOp) { return builder.create<arith::SubIOp>(loc, zero, x); })
+            .Case([&](ir::NegOp) {
+              return builder.create<arith::SubIOp>(loc, zero, x);
+            })
             .Case([&](ir::AbsOp) -> Value {
               if (isUnsigned)
                 return x;
-              return builder.create<arith::MaxSIOp>(loc, x,
-                                                    builder.create<arith::SubIOp>(loc, zero, x));
+              return builder.create<arith::MaxSIOp>(
+                  loc, x, builder.create<arith::SubIOp>(loc, zero, x));
             })
             .Case([&](ir::ReluOp) -> Value {
               if (isUnsigned)
@@ -317,7 +376,8 @@ Value ElementEmitter::emitElementwise(Operation *op, ArrayRef<Value> operands) {
               if (isUnsigned)
                 return builder.create<arith::MinUIOp>(loc, x, one);
               Value atMostOne = builder.create<arith::MinSIOp>(loc, x, one);
-              return builder.create<arith::MaxSIOp>(loc, atMostOne, constantInt(type, -1));
+              return builder.create<arith::MaxSIOp>(loc, atMostOne,
+                                                    constantInt(type, -1));
             })
             .Default([](Operation *) { return Value(); });
       });

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The tree of a reduction is fixed by its shape and the number of lanes: along each loop
-// chunks of 64 steps are combined first, then the chunks in order; lanes pairwise at the end.
+// The tree of a reduction is fixed by its shape and the number of lanes: along
+// each loop chunks of 64 steps are combined first, then the chunks in order;
+// lanes pairwise at the end.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
@@ -18,8 +19,9 @@ using namespace mlir;
 
 namespace sinter::codegen {
 
-/// Steps that are combined one after the other before their sum joins the others: keeps the
-/// rounding error of long sums from growing with their length.
+/// Steps that are combined one after the other before their sum joins the
+/// others: keeps the rounding error of long sums from growing with their
+/// length.
 static constexpr int64_t kChunkSteps = 64;
 
 Value ElementEmitter::identity(ir::ReduceKind kind, Type elementType) {
@@ -44,15 +46,18 @@ Value ElementEmitter::identity(ir::ReduceKind kind, Type elementType) {
   case ir::ReduceKind::all:
     return constantInt(type, 1);
   case ir::ReduceKind::max:
-    return constantInt(type, isUnsigned ? 0 : APInt::getSignedMinValue(width).getSExtValue());
+    return constantInt(
+        type, isUnsigned ? 0 : APInt::getSignedMinValue(width).getSExtValue());
   case ir::ReduceKind::min:
-    return constantInt(type, isUnsigned ? -1 : APInt::getSignedMaxValue(width).getSExtValue());
+    return constantInt(
+        type, isUnsigned ? -1 : APInt::getSignedMaxValue(width).getSExtValue());
   default:
     return constantInt(type, 0);
   }
 }
 
-Value ElementEmitter::combine(ir::ReduceKind kind, Type elementType, Value a, Value b) {
+Value ElementEmitter::combine(ir::ReduceKind kind, Type elementType, Value a,
+                              Value b) {
   std::tie(a, b) = match(a, b);
   bool isFloat = isa<FloatType>(elementType);
   bool isUnsigned = elementType.isUnsignedInteger();
@@ -85,13 +90,15 @@ Value ElementEmitter::combine(ir::ReduceKind kind, Type elementType, Value a, Va
   return nullptr;
 }
 
-Value ElementEmitter::combineLanes(ir::ReduceKind kind, Type elementType, Value vector) {
+Value ElementEmitter::combineLanes(ir::ReduceKind kind, Type elementType,
+                                   Value vector) {
   int64_t count = cast<VectorType>(vector.getType()).getNumElements();
   while (count > 1) {
     count /= 2;
     auto half = [&](int64_t from) {
       return builder.create<vector::ExtractStridedSliceOp>(
-          loc, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
+          loc, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{count},
+          ArrayRef<int64_t>{1});
     };
     vector = combine(kind, elementType, half(0), half(count));
   }
@@ -99,11 +106,13 @@ Value ElementEmitter::combineLanes(ir::ReduceKind kind, Type elementType, Value 
 }
 
 Value ElementEmitter::emitReduce(ir::ReduceOp op, ArrayRef<Index> index) {
-  IndexVector input = *passes::mapIndex(op->getOpOperand(0), index, domain.reduced);
+  IndexVector input =
+      *passes::mapIndex(op->getOpOperand(0), index, domain.reduced);
   return reduceNest(op, input, 0);
 }
 
-Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input, unsigned level) {
+Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input,
+                                 unsigned level) {
   if (level == domain.reduced.size())
     return splat(element(op.getX(), input));
   unsigned loop = domain.reduced[level];
@@ -113,12 +122,14 @@ Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input, unsigne
   if (loop != reducedLaneLoop || reducedLaneCount == 1)
     return reduceLoop(op, input, level, 0, size, 1, start());
 
-  // Lanes run along this loop: whole vectors first, then what is left one by one.
+  // Lanes run along this loop: whole vectors first, then what is left one by
+  // one.
   int64_t whole = size - size % reducedLaneCount;
   Value sum;
   if (whole > 0) {
     setLanes(loop, reducedLaneCount);
-    Value lanesSum = reduceLoop(op, input, level, 0, whole, reducedLaneCount, start());
+    Value lanesSum =
+        reduceLoop(op, input, level, 0, whole, reducedLaneCount, start());
     clearLanes();
     sum = combineLanes(op.getKind(), elementType, lanesSum);
   }
@@ -129,31 +140,35 @@ Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input, unsigne
   return sum;
 }
 
-Value ElementEmitter::reduceLoop(ir::ReduceOp op, ArrayRef<Index> input, unsigned level,
-                                 int64_t lower, int64_t upper, int64_t step, Value start) {
+Value ElementEmitter::reduceLoop(ir::ReduceOp op, ArrayRef<Index> input,
+                                 unsigned level, int64_t lower, int64_t upper,
+                                 int64_t step, Value start) {
   Type i64 = builder.getI64Type();
   Value first = constantInt(i64, lower), last = constantInt(i64, upper);
   int64_t chunk = kChunkSteps * step;
   if (upper - lower <= 2 * chunk)
     return reduceRange(op, input, level, first, last, step, start);
 
-  auto chunks = builder.create<scf::ForOp>(loc, first, last, constantInt(i64, chunk), start);
+  auto chunks = builder.create<scf::ForOp>(loc, first, last,
+                                           constantInt(i64, chunk), start);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(chunks.getBody());
   Value from = chunks.getInductionVar();
   Value to = builder.create<arith::MinSIOp>(
-      loc, builder.create<arith::AddIOp>(loc, from, constantInt(i64, chunk)), last);
+      loc, builder.create<arith::AddIOp>(loc, from, constantInt(i64, chunk)),
+      last);
   Value partial = reduceRange(op, input, level, from, to, step, start);
-  Value sum = combine(op.getKind(), op.getType().getElementType(), chunks.getRegionIterArg(0),
-                      partial);
+  Value sum = combine(op.getKind(), op.getType().getElementType(),
+                      chunks.getRegionIterArg(0), partial);
   builder.create<scf::YieldOp>(loc, sum);
   return chunks.getResult(0);
 }
 
-Value ElementEmitter::reduceRange(ir::ReduceOp op, ArrayRef<Index> input, unsigned level,
-                                  Value lower, Value upper, int64_t step, Value start) {
-  auto loop = builder.create<scf::ForOp>(loc, lower, upper,
-                                         constantInt(builder.getI64Type(), step), start);
+Value ElementEmitter::reduceRange(ir::ReduceOp op, ArrayRef<Index> input,
+                                  unsigned level, Value lower, Value upper,
+                                  int64_t step, Value start) {
+  auto loop = builder.create<scf::ForOp>(
+      loc, lower, upper, constantInt(builder.getI64Type(), step), start);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   unsigned number = domain.reduced[level];
@@ -163,13 +178,15 @@ Value ElementEmitter::reduceRange(ir::ReduceOp op, ArrayRef<Index> input, unsign
   Value x = reduceNest(op, input, level + 1);
   popFrame();
   setLoop(number, before);
-  Value sum = combine(op.getKind(), op.getType().getElementType(), loop.getRegionIterArg(0), x);
+  Value sum = combine(op.getKind(), op.getType().getElementType(),
+                      loop.getRegionIterArg(0), x);
   builder.create<scf::YieldOp>(loc, sum);
   return loop.getResult(0);
 }
 
 Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
-  IndexVector input = *passes::mapIndex(op->getOpOperand(0), index, domain.reduced);
+  IndexVector input =
+      *passes::mapIndex(op->getOpOperand(0), index, domain.reduced);
   unsigned loop = domain.reduced[0];
   Type i64 = builder.getI64Type();
   Type elementType = ir::tensorType(op.getX()).getElementType();
@@ -180,8 +197,8 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
   Value first = splat(element(op.getX(), input));
   popFrame();
   auto scan = builder.create<scf::ForOp>(
-      loc, constantInt(i64, 1), constantInt(i64, domain.sizes[loop]), constantInt(i64, 1),
-      ValueRange{first, splat(zero)});
+      loc, constantInt(i64, 1), constantInt(i64, domain.sizes[loop]),
+      constantInt(i64, 1), ValueRange{first, splat(zero)});
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(scan.getBody());
   pushFrame();
@@ -190,13 +207,16 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
   popFrame();
   Value best = scan.getRegionIterArg(0);
   bool isMax = op.getKind() == ir::ReduceKind::max;
-  ir::CompareKind better = isMax ? (op.getSelectLast() ? ir::CompareKind::ge : ir::CompareKind::gt)
-                                 : (op.getSelectLast() ? ir::CompareKind::le : ir::CompareKind::lt);
+  ir::CompareKind better =
+      isMax ? (op.getSelectLast() ? ir::CompareKind::ge : ir::CompareKind::gt)
+            : (op.getSelectLast() ? ir::CompareKind::le : ir::CompareKind::lt);
   Value take = emitCompare(better, x, best, elementType);
   if (isa<FloatType>(elementType)) {
-    // NaN beats every number; of several, the order decides as for equal numbers.
+    // NaN beats every number; of several, the order decides as for equal
+    // numbers.
     auto isNan = [&](Value v) {
-      return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, v, v).getResult();
+      return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, v, v)
+          .getResult();
     };
     Value bestIsNan = isNan(best);
     Value ones = constantInt(bestIsNan.getType(), 1);
@@ -207,12 +227,14 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
     take = builder.create<arith::OrIOp>(loc, take, takeNan);
   }
   Value newBest = builder.create<arith::SelectOp>(loc, take, x, best);
-  Value position = select(take, splat(scan.getInductionVar()), scan.getRegionIterArg(1));
+  Value position =
+      select(take, splat(scan.getInductionVar()), scan.getRegionIterArg(1));
   builder.create<scf::YieldOp>(loc, ValueRange{newBest, position});
   return scan.getResult(1);
 }
 
-Value ElementEmitter::emitReduceWindow(ir::ReduceWindowOp op, ArrayRef<Index> index) {
+Value ElementEmitter::emitReduceWindow(ir::ReduceWindowOp op,
+                                       ArrayRef<Index> index) {
   ArrayRef<int64_t> shape = ir::tensorType(op.getX()).getShape();
   Type elementType = op.getType().getElementType();
   Value empty = identity(op.getKind(), elementType);
@@ -221,27 +243,31 @@ Value ElementEmitter::emitReduceWindow(ir::ReduceWindowOp op, ArrayRef<Index> in
     elements *= op.getWindow()[d];
   }
 
-  // The element at `offsets` into the window; padding gives the empty reduction.
+  // The element at `offsets` into the window; padding gives the empty
+  // reduction.
   auto windowElement = [&](ArrayRef<Index> offsets) {
     IndexVector source;
     Value inside;
     for (unsigned d = 0; d < shape.size(); ++d) {
-      Index position = index[d].scaled(op.getStrides()[d]).plus(-op.getPadsLow()[d]) +
-                       offsets[d].scaled(op.getDilations()[d]);
+      Index position =
+          index[d].scaled(op.getStrides()[d]).plus(-op.getPadsLow()[d]) +
+          offsets[d].scaled(op.getDilations()[d]);
       if (op.getPadsLow()[d] == 0 && op.getPadsHigh()[d] == 0) {
         source.push_back(position);
         continue;
       }
       Value value = indexValue(position);
-      Value within = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, value,
-                                                   constantInt(value.getType(), shape[d]));
+      Value within =
+          builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, value,
+                                        constantInt(value.getType(), shape[d]));
       if (inside) {
         auto [a, b] = match(inside, within);
         inside = builder.create<arith::AndIOp>(loc, a, b);
       } else {
         inside = within;
       }
-      source.push_back(dynamicIndex(clampIndex(value, shape[d], /*wrapNegative=*/false)));
+      source.push_back(
+          dynamicIndex(clampIndex(value, shape[d], /*wrapNegative=*/false)));
     }
     Value x = element(op.getX(), source);
     return inside ? select(inside, x, empty) : x;
@@ -261,7 +287,8 @@ Value ElementEmitter::emitReduceWindow(ir::ReduceWindowOp op, ArrayRef<Index> in
   }
   // One loop over the flattened window keeps the code small.
   Type i64 = builder.getI64Type();
-  auto loop = builder.create<scf::ForOp>(loc, constantInt(i64, 0), constantInt(i64, elements),
+  auto loop = builder.create<scf::ForOp>(loc, constantInt(i64, 0),
+                                         constantInt(i64, elements),
                                          constantInt(i64, 1), splat(empty));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());

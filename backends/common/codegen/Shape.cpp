@@ -13,27 +13,34 @@ using namespace mlir;
 
 namespace sinter::codegen {
 
-Value ElementEmitter::emit(Operation *op, unsigned result, ArrayRef<Index> index) {
+Value ElementEmitter::emit(Operation *op, unsigned result,
+                           ArrayRef<Index> index) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp, ir::ReshapeOp>(
-          [&](auto) {
-            return element(op->getOperand(0), *passes::mapIndex(op->getOpOperand(0), index));
-          })
+      .Case<ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp,
+            ir::ReshapeOp>([&](auto) {
+        return element(op->getOperand(0),
+                       *passes::mapIndex(op->getOpOperand(0), index));
+      })
       .Case([&](ir::ConstantOp constantOp) { return emitConstant(constantOp); })
       .Case([&](ir::IotaOp iota) {
         Type to = iota.getType().getElementType();
-        return emitCast(indexValue(index[iota.getAxis()]), builder.getI64Type(), to);
+        return emitCast(indexValue(index[iota.getAxis()]), builder.getI64Type(),
+                        to);
       })
       .Case([&](ir::PadOp pad) { return emitPad(pad, index); })
       .Case<ir::GatherOp, ir::GatherElementsOp, ir::GatherNdOp>(
           [&](auto) { return emitGather(op, index); })
       .Case([&](ir::ReduceOp reduce) { return emitReduce(reduce, index); })
-      .Case([&](ir::ArgReduceOp reduce) { return emitArgReduce(reduce, index); })
-      .Case([&](ir::ReduceWindowOp reduce) { return emitReduceWindow(reduce, index); })
+      .Case(
+          [&](ir::ArgReduceOp reduce) { return emitArgReduce(reduce, index); })
+      .Case([&](ir::ReduceWindowOp reduce) {
+        return emitReduceWindow(reduce, index);
+      })
       .Default([&](Operation *) {
         SmallVector<Value> operands;
         for (OpOperand &operand : op->getOpOperands())
-          operands.push_back(element(operand.get(), *passes::mapIndex(operand, index)));
+          operands.push_back(
+              element(operand.get(), *passes::mapIndex(operand, index)));
         return emitElementwise(op, operands);
       });
 }
@@ -61,7 +68,8 @@ Value ElementEmitter::emitPad(ir::PadOp op, ArrayRef<Index> index) {
     inside = builder.create<arith::AndIOp>(loc, a, b);
   };
   for (unsigned d = 0; d < shape.size(); ++d) {
-    int64_t low = op.getLow()[d], high = op.getHigh()[d], interior = op.getInterior()[d];
+    int64_t low = op.getLow()[d], high = op.getHigh()[d],
+            interior = op.getInterior()[d];
     if (low == 0 && high == 0 && interior == 0) {
       inner.push_back(index[d]);
       continue;
@@ -75,15 +83,18 @@ Value ElementEmitter::emitPad(ir::PadOp op, ArrayRef<Index> index) {
       // Negative positions are outside anyway: clamp them before dividing.
       Value step = constantInt(type, interior + 1);
       Value clamped = builder.create<arith::MaxSIOp>(loc, position, zero);
-      require(builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, position, zero));
+      require(builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge,
+                                            position, zero));
       require(builder.create<arith::CmpIOp>(
-          loc, arith::CmpIPredicate::eq, builder.create<arith::RemUIOp>(loc, clamped, step), zero));
+          loc, arith::CmpIPredicate::eq,
+          builder.create<arith::RemUIOp>(loc, clamped, step), zero));
       position = builder.create<arith::DivUIOp>(loc, clamped, step);
     }
     // One unsigned comparison covers both ends.
-    require(builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, position,
-                                          constantInt(type, shape[d])));
-    inner.push_back(dynamicIndex(clampIndex(position, shape[d], /*wrapNegative=*/false)));
+    require(builder.create<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::ult, position, constantInt(type, shape[d])));
+    inner.push_back(
+        dynamicIndex(clampIndex(position, shape[d], /*wrapNegative=*/false)));
   }
   Value x = element(op.getX(), inner);
   return inside ? select(inside, x, element(op.getValue(), {})) : x;
@@ -93,12 +104,16 @@ Value ElementEmitter::clampIndex(Value value, int64_t size, bool wrapNegative) {
   Type type = value.getType();
   Value zero = constantInt(type, 0);
   if (wrapNegative) {
-    Value negative = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value, zero);
-    value = select(negative, builder.create<arith::AddIOp>(loc, value, constantInt(type, size)),
-                   value);
+    Value negative = builder.create<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::slt, value, zero);
+    value = select(
+        negative,
+        builder.create<arith::AddIOp>(loc, value, constantInt(type, size)),
+        value);
   }
   value = builder.create<arith::MaxSIOp>(loc, value, zero);
-  return builder.create<arith::MinSIOp>(loc, value, constantInt(type, std::max<int64_t>(size - 1, 0)));
+  return builder.create<arith::MinSIOp>(
+      loc, value, constantInt(type, std::max<int64_t>(size - 1, 0)));
 }
 
 Value ElementEmitter::emitGather(Operation *op, ArrayRef<Index> index) {
@@ -106,7 +121,8 @@ Value ElementEmitter::emitGather(Operation *op, ArrayRef<Index> index) {
   ArrayRef<int64_t> shape = ir::tensorType(x).getShape();
   Type indexType = ir::tensorType(indices).getElementType();
   auto chosen = [&](ArrayRef<Index> at, int64_t size) {
-    Value value = emitCast(element(indices, at), indexType, builder.getI64Type());
+    Value value =
+        emitCast(element(indices, at), indexType, builder.getI64Type());
     return dynamicIndex(clampIndex(value, size, /*wrapNegative=*/true));
   };
   int64_t indicesRank = ir::tensorType(indices).getRank();

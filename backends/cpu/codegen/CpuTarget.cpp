@@ -22,10 +22,12 @@ const Machine machines[] = {
     {"x86-64", "+sse2", 4},
     {"x86-64-v2", "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2", 4},
     {"x86-64-v3",
-     "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe",
+     "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+"
+     "fma,+lzcnt,+movbe",
      8},
     {"x86-64-v4",
-     "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,"
+     "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+"
+     "fma,+lzcnt,+movbe,"
      "+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
      16},
 };
@@ -33,8 +35,9 @@ const Machine machines[] = {
 bool hostHas(const Machine &machine, const llvm::StringMap<bool> &host) {
   SmallVector<StringRef> features;
   machine.features.split(features, ',');
-  return llvm::all_of(features,
-                      [&](StringRef feature) { return host.lookup(feature.drop_front()); });
+  return llvm::all_of(features, [&](StringRef feature) {
+    return host.lookup(feature.drop_front());
+  });
 }
 
 const Machine *findMachine(StringRef mcpu) {
@@ -80,23 +83,27 @@ public:
     return passes::Placement::Generated;
   }
 
-  bool keepsComposite(Operation *op) const override { return isa<ir::GeluOp>(op); }
+  bool keepsComposite(Operation *op) const override {
+    return isa<ir::GeluOp>(op);
+  }
 
   bool canFuseEpilogue(Operation *contraction, Operation *) const override {
     return getElementTypeOrSelf(contraction->getResult(0).getType()).isF32();
   }
 
   FailureOr<passes::TargetCode>
-  generateKernels(ModuleOp module, const passes::CodeGenOptions &options) const override {
+  generateKernels(ModuleOp module,
+                  const passes::CodeGenOptions &options) const override {
     return lowerKernels(module, machine, options);
   }
 
 private:
   /// Functions whose expansion exists for float32 only, and convolutions.
   static bool needsFloat32(Operation *op) {
-    return isa<ir::ExpOp, ir::Expm1Op, ir::LogOp, ir::Log1pOp, ir::TanhOp, ir::ErfOp, ir::SinOp,
-               ir::CosOp, ir::TanOp, ir::AsinOp, ir::AcosOp, ir::AtanOp, ir::SinhOp, ir::CoshOp,
-               ir::AsinhOp, ir::AcoshOp, ir::AtanhOp, ir::SigmoidOp, ir::GeluOp, ir::PowOp,
+    return isa<ir::ExpOp, ir::Expm1Op, ir::LogOp, ir::Log1pOp, ir::TanhOp,
+               ir::ErfOp, ir::SinOp, ir::CosOp, ir::TanOp, ir::AsinOp,
+               ir::AcosOp, ir::AtanOp, ir::SinhOp, ir::CoshOp, ir::AsinhOp,
+               ir::AcoshOp, ir::AtanhOp, ir::SigmoidOp, ir::GeluOp, ir::PowOp,
                ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
   }
   const Machine &machine;

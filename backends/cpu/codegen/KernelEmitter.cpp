@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A kernel is one or several parts (a loop nest, or a solo kernel) with consecutive ranges
-// of tiles. The function of kernel.h loads the buffers' addresses and calls an inner one that
-// has them as arguments, where `noalias` can be said of those that nothing shares.
+// A kernel is one or several parts (a loop nest, or a solo kernel) with
+// consecutive ranges of tiles. The function of kernel.h loads the buffers'
+// addresses and calls an inner one that has them as arguments, where `noalias`
+// can be said of those that nothing shares.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/KernelEmitter.h"
@@ -36,8 +37,8 @@ class KernelBuilder {
 public:
   KernelBuilder(int64_t lanes) : lanes(lanes) {}
 
-  /// Adds the parts of a fusion whose block arguments and results lie at these pointers,
-  /// given by their numbers among the kernel's.
+  /// Adds the parts of a fusion whose block arguments and results lie at these
+  /// pointers, given by their numbers among the kernel's.
   LogicalResult addParts(Operation *fusion, ArrayRef<unsigned> inputs,
                          ArrayRef<unsigned> outputs);
 
@@ -48,12 +49,15 @@ private:
   void addNest(std::shared_ptr<LoopNest> nest, SmallVector<unsigned> inputs,
                SmallVector<unsigned> outputs) {
     int64_t tiles = nest->tiles();
-    parts.push_back({tiles, [=, this](OpBuilder &builder, Location loc, Value begin, Value end) {
-                       nest->emit(builder, loc, begin, end, pick(inputPointers, inputs),
+    parts.push_back({tiles, [=, this](OpBuilder &builder, Location loc,
+                                      Value begin, Value end) {
+                       nest->emit(builder, loc, begin, end,
+                                  pick(inputPointers, inputs),
                                   pick(outputPointers, outputs));
                      }});
   }
-  static SmallVector<Value> pick(ArrayRef<Value> pointers, ArrayRef<unsigned> numbers) {
+  static SmallVector<Value> pick(ArrayRef<Value> pointers,
+                                 ArrayRef<unsigned> numbers) {
     SmallVector<Value> chosen;
     for (unsigned number : numbers)
       chosen.push_back(pointers[number]);
@@ -62,7 +66,8 @@ private:
   int64_t lanes;
 };
 
-LogicalResult KernelBuilder::addParts(Operation *fusion, ArrayRef<unsigned> inputs,
+LogicalResult KernelBuilder::addParts(Operation *fusion,
+                                      ArrayRef<unsigned> inputs,
                                       ArrayRef<unsigned> outputs) {
   Block &body = fusion->getRegion(0).front();
   StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
@@ -90,7 +95,8 @@ LogicalResult KernelBuilder::addParts(Operation *fusion, ArrayRef<unsigned> inpu
       roots.push_back({value, view, ir::tensorType(value), view, nullptr,
                        static_cast<unsigned>(number)});
     }
-    addNest(std::make_shared<LoopNest>(body, domain, roots, lanes), inputNumbers, outputNumbers);
+    addNest(std::make_shared<LoopNest>(body, domain, roots, lanes),
+            inputNumbers, outputNumbers);
     return success();
   }
   if (kind == fusion_kind::kConcat) {
@@ -107,25 +113,31 @@ LogicalResult KernelBuilder::addParts(Operation *fusion, ArrayRef<unsigned> inpu
       IndexVector write = read;
       write[concat.getAxis()] = write[concat.getAxis()].plus(offset);
       offset += type.getDimSize(concat.getAxis());
-      std::vector<Root> roots{{operand, read, concat.getType(), write, nullptr, 0}};
-      addNest(std::make_shared<LoopNest>(body, domain, roots, lanes), inputNumbers,
-              outputNumbers);
+      std::vector<Root> roots{
+          {operand, read, concat.getType(), write, nullptr, 0}};
+      addNest(std::make_shared<LoopNest>(body, domain, roots, lanes),
+              inputNumbers, outputNumbers);
     }
     return success();
   }
   std::shared_ptr<SoloKernel> solo = SoloKernel::create(&body.front());
   if (!solo)
-    return fusion->emitError("the CPU has no mapping for fusions of kind ") << kind;
+    return fusion->emitError("the CPU has no mapping for fusions of kind ")
+           << kind;
   parts.push_back(
-      {solo->tiles(), [=, this, &body](OpBuilder &builder, Location loc, Value begin, Value end) {
-         // The op's operands are block arguments, its results what is yielded, in any order.
+      {solo->tiles(), [=, this, &body](OpBuilder &builder, Location loc,
+                                       Value begin, Value end) {
+         // The op's operands are block arguments, its results what is yielded,
+         // in any order.
          Operation *op = &body.front();
          SmallVector<Value> operands, results(op->getNumResults());
          for (Value operand : op->getOperands())
            operands.push_back(
-               inputPointers[inputNumbers[cast<BlockArgument>(operand).getArgNumber()]]);
+               inputPointers
+                   [inputNumbers[cast<BlockArgument>(operand).getArgNumber()]]);
          for (auto [number, value] : llvm::enumerate(yield->getOperands()))
-           results[cast<OpResult>(value).getResultNumber()] = outputPointers[outputNumbers[number]];
+           results[cast<OpResult>(value).getResultNumber()] =
+               outputPointers[outputNumbers[number]];
          solo->emit(builder, loc, begin, end, operands, results);
        }});
   return success();
@@ -133,7 +145,8 @@ LogicalResult KernelBuilder::addParts(Operation *fusion, ArrayRef<unsigned> inpu
 
 } // namespace
 
-FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module, int64_t lanes) {
+FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
+                              int64_t lanes) {
   MLIRContext *context = kernel.getContext();
   Location loc = UnknownLoc::get(context);
   Block &body = kernel.getBody().front();
@@ -141,9 +154,9 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module, int64_t la
   unsigned numOutputs = kernel.getYielded().size();
 
   KernelBuilder kernelBuilder(lanes);
-  if (failed(kernelBuilder.addParts(kernel,
-                                    llvm::to_vector(llvm::seq<unsigned>(0, numInputs)),
-                                    llvm::to_vector(llvm::seq<unsigned>(0, numOutputs)))))
+  if (failed(kernelBuilder.addParts(
+          kernel, llvm::to_vector(llvm::seq<unsigned>(0, numInputs)),
+          llvm::to_vector(llvm::seq<unsigned>(0, numOutputs)))))
     return failure();
 
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -152,8 +165,8 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module, int64_t la
   SmallVector<Type> innerTypes(numInputs + numOutputs, pointer);
   innerTypes.append({i64, i64});
   auto inner = builder.create<LLVM::LLVMFuncOp>(
-      loc, (kernel.getSymName() + "_tiles").str(), LLVM::LLVMFunctionType::get(none, innerTypes),
-      LLVM::Linkage::Internal);
+      loc, (kernel.getSymName() + "_tiles").str(),
+      LLVM::LLVMFunctionType::get(none, innerTypes), LLVM::Linkage::Internal);
   SmallVector<bool> shared(numInputs + numOutputs, false);
   for (unsigned input = 0; input < numInputs; ++input)
     for (unsigned output = 0; output < numOutputs; ++output)
@@ -161,7 +174,8 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module, int64_t la
         shared[input] = shared[numInputs + output] = true;
   for (auto [number, isShared] : llvm::enumerate(shared))
     if (!isShared)
-      inner.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      inner.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),
+                       builder.getUnitAttr());
 
   Block *entry = inner.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
@@ -181,7 +195,8 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module, int64_t la
     Value first = begin, last = end;
     if (kernelBuilder.parts.size() > 1) {
       first = builder.create<arith::MaxSIOp>(loc, begin, number(tiles));
-      last = builder.create<arith::MinSIOp>(loc, end, number(tiles + part.tiles));
+      last =
+          builder.create<arith::MinSIOp>(loc, end, number(tiles + part.tiles));
       first = builder.create<arith::SubIOp>(loc, first, number(tiles));
       last = builder.create<arith::SubIOp>(loc, last, number(tiles));
       last = builder.create<arith::MaxSIOp>(loc, last, first);
@@ -193,13 +208,15 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module, int64_t la
 
   builder.setInsertionPointToEnd(module.getBody());
   auto outer = builder.create<LLVM::LLVMFuncOp>(
-      loc, kernel.getSymName(), LLVM::LLVMFunctionType::get(none, {pointer, i64, i64}));
+      loc, kernel.getSymName(),
+      LLVM::LLVMFunctionType::get(none, {pointer, i64, i64}));
   entry = outer.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   SmallVector<Value> arguments;
   for (unsigned i = 0; i < numInputs + numOutputs; ++i) {
-    Value slot = builder.create<LLVM::GEPOp>(loc, pointer, pointer, entry->getArgument(0),
-                                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+    Value slot = builder.create<LLVM::GEPOp>(
+        loc, pointer, pointer, entry->getArgument(0),
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
     arguments.push_back(builder.create<LLVM::LoadOp>(loc, pointer, slot));
   }
   arguments.append({entry->getArgument(1), entry->getArgument(2)});

@@ -17,11 +17,12 @@ using codegen::ElementEmitter;
 using passes::Index;
 using passes::IndexVector;
 
-/// Element operations that are worth a tile of their own: about ten microseconds of work.
+/// Element operations that are worth a tile of their own: about ten
+/// microseconds of work.
 static constexpr int64_t kTileOperations = 1 << 17;
 
-LoopNest::LoopNest(Block &body, passes::FusionDomain domainIn, std::vector<Root> rootsIn,
-                   int64_t lanes)
+LoopNest::LoopNest(Block &body, passes::FusionDomain domainIn,
+                   std::vector<Root> rootsIn, int64_t lanes)
     : body(body), domain(std::move(domainIn)), roots(std::move(rootsIn)) {
   SmallVector<std::pair<Value, IndexVector>> starts;
   for (const Root &root : roots)
@@ -34,20 +35,23 @@ LoopNest::LoopNest(Block &body, passes::FusionDomain domainIn, std::vector<Root>
 
 bool LoopNest::isOverAllLoops(const Root &root) const {
   return llvm::any_of(root.read, [&](const Index &index) {
-    return llvm::any_of(index.terms, [&](auto term) { return domain.isReduced(term.first); });
+    return llvm::any_of(
+        index.terms, [&](auto term) { return domain.isReduced(term.first); });
   });
 }
 
 /// The row-major address, in elements, as an index over the loops.
 static Index linear(RankedTensorType type, ArrayRef<Index> index) {
   Index sum = Index::fixed(0);
-  for (auto [i, stride] : llvm::zip_equal(index, ir::rowMajorStrides(type.getShape())))
+  for (auto [i, stride] :
+       llvm::zip_equal(index, ir::rowMajorStrides(type.getShape())))
     sum = sum + i.scaled(stride);
   return sum;
 }
 
-/// Two neighbouring loops become one when every tensor walks through both as through one:
-/// longer vectors, fewer remainders. The outer one is left with one step.
+/// Two neighbouring loops become one when every tensor walks through both as
+/// through one: longer vectors, fewer remainders. The outer one is left with
+/// one step.
 void LoopNest::collapseLoops() {
   SmallVector<Index> accesses;
   for (BlockArgument argument : body.getArguments()) {
@@ -61,8 +65,8 @@ void LoopNest::collapseLoops() {
   for (const Root &root : roots)
     accesses.push_back(linear(root.type, root.write));
   for (Operation &op : body)
-    if (isa<ir::IotaOp, ir::PadOp, ir::GatherOp, ir::GatherElementsOp, ir::GatherNdOp,
-            ir::ReduceWindowOp, ir::ArgReduceOp>(op))
+    if (isa<ir::IotaOp, ir::PadOp, ir::GatherOp, ir::GatherElementsOp,
+            ir::GatherNdOp, ir::ReduceWindowOp, ir::ArgReduceOp>(op))
       return; // these use the index itself
 
   SmallVector<unsigned> loops;
@@ -74,7 +78,8 @@ void LoopNest::collapseLoops() {
     if (domain.isReduced(outer) != domain.isReduced(inner))
       continue;
     bool walksAsOne = llvm::all_of(accesses, [&](const Index &access) {
-      return access.coefficient(outer) == access.coefficient(inner) * domain.sizes[inner];
+      return access.coefficient(outer) ==
+             access.coefficient(inner) * domain.sizes[inner];
     });
     if (!walksAsOne)
       continue;
@@ -90,8 +95,9 @@ void LoopNest::chooseLanes(int64_t lanes) {
   bool hasReduction = !domain.reduced.empty();
   bool hasArgReduce = !body.getOps<ir::ArgReduceOp>().empty();
   if (hasReduction) {
-    // The innermost dimension of what is reduced: a choice that does not depend on what else
-    // is in the fusion, so that the tree of the sum does not either.
+    // The innermost dimension of what is reduced: a choice that does not depend
+    // on what else is in the fusion, so that the tree of the sum does not
+    // either.
     for (Operation &op : body) {
       if (!isa<ir::ReduceOp, ir::ArgReduceOp>(op))
         continue;
@@ -99,7 +105,8 @@ void LoopNest::chooseLanes(int64_t lanes) {
       if (it == indices.end())
         continue;
       for (const Index &index : llvm::reverse(it->second))
-        if (std::optional<unsigned> loop = index.asLoop(); loop && domain.sizes[*loop] > 1) {
+        if (std::optional<unsigned> loop = index.asLoop();
+            loop && domain.sizes[*loop] > 1) {
           chosen = loop;
           break;
         }
@@ -128,7 +135,8 @@ void LoopNest::chooseLanes(int64_t lanes) {
   int64_t size = domain.sizes[*chosen];
   // Four registers at a time hide the latency of additions in a reduction.
   int64_t most = hasReduction ? 4 * lanes : lanes;
-  int64_t count = std::min<int64_t>(most, llvm::bit_floor(static_cast<uint64_t>(size)));
+  int64_t count =
+      std::min<int64_t>(most, llvm::bit_floor(static_cast<uint64_t>(size)));
   if (count < 2)
     return;
   laneLoop = *chosen;
@@ -150,8 +158,9 @@ void LoopNest::chooseTiles() {
       continue;
     if (loop == laneLoop) {
       int64_t fitting = kTileOperations / (cost * reducedSteps);
-      laneBlock = std::clamp<int64_t>(llvm::alignDown(std::max<int64_t>(fitting, 1), laneCount),
-                                      laneCount, llvm::alignTo(size, laneCount));
+      laneBlock = std::clamp<int64_t>(
+          llvm::alignDown(std::max<int64_t>(fitting, 1), laneCount), laneCount,
+          llvm::alignTo(size, laneCount));
       laneBlocks = llvm::divideCeil(size, laneBlock);
       numUnits *= laneBlocks;
     } else {
@@ -160,16 +169,19 @@ void LoopNest::chooseTiles() {
     }
   }
   bool laneIsKept = laneLoop != ~0u && !domain.isReduced(laneLoop);
-  int64_t unitCost = cost * reducedSteps *
-                     (laneIsKept ? std::min(laneBlock, domain.sizes[laneLoop]) : 1);
-  unitsPerTile = std::max<int64_t>(1, kTileOperations / std::max<int64_t>(unitCost, 1));
+  int64_t unitCost =
+      cost * reducedSteps *
+      (laneIsKept ? std::min(laneBlock, domain.sizes[laneLoop]) : 1);
+  unitsPerTile =
+      std::max<int64_t>(1, kTileOperations / std::max<int64_t>(unitCost, 1));
   numTiles = llvm::divideCeil(numUnits, unitsPerTile);
 }
 
 void LoopNest::emit(OpBuilder &builder, Location loc, Value begin, Value end,
                     ValueRange arguments, ValueRange outputs) {
   ElementEmitter emitter(builder, loc, domain);
-  for (auto [argument, pointer] : llvm::zip_equal(body.getArguments(), arguments))
+  for (auto [argument, pointer] :
+       llvm::zip_equal(body.getArguments(), arguments))
     emitter.setBuffer(argument, pointer);
   for (Root &root : roots)
     root.pointer = outputs[root.output];
@@ -177,8 +189,10 @@ void LoopNest::emit(OpBuilder &builder, Location loc, Value begin, Value end,
   Value perTile = emitter.constantInt(i64, unitsPerTile);
   Value first = builder.create<arith::MulIOp>(loc, begin, perTile);
   Value last = builder.create<arith::MinSIOp>(
-      loc, builder.create<arith::MulIOp>(loc, end, perTile), emitter.constantInt(i64, numUnits));
-  auto units = builder.create<scf::ForOp>(loc, first, last, emitter.constantInt(i64, 1));
+      loc, builder.create<arith::MulIOp>(loc, end, perTile),
+      emitter.constantInt(i64, numUnits));
+  auto units =
+      builder.create<scf::ForOp>(loc, first, last, emitter.constantInt(i64, 1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(units.getBody());
   emitter.pushFrame();
@@ -187,11 +201,13 @@ void LoopNest::emit(OpBuilder &builder, Location loc, Value begin, Value end,
 }
 
 /// Calls `body` for loop values lower, lower + step, ... below upper.
-static void forLoop(ElementEmitter &emitter, Value lower, Value upper, int64_t step,
-                    unsigned loop, llvm::function_ref<void()> body) {
+static void forLoop(ElementEmitter &emitter, Value lower, Value upper,
+                    int64_t step, unsigned loop,
+                    llvm::function_ref<void()> body) {
   OpBuilder &builder = emitter.builder;
-  auto op = builder.create<scf::ForOp>(emitter.loc, lower, upper,
-                                       emitter.constantInt(builder.getI64Type(), step));
+  auto op = builder.create<scf::ForOp>(
+      emitter.loc, lower, upper,
+      emitter.constantInt(builder.getI64Type(), step));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(op.getBody());
   emitter.pushFrame();
@@ -219,7 +235,8 @@ void LoopNest::emitUnit(ElementEmitter &emitter, Value unit) {
   if (laneIsKept)
     block = laneBlocks == 1 ? number(0) : split(laneBlocks);
   for (auto [i, loop] : llvm::enumerate(llvm::reverse(unitLoops)))
-    emitter.setLoop(loop, i + 1 == unitLoops.size() ? rest : split(domain.sizes[loop]));
+    emitter.setLoop(
+        loop, i + 1 == unitLoops.size() ? rest : split(domain.sizes[loop]));
 
   if (!laneIsKept) {
     if (laneLoop != ~0u)
@@ -230,7 +247,8 @@ void LoopNest::emitUnit(ElementEmitter &emitter, Value unit) {
   int64_t size = domain.sizes[laneLoop];
   Value lower = builder.create<arith::MulIOp>(loc, block, number(laneBlock));
   Value upper = builder.create<arith::MinSIOp>(
-      loc, builder.create<arith::AddIOp>(loc, lower, number(laneBlock)), number(size));
+      loc, builder.create<arith::AddIOp>(loc, lower, number(laneBlock)),
+      number(size));
   // Blocks are whole vectors but for the last.
   Value whole = upper;
   if (size % laneCount != 0) {
@@ -247,8 +265,8 @@ void LoopNest::emitUnit(ElementEmitter &emitter, Value unit) {
     forLoop(emitter, whole, upper, 1, laneLoop, [&] { emitRow(emitter); });
 }
 
-/// One step of the kept loops: reductions first, then results over the reduced loops, which
-/// may use them, then results of the row itself.
+/// One step of the kept loops: reductions first, then results over the reduced
+/// loops, which may use them, then results of the row itself.
 void LoopNest::emitRow(ElementEmitter &emitter) {
   SmallVector<Root *> overAll, ofRow;
   for (Root &root : roots)
@@ -262,7 +280,8 @@ void LoopNest::emitRow(ElementEmitter &emitter) {
   storeAll(emitter, ofRow);
 }
 
-void LoopNest::emitColumns(ElementEmitter &emitter, unsigned level, ArrayRef<Root *> results) {
+void LoopNest::emitColumns(ElementEmitter &emitter, unsigned level,
+                           ArrayRef<Root *> results) {
   if (level == domain.reduced.size()) {
     storeAll(emitter, results);
     return;
@@ -287,7 +306,8 @@ void LoopNest::emitColumns(ElementEmitter &emitter, unsigned level, ArrayRef<Roo
     forLoop(emitter, number(whole), number(size), 1, loop, inner);
 }
 
-/// Every value is computed before the first is stored: a result may lie where an operand does.
+/// Every value is computed before the first is stored: a result may lie where
+/// an operand does.
 void LoopNest::storeAll(ElementEmitter &emitter, ArrayRef<Root *> results) {
   SmallVector<Value> values;
   for (Root *root : results)

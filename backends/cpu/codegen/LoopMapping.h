@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The CPU's mapping for fusions of kind loop, reduce and concat. The loops that no
-// reduction runs over are cut into tiles, which workers claim; inside a tile lanes run along
-// the dimension that lies contiguous in memory. All choices depend on shapes and on the
-// instruction set, never on the number of threads.
+// The CPU's mapping for fusions of kind loop, reduce and concat. The loops that
+// no reduction runs over are cut into tiles, which workers claim; inside a tile
+// lanes run along the dimension that lies contiguous in memory. All choices
+// depend on shapes and on the instruction set, never on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_CODEGEN_LOOPMAPPING_H
@@ -29,15 +29,16 @@ struct Root {
 class LoopNest {
 public:
   /// `lanes` is the number of float32 lanes of a vector register.
-  LoopNest(mlir::Block &body, passes::FusionDomain domain, std::vector<Root> roots,
-           int64_t lanes);
+  LoopNest(mlir::Block &body, passes::FusionDomain domain,
+           std::vector<Root> roots, int64_t lanes);
 
   int64_t tiles() const { return numTiles; }
 
-  /// Emits the loops for tiles [begin, end). `arguments` are the pointers of the body's block
-  /// arguments, `outputs` those of the results.
-  void emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value begin, mlir::Value end,
-            mlir::ValueRange arguments, mlir::ValueRange outputs);
+  /// Emits the loops for tiles [begin, end). `arguments` are the pointers of
+  /// the body's block arguments, `outputs` those of the results.
+  void emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value begin,
+            mlir::Value end, mlir::ValueRange arguments,
+            mlir::ValueRange outputs);
 
 private:
   void collapseLoops();
@@ -47,7 +48,8 @@ private:
   void emitRow(codegen::ElementEmitter &emitter);
   void emitColumns(codegen::ElementEmitter &emitter, unsigned level,
                    llvm::ArrayRef<Root *> results);
-  void storeAll(codegen::ElementEmitter &emitter, llvm::ArrayRef<Root *> results);
+  void storeAll(codegen::ElementEmitter &emitter,
+                llvm::ArrayRef<Root *> results);
   bool isOverAllLoops(const Root &root) const;
 
   mlir::Block &body;
@@ -55,10 +57,12 @@ private:
   std::vector<Root> roots;
   llvm::DenseMap<mlir::Value, passes::IndexVector> indices;
 
-  unsigned laneLoop = ~0u;        // lanes run along it; ~0u: scalar code
+  unsigned laneLoop = ~0u; // lanes run along it; ~0u: scalar code
   int64_t laneCount = 1;
-  int64_t laneBlock = 1;          // steps of the lane loop per unit, when it is not reduced
-  llvm::SmallVector<unsigned> unitLoops; // kept loops but the lane loop, outermost first
+  int64_t laneBlock =
+      1; // steps of the lane loop per unit, when it is not reduced
+  llvm::SmallVector<unsigned>
+      unitLoops; // kept loops but the lane loop, outermost first
   int64_t laneBlocks = 1;
   int64_t numUnits = 1, unitsPerTile = 1, numTiles = 1;
 };

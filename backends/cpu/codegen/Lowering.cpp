@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each kernel is a module of its own: they are lowered by MLIR in parallel, then optimised
-// and emitted on several threads with an LLVMContext each. The bytes do not depend on the
-// number of threads.
+// Each kernel is a module of its own: they are lowered by MLIR in parallel,
+// then optimised and emitted on several threads with an LLVMContext each. The
+// bytes do not depend on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/Lowering.h"
@@ -66,9 +66,11 @@ void buildKernelPipeline(OpPassManager &manager) {
   kernel.addPass(createReconcileUnrealizedCastsPass());
 }
 
-std::unique_ptr<llvm::TargetMachine> createMachine(const Machine &machine, unsigned optLevel) {
+std::unique_ptr<llvm::TargetMachine> createMachine(const Machine &machine,
+                                                   unsigned optLevel) {
   std::string error;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
   if (!target)
     return nullptr;
   llvm::TargetOptions options;
@@ -81,7 +83,8 @@ std::unique_ptr<llvm::TargetMachine> createMachine(const Machine &machine, unsig
                                   llvm::Reloc::PIC_, std::nullopt, level));
 }
 
-void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel) {
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              unsigned optLevel) {
   if (optLevel == 0)
     return;
   llvm::LoopAnalysisManager loops;
@@ -95,8 +98,9 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLe
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   builder
-      .buildPerModuleDefaultPipeline(optLevel == 1 ? llvm::OptimizationLevel::O1
-                                                   : llvm::OptimizationLevel::O2)
+      .buildPerModuleDefaultPipeline(optLevel == 1
+                                         ? llvm::OptimizationLevel::O1
+                                         : llvm::OptimizationLevel::O2)
       .run(module, modules);
 }
 
@@ -104,8 +108,10 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLe
 std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
                                    const passes::CodeGenOptions &options) {
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernel, context);
-  std::unique_ptr<llvm::TargetMachine> target = createMachine(machine, options.optLevel);
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(kernel, context);
+  std::unique_ptr<llvm::TargetMachine> target =
+      createMachine(machine, options.optLevel);
   if (!module || !target)
     return std::nullopt;
   module->setTargetTriple(kTriple);
@@ -123,7 +129,8 @@ std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emit;
-  if (target->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+  if (target->addPassesToEmitFile(emit, stream, nullptr,
+                                  llvm::CodeGenFileType::ObjectFile))
     return std::nullopt;
   emit.run(*module);
   return std::string(bytes.begin(), bytes.end());
@@ -131,8 +138,9 @@ std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
 
 } // namespace
 
-FailureOr<passes::TargetCode> lowerKernels(ModuleOp module, const Machine &machine,
-                                           const passes::CodeGenOptions &options) {
+FailureOr<passes::TargetCode>
+lowerKernels(ModuleOp module, const Machine &machine,
+             const passes::CodeGenOptions &options) {
   static std::once_flag initialized;
   std::call_once(initialized, [] {
     LLVMInitializeX86TargetInfo();
@@ -145,14 +153,16 @@ FailureOr<passes::TargetCode> lowerKernels(ModuleOp module, const Machine &machi
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   context->appendDialectRegistry(registry);
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
-                       math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                       LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
+                       vector::VectorDialect>();
 
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(context));
   OpBuilder builder = OpBuilder::atBlockEnd(kernels->getBody());
   SmallVector<ModuleOp> modules;
   for (auto kernel : module.getOps<exec::KernelOp>()) {
-    auto kernelModule = builder.create<ModuleOp>(kernel.getLoc(), kernel.getSymName());
+    auto kernelModule =
+        builder.create<ModuleOp>(kernel.getLoc(), kernel.getSymName());
     FailureOr<int64_t> tiles = emitKernel(kernel, kernelModule, machine.lanes);
     if (failed(tiles))
       return failure();
@@ -165,7 +175,8 @@ FailureOr<passes::TargetCode> lowerKernels(ModuleOp module, const Machine &machi
     return failure();
 
   std::vector<std::optional<std::string>> outputs(modules.size());
-  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(1u, options.threads)));
+  llvm::DefaultThreadPool pool(
+      llvm::hardware_concurrency(std::max(1u, options.threads)));
   for (auto [number, kernelModule] : llvm::enumerate(modules))
     pool.async([&, number = number, kernelModule = kernelModule] {
       outputs[number] = compile(kernelModule, machine, options);

@@ -17,9 +17,11 @@ struct Machine {
   int64_t lanes;            // float32 lanes of a vector register
 };
 
-/// Emits every exec.kernel of `module`, sets its number of tiles, and compiles it for `machine`.
-mlir::FailureOr<passes::TargetCode> lowerKernels(mlir::ModuleOp module, const Machine &machine,
-                                                 const passes::CodeGenOptions &options);
+/// Emits every exec.kernel of `module`, sets its number of tiles, and compiles
+/// it for `machine`.
+mlir::FailureOr<passes::TargetCode>
+lowerKernels(mlir::ModuleOp module, const Machine &machine,
+             const passes::CodeGenOptions &options);
 
 } // namespace sinter::cpu
 

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The loops are scalar and plain; LLVM vectorises those that it may. Tiles are ranges of
-// independent parts of the result, so that the order of updates within a part is that of
-// the program whatever the number of threads.
+// The loops are scalar and plain; LLVM vectorises those that it may. Tiles are
+// ranges of independent parts of the result, so that the order of updates
+// within a part is that of the program whatever the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/SoloKernels.h"
@@ -39,19 +39,30 @@ int64_t product(ArrayRef<int64_t> sizes) {
 /// Scalar code over flat positions: what the solo kernels are written with.
 class Scalar {
 public:
-  Scalar(OpBuilder &builder, Location loc) : b(builder), loc(loc), emitter(builder, loc, domain) {}
+  Scalar(OpBuilder &builder, Location loc)
+      : b(builder), loc(loc), emitter(builder, loc, domain) {}
 
-  Value number(int64_t value) { return b.create<arith::ConstantIntOp>(loc, value, 64); }
+  Value number(int64_t value) {
+    return b.create<arith::ConstantIntOp>(loc, value, 64);
+  }
   Value add(Value x, Value y) { return b.create<arith::AddIOp>(loc, x, y); }
   Value sub(Value x, Value y) { return b.create<arith::SubIOp>(loc, x, y); }
-  Value mul(Value x, int64_t y) { return b.create<arith::MulIOp>(loc, x, number(y)); }
-  Value div(Value x, int64_t y) { return b.create<arith::DivUIOp>(loc, x, number(y)); }
-  Value rem(Value x, int64_t y) { return b.create<arith::RemUIOp>(loc, x, number(y)); }
+  Value mul(Value x, int64_t y) {
+    return b.create<arith::MulIOp>(loc, x, number(y));
+  }
+  Value div(Value x, int64_t y) {
+    return b.create<arith::DivUIOp>(loc, x, number(y));
+  }
+  Value rem(Value x, int64_t y) {
+    return b.create<arith::RemUIOp>(loc, x, number(y));
+  }
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
     return b.create<arith::CmpIOp>(loc, predicate, x, y);
   }
   Value both(Value x, Value y) { return b.create<arith::AndIOp>(loc, x, y); }
-  Value minimum(Value x, Value y) { return b.create<arith::MinSIOp>(loc, x, y); }
+  Value minimum(Value x, Value y) {
+    return b.create<arith::MinSIOp>(loc, x, y);
+  }
   /// 0 <= x < size, as one unsigned comparison.
   Value within(Value x, int64_t size) {
     return compare(arith::CmpIPredicate::ult, x, number(size));
@@ -67,12 +78,14 @@ public:
     loop(number(0), number(count), body);
   }
   /// A loop that carries `start`; `body` returns the next values.
-  SmallVector<Value> carry(Value lower, Value upper, ValueRange start,
-                           llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  SmallVector<Value>
+  carry(Value lower, Value upper, ValueRange start,
+        llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
     auto op = b.create<scf::ForOp>(loc, lower, upper, number(1), start);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(op.getBody());
-    b.create<scf::YieldOp>(loc, body(op.getInductionVar(), op.getRegionIterArgs()));
+    b.create<scf::YieldOp>(loc,
+                           body(op.getInductionVar(), op.getRegionIterArgs()));
     return SmallVector<Value>(op.getResults());
   }
   void when(Value condition, llvm::function_ref<void()> body) {
@@ -85,7 +98,8 @@ public:
   /// Element `position` of the dense tensor of `element`s at `pointer`.
   Value load(Type element, Value pointer, Value position) {
     Type memory = memoryType(element);
-    Value value = b.create<LLVM::LoadOp>(loc, memory, address(memory, pointer, position));
+    Value value =
+        b.create<LLVM::LoadOp>(loc, memory, address(memory, pointer, position));
     if (!element.isInteger(1))
       return value;
     return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, value,
@@ -94,7 +108,8 @@ public:
   void store(Type element, Value value, Value pointer, Value position) {
     if (element.isInteger(1))
       value = b.create<arith::ExtUIOp>(loc, b.getI8Type(), value);
-    b.create<LLVM::StoreOp>(loc, value, address(memoryType(element), pointer, position));
+    b.create<LLVM::StoreOp>(loc, value,
+                            address(memoryType(element), pointer, position));
   }
   /// An index operand's value as i64; negative ones count from the end.
   Value loadIndex(Type element, Value pointer, Value position, int64_t size) {
@@ -102,7 +117,8 @@ public:
     if (!element.isInteger(64))
       value = b.create<arith::ExtSIOp>(loc, b.getI64Type(), value);
     Value negative = compare(arith::CmpIPredicate::slt, value, number(0));
-    return b.create<arith::SelectOp>(loc, negative, add(value, number(size)), value);
+    return b.create<arith::SelectOp>(loc, negative, add(value, number(size)),
+                                     value);
   }
 
   OpBuilder &b;
@@ -115,8 +131,9 @@ private:
     return element;
   }
   Value address(Type memory, Value pointer, Value position) {
-    return b.create<LLVM::GEPOp>(loc, LLVM::LLVMPointerType::get(b.getContext()), memory, pointer,
-                                 ArrayRef<LLVM::GEPArg>{position});
+    return b.create<LLVM::GEPOp>(
+        loc, LLVM::LLVMPointerType::get(b.getContext()), memory, pointer,
+        ArrayRef<LLVM::GEPArg>{position});
   }
   passes::FusionDomain domain;
 
@@ -129,15 +146,17 @@ class UnitKernel : public SoloKernel {
 public:
   UnitKernel(int64_t units, int64_t unitCost)
       : units(units),
-        perTile(std::max<int64_t>(1, kTileOperations / std::max<int64_t>(unitCost, 1))) {}
+        perTile(std::max<int64_t>(1, kTileOperations /
+                                         std::max<int64_t>(unitCost, 1))) {}
 
   int64_t tiles() const override { return llvm::divideCeil(units, perTile); }
 
-  void emit(OpBuilder &builder, Location loc, Value begin, Value end, ArrayRef<Value> operands,
-            ArrayRef<Value> results) override {
+  void emit(OpBuilder &builder, Location loc, Value begin, Value end,
+            ArrayRef<Value> operands, ArrayRef<Value> results) override {
     Scalar s(builder, loc);
     Value last = s.minimum(s.mul(end, perTile), s.number(units));
-    s.loop(s.mul(begin, perTile), last, [&](Value unit) { emitUnit(s, unit, operands, results); });
+    s.loop(s.mul(begin, perTile), last,
+           [&](Value unit) { emitUnit(s, unit, operands, results); });
   }
 
   virtual void emitUnit(Scalar &s, Value unit, ArrayRef<Value> operands,
@@ -151,20 +170,21 @@ private:
 // Scatter
 //===----------------------------------------------------------------------===//
 
-void update(Scalar &s, ir::ScatterKind kind, Type element, Value pointer, Value position,
-            Value value) {
+void update(Scalar &s, ir::ScatterKind kind, Type element, Value pointer,
+            Value position, Value value) {
   if (kind != ir::ScatterKind::set) {
-    constexpr ir::ReduceKind kinds[] = {ir::ReduceKind::sum, ir::ReduceKind::sum,
-                                        ir::ReduceKind::prod, ir::ReduceKind::max,
-                                        ir::ReduceKind::min};
+    constexpr ir::ReduceKind kinds[] = {
+        ir::ReduceKind::sum, ir::ReduceKind::sum, ir::ReduceKind::prod,
+        ir::ReduceKind::max, ir::ReduceKind::min};
     Value old = s.load(element, pointer, position);
-    value = s.emitter.combine(kinds[static_cast<int>(kind)], element, old, value);
+    value =
+        s.emitter.combine(kinds[static_cast<int>(kind)], element, old, value);
   }
   s.store(element, value, pointer, position);
 }
 
-/// scatter along an axis: a unit is one slice before the axis and a block of the elements
-/// after it; all updates of a unit are applied in index order.
+/// scatter along an axis: a unit is one slice before the axis and a block of
+/// the elements after it; all updates of a unit are applied in index order.
 class AxisScatter : public UnitKernel {
   static constexpr int64_t kBlock = 64;
   static int64_t inner(ir::ScatterOp op) {
@@ -208,7 +228,8 @@ public:
         Value updateBase = s.add(updatesBase, s.mul(k, innerSize));
         s.loop(from, to, [&](Value i) {
           Value value = s.load(element, operands[2], s.add(updateBase, i));
-          update(s, op.getKind(), element, results[0], s.add(rowBase, i), value);
+          update(s, op.getKind(), element, results[0], s.add(rowBase, i),
+                 value);
         });
       });
     });
@@ -218,15 +239,18 @@ private:
   ir::ScatterOp op;
 };
 
-/// scatter_elements and scatter_nd: one unit, updates in row-major order of the indices.
+/// scatter_elements and scatter_nd: one unit, updates in row-major order of the
+/// indices.
 class TupleScatter : public UnitKernel {
 public:
   explicit TupleScatter(Operation *op) : UnitKernel(1, 1), op(op) {}
 
-  void emitUnit(Scalar &s, Value, ArrayRef<Value> operands, ArrayRef<Value> results) override {
+  void emitUnit(Scalar &s, Value, ArrayRef<Value> operands,
+                ArrayRef<Value> results) override {
     RankedTensorType type = ir::tensorType(op->getResult(0));
     RankedTensorType indicesType = ir::tensorType(op->getOperand(1));
-    Type element = type.getElementType(), indexType = indicesType.getElementType();
+    Type element = type.getElementType(),
+         indexType = indicesType.getElementType();
     SmallVector<int64_t> strides = ir::rowMajorStrides(type.getShape());
     s.loop(type.getNumElements(), [&](Value i) {
       s.store(element, s.load(element, operands[0], i), results[0], i);
@@ -257,15 +281,18 @@ public:
       Value position = s.number(0);
       Value valid = s.b.create<arith::ConstantIntOp>(s.loc, 1, 1);
       for (int64_t t = 0; t < tuple; ++t) {
-        Value chosen = s.loadIndex(indexType, operands[1], s.add(s.mul(k, tuple), s.number(t)),
+        Value chosen = s.loadIndex(indexType, operands[1],
+                                   s.add(s.mul(k, tuple), s.number(t)),
                                    type.getDimSize(t));
         valid = s.both(valid, s.within(chosen, type.getDimSize(t)));
         position = s.add(position, s.mul(chosen, strides[t]));
       }
       s.when(valid, [&] {
         s.loop(sliceSize, [&](Value i) {
-          Value value = s.load(element, operands[2], s.add(s.mul(k, sliceSize), i));
-          update(s, scatter.getKind(), element, results[0], s.add(position, i), value);
+          Value value =
+              s.load(element, operands[2], s.add(s.mul(k, sliceSize), i));
+          update(s, scatter.getKind(), element, results[0], s.add(position, i),
+                 value);
         });
       });
     });
@@ -279,7 +306,8 @@ private:
 // Gradient of windows
 //===----------------------------------------------------------------------===//
 
-/// A unit is one index of the leading dimensions that windows do not slide over.
+/// A unit is one index of the leading dimensions that windows do not slide
+/// over.
 class WindowGrad : public UnitKernel {
   static unsigned leading(ir::ReduceWindowGradOp op) {
     unsigned d = 0, rank = op.getType().getRank();
@@ -293,8 +321,9 @@ public:
   explicit WindowGrad(ir::ReduceWindowGradOp op)
       : UnitKernel(product(op.getType().getShape().take_front(leading(op))),
                    product(op.getType().getShape().drop_front(leading(op))) +
-                       product(ir::tensorType(op.getOutputGrad()).getShape().drop_front(
-                           leading(op))) *
+                       product(ir::tensorType(op.getOutputGrad())
+                                   .getShape()
+                                   .drop_front(leading(op))) *
                            product(op.getWindow())),
         op(op) {}
 
@@ -304,21 +333,26 @@ public:
     Type element = op.getType().getElementType();
     auto tail = [&](ArrayRef<int64_t> list) { return list.drop_front(first); };
     ArrayRef<int64_t> inputSizes = tail(op.getType().getShape());
-    ArrayRef<int64_t> outputSizes = tail(ir::tensorType(op.getOutputGrad()).getShape());
+    ArrayRef<int64_t> outputSizes =
+        tail(ir::tensorType(op.getOutputGrad()).getShape());
     ArrayRef<int64_t> window = tail(op.getWindow());
     SmallVector<int64_t> strides = ir::rowMajorStrides(inputSizes);
     int64_t plane = product(inputSizes), windows = product(outputSizes);
     Value base = s.mul(unit, plane), gradBase = s.mul(unit, windows);
     Value zero = s.b.create<arith::ConstantOp>(s.loc, s.b.getZeroAttr(element));
-    s.loop(plane, [&](Value i) { s.store(element, zero, results[0], s.add(base, i)); });
+    s.loop(plane, [&](Value i) {
+      s.store(element, zero, results[0], s.add(base, i));
+    });
 
-    // The plane's position of element `k` of the window at `starts`, and whether it is inside.
+    // The plane's position of element `k` of the window at `starts`, and
+    // whether it is inside.
     auto locate = [&](ArrayRef<Value> starts, Value k) {
       Value rest = k, position = s.number(0), inside;
       for (int64_t d = window.size() - 1; d >= 0; --d) {
         Value at = starts[d];
         if (window[d] > 1) {
-          at = s.add(at, s.mul(s.rem(rest, window[d]), tail(op.getDilations())[d]));
+          at = s.add(at,
+                     s.mul(s.rem(rest, window[d]), tail(op.getDilations())[d]));
           rest = s.div(rest, window[d]);
         }
         if (tail(op.getPadsLow())[d] > 0 || tail(op.getPadsHigh())[d] > 0) {
@@ -332,14 +366,16 @@ public:
       return std::pair(position, inside);
     };
     auto addTo = [&](Value position, Value grad) {
-      update(s, ir::ScatterKind::sum, element, results[0], s.add(base, position), grad);
+      update(s, ir::ScatterKind::sum, element, results[0],
+             s.add(base, position), grad);
     };
 
     s.loop(windows, [&](Value o) {
       SmallVector<Value> starts(outputSizes.size());
       Value rest = o;
       for (int64_t d = outputSizes.size() - 1; d >= 0; --d) {
-        Value start = s.mul(s.rem(rest, outputSizes[d]), tail(op.getStrides())[d]);
+        Value start =
+            s.mul(s.rem(rest, outputSizes[d]), tail(op.getStrides())[d]);
         starts[d] = s.sub(start, s.number(tail(op.getPadsLow())[d]));
         rest = s.div(rest, outputSizes[d]);
       }
@@ -351,25 +387,32 @@ public:
         });
         return;
       }
-      // The first of the greatest; a NaN is greater than every number. -1: none yet.
+      // The first of the greatest; a NaN is greater than every number. -1: none
+      // yet.
       SmallVector<Value> best = s.carry(
           s.number(0), s.number(product(window)), {s.number(-1), zero},
           [&](Value k, ValueRange carried) -> SmallVector<Value> {
             auto [position, inside] = locate(starts, k);
-            Value safe = s.b.create<arith::SelectOp>(s.loc, inside, position, s.number(0));
+            Value safe = s.b.create<arith::SelectOp>(s.loc, inside, position,
+                                                     s.number(0));
             Value x = s.load(element, operands[0], s.add(base, safe));
-            auto compare = [&](arith::CmpFPredicate predicate, Value a, Value b) -> Value {
+            auto compare = [&](arith::CmpFPredicate predicate, Value a,
+                               Value b) -> Value {
               return s.b.create<arith::CmpFOp>(s.loc, predicate, a, b);
             };
             Value greater = compare(arith::CmpFPredicate::OGT, x, carried[1]);
-            Value firstNan = s.both(compare(arith::CmpFPredicate::UNO, x, x),
-                                    compare(arith::CmpFPredicate::ORD, carried[1], carried[1]));
-            Value none = s.compare(arith::CmpIPredicate::slt, carried[0], s.number(0));
+            Value firstNan = s.both(
+                compare(arith::CmpFPredicate::UNO, x, x),
+                compare(arith::CmpFPredicate::ORD, carried[1], carried[1]));
+            Value none =
+                s.compare(arith::CmpIPredicate::slt, carried[0], s.number(0));
             Value better = s.b.create<arith::OrIOp>(
-                s.loc, none, s.b.create<arith::OrIOp>(s.loc, greater, firstNan));
+                s.loc, none,
+                s.b.create<arith::OrIOp>(s.loc, greater, firstNan));
             Value take = s.both(inside, better);
-            return {s.b.create<arith::SelectOp>(s.loc, take, position, carried[0]),
-                    s.b.create<arith::SelectOp>(s.loc, take, x, carried[1])};
+            return {
+                s.b.create<arith::SelectOp>(s.loc, take, position, carried[0]),
+                s.b.create<arith::SelectOp>(s.loc, take, x, carried[1])};
           });
       s.when(s.compare(arith::CmpIPredicate::sge, best[0], s.number(0)),
              [&] { addTo(best[0], grad); });
@@ -390,10 +433,12 @@ public:
       : UnitKernel(product(type.getShape().take_front(axis)) *
                        product(type.getShape().drop_front(axis + 1)),
                    lineCost),
-        size(type.getDimSize(axis)), inner(product(type.getShape().drop_front(axis + 1))) {}
+        size(type.getDimSize(axis)),
+        inner(product(type.getShape().drop_front(axis + 1))) {}
 
 protected:
-  /// The flat position where line `unit` of a tensor with `length` elements along the axis begins.
+  /// The flat position where line `unit` of a tensor with `length` elements
+  /// along the axis begins.
   Value lineStart(Scalar &s, Value unit, int64_t length) {
     return s.add(s.mul(s.div(unit, inner), length * inner), s.rem(unit, inner));
   }
@@ -403,7 +448,9 @@ protected:
 class Cumulative : public LineKernel {
 public:
   explicit Cumulative(ir::CumulativeOp op)
-      : LineKernel(op.getType(), op.getAxis(), op.getType().getDimSize(op.getAxis())), op(op) {}
+      : LineKernel(op.getType(), op.getAxis(),
+                   op.getType().getDimSize(op.getAxis())),
+        op(op) {}
 
   void emitUnit(Scalar &s, Value unit, ArrayRef<Value> operands,
                 ArrayRef<Value> results) override {
@@ -416,7 +463,8 @@ public:
               Value at = s.add(start, s.mul(step, inner));
               Value next = s.emitter.combine(op.getKind(), element, carried[0],
                                              s.load(element, operands[0], at));
-              s.store(element, op.getExclusive() ? carried[0] : next, results[0], at);
+              s.store(element, op.getExclusive() ? carried[0] : next,
+                      results[0], at);
               return {next};
             });
   }
@@ -430,7 +478,8 @@ class TopK : public LineKernel {
 public:
   explicit TopK(ir::TopKOp op)
       : LineKernel(ir::tensorType(op.getX()), op.getAxis(),
-                   ir::tensorType(op.getX()).getDimSize(op.getAxis()) * op.getK()),
+                   ir::tensorType(op.getX()).getDimSize(op.getAxis()) *
+                       op.getK()),
         op(op) {}
 
   void emitUnit(Scalar &s, Value unit, ArrayRef<Value> operands,
@@ -445,13 +494,14 @@ public:
     s.loop(size, [&](Value i) {
       Value x = s.load(element, operands[0], s.add(from, s.mul(i, inner)));
       Value kept = s.minimum(i, s.number(k));
-      // From the last kept one: those that x beats move one place back. `place` stays where
-      // the first that x does not beat was found.
+      // From the last kept one: those that x beats move one place back. `place`
+      // stays where the first that x does not beat was found.
       SmallVector<Value> place = s.carry(
           s.number(0), kept, {kept},
           [&](Value step, ValueRange carried) -> SmallVector<Value> {
             Value j = s.sub(s.sub(kept, s.number(1)), step);
-            Value moving = s.compare(arith::CmpIPredicate::eq, carried[0], s.add(j, s.number(1)));
+            Value moving = s.compare(arith::CmpIPredicate::eq, carried[0],
+                                     s.add(j, s.number(1)));
             Value other = s.load(element, results[0], slot(j));
             Value moves = s.both(moving, beats(s, element, x, other));
             s.when(s.both(moves, s.within(s.add(j, s.number(1)), k)), [&] {
@@ -469,7 +519,8 @@ public:
   }
 
 private:
-  /// x comes before y: greater, or smaller without `largest`; NaN is greater than numbers.
+  /// x comes before y: greater, or smaller without `largest`; NaN is greater
+  /// than numbers.
   Value beats(Scalar &s, Type element, Value x, Value y) {
     if (!op.getLargest())
       std::swap(x, y);
@@ -477,12 +528,14 @@ private:
       return s.compare(element.isUnsignedInteger() ? arith::CmpIPredicate::ugt
                                                    : arith::CmpIPredicate::sgt,
                        x, y);
-    auto compare = [&](arith::CmpFPredicate predicate, Value a, Value b) -> Value {
+    auto compare = [&](arith::CmpFPredicate predicate, Value a,
+                       Value b) -> Value {
       return s.b.create<arith::CmpFOp>(s.loc, predicate, a, b);
     };
     Value nanFirst = s.both(compare(arith::CmpFPredicate::UNO, x, x),
                             compare(arith::CmpFPredicate::ORD, y, y));
-    return s.b.create<arith::OrIOp>(s.loc, compare(arith::CmpFPredicate::OGT, x, y), nanFirst);
+    return s.b.create<arith::OrIOp>(
+        s.loc, compare(arith::CmpFPredicate::OGT, x, y), nanFirst);
   }
   ir::TopKOp op;
 };
@@ -491,11 +544,17 @@ private:
 
 std::unique_ptr<SoloKernel> SoloKernel::create(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::unique_ptr<SoloKernel>>(op)
-      .Case([](ir::ScatterOp scatter) { return std::make_unique<AxisScatter>(scatter); })
+      .Case([](ir::ScatterOp scatter) {
+        return std::make_unique<AxisScatter>(scatter);
+      })
       .Case<ir::ScatterElementsOp, ir::ScatterNdOp>(
           [](auto scatter) { return std::make_unique<TupleScatter>(scatter); })
-      .Case([](ir::ReduceWindowGradOp grad) { return std::make_unique<WindowGrad>(grad); })
-      .Case([](ir::CumulativeOp cumulative) { return std::make_unique<Cumulative>(cumulative); })
+      .Case([](ir::ReduceWindowGradOp grad) {
+        return std::make_unique<WindowGrad>(grad);
+      })
+      .Case([](ir::CumulativeOp cumulative) {
+        return std::make_unique<Cumulative>(cumulative);
+      })
       .Case([](ir::TopKOp topK) { return std::make_unique<TopK>(topK); })
       .Default([](Operation *) { return nullptr; });
 }

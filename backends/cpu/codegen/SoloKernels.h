@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Scatter, window gradients, running sums and sorting: each element of the result depends on
-// many others in an order, so each op has its own loops instead of a place in a fusion.
+// Scatter, window gradients, running sums and sorting: each element of the
+// result depends on many others in an order, so each op has its own loops
+// instead of a place in a fusion.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_CODEGEN_SOLOKERNELS_H
@@ -23,9 +24,11 @@ public:
   static std::unique_ptr<SoloKernel> create(mlir::Operation *op);
 
   virtual int64_t tiles() const = 0;
-  /// Emits tiles [begin, end). Pointers of the op's operands and results, in their order.
-  virtual void emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value begin,
-                    mlir::Value end, llvm::ArrayRef<mlir::Value> operands,
+  /// Emits tiles [begin, end). Pointers of the op's operands and results, in
+  /// their order.
+  virtual void emit(mlir::OpBuilder &builder, mlir::Location loc,
+                    mlir::Value begin, mlir::Value end,
+                    llvm::ArrayRef<mlir::Value> operands,
                     llvm::ArrayRef<mlir::Value> results) = 0;
 };
 

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
-#define SINTER_ABI_MAJOR 1 /* a newer major is refused */
+#define SINTER_ABI_MAJOR 1                     /* a newer major is refused */
 #define SINTER_ABI_MINOR 0
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
@@ -49,7 +49,8 @@ typedef struct sinter_tensor_desc {
   uint32_t rank;
 } sinter_tensor_desc;
 
-/* ---- State: what lives from one run to the next, declared once, by name --- */
+/* ---- State: what lives from one run to the next, declared once, by name ---
+ */
 
 typedef enum sinter_state_role {
   SINTER_STATE_PARAM = 1, /* learned */
@@ -64,31 +65,34 @@ typedef struct sinter_state_desc {
   sinter_tensor_desc tensor; /* the ONNX name, shape and dtype, for ever */
   uint32_t role;             /* sinter_state_role */
   uint32_t trainable;        /* 1: an optimizer updates it */
-  const char *slot;          /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
-  uint32_t of;               /* SLOT: index of its parameter, or SINTER_NONE for
-                                program-wide counters such as Adam's t */
+  const char *slot; /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
+  uint32_t of;      /* SLOT: index of its parameter, or SINTER_NONE for
+                       program-wide counters such as Adam's t */
   uint32_t reserved;
-  uint64_t offsetBytes;      /* in the state block; a multiple of 64 */
-  uint64_t initOffsetBytes;  /* initial bytes in `constants`; UINT64_MAX: zeros */
+  uint64_t offsetBytes; /* in the state block; a multiple of 64 */
+  uint64_t
+      initOffsetBytes; /* initial bytes in `constants`; UINT64_MAX: zeros */
 } sinter_state_desc;
 
-/* ---- The control block: everything a step reads that changes by the step --- */
+/* ---- The control block: everything a step reads that changes by the step ---
+ */
 
 /* One small block, uploaded by one copy at the head of a run. Kernels read its
  * fields through SINTER_SPACE_CONTROL slices. */
 typedef struct sinter_control {
-  float lr;            /* offset 0 */
-  float weightDecay;   /* offset 4 */
-  float clipNorm;      /* offset 8 */
-  float reserved0;     /* offset 12 */
-  int64_t step;        /* offset 16; 0 for the first step */
-  int64_t seed;        /* offset 24 */
-  int64_t validRows;   /* offset 32; rows of the batch that count (eval) */
-  int64_t microBatch;  /* offset 40 */
+  float lr;           /* offset 0 */
+  float weightDecay;  /* offset 4 */
+  float clipNorm;     /* offset 8 */
+  float reserved0;    /* offset 12 */
+  int64_t step;       /* offset 16; 0 for the first step */
+  int64_t seed;       /* offset 24 */
+  int64_t validRows;  /* offset 32; rows of the batch that count (eval) */
+  int64_t microBatch; /* offset 40 */
   int64_t reserved1[2];
-} sinter_control;      /* 64 bytes */
+} sinter_control; /* 64 bytes */
 
-/* ---- Buffers --------------------------------------------------------------- */
+/* ---- Buffers ---------------------------------------------------------------
+ */
 
 typedef enum sinter_space {
   SINTER_SPACE_ARENA = 1, /* index: the device's arena */
@@ -106,7 +110,8 @@ typedef struct sinter_slice {
   uint64_t sizeBytes;
 } sinter_slice;
 
-/* ---- Commands: what one run does, in order --------------------------------- */
+/* ---- Commands: what one run does, in order ---------------------------------
+ */
 
 typedef enum sinter_command_kind {
   SINTER_CMD_LAUNCH = 1, /* a generated kernel; `target` indexes `kernels` */
@@ -124,23 +129,26 @@ typedef struct sinter_command {
   int64_t tiles;   /* LAUNCH: tiles [0, tiles) are claimed by the workers */
   const sinter_slice *slices;
   const void *params;
-  const char *label; /* ONNX node names it computes, comma separated; never NULL */
+  const char
+      *label; /* ONNX node names it computes, comma separated; never NULL */
   uint32_t numSlices;
-  uint32_t numReads; /* slices [0, numReads) are only read; the others are written
-                        (a slice that is both is listed in both parts) */
+  uint32_t
+      numReads; /* slices [0, numReads) are only read; the others are written
+                   (a slice that is both is listed in both parts) */
 } sinter_command;
 
-/* What is applied to a contraction's fp32 result, in order, before it is stored. */
+/* What is applied to a contraction's fp32 result, in order, before it is
+ * stored. */
 typedef enum sinter_post_op_kind {
-  SINTER_POST_BIAS = 1,  /* + slice[j], j = the output column / channel */
-  SINTER_POST_ADD,       /* + slice, of the result's shape and layout */
+  SINTER_POST_BIAS = 1, /* + slice[j], j = the output column / channel */
+  SINTER_POST_ADD,      /* + slice, of the result's shape and layout */
   SINTER_POST_RELU,
   SINTER_POST_GELU_ERF,
   SINTER_POST_GELU_TANH,
   SINTER_POST_SIGMOID,
   SINTER_POST_TANH,
-  SINTER_POST_CLIP,      /* clamp to [alpha, beta] */
-  SINTER_POST_SCALE      /* * alpha */
+  SINTER_POST_CLIP, /* clamp to [alpha, beta] */
+  SINTER_POST_SCALE /* * alpha */
 } sinter_post_op_kind;
 
 typedef struct sinter_post_op {
@@ -154,9 +162,9 @@ typedef struct sinter_post_op {
  * Slices: 0 = A, 1 = B, 2.. = operands of post-ops, last = C.
  * Strides are in elements; a batch stride of 0 broadcasts. */
 typedef struct sinter_matmul {
-  uint32_t dtype;       /* of A and B */
-  uint32_t outDtype;    /* of C */
-  uint32_t batchRank;   /* 0..SINTER_MAX_BATCH_DIMS */
+  uint32_t dtype;     /* of A and B */
+  uint32_t outDtype;  /* of C */
+  uint32_t batchRank; /* 0..SINTER_MAX_BATCH_DIMS */
   uint32_t numPostOps;
   int64_t batch[SINTER_MAX_BATCH_DIMS];
   int64_t m, n, k;
@@ -167,14 +175,16 @@ typedef struct sinter_matmul {
 } sinter_matmul;
 
 typedef enum sinter_conv_direction {
-  SINTER_CONV_FORWARD = 1,  /* slices: input, filter, post-op operands.., output */
-  SINTER_CONV_INPUT_GRAD,   /* slices: output grad, filter, post-op operands.., input grad */
-  SINTER_CONV_FILTER_GRAD   /* slices: input, output grad, filter grad */
+  SINTER_CONV_FORWARD =
+      1, /* slices: input, filter, post-op operands.., output */
+  SINTER_CONV_INPUT_GRAD, /* slices: output grad, filter, post-op operands..,
+                             input grad */
+  SINTER_CONV_FILTER_GRAD /* slices: input, output grad, filter grad */
 } sinter_conv_direction;
 
 typedef enum sinter_conv_layout {
   SINTER_CHANNELS_FIRST = 1, /* N C spatial..; filter: O I/g spatial.. */
-  SINTER_CHANNELS_LAST       /* N spatial.. C; the filter stays O I/g spatial.. */
+  SINTER_CHANNELS_LAST /* N spatial.. C; the filter stays O I/g spatial.. */
 } sinter_conv_layout;
 
 /* Cross-correlation as ONNX and PyTorch define it. `inputDims` and `outputDims`
@@ -192,22 +202,24 @@ typedef struct sinter_conv {
   int64_t strides[SINTER_MAX_SPATIAL_DIMS];
   int64_t dilations[SINTER_MAX_SPATIAL_DIMS]; /* 1 = dense */
   int64_t padsLow[SINTER_MAX_SPATIAL_DIMS];
-  int64_t padsHigh[SINTER_MAX_SPATIAL_DIMS];  /* may be negative */
+  int64_t padsHigh[SINTER_MAX_SPATIAL_DIMS]; /* may be negative */
   uint32_t numPostOps;
   uint32_t reserved;
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
 } sinter_conv;
 
-/* ---- Kernels, entries, artifact ---------------------------------------------- */
+/* ---- Kernels, entries, artifact
+ * ---------------------------------------------- */
 
 typedef struct sinter_kernel_desc {
   const char *name;
-  void (*cpu)(void *const *buffers, int64_t tileBegin, int64_t tileEnd); /* kernel.h */
+  void (*cpu)(void *const *buffers, int64_t tileBegin,
+              int64_t tileEnd); /* kernel.h */
 } sinter_kernel_desc;
 
 /* One function of the program: "main" (inference), or "step" and "eval".
- * "step" has the graph's inputs, then "labels", and the output "loss" (fp32 scalar).
- * "eval" has the same inputs and the outputs "loss_sum", "loss_count",
+ * "step" has the graph's inputs, then "labels", and the output "loss" (fp32
+ * scalar). "eval" has the same inputs and the outputs "loss_sum", "loss_count",
  * "correct", "correct_count" (fp32 scalars; only rows below control.validRows
  * count; the last two are absent when accuracy has no meaning). */
 typedef struct sinter_entry {
@@ -218,12 +230,13 @@ typedef struct sinter_entry {
   uint32_t numInputs, numOutputs, numCommands;
   uint32_t reserved;
   uint64_t arenaBytes;
-  uint64_t unsharedBytes; /* what the arena's buffers would take without reuse */
-  uint64_t maxLiveBytes;  /* the largest sum of live buffers in this order */
+  uint64_t
+      unsharedBytes;     /* what the arena's buffers would take without reuse */
+  uint64_t maxLiveBytes; /* the largest sum of live buffers in this order */
 } sinter_entry;
 
-/* The ONNX model for `export`: the pieces in order, each either literal bytes or
- * the current raw bytes of a state. Concatenated they are one valid file. */
+/* The ONNX model for `export`: the pieces in order, each either literal bytes
+ * or the current raw bytes of a state. Concatenated they are one valid file. */
 typedef struct sinter_export_piece {
   const uint8_t *bytes; /* NULL: the bytes of `state` */
   uint64_t sizeBytes;
@@ -231,15 +244,16 @@ typedef struct sinter_export_piece {
   uint32_t reserved;
 } sinter_export_piece;
 
-/* Defaults that the trainer's command line may override, and what it reports. */
+/* Defaults that the trainer's command line may override, and what it reports.
+ */
 typedef struct sinter_training {
-  const char *optimizer; /* "sgd", "adam", "adamw", ... */
-  const char *loss;      /* "cross-entropy", ... */
+  const char *optimizer;           /* "sgd", "adam", "adamw", ... */
+  const char *loss;                /* "cross-entropy", ... */
   float lr, weightDecay, clipNorm; /* clipNorm 0: no clipping was compiled in */
   int64_t batch;                   /* leading dimension of inputs and labels */
-  int64_t numClasses;              /* labels lie in [0, numClasses); 0: no range */
-  int64_t ignoreIndex;             /* a label that is allowed besides; meaningful
-                                      when hasIgnoreIndex */
+  int64_t numClasses;  /* labels lie in [0, numClasses); 0: no range */
+  int64_t ignoreIndex; /* a label that is allowed besides; meaningful
+                          when hasIgnoreIndex */
   uint32_t hasIgnoreIndex;
   uint32_t reserved;
 } sinter_training;
@@ -248,18 +262,20 @@ typedef struct sinter_artifact {
   uint64_t magic;
   uint32_t major, minor;
   uint64_t sizeofArtifact, sizeofCommand, sizeofState; /* checked at load */
-  const char *name;        /* of the model */
-  const char *buildId;     /* hash of program and options, hex */
-  const char *manifest;    /* JSON text: options, precision, ONNX node names, ... */
-  const char *cpuFeatures; /* "+avx2,+fma,..." that the code needs; "" = baseline */
+  const char *name;                                    /* of the model */
+  const char *buildId; /* hash of program and options, hex */
+  const char
+      *manifest; /* JSON text: options, precision, ONNX node names, ... */
+  const char
+      *cpuFeatures; /* "+avx2,+fma,..." that the code needs; "" = baseline */
   const sinter_state_desc *states;
   const sinter_entry *entries;
   const sinter_kernel_desc *kernels;
   const sinter_export_piece *exportPieces; /* NULL: not from ONNX */
   const sinter_training *training;         /* NULL: inference */
-  const uint8_t *constants; /* page aligned */
+  const uint8_t *constants;                /* page aligned */
   uint64_t constantsBytes;
-  uint64_t stateBytes;      /* size of the state block */
+  uint64_t stateBytes; /* size of the state block */
   uint32_t numStates, numEntries, numKernels, numExportPieces;
 } sinter_artifact;
 

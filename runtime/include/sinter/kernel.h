@@ -3,7 +3,8 @@
  * A kernel computes tiles [tileBegin, tileEnd) of its launch. Tiles are
  * independent: any worker may take any range, in any order, at the same time.
  * `buffers[i]` is the address of slice i of the launch. A kernel calls nothing
- * but the C library's memory and fma functions, allocates nothing, and never throws.
+ * but the C library's memory and fma functions, allocates nothing, and never
+ * throws.
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */
 #ifndef SINTER_KERNEL_H

@@ -2,8 +2,8 @@
  *
  * Every function that can fail returns a sinter_status; sinter_last_error() has
  * one line about the latest failure of the calling thread. Handles are owned by
- * the caller and given back with the matching destroy function. A program may be
- * used by one thread at a time; programs of one process share a thread pool.
+ * the caller and given back with the matching destroy function. A program may
+ * be used by one thread at a time; programs of one process share a thread pool.
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */
 #ifndef SINTER_SINTER_H
@@ -20,8 +20,8 @@ extern "C" {
 /* The numbers are the exit codes of the command-line tools. */
 typedef enum sinter_status {
   SINTER_OK = 0,
-  SINTER_FAILED = 1,        /* a run-time failure, I/O included */
-  SINTER_INVALID = 2,       /* a bad argument or unreadable input */
+  SINTER_FAILED = 1,  /* a run-time failure, I/O included */
+  SINTER_INVALID = 2, /* a bad argument or unreadable input */
   SINTER_UNSUPPORTED = 3,
   SINTER_CONTRACT = 4,
   SINTER_MISMATCH = 5,
@@ -45,15 +45,17 @@ void sinter_program_destroy(sinter_program *program);
 
 const sinter_artifact *sinter_program_artifact(const sinter_program *program);
 
-/* Runs the entry named `entry`. `inputs[i]` and `outputs[i]` are host addresses of
- * dense row-major tensors as the entry describes them; they must not overlap.
- * `control` NULL means all zeros with validRows = INT64_MAX. Returns when the
- * outputs are written. */
+/* Runs the entry named `entry`. `inputs[i]` and `outputs[i]` are host addresses
+ * of dense row-major tensors as the entry describes them; they must not
+ * overlap. `control` NULL means all zeros with validRows = INT64_MAX. Returns
+ * when the outputs are written. */
 sinter_status sinter_program_run(sinter_program *program, const char *entry,
                                  const sinter_control *control,
-                                 const void *const *inputs, void *const *outputs);
+                                 const void *const *inputs,
+                                 void *const *outputs);
 
-/* The current bytes of state `index`, owned by the program, valid between runs. */
+/* The current bytes of state `index`, owned by the program, valid between runs.
+ */
 void *sinter_program_state(sinter_program *program, uint32_t index);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Emits small plans with no generated kernel, loads the object by JIT, and reads the C structs.
+// Emits small plans with no generated kernel, loads the object by JIT, and
+// reads the C structs.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Jit.h"
@@ -27,9 +28,12 @@ public:
     return passes::Placement::Library;
   }
   bool keepsComposite(mlir::Operation *) const override { return true; }
-  bool canFuseEpilogue(mlir::Operation *, mlir::Operation *) const override { return false; }
+  bool canFuseEpilogue(mlir::Operation *, mlir::Operation *) const override {
+    return false;
+  }
   mlir::FailureOr<passes::TargetCode>
-  generateKernels(mlir::ModuleOp, const passes::CodeGenOptions &) const override {
+  generateKernels(mlir::ModuleOp,
+                  const passes::CodeGenOptions &) const override {
     passes::TargetCode code;
     code.features = "+avx2";
     return code;
@@ -45,10 +49,11 @@ struct Emitted {
   explicit Emitted(const char *text, std::vector<ExportPiece> pieces = {}) {
     context.loadDialect<ir::SinterDialect, exec::ExecDialect>();
     context.printOpOnDiagnostic(false);
-    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
-      errors += diagnostic.str() + "\n";
-      return mlir::success();
-    });
+    mlir::ScopedDiagnosticHandler handler(&context,
+                                          [&](mlir::Diagnostic &diagnostic) {
+                                            errors += diagnostic.str() + "\n";
+                                            return mlir::success();
+                                          });
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     INFO(errors);
     REQUIRE(module);
@@ -57,7 +62,8 @@ struct Emitted {
     info.modelName = "a model";
     info.manifest = "{}";
     info.exportPieces = std::move(pieces);
-    auto program = emitProgram(*module, NoKernels(), passes::CodeGenOptions(), info);
+    auto program =
+        emitProgram(*module, NoKernels(), passes::CodeGenOptions(), info);
     if (failed(program))
       return;
     auto loaded = Jit::create(*program);
@@ -100,7 +106,9 @@ module @m attributes {sinter.training = {optimizer = "adam", loss = "cross-entro
 }
 )mlir";
 
-std::vector<int64_t> list(const int64_t *values, size_t count) { return {values, values + count}; }
+std::vector<int64_t> list(const int64_t *values, size_t count) {
+  return {values, values + count};
+}
 
 } // namespace
 
@@ -121,7 +129,8 @@ TEST_CASE("states keep their ONNX names and initial values") {
   Emitted emitted(training);
   const sinter_artifact &a = emitted.artifact();
   REQUIRE(a.numStates == 3);
-  const sinter_state_desc &w = a.states[0], &zero = a.states[1], &m = a.states[2];
+  const sinter_state_desc &w = a.states[0], &zero = a.states[1],
+                          &m = a.states[2];
   CHECK(std::string(w.tensor.name) == "fc.weight");
   CHECK(w.tensor.dtype == SINTER_F32);
   CHECK(list(w.tensor.dims, w.tensor.rank) == std::vector<int64_t>{8, 3});
@@ -170,7 +179,8 @@ TEST_CASE("commands have their slices, parameters and node names") {
   const auto &p = *static_cast<const sinter_matmul *>(matmul.params);
   CHECK(p.dtype == SINTER_F32);
   CHECK((p.m == 4 && p.n == 3 && p.k == 8 && p.batchRank == 0));
-  CHECK((p.aStrideM == 8 && p.aStrideK == 1 && p.bStrideK == 3 && p.bStrideN == 1));
+  CHECK((p.aStrideM == 8 && p.aStrideK == 1 && p.bStrideK == 3 &&
+         p.bStrideN == 1));
   REQUIRE(p.numPostOps == 2);
   CHECK(p.postOps[0].kind == SINTER_POST_BIAS);
   CHECK(p.postOps[0].slice == 2);
@@ -225,12 +235,16 @@ TEST_CASE("equal programs have equal build ids, others do not") {
 
 TEST_CASE("what cannot be emitted is one line") {
   Emitted noState(training, {{"", "no.such"}});
-  CHECK(noState.errors ==
-        "the exported model names the state 'no.such', which the program does not have\n");
+  CHECK(noState.errors == "the exported model names the state 'no.such', which "
+                          "the program does not have\n");
   Emitted noTiles("exec.kernel @k0 \"loop\" {\n^bb0:\n  sinter.yield\n}\n");
-  CHECK(noTiles.errors == "kernel @k0 has no number of tiles: no code was generated for it\n");
-  Emitted noInit("sinter.state @w : tensor<2xf32> {role = #sinter<role param>, init = dense<1.0> : tensor<2xf32>}");
-  CHECK(noInit.errors == "the initial value of state @w is no constant of the plan\n");
-  Emitted badTraining("module attributes {sinter.training = {optimizer = \"sgd\", loss = 3 : i64}} {}");
+  CHECK(noTiles.errors ==
+        "kernel @k0 has no number of tiles: no code was generated for it\n");
+  Emitted noInit("sinter.state @w : tensor<2xf32> {role = #sinter<role param>, "
+                 "init = dense<1.0> : tensor<2xf32>}");
+  CHECK(noInit.errors ==
+        "the initial value of state @w is no constant of the plan\n");
+  Emitted badTraining("module attributes {sinter.training = {optimizer = "
+                      "\"sgd\", loss = 3 : i64}} {}");
   CHECK(badTraining.errors == "sinter.training: 'loss' must be a string\n");
 }

@@ -12,15 +12,19 @@ using namespace sinter::passes::plan;
 
 namespace {
 
-/// Counts pairs that are live at once and share bytes, and buffers outside of the arena.
-size_t countMistakes(const std::vector<Lifetime> &buffers, const ArenaLayout &layout) {
+/// Counts pairs that are live at once and share bytes, and buffers outside of
+/// the arena.
+size_t countMistakes(const std::vector<Lifetime> &buffers,
+                     const ArenaLayout &layout) {
   size_t mistakes = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
     int64_t begin = layout.offsets[i], end = begin + buffers[i].bytes;
     mistakes += begin < 0 || end > layout.bytes || begin % 64 != 0;
     for (size_t j = 0; j < i; ++j) {
-      bool together = buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;
-      bool share = layout.offsets[j] < end && begin < layout.offsets[j] + buffers[j].bytes;
+      bool together = buffers[i].first <= buffers[j].last &&
+                      buffers[j].first <= buffers[i].last;
+      bool share = layout.offsets[j] < end &&
+                   begin < layout.offsets[j] + buffers[j].bytes;
       mistakes += together && share && buffers[i].bytes && buffers[j].bytes;
     }
   }
@@ -44,7 +48,8 @@ TEST_CASE("buffers that follow each other share bytes") {
 
 TEST_CASE("a long-lived buffer does not split the arena") {
   // First fit in time puts the small one between the large ones.
-  std::vector<Lifetime> buffers = {{640, 0, 1}, {64, 1, 9}, {640, 2, 3}, {1280, 4, 5}};
+  std::vector<Lifetime> buffers = {
+      {640, 0, 1}, {64, 1, 9}, {640, 2, 3}, {1280, 4, 5}};
   CHECK(layOutArena(buffers).bytes == maxLiveBytes(buffers));
 }
 
@@ -56,8 +61,9 @@ TEST_CASE("random lifetimes: no overlap, at most a tenth above what is live") {
     std::vector<Lifetime> buffers(1 + random() % 60);
     for (Lifetime &buffer : buffers) {
       unsigned first = random() % commands;
-      buffer = {static_cast<int64_t>(random() % 40) * 64, first,
-                std::min(commands - 1, first + random() % (1 + random() % commands))};
+      buffer = {
+          static_cast<int64_t>(random() % 40) * 64, first,
+          std::min(commands - 1, first + random() % (1 + random() % commands))};
     }
     ArenaLayout layout = layOutArena(buffers);
     INFO("round " << round);
@@ -71,7 +77,8 @@ TEST_CASE("many buffers are laid out without comparing all pairs") {
   auto random = [&] { return static_cast<unsigned>(generator()); };
   std::vector<Lifetime> buffers(13000);
   for (unsigned i = 0; i < buffers.size(); ++i)
-    buffers[i] = {static_cast<int64_t>(1 + random() % 40) * 64, i, i + 1 + random() % 8};
+    buffers[i] = {static_cast<int64_t>(1 + random() % 40) * 64, i,
+                  i + 1 + random() % 8};
   ArenaLayout layout = layOutArena(buffers);
   CHECK(countMistakes(buffers, layout) == 0);
   CHECK(layout.bytes < 2 * maxLiveBytes(buffers));

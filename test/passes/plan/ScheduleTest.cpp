@@ -46,8 +46,8 @@ int64_t mostLive(const ScheduleGraph &graph, const Order &order) {
 } // namespace
 
 TEST_CASE("branches are finished one by one") {
-  // Eight branches of a large and a small value each, then a sum of the small ones. In the order of
-  // the numbers all large values are live at once.
+  // Eight branches of a large and a small value each, then a sum of the small
+  // ones. In the order of the numbers all large values are live at once.
   ScheduleGraph graph;
   for (unsigned i = 0; i < 8; ++i) {
     graph.bufferBytes.push_back(1000);
@@ -111,7 +111,8 @@ TEST_CASE("a dynamic order agrees with a search for cycles") {
   for (int round = 0; round < 100; ++round) {
     unsigned count = 2 + random() % 20;
     DynamicOrder order;
-    std::vector<std::vector<bool>> reaches(count, std::vector<bool>(count, false));
+    std::vector<std::vector<bool>> reaches(count,
+                                           std::vector<bool>(count, false));
     for (unsigned i = 0; i < count; ++i) {
       order.addNode();
       reaches[i][i] = true;

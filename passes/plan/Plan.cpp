@@ -1,0 +1,152 @@
+//===- Plan.cpp - an order of commands and what lives when ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/plan/Plan.h"
+
+#include "ir/Locations.h"
+
+using namespace mlir;
+
+namespace sinter::passes::plan {
+namespace {
+
+class Planner {
+public:
+  explicit Planner(const CommandGraph &graph) : graph(graph) {}
+  Plan best();
+
+private:
+  ScheduleGraph scheduleGraph() const;
+  Plan evaluate(Order order);
+  void placeResult(Plan &plan, unsigned command, unsigned output,
+                   unsigned position, ArrayRef<unsigned> lastUse,
+                   std::vector<bool> &given);
+  bool mayRunInPlace(unsigned command, unsigned output, unsigned buffer);
+
+  static int64_t footprint(const Buffer &buffer) {
+    return exec::alignedBytes(buffer.bytes());
+  }
+
+  const CommandGraph &graph;
+  llvm::DenseMap<std::tuple<unsigned, unsigned, unsigned>, bool> inPlaceAnswers;
+};
+
+} // namespace
+
+Plan Planner::best() {
+  Plan best;
+  for (Order &order : candidateOrders(scheduleGraph())) {
+    Plan plan = evaluate(std::move(order));
+    if (best.order.empty() || plan.maxLiveBytes < best.maxLiveBytes)
+      best = std::move(plan);
+  }
+  return best;
+}
+
+ScheduleGraph Planner::scheduleGraph() const {
+  ScheduleGraph result;
+  for (const Buffer &buffer : graph.buffers)
+    result.bufferBytes.push_back(footprint(buffer));
+  for (auto [command, before] : llvm::zip_equal(graph.commands, graph.before)) {
+    auto &node = result.nodes.emplace_back();
+    for (unsigned read : command.reads)
+      if (graph.buffers[read].isInArena() &&
+          !llvm::is_contained(node.reads, read))
+        node.reads.push_back(read);
+    for (unsigned write : command.writes)
+      if (graph.buffers[write].isInArena())
+        node.writes.push_back(write);
+    node.after = before;
+  }
+  return result;
+}
+
+bool Planner::mayRunInPlace(unsigned command, unsigned output,
+                            unsigned buffer) {
+  auto [it, isNew] =
+      inPlaceAnswers.try_emplace({command, output, buffer}, false);
+  if (isNew)
+    it->second = graph.mayRunInPlace(graph.commands[command], output, buffer);
+  return it->second;
+}
+
+/// Gives the result the place of an operand that ends here, or one of its own.
+/// `given` are the buffers whose place was taken over.
+void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
+                          unsigned position, ArrayRef<unsigned> lastUse,
+                          std::vector<bool> &given) {
+  unsigned write = graph.commands[command].writes[output];
+  const Buffer &result = graph.buffers[write];
+  for (unsigned read : graph.commands[command].reads) {
+    const Buffer &operand = graph.buffers[read];
+    if (!operand.isInArena() || given[read] || lastUse[read] != position ||
+        operand.bytes() != result.bytes() || operand.bytes() == 0 ||
+        !mayRunInPlace(command, output, read))
+      continue;
+    given[read] = true;
+    plan.placeOf[write] = plan.placeOf[read];
+    plan.places[plan.placeOf[write]].last = lastUse[write];
+    ++plan.inPlace;
+    return;
+  }
+  plan.placeOf[write] = plan.places.size();
+  plan.places.push_back({footprint(result), position, lastUse[write]});
+}
+
+Plan Planner::evaluate(Order order) {
+  Plan plan;
+  std::vector<unsigned> position(order.size());
+  for (auto [at, command] : llvm::enumerate(order))
+    position[command] = at;
+  std::vector<unsigned> lastUse(graph.buffers.size(), 0);
+  for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+    if (buffer.writer != kNoCommand)
+      lastUse[number] = position[buffer.writer];
+    for (unsigned reader : buffer.readers)
+      lastUse[number] = std::max(lastUse[number], position[reader]);
+  }
+  plan.placeOf.assign(graph.buffers.size(), kNoPlace);
+  std::vector<bool> given(graph.buffers.size(), false);
+  for (auto [at, command] : llvm::enumerate(order))
+    for (auto [output, write] : llvm::enumerate(graph.commands[command].writes))
+      if (graph.buffers[write].isInArena())
+        placeResult(plan, command, output, at, lastUse, given);
+  plan.order = std::move(order);
+  plan.maxLiveBytes = maxLiveBytes(plan.places);
+  return plan;
+}
+
+Plan choosePlan(const CommandGraph &graph) { return Planner(graph).best(); }
+
+std::string describePeak(const CommandGraph &graph, const Plan &plan) {
+  std::vector<int64_t> live = liveBytes(plan.places);
+  unsigned peak = std::max_element(live.begin(), live.end()) - live.begin();
+  // The first value of each place that is live there.
+  std::vector<unsigned> valueOf(plan.places.size(), kNoPlace);
+  for (auto [buffer, place] : llvm::enumerate(plan.placeOf))
+    if (place != kNoPlace && valueOf[place] == kNoPlace)
+      valueOf[place] = buffer;
+  SmallVector<unsigned> there;
+  for (auto [number, place] : llvm::enumerate(plan.places))
+    if (place.first <= peak && peak <= place.last)
+      there.push_back(number);
+  llvm::sort(there, [&](unsigned x, unsigned y) {
+    return std::tuple(-plan.places[x].bytes, x) <
+           std::tuple(-plan.places[y].bytes, y);
+  });
+  constexpr size_t kMaxNamed = 5;
+  std::string text;
+  for (unsigned place : ArrayRef(there).take_front(kMaxNamed)) {
+    std::string name = ir::joinedNodeNames(graph.buffers[valueOf[place]].loc);
+    text += (text.empty() ? "" : ", ") +
+            std::to_string(plan.places[place].bytes) + " bytes of " +
+            (name.empty() ? "an unnamed node" : name);
+  }
+  if (there.size() > kMaxNamed)
+    text += " and " + std::to_string(there.size() - kMaxNamed) + " more";
+  return text;
+}
+
+} // namespace sinter::passes::plan

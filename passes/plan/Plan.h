@@ -1,0 +1,40 @@
+//===- Plan.h - an order of commands and what lives when --------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_PLAN_PLAN_H
+#define SINTER_PASSES_PLAN_PLAN_H
+
+#include "passes/plan/Arena.h"
+#include "passes/plan/CommandGraph.h"
+
+#include <string>
+
+namespace sinter::passes::plan {
+
+inline constexpr unsigned kNoPlace = ~0u;
+
+/// An order of the commands with the lifetimes that follow from it.
+struct Plan {
+  Order order;
+  std::vector<unsigned>
+      placeOf; // buffer -> number in `places`; kNoPlace outside of the arena
+  std::vector<Lifetime>
+      places; // what needs bytes of the arena; positions in `order`
+  int64_t maxLiveBytes = 0;
+  unsigned inPlace = 0; // results that took the place of an operand
+};
+
+/// The order with least live memory of several, the first of equal ones. A
+/// result takes the place of an operand that is read for the last time where
+/// its kernel allows that.
+Plan choosePlan(const CommandGraph &graph);
+
+/// The largest values that are live where most are, for people: "4096 bytes of
+/// Conv_3, ...".
+std::string describePeak(const CommandGraph &graph, const Plan &plan);
+
+} // namespace sinter::passes::plan
+
+#endif // SINTER_PASSES_PLAN_PLAN_H
