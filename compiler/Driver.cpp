@@ -195,3 +195,17 @@ ExitCode Compilation::emit(CompiledProgram &program) {
   program = std::move(*result);
   return kExitDone;
 }
+
+void Compilation::reportTimes() const {
+  if (!options.timeReport)
+    return;
+  double sum = 0;
+  for (auto &[phase, milliseconds] : times)
+    sum += milliseconds;
+  for (auto &[phase, milliseconds] : times)
+    llvm::errs() << llvm::left_justify(phase, 12)
+                 << llvm::format("%10.1f ms %5.1f %%\n", milliseconds,
+                                 sum > 0 ? 100 * milliseconds / sum : 0);
+  llvm::errs() << llvm::left_justify("total", 12)
+               << llvm::format("%10.1f ms\n", sum);
+}

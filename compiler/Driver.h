@@ -68,8 +68,10 @@ public:
   mlir::MLIRContext &context() { return context_; }
   /// The identifier in the names of the artifact's symbols.
   const std::string &symbol() const { return symbol_; }
-  /// What --time-report prints: phases and milliseconds.
+  /// Phases and the milliseconds they took.
   std::vector<std::pair<std::string, double>> times;
+  /// With --time-report: prints them to stderr.
+  void reportTimes() const;
 
 private:
   ExitCode importPhase();

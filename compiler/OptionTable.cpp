@@ -26,7 +26,7 @@ static constexpr const char *kGeneralGroup = "General";
 
 static std::string storeEmit(Options &options, StringRef value) {
   if (value == "exe" || value == "ptx")
-    return "not yet";
+    return "'" + value.str() + "': not yet";
   return readWord(value, options.emit, "trainer|lib|exe|obj|mlir|llvm|ptx");
 }
 

@@ -128,7 +128,7 @@ static const Phase phases[] = {
     {"remat", "recomputes instead of keeping, until the memory limit holds",
      nullptr, nullptr, nullptr, kExitFailed},
     {"plan", "order, streams, and the place of every buffer", buildPlan,
-     verifyPlanned, nullptr, kExitMemory},
+     verifyPlanned, nullptr, kExitFailed},
     {"kernels", "machine code of every kernel", nullptr, nullptr, nullptr,
      kExitFailed},
     {"binary", "tables, constants and the output file", nullptr, nullptr,

@@ -14,7 +14,6 @@
 #include "compiler/import/onnx/Text.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
-#include "llvm/Support/Format.h"
 
 #include <chrono>
 
@@ -125,18 +124,6 @@ static std::string checkOutput(const Options &options) {
   return whyNotWritable(options.output);
 }
 
-static void printTimes(const Compilation &compilation) {
-  double sum = 0;
-  for (auto &[phase, milliseconds] : compilation.times)
-    sum += milliseconds;
-  for (auto &[phase, milliseconds] : compilation.times)
-    llvm::errs() << llvm::left_justify(phase, 12)
-                 << llvm::format("%10.1f ms %5.1f %%\n", milliseconds,
-                                 sum > 0 ? 100 * milliseconds / sum : 0);
-  llvm::errs() << llvm::left_justify("total", 12)
-               << llvm::format("%10.1f ms\n", sum);
-}
-
 static ExitCode compile(const Options &options,
                         std::unique_ptr<passes::Target> target) {
   if (options.check)
@@ -152,8 +139,8 @@ static ExitCode compile(const Options &options,
                       ? writeModule(options, compilation)
                   : kind == "llvm" ? writeKernelText(options, compilation)
                                    : writeBinary(options, compilation);
-  if (code == kExitDone && options.timeReport)
-    printTimes(compilation);
+  if (code == kExitDone)
+    compilation.reportTimes();
   return code;
 }
 

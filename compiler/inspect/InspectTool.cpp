@@ -208,6 +208,7 @@ static int inspectModel(const InspectOptions &inspect, const Options &options,
   CompiledProgram program;
   if (ExitCode code = compilation.emit(program))
     return code;
+  compilation.reportTimes();
   auto jit = Jit::create(program);
   if (!jit)
     return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,

@@ -1,4 +1,4 @@
-//===- EvalMoveTest.cpp - what reductions and shape ops mean ------------===//
+//===- EvalMoveTest.cpp - what reductions and shape ops mean --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- EvalTest.cpp - what elementwise ops mean, by hand-computed values ===//
+//===- EvalTest.cpp - what elementwise ops mean, by hand-computed values --===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- EvalWholeTest.cpp - what contractions, composites and programs mean ===//
+//===- EvalWholeTest.cpp - what contractions, composites, programs mean ---===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

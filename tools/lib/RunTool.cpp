@@ -92,6 +92,7 @@ static ExitCode compileModel(Options &options, const HostTensors &arrays,
   CompiledProgram program;
   if (ExitCode code = compilation.emit(program))
     return code;
+  compilation.reportTimes();
   llvm::Expected<std::unique_ptr<Jit>> jit = Jit::create(program);
   if (!jit) {
     std::string why = llvm::toString(jit.takeError());
