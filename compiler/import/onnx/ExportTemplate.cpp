@@ -132,7 +132,11 @@ public:
                             : versions,
                         dropped);
     dropUnused(graph, dropped);
-    if (!replaceCopies(graph) || !addInitializers(graph))
+    replaceCopies(graph);
+    // Before this version initializers had to be inputs, too; the new ones are
+    // not.
+    head.set_ir_version(std::max<int64_t>(head.ir_version(), 4));
+    if (!addInitializers())
       return {};
 
     std::string graphBytes = graph.SerializeAsString();
@@ -222,7 +226,7 @@ private:
 
   /// An Identity whose output became a state of its own gives way to an
   /// initializer.
-  bool replaceCopies(GraphProto &graph) {
+  void replaceCopies(GraphProto &graph) {
     llvm::StringSet<> initializers;
     for (const auto &tensor : model_.proto().graph().initializer())
       initializers.insert(tensor.name());
@@ -237,10 +241,9 @@ private:
       addState(node.output(0), states_[node.output(0)], nullptr);
     }
     eraseNodes(graph, keeps);
-    return true;
   }
 
-  bool addInitializers(const GraphProto &) {
+  bool addInitializers() {
     for (const TensorProto &tensor : model_.proto().graph().initializer()) {
       auto state = states_.find(tensor.name());
       if (state != states_.end())

@@ -17,8 +17,8 @@ using ::onnx::NodeProto;
 
 namespace sinter::compiler {
 
-/// Imported nodes, with everything that functions and loops expand to.
-static constexpr int64_t kMaxNodes = 2000000;
+/// Nodes that functions, branches and loops may expand to.
+static constexpr int64_t kMaxNodes = 500000;
 
 GraphImport::GraphImport(std::shared_ptr<const OnnxModel> model,
                          const ImportOptions &options, MLIRContext *context,
@@ -257,8 +257,8 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
   std::string label = frame.prefix + nodeLabel(node, index);
   std::string where =
       "node " + quoted(label) + " (" + shown(node.op_type()) + "): ";
-  if (++importedNodes_ > kMaxNodes)
-    return invalid(where + "the model expands to more than " +
+  if (&scope != scope_ && ++expandedNodes_ > kMaxNodes)
+    return invalid(where + "functions and loops expand to more than " +
                    std::to_string(kMaxNodes) + " nodes");
   auto poison = [&] {
     for (const std::string &output : node.output())

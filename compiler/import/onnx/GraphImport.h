@@ -130,7 +130,7 @@ private:
   mlir::Operation *settled_ = nullptr;
   /// Bytes that sparse tensors may still grow to.
   int64_t sparseBudget_ = int64_t(1) << 28;
-  int64_t importedNodes_ = 0, randomIds_ = 0;
+  int64_t expandedNodes_ = 0, randomIds_ = 0;
   llvm::StringMap<mlir::Value> controls_;
   /// Argument of @main -> the state it holds.
   struct State {

@@ -291,10 +291,8 @@ static void importExpand(NodeImport &n) {
   std::optional<Shape> shape = n.knownInts(1, "shape");
   if (!shape)
     return;
-  if (!product(*shape)) {
-    n.fail("shape " + shownShape(*shape) + " is impossible");
+  if (!n.typeOf(*shape, n.elementOf(n.in(0))))
     return;
-  }
   std::optional<Shape> result = ir::broadcastShapes(n.shapeOf(n.in(0)), *shape);
   if (!result) {
     n.fail("shape " + shownShape(n.shapeOf(n.in(0))) +
@@ -309,7 +307,8 @@ static void importTile(NodeImport &n) {
   std::optional<Shape> repeats = n.knownInts(1, "repeats");
   if (!repeats)
     return;
-  if (int64_t(repeats->size()) != n.rankOf(x) || !product(*repeats)) {
+  bool isNegative = llvm::any_of(*repeats, [](int64_t r) { return r < 0; });
+  if (int64_t(repeats->size()) != n.rankOf(x) || isNegative) {
     n.fail("repeats " + shownShape(*repeats) + " do not fit an input of rank " +
            std::to_string(n.rankOf(x)));
     return;

@@ -255,3 +255,67 @@ TEST_CASE("function attributes reach its nodes") {
   REQUIRE(y.size() == 1);
   CHECK(y[0].floats == std::vector<double>{-1, 2, -2, 4});
 }
+
+/// y = x * 2^trips, with a Loop whose body doubles; `depth` loops inside each
+/// other.
+static ModelBuilder doubling(int64_t trips, int depth = 1) {
+  ModelBuilder b;
+  b.input("x", {int64_t(2)});
+  b.ints("trips", {}, {trips});
+  ::onnx::GraphProto *graph = &b.graph();
+  for (int level = 0; level < depth; ++level) {
+    std::string suffix = std::to_string(level);
+    auto &node = *graph->add_node();
+    node.set_op_type("Loop");
+    node.set_name("loop" + suffix);
+    for (const std::string &input :
+         {std::string("trips"), std::string(),
+          level ? "v" + std::to_string(level - 1) : "x"})
+      node.add_input(input);
+    node.add_output(level ? "w" + std::to_string(level - 1) : "y");
+    auto &body =
+        *ModelBuilder::attribute(node, "body", ::onnx::AttributeProto::GRAPH)
+             .mutable_g();
+    body.set_name("body" + suffix);
+    for (const char *input : {"i", "c", "v"})
+      body.add_input()->set_name(input + suffix);
+    body.add_output()->set_name("c" + suffix);
+    body.add_output()->set_name("w" + suffix);
+    graph = &body;
+  }
+  auto &add = *graph->add_node();
+  add.set_op_type("Add");
+  std::string last = std::to_string(depth - 1);
+  add.add_input("v" + last);
+  add.add_input("v" + last);
+  add.add_output("w" + last);
+  b.output("y");
+  return b;
+}
+
+TEST_CASE("loops of known trip count are unrolled") {
+  Imported result = doubling(3).import();
+  REQUIRE(result.text() == "");
+  CHECK(result.count("sinter.add") == 3);
+  CHECK(evaluate(result, {{1, -2}})[0].floats == std::vector<double>{8, -16});
+  CHECK(doubling(0).import().count("sinter.add") == 0);
+  CHECK(doubling(-5).import().count("sinter.add") == 0);
+  rejects(doubling(INT64_MAX), "more than 4096 iterations", 3);
+  rejects(doubling(4000, 3), "expand to more than");
+}
+
+TEST_CASE("the body of a loop must fit") {
+  ModelBuilder b = doubling(2);
+  b.graph()
+      .mutable_node(0)
+      ->mutable_attribute(0)
+      ->mutable_g()
+      ->mutable_input()
+      ->RemoveLast();
+  Imported result = b.import();
+  INFO(result.text());
+  CHECK(result.errors.exitCode() == 2);
+  ModelBuilder none = doubling(2);
+  none.graph().mutable_node(0)->clear_attribute();
+  rejects(none, "attribute 'body' must be a graph");
+}

@@ -1,0 +1,462 @@
+//===- OperatorsTest.cpp - what newer operator sets added -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The conformance suite that Debian has ends with operator set 17; what came
+// later, and corners that it leaves out, are tested here by values computed by
+// hand or by PyTorch.
+//
+//===----------------------------------------------------------------------===//
+#include "test/compiler/import/ModelBuilder.h"
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <limits>
+
+using namespace sinter::test;
+using Values = std::vector<double>;
+using Sizes = std::vector<int64_t>;
+using ::onnx::NodeProto;
+
+namespace {
+
+/// One node 'n' of `op`; its inputs are added one by one, its output is y.
+class OneNode {
+public:
+  OneNode(const std::string &op, int64_t opset) : builder(opset) {
+    node_ = &builder.node(op, {}, {"y"}, "n");
+    builder.output("y", 0);
+  }
+
+  OneNode &x(const Sizes &dims, const Values &values) {
+    std::string name = nextName();
+    builder.input(name, {dims.begin(), dims.end()});
+    fed.push_back(values);
+    return *this;
+  }
+  OneNode &floats(const Sizes &dims, const std::vector<float> &values) {
+    builder.floats(nextName(), dims, values);
+    return *this;
+  }
+  OneNode &ints(const Sizes &values) {
+    builder.ints(nextName(), {int64_t(values.size())}, values);
+    return *this;
+  }
+  OneNode &typed(int32_t type, const Sizes &dims,
+                 const std::vector<int32_t> &values) {
+    ::onnx::TensorProto &tensor = *builder.graph().add_initializer();
+    tensor.set_name(nextName());
+    tensor.set_data_type(type);
+    for (int64_t dim : dims)
+      tensor.add_dims(dim);
+    for (int32_t value : values)
+      tensor.add_int32_data(value);
+    return *this;
+  }
+  OneNode &absent() {
+    node_->add_input("");
+    return *this;
+  }
+  OneNode &set(const std::string &name, int64_t value) {
+    ModelBuilder::setInt(*node_, name, value);
+    return *this;
+  }
+  OneNode &set(const std::string &name, int value) {
+    return set(name, int64_t(value));
+  }
+  OneNode &set(const std::string &name, double value) {
+    ModelBuilder::setFloat(*node_, name, float(value));
+    return *this;
+  }
+  OneNode &set(const std::string &name, const char *value) {
+    ModelBuilder::setString(*node_, name, value);
+    return *this;
+  }
+  OneNode &set(const std::string &name, const Sizes &values) {
+    ModelBuilder::setInts(*node_, name, values);
+    return *this;
+  }
+
+  /// The output has this shape and, within 1e-5, these values.
+  void gives(const Sizes &shape, const Values &expected) {
+    Imported result = builder.import();
+    INFO(result.text());
+    REQUIRE(result.module);
+    std::vector<sinter::ir::Tensor> y = evaluate(result, fed);
+    REQUIRE(y.size() == 1);
+    CHECK(Sizes(y[0].shape().begin(), y[0].shape().end()) == shape);
+    Values values = y[0].isFloat() ? y[0].floats
+                                   : Values(y[0].ints.begin(), y[0].ints.end());
+    REQUIRE(values.size() == expected.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      INFO(i);
+      CHECK(values[i] == Approx(expected[i]).epsilon(1e-5).margin(1e-6));
+    }
+  }
+  void fails(const std::string &part, int code = 2) {
+    Imported result = builder.import();
+    INFO(result.text());
+    CHECK(result.errors.exitCode() == code);
+    CHECK(result.says(part));
+  }
+
+  ModelBuilder builder;
+  std::vector<Values> fed;
+
+private:
+  std::string nextName() {
+    std::string name = "i" + std::to_string(node_->input_size());
+    node_->add_input(name);
+    return name;
+  }
+
+  NodeProto *node_;
+};
+
+} // namespace
+
+TEST_CASE("activations of newer operator sets") {
+  OneNode("Gelu", 20)
+      .x({3}, {-1, 0, 2})
+      .gives({3}, {-0.15865526, 0, 1.9544997});
+  OneNode("Gelu", 20)
+      .x({3}, {-1, 0, 2})
+      .set("approximate", "tanh")
+      .gives({3}, {-0.15880801, 0, 1.9545977});
+  OneNode("Mish", 18).x({2}, {-1, 2}).gives({2}, {-0.30340147, 1.9439590});
+  OneNode("Swish", 24)
+      .x({2}, {-1, 2})
+      .set("alpha", 2.0)
+      .gives({2}, {-0.11920292, 1.9640276});
+  OneNode("Gelu", 19)
+      .x({1}, {1})
+      .fails("exists from operator set 20; the model imports 19");
+  OneNode("Gelu", 20)
+      .x({1}, {1})
+      .set("approximate", "no")
+      .fails("attribute 'approximate'");
+}
+
+TEST_CASE("reductions take axes as input from operator set 18 on") {
+  OneNode("ReduceMax", 18)
+      .x({2, 2}, {1, 2, 3, 4})
+      .ints({-1})
+      .set("keepdims", 0)
+      .gives({2}, {2, 4});
+  OneNode("ReduceSumSquare", 18)
+      .x({2, 2}, {1, 2, 3, 4})
+      .set("noop_with_empty_axes", 1)
+      .gives({2, 2}, {1, 4, 9, 16});
+  OneNode("ReduceMean", 18).x({2, 2}, {1, 2, 3, 4}).gives({1, 1}, {2.5});
+  OneNode("ReduceMean", 18)
+      .x({2, 2}, {1, 2, 3, 4})
+      .ints({0, -2})
+      .fails("name a dimension twice");
+  OneNode("ReduceMean", 18)
+      .x({2, 2}, {1, 2, 3, 4})
+      .ints({2})
+      .fails("out of range for rank 2");
+  OneNode("ReduceMax", 13)
+      .x({2, 0}, {})
+      .set("axes", Sizes{0})
+      .set("keepdims", 0)
+      .gives({0}, {});
+}
+
+TEST_CASE("normalisations of newer operator sets") {
+  const Values x = {1, 3, 5, 7};
+  OneNode("GroupNormalization", 18)
+      .x({1, 4, 1}, x)
+      .floats({2}, {1, 2})
+      .floats({2}, {0, 1})
+      .set("num_groups", 2)
+      .set("epsilon", 0.0)
+      .gives({1, 4, 1}, {-1, 1, -1, 3});
+  OneNode("GroupNormalization", 21)
+      .x({1, 4, 1}, x)
+      .floats({4}, {1, 2, 3, 4})
+      .floats({4}, {0, 0, 1, 1})
+      .set("num_groups", 2)
+      .set("epsilon", 0.0)
+      .gives({1, 4, 1}, {-1, 2, -2, 5});
+  OneNode("RMSNormalization", 23)
+      .x({1, 2}, {3, 4})
+      .floats({2}, {1, 2})
+      .set("epsilon", 0.0)
+      .gives({1, 2}, {0.84852814, 2.2627417});
+  OneNode("GroupNormalization", 18)
+      .x({1, 4, 1}, x)
+      .floats({3}, {1, 2, 3})
+      .floats({3}, {1, 2, 3})
+      .set("num_groups", 3)
+      .fails("must divide the 4 channels");
+}
+
+TEST_CASE("Pad in all modes, of either sign") {
+  const Values x = {1, 2, 3};
+  OneNode("Pad", 18).x({3}, x).ints({2, 1}).gives({6}, {0, 0, 1, 2, 3, 0});
+  OneNode("Pad", 18).x({3}, x).ints({-1, 1}).floats({}, {9}).gives({3},
+                                                                   {2, 3, 9});
+  OneNode("Pad", 18)
+      .x({3}, x)
+      .ints({2, 1})
+      .set("mode", "reflect")
+      .gives({6}, {3, 2, 1, 2, 3, 2});
+  OneNode("Pad", 18)
+      .x({3}, x)
+      .ints({2, 1})
+      .set("mode", "edge")
+      .gives({6}, {1, 1, 1, 2, 3, 3});
+  OneNode("Pad", 19)
+      .x({3}, x)
+      .ints({2, 1})
+      .set("mode", "wrap")
+      .gives({6}, {2, 3, 1, 2, 3, 1});
+  OneNode("Pad", 18).x({1, 3}, x).ints({1, 0}).absent().ints({-1}).gives(
+      {1, 4}, {0, 1, 2, 3});
+  OneNode("Pad", 18).x({3}, x).ints({-4, 0}).fails(
+      "do not fit dimension 0 of size 3");
+  OneNode("Pad", 18)
+      .x({0}, {})
+      .ints({1, 0})
+      .set("mode", "edge")
+      .fails("is empty");
+}
+
+TEST_CASE("Resize of newer operator sets") {
+  const Values x = {1, 2, 3, 4};
+  // Antialiased, as PyTorch's interpolate(antialias=True).
+  OneNode("Resize", 18)
+      .x({1, 1, 1, 4}, x)
+      .absent()
+      .absent()
+      .ints({1, 1, 1, 2})
+      .set("mode", "linear")
+      .set("antialias", 1)
+      .gives({1, 1, 1, 2}, {1.7142857, 3.2857143});
+  OneNode("Resize", 18)
+      .x({1, 1, 1, 4}, x)
+      .absent()
+      .absent()
+      .ints({8})
+      .set("axes", Sizes{3})
+      .gives({1, 1, 1, 8}, {1, 1, 2, 2, 3, 3, 4, 4});
+  OneNode("Resize", 18)
+      .x({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})
+      .absent()
+      .absent()
+      .ints({4, 4})
+      .set("keep_aspect_ratio_policy", "not_larger")
+      .set("nearest_mode", "floor")
+      .gives({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  OneNode("Resize", 18)
+      .x({4}, x)
+      .absent()
+      .floats({1}, {-1})
+      .fails("it must be positive");
+  OneNode("Resize", 18).x({4}, x).fails("exactly one of 'scales' and 'sizes'");
+}
+
+TEST_CASE("Split with num_outputs makes the last part smaller") {
+  OneNode b("Split", 18);
+  b.x({5}, {1, 2, 3, 4, 5}).set("num_outputs", 2);
+  b.builder.graph().mutable_node(0)->add_output("z");
+  b.gives({3}, {1, 2, 3});
+  OneNode("Split", 18)
+      .x({5}, {1, 2, 3, 4, 5})
+      .ints({4})
+      .fails("do not make up the dimension's 5");
+  OneNode("Split", 18)
+      .x({5}, {1, 2, 3, 4, 5})
+      .ints({-1})
+      .fails("do not make up");
+}
+
+TEST_CASE("attention") {
+  // Equal keys: the mean of the values, of those that the mask allows.
+  OneNode("Attention", 23)
+      .x({1, 1, 2, 1}, {1, 1})
+      .x({1, 1, 2, 1}, {2, 2})
+      .x({1, 1, 2, 1}, {4, 8})
+      .gives({1, 1, 2, 1}, {6, 6});
+  OneNode("Attention", 23)
+      .x({1, 1, 2, 1}, {1, 1})
+      .x({1, 1, 2, 1}, {2, 2})
+      .x({1, 1, 2, 1}, {4, 8})
+      .set("is_causal", 1)
+      .gives({1, 1, 2, 1}, {4, 6});
+  OneNode("Attention", 23)
+      .x({1, 1, 4}, {1, 1, 1, 1})
+      .x({1, 2, 2}, {1, 1, 1, 1})
+      .x({1, 2, 2}, {1, 2, 3, 4})
+      .set("q_num_heads", 4)
+      .set("kv_num_heads", 2)
+      .gives({1, 1, 4}, {2, 2, 3, 3});
+}
+
+TEST_CASE("quantised values") {
+  const int32_t u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8;
+  OneNode("QuantizeLinear", 13)
+      .x({4}, {-1, 0.5, 1.5, 1000})
+      .floats({}, {1})
+      .typed(u8, {}, {2})
+      .gives({4}, {1, 2, 4, 255});
+  OneNode("QuantizeLinear", 21)
+      .x({1, 4}, {1, 2, 3, 4})
+      .floats({1, 2}, {1, 0.5f})
+      .absent()
+      .set("axis", 1)
+      .set("block_size", 2)
+      .gives({1, 4}, {1, 2, 6, 8});
+  OneNode("DequantizeLinear", 21)
+      .typed(i8, {2, 2}, {-1, 2, 3, 4})
+      .floats({2}, {1, 0.5f})
+      .typed(i8, {2}, {0, 1})
+      .set("axis", 0)
+      .gives({2, 2}, {-1, 2, 1, 1.5});
+}
+
+TEST_CASE("integers never trap") {
+  ModelBuilder b;
+  b.ints("a", {3}, {INT64_MIN, 5, 7});
+  b.ints("b", {3}, {-1, 0, 2});
+  b.node("Div", {"a", "b"}, {"q"});
+  b.node("Mod", {"a", "b"}, {"r"});
+  b.output("q", 0);
+  b.output("r", 0);
+  Imported result = b.import();
+  REQUIRE(result.text() == "");
+  auto values = evaluate(result, {});
+  REQUIRE(values.size() == 2);
+  CHECK(values[0].ints == std::vector<int64_t>{INT64_MIN, 0, 3});
+  CHECK(values[1].ints == std::vector<int64_t>{0, 0, 1});
+}
+
+TEST_CASE("huge results are refused at once") {
+  const int64_t huge = int64_t(1) << 40;
+  OneNode("Expand", 13)
+      .x({1}, {1})
+      .ints({huge, huge})
+      .fails("larger than any device's memory");
+  OneNode("Tile", 13)
+      .x({2}, {1, 2})
+      .ints({huge})
+      .fails("larger than any device's memory");
+  OneNode("ConstantOfShape", 9)
+      .ints({huge, 2})
+      .fails("larger than any device's memory");
+  OneNode("Pad", 13)
+      .x({1}, {1})
+      .ints({INT64_MAX, 0})
+      .fails("do not fit dimension 0");
+  OneNode("Reshape", 13).x({4}, {1, 2, 3, 4}).ints({huge, huge}).fails("");
+  OneNode("Resize", 13)
+      .x({2}, {1, 2})
+      .absent()
+      .floats({1}, {1e30f})
+      .fails("a scale is");
+}
+
+TEST_CASE("windows") {
+  const Values x = {1, 2, 3, 4, 5};
+  OneNode("MaxPool", 12)
+      .x({1, 1, 5}, x)
+      .set("kernel_shape", Sizes{2})
+      .set("strides", Sizes{2})
+      .set("ceil_mode", 1)
+      .gives({1, 1, 3}, {2, 4, 5});
+  OneNode("AveragePool", 19)
+      .x({1, 1, 5}, x)
+      .set("kernel_shape", Sizes{2})
+      .set("dilations", Sizes{2})
+      .gives({1, 1, 3}, {2, 3, 4});
+  OneNode("AveragePool", 12)
+      .x({1, 1, 5}, x)
+      .set("kernel_shape", Sizes{3})
+      .set("pads", Sizes{1, 1})
+      .set("count_include_pad", 1)
+      .gives({1, 1, 5}, {1, 2, 3, 4, 3});
+  for (const Sizes &bad :
+       {Sizes{0}, Sizes{-1}, Sizes{INT64_MAX}, Sizes{1, 1}}) {
+    OneNode("MaxPool", 12)
+        .x({1, 1, 5}, x)
+        .set("kernel_shape", bad)
+        .fails("'kernel_shape'");
+    OneNode("MaxPool", 12)
+        .x({1, 1, 5}, x)
+        .set("kernel_shape", Sizes{2})
+        .set("strides", bad)
+        .fails("'strides'");
+  }
+  OneNode("MaxPool", 12)
+      .x({1, 1, 5}, x)
+      .set("kernel_shape", Sizes{6})
+      .fails("larger than the padded input");
+  OneNode("Conv", 12)
+      .x({1, 3, 5}, Values(15, 1))
+      .floats({2, 1, 3}, std::vector<float>(6, 1))
+      .set("group", 2)
+      .fails("must divide the channels (3)");
+  OneNode("Conv", 12)
+      .x({1, 3, 5}, Values(15, 1))
+      .floats({2, 1, 3}, std::vector<float>(6, 1))
+      .fails("takes 1 channels; the input has 3");
+}
+
+TEST_CASE("equations") {
+  OneNode("Einsum", 12)
+      .x({2, 2}, {1, 2, 3, 4})
+      .set("equation", "ii->i")
+      .gives({2}, {1, 4});
+  OneNode("Einsum", 12)
+      .x({2, 2}, {1, 2, 3, 4})
+      .set("equation", "ij->ji")
+      .gives({2, 2}, {1, 3, 2, 4});
+  OneNode("Einsum", 12)
+      .x({2}, {1, 2})
+      .x({2}, {3, 4})
+      .set("equation", "i,j")
+      .gives({2, 2}, {3, 4, 6, 8});
+  OneNode("Einsum", 12)
+      .x({2, 1}, {1, 2})
+      .x({1, 2}, {3, 4})
+      .set("equation", "...a,a...->...")
+      .gives({2}, {3, 8});
+  OneNode("Einsum", 12)
+      .x({2}, {1, 2})
+      .set("equation", "i->ii")
+      .fails("letter twice");
+  OneNode("Einsum", 12)
+      .x({2}, {1, 2})
+      .set("equation", "i->k")
+      .fails("unknown letter");
+  OneNode("Einsum", 12).x({2}, {1, 2}).set("equation", "i!").fails("malformed");
+  OneNode("Einsum", 12).x({2}, {1, 2}).set("equation", "ij").fails("rank 1");
+  OneNode("Einsum", 12)
+      .x({2}, {1, 2})
+      .set("equation", "i,i")
+      .fails("the node has 1 inputs");
+}
+
+TEST_CASE("indices known to be out of range are refused") {
+  OneNode("Gather", 13)
+      .x({2}, {1, 2})
+      .ints({2})
+      .fails("index 2 is out of range");
+  OneNode("Gather", 13).x({2}, {1, 2}).ints({-2}).gives({1}, {1});
+  OneNode("Slice", 13)
+      .x({4}, {1, 2, 3, 4})
+      .ints({INT64_MAX})
+      .ints({INT64_MIN})
+      .ints({0})
+      .ints({-2})
+      .gives({2}, {4, 2});
+  OneNode("Slice", 13)
+      .x({4}, {1, 2, 3, 4})
+      .ints({0})
+      .ints({2})
+      .ints({0})
+      .ints({0})
+      .fails("a step is 0");
+}
