@@ -89,7 +89,8 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   if (kind == fusion_kind::kMulti)
     return mayRunPartInPlace(body, input, output);
   if (kind == fusion_kind::kScatter) // begins by copying what it scatters into
-    return body.front().getOperand(0) == argument && argument.hasOneUse();
+    return body.front().getNumOperands() > 0 &&
+           body.front().getOperand(0) == argument && argument.hasOneUse();
   if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce)
     return false;
   // Results over all loops are stored element by element after their operands

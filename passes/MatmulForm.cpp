@@ -6,6 +6,7 @@
 #include "passes/MatmulForm.h"
 
 #include <array>
+#include <tuple>
 
 using namespace mlir;
 
@@ -27,8 +28,9 @@ using Loops = SmallVector<Loop>;
 /// taken.
 void collapse(Loops &loops, unsigned operand) {
   llvm::erase_if(loops, [](const Loop &loop) { return loop.size == 1; });
-  llvm::stable_sort(loops, [&](const Loop &x, const Loop &y) {
-    return x.strides[operand] > y.strides[operand];
+  llvm::sort(loops, [&](const Loop &x, const Loop &y) {
+    return std::tuple(-x.strides[operand], x.strides, x.size) <
+           std::tuple(-y.strides[operand], y.strides, y.size);
   });
   for (size_t i = loops.size(); i-- > 1;) {
     const Loop &inner = loops[i];

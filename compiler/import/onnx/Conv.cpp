@@ -98,12 +98,12 @@ static bool padForShape(NodeImport &n, Emit::Window &window, Ints input,
   for (size_t i = 0; i < input.size(); ++i) {
     int64_t whole = window.strides[i] * (input[i] - 1) +
                     spanOf(window.size[i], window.dilations[i]) + extra[i];
-    int64_t total = whole - output[i];
     if (output[i] < 1 || output[i] > (int64_t(1) << 40)) {
       n.fail("an output size of " + std::to_string(output[i]) +
              " is not possible");
       return false;
     }
+    int64_t total = whole - output[i];
     if (total < 0) {
       extra[i] -= total;
       total = 0;

@@ -325,12 +325,17 @@ Value Emit::squeeze(Value x, Ints dims) {
 Value Emit::reduce(ir::ReduceKind kind, Value x, Ints dims, bool keep) {
   if (!x)
     return {};
-  if (!isBool(x) &&
-      (kind == ir::ReduceKind::all || kind == ir::ReduceKind::any))
+  bool isLogical = kind == ir::ReduceKind::all || kind == ir::ReduceKind::any;
+  if (isBool(x) != isLogical)
     return fail("operands of element type " + typeText(elementOf(x)) +
-                " have no truth value");
-  return keep ? ir::reduceKeep(b, loc, kind, x, dims)
-              : ir::reduceOver(b, loc, kind, x, dims);
+                " cannot be reduced so");
+  Value reduced = x;
+  if (!dims.empty())
+    reduced = infer<ir::ReduceOp>(
+        x,
+        {b.getNamedAttr("kind", ir::ReduceKindAttr::get(b.getContext(), kind)),
+         named("dims", dims)});
+  return keep ? reshape(reduced, ir::unitDims(shapeOf(x), dims)) : reduced;
 }
 
 Value Emit::mean(Value x, Ints dims, bool keep) {
