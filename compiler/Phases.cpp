@@ -85,7 +85,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &) {
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseEpilogues());
   functions.addPass(passes::createFuseLoops());
-  functions.addPass(passes::createFuseUpdates());
+  functions.addPass(passes::createFuseOutputs());
 }
 
 static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {

@@ -117,16 +117,17 @@ def FuseLoops : Pass<"sinter-fuse-loops", "::mlir::func::FuncOp"> {
   let summary = "Group elementwise, reduction and index ops into kernels";
   let description = [{
     Every op that is neither a library call nor free joins a `sinter.fusion`, from results to inputs:
-    an op joins its users when each of its elements is then computed about once.
+    an op joins its users when each of its elements is then computed about once. Fusions over the same
+    loops that use the same elements then become one.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
-def FuseUpdates : Pass<"sinter-fuse-updates", "::mlir::func::FuncOp"> {
-  let summary = "Merge the kernels that update state into one";
+def FuseOutputs : Pass<"sinter-fuse-outputs", "::mlir::func::FuncOp"> {
+  let summary = "Merge the kernels that end the function into one";
   let description = [{
-    Fusions whose results are only new values of state become one fusion of kind multi: one launch, the
-    whole optimizer.
+    Fusions whose results are only new values of state, and small ones whose results only leave the function
+    (a loss, counts), become one fusion of kind multi: one launch, the whole optimizer.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

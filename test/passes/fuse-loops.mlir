@@ -45,3 +45,57 @@ func.func @no_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32>
   %2 = sinter.mul %0, %1 : tensor<4x4xf32>
   return %2 : tensor<4x4xf32>
 }
+
+// The gradient of a softmax that is stored anyway lies with the sums over its
+// rows, not with the sum over columns that also reads it: two kernels.
+// CHECK-LABEL: @rows_before_columns
+// CHECK: %[[ROWS:.*]]:2 = sinter.fusion "reduce"(%arg0, %arg1) {domain = array<i64: 4, 10>, reduced = array<i64: 1>
+// CHECK: sinter.reduce sum {{.*}} dims [1]
+// CHECK: sinter.log
+// CHECK: sinter.fusion "reduce"(%[[ROWS]]#{{[01]}}) {domain = array<i64: 4, 10>, reduced = array<i64: 0>
+// CHECK-NOT: sinter.fusion
+func.func @rows_before_columns(%x: tensor<4x10xf32>, %g: tensor<4x10xf32>)
+    -> (tensor<4x10xf32>, tensor<10xf32>, tensor<4xf32>) {
+  %0 = sinter.exp %x : tensor<4x10xf32>
+  %1 = sinter.reduce sum %0 dims [1] : (tensor<4x10xf32>) -> tensor<4xf32>
+  %2 = sinter.broadcast %1 dims [0] : tensor<4xf32> -> tensor<4x10xf32>
+  %3 = sinter.div %0, %2 : tensor<4x10xf32>
+  %4 = sinter.sub %3, %g : tensor<4x10xf32>
+  %5 = sinter.reduce sum %4 dims [0] : (tensor<4x10xf32>) -> tensor<10xf32>
+  %6 = sinter.log %1 : tensor<4xf32>
+  return %4, %5, %6 : tensor<4x10xf32>, tensor<10xf32>, tensor<4xf32>
+}
+
+// Two sums over the same elements read them once.
+// CHECK-LABEL: @two_sums
+// CHECK: sinter.fusion "reduce"(%arg0, %arg1) {domain = array<i64: 4, 10>, reduced = array<i64: 0>, views = [array<i64: 1>, array<i64: 1>]}
+// CHECK-NOT: sinter.fusion
+func.func @two_sums(%x: tensor<4x10xf32>, %y: tensor<4x10xf32>) -> (tensor<10xf32>, tensor<10xf32>) {
+  %0 = sinter.reduce sum %x dims [0] : (tensor<4x10xf32>) -> tensor<10xf32>
+  %1 = sinter.mul %x, %y : tensor<4x10xf32>
+  %2 = sinter.reduce sum %1 dims [0] : (tensor<4x10xf32>) -> tensor<10xf32>
+  return %0, %2 : tensor<10xf32>, tensor<10xf32>
+}
+
+// Must not fire: sums over rows and over columns have no loops in common.
+// CHECK-LABEL: @rows_and_columns
+// CHECK-COUNT-2: sinter.fusion "reduce"
+func.func @rows_and_columns(%x: tensor<4x10xf32>) -> (tensor<10xf32>, tensor<4xf32>) {
+  %0 = sinter.reduce sum %x dims [0] : (tensor<4x10xf32>) -> tensor<10xf32>
+  %1 = sinter.reduce sum %x dims [1] : (tensor<4x10xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<10xf32>, tensor<4xf32>
+}
+
+// Must not fire: one sum needs the other, by way of a library call.
+// CHECK-LABEL: @no_merge_cycle
+// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.dot_general
+// CHECK: sinter.fusion "reduce"
+func.func @no_merge_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = sinter.reduce sum %x dims [1] : (tensor<4x4xf32>) -> tensor<4xf32>
+  %1 = sinter.dot_general %0, %w batch [] x [] contract [0] x [0] : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  %2 = sinter.broadcast %1 dims [0] : tensor<4xf32> -> tensor<4x4xf32>
+  %3 = sinter.mul %x, %2 : tensor<4x4xf32>
+  %4 = sinter.reduce sum %3 dims [1] : (tensor<4x4xf32>) -> tensor<4xf32>
+  return %0, %4 : tensor<4xf32>, tensor<4xf32>
+}

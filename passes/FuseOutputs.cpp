@@ -1,0 +1,68 @@
+//===- FuseOutputs.cpp - one kernel for what ends a program ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Fusions whose results only leave the function need nothing from each other.
+// Merged into one fusion of kind multi they are one launch, whatever their
+// shapes: the whole optimizer, and with it the last small steps of the loss.
+// Larger results of other kinds stay apart, since what they read would have to
+// be kept until the end.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Fusion.h"
+#include "passes/FusionInfo.h"
+
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_FUSEOUTPUTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A kernel that reads no more elements than this costs little but its launch.
+constexpr int64_t kSmallElements = 16384;
+
+bool readsLittle(ir::FusionOp fusion) {
+  int64_t elements = 0;
+  for (Value input : fusion.getInputs())
+    elements += ir::tensorType(input).getNumElements();
+  return elements <= kSmallElements;
+}
+
+struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    Operation *terminator = func.getBody().front().getTerminator();
+    SmallVector<Operation *> ends;
+    SmallVector<Value> results;
+    for (auto fusion : func.getBody().front().getOps<ir::FusionOp>()) {
+      if (fusion.getKind() != fusion_kind::kLoop &&
+          fusion.getKind() != fusion_kind::kReduce)
+        continue;
+      bool onlyLeaves = true, onlyState = true;
+      for (OpOperand &use : fusion->getUses()) {
+        onlyLeaves &= use.getOwner() == terminator;
+        onlyState &=
+            onlyLeaves && func.getResultAttr(use.getOperandNumber(),
+                                             ir::SinterDialect::kStateAttr);
+      }
+      if (fusion->use_empty() || !onlyLeaves ||
+          !(onlyState || readsLittle(fusion)))
+        continue;
+      ends.push_back(fusion);
+      llvm::append_range(results, fusion.getOutputs());
+    }
+    if (ends.size() < 2)
+      return;
+    OpBuilder builder(terminator);
+    buildFusion(builder, fusion_kind::kMulti, ends, results);
+    for (Operation *end : ends)
+      end->erase();
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

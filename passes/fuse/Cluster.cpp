@@ -1,0 +1,394 @@
+//===- Cluster.cpp - ops that become one generated kernel -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/Cluster.h"
+#include "passes/Fusion.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+
+/// More operands than this make a kernel spill; more ops make it slow to
+/// compile.
+static constexpr unsigned kMaxOperands = 48;
+static constexpr unsigned kMaxOps = 256;
+
+/// The kind of ops that become one kernel on their own, with their own mapping.
+static StringRef soloKind(Operation *op) {
+  if (isa<ir::ScatterOp, ir::ScatterElementsOp, ir::ScatterNdOp>(op))
+    return fusion_kind::kScatter;
+  if (isa<ir::ReduceWindowGradOp>(op))
+    return fusion_kind::kWindowGrad;
+  if (isa<ir::CumulativeOp>(op))
+    return fusion_kind::kScan;
+  if (isa<ir::TopKOp>(op))
+    return fusion_kind::kSort;
+  return "";
+}
+
+bool isReduction(Operation *op) {
+  return isa<ir::ReduceOp, ir::ArgReduceOp>(op);
+}
+
+static SmallVector<int64_t> reducedDims(Operation *op) {
+  if (auto reduce = dyn_cast<ir::ReduceOp>(op))
+    return SmallVector<int64_t>(reduce.getDims());
+  return {static_cast<int64_t>(cast<ir::ArgReduceOp>(op).getAxis())};
+}
+
+/// Ops that cost no more than a load, so that computing them again is fine.
+static bool isCheap(Operation *op) {
+  return isa<ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp,
+             ir::ReverseOp, ir::IotaOp, ir::ConstantOp, ir::CastOp, ir::NegOp,
+             ir::AbsOp, ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp,
+             ir::ReluOp, ir::CompareOp, ir::WhereOp, ir::AndOp, ir::OrOp,
+             ir::NotOp, ir::XorOp, ir::StopGradientOp>(op);
+}
+
+bool isFree(Operation *op) {
+  if (auto constant = dyn_cast<ir::ConstantOp>(op))
+    return isSplatConstant(constant);
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+    return isUnitReshape(reshape);
+  return isa<ir::IotaOp, ir::BroadcastOp>(op);
+}
+
+static IndexVector identityIndex(ArrayRef<int64_t> shape) {
+  IndexVector index;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    index.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
+  return index;
+}
+
+Cluster::Cluster(Operation *op) {
+  if (StringRef solo = soloKind(op); !solo.empty())
+    kind = solo;
+  else if (isa<ir::ConcatOp>(op))
+    kind = fusion_kind::kConcat;
+  else if (isReduction(op))
+    kind = fusion_kind::kReduce;
+  for (Value result : op->getResults()) {
+    IndexVector view;
+    ArrayRef<int64_t> shape = ir::tensorType(result).getShape();
+    if (isReduction(op)) {
+      // Loops in the order of the input's dimensions: that is how memory is
+      // read.
+      SmallVector<int64_t> dims = reducedDims(op);
+      ArrayRef<int64_t> input = ir::tensorType(op->getOperand(0)).getShape();
+      for (auto [dim, size] : llvm::enumerate(input)) {
+        if (llvm::is_contained(dims, dim))
+          domain.reduced.push_back(dim);
+        else
+          view.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
+        domain.sizes.push_back(size);
+      }
+    } else if (domain.sizes.empty() || domain.sizes == shape) {
+      domain.sizes.assign(shape.begin(), shape.end());
+      view = identityIndex(shape);
+    }
+    roots[result] = view;
+    indices[result] = view;
+  }
+  ops.insert(op);
+}
+
+std::optional<IndexVector> Cluster::indexOf(Value value) const {
+  std::optional<IndexVector> index;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (!ops.contains(user))
+      continue;
+    auto known = indices.find(user->getResult(0));
+    if (known == indices.end())
+      return std::nullopt;
+    std::optional<IndexVector> mapped =
+        mapIndex(use, known->second, domain.reduced);
+    if (!mapped || (index && !(*index == *mapped)))
+      return std::nullopt;
+    index = mapped;
+  }
+  return index;
+}
+
+bool Cluster::covers(ArrayRef<Index> index) const {
+  SmallVector<bool> seen(domain.sizes.size(), false);
+  for (const Index &i : index) {
+    if (i.terms.empty() && i.constant == 0)
+      continue;
+    std::optional<unsigned> loop = i.asLoop();
+    if (!loop || seen[*loop])
+      return false;
+    seen[*loop] = true;
+  }
+  bool all = true, kept = true, noneReduced = true;
+  for (auto [loop, size] : llvm::enumerate(domain.sizes)) {
+    if (size == 1)
+      continue;
+    bool reduced = domain.isReduced(loop);
+    all &= seen[loop];
+    kept &= reduced || seen[loop];
+    noneReduced &= !(reduced && seen[loop]);
+  }
+  return all || (kept && noneReduced);
+}
+
+bool Cluster::isResult(ArrayRef<Index> index, RankedTensorType type) const {
+  for (auto [size, i] : llvm::zip_equal(type.getShape(), index))
+    if (size != 1 && (!i.asLoop() || domain.sizes[*i.asLoop()] != size))
+      return false;
+  return covers(index);
+}
+
+bool Cluster::fitReduction(Operation *op, ArrayRef<Index> index) {
+  ArrayRef<int64_t> shape = ir::tensorType(op->getOperand(0)).getShape();
+  SmallVector<int64_t> dims = reducedDims(op);
+  SmallVector<bool> seen(domain.sizes.size(), false);
+  for (auto [size, i] :
+       llvm::zip_equal(ir::tensorType(op->getResult(0)).getShape(), index)) {
+    if (size == 1 && i.terms.empty())
+      continue;
+    std::optional<unsigned> loop = i.asLoop();
+    if (!loop || seen[*loop] || domain.sizes[*loop] != size)
+      return false;
+    seen[*loop] = true;
+  }
+  SmallVector<unsigned> rest;
+  for (auto [loop, size] : llvm::enumerate(domain.sizes))
+    if (!seen[loop] && (size != 1 || domain.isReduced(loop)))
+      rest.push_back(loop);
+  auto restIsReduced = [&] {
+    return rest.size() == dims.size() &&
+           llvm::all_of(llvm::zip_equal(rest, dims), [&](auto pair) {
+             return domain.sizes[std::get<0>(pair)] == shape[std::get<1>(pair)];
+           });
+  };
+  if (hasReduction())
+    return llvm::equal(rest, domain.reduced) && restIsReduced();
+  if (kind != fusion_kind::kLoop)
+    return false;
+  if (rest.empty()) { // each result element is one reduction: new loops
+    for (int64_t dim : dims) {
+      domain.reduced.push_back(domain.sizes.size());
+      domain.sizes.push_back(shape[dim]);
+    }
+  } else {
+    if (!restIsReduced())
+      return false;
+    domain.reduced.assign(rest.begin(), rest.end());
+  }
+  kind = fusion_kind::kReduce;
+  return true;
+}
+
+bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
+                      bool asRoot) const {
+  if (ops.size() >= kMaxOps || !soloKind(op).empty() || isa<ir::ConcatOp>(op) ||
+      numOperands(op) > kMaxOperands)
+    return false;
+  bool isConcat = kind == fusion_kind::kConcat;
+  if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce && !isConcat)
+    return false;
+  if (asRoot && (isConcat || !index))
+    return false;
+  RankedTensorType type = ir::tensorType(op->getResult(0));
+  if (isReduction(op)) {
+    // Computed once per row: over anything but the reduced loops.
+    if (!index || isConcat)
+      return false;
+    Cluster with;
+    with.kind = kind;
+    with.domain = domain;
+    return with.fitReduction(op, *index) &&
+           (!asRoot || with.isResult(*index, type));
+  }
+  if (asRoot && !isResult(*index, type))
+    return false;
+  if (isa<ir::ReduceWindowOp>(op))
+    return kind == fusion_kind::kLoop && index && covers(*index);
+  if (isCheap(op))
+    return true;
+  if (!index)
+    return false;
+  if (covers(*index))
+    return true;
+  // Computed again along some loops: fine when the innermost is one of them,
+  // since the computation is then moved out of it.
+  unsigned innermost = domain.sizes.size();
+  while (innermost > 0 && domain.sizes[innermost - 1] == 1)
+    --innermost;
+  return innermost == 0 || llvm::all_of(*index, [&](const Index &i) {
+           return i.coefficient(innermost - 1) == 0;
+         });
+}
+
+void Cluster::take(Operation *op, const std::optional<IndexVector> &index,
+                   bool asRoot) {
+  if (isReduction(op))
+    fitReduction(op, *index);
+  ops.insert(op);
+  if (index)
+    indices[op->getResult(0)] = *index;
+  if (asRoot)
+    roots[op->getResult(0)] = *index;
+}
+
+unsigned Cluster::numOperands(ArrayRef<Operation *> others) const {
+  llvm::SmallDenseSet<Value, 16> operands;
+  auto isMember = [&](Operation *op) {
+    return op && (ops.contains(op) || llvm::is_contained(others, op));
+  };
+  auto collect = [&](Operation *member) {
+    for (Value operand : member->getOperands())
+      if (!isMember(operand.getDefiningOp()))
+        operands.insert(operand);
+  };
+  llvm::for_each(others, collect);
+  llvm::for_each(ops, collect);
+  return operands.size() + roots.size();
+}
+
+//===----------------------------------------------------------------------===//
+// Two clusters as one
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The loop of `a` that each loop of `b` is, fixed one by one.
+class LoopPairs {
+public:
+  LoopPairs(const Cluster &a, const Cluster &b)
+      : a(a), b(b), ofB(b.domain.sizes.size()) {}
+
+  /// Has a value read at `x` in `a` and at `y` in `b` be one element.
+  bool match(ArrayRef<Index> x, ArrayRef<Index> y) {
+    if (x.size() != y.size())
+      return false;
+    for (auto [i, j] : llvm::zip_equal(x, y)) {
+      std::optional<unsigned> p = i.asLoop(), q = j.asLoop();
+      if (p && q ? !pair(*p, *q) : !(i.terms.empty() && i == j))
+        return false;
+    }
+    return true;
+  }
+
+  /// Pairs the loops that the values in common do not have, in order, if that
+  /// leaves none without a partner.
+  bool complete() {
+    SmallVector<unsigned> left;
+    for (auto [loop, size] : llvm::enumerate(a.domain.sizes))
+      if (size != 1 && !llvm::is_contained(ofB, loop))
+        left.push_back(loop);
+    unsigned next = 0;
+    for (auto [loop, size] : llvm::enumerate(b.domain.sizes))
+      if (size != 1 && !ofB[loop] &&
+          (next == left.size() || !pair(left[next++], loop)))
+        return false;
+    return next == left.size();
+  }
+
+  IndexVector renamed(ArrayRef<Index> index) const {
+    IndexVector result;
+    for (const Index &i : index) {
+      Index sum = Index::fixed(i.constant);
+      for (auto [loop, coefficient] : i.terms)
+        if (ofB[loop])
+          sum = sum + Index::loop(*ofB[loop]).scaled(coefficient);
+      result.push_back(sum);
+    }
+    return result;
+  }
+
+private:
+  bool pair(unsigned p, unsigned q) {
+    if (ofB[q])
+      return *ofB[q] == p;
+    if (llvm::is_contained(ofB, p) || a.domain.sizes[p] != b.domain.sizes[q] ||
+        (a.hasReduction() && b.hasReduction() &&
+         a.domain.isReduced(p) != b.domain.isReduced(q)))
+      return false;
+    ofB[q] = p;
+    return true;
+  }
+
+  const Cluster &a, &b;
+  SmallVector<std::optional<unsigned>> ofB;
+};
+} // namespace
+
+/// The values that both clusters use, as a result or as an operand.
+static llvm::SetVector<Value> sharedValues(const Cluster &a, const Cluster &b) {
+  auto valuesOf = [](const Cluster &cluster) {
+    llvm::SetVector<Value> values;
+    for (auto &[root, view] : cluster.roots)
+      values.insert(root);
+    for (Operation *op : cluster.ops)
+      for (Value operand : op->getOperands())
+        if (Operation *def = operand.getDefiningOp();
+            !def || !cluster.ops.contains(def))
+          values.insert(operand);
+    return values;
+  };
+  llvm::SetVector<Value> ofB = valuesOf(b), shared;
+  for (Value value : valuesOf(a))
+    if (ofB.contains(value))
+      shared.insert(value);
+  return shared;
+}
+
+std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
+  auto isMergeable = [](const Cluster &cluster) {
+    return cluster.kind == fusion_kind::kLoop ||
+           cluster.kind == fusion_kind::kReduce;
+  };
+  if (!isMergeable(a) || !isMergeable(b) ||
+      a.ops.size() + b.ops.size() > kMaxOps ||
+      a.numOperands(b.ops.getArrayRef()) + b.roots.size() > kMaxOperands)
+    return std::nullopt;
+
+  LoopPairs pairs(a, b);
+  auto indexIn = [](const Cluster &cluster,
+                    Value value) -> std::optional<IndexVector> {
+    if (auto root = cluster.roots.find(value); root != cluster.roots.end())
+      return root->second;
+    return cluster.indexOf(value);
+  };
+  bool anyMatch = false;
+  for (Value value : sharedValues(a, b)) {
+    bool isEdge = a.roots.count(value) || b.roots.count(value);
+    std::optional<IndexVector> x = indexIn(a, value), y = indexIn(b, value);
+    bool isSame = x && y && pairs.match(*x, *y);
+    // What one computes the other must take in the same iteration.
+    if (isEdge && !isSame)
+      return std::nullopt;
+    anyMatch |= isSame && a.covers(*x);
+  }
+  if (!anyMatch || !pairs.complete())
+    return std::nullopt;
+
+  Cluster merged = a;
+  if (b.hasReduction()) {
+    SmallVector<unsigned> reduced;
+    for (unsigned loop : b.domain.reduced) {
+      IndexVector own = pairs.renamed({Index::loop(loop)});
+      if (!own.front().asLoop())
+        return std::nullopt;
+      reduced.push_back(*own.front().asLoop());
+    }
+    if (a.hasReduction() && a.domain.reduced != reduced)
+      return std::nullopt;
+    merged.domain.reduced = reduced;
+    merged.kind = b.kind;
+  }
+  for (auto &[value, index] : b.indices)
+    merged.indices[value] = pairs.renamed(index);
+  for (auto &[root, view] : b.roots)
+    merged.roots[root] = pairs.renamed(view);
+  merged.ops.insert(b.ops.begin(), b.ops.end());
+  for (auto &[root, view] : merged.roots)
+    if (!merged.isResult(view, ir::tensorType(root)))
+      return std::nullopt;
+  return merged;
+}
+
+} // namespace sinter::passes

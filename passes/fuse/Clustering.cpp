@@ -1,0 +1,378 @@
+//===- Clustering.cpp - which ops share a kernel --------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/Clustering.h"
+#include "passes/Fusion.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+
+/// Every op but library calls, existing fusions, plain constants, and reshapes
+/// (whose result is the operand's bytes) that no fused user takes in.
+bool Clustering::isGenerated(Operation *op) {
+  auto hasGeneratedUser = [&] {
+    return llvm::any_of(op->getUsers(),
+                        [](Operation *user) { return isGenerated(user); });
+  };
+  if (auto constant = dyn_cast<ir::ConstantOp>(op))
+    return isSplatConstant(constant) && hasGeneratedUser();
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+    return isUnitReshape(reshape) && hasGeneratedUser();
+  return !isa<ir::FusionOp, func::ReturnOp>(op) && !isLibraryOp(op);
+}
+
+/// Pattern: free op with n users -> n copies, one before each user.
+void Clustering::copyFreeOpsToUsers() {
+  for (Operation &op : llvm::make_early_inc_range(
+           llvm::reverse(func.getBody().front().without_terminator()))) {
+    if (!isFree(&op) || op.use_empty())
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(op.getUses())) {
+      if (op.hasOneUse() || !isGenerated(use.getOwner()))
+        continue;
+      OpBuilder builder(use.getOwner());
+      use.set(builder.clone(op)->getResult(0));
+    }
+  }
+}
+
+void Clustering::run() {
+  copyFreeOpsToUsers();
+  unsigned position = 0;
+  for (Operation &op : func.getBody().front())
+    positions[&op] = position++;
+  SmallVector<Operation *> ops;
+  for (Operation &op :
+       llvm::reverse(func.getBody().front().without_terminator()))
+    if (isGenerated(&op))
+      ops.push_back(&op);
+  for (Operation *op : ops)
+    assign(op);
+  mergeAll();
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// True when a path of uses leads from `from` to an op that is a target. A
+/// cluster is one node: who reaches a member goes on from all of them. What
+/// begins after `last` is not entered.
+bool Clustering::reaches(ArrayRef<Operation *> from,
+                         llvm::function_ref<bool(Operation *)> isTarget,
+                         unsigned last) const {
+  SmallVector<Operation *> work;
+  llvm::SmallPtrSet<Operation *, 32> visited;
+  auto push = [&](Operation *next) {
+    unsigned number = numberOf(next), first = positions.lookup(next);
+    if (number != kNone) {
+      next = clusters[number].ops.front();
+      first = spans.lookup(number).first;
+    }
+    if (first <= last && visited.insert(next).second)
+      work.push_back(next);
+  };
+  llvm::for_each(from, push);
+  while (!work.empty()) {
+    Operation *current = work.pop_back_val();
+    if (isTarget(current))
+      return true;
+    unsigned number = numberOf(current);
+    if (number == kNone) {
+      llvm::for_each(current->getUsers(), push);
+      continue;
+    }
+    for (Operation *member : clusters[number].ops)
+      for (Operation *user : member->getUsers())
+        if (numberOf(user) != number)
+          push(user);
+  }
+  return false;
+}
+
+/// True when a member of the cluster needs a value that is computed from a user
+/// of `op` outside it.
+bool Clustering::joiningMakesCycle(Operation *op, unsigned number) const {
+  const Cluster &cluster = clusters[number];
+  SmallVector<Operation *> outside;
+  for (Operation *user : op->getUsers())
+    if (!cluster.ops.contains(user))
+      outside.push_back(user);
+  return reaches(
+      outside,
+      [&](Operation *reached) { return cluster.ops.contains(reached); },
+      spans.lookup(number).second);
+}
+
+/// True when one cluster needs a value that is computed, elsewhere, from the
+/// other.
+bool Clustering::mergingMakesCycle(unsigned a, unsigned b) const {
+  unsigned last = std::max(spans.lookup(a).second, spans.lookup(b).second);
+  auto leadsTo = [&](unsigned from, unsigned to) {
+    SmallVector<Operation *> outside;
+    for (Operation *member : clusters[from].ops)
+      for (Operation *user : member->getUsers())
+        if (unsigned number = numberOf(user); number != from && number != to)
+          outside.push_back(user);
+    return reaches(
+        outside, [&](Operation *reached) { return numberOf(reached) == to; },
+        last);
+  };
+  return leadsTo(a, b) || leadsTo(b, a);
+}
+
+//===----------------------------------------------------------------------===//
+// Step 1: each op joins its users
+//===----------------------------------------------------------------------===//
+
+void Clustering::assign(Operation *op) {
+  llvm::SmallSetVector<unsigned, 4> users;
+  bool outside = false;
+  for (Operation *user : op->getUsers()) {
+    if (unsigned number = numberOf(user); number != kNone)
+      users.insert(number);
+    else
+      outside = true;
+  }
+  if (op->getNumResults() != 1)
+    return start(op);
+  bool asRoot = outside || users.size() != 1;
+  for (unsigned number : users) {
+    const Cluster &cluster = clusters[number];
+    std::optional<IndexVector> index = cluster.indexOf(op->getResult(0));
+    if (asRoot && (!index || joiningMakesCycle(op, number)))
+      continue;
+    if (index && liesBetterWithReduction(op, *index, cluster, asRoot))
+      continue;
+    if (cluster.mayTake(op, index, asRoot))
+      return join(op, index, number, asRoot);
+  }
+  start(op);
+}
+
+void Clustering::join(Operation *op, const std::optional<IndexVector> &index,
+                      unsigned number, bool asRoot) {
+  clusters[number].take(op, index, asRoot);
+  spans[number].first = std::min(spans[number].first, positions[op]);
+  clusterOf[op] = number;
+}
+
+void Clustering::start(Operation *op) {
+  clusterOf[op] = clusters.size();
+  spans[clusters.size()] = {positions[op], positions[op]};
+  clusters.emplace_back(op);
+}
+
+/// True when elementwise ops lead from a reduction to `op` and the reduction
+/// fits a cluster of which `op` is the result, but not `cluster`, which reads
+/// `op` at `index`; and storing `op` costs nothing (`isStored`: it has to be
+/// anyway) or no more than storing what is reduced.
+///
+/// For example the softmax gradient, stored for two contractions and summed
+/// over rows for a bias, lies with its sums over columns.
+bool Clustering::liesBetterWithReduction(Operation *op,
+                                         const IndexVector &index,
+                                         const Cluster &cluster,
+                                         bool isStored) const {
+  constexpr unsigned kMaxVisited = 32;
+  if (isReduction(op) || isFree(op))
+    return false;
+  Cluster own(op);
+  if (own.kind != fusion_kind::kLoop)
+    return false;
+  struct Read {
+    Operation *op;
+    IndexVector inOwn, inCluster;
+  };
+  std::vector<Read> work{{op, own.roots.front().second, index}};
+  llvm::SmallPtrSet<Operation *, 16> visited;
+  int64_t numReduced = 0;
+  while (!work.empty() && visited.size() < kMaxVisited) {
+    Read read = std::move(work.back());
+    work.pop_back();
+    for (OpOperand &use : read.op->getOpOperands()) {
+      Operation *def = use.get().getDefiningOp();
+      if (!def || !isGenerated(def) || def->getNumResults() != 1 ||
+          visited.contains(def))
+        continue;
+      auto inOwn = mapIndex(use, read.inOwn),
+           inCluster = mapIndex(use, read.inCluster);
+      if (!inOwn || !inCluster)
+        continue;
+      visited.insert(def);
+      if (!isReduction(def)) {
+        work.push_back({def, *inOwn, *inCluster});
+        continue;
+      }
+      Cluster trial;
+      trial.kind = cluster.kind;
+      trial.domain = cluster.domain;
+      if (Cluster(own).fitReduction(def, *inOwn) &&
+          !trial.fitReduction(def, *inCluster))
+        numReduced += ir::tensorType(def->getResult(0)).getNumElements();
+    }
+  }
+  return numReduced > 0 &&
+         (isStored ||
+          ir::tensorType(op->getResult(0)).getNumElements() <= numReduced);
+}
+
+//===----------------------------------------------------------------------===//
+// Step 2: clusters over the same elements become one
+//===----------------------------------------------------------------------===//
+
+void Clustering::mergeAll() {
+  // Who uses a value: pairs of these are what may be merged.
+  llvm::MapVector<Value, llvm::SmallSetVector<unsigned, 4>> usersOf;
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    unsigned number = numberOf(&op);
+    if (number == kNone)
+      continue;
+    for (Value operand : op.getOperands())
+      usersOf[operand].insert(number);
+    for (Value result : op.getResults())
+      if (clusters[number].roots.count(result))
+        usersOf[result].insert(number);
+  }
+  llvm::DenseMap<unsigned, unsigned> mergedInto;
+  auto current = [&](unsigned number) {
+    for (auto it = mergedInto.find(number); it != mergedInto.end();
+         it = mergedInto.find(number))
+      number = it->second;
+    return number;
+  };
+  // More users of one value than this are not tried pairwise.
+  constexpr unsigned kMaxUsers = 12;
+  for (auto &[value, users] : usersOf) {
+    if (users.size() < 2 || users.size() > kMaxUsers)
+      continue;
+    for (unsigned i = 0; i < users.size(); ++i)
+      for (unsigned j = i + 1; j < users.size(); ++j) {
+        unsigned a = current(users[i]), b = current(users[j]);
+        if (a != b && tryMerge(a, b))
+          mergedInto[b] = a;
+      }
+  }
+}
+
+/// A result that the other uses need not be loaded again. Two reductions of one
+/// value read it once; their results are small, so that having one of them
+/// earlier costs no memory to speak of.
+bool Clustering::pays(const Cluster &a, const Cluster &b) const {
+  auto usesResultOf = [](const Cluster &user, const Cluster &maker) {
+    return llvm::any_of(maker.roots, [&](auto &root) {
+      return llvm::any_of(root.first.getUsers(),
+                          [&](Operation *op) { return user.ops.contains(op); });
+    });
+  };
+  auto hasSmallResults = [](const Cluster &cluster) {
+    return cluster.hasReduction() &&
+           llvm::all_of(cluster.roots, [&](auto &root) {
+             return llvm::none_of(root.second, [&](const Index &i) {
+               return i.asLoop() && cluster.domain.isReduced(*i.asLoop());
+             });
+           });
+  };
+  return usesResultOf(a, b) || usesResultOf(b, a) ||
+         (a.hasReduction() && b.hasReduction() &&
+          (hasSmallResults(a) || hasSmallResults(b)));
+}
+
+bool Clustering::tryMerge(unsigned a, unsigned b) {
+  if (!pays(clusters[a], clusters[b]))
+    return false;
+  std::optional<Cluster> merged = mergeClusters(clusters[a], clusters[b]);
+  if (!merged || mergingMakesCycle(a, b))
+    return false;
+  for (Operation *op : clusters[b].ops)
+    clusterOf[op] = a;
+  merged->roots.remove_if([&](auto &root) {
+    return llvm::all_of(root.first.getUsers(), [&](Operation *user) {
+      return merged->ops.contains(user);
+    });
+  });
+  spans[a] = {std::min(spans[a].first, spans[b].first),
+              std::max(spans[a].second, spans[b].second)};
+  clusters[a] = std::move(*merged);
+  clusters[b] = Cluster();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The fusions
+//===----------------------------------------------------------------------===//
+
+void Clustering::build() {
+  Block &block = func.getBody().front();
+  Operation *end = block.getTerminator();
+  SmallVector<Operation *> order;
+  for (Operation &op : block.without_terminator())
+    order.push_back(&op);
+  llvm::SmallPtrSet<Operation *, 32> placed;
+  OpBuilder builder(end);
+
+  auto place = [&](Operation *node) {
+    unsigned number = numberOf(node);
+    if (number == kNone) {
+      node->moveBefore(end);
+      placed.insert(node);
+      return;
+    }
+    Cluster &cluster = clusters[number];
+    SmallVector<Value> results;
+    for (auto &[root, view] : cluster.roots) {
+      results.push_back(root);
+      cluster.domain.views.push_back(view);
+    }
+    SmallVector<Operation *> members(cluster.ops.begin(), cluster.ops.end());
+    llvm::sort(members, [&](Operation *a, Operation *b) {
+      return positions[a] < positions[b];
+    });
+    builder.setInsertionPoint(end);
+    ir::FusionOp fusion = buildFusion(builder, cluster.kind, members, results);
+    cluster.domain.write(fusion);
+    placed.insert(fusion);
+    placed.insert(members.begin(), members.end());
+  };
+
+  // Depth-first over operands, clusters taken as one node.
+  for (Operation *start : order) {
+    SmallVector<Operation *> stack{start};
+    while (!stack.empty()) {
+      Operation *node = stack.back();
+      if (placed.contains(node)) {
+        stack.pop_back();
+        continue;
+      }
+      bool ready = true;
+      unsigned number = numberOf(node);
+      auto need = [&](Operation *op) {
+        for (Value operand : op->getOperands())
+          if (Operation *def = operand.getDefiningOp();
+              def && def->getBlock() == &block && !placed.contains(def) &&
+              (number == kNone || numberOf(def) != number)) {
+            stack.push_back(def);
+            ready = false;
+          }
+      };
+      if (number == kNone)
+        need(node);
+      else
+        llvm::for_each(clusters[number].ops, need);
+      if (!ready)
+        continue;
+      stack.pop_back();
+      place(node);
+    }
+  }
+  // Members stay in place until all fusions are built, so that `positions` is
+  // valid.
+  for (Operation *op : llvm::reverse(order))
+    if (clusterOf.count(op))
+      op->erase();
+}
+
+} // namespace sinter::passes
