@@ -22,9 +22,6 @@ namespace sinter::passes {
 
 namespace {
 
-/// A kernel that reads no more elements than this costs little but its launch.
-constexpr int64_t kSmallElements = 16384;
-
 bool readsLittle(ir::FusionOp fusion) {
   int64_t elements = 0;
   for (Value input : fusion.getInputs())
@@ -42,15 +39,11 @@ struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
       if (fusion.getKind() != fusion_kind::kLoop &&
           fusion.getKind() != fusion_kind::kReduce)
         continue;
-      bool onlyLeaves = true, onlyState = true;
-      for (OpOperand &use : fusion->getUses()) {
-        onlyLeaves &= use.getOwner() == terminator;
-        onlyState &=
-            onlyLeaves && func.getResultAttr(use.getOperandNumber(),
-                                             ir::SinterDialect::kStateAttr);
-      }
+      bool onlyLeaves = llvm::all_of(fusion->getUsers(), [&](Operation *user) {
+        return user == terminator;
+      });
       if (fusion->use_empty() || !onlyLeaves ||
-          !(onlyState || readsLittle(fusion)))
+          !(llvm::all_of(fusion->getUses(), isNewState) || readsLittle(fusion)))
         continue;
       ends.push_back(fusion);
       llvm::append_range(results, fusion.getOutputs());

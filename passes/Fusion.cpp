@@ -7,6 +7,7 @@
 #include "passes/FusionInfo.h"
 #include "passes/IndexMap.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -22,6 +23,13 @@ bool isLibraryOp(Operation *op) {
 bool isSplatConstant(ir::ConstantOp constant) {
   auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
   return elements && elements.isSplat();
+}
+
+bool isNewState(OpOperand &use) {
+  auto function = use.getOwner()->getParentOfType<func::FuncOp>();
+  return isa<func::ReturnOp>(use.getOwner()) &&
+         function.getResultAttr(use.getOperandNumber(),
+                                ir::SinterDialect::kStateAttr);
 }
 
 ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,

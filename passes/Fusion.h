@@ -16,6 +16,12 @@ bool isLibraryOp(mlir::Operation *op);
 /// True when all elements of the constant are equal.
 bool isSplatConstant(ir::ConstantOp constant);
 
+/// True when `use` is by the function's return, for the new value of a state.
+bool isNewState(mlir::OpOperand &use);
+
+/// A kernel that reads no more elements than this costs little but its launch.
+constexpr int64_t kSmallElements = 16384;
+
 /// Builds, at the builder's insertion point, a fusion of copies of `members`
 /// (definitions before uses) that yields `results`, whose other uses then take
 /// the fusion's results. The members stay, to be erased by the caller; the

@@ -59,107 +59,169 @@ void keepLongest(Loops &loops, Loops &batch) {
   loops.assign({kept});
 }
 
-std::optional<StridedView> reshapeView(const StridedView &view,
-                                       ArrayRef<int64_t> shape) {
-  // Runs of dimensions with equal products on both sides correspond; the old
-  // ones must then be one loop.
-  StridedView result{view.base, SmallVector<int64_t>(shape), {}};
-  size_t from = 0;
-  for (size_t to = 0; to < shape.size();) {
-    int64_t oldSize = 1, newSize = 1;
-    size_t oldBegin = from, newBegin = to;
-    do {
-      if (newSize <= oldSize && to < shape.size())
-        newSize *= shape[to++];
-      else if (from < view.shape.size())
-        oldSize *= view.shape[from++];
+using DimLoops = SmallVector<StridedLoop, 1>;
+
+/// Takes a loop of `size` iterations, a divisor or a multiple of the innermost
+/// of `loops`, from that one's inside; nullopt when it is neither.
+std::optional<StridedLoop> takeInner(DimLoops &loops, int64_t size) {
+  StridedLoop &inner = loops.back();
+  if (inner.size % size != 0)
+    return std::nullopt;
+  StridedLoop taken{size, inner.stride};
+  inner = {inner.size / size, inner.stride * size};
+  if (inner.size == 1)
+    loops.pop_back();
+  return taken;
+}
+
+/// The loops of all dimensions, joined where they follow each other in memory,
+/// divided among dimensions of other sizes. Legal: no size is 0.
+std::optional<SmallVector<DimLoops>> regroup(ArrayRef<DimLoops> dims,
+                                             ArrayRef<int64_t> shape) {
+  DimLoops loops;
+  for (const DimLoops &dim : dims)
+    for (StridedLoop loop : dim) {
+      if (!loops.empty() && loops.back().stride == loop.size * loop.stride)
+        loops.back() = {loops.back().size * loop.size, loop.stride};
       else
-        return std::nullopt;
-    } while (newSize != oldSize);
-    int64_t stride = 0, size = 1;
-    for (size_t i = from; i-- > oldBegin;) {
-      if (view.shape[i] == 1)
-        continue;
-      if (size == 1)
-        stride = view.strides[i];
-      else if (view.strides[i] != stride * size)
-        return std::nullopt;
-      size *= view.shape[i];
+        loops.push_back(loop);
     }
-    result.strides.resize(to);
-    int64_t next = stride;
-    for (size_t i = to; i-- > newBegin;) {
-      result.strides[i] = next;
-      next *= shape[i];
+  SmallVector<DimLoops> result(shape.size());
+  for (size_t dim = shape.size(); dim-- > 0;)
+    for (int64_t rest = shape[dim]; rest > 1;) {
+      int64_t size = std::min(rest, loops.back().size);
+      std::optional<StridedLoop> inner;
+      if (rest % size != 0 || !(inner = takeInner(loops, size)))
+        return std::nullopt;
+      result[dim].insert(result[dim].begin(), *inner);
+      rest /= size;
     }
-  }
   return result;
+}
+
+DimLoops oneLoop(int64_t size, int64_t stride) {
+  return size == 1 ? DimLoops{} : DimLoops{{size, stride}};
+}
+
+/// One dimension of the product: the loops that it has in A, B and C, which
+/// have equal numbers of iterations. Nothing when they do not divide each
+/// other; empty lists belong to operands that do not have the dimension.
+bool addLoops(std::array<DimLoops, 3> of, Loops &loops) {
+  for (;;) {
+    int64_t size = 0;
+    for (const DimLoops &list : of)
+      if (!list.empty())
+        size = size ? std::min(size, list.back().size) : list.back().size;
+    if (size == 0)
+      return true;
+    Loop loop{size, {0, 0, 0}};
+    for (unsigned operand = 0; operand < 3; ++operand) {
+      if (of[operand].empty())
+        continue;
+      std::optional<StridedLoop> inner = takeInner(of[operand], size);
+      if (!inner)
+        return false;
+      loop.strides[operand] = inner->stride;
+    }
+    loops.push_back(loop);
+  }
 }
 
 } // namespace
 
-StridedView viewOf(Value value) {
+StridedView viewOf(Value value, ViewDepth depth) {
   RankedTensorType type = ir::tensorType(value);
-  StridedView self{value, SmallVector<int64_t>(type.getShape()),
-                   ir::rowMajorStrides(type.getShape())};
+  StridedView self{value, 0, {}, {}};
+  for (auto [size, stride] :
+       llvm::zip_equal(type.getShape(), ir::rowMajorStrides(type.getShape())))
+    self.dims.push_back(oneLoop(size, stride));
+  Operation *op = value.getDefiningOp();
   // Empty tensors have no elements to address, and their shapes no quotients.
-  if (type.getNumElements() == 0)
+  if (depth == ViewDepth::none || type.getNumElements() == 0 ||
+      !isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp,
+                       ir::ReshapeOp>(op))
     return self;
-  if (auto transpose = value.getDefiningOp<ir::TransposeOp>()) {
-    StridedView source = viewOf(transpose.getX());
-    StridedView view{source.base, {}, {}};
-    for (int64_t dim : transpose.getPerm()) {
-      view.shape.push_back(source.shape[dim]);
-      view.strides.push_back(source.strides[dim]);
-    }
-    return view;
-  }
-  if (auto broadcast = value.getDefiningOp<ir::BroadcastOp>()) {
-    StridedView source = viewOf(broadcast.getX());
-    StridedView view{source.base, self.shape,
-                     SmallVector<int64_t>(self.shape.size(), 0)};
+  StridedView source = viewOf(op->getOperand(0), depth), view = source;
+  view.ops.push_back(op);
+  view.dims.assign(type.getRank(), {});
+  if (auto transpose = dyn_cast<ir::TransposeOp>(op)) {
+    for (auto [i, dim] : llvm::enumerate(transpose.getPerm()))
+      view.dims[i] = source.dims[dim];
+  } else if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
+    for (auto [dim, size] : llvm::enumerate(type.getShape()))
+      view.dims[dim] = oneLoop(size, 0);
+    ArrayRef<int64_t> from = ir::tensorType(broadcast.getX()).getShape();
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
-      if (source.shape[i] == view.shape[dim])
-        view.strides[dim] = source.strides[i];
-    return view;
+      if (from[i] == type.getDimSize(dim))
+        view.dims[dim] = source.dims[i];
+  } else if (auto slice = dyn_cast<ir::SliceOp>(op)) {
+    ArrayRef<int64_t> from = ir::tensorType(slice.getX()).getShape();
+    for (auto [i, start, step] :
+         llvm::enumerate(slice.getStarts(), slice.getStrides())) {
+      int64_t size = type.getDimSize(i);
+      if (size == from[i]) {
+        view.dims[i] = source.dims[i];
+        continue;
+      }
+      if (source.dims[i].size() > 1)
+        return self;
+      int64_t stride = source.dims[i].front().stride;
+      view.offset += start * stride;
+      view.dims[i] = oneLoop(size, stride * step);
+    }
+  } else {
+    auto dims = regroup(source.dims, type.getShape());
+    if (!dims || (depth == ViewDepth::oneLoop &&
+                  llvm::any_of(*dims, [](const DimLoops &loops) {
+                    return loops.size() > 1;
+                  })))
+      return self;
+    view.dims = *dims;
   }
-  if (auto reshape = value.getDefiningOp<ir::ReshapeOp>())
-    if (std::optional<StridedView> view =
-            reshapeView(viewOf(reshape.getX()), self.shape))
-      return *view;
-  return self;
+  return view;
 }
 
-std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
+std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, ViewDepth lhs,
+                                     ViewDepth rhs,
                                      ArrayRef<int64_t> resultStrides) {
-  auto operandView = [&](Value value) {
-    if (throughViews)
-      return viewOf(value);
-    ArrayRef<int64_t> shape = ir::tensorType(value).getShape();
-    return StridedView{value, SmallVector<int64_t>(shape),
-                       ir::rowMajorStrides(shape)};
-  };
-  StridedView a = operandView(op.getLhs()), b = operandView(op.getRhs());
-  SmallVector<int64_t> c(resultStrides);
-  if (c.empty())
-    c = ir::rowMajorStrides(ir::tensorType(op.getResult()).getShape());
+  StridedView a = viewOf(op.getLhs(), lhs), b = viewOf(op.getRhs(), rhs);
+  ArrayRef<int64_t> aShape = ir::tensorType(op.getLhs()).getShape(),
+                    bShape = ir::tensorType(op.getRhs()).getShape(),
+                    cShape = ir::tensorType(op.getResult()).getShape();
+  SmallVector<int64_t> cStrides(resultStrides);
+  if (cStrides.empty())
+    cStrides = ir::rowMajorStrides(cShape);
 
   if (ir::tensorType(op.getResult()).getNumElements() == 0)
-    return MatmulForm{a.base, b.base, {}, 0, 0, 0, {1, 1}, {1, 1}, {1, 1}};
+    return MatmulForm{a.base, b.base, 0,      0,      {},    0,
+                      0,      0,      {1, 1}, {1, 1}, {1, 1}};
   Loops batch, m, n, k;
+  bool divides = true;
   size_t at = 0;
+  auto nextOfC = [&] {
+    DimLoops loops = oneLoop(cShape[at], cStrides[at]);
+    ++at;
+    return loops;
+  };
   for (auto [x, y] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch()))
-    batch.push_back({a.shape[x], {a.strides[x], b.strides[y], c[at++]}});
+    divides &= addLoops({a.dims[x], b.dims[y], nextOfC()}, batch);
   for (int64_t x : op.getLhsFree())
-    m.push_back({a.shape[x], {a.strides[x], 0, c[at++]}});
+    divides &= addLoops({a.dims[x], DimLoops{}, nextOfC()}, m);
   for (int64_t y : op.getRhsFree())
-    n.push_back({b.shape[y], {0, b.strides[y], c[at++]}});
-  for (auto [x, y] : llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
-    k.push_back({a.shape[x], {a.strides[x], b.strides[y], 0}});
+    divides &= addLoops({DimLoops{}, b.dims[y], nextOfC()}, n);
+  bool hasProducts = true;
+  for (auto [x, y] :
+       llvm::zip_equal(op.getLhsContract(), op.getRhsContract())) {
+    hasProducts &= aShape[x] != 0;
+    if (hasProducts)
+      divides &= addLoops({a.dims[x], b.dims[y], DimLoops{}}, k);
+  }
+  if (!divides)
+    return std::nullopt;
 
   // Without products no element of A or B is read, so that their strides do not
   // matter.
-  if (llvm::any_of(k, [](const Loop &loop) { return loop.size == 0; })) {
+  if (!hasProducts) {
     for (Loops *loops : {&batch, &m, &n})
       for (Loop &loop : *loops)
         loop.strides[0] = loop.strides[1] = 0;
@@ -175,7 +237,6 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
     return llvm::any_of(
         loops, [&](const Loop &loop) { return loop.strides[operand] == 0; });
   };
-  bool hasProducts = k.empty() || k[0].size != 0;
   if (hasProducts &&
       (repeats(m, 0) || repeats(n, 1) || repeats(k, 0) || repeats(k, 1)))
     return std::nullopt;
@@ -188,6 +249,8 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
   MatmulForm form;
   form.a = a.base;
   form.b = b.base;
+  form.aOffset = a.offset;
+  form.bOffset = b.offset;
   for (const Loop &loop : batch) {
     form.batch.push_back(loop.size);
     form.aStrides.push_back(loop.strides[0]);
@@ -207,8 +270,18 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, bool throughViews,
   return form;
 }
 
+bool MatmulForm::hasUnitStrides() const {
+  auto isUnit = [](int64_t size, int64_t stride) {
+    return size <= 1 || stride == 1;
+  };
+  auto last = [](ArrayRef<int64_t> strides) { return strides.take_back(2); };
+  return (isUnit(m, last(aStrides)[0]) || isUnit(k, last(aStrides)[1])) &&
+         (isUnit(k, last(bStrides)[0]) || isUnit(n, last(bStrides)[1])) &&
+         isUnit(n, last(cStrides)[1]);
+}
+
 bool isMatmulExpressible(ir::DotGeneralOp op) {
-  return matmulForm(op, /*throughViews=*/false).has_value();
+  return matmulForm(op, ViewDepth::none, ViewDepth::none).has_value();
 }
 
 } // namespace sinter::passes

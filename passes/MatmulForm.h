@@ -16,33 +16,52 @@
 
 namespace sinter::passes {
 
-/// A value as elements of another value's dense row-major bytes; strides in
-/// elements, 0 along dimensions that repeat.
-struct StridedView {
-  mlir::Value base;
-  llvm::SmallVector<int64_t> shape, strides;
+/// One loop over elements, `stride` elements apart.
+struct StridedLoop {
+  int64_t size, stride;
 };
 
-/// Looks through transposes, broadcasts and reshapes as far as strides can
-/// express them. Not beyond: the base of any other value is itself.
-StridedView viewOf(mlir::Value value);
+/// A value as elements of another value's dense row-major bytes.
+struct StridedView {
+  mlir::Value base;
+  int64_t offset = 0; // of the first element, in elements
+  /// Per dimension the loops that it is made of, outer ones first: none for
+  /// size 1, one for most, several where a reshape joined dimensions that do
+  /// not follow each other in memory. Strides are 0 where elements repeat.
+  llvm::SmallVector<llvm::SmallVector<StridedLoop, 1>> dims;
+  /// The ops that lead from the base to the value, in that order.
+  llvm::SmallVector<mlir::Operation *> ops;
+};
+
+/// How far to look: not at all, as long as every dimension is one loop, or as
+/// long as every dimension is made of loops.
+enum class ViewDepth { none, oneLoop, loops };
+
+/// Looks through transposes, broadcasts, slices and reshapes. The base of any
+/// other value is itself.
+StridedView viewOf(mlir::Value value, ViewDepth depth);
 
 /// C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n]. Stride lists have the batch
 /// strides first, then those of m, k (a), k, n (b) and m, n (c), in elements.
+/// The first elements lie at aOffset and bOffset.
 struct MatmulForm {
   mlir::Value a, b;
+  int64_t aOffset = 0, bOffset = 0;
   llvm::SmallVector<int64_t> batch;
   int64_t m = 1, n = 1, k = 1;
   llvm::SmallVector<int64_t> aStrides, bStrides, cStrides;
+
+  /// True when each matrix is dense along its rows or its columns and C along
+  /// its rows: what libraries have fast code for.
+  bool hasUnitStrides() const;
 };
 
-/// The form of `op`, if it has one, when its result lies with the strides
-/// `resultStrides` (empty: dense row-major). With `throughViews` its operands
-/// are the bases of their views, otherwise they are dense as they are. Free
-/// dimensions beyond one stride become batch dimensions along which the other
-/// operand repeats.
+/// The form of `op`, if it has one, when its operands are taken as views of
+/// their bases and its result lies with the strides `resultStrides` (empty:
+/// dense row-major). Free dimensions beyond one stride become batch dimensions
+/// along which the other operand repeats.
 std::optional<MatmulForm>
-matmulForm(ir::DotGeneralOp op, bool throughViews,
+matmulForm(ir::DotGeneralOp op, ViewDepth lhs, ViewDepth rhs,
            llvm::ArrayRef<int64_t> resultStrides = {});
 
 /// Whether `op` on dense operands is one library call; if not, transposes must

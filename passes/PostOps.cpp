@@ -19,7 +19,8 @@ FloatAttr numberAttr(MLIRContext *context, float value) {
 
 /// The number that all elements of `value` are, as float32.
 std::optional<float> splatOf(Value value) {
-  auto constant = viewOf(value).base.getDefiningOp<ir::ConstantOp>();
+  auto constant =
+      viewOf(value, ViewDepth::oneLoop).base.getDefiningOp<ir::ConstantOp>();
   if (!constant)
     return std::nullopt;
   auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue());
@@ -35,9 +36,10 @@ std::optional<float> splatOf(Value value) {
 /// True when the element at an index lies at the sum of index * strides;
 /// dimensions of size 1 have no say.
 bool hasStrides(const StridedView &view, ArrayRef<int64_t> strides) {
-  for (auto [size, has, wanted] :
-       llvm::zip_equal(view.shape, view.strides, strides))
-    if (size != 1 && has != wanted)
+  if (view.offset != 0)
+    return false;
+  for (auto [loops, wanted] : llvm::zip_equal(view.dims, strides))
+    if (loops.size() > 1 || (loops.size() == 1 && loops[0].stride != wanted))
       return false;
   return true;
 }
@@ -46,13 +48,14 @@ bool hasStrides(const StridedView &view, ArrayRef<int64_t> strides) {
 /// stored like the result.
 std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims,
                                ArrayRef<int64_t> strides) {
-  StridedView view = viewOf(operand);
+  StridedView view = viewOf(operand, ViewDepth::oneLoop);
+  ArrayRef<int64_t> shape = ir::tensorType(operand).getShape();
   int64_t elements = ir::tensorType(view.base).getNumElements();
-  SmallVector<int64_t> along(view.shape.size(), 0);
+  SmallVector<int64_t> along(shape.size(), 0);
   int64_t count = 1;
   for (int64_t dim : llvm::reverse(dims)) {
     along[dim] = count;
-    count *= view.shape[dim];
+    count *= shape[dim];
   }
   if (!dims.empty() && elements == count && hasStrides(view, along))
     return PostOp{exec::PostOpKind::bias, view.base, {}, {}};

@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The forms they lead to: a broadcast's operand has no unit dimensions,
-// elementwise ops come before the broadcast of their operands, what only moves
-// unit dimensions is a reshape, and moves that undo each other are gone. What
-// two neighbouring moves make is left to the folders of ir/ops.
+// elementwise ops come before the broadcast or move of their operands, what
+// only moves unit dimensions is a reshape, and moves that undo each other are
+// gone. What two neighbouring moves make is left to the folders of ir/ops.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -174,6 +174,56 @@ template <class OpTy> struct CancelMoves : OpRewritePattern<OpTy> {
   }
 };
 
+// Pattern: f(move(x), splat) -> move(f(x, splat)), f elementwise, x computed by
+// a kernel that f can join or end; a move that a library call then reads needs
+// no copy
+struct ComputeBeforeMove : RewritePattern {
+  ComputeBeforeMove(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isElementwise(op))
+      return failure();
+    Operation *move = nullptr;
+    for (Value operand : op->getOperands()) {
+      SplatElementsAttr splat;
+      if (matchPattern(operand, m_Constant(&splat)))
+        continue;
+      if (move || !operand.hasOneUse())
+        return rewriter.notifyMatchFailure(op, "more than one value");
+      move = operand.getDefiningOp();
+      if (!move)
+        break;
+    }
+    if (!isa_and_nonnull<TransposeOp, ReshapeOp>(move) ||
+        (isa<ReshapeOp>(move) && !isComputedOnce(move->getOperand(0))))
+      return rewriter.notifyMatchFailure(op, "no move to come before");
+    Value moved = move->getOperand(0);
+    ArrayRef<int64_t> shape = tensorType(moved).getShape();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      Value splat = reshapedSplat(rewriter, op->getLoc(), operand, shape);
+      operands.push_back(splat ? splat : moved);
+    }
+    Operation *early = cloneWithShape(rewriter, op, operands, shape);
+    Operation *late = rewriter.clone(*move);
+    late->setOperand(0, early->getResult(0));
+    late->getResult(0).setType(
+        cast<RankedTensorType>(op->getResult(0).getType()));
+    rewriter.replaceOp(op, late->getResults());
+    return success();
+  }
+
+private:
+  /// A reshape of something that is stored costs nothing, but ops on both of
+  /// its sides are two kernels: only where the near side has one anyway.
+  static bool isComputedOnce(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && value.hasOneUse() &&
+           (isElementwise(op) || isa<SliceOp, TransposeOp>(op));
+  }
+};
+
 // Pattern: gather(x, constant i, i + s, i + 2 s, ..) -> reshape(slice(x))
 struct GatherOfRange : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -275,8 +325,9 @@ struct AddOfPads : OpRewritePattern<AddOp> {
 
 void addShapePatterns(RewritePatternSet &patterns) {
   patterns.add<ReduceOfUnits, BroadcastWithoutUnits, ComputeBeforeBroadcast,
-               CancelMoves<TransposeOp>, CancelMoves<ReshapeOp>, GatherOfRange,
-               AddOfPads>(patterns.getContext());
+               ComputeBeforeMove, CancelMoves<TransposeOp>,
+               CancelMoves<ReshapeOp>, GatherOfRange, AddOfPads>(
+      patterns.getContext());
 }
 
 } // namespace sinter::passes

@@ -174,6 +174,17 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       .Case([&](exec::MatmulOp op) {
         c.kind = SINTER_CMD_MATMUL;
         pending.params = addMatmul(op);
+        auto begin = [&](size_t read, int64_t elements) {
+          Type element = exec::bufferOp(op.getInputs()[read])
+                             .getTensorType()
+                             .getElementType();
+          uint64_t bytes = elements * (element.getIntOrFloatBitWidth() / 8);
+          sinter_slice &slice = slices[pending.firstSlice + read].value;
+          slice.offsetBytes += bytes;
+          slice.sizeBytes -= bytes;
+        };
+        begin(0, op.getAOffset());
+        begin(1, op.getBOffset());
       })
       .Case([&](exec::ConvOp op) {
         c.kind = SINTER_CMD_CONV;

@@ -351,6 +351,7 @@ namespace {
 struct KernelUse {
   std::string kind;
   unsigned calls = 0;
+  llvm::MapVector<StringRef, unsigned> callsOfEntry;
   llvm::SetVector<StringRef> nodes;
 };
 } // namespace
@@ -380,6 +381,7 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
       use.kind = command.kind == SINTER_CMD_LAUNCH ? kernelKind(kinds, name)
                                                    : commandName(command.kind);
       ++use.calls;
+      ++use.callsOfEntry[entry.name];
       llvm::SmallVector<StringRef> nodes;
       StringRef(command.label).split(nodes, ',', -1, false);
       use.nodes.insert(nodes.begin(), nodes.end());
@@ -387,6 +389,9 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
   json::Array list;
   for (auto &[name, use] : uses) {
     json::Array nodes;
+    json::Object callsOfEntry;
+    for (auto &[entry, calls] : use.callsOfEntry)
+      callsOfEntry[jsonText(entry).getAsString()->str()] = calls;
     std::string text;
     for (StringRef node : use.nodes) {
       nodes.push_back(jsonText(node));
@@ -395,6 +400,7 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
     list.push_back(json::Object{{"name", jsonText(name)},
                                 {"kind", use.kind},
                                 {"calls", use.calls},
+                                {"entries", std::move(callsOfEntry)},
                                 {"nodes", std::move(nodes)}});
     if (!json)
       os << llvm::left_justify(shown(name), 40) << " "

@@ -90,6 +90,8 @@ static LogicalResult verifyMatmul(MatmulOp op) {
   int64_t m = op.getM(), n = op.getN(), k = op.getK();
   if (m < 0 || n < 0 || k < 0 || llvm::any_of(batch, negative))
     return op.emitOpError() << "has a negative size";
+  if (op.getAOffset() < 0 || op.getBOffset() < 0)
+    return op.emitOpError() << "has a negative offset";
   for (ArrayRef<int64_t> strides :
        {op.getAStrides(), op.getBStrides(), op.getCStrides()})
     if (strides.size() != batch.size() + 2 || llvm::any_of(strides, negative))
@@ -101,17 +103,23 @@ static LogicalResult verifyMatmul(MatmulOp op) {
       bufferOp(op.getInputs()[1]).getTensorType().getElementType())
     return op.emitOpError() << "has A and B of different element types";
 
-  auto extent = [&](ArrayRef<int64_t> strides, int64_t rows, int64_t columns) {
+  auto extent = [&](int64_t offset, ArrayRef<int64_t> strides, int64_t rows,
+                    int64_t columns) -> int64_t {
     SmallVector<Dim> dims = {{rows, strides[batch.size()]},
                              {columns, strides[batch.size() + 1]}};
     for (auto [size, stride] : llvm::zip(batch, strides))
       dims.push_back({size, stride});
-    return extentOf(dims);
+    int64_t elements = extentOf(dims), end;
+    if (elements <= 0)
+      return elements;
+    return llvm::AddOverflow(elements, offset, end) ? -1 : end;
   };
-  int64_t result = extent(op.getCStrides(), m, n);
-  if (failed(verifyExtent(op, "A", extent(op.getAStrides(), m, k),
+  int64_t result = extent(0, op.getCStrides(), m, n);
+  if (failed(verifyExtent(op, "A",
+                          extent(op.getAOffset(), op.getAStrides(), m, k),
                           op.getInputs()[0])) ||
-      failed(verifyExtent(op, "B", extent(op.getBStrides(), k, n),
+      failed(verifyExtent(op, "B",
+                          extent(op.getBOffset(), op.getBStrides(), k, n),
                           op.getInputs()[1])) ||
       failed(verifyExtent(op, "C", result, op.getOutput())))
     return failure();

@@ -136,10 +136,11 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul"> {
   let summary = "C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n], then the post-ops";
   let description = [{
     Reads A, B and the operands of post-ops; writes C. Strides count elements, batch strides
-    first, and then those of m, k (A), k, n (B) and m, n (C). A batch stride of 0 repeats.
+    first, and then those of m, k (A), k, n (B) and m, n (C). A batch stride of 0 repeats. A and B begin
+    `a_offset` and `b_offset` elements into their buffers.
 
-    C1: stride lists have one entry per batch dimension and two more, none negative; batch and sizes >= 0;
-    at most 4 batch dimensions. C2: all elements lie in their buffers. C3: A and B have the same element type.
+    C1: stride lists have one entry per batch dimension and two more, none negative; batch, sizes and offsets
+    >= 0; at most 4 batch dimensions. C2: all elements lie in their buffers. C3: A and B have the same element type.
     C4: at most 6 post-ops; the operand of a bias has n elements, that of an add covers C's elements.
     ```mlir
     exec.matmul(%a, %b, %bias) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
@@ -149,10 +150,12 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul"> {
   let arguments = (ins Variadic<Exec_BufferType>:$inputs, Exec_BufferType:$output, I64Attr:$m,
                        I64Attr:$n, I64Attr:$k, DenseI64ArrayAttr:$batch,
                        DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
-                       DenseI64ArrayAttr:$c_strides, DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops);
+                       DenseI64ArrayAttr:$c_strides, DefaultValuedAttr<I64Attr, "0">:$a_offset,
+                       DefaultValuedAttr<I64Attr, "0">:$b_offset,
+                       DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops);
   let assemblyFormat = [{
-    `(` $inputs `)` `->` $output `m` $m `n` $n `k` $k `batch` $batch `a` $a_strides `b` $b_strides
-    `c` $c_strides (`post` $post_ops^)? attr-dict
+    `(` $inputs `)` `->` $output `m` $m `n` $n `k` $k `batch` $batch `a` $a_strides (`from` $a_offset^)?
+    `b` $b_strides (`from` $b_offset^)? `c` $c_strides (`post` $post_ops^)? attr-dict
   }];
 }
 

@@ -145,12 +145,33 @@ void Clustering::assign(Operation *op) {
     std::optional<IndexVector> index = cluster.indexOf(op->getResult(0));
     if (asRoot && (!index || joiningMakesCycle(op, number)))
       continue;
+    if (!mayJoinUpdate(op, cluster, asRoot))
+      continue;
     if (index && liesBetterWithReduction(op, *index, cluster, asRoot))
       continue;
     if (cluster.mayTake(op, index, asRoot))
       return join(op, index, number, asRoot);
   }
   start(op);
+}
+
+/// False when `cluster` only makes new values of state, and `op` would tie that
+/// to the rest of the program: with another result, or with a long reduction,
+/// whose input would then be kept until the end.
+bool Clustering::mayJoinUpdate(Operation *op, const Cluster &cluster,
+                               bool asRoot) {
+  auto isOnlyState = [&](Value value) {
+    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+      return cluster.ops.contains(use.getOwner()) || isNewState(use);
+    });
+  };
+  if (!llvm::all_of(cluster.roots,
+                    [&](auto &root) { return isOnlyState(root.first); }))
+    return true;
+  if (asRoot)
+    return isOnlyState(op->getResult(0));
+  return !isReduction(op) ||
+         ir::tensorType(op->getOperand(0)).getNumElements() <= kSmallElements;
 }
 
 void Clustering::join(Operation *op, const std::optional<IndexVector> &index,

@@ -38,6 +38,8 @@ private:
 
   // Step 1.
   void assign(mlir::Operation *op);
+  static bool mayJoinUpdate(mlir::Operation *op, const Cluster &cluster,
+                            bool asRoot);
   void join(mlir::Operation *op, const std::optional<IndexVector> &index,
             unsigned number, bool asRoot);
   void start(mlir::Operation *op);

@@ -136,7 +136,7 @@ LogicalResult Call::matchPostOps() {
 
 LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
   std::optional<MatmulForm> form =
-      matmulForm(op, /*throughViews=*/true, resultStrides);
+      matmulForm(op, ViewDepth::loops, ViewDepth::loops, resultStrides);
   if (!form)
     return error()
            << "its dimensions do not join to one stride each for m, n and k";
@@ -150,10 +150,10 @@ LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
     if (post.kind == exec::PostOpKind::bias && columns != form->n &&
         form->m != 0)
       return error() << "its bias does not run along n";
-  builder.create<exec::MatmulOp>(fusion.getLoc(), reads, output, form->m,
-                                 form->n, form->k, form->batch, form->aStrides,
-                                 form->bStrides, form->cStrides,
-                                 builder.getArrayAttr(postOpAttrs));
+  builder.create<exec::MatmulOp>(
+      fusion.getLoc(), reads, output, form->m, form->n, form->k, form->batch,
+      form->aStrides, form->bStrides, form->cStrides, form->aOffset,
+      form->bOffset, builder.getArrayAttr(postOpAttrs));
   return success();
 }
 

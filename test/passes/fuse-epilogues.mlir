@@ -48,3 +48,57 @@ func.func @bias_along_rows(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<
   %2 = sinter.add %0, %1 : tensor<4x3xf32>
   return %2 : tensor<4x3xf32>
 }
+
+// Queries and keys of attention are read where a joint projection left them;
+// the result is stored in the order of its only user.
+// CHECK-LABEL: @views
+// CHECK: %[[Y:.*]] = sinter.fusion "matmul"(%arg0) : (tensor<5x2x3x8xf32>) -> tensor<5x3x5xf32>
+// CHECK: sinter.slice
+// CHECK: sinter.slice
+// CHECK: sinter.dot_general
+// CHECK: %[[T:.*]] = sinter.transpose
+// CHECK: sinter.yield %[[T]]
+// CHECK-NOT: sinter.slice
+// CHECK: return %[[Y]]
+func.func @views(%qk: tensor<5x2x3x8xf32>) -> tensor<5x3x5xf32> {
+  %0 = sinter.transpose %qk perm [1, 2, 0, 3] : (tensor<5x2x3x8xf32>) -> tensor<2x3x5x8xf32>
+  %1 = sinter.slice %0 starts [0, 0, 0, 0] limits [1, 3, 5, 8] strides [1, 1, 1, 1] : (tensor<2x3x5x8xf32>) -> tensor<1x3x5x8xf32>
+  %2 = sinter.slice %0 starts [1, 0, 0, 0] limits [2, 3, 5, 8] strides [1, 1, 1, 1] : (tensor<2x3x5x8xf32>) -> tensor<1x3x5x8xf32>
+  %q = sinter.reshape %1 : tensor<1x3x5x8xf32> -> tensor<3x5x8xf32>
+  %k = sinter.reshape %2 : tensor<1x3x5x8xf32> -> tensor<3x5x8xf32>
+  %3 = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2] : (tensor<3x5x8xf32>, tensor<3x5x8xf32>) -> tensor<3x5x5xf32>
+  %4 = sinter.transpose %3 perm [1, 0, 2] : (tensor<3x5x5xf32>) -> tensor<5x3x5xf32>
+  return %4 : tensor<5x3x5xf32>
+}
+
+// Must not fire: no library has fast code for every second column.
+// CHECK-LABEL: @strided_columns
+// CHECK: sinter.slice
+// CHECK: sinter.fusion "matmul"(%0, %arg1)
+func.func @strided_columns(%x: tensor<4x16xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf32> {
+  %0 = sinter.slice %x starts [0, 0] limits [4, 16] strides [1, 2] : (tensor<4x16xf32>) -> tensor<4x8xf32>
+  %1 = sinter.dot_general %0, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  return %1 : tensor<4x3xf32>
+}
+
+// Must not fire: an added tensor would have to lie like the result.
+// CHECK-LABEL: @added_then_transposed
+// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %arg2)
+// CHECK: sinter.yield
+// CHECK: sinter.transpose
+func.func @added_then_transposed(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %r: tensor<4x3xf32>) -> tensor<3x4xf32> {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.add %0, %r : tensor<4x3xf32>
+  %2 = sinter.transpose %1 perm [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  return %2 : tensor<3x4xf32>
+}
+
+// The heads of two examples are one batch dimension that is two loops.
+// CHECK-LABEL: @loops_in_one_dimension
+// CHECK: sinter.fusion "matmul"(%arg0, %arg1) : (tensor<2x5x3x8xf32>, tensor<6x8x4xf32>) -> tensor<6x5x4xf32>
+func.func @loops_in_one_dimension(%x: tensor<2x5x3x8xf32>, %w: tensor<6x8x4xf32>) -> tensor<6x5x4xf32> {
+  %0 = sinter.transpose %x perm [0, 2, 1, 3] : (tensor<2x5x3x8xf32>) -> tensor<2x3x5x8xf32>
+  %1 = sinter.reshape %0 : tensor<2x3x5x8xf32> -> tensor<6x5x8xf32>
+  %2 = sinter.dot_general %1, %w batch [0] x [0] contract [2] x [1] : (tensor<6x5x8xf32>, tensor<6x8x4xf32>) -> tensor<6x5x4xf32>
+  return %2 : tensor<6x5x4xf32>
+}

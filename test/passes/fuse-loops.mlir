@@ -99,3 +99,28 @@ func.func @no_merge_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> (tensor<4
   %4 = sinter.reduce sum %3 dims [1] : (tensor<4x4xf32>) -> tensor<4xf32>
   return %0, %4 : tensor<4xf32>, tensor<4xf32>
 }
+
+sinter.state @w : tensor<64xf32> {role = #sinter<role param>, trainable}
+
+// A sum over many elements ends before the update of the state, so that its
+// input need not be kept until all updates run.
+// CHECK-LABEL: @long_sum_before_update
+// CHECK: %[[G:.*]] = sinter.fusion "reduce"(%arg1)
+// CHECK: sinter.fusion "loop"({{.*}}%[[G]]
+func.func @long_sum_before_update(%w: tensor<64xf32> {sinter.state = @w}, %x: tensor<512x64xf32>)
+    -> (tensor<64xf32> {sinter.state = @w}) {
+  %0 = sinter.exp %x : tensor<512x64xf32>
+  %1 = sinter.reduce sum %0 dims [0] : (tensor<512x64xf32>) -> tensor<64xf32>
+  %2 = sinter.sub %w, %1 : tensor<64xf32>
+  return %2 : tensor<64xf32>
+}
+
+// CHECK-LABEL: @short_sum_with_update
+// CHECK: sinter.fusion "reduce"
+// CHECK-NOT: sinter.fusion
+func.func @short_sum_with_update(%w: tensor<64xf32> {sinter.state = @w}, %x: tensor<4x64xf32>)
+    -> (tensor<64xf32> {sinter.state = @w}) {
+  %0 = sinter.reduce sum %x dims [0] : (tensor<4x64xf32>) -> tensor<64xf32>
+  %1 = sinter.sub %w, %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}

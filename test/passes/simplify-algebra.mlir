@@ -152,11 +152,40 @@ func.func @moves_cancel_around_elementwise(%x: tensor<2x3xf32>) -> tensor<2x3xf3
 // The value between them has another user.
 // CHECK-LABEL: @moves_with_other_users_stay
 // CHECK-COUNT-2: sinter.transpose
-func.func @moves_with_other_users_stay(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+func.func @moves_with_other_users_stay(%x: tensor<2x3xf32>, %z: tensor<3x2xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
   %a = sinter.transpose %x perm [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
-  %b = sinter.exp %a : tensor<3x2xf32>
+  %b = sinter.mul %a, %z : tensor<3x2xf32>
   %y = sinter.transpose %b perm [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
   return %y, %b : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// -----
+
+// The scaling of queries comes before they are divided among heads.
+// CHECK-LABEL: @compute_before_move
+// CHECK: %[[S:.*]] = sinter.slice
+// CHECK: %[[D:.*]] = sinter.div %[[S]], %{{.*}} : tensor<5x24xf32>
+// CHECK: %[[R:.*]] = sinter.reshape %[[D]]
+// CHECK: sinter.transpose %[[R]]
+func.func @compute_before_move(%x: tensor<5x72xf32>) -> tensor<3x5x8xf32> {
+  %c = sinter.constant dense<3.0> : tensor<3x5x8xf32>
+  %q = sinter.slice %x starts [0, 0] limits [5, 24] strides [1, 1] : (tensor<5x72xf32>) -> tensor<5x24xf32>
+  %r = sinter.reshape %q : tensor<5x24xf32> -> tensor<5x3x8xf32>
+  %t = sinter.transpose %r perm [1, 0, 2] : (tensor<5x3x8xf32>) -> tensor<3x5x8xf32>
+  %y = sinter.div %t, %c : tensor<3x5x8xf32>
+  return %y : tensor<3x5x8xf32>
+}
+
+// -----
+
+// What is stored anyway is not computed on before its reshape.
+// CHECK-LABEL: @compute_after_reshape_of_input
+// CHECK: sinter.reshape %arg0
+// CHECK: sinter.exp
+func.func @compute_after_reshape_of_input(%x: tensor<5x24xf32>) -> tensor<5x3x8xf32> {
+  %r = sinter.reshape %x : tensor<5x24xf32> -> tensor<5x3x8xf32>
+  %y = sinter.exp %r : tensor<5x3x8xf32>
+  return %y : tensor<5x3x8xf32>
 }
 
 // -----

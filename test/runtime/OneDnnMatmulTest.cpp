@@ -324,6 +324,22 @@ TEST_CASE("matmul: batches", "[matmul]") {
     addPostOp(p, SINTER_POST_SCALE, 0.25f);
     check(p);
   }
+  SECTION("rows of the results alternate") {
+    // The gates of a recurrent layer: stored time step by time step.
+    for (int64_t batch : {1, 3, 16})
+      for (uint32_t second : {SINTER_POST_BIAS, SINTER_POST_ADD}) {
+        int64_t steps = 7, width = 40, inputs = 12;
+        sinter_matmul p = dense(steps, width, inputs);
+        p.cStrideM = batch * width;
+        addBatch(p, batch, steps * inputs, 0, width);
+        check(p);
+        addPostOp(p, SINTER_POST_BIAS);
+        check(p);
+        addPostOp(p, second);
+        check(p);
+        check(p, {.constantB = true});
+      }
+  }
   SECTION("three dimensions, broadcast in the middle") {
     sinter_matmul p = dense(6, 10, 8);
     addBatch(p, 2, 3 * 48, 80, 12 * 60);

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/OneDnnMatmul.h"
 
+#include <algorithm>
 #include <new>
 
 using namespace sinter;
@@ -114,7 +115,17 @@ void MatmulCall::chooseMode(const float *constantB) {
   // They want dense rows of C as well.
   bool wantsDenseC = packs_ && plan_.n.count() > 1 && shape_.m > 1 &&
                      shape_.k >= 128 && !partials_;
-  ownPostOps_ = partials_ || scatterC_ || (wantsDenseC && adds);
+  // The library finds the place of a further operand from the place in C, and
+  // looks beyond its ends where rows of several matrices alternate (2.6.3).
+  bool alternates = shape_.innerCount() > 1 &&
+                    shape_.innerStride(shape_.c) < shape_.m * shape_.c.row;
+  size_t operands =
+      std::count_if(postOps_.begin(), postOps_.end(), readsOperand);
+  bool onlyOwnBias =
+      operands == 0 || (operands == 1 && !shape_.transposed &&
+                        postOps_.front().kind == SINTER_POST_BIAS);
+  ownPostOps_ = partials_ || scatterC_ || (wantsDenseC && adds) ||
+                (alternates && !onlyOwnBias);
   scatterC_ = (scatterC_ || wantsDenseC) && !partials_;
 }
 

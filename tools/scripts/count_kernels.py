@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Counts the kernels and library calls of one run: sinter-inspect kernels --json | this.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+    count_kernels.py [--entry=main] [--kind=KIND]... --at-most=N | --exactly=N
+
+Counts launches and calls, of these kinds where some are given; fails with the list when
+there are other numbers than allowed.
+"""
+
+import argparse
+import json
+import sys
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--entry", default="main")
+    parser.add_argument("--kind", action="append")
+    bound = parser.add_mutually_exclusive_group(required=True)
+    bound.add_argument("--at-most", type=int)
+    bound.add_argument("--exactly", type=int)
+    options = parser.parse_args()
+    kernels = json.load(sys.stdin)
+    if not any(options.entry in kernel["entries"] for kernel in kernels):
+        sys.exit(f"count_kernels: nothing runs in entry '{options.entry}'")
+    rows = [(kernel["entries"].get(options.entry, 0), kernel["kind"], kernel["name"])
+            for kernel in kernels if not options.kind or kernel["kind"] in options.kind]
+    count = sum(row[0] for row in rows)
+    allowed = options.at_most if options.exactly is None else options.exactly
+    good = count <= allowed if options.exactly is None else count == allowed
+    print(f"{options.entry}: {count} kernels and calls, "
+          f"{'at most' if options.exactly is None else 'exactly'} {allowed} are expected")
+    if not good:
+        for row in rows:
+            print("  %3d x %-12s %s" % row)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
