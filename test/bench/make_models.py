@@ -55,7 +55,7 @@ def main():
     tokens = torch.zeros(1, 128, dtype=torch.long)
     save(folder, "bert-base", Bert(30522, 512, 768, 12, 12),
          {"input_ids": tokens, "attention_mask": torch.ones_like(tokens),
-          "token_type_ids": tokens})
+          "token_type_ids": tokens}, output_names=["hidden", "pooled"])
     save(folder, "mlp", mlp(), {"x": torch.zeros(1, 1, 28, 28)}, do_constant_folding=False,
          training=torch.onnx.TrainingMode.PRESERVE)
 
