@@ -11,12 +11,7 @@
 using namespace sinter;
 using namespace sinter::compiler;
 
-// Stands for every size that is not known: divisible, and not too large.
-static constexpr int64_t kMadeUpSize = 8;
-
-// Binds the sizes that `model` and the command line leave open; false if there
-// are none.
-static bool makeUpSizes(const OnnxModel &model, Options &options) {
+bool compiler::makeUpSizes(const OnnxModel &model, Options &options) {
   bool madeUp = false;
   for (const OnnxInput &input : onnxInputs(model)) {
     bool given = llvm::any_of(options.shapes, [&](const auto &shape) {
@@ -48,6 +43,11 @@ static bool makeUpSizes(const OnnxModel &model, Options &options) {
   return madeUp;
 }
 
+void compiler::noteMadeUpSizes(const Options &options) {
+  llvm::errs() << options.tool << ": note: open sizes were taken as "
+               << kMadeUpSize << "; --batch, --dim and --shape bind them\n";
+}
+
 static ExitCode checkImport(const Options &options, const ModelFile &model,
                             mlir::MLIRContext *context) {
   ImportErrors errors;
@@ -72,9 +72,7 @@ ExitCode compiler::checkCoverage(Options options,
   if (model.onnx)
     if (ExitCode code = checkImport(options, model, &compilation.context())) {
       if (madeUp && code == kExitUsage)
-        llvm::errs() << options.tool << ": note: open sizes were taken as "
-                     << kMadeUpSize
-                     << "; --batch, --dim and --shape bind them\n";
+        noteMadeUpSizes(options);
       return code;
     }
   compilation.model = std::move(model);

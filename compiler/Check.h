@@ -1,4 +1,4 @@
-//===- Check.h - sinterc --check --------------------------------*- C++ -*-===//
+//===- Check.h - sinterc --check, sizes that are not known ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,6 +9,15 @@
 #include "compiler/Driver.h"
 
 namespace sinter::compiler {
+
+/// Stands for every size that is not known: divisible, and not too large.
+inline constexpr int64_t kMadeUpSize = 8;
+
+/// Binds the sizes that `model` and the command line leave open, for answers
+/// that need some size; false if there are none.
+bool makeUpSizes(const OnnxModel &model, Options &options);
+/// Says so on stderr.
+void noteMadeUpSizes(const Options &options);
 
 /// Lists every operator of the model that cannot be imported or that the target
 /// has no code for and, with --train, every one that a gradient would have to

@@ -149,12 +149,16 @@ private:
                    .write(OpBuilder::atBlockEnd(func->getBlock()), func,
                           unshared)))
       return failure();
-    ir::remark("plan-memory", "planned", func.getLoc(),
-               "@" + func.getSymName() + ": arena " + Twine(layout.bytes) +
-                   " bytes, " + Twine(plan.maxLiveBytes) + " live at most, " +
-                   Twine(unshared) + " without sharing, " +
-                   Twine(plan.inPlace) + " results in place",
-               graph->commands.size());
+    std::string tried;
+    for (int64_t bytes : plan.triedBytes)
+      tried += " " + std::to_string(bytes);
+    ir::remark(
+        "plan-memory", "planned", func.getLoc(),
+        "@" + func.getSymName() + ": arena " + Twine(layout.bytes) +
+            " bytes, " + Twine(plan.maxLiveBytes) + " live at most, " +
+            Twine(unshared) + " without sharing, " + Twine(plan.inPlace) +
+            " results in place; live at most in the orders tried:" + tried,
+        graph->commands.size());
     return success();
   }
 

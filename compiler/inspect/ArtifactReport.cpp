@@ -317,7 +317,8 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
     if (!json)
       os << "entry " << shown(entry.name) << ": arena "
          << bytesText(entry.arenaBytes) << ", "
-         << bytesText(entry.unsharedBytes) << " without reuse\n";
+         << bytesText(entry.unsharedBytes) << " without reuse, at most "
+         << bytesText(entry.maxLiveBytes) << " live\n";
     for (auto [i, command] : llvm::enumerate(commands(entry))) {
       if (json) {
         entryCommands.push_back(commandJson(artifact, command));

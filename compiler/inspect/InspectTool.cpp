@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/InspectTool.h"
 
+#include "compiler/Check.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
@@ -175,7 +176,7 @@ static int printModuleGraph(const InspectOptions &inspect,
   });
 }
 
-static int inspectModel(const InspectOptions &inspect, const Options &options,
+static int inspectModel(const InspectOptions &inspect, Options options,
                         llvm::ArrayRef<TargetFactory> targets) {
   bool isGraph = inspect.command == "graph";
   const Phase *plan = findPhase("plan"), *last = plan;
@@ -188,9 +189,15 @@ static int inspectModel(const InspectOptions &inspect, const Options &options,
   std::unique_ptr<passes::Target> target = createTarget(options, targets);
   if (!target)
     return kExitUsage;
+  ModelFile model;
+  if (ExitCode code = readModel(options, model))
+    return code;
+  if (model.onnx && makeUpSizes(*model.onnx, options))
+    noteMadeUpSizes(options);
   Compilation compilation(options, std::move(target));
   if (ExitCode code = compilation.checkOptions())
     return code;
+  compilation.model = std::move(model);
   if (ExitCode code = compilation.run(*last))
     return code;
   if (isGraph)

@@ -37,11 +37,14 @@ private:
 
 Plan Planner::best() {
   Plan best;
+  std::vector<int64_t> tried;
   for (Order &order : candidateOrders(scheduleGraph())) {
     Plan plan = evaluate(std::move(order));
+    tried.push_back(plan.maxLiveBytes);
     if (best.order.empty() || plan.maxLiveBytes < best.maxLiveBytes)
       best = std::move(plan);
   }
+  best.triedBytes = std::move(tried);
   return best;
 }
 

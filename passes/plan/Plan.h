@@ -23,7 +23,8 @@ struct Plan {
   std::vector<Lifetime>
       places; // what needs bytes of the arena; positions in `order`
   int64_t maxLiveBytes = 0;
-  unsigned inPlace = 0; // results that took the place of an operand
+  std::vector<int64_t> triedBytes; // the same of every order that was tried
+  unsigned inPlace = 0;            // results that took the place of an operand
 };
 
 /// The order with least live memory of several, the first of equal ones. A

@@ -1,0 +1,146 @@
+"""Checks the memory plans of models, counted again from their commands.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+    plan_bounds.py SCRATCH_FOLDER MODEL.onnx...
+
+Each model is planned for inference and as a trainer (mean squared error on its first
+float output, Adam). For every program:
+  - values that are live at once share no byte, but for a result in the place of an
+    operand that is read for the last time by the command that writes it;
+  - the plan's "max live" is what its commands keep alive at most;
+  - the arena is at most 1.10 of that;
+  - that is at most 1.05 of the best of the orders that were tried, at least five.
+Prints the worst ratios and `N passed, M failed, 0 skipped`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import npz
+
+ARENA_BOUND, ORDER_BOUND, ALIGNMENT = 1.10, 1.05, 64
+
+
+def inspect(folder, model, options):
+    """The programs of `sinter-inspect plan`, the orders' bytes by program, the error."""
+    remarks = os.path.join(folder, "remarks.json")
+    result = subprocess.run(["sinter-inspect", "plan", model, "--json", "-O0",
+                             "--remarks=" + remarks, *options], capture_output=True, text=True)
+    if result.returncode != 0:
+        return None, None, result.stderr.strip()
+    orders = {}
+    with open(remarks) as file:
+        for line in file:
+            remark = json.loads(line)
+            if remark["kind"] == "planned":
+                name, tried = re.match(r"@(\S+): .* tried:([ \d]+)$", remark["text"]).groups()
+                orders[name] = [int(x) for x in tried.split()]
+    return json.loads(result.stdout), orders, None
+
+
+class Value:
+    def __init__(self, begin, size, first):
+        self.begin = begin
+        self.end = begin + -(-size // ALIGNMENT) * ALIGNMENT
+        self.first = self.last = first
+
+
+def valuesOf(commands):
+    """What commands write into the arena, with the commands of first and last use."""
+    values, current = [], {}  # current: offset -> value
+    for number, command in enumerate(commands):
+        for slice_ in command["reads"]:
+            if slice_["space"] == "arena" and slice_["size"]:
+                current[slice_["offset"]].last = number
+        for slice_ in command["writes"]:
+            if slice_["space"] == "arena" and slice_["size"]:
+                value = Value(slice_["offset"], slice_["size"], number)
+                current[slice_["offset"]] = value
+                values.append(value)
+    return values
+
+
+def problemsOf(entry, tried):
+    """Sentences, and the two ratios."""
+    values, problems, mostLive = valuesOf(entry["commands"]), [], 0
+    for number in range(len(entry["commands"])):
+        live = sorted((v for v in values if v.first <= number <= v.last),
+                      key=lambda v: (v.begin, v.first))
+        bytes_ = 0
+        for before, value in zip([None] + live, live):
+            if before is None or value.begin >= before.end:
+                bytes_ += value.end - value.begin
+            elif (value.begin, value.end) != (before.begin, before.end) or \
+                    not before.last == value.first == number:
+                problems.append(f"command {number}: values at {before.begin} and"
+                                f" {value.begin} overlap")
+        mostLive = max(mostLive, bytes_)
+    claimed, arena = entry["max_live_bytes"], entry["arena_bytes"]
+    if claimed != mostLive:
+        problems.append(f"{claimed} bytes live at most by the plan, {mostLive} by its commands")
+    if max((v.end for v in values), default=0) > arena:
+        problems.append("a value ends behind the arena")
+    if len(tried) < 5:
+        problems.append(f"{len(tried)} orders tried")
+    arenaRatio = arena / mostLive if mostLive else 1.0
+    orderRatio = mostLive / min(tried) if mostLive else 1.0
+    if arenaRatio > ARENA_BOUND:
+        problems.append(f"arena {arena} is {arenaRatio:.3f}x of {mostLive} live bytes")
+    if orderRatio > ORDER_BOUND:
+        problems.append(f"{mostLive} live bytes are {orderRatio:.3f}x of the best order tried")
+    return problems, arenaRatio, orderRatio
+
+
+def sizesOf(model):
+    """The options that bind open sizes: those of the model's test data, or batch 4."""
+    data = model.removesuffix(".onnx") + "-in.npz"
+    if not os.path.exists(data):
+        return ["--batch=4"]
+    return [f"--shape={name}={'x'.join(map(str, array.shape))}"
+            for name, array in npz.readNpz(data).items()]
+
+
+def plans(folder, model):
+    """(title, programs, orders, error) of inference and of training."""
+    sizes = sizesOf(model)
+    programs, orders, error = inspect(folder, model, sizes)
+    yield "inference", programs, orders, error
+    if programs is None:
+        return
+    summary = subprocess.run(["sinter-inspect", model, "--json", "-O0", *sizes],
+                             capture_output=True, text=True, check=True).stdout
+    output = next(o["name"] for o in json.loads(summary)["entries"][0]["outputs"]
+                  if o["dtype"] == "float32")
+    yield "trainer", *inspect(folder, model, [*sizes, "--train", "--optimizer=adam",
+                                              f"--loss=mse:logits={output}"])
+
+
+def main():
+    folder, models = sys.argv[1], sys.argv[2:]
+    passed, failed, worstArena, worstOrder = 0, 0, (0, ""), (0, "")
+    for model in models:
+        name = os.path.splitext(os.path.basename(model))[0]
+        for title, programs, orders, error in plans(folder, model):
+            problems = [error] if programs is None else []
+            for entry in programs or []:
+                wrong, arena, order = problemsOf(entry, orders[entry["name"]])
+                problems += [f"@{entry['name']}: {text}" for text in wrong]
+                where = f"{name}, {title}, @{entry['name']}"
+                worstArena = max(worstArena, (arena, where))
+                worstOrder = max(worstOrder, (order, where))
+            for problem in problems:
+                print(f"{name}, {title}: {problem}")
+            failed += bool(problems)
+            passed += not problems
+    print(f"worst arena: {worstArena[0]:.4f}x of what is live ({worstArena[1]})")
+    print(f"worst order: {worstOrder[0]:.4f}x of the best tried ({worstOrder[1]})")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
