@@ -7,9 +7,9 @@
 // failure that is not on it, a listed test that passes, and a listed test that
 // does not exist all fail.
 //
-//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=eval]
-//   [--jobs=N]
-//                      [--filter=TEXT] [--print-failures]
+//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=jit|eval]
+//                      [--jobs=N] [--timeout=SECONDS] [--filter=TEXT]
+//                      [--print-failures]
 //
 // The last line is "N passed, N failed, N skipped"; exit 1 if any failed.
 //
@@ -31,7 +31,7 @@ using namespace sinter::conformance;
 namespace {
 
 struct Options {
-  std::string data, mode = "eval", filter;
+  std::string data, mode = "jit", filter;
   std::map<std::string, std::string> expected;
   unsigned jobs = 1, timeoutSeconds = 60;
   bool printFailures = false;

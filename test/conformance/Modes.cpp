@@ -6,6 +6,7 @@
 #include "test/conformance/Case.h"
 
 #include "ir/eval/Evaluate.h"
+#include "test/compiled/CompiledModule.h"
 
 using namespace mlir;
 
@@ -26,7 +27,20 @@ evaluate(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs, std::string &why) {
   return std::vector<ir::Tensor>(results->begin(), results->end());
 }
 
+/// As a product runs it: all phases, the CPU's kernels, the runtime.
+static std::optional<std::vector<ir::Tensor>>
+runCompiled(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs,
+            std::string &why) {
+  std::unique_ptr<test::CompiledModule> compiled =
+      test::CompiledModule::create(module, why);
+  if (!compiled)
+    return std::nullopt;
+  return compiled->run(inputs, why);
+}
+
 RunFn findMode(llvm::StringRef name) {
+  if (name == "jit")
+    return runCompiled;
   if (name == "eval")
     return evaluate;
   return nullptr;

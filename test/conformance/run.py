@@ -4,7 +4,9 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 The tests are those of Debian's libonnx-testdata (or --data=DIR). Without them everything
-is skipped, and the last line says so. Other options go to the runner.
+is skipped, and the last line says so. What fails in every mode is listed in
+expected-fail.txt, what fails in one mode only in expected-fail-MODE.txt. Other options go
+to the runner.
 """
 
 import argparse
@@ -19,7 +21,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="the build folder")
     parser.add_argument("--data", default=DATA, help="folder of the tests")
-    parser.add_argument("--mode", default="eval", help="how models are run")
+    parser.add_argument("--mode", default="jit", choices=["jit", "eval"],
+                        help="compiled and run in memory, or by reference evaluation")
     options, rest = parser.parse_known_args()
     if not os.path.isdir(options.data):
         print(f"conformance: no tests at {options.data}; install libonnx-testdata")

@@ -1,0 +1,161 @@
+//===- CompiledModule.cpp - a module, compiled and run in memory ----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "test/compiled/CompiledModule.h"
+
+#include "compiler/Dialects.h"
+#include "compiler/Driver.h"
+#include "compiler/Phases.h"
+#include "compiler/emit/Jit.h"
+#include "runtime/exec/Program.h"
+#include "tools/lib/Targets.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace sinter::test {
+
+struct CompiledModule::Parts {
+  std::unique_ptr<compiler::Jit> jit;
+  std::unique_ptr<rt::Program> program; // refers to what `jit` holds
+};
+
+CompiledModule::CompiledModule() : parts_(std::make_unique<Parts>()) {}
+CompiledModule::~CompiledModule() = default;
+
+static std::vector<RankedTensorType> tensorTypes(TypeRange types) {
+  std::vector<RankedTensorType> list;
+  for (Type type : types)
+    list.push_back(cast<RankedTensorType>(type));
+  return list;
+}
+
+/// The phases after import, kernels and tables. Failure was reported.
+static FailureOr<compiler::CompiledProgram> compile(ModuleOp module) {
+  compiler::Options options;
+  std::unique_ptr<passes::Target> target =
+      compiler::createTarget(options, tools::targets());
+  if (!target)
+    return failure();
+  compiler::PhaseContext phases{options, *target};
+  if (compiler::runPhases(module, phases, compiler::phaseTable().front(),
+                          *compiler::findPhase("plan"), {}))
+    return failure();
+  passes::CodeGenOptions codeGen;
+  codeGen.optLevel = options.optLevel;
+  compiler::ArtifactInfo info;
+  info.manifest = "{}";
+  return compiler::emitProgram(module, *target, codeGen, info);
+}
+
+std::unique_ptr<CompiledModule> CompiledModule::create(ModuleOp module,
+                                                       std::string &why) {
+  MLIRContext *context = module.getContext();
+  DialectRegistry registry;
+  compiler::registerDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadAllAvailableDialects();
+  context->printOpOnDiagnostic(false);
+  why.clear();
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    bool isFirst =
+        why.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    if (isFirst)
+      why = diagnostic.str();
+    return success();
+  });
+
+  std::unique_ptr<CompiledModule> compiled(new CompiledModule);
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  compiled->inputTypes_ = tensorTypes(main.getArgumentTypes());
+  compiled->outputTypes_ = tensorTypes(main.getResultTypes());
+  FailureOr<compiler::CompiledProgram> program = compile(module);
+  if (failed(program)) {
+    if (why.empty())
+      why = "it was not compiled, and nothing says why";
+    return nullptr;
+  }
+  llvm::Expected<std::unique_ptr<compiler::Jit>> jit =
+      compiler::Jit::create(*program);
+  if (!jit) {
+    why = llvm::toString(jit.takeError());
+    return nullptr;
+  }
+  Parts &parts = *compiled->parts_;
+  parts.jit = std::move(*jit);
+  auto device = rt::linkedDevices().create("cpu", /*threads=*/1);
+  if (!device.ok()) {
+    why = device.status().message();
+    return nullptr;
+  }
+  auto loaded =
+      rt::Program::create(*parts.jit->artifact(), std::move(*device));
+  if (!loaded.ok()) {
+    why = loaded.status().message();
+    return nullptr;
+  }
+  parts.program = std::move(*loaded);
+  return compiled;
+}
+
+/// Whether what the artifact says of its tensors fits the types of @main.
+static bool areOf(const sinter_tensor_desc *descs, uint32_t count,
+                  ArrayRef<RankedTensorType> types) {
+  if (count != types.size())
+    return false;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    uint64_t sizeBytes =
+        ir::elementSizeBytes(type.getElementType()) * type.getNumElements();
+    if (ArrayRef<int64_t>(descs[i].dims, descs[i].rank) != type.getShape() ||
+        descs[i].sizeBytes != sizeBytes)
+      return false;
+  }
+  return true;
+}
+
+std::optional<std::vector<ir::Tensor>>
+CompiledModule::run(ArrayRef<ir::Tensor> inputs, std::string &why) {
+  rt::Executor *main = parts_->program->find("main");
+  if (!main) {
+    why = "the artifact has no entry main";
+    return std::nullopt;
+  }
+  const sinter_entry &entry = main->entry();
+  if (!areOf(entry.inputs, entry.numInputs, inputTypes_) ||
+      !areOf(entry.outputs, entry.numOutputs, outputTypes_)) {
+    why = "the artifact's inputs and outputs are not those of the graph";
+    return std::nullopt;
+  }
+  if (inputs.size() != inputTypes_.size()) {
+    why = "there are " + std::to_string(inputs.size()) + " inputs for " +
+          std::to_string(inputTypes_.size());
+    return std::nullopt;
+  }
+  std::vector<std::vector<char>> inputBytes, outputBytes;
+  std::vector<const void *> inputAddresses;
+  std::vector<void *> outputAddresses;
+  for (const ir::Tensor &input : inputs)
+    inputBytes.push_back(input.toBytes());
+  for (const std::vector<char> &bytes : inputBytes)
+    inputAddresses.push_back(bytes.data());
+  for (uint32_t i = 0; i < entry.numOutputs; ++i)
+    outputBytes.emplace_back(entry.outputs[i].sizeBytes, '\xcd');
+  for (std::vector<char> &bytes : outputBytes)
+    outputAddresses.push_back(bytes.data());
+  rt::Status status = parts_->program->run(
+      "main", nullptr, inputAddresses.data(), outputAddresses.data());
+  if (!status.ok()) {
+    why = status.message();
+    return std::nullopt;
+  }
+  std::vector<ir::Tensor> outputs;
+  for (auto [type, bytes] : llvm::zip_equal(outputTypes_, outputBytes))
+    outputs.push_back(ir::Tensor::fromBytes(type, bytes.data()));
+  return outputs;
+}
+
+} // namespace sinter::test

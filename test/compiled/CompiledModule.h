@@ -1,0 +1,48 @@
+//===- CompiledModule.h - a module, compiled and run in memory --*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The path of a product: the phases after import, the CPU's code generator, the
+// tables, the JIT and the runtime's executor. Tests hand it a module as the
+// importer makes it, and compare what comes out with ir/eval or with files.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_COMPILED_COMPILEDMODULE_H
+#define SINTER_TEST_COMPILED_COMPILEDMODULE_H
+
+#include "ir/Tensor.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sinter::test {
+
+class CompiledModule {
+public:
+  /// Compiles @main of `module`, which is changed in place and whose context
+  /// must outlive the result. Null, and a line in `why`, when it cannot be.
+  static std::unique_ptr<CompiledModule> create(mlir::ModuleOp module,
+                                                std::string &why);
+  ~CompiledModule();
+
+  /// The results for one tensor per argument of @main, of its type. Nothing,
+  /// and a line in `why`, on failure. Every byte of a result that the program
+  /// does not write is 0xcd.
+  std::optional<std::vector<ir::Tensor>>
+  run(llvm::ArrayRef<ir::Tensor> inputs, std::string &why);
+
+private:
+  struct Parts; // the code and the loaded program
+  CompiledModule();
+
+  std::unique_ptr<Parts> parts_;
+  std::vector<mlir::RankedTensorType> inputTypes_, outputTypes_;
+};
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_COMPILED_COMPILEDMODULE_H
