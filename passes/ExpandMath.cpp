@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// exp, log, tanh and the like become arith ops and fma here, for every target,
+// exp, log, tanh, the remainder and the like become arith ops and fma here, for every target,
 // so that the same program gives the same bits wherever it runs, and no kernel
 // needs a math library. exp, expm1, log, log1p, tanh and erf of float32 are
 // MLIR's polynomials (within 5 units in the last place); the others, and all of
@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -89,6 +90,7 @@ struct ExpandMathPass : impl::ExpandMathBase<ExpandMathPass> {
     add.operator()<math::AcosOp, &MathFunctions::acos>(true);
     add.operator()<math::AtanOp, &MathFunctions::atan>(true);
     add.operator()<math::PowFOp, &MathFunctions::pow>(true);
+    add.operator()<arith::RemFOp, &MathFunctions::fmod>(true);
     if (failed(
             applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

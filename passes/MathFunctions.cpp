@@ -7,6 +7,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
 #include <limits>
@@ -321,6 +323,74 @@ Value MathFunctions::asin(Value x) {
 
 Value MathFunctions::acos(Value x) {
   return mul(number(2), atan(sqrt(div(sub(number(1), x), add(number(1), x)))));
+}
+
+//===----------------------------------------------------------------------===//
+// Remainder
+//===----------------------------------------------------------------------===//
+
+Value MathFunctions::fmod(Value x, Value y) {
+  // Long division of the significands: with x = mx 2^ex and y = my 2^ey, whole
+  // numbers of 53 bits, the remainder is (mx 2^(ex - ey) mod my) 2^ey. A step
+  // brings down as many bits as 64 have room for.
+  constexpr int64_t kSignificandBits = 53, kRoom = 63 - kSignificandBits;
+  constexpr int64_t kBias = 1023 + kSignificandBits - 1;
+  Value a = abs(x), c = abs(y), zero = integer(0);
+  Value undefined = b.create<arith::OrIOp>(
+      b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, y),
+      b.create<arith::OrIOp>(equal(a, number(kInfinity)),
+                             equal(c, number(0))));
+  // Where the result is known, and where x is smaller, nothing is divided.
+  Value whole = b.create<arith::OrIOp>(undefined, less(a, c));
+  struct Parts {
+    Value significand, exponent;
+  };
+  auto split = [&](Value v) -> Parts {
+    v = select(whole, number(1), v);
+    Value isSmall = less(v, number(0x1p-1022));
+    Value bits = bitsOf(select(isSmall, mul(v, number(0x1p54)), v));
+    Value exponent = b.create<arith::SubIOp>(
+        b.create<arith::ShRUIOp>(bits, integer(52)),
+        select(isSmall, integer(54), zero));
+    Value fraction =
+        b.create<arith::AndIOp>(bits, integer((int64_t(1) << 52) - 1));
+    return {b.create<arith::OrIOp>(fraction, integer(int64_t(1) << 52)),
+            exponent};
+  };
+  auto [dividend, dividendExponent] = split(a);
+  auto [divisor, divisorExponent] = split(c);
+  Value shift = b.create<arith::SubIOp>(dividendExponent, divisorExponent);
+  Value most = shift;
+  if (isa<VectorType>(type))
+    most = b.create<vector::ReductionOp>(vector::CombiningKind::MAXSI, shift);
+  auto scalar = [&](int64_t value) {
+    return b.create<arith::ConstantIntOp>(value, 64).getResult();
+  };
+  Value my = divisor;
+  auto loop = b.create<scf::ForOp>(
+      scalar(0), most, scalar(kRoom),
+      ValueRange{b.create<arith::RemUIOp>(dividend, my), shift},
+      [&](OpBuilder &builder, Location loc, Value, ValueRange carried) {
+        ImplicitLocOpBuilder inner(loc, builder);
+        Value step = inner.create<arith::MinSIOp>(carried[1], integer(kRoom));
+        Value rest = inner.create<arith::RemUIOp>(
+            inner.create<arith::ShLIOp>(carried[0], step), my);
+        Value left = inner.create<arith::SubIOp>(carried[1], step);
+        inner.create<scf::YieldOp>(ValueRange{rest, left});
+      });
+  // 2^(ey) in two factors, so that subnormal results are reached.
+  Value exponent =
+      b.create<arith::SubIOp>(divisorExponent, integer(kBias));
+  Value half = b.create<arith::ShRSIOp>(exponent, integer(1));
+  auto scale = [&](Value value, Value e) {
+    Value biased = b.create<arith::AddIOp>(e, integer(1023));
+    return mul(value, fromBits(b.create<arith::ShLIOp>(biased, integer(52))));
+  };
+  Value rest = b.create<arith::SIToFPOp>(type, loop.getResult(0));
+  rest = scale(scale(rest, half), b.create<arith::SubIOp>(exponent, half));
+  Value result = select(whole, x, withSignOf(rest, x));
+  Value nan = number(std::numeric_limits<double>::quiet_NaN());
+  return select(undefined, nan, result);
 }
 
 //===----------------------------------------------------------------------===//

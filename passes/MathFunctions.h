@@ -43,6 +43,9 @@ public:
   mlir::Value erf(mlir::Value x);
   /// Relative error up to about |y log x| * 2e-16.
   mlir::Value pow(mlir::Value x, mlir::Value y);
+  /// The remainder of x / y toward zero, exact, with the sign of x. Also builds
+  /// a loop, over the bits of the quotient.
+  mlir::Value fmod(mlir::Value x, mlir::Value y);
 
 private:
   mlir::Value number(double value);

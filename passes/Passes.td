@@ -101,7 +101,7 @@ def ExpandMath : Pass<"sinter-expand-math"> {
     left in `math` has an instruction everywhere (sqrt, fma, floor, absf, ...).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::vector::VectorDialect"];
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {

@@ -46,6 +46,13 @@ static SymbolMap callableSymbols(LLJIT &engine) {
   return symbols;
 }
 
+// `error` as text: it may refer to the engine, which does not outlive a failed
+// create().
+static llvm::Error detached(llvm::Error error, const std::string &details) {
+  std::string text = llvm::toString(std::move(error));
+  return llvm::createStringError(details.empty() ? text : details);
+}
+
 llvm::Expected<std::unique_ptr<Jit>>
 Jit::create(const CompiledProgram &program) {
   std::unique_ptr<Jit> jit(new Jit);
@@ -68,20 +75,31 @@ Jit::create(const CompiledProgram &program) {
     return engine.takeError();
   jit->engine_ = std::move(*engine);
   LLJIT &lljit = *jit->engine_;
+  // What the session reports says more than the errors of the calls ("failed to
+  // materialize"), and must not go to stderr.
+  std::string details;
+  lljit.getExecutionSession().setErrorReporter([&](llvm::Error error) {
+    std::string text = llvm::toString(std::move(error));
+    if (details.empty())
+      details = text;
+  });
   SymbolMap symbols = callableSymbols(lljit);
   symbols[lljit.mangleAndIntern("sinter_constants_" + program.symbol)] =
       ExecutorSymbolDef(ExecutorAddr::fromPtr(memory),
                         llvm::JITSymbolFlags::Exported);
   JITDylib &library = lljit.getMainJITDylib();
   if (llvm::Error error = library.define(absoluteSymbols(std::move(symbols))))
-    return std::move(error);
+    return detached(std::move(error), details);
   for (const std::string &object : program.objects)
     if (llvm::Error error = lljit.addObjectFile(
             llvm::MemoryBuffer::getMemBufferCopy(object, "kernels")))
-      return std::move(error);
+      return detached(std::move(error), details);
   auto address = lljit.lookup("sinter_artifact_" + program.symbol);
   if (!address)
-    return address.takeError();
+    return detached(address.takeError(), details);
+  // Everything is materialised: nothing reports any more.
+  lljit.getExecutionSession().setErrorReporter(
+      [](llvm::Error error) { llvm::consumeError(std::move(error)); });
   jit->artifact_ = address->toPtr<const sinter_artifact *>();
   return jit;
 }

@@ -33,3 +33,23 @@ func.func @sqrt(%x: vector<8xf32>) -> vector<8xf32> {
   %y = math.sqrt %x : vector<8xf32>
   return %y : vector<8xf32>
 }
+
+// Exact long division: a loop over the bits of the quotient.
+// CHECK-LABEL: @rem_f32
+// CHECK-NOT: arith.remf
+// CHECK: vector.reduction <maxsi>
+// CHECK: scf.for
+// CHECK-NOT: arith.remf
+// CHECK: return
+func.func @rem_f32(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  %z = arith.remf %x, %y : vector<8xf32>
+  return %z : vector<8xf32>
+}
+
+// CHECK-LABEL: @rem_f64_scalar
+// CHECK-NOT: vector.reduction
+// CHECK: scf.for
+func.func @rem_f64_scalar(%x: f64, %y: f64) -> f64 {
+  %z = arith.remf %x, %y : f64
+  return %z : f64
+}

@@ -201,8 +201,14 @@ Value ElementEmitter::emitBinary(Operation *op, Value a, Value b,
           Value differ =
               builder.create<arith::XOrIOp>(loc, below(rest), below(b));
           Value adjust = builder.create<arith::AndIOp>(loc, nonzero, differ);
-          return select(adjust, builder.create<arith::AddFOp>(loc, rest, b),
-                        rest);
+          Value result = select(
+              adjust, builder.create<arith::AddFOp>(loc, rest, b), rest);
+          // A zero has the sign of the divisor, as every other remainder.
+          Value isZero = builder.create<arith::CmpFOp>(
+              loc, arith::CmpFPredicate::OEQ, rest, zero);
+          return select(isZero,
+                        builder.create<math::CopySignOp>(loc, zero, b),
+                        result);
         })
         .Default([](Operation *) { return Value(); });
 

@@ -98,13 +98,9 @@ public:
   }
 
 private:
-  /// Functions whose expansion exists for float32 only, and convolutions.
+  /// What the library has for float32 only.
   static bool needsFloat32(Operation *op) {
-    return isa<ir::ExpOp, ir::Expm1Op, ir::LogOp, ir::Log1pOp, ir::TanhOp,
-               ir::ErfOp, ir::SinOp, ir::CosOp, ir::TanOp, ir::AsinOp,
-               ir::AcosOp, ir::AtanOp, ir::SinhOp, ir::CoshOp, ir::AsinhOp,
-               ir::AcoshOp, ir::AtanhOp, ir::SigmoidOp, ir::GeluOp, ir::PowOp,
-               ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
+    return isa<ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
   }
   const Machine &machine;
 };
