@@ -2,11 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// exp, log, tanh, the remainder and the like become arith ops and fma here, for every target,
-// so that the same program gives the same bits wherever it runs, and no kernel
-// needs a math library. exp, expm1, log, log1p, tanh and erf of float32 are
-// MLIR's polynomials (within 5 units in the last place); the others, and all of
-// float64, are computed by MathFunctions in float64.
+// exp, log, tanh, the remainder and the like become arith ops and fma here, for
+// every target, so that the same program gives the same bits wherever it runs,
+// and no kernel needs a math library. exp, expm1, log, log1p, tanh and erf of
+// float32 are MLIR's polynomials (within 5 units in the last place; results of
+// exp below the smallest normal number are 0); the others, and all of float64,
+// are computed by MathFunctions in float64.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/MathFunctions.h"
@@ -18,6 +19,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <numbers>
 
 using namespace mlir;
 
@@ -65,10 +68,45 @@ struct ExpandInFloat64 : OpRewritePattern<Op> {
   bool float32Too;
 };
 
+/// Pattern: log(x) -> log(2^k x) - k log 2 where x is subnormal, float32:
+/// MLIR's polynomial takes such x for the smallest normal number.
+struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
+  /// Marks an op whose argument is normal, positive or special.
+  static constexpr StringLiteral kDone = "sinter.normal";
+  LogOfSubnormal(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(math::LogOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (op->hasAttr(kDone) || !getElementTypeOrSelf(type).isF32())
+      return rewriter.notifyMatchFailure(op, "scaled, or not float32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto number = [&](float value) -> Value {
+      TypedAttr attr = b.getF32FloatAttr(value);
+      if (auto vector = dyn_cast<VectorType>(type))
+        attr = DenseElementsAttr::get(vector, value);
+      return b.create<arith::ConstantOp>(attr);
+    };
+    Value x = op.getOperand();
+    Value isSmall = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, x,
+                                            number(0x1p-126f));
+    Value scaled = b.create<arith::MulFOp>(x, number(0x1p24f));
+    auto log = b.create<math::LogOp>(
+        b.create<arith::SelectOp>(isSmall, scaled, x).getResult());
+    log->setAttr(kDone, b.getUnitAttr());
+    Value less = b.create<arith::SubFOp>(
+        log, number(static_cast<float>(24 * std::numbers::ln2)));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isSmall, less, log);
+    return success();
+  }
+};
+
 struct ExpandMathPass : impl::ExpandMathBase<ExpandMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns);
+    patterns.add<LogOfSubnormal>(&getContext());
     auto add = [&]<typename Op, auto function>(bool float32Too) {
       patterns.add<ExpandInFloat64<Op, function>>(&getContext(), float32Too);
     };

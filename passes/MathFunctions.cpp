@@ -114,7 +114,7 @@ static std::vector<double> inverseFactorials(int first, int step, int count,
 // Exponentials and logarithms
 //===----------------------------------------------------------------------===//
 
-Value MathFunctions::exp(Value x) {
+Value MathFunctions::expOfSum(Value x, Value low) {
   // x = n ln2 + r, |r| <= ln2 / 2; e^r by its series, 2^n in two factors so
   // that subnormal results are reached.
   Value clamped = select(less(x, number(-746)), number(-746), x);
@@ -123,6 +123,8 @@ Value MathFunctions::exp(Value x) {
   Value n = round(mul(clamped, number(std::numbers::log2e)));
   Value r = fma(n, number(-kLn2High), clamped);
   r = fma(n, number(-kLn2Low), r);
+  if (low)
+    r = add(r, low);
   Value power = polynomial(r, inverseFactorials(0, 1, 14, false));
   Value exponent = toInt(n);
   Value half = b.create<arith::ShRSIOp>(exponent, integer(1));
@@ -143,9 +145,7 @@ Value MathFunctions::expm1(Value x) {
                 sub(exp(x), number(1)));
 }
 
-Value MathFunctions::log(Value x) {
-  // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh((m - 1) / (m +
-  // 1)).
+MathFunctions::Normal MathFunctions::normalize(Value x) {
   Value isSmall = less(x, number(0x1p-1022));
   Value normal = select(isSmall, mul(x, number(0x1p54)), x);
   Value bits = bitsOf(normal);
@@ -156,17 +156,27 @@ Value MathFunctions::log(Value x) {
       b.create<arith::ShRUIOp>(shifted, integer(52)), integer(1023));
   Value mantissaBits =
       b.create<arith::SubIOp>(bits, b.create<arith::ShLIOp>(e, integer(52)));
-  Value m = fromBits(mantissaBits);
   Value exponent = b.create<arith::SIToFPOp>(type, e);
   exponent = select(isSmall, sub(exponent, number(54)), exponent);
-  Value f = sub(m, number(1));
-  Value s = div(f, add(number(2), f));
-  Value z = mul(s, s);
+  return {exponent, sub(fromBits(mantissaBits), number(1))};
+}
+
+/// 2 / (2k + 3) for k = 0, 1, ...: the coefficients of (log m - 2s) / s^3 in
+/// s^2, where s = (m - 1) / (m + 1).
+static std::vector<double> logarithmSeries() {
   std::vector<double> odd;
   for (int k = 0; k < 11; ++k)
     odd.push_back(2.0 / (2 * k + 3));
+  return odd;
+}
+
+Value MathFunctions::log(Value x) {
+  // x = 2^e m; log m = 2 atanh((m - 1) / (m + 1)).
+  auto [exponent, f] = normalize(x);
+  Value s = div(f, add(number(2), f));
+  Value z = mul(s, s);
   // log m = 2s + s z q(z) = f - s (f - z q(z)): the leading term f is exact.
-  Value tail = mul(s, sub(f, mul(z, polynomial(z, odd))));
+  Value tail = mul(s, sub(f, mul(z, polynomial(z, logarithmSeries()))));
   Value low = fma(exponent, number(kLn2Low), sub(number(0), tail));
   Value result = add(fma(exponent, number(kLn2High), f), low);
   result = select(equal(x, number(0)), number(-kInfinity), result);
@@ -174,6 +184,30 @@ Value MathFunctions::log(Value x) {
   result = select(less(x, number(0)),
                   number(std::numeric_limits<double>::quiet_NaN()), result);
   return select(isNan(x), x, result);
+}
+
+std::pair<Value, Value> MathFunctions::logInTwoParts(Value x) {
+  // As log, with s in two parts; what follows 2s is small enough for one.
+  auto [exponent, f] = normalize(x);
+  Value d = add(number(2), f);
+  Value dLow = sub(f, sub(d, number(2)));
+  Value s = div(f, d);
+  Value lost = fma(b.create<arith::NegFOp>(s), d, f);
+  Value sLow = div(sub(lost, mul(s, dLow)), d);
+  Value z = mul(s, s);
+  Value tail =
+      fma(mul(s, z), polynomial(z, logarithmSeries()), mul(number(2), sLow));
+  // The sum of e ln2 and 2s with its error (Knuth's two-sum).
+  Value a = mul(exponent, number(kLn2High)), c = mul(number(2), s);
+  Value sum = add(a, c);
+  Value cOfSum = sub(sum, a);
+  Value error = add(sub(a, sub(sum, cOfSum)), sub(c, cOfSum));
+  Value low = add(error, fma(exponent, number(kLn2Low), tail));
+  Value high = add(sum, low);
+  low = add(sub(sum, high), low);
+  Value isZero = equal(x, number(0)), isInfinite = equal(x, number(kInfinity));
+  high = select(isZero, number(-kInfinity), select(isInfinite, x, high));
+  return {high, low};
 }
 
 Value MathFunctions::log1p(Value x) {
@@ -188,7 +222,14 @@ Value MathFunctions::log1p(Value x) {
 }
 
 Value MathFunctions::pow(Value x, Value y) {
-  Value magnitude = exp(mul(y, log(abs(x))));
+  // e^(y log |x|), the exponent in two parts: its error is that of the result.
+  auto [high, low] = logInTwoParts(abs(x));
+  Value product = mul(y, high);
+  Value productLow =
+      fma(y, low, fma(y, high, b.create<arith::NegFOp>(product)));
+  // Of infinite products nothing is left.
+  productLow = select(less(abs(productLow), number(1)), productLow, number(0));
+  Value magnitude = expOfSum(product, productLow);
   Value isWhole = equal(b.create<math::FloorOp>(y), y);
   Value half = mul(y, number(0.5));
   Value isOdd = b.create<arith::AndIOp>(
@@ -219,20 +260,23 @@ Value MathFunctions::pow(Value x, Value y) {
 // Hyperbolic functions
 //===----------------------------------------------------------------------===//
 
+Value MathFunctions::halfExp(Value x) {
+  Value root = exp(mul(x, number(0.5)));
+  return mul(mul(root, number(0.5)), root);
+}
+
 Value MathFunctions::sinh(Value x) {
   Value a = abs(x);
   Value t = expm1(a);
   Value moderate = mul(number(0.5), add(t, div(t, add(t, number(1)))));
-  Value large = exp(sub(a, number(std::numbers::ln2)));
-  return withSignOf(select(less(a, number(22)), moderate, large), x);
+  return withSignOf(select(less(a, number(22)), moderate, halfExp(a)), x);
 }
 
 Value MathFunctions::cosh(Value x) {
   Value a = abs(x);
   Value e = exp(a);
   Value moderate = mul(number(0.5), add(e, div(number(1), e)));
-  Value large = exp(sub(a, number(std::numbers::ln2)));
-  return select(less(a, number(22)), moderate, large);
+  return select(less(a, number(22)), moderate, halfExp(a));
 }
 
 Value MathFunctions::tanh(Value x) {
@@ -255,7 +299,10 @@ Value MathFunctions::acosh(Value x) {
   Value t = sub(x, number(1));
   Value moderate = log1p(add(t, sqrt(add(mul(number(2), t), mul(t, t)))));
   Value large = add(log(x), number(std::numbers::ln2));
-  return select(less(x, number(1e8)), moderate, large);
+  Value result = select(less(x, number(1e8)), moderate, large);
+  // Far below 1 the root cancels the first term instead of being undefined.
+  return select(less(x, number(1)),
+                number(std::numeric_limits<double>::quiet_NaN()), result);
 }
 
 Value MathFunctions::atanh(Value x) {
@@ -338,8 +385,7 @@ Value MathFunctions::fmod(Value x, Value y) {
   Value a = abs(x), c = abs(y), zero = integer(0);
   Value undefined = b.create<arith::OrIOp>(
       b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, y),
-      b.create<arith::OrIOp>(equal(a, number(kInfinity)),
-                             equal(c, number(0))));
+      b.create<arith::OrIOp>(equal(a, number(kInfinity)), equal(c, number(0))));
   // Where the result is known, and where x is smaller, nothing is divided.
   Value whole = b.create<arith::OrIOp>(undefined, less(a, c));
   struct Parts {
@@ -349,9 +395,9 @@ Value MathFunctions::fmod(Value x, Value y) {
     v = select(whole, number(1), v);
     Value isSmall = less(v, number(0x1p-1022));
     Value bits = bitsOf(select(isSmall, mul(v, number(0x1p54)), v));
-    Value exponent = b.create<arith::SubIOp>(
-        b.create<arith::ShRUIOp>(bits, integer(52)),
-        select(isSmall, integer(54), zero));
+    Value exponent =
+        b.create<arith::SubIOp>(b.create<arith::ShRUIOp>(bits, integer(52)),
+                                select(isSmall, integer(54), zero));
     Value fraction =
         b.create<arith::AndIOp>(bits, integer((int64_t(1) << 52) - 1));
     return {b.create<arith::OrIOp>(fraction, integer(int64_t(1) << 52)),
@@ -379,8 +425,7 @@ Value MathFunctions::fmod(Value x, Value y) {
         inner.create<scf::YieldOp>(ValueRange{rest, left});
       });
   // 2^(ey) in two factors, so that subnormal results are reached.
-  Value exponent =
-      b.create<arith::SubIOp>(divisorExponent, integer(kBias));
+  Value exponent = b.create<arith::SubIOp>(divisorExponent, integer(kBias));
   Value half = b.create<arith::ShRSIOp>(exponent, integer(1));
   auto scale = [&](Value value, Value e) {
     Value biased = b.create<arith::AddIOp>(e, integer(1023));

@@ -23,7 +23,7 @@ public:
   MathFunctions(mlir::ImplicitLocOpBuilder &builder, mlir::Type type)
       : b(builder), type(type) {}
 
-  mlir::Value exp(mlir::Value x);
+  mlir::Value exp(mlir::Value x) { return expOfSum(x, nullptr); }
   mlir::Value expm1(mlir::Value x);
   mlir::Value log(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
@@ -41,7 +41,6 @@ public:
   mlir::Value acos(mlir::Value x);
   mlir::Value atan(mlir::Value x);
   mlir::Value erf(mlir::Value x);
-  /// Relative error up to about |y log x| * 2e-16.
   mlir::Value pow(mlir::Value x, mlir::Value y);
   /// The remainder of x / y toward zero, exact, with the sign of x. Also builds
   /// a loop, over the bits of the quotient.
@@ -69,6 +68,18 @@ private:
   /// coefficients[0] + coefficients[1] x + ..., by Horner's rule with fma.
   mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients);
   mlir::Value sinOrCos(mlir::Value x, int64_t quadrantShift);
+  /// e^(x + low); `low`, if any, is small beside 1.
+  mlir::Value expOfSum(mlir::Value x, mlir::Value low);
+  /// e^x / 2, which overflows later than e^x.
+  mlir::Value halfExp(mlir::Value x);
+  /// x = 2^exponent (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for finite x >
+  /// 0.
+  struct Normal {
+    mlir::Value exponent, f;
+  };
+  Normal normalize(mlir::Value x);
+  /// log x as a sum of two, good to about 60 bits; x >= 0.
+  std::pair<mlir::Value, mlir::Value> logInTwoParts(mlir::Value x);
 
   mlir::ImplicitLocOpBuilder &b;
   mlir::Type type;

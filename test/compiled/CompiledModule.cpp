@@ -92,8 +92,7 @@ std::unique_ptr<CompiledModule> CompiledModule::create(ModuleOp module,
     why = device.status().message();
     return nullptr;
   }
-  auto loaded =
-      rt::Program::create(*parts.jit->artifact(), std::move(*device));
+  auto loaded = rt::Program::create(*parts.jit->artifact(), std::move(*device));
   if (!loaded.ok()) {
     why = loaded.status().message();
     return nullptr;

@@ -32,8 +32,8 @@ public:
   /// The results for one tensor per argument of @main, of its type. Nothing,
   /// and a line in `why`, on failure. Every byte of a result that the program
   /// does not write is 0xcd.
-  std::optional<std::vector<ir::Tensor>>
-  run(llvm::ArrayRef<ir::Tensor> inputs, std::string &why);
+  std::optional<std::vector<ir::Tensor>> run(llvm::ArrayRef<ir::Tensor> inputs,
+                                             std::string &why);
 
 private:
   struct Parts; // the code and the loaded program

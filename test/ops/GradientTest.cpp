@@ -45,17 +45,10 @@ void checkCase(TestContext &context, const OpCase &opCase) {
                grad = makeScalarLoss(main, "grad");
 
   std::vector<Tensor> inputs = drawInputs(opCase, f64, 1);
-  OpCase weights{"weights", {}, {}};
-  for (Type type : loss.getArgumentTypes().drop_front(inputs.size()))
-    weights.operands.push_back(
-        {cast<RankedTensorType>(type).getShape().vec(), 0.5, 1.5});
-  for (Tensor &weight : drawInputs(weights, f64, 2))
+  for (Tensor &weight : drawWeights(loss, inputs.size(), f64))
     inputs.push_back(std::move(weight));
 
-  std::vector<unsigned> wrt;
-  for (unsigned i = 0; i < opCase.operands.size(); ++i)
-    if (opCase.operands[i].element == Element::Float)
-      wrt.push_back(i);
+  SmallVector<unsigned> wrt = floatOperands(opCase);
   SmallVector<bool> isNull;
   REQUIRE(succeeded(returnGradients(grad, wrt, isNull)));
   REQUIRE(succeeded(verify(*module)));
@@ -141,16 +134,7 @@ TEST_CASE("every op has a rule, a reason to have none, or cases") {
 TEST_CASE("gradients agree with finite differences") {
   TestContext context;
   for (const OpCase &opCase : allCases()) {
-    OperationName name(opCase.op(), context.get());
-    if (passes::gradientRuleKind(name) == GradientRuleKind::NotDifferentiable ||
-        opCase.op() == "sinter.stop_gradient")
-      continue;
-    // Refused by their rules.
-    bool isRefused = StringRef(opCase.name).contains("sinter.scatter") &&
-                     (StringRef(opCase.name).contains(" prod ") ||
-                      StringRef(opCase.name).contains(" max ") ||
-                      StringRef(opCase.name).contains(" min "));
-    if (isRefused)
+    if (!isDifferentiable(opCase, context.get()))
       continue;
     INFO(opCase.name);
     checkCase(context, opCase);

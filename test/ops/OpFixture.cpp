@@ -30,7 +30,9 @@ std::string TestContext::takeDiagnostics() {
   return std::exchange(diagnostics, "");
 }
 
-func::FuncOp makeScalarLoss(func::FuncOp main, StringRef name) {
+func::FuncOp makeScalarLoss(func::FuncOp main, StringRef name, Type floatType) {
+  if (!floatType)
+    floatType = Float64Type::get(main.getContext());
   func::FuncOp loss = main.clone();
   loss.setName(name);
   OpBuilder builder(main);
@@ -38,11 +40,11 @@ func::FuncOp makeScalarLoss(func::FuncOp main, StringRef name) {
   Operation *terminator = loss.getBody().front().getTerminator();
   builder.setInsertionPoint(terminator);
   passes::ValueBuilder b(builder, main.getLoc());
-  auto scalar = RankedTensorType::get({}, builder.getF64Type());
+  auto scalar = RankedTensorType::get({}, floatType);
   Value sum = b.splat(scalar, 0);
   for (Value result : terminator->getOperands()) {
     RankedTensorType type = tensorType(result);
-    if (!type.getElementType().isF64())
+    if (type.getElementType() != floatType)
       continue;
     unsigned index = loss.getNumArguments();
     loss.insertArgument(index, type, {}, main.getLoc());
@@ -54,6 +56,36 @@ func::FuncOp makeScalarLoss(func::FuncOp main, StringRef name) {
   loss.setType(
       builder.getFunctionType(loss.getBody().getArgumentTypes(), scalar));
   return loss;
+}
+
+std::vector<Tensor> drawWeights(func::FuncOp loss, size_t count,
+                                Type floatType) {
+  OpCase weights{"weights", {}, {}};
+  for (Type type : loss.getArgumentTypes().drop_front(count))
+    weights.operands.push_back(
+        {cast<RankedTensorType>(type).getShape().vec(), 0.5, 1.5});
+  return drawInputs(weights, floatType, 2);
+}
+
+bool isDifferentiable(const OpCase &opCase, MLIRContext *context) {
+  OperationName name(opCase.op(), context);
+  if (passes::gradientRuleKind(name) ==
+          passes::GradientRuleKind::NotDifferentiable ||
+      opCase.op() == "sinter.stop_gradient")
+    return false;
+  // Refused by their rules.
+  StringRef text = opCase.name;
+  return !text.contains("sinter.scatter") ||
+         !(text.contains(" prod ") || text.contains(" max ") ||
+           text.contains(" min "));
+}
+
+SmallVector<unsigned> floatOperands(const OpCase &opCase) {
+  SmallVector<unsigned> numbers;
+  for (auto [i, operand] : llvm::enumerate(opCase.operands))
+    if (operand.element == Element::Float)
+      numbers.push_back(i);
+  return numbers;
 }
 
 LogicalResult returnGradients(func::FuncOp loss, ArrayRef<unsigned> wrt,

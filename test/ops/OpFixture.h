@@ -7,7 +7,7 @@
 #ifndef SINTER_TEST_OPS_OPFIXTURE_H
 #define SINTER_TEST_OPS_OPFIXTURE_H
 
-#include "ir/Dialect.h"
+#include "test/ops/OpList.h"
 
 #include <string>
 
@@ -27,10 +27,22 @@ private:
   std::string diagnostics;
 };
 
-/// A copy of `main` called `name` with one more argument per float result, its
-/// weight, that returns the weighted sum of all float results: tensor<f64>.
-mlir::func::FuncOp makeScalarLoss(mlir::func::FuncOp main,
-                                  llvm::StringRef name);
+/// A copy of `main` called `name` with one more argument per result of
+/// `floatType` (float64 if null), its weight, that returns the weighted sum of
+/// these results: a scalar tensor of `floatType`.
+mlir::func::FuncOp makeScalarLoss(mlir::func::FuncOp main, llvm::StringRef name,
+                                  mlir::Type floatType = {});
+
+/// Inputs for the arguments that makeScalarLoss added after the first `count`.
+std::vector<ir::Tensor> drawWeights(mlir::func::FuncOp loss, size_t count,
+                                    mlir::Type floatType);
+
+/// Whether the op has a gradient for these operands: neither refused nor
+/// stopped.
+bool isDifferentiable(const OpCase &opCase, mlir::MLIRContext *context);
+
+/// The operands of the case that it may be differentiated by: the floats.
+llvm::SmallVector<unsigned> floatOperands(const OpCase &opCase);
 
 /// Replaces what `loss` (of makeScalarLoss) returns by the gradients of it by
 /// `wrt`; `isNull` says which do not exist, in whose place zeros are returned.

@@ -72,7 +72,10 @@ Value ElementEmitter::emitUnaryFloat(Operation *op, Value x) {
             loc, arith::CmpFPredicate::OGT, x, number(0));
         Value negative = builder.create<arith::CmpFOp>(
             loc, arith::CmpFPredicate::OLT, x, number(0));
-        return select(positive, number(1), select(negative, number(-1), x));
+        Value isNan =
+            builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, x, x);
+        Value other = select(isNan, x, number(0)); // not the zero's own sign
+        return select(positive, number(1), select(negative, number(-1), other));
       })
       .Case([&](ir::GeluOp gelu) {
         Value inner;
@@ -201,13 +204,12 @@ Value ElementEmitter::emitBinary(Operation *op, Value a, Value b,
           Value differ =
               builder.create<arith::XOrIOp>(loc, below(rest), below(b));
           Value adjust = builder.create<arith::AndIOp>(loc, nonzero, differ);
-          Value result = select(
-              adjust, builder.create<arith::AddFOp>(loc, rest, b), rest);
+          Value result =
+              select(adjust, builder.create<arith::AddFOp>(loc, rest, b), rest);
           // A zero has the sign of the divisor, as every other remainder.
           Value isZero = builder.create<arith::CmpFOp>(
               loc, arith::CmpFPredicate::OEQ, rest, zero);
-          return select(isZero,
-                        builder.create<math::CopySignOp>(loc, zero, b),
+          return select(isZero, builder.create<math::CopySignOp>(loc, zero, b),
                         result);
         })
         .Default([](Operation *) { return Value(); });

@@ -1,0 +1,134 @@
+//===- CompiledTest.cpp - compiled values and gradients -------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// For every case of the op list: its value and, where it has one, its gradient,
+// compiled for the CPU in float32 and run, against the same program evaluated
+// in float64 on the same inputs. Integers and truth values are equal; floats
+// differ by rounding only.
+//
+//===----------------------------------------------------------------------===//
+#include "test/ops/OpBundle.h"
+#include "test/ops/OpFixture.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::test;
+using ir::Tensor;
+
+namespace {
+
+constexpr size_t kCasesPerModule = 60;
+
+struct Bound {
+  double relative; // of the largest magnitude of the result
+  double absolute; // where everything cancels
+};
+
+/// The worst element of a result beyond `bound`, as a line; "" if none is.
+std::string difference(const Tensor &compiled, const Tensor &reference,
+                       Bound bound) {
+  std::string worst;
+  if (compiled.type() != reference.type())
+    return "another type";
+  auto describe = [&](int64_t i, auto a, auto b) {
+    return "element " + std::to_string(i) + " is " + std::to_string(a) +
+           " instead of " + std::to_string(b);
+  };
+  for (size_t i = 0; i < reference.ints.size(); ++i)
+    if (compiled.ints[i] != reference.ints[i])
+      return describe(i, compiled.ints[i], reference.ints[i]);
+  double largest = 0;
+  for (double value : reference.floats)
+    if (std::isfinite(value))
+      largest = std::max(largest, std::fabs(value));
+  double allowed = bound.relative * largest + bound.absolute, most = allowed;
+  for (size_t i = 0; i < reference.floats.size(); ++i) {
+    double a = compiled.floats[i], b = reference.floats[i];
+    bool isEqual = std::isnan(b) ? std::isnan(a) : std::isinf(b) && a == b;
+    if (isEqual)
+      continue;
+    double error = std::fabs(a - b);
+    if (error <= most) // false for NaN
+      continue;
+    most = error;
+    char text[160];
+    std::snprintf(text, sizeof(text),
+                  "element %zu is %.9g instead of %.9g, error %.3g, allowed "
+                  "%.3g",
+                  i, a, b, error, allowed);
+    worst = text;
+    if (std::isnan(error))
+      break;
+  }
+  return worst;
+}
+
+void checkBundle(OpBundle &bundle, Bound bound) {
+  for (const std::string &failure : bundle.run())
+    FAIL_CHECK(failure);
+  for (const BundlePart &part : bundle.parts)
+    for (size_t r = 0; r < part.compiled.size(); ++r) {
+      std::string text = difference(part.compiled[r], part.reference[r], bound);
+      INFO(part.name << ": result " << r << ": " << text);
+      CHECK(text.empty());
+    }
+}
+
+std::vector<std::vector<OpCase>> chunks() {
+  std::vector<std::vector<OpCase>> result;
+  for (OpCase &opCase : allCases()) {
+    if (result.empty() || result.back().size() == kCasesPerModule)
+      result.emplace_back();
+    result.back().push_back(std::move(opCase));
+  }
+  return result;
+}
+
+void addValue(OpBundle &bundle, const OpCase &opCase, Type floatType) {
+  INFO(opCase.name);
+  OwningOpRef<ModuleOp> module = buildModule(opCase, floatType);
+  REQUIRE(bundle.add(opCase.name, module->lookupSymbol<func::FuncOp>("main"),
+                     drawInputs(opCase, floatType, 5), ir::Rounding::none));
+}
+
+void addGradient(OpBundle &bundle, const OpCase &opCase, Type floatType) {
+  INFO(opCase.name);
+  OwningOpRef<ModuleOp> module = buildModule(opCase, floatType);
+  func::FuncOp grad = makeScalarLoss(module->lookupSymbol<func::FuncOp>("main"),
+                                     "grad", floatType);
+  std::vector<Tensor> inputs = drawInputs(opCase, floatType, 6);
+  for (Tensor &weight : drawWeights(grad, inputs.size(), floatType))
+    inputs.push_back(std::move(weight));
+  SmallVector<bool> isNull;
+  REQUIRE(succeeded(returnGradients(grad, floatOperands(opCase), isNull)));
+  REQUIRE(bundle.add("gradient of " + opCase.name, grad, std::move(inputs),
+                     ir::Rounding::none));
+}
+
+} // namespace
+
+TEST_CASE("compiled values are those of the evaluation") {
+  for (const std::vector<OpCase> &cases : chunks()) {
+    TestContext context;
+    OpBundle bundle(context.get());
+    for (const OpCase &opCase : cases)
+      addValue(bundle, opCase, Float32Type::get(context.get()));
+    checkBundle(bundle, {1e-5, 0});
+  }
+}
+
+TEST_CASE("compiled gradients are those of the evaluation") {
+  for (const std::vector<OpCase> &cases : chunks()) {
+    TestContext context;
+    OpBundle bundle(context.get());
+    for (const OpCase &opCase : cases)
+      if (isDifferentiable(opCase, context.get()))
+        addGradient(bundle, opCase, Float32Type::get(context.get()));
+    checkBundle(bundle, {1e-5, 0});
+  }
+}

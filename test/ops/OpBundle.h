@@ -1,0 +1,55 @@
+//===- OpBundle.h - many small functions, compiled as one -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Compiling is fast for one module of hundreds of ops and slow for hundreds of
+// modules. A bundle is a module whose @main does the work of many functions
+// side by side; each keeps its name, its arguments and its results.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_OPS_OPBUNDLE_H
+#define SINTER_TEST_OPS_OPBUNDLE_H
+
+#include "ir/eval/Evaluate.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+#include <string>
+#include <vector>
+
+namespace sinter::test {
+
+/// One function of a bundle.
+struct BundlePart {
+  std::string name; // what a failure is reported under
+  std::vector<ir::Tensor> inputs;
+  std::vector<ir::Tensor> reference; // by evaluation
+  std::vector<ir::Tensor> compiled;  // after run(); empty when it failed
+};
+
+class OpBundle {
+public:
+  explicit OpBundle(mlir::MLIRContext *context);
+
+  /// Copies the body of `function` and evaluates it for `inputs`: in float64
+  /// throughout, or rounded as `rounding` says. False when that fails.
+  bool add(std::string name, mlir::func::FuncOp function,
+           std::vector<ir::Tensor> inputs, ir::Rounding rounding);
+
+  /// Compiles and runs everything. Returns one line per failure; when the whole
+  /// is refused, the parts are compiled one by one to find which are to blame.
+  std::vector<std::string> run();
+
+  std::vector<BundlePart> parts;
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> build(size_t first, size_t last);
+  bool runRange(size_t first, size_t last, std::string &why);
+
+  mlir::MLIRContext *context;
+  mlir::OwningOpRef<mlir::ModuleOp> functions; // one per part, in order
+};
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_OPS_OPBUNDLE_H

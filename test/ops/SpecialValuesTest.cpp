@@ -1,0 +1,275 @@
+//===- SpecialValuesTest.cpp - one meaning at the edges -------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Machines differ on division by zero, shifts beyond the width, conversions
+// that do not fit, NaN and the sign of zero; ir/eval defines one meaning. Here
+// compiled code gets every pair of such values: ops that are exact give the
+// bits of the evaluation, functions its value within a few units in the last
+// place.
+//
+//===----------------------------------------------------------------------===//
+#include "test/ops/OpBundle.h"
+#include "test/ops/OpFixture.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Parser/Parser.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::test;
+using ir::Tensor;
+
+namespace {
+
+const char *const kIntegers[] = {"i8",  "i16",  "i32",  "i64",
+                                 "ui8", "ui16", "ui32", "ui64"};
+const char *const kFloats[] = {"f32", "f64"};
+
+Type elementType(TestContext &context, StringRef name) {
+  return parseType(name, context.get());
+}
+
+/// The values of `element` at which ops are special, and a few that are not.
+Tensor specialValues(Type element) {
+  std::vector<double> floats;
+  std::vector<int64_t> ints;
+  if (auto type = dyn_cast<FloatType>(element)) {
+    const llvm::fltSemantics &semantics = type.getFloatSemantics();
+    auto number = [](llvm::APFloat value) {
+      bool losesInfo;
+      value.convert(llvm::APFloat::IEEEdouble(),
+                    llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+      return value.convertToDouble();
+    };
+    for (double value :
+         {0.0,
+          1.0,
+          0.5,
+          1.5,
+          2.5,
+          0.75,
+          3.0,
+          7.25,
+          100.0,
+          127.5,
+          128.0,
+          255.0,
+          256.0,
+          1e-3,
+          32768.0,
+          65536.0,
+          2147483648.0,
+          4294967296.0,
+          9223372036854775808.0,
+          18446744073709551616.0,
+          1e20,
+          1e-20,
+          number(llvm::APFloat::getLargest(semantics)),
+          number(llvm::APFloat::getSmallestNormalized(semantics)),
+          number(llvm::APFloat::getSmallest(semantics)),
+          std::numeric_limits<double>::infinity()})
+      floats.insert(floats.end(), {value, -value});
+    floats.push_back(std::nan(""));
+  } else if (element.isInteger(1)) {
+    ints = {0, 1};
+  } else {
+    unsigned width = element.getIntOrFloatBitWidth();
+    int64_t high = static_cast<int64_t>(uint64_t(1) << (width - 1));
+    ints = {0, 1, -1, 2, -2, 3, -3, 5, 7, 8, 31, 32, 63, 64, 100, -100};
+    ints.insert(ints.end(), {high, high - 1, high + 1, width, width - 1});
+  }
+  Tensor values(RankedTensorType::get(
+      {static_cast<int64_t>(std::max(floats.size(), ints.size()))}, element));
+  values.floats = floats;
+  values.ints = ints;
+  values.roundToStorage();
+  return values;
+}
+
+/// Every value of `x` with every one of `y`, as two tensors.
+std::pair<Tensor, Tensor> allPairs(const Tensor &x, const Tensor &y) {
+  int64_t count = x.size() * y.size();
+  Tensor first(RankedTensorType::get({count}, x.type().getElementType()));
+  Tensor second(RankedTensorType::get({count}, y.type().getElementType()));
+  for (int64_t i = 0; i < count; ++i) {
+    first.copyElement(i, x, i / y.size());
+    second.copyElement(i, y, i % y.size());
+  }
+  return {first, second};
+}
+
+std::string typeText(const Tensor &tensor) {
+  std::string text;
+  llvm::raw_string_ostream(text) << tensor.type();
+  return text;
+}
+
+/// Adds `%z = OP` on the operands %x, %y, .. to the bundle. `result` is the
+/// type of %z.
+void addOp(TestContext &context, OpBundle &bundle, const std::string &op,
+           const std::string &result, std::vector<Tensor> inputs) {
+  std::string arguments, name = "%x";
+  for (const Tensor &input : inputs) {
+    arguments +=
+        (arguments.empty() ? "" : ", ") + name + ": " + typeText(input);
+    ++name.back();
+  }
+  std::string text = "func.func @main(" + arguments + ") -> " + result +
+                     " { %r = sinter." + op + " return %r : " + result + " }";
+  INFO(text);
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(text, context.get());
+  REQUIRE(module);
+  REQUIRE(bundle.add(op, module->lookupSymbol<func::FuncOp>("main"),
+                     std::move(inputs), ir::Rounding::each_op));
+}
+
+std::string inputsText(const BundlePart &part, int64_t i) {
+  std::string text;
+  for (const Tensor &input : part.inputs)
+    text +=
+        " " + (input.isFloat()      ? std::to_string(input.floats[i])
+               : input.isUnsigned() ? std::to_string(uint64_t(input.ints[i]))
+                                    : std::to_string(input.ints[i]));
+  return text;
+}
+
+/// Equal bits; a NaN is equal to every NaN.
+bool isSame(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::isnan(a) && std::isnan(b);
+  return a == b && std::signbit(a) == std::signbit(b);
+}
+
+/// Checks each element by `isEqual` for floats; integers are equal.
+void checkElements(OpBundle &bundle,
+                   llvm::function_ref<bool(double, double)> isEqual) {
+  for (const std::string &failure : bundle.run())
+    FAIL_CHECK(failure);
+  for (const BundlePart &part : bundle.parts)
+    for (size_t r = 0; r < part.compiled.size(); ++r) {
+      const Tensor &compiled = part.compiled[r], &reference = part.reference[r];
+      int numWrong = 0;
+      std::string text = part.name + ":";
+      for (int64_t i = 0; i < reference.size(); ++i) {
+        bool isRight = reference.isFloat()
+                           ? isEqual(compiled.floats[i], reference.floats[i])
+                           : compiled.ints[i] == reference.ints[i];
+        if (isRight || numWrong++ >= 8)
+          continue;
+        char line[200];
+        if (reference.isFloat())
+          std::snprintf(line, sizeof(line), " of%s is %.17g instead of %.17g;",
+                        inputsText(part, i).c_str(), compiled.floats[i],
+                        reference.floats[i]);
+        else
+          std::snprintf(line, sizeof(line), " of%s is %lld instead of %lld;",
+                        inputsText(part, i).c_str(),
+                        static_cast<long long>(compiled.ints[i]),
+                        static_cast<long long>(reference.ints[i]));
+        text += line;
+      }
+      INFO(text);
+      CHECK(numWrong == 0);
+    }
+}
+
+} // namespace
+
+TEST_CASE("exact ops of integers give the bits of the evaluation") {
+  for (const char *name : kIntegers) {
+    TestContext context;
+    OpBundle bundle(context.get());
+    Tensor values = specialValues(elementType(context, name));
+    auto [x, y] = allPairs(values, values);
+    for (const char *op :
+         {"add", "sub", "mul", "div", "mod", "rem", "pow", "max", "min", "and",
+          "or", "xor", "shift_left", "shift_right"})
+      addOp(context, bundle, std::string(op) + " %x, %y : " + typeText(x),
+            typeText(x), {x, y});
+    for (const char *op : {"abs", "neg", "sign", "relu", "bit_not"})
+      addOp(context, bundle, std::string(op) + " %x : " + typeText(values),
+            typeText(values), {values});
+    std::string truth = "tensor<" + std::to_string(x.size()) + "xi1>";
+    for (const char *kind : {"eq", "ne", "lt", "le", "gt", "ge"})
+      addOp(context, bundle,
+            "compare " + std::string(kind) + " %x, %y : " + typeText(x), truth,
+            {x, y});
+    checkElements(bundle, isSame);
+  }
+}
+
+TEST_CASE("exact ops of floats give the bits of the evaluation") {
+  for (const char *name : kFloats) {
+    TestContext context;
+    OpBundle bundle(context.get());
+    Tensor values = specialValues(elementType(context, name));
+    auto [x, y] = allPairs(values, values);
+    for (const char *op :
+         {"add", "sub", "mul", "div", "mod", "rem", "max", "min"})
+      addOp(context, bundle, std::string(op) + " %x, %y : " + typeText(x),
+            typeText(x), {x, y});
+    for (const char *op :
+         {"abs", "neg", "sign", "relu", "sqrt", "floor", "ceil", "round"})
+      addOp(context, bundle, std::string(op) + " %x : " + typeText(values),
+            typeText(values), {values});
+    std::string truth = "tensor<" + std::to_string(x.size()) + "xi1>";
+    for (const char *kind : {"eq", "ne", "lt", "le", "gt", "ge"})
+      addOp(context, bundle,
+            "compare " + std::string(kind) + " %x, %y : " + typeText(x), truth,
+            {x, y});
+    checkElements(bundle, isSame);
+  }
+}
+
+TEST_CASE("every cast gives the bits of the evaluation") {
+  std::vector<const char *> names = {"i1", "f32", "f64"};
+  names.insert(names.end(), std::begin(kIntegers), std::end(kIntegers));
+  TestContext context;
+  OpBundle bundle(context.get());
+  for (const char *from : names)
+    for (const char *to : names) {
+      if (StringRef(from) == to)
+        continue;
+      Tensor x = specialValues(elementType(context, from));
+      std::string result =
+          "tensor<" + std::to_string(x.size()) + "x" + to + ">";
+      addOp(context, bundle, "cast %x : " + typeText(x) + " -> " + result,
+            result, {x});
+    }
+  checkElements(bundle, isSame);
+}
+
+TEST_CASE("functions keep their value at the edges") {
+  for (const char *name : kFloats) {
+    TestContext context;
+    OpBundle bundle(context.get());
+    Type element = elementType(context, name);
+    Tensor values = specialValues(element);
+    for (const char *op :
+         {"exp", "expm1", "log", "log1p", "rsqrt", "tanh", "sigmoid", "erf",
+          "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"})
+      addOp(context, bundle, std::string(op) + " %x : " + typeText(values),
+            typeText(values), {values});
+    auto [x, y] = allPairs(values, values);
+    addOp(context, bundle, "pow %x, %y : " + typeText(x), typeText(x), {x, y});
+    // Within 8 units in the last place. float32 functions may flush what is
+    // below the smallest normal number. Zero may have either sign.
+    bool isDouble = element.isF64();
+    double relative = std::ldexp(1, isDouble ? -49 : -20);
+    double absolute = std::ldexp(1, isDouble ? -1074 : -126);
+    checkElements(bundle, [=](double a, double b) {
+      if (b == 0)
+        return a == 0;
+      if (!std::isfinite(a) || !std::isfinite(b))
+        return isSame(a, b);
+      return std::fabs(a - b) <= relative * std::fabs(b) + absolute;
+    });
+  }
+}
