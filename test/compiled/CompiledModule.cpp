@@ -35,7 +35,8 @@ static std::vector<RankedTensorType> tensorTypes(TypeRange types) {
 }
 
 /// The phases after import, kernels and tables. Failure was reported.
-static FailureOr<compiler::CompiledProgram> compile(ModuleOp module) {
+static FailureOr<compiler::CompiledProgram> compile(ModuleOp module,
+                                                    unsigned threads) {
   compiler::Options options;
   std::unique_ptr<passes::Target> target =
       compiler::createTarget(options, tools::targets());
@@ -47,19 +48,23 @@ static FailureOr<compiler::CompiledProgram> compile(ModuleOp module) {
     return failure();
   passes::CodeGenOptions codeGen;
   codeGen.optLevel = options.optLevel;
+  codeGen.threads = threads;
   compiler::ArtifactInfo info;
   info.manifest = "{}";
   return compiler::emitProgram(module, *target, codeGen, info);
 }
 
-std::unique_ptr<CompiledModule> CompiledModule::create(ModuleOp module,
-                                                       std::string &why) {
+std::unique_ptr<CompiledModule>
+CompiledModule::create(ModuleOp module, bool isParallel, std::string &why) {
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
   compiler::registerDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
   context->printOpOnDiagnostic(false);
+  // The context's locks must be on before kernels are emitted in parallel.
+  if (isParallel)
+    context->enableMultithreading();
   why.clear();
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     bool isFirst =
@@ -73,7 +78,8 @@ std::unique_ptr<CompiledModule> CompiledModule::create(ModuleOp module,
   auto main = module.lookupSymbol<func::FuncOp>("main");
   compiled->inputTypes_ = tensorTypes(main.getArgumentTypes());
   compiled->outputTypes_ = tensorTypes(main.getResultTypes());
-  FailureOr<compiler::CompiledProgram> program = compile(module);
+  FailureOr<compiler::CompiledProgram> program = 
+      compile(module, isParallel ? context->getNumThreads() : 1);
   if (failed(program)) {
     if (why.empty())
       why = "it was not compiled, and nothing says why";

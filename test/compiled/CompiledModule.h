@@ -24,9 +24,10 @@ namespace sinter::test {
 class CompiledModule {
 public:
   /// Compiles @main of `module`, which is changed in place and whose context
-  /// must outlive the result. Null, and a line in `why`, when it cannot be.
-  static std::unique_ptr<CompiledModule> create(mlir::ModuleOp module,
-                                                std::string &why);
+  /// must outlive the result, with one thread or with all processors. Null, and
+  /// a line in `why`, when it cannot be.
+  static std::unique_ptr<CompiledModule>
+  create(mlir::ModuleOp module, bool isParallel, std::string &why);
   ~CompiledModule();
 
   /// The results for one tensor per argument of @main, of its type. Nothing,

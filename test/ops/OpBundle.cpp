@@ -75,7 +75,7 @@ bool OpBundle::runRange(size_t first, size_t last, std::string &why) {
   for (size_t i = first; i < last; ++i)
     llvm::append_range(inputs, parts[i].inputs);
   std::unique_ptr<CompiledModule> compiled =
-      CompiledModule::create(*module, why);
+      CompiledModule::create(*module, /*isParallel=*/true, why);
   if (!compiled)
     return false;
   auto outputs = compiled->run(inputs, why);

@@ -110,24 +110,31 @@ std::string typeText(const Tensor &tensor) {
   return text;
 }
 
-/// Adds `%z = OP` on the operands %x, %y, .. to the bundle. `result` is the
-/// type of %z.
-void addOp(TestContext &context, OpBundle &bundle, const std::string &op,
-           const std::string &result, std::vector<Tensor> inputs) {
-  std::string arguments, name = "%x";
+/// Adds a function of %x, %y, .. that computes %r of type `result`.
+void addProgram(TestContext &context, OpBundle &bundle, const std::string &name,
+                const std::string &body, const std::string &result,
+                std::vector<Tensor> inputs) {
+  std::string arguments, argument = "%x";
   for (const Tensor &input : inputs) {
-    arguments +=
-        (arguments.empty() ? "" : ", ") + name + ": " + typeText(input);
-    ++name.back();
+    arguments += (arguments.empty() ? "" : ", ") + argument + ": " +
+                 typeText(input);
+    ++argument.back();
   }
-  std::string text = "func.func @main(" + arguments + ") -> " + result +
-                     " { %r = sinter." + op + " return %r : " + result + " }";
-  INFO(text);
+  std::string text = "func.func @main(" + arguments + ") -> " + result + " { " +
+                     body + " return %r : " + result + " }";
   OwningOpRef<ModuleOp> module =
       parseSourceString<ModuleOp>(text, context.get());
+  INFO(text << context.takeDiagnostics());
   REQUIRE(module);
-  REQUIRE(bundle.add(op, module->lookupSymbol<func::FuncOp>("main"),
+  REQUIRE(bundle.add(name, module->lookupSymbol<func::FuncOp>("main"),
                      std::move(inputs), ir::Rounding::each_op));
+}
+
+/// Adds one op, written without "%r = sinter.", on the operands %x, %y, ...
+void addOp(TestContext &context, OpBundle &bundle, const std::string &op,
+           const std::string &result, std::vector<Tensor> inputs) {
+  addProgram(context, bundle, op, "%r = sinter." + op, result,
+             std::move(inputs));
 }
 
 std::string inputsText(const BundlePart &part, int64_t i) {
@@ -272,4 +279,38 @@ TEST_CASE("functions keep their value at the edges") {
       return std::fabs(a - b) <= relative * std::fabs(b) + absolute;
     });
   }
+}
+
+TEST_CASE("what a library call applies has the meaning of the op") {
+  TestContext context;
+  OpBundle bundle(context.get());
+  // 0 * -1 is -0, which relu and clip make 0; a NaN goes through.
+  for (const char *after :
+       {"%r = sinter.relu %d : tensor<4x19xf32>",
+        "%n = sinter.neg %d : tensor<4x19xf32> "
+        "%r = sinter.relu %n : tensor<4x19xf32>",
+        "%c = sinter.constant dense<-1.0> : tensor<4x19xf32> "
+        "%n = sinter.mul %d, %c : tensor<4x19xf32> "
+        "%r = sinter.relu %n : tensor<4x19xf32>",
+        "%c = sinter.constant dense<-1.0> : tensor<4x19xf32> "
+        "%n = sinter.mul %d, %c : tensor<4x19xf32> "
+        "%l = sinter.constant dense<0.0> : tensor<4x19xf32> "
+        "%m = sinter.max %n, %l : tensor<4x19xf32> "
+        "%h = sinter.constant dense<6.0> : tensor<4x19xf32> "
+        "%r = sinter.min %m, %h : tensor<4x19xf32>"}) {
+    Tensor x(RankedTensorType::get({4, 1}, elementType(context, "f32")));
+    x.floats = {1, -2, 0, std::nan("")};
+    Tensor y(RankedTensorType::get({1, 19}, elementType(context, "f32")));
+    for (int64_t i = 0; i < y.size(); ++i)
+      y.floats[i] = static_cast<double>(i) - 9;
+    y.floats[3] = std::nan("");
+    y.floats[17] = std::numeric_limits<double>::infinity();
+    addProgram(context, bundle, after,
+               std::string("%d = sinter.dot_general %x, %y batch [] x [] contract [1] x [0] : "
+                           "(tensor<4x1xf32>, tensor<1x19xf32>) -> "
+                           "tensor<4x19xf32> ") +
+                   after,
+               "tensor<4x19xf32>", {x, y});
+  }
+  checkElements(bundle, isSame);
 }

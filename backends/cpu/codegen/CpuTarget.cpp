@@ -71,11 +71,6 @@ public:
         return passes::Placement::Unsupported;
       }
     }
-    if (op->getNumResults() > 0 && needsFloat32(op) &&
-        getElementTypeOrSelf(op->getResult(0).getType()).isF64()) {
-      reason = "not yet available in float64 on the CPU";
-      return passes::Placement::Unsupported;
-    }
     if (passes::isLibraryOp(op))
       return passes::Placement::Library;
     if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
@@ -98,10 +93,6 @@ public:
   }
 
 private:
-  /// What the library has for float32 only.
-  static bool needsFloat32(Operation *op) {
-    return isa<ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
-  }
   const Machine &machine;
 };
 

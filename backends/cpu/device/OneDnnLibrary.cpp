@@ -61,7 +61,7 @@ private:
     if (isSixteenBit(params.dtype))
       return unsupported("16-bit convolution is not supported on the CPU yet");
     if (params.dtype != SINTER_F32)
-      return unsupported("convolutions on the CPU are fp32 only");
+      return preparePlainConv(command);
     if (params.direction == SINTER_CONV_FILTER_GRAD)
       return prepareOneDnnFilterGrad(context_, command);
     if (isPointwiseProduct(params))

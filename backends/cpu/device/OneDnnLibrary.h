@@ -44,6 +44,9 @@ LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
 /// MATMUL of fp64 and integers.
 LibraryCallResult preparePlainMatmul(const sinter_command &command);
 
+/// CONV of fp64.
+LibraryCallResult preparePlainConv(const sinter_command &command);
+
 /// Start of constant slice `slice`; null when it lies in another space.
 const float *constantAddress(const sinter_slice &slice,
                              const uint8_t *constants);

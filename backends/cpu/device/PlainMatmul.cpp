@@ -120,7 +120,7 @@ private:
     for (uint32_t i = 0; i < params_.numPostOps; ++i) {
       const sinter_post_op &op = params_.postOps[i];
       if (op.kind == SINTER_POST_RELU) {
-        value = value < Out(0) ? Out(0) : value;
+        value = value <= Out(0) ? Out(0) : value;
         continue;
       }
       const auto *operand = static_cast<const Out *>(buffers[op.slice]);

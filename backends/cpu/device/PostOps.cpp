@@ -51,8 +51,8 @@ void applyLine(const sinter_post_op &op, float *data, int64_t count,
         data[i * stride] += operand[i * operandStride];
     break;
   case SINTER_POST_RELU:
-    // NaN stays NaN.
-    forEach(data, count, stride, [](float x) { return x < 0.0f ? 0.0f : x; });
+    // NaN stays NaN; -0 becomes 0.
+    forEach(data, count, stride, [](float x) { return x <= 0.0f ? 0.0f : x; });
     break;
   case SINTER_POST_GELU_ERF:
     forEach(data, count, stride, geluErf);
@@ -69,7 +69,7 @@ void applyLine(const sinter_post_op &op, float *data, int64_t count,
     break;
   case SINTER_POST_CLIP:
     forEach(data, count, stride, [low = op.alpha, high = op.beta](float x) {
-      x = x < low ? low : x;
+      x = x <= low ? low : x; // -0 becomes a `low` of 0
       return x > high ? high : x;
     });
     break;
