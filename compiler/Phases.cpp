@@ -78,6 +78,8 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
 }
 
 static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
+  pm.addNestedPass<mlir::func::FuncOp>(passes::createAssignLayouts());
+  addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createAlignContractions());
 }
 

@@ -18,6 +18,16 @@ def AlignContractions : Pass<"sinter-align-contractions", "::mlir::func::FuncOp"
   }];
 }
 
+def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "make convolutions and the ops around them channels-last where that saves copies";
+  let description = [{
+    Values between ops that work in either layout form an area. An area with convolutions becomes
+    channels-last when the library's calls then copy more bytes less than the transposes at the area's
+    borders move. What crosses the function's border, and filters, keep their layout.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
   let summary = "Replace @main by @step and @eval: loss, gradients, optimizer";
   let description = [{

@@ -1,0 +1,391 @@
+//===- AssignLayouts.cpp - convolutions and what is around them, NHWC -----===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The library computes convolutions on channels-last activations, and loops
+// along the channels are the ones that vectorise. Values that must have one
+// layout, since an op between them works in any, form an area; an area with
+// convolutions becomes channels-last when that saves more copying inside of
+// library calls than the transposes at its borders cost. Legal for every value:
+// the meaning of each op is kept by permuting its dimension numbers. States and
+// what crosses the function's border keep their layout; the simplifier merges
+// the transposes with what is there.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Build.h"
+#include "ir/Dialect.h"
+#include "ir/Remarks.h"
+#include "passes/Fusion.h"
+#include "passes/OpClasses.h"
+
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_ASSIGNLAYOUTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Operands and results of one op that lie in one layout, channels-first or
+/// channels-last. Empty: the op takes its operands as they are.
+struct Carried {
+  SmallVector<unsigned, 4> operands;
+  bool result = false;
+};
+
+int64_t rankOf(Value value) { return ir::tensorType(value).getRank(); }
+
+/// Batch, channels and at least one spatial dimension.
+bool hasChannels(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() >= 3;
+}
+
+bool isConv(Operation *op) {
+  return isa<ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
+}
+
+/// In which order the elements of a window lie matters to the first maximum.
+bool slidesOverChannels(ArrayRef<int64_t> window) {
+  return window.size() > 1 && window[1] != 1;
+}
+
+Carried carriedBy(Operation *op) {
+  if (op->getNumResults() != 1)
+    return {};
+  bool resultHas = hasChannels(op->getResult(0));
+  Carried all{{}, true};
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    all.operands.push_back(i);
+  return llvm::TypeSwitch<Operation *, Carried>(op)
+      .Case<ir::ConvOp, ir::ConvInputGradOp>([](auto conv) {
+        return conv.getChannelsLast() ? Carried{} : Carried{{0}, true};
+      })
+      .Case([](ir::ConvFilterGradOp conv) {
+        return conv.getChannelsLast() ? Carried{} : Carried{{0, 1}, false};
+      })
+      .Case([&](ir::ConstantOp constant) {
+        return Carried{{}, resultHas && isSplatConstant(constant)};
+      })
+      .Case([&](ir::BroadcastOp) { return Carried{{}, resultHas}; })
+      .Case([&](ir::ReduceOp reduce) {
+        return hasChannels(reduce.getX()) ? Carried{{0}, false} : Carried{};
+      })
+      .Case<ir::ReduceWindowOp, ir::ReduceWindowGradOp>([&](auto windows) {
+        return resultHas && !slidesOverChannels(windows.getWindow())
+                   ? all
+                   : Carried{};
+      })
+      .Case<ir::PadOp, ir::SliceOp, ir::ReverseOp>(
+          [&](auto) { return resultHas ? Carried{{0}, true} : Carried{}; })
+      .Case([&](ir::GatherOp gather) {
+        return resultHas && rankOf(gather.getIndices()) == 1
+                   ? Carried{{0}, true}
+                   : Carried{};
+      })
+      .Case([&](ir::ConcatOp) { return resultHas ? all : Carried{}; })
+      .Default([&](Operation *) {
+        return resultHas && isElementwise(op) ? all : Carried{};
+      });
+}
+
+/// The dimensions of a channels-first value in the order of channels-last.
+SmallVector<int64_t> lastOrder(int64_t rank) {
+  SmallVector<int64_t> order{0};
+  for (int64_t dim = 2; dim < rank; ++dim)
+    order.push_back(dim);
+  order.push_back(1);
+  return order;
+}
+/// Where each dimension of a channels-first value lies in channels-last.
+SmallVector<int64_t> placeInLast(int64_t rank) {
+  SmallVector<int64_t> place{0, rank - 1};
+  for (int64_t dim = 2; dim < rank; ++dim)
+    place.push_back(dim - 1);
+  return place;
+}
+SmallVector<int64_t> permuted(ArrayRef<int64_t> list) {
+  SmallVector<int64_t> result;
+  for (int64_t dim : lastOrder(list.size()))
+    result.push_back(list[dim]);
+  return result;
+}
+
+/// Bytes that change their place between the two layouts.
+int64_t movedBytes(Value value) {
+  RankedTensorType type = ir::tensorType(value);
+  int64_t elements = type.getNumElements(), channels = type.getDimSize(1);
+  if (elements == 0 || channels == 1 ||
+      elements == channels * type.getDimSize(0))
+    return 0;
+  return elements * std::max(8u, type.getElementTypeBitWidth()) / 8;
+}
+
+class LayoutAssignment {
+public:
+  explicit LayoutAssignment(func::FuncOp func)
+      : block(func.getBody().front()) {}
+
+  /// The number of convolutions that became channels-last.
+  int64_t run() {
+    findAreas();
+    weigh();
+    SmallVector<Operation *> ops;
+    for (Operation &op : block)
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      rewrite(op);
+    for (Operation *op : llvm::reverse(replaced))
+      op->erase();
+    return converted;
+  }
+
+private:
+  struct Area {
+    int64_t saved = 0, spent = 0; // bytes that are moved less, or more
+    bool hasConv = false;
+    bool becomesLast() const { return hasConv && saved >= spent; }
+  };
+
+  void findAreas() {
+    for (Operation &op : block) {
+      Carried carried = carriedBy(&op);
+      std::optional<Value> first;
+      auto join = [&](Value value) {
+        areaOf.insert(value);
+        if (first)
+          areaOf.unionSets(*first, value);
+        first = value;
+      };
+      for (unsigned operand : carried.operands)
+        join(op.getOperand(operand));
+      if (carried.result)
+        join(op.getResult(0));
+    }
+  }
+
+  Area &areaFor(Value value) { return areas[areaOf.getLeaderValue(value)]; }
+  bool isKnown(Value value) { return areaOf.findValue(value) != areaOf.end(); }
+  bool becomesLast(Value value) {
+    return isKnown(value) && areaFor(value).becomesLast();
+  }
+
+  static bool carries(OpOperand &use) {
+    return llvm::is_contained(carriedBy(use.getOwner()).operands,
+                              use.getOperandNumber());
+  }
+
+  void weigh() {
+    llvm::SmallVector<Value> values;
+    for (BlockArgument argument : block.getArguments())
+      values.push_back(argument);
+    for (Operation &op : block)
+      llvm::append_range(values, op.getResults());
+    for (Value value : values) {
+      if (!isKnown(value))
+        continue;
+      Area &area = areaFor(value);
+      Operation *def = value.getDefiningOp();
+      int64_t bytes = movedBytes(value);
+      bool definedInside = def && carriedBy(def).result;
+      // A transpose at the border becomes another one.
+      if (!definedInside && !isa_and_nonnull<ir::TransposeOp>(def))
+        area.spent += bytes;
+      bool usedOutside = llvm::any_of(value.getUses(), [](OpOperand &use) {
+        return !carries(use) && !isa<ir::TransposeOp>(use.getOwner());
+      });
+      if (usedOutside)
+        area.spent += bytes;
+      // The library's copies of the two operands, or of operand and result.
+      if (definedInside && isConv(def)) {
+        area.hasConv = true;
+        area.saved += bytes;
+      }
+      for (OpOperand &use : value.getUses())
+        if (carries(use) && isConv(use.getOwner())) {
+          area.hasConv = true;
+          area.saved += bytes;
+        }
+    }
+  }
+
+  /// `value`, which lies in an area that becomes channels-last, in that layout.
+  Value last(Value value) {
+    auto it = lastOf.find(value);
+    if (it != lastOf.end())
+      return it->second;
+    OpBuilder builder(block.getParentOp()->getContext());
+    builder.setInsertionPointAfterValue(value);
+    Value moved = ir::transposeTo(builder, value.getLoc(), value,
+                                  lastOrder(rankOf(value)));
+    lastOf[value] = moved;
+    return moved;
+  }
+
+  void rewrite(Operation *op) {
+    Carried carried = carriedBy(op);
+    Value key = carried.result ? Value(op->getResult(0))
+                : !carried.operands.empty()
+                    ? op->getOperand(carried.operands.front())
+                    : Value();
+    if (!key || !becomesLast(key))
+      return;
+    OpBuilder builder(op);
+    OperationState state(op->getLoc(), op->getName());
+    for (OpOperand &use : op->getOpOperands())
+      state.operands.push_back(
+          llvm::is_contained(carried.operands, use.getOperandNumber())
+              ? last(use.get())
+              : use.get());
+    state.addAttributes(op->getAttrs());
+    RankedTensorType type = ir::tensorType(op->getResult(0));
+    int64_t rank = rankOf(key);
+    SmallVector<int64_t> place = placeInLast(rank);
+    // What becomes of the result where it is no activation.
+    SmallVector<int64_t> backOrder;
+    auto set = [&](StringRef name, ArrayRef<int64_t> list) {
+      state.attributes.set(name, builder.getDenseI64ArrayAttr(list));
+    };
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(
+            [&](auto conv) {
+              state.attributes.set(conv.getChannelsLastAttrName(),
+                                   builder.getUnitAttr());
+              ++converted;
+            })
+        .Case([&](ir::ConstantOp constant) {
+          auto value = cast<DenseElementsAttr>(constant.getValue());
+          state.attributes.set(
+              constant.getValueAttrName(),
+              value.resizeSplat(type.clone(permuted(type.getShape()))));
+        })
+        .Case([&](ir::BroadcastOp broadcast) {
+          placeBroadcast(builder, broadcast, place, state);
+        })
+        .Case([&](ir::ReduceOp reduce) {
+          SmallVector<int64_t> dims, kept;
+          for (int64_t dim : reduce.getDims())
+            dims.push_back(place[dim]);
+          llvm::sort(dims);
+          set(reduce.getDimsAttrName(), dims);
+          // Kept dimensions in their new order, numbered as in the old one.
+          backOrder = keptOrder(reduce, rank);
+          SmallVector<int64_t> shape(backOrder.size());
+          for (auto [from, to] : llvm::enumerate(backOrder))
+            shape[to] = type.getDimSize(from);
+          type = type.clone(shape);
+        })
+        .Case<ir::ReduceWindowOp, ir::ReduceWindowGradOp>([&](auto windows) {
+          set(windows.getWindowAttrName(), permuted(windows.getWindow()));
+          set(windows.getStridesAttrName(), permuted(windows.getStrides()));
+          set(windows.getDilationsAttrName(), permuted(windows.getDilations()));
+          set(windows.getPadsLowAttrName(), permuted(windows.getPadsLow()));
+          set(windows.getPadsHighAttrName(), permuted(windows.getPadsHigh()));
+        })
+        .Case([&](ir::PadOp pad) {
+          set(pad.getLowAttrName(), permuted(pad.getLow()));
+          set(pad.getHighAttrName(), permuted(pad.getHigh()));
+          set(pad.getInteriorAttrName(), permuted(pad.getInterior()));
+        })
+        .Case([&](ir::SliceOp slice) {
+          set(slice.getStartsAttrName(), permuted(slice.getStarts()));
+          set(slice.getLimitsAttrName(), permuted(slice.getLimits()));
+          set(slice.getStridesAttrName(), permuted(slice.getStrides()));
+        })
+        .Case([&](ir::ReverseOp reverse) {
+          SmallVector<int64_t> dims;
+          for (int64_t dim : reverse.getDims())
+            dims.push_back(place[dim]);
+          set(reverse.getDimsAttrName(), dims);
+        })
+        .Case<ir::GatherOp, ir::ConcatOp>([&](auto along) {
+          state.attributes.set(
+              along.getAxisAttrName(),
+              builder.getI64IntegerAttr(place[along.getAxis()]));
+        });
+    if (carried.result)
+      type = type.clone(permuted(type.getShape()));
+    state.addTypes(type);
+    Operation *created = builder.create(state);
+    replaced.push_back(op);
+    Value old = op->getResult(0), result = created->getResult(0);
+    if (!carried.result) {
+      Value back = backOrder.empty() ? result
+                                     : ir::transposeTo(builder, op->getLoc(),
+                                                       result, backOrder);
+      old.replaceAllUsesWith(back);
+      return;
+    }
+    lastOf[old] = result;
+    // Users that take it channels-first; those inside ask for `last`.
+    SmallVector<OpOperand *> outside;
+    for (OpOperand &use : old.getUses())
+      if (!carries(use))
+        outside.push_back(&use);
+    if (outside.empty())
+      return;
+    Value first = ir::transposeTo(builder, op->getLoc(), result, place);
+    for (OpOperand *use : outside)
+      use->set(first);
+  }
+
+  /// Dimensions of `broadcast` at their new places, in ascending order.
+  static void placeBroadcast(OpBuilder &builder, ir::BroadcastOp broadcast,
+                             ArrayRef<int64_t> place, OperationState &state) {
+    SmallVector<int64_t> dims, order;
+    for (int64_t dim : broadcast.getDims())
+      dims.push_back(place[dim]);
+    order = llvm::to_vector(llvm::seq<int64_t>(0, dims.size()));
+    llvm::sort(order, [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
+    llvm::sort(dims);
+    state.operands[0] =
+        ir::transposeTo(builder, broadcast.getLoc(), broadcast.getX(), order);
+    state.attributes.set(broadcast.getDimsAttrName(),
+                         builder.getDenseI64ArrayAttr(dims));
+  }
+
+  /// Where each dimension of the result lies when the reduced value is
+  /// channels-last.
+  static SmallVector<int64_t> keptOrder(ir::ReduceOp reduce, int64_t rank) {
+    SmallVector<int64_t> kept, order;
+    for (int64_t dim : lastOrder(rank))
+      if (!llvm::is_contained(reduce.getDims(), dim))
+        kept.push_back(dim);
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (!llvm::is_contained(reduce.getDims(), dim))
+        order.push_back(llvm::find(kept, dim) - kept.begin());
+    return order;
+  }
+
+  /// Values are compared by their address; only equality of areas matters.
+  struct ByAddress {
+    bool operator()(Value a, Value b) const {
+      return a.getAsOpaquePointer() < b.getAsOpaquePointer();
+    }
+  };
+  Block &block;
+  llvm::EquivalenceClasses<Value, ByAddress> areaOf;
+  llvm::DenseMap<Value, Area> areas; // by the leader
+  llvm::DenseMap<Value, Value> lastOf;
+  SmallVector<Operation *> replaced;
+  int64_t converted = 0;
+};
+
+struct AssignLayoutsPass : impl::AssignLayoutsBase<AssignLayoutsPass> {
+  void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    LayoutAssignment assignment(getOperation());
+    if (int64_t converted = assignment.run())
+      ir::remark("assign-layouts", "channels-last", getOperation().getLoc(), "",
+                 converted);
+  }
+};
+
+} // namespace
+} // namespace sinter::passes
