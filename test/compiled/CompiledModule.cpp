@@ -78,7 +78,7 @@ CompiledModule::create(ModuleOp module, bool isParallel, std::string &why) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   compiled->inputTypes_ = tensorTypes(main.getArgumentTypes());
   compiled->outputTypes_ = tensorTypes(main.getResultTypes());
-  FailureOr<compiler::CompiledProgram> program = 
+  FailureOr<compiler::CompiledProgram> program =
       compile(module, isParallel ? context->getNumThreads() : 1);
   if (failed(program)) {
     if (why.empty())

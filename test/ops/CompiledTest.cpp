@@ -25,10 +25,12 @@ namespace {
 constexpr size_t kCasesPerModule = 60;
 
 /// What results may be off by, relative to the largest magnitude among them: 64
-/// roundings of the type. Operands are of magnitude 1; a case is some ten ops, a
-/// function is good to 5 of these, sums of the longest lines come to 10, and
+/// roundings of the type. Operands are of magnitude 1; a case is some ten ops,
+/// a function is good to 5 of these, sums of the longest lines come to 10, and
 /// where terms cancel what is left is not much smaller than they.
-double allowance(Type floatType) { return floatType.isF64() ? 0x1p-47 : 0x1p-18; }
+double allowance(Type floatType) {
+  return floatType.isF64() ? 0x1p-47 : 0x1p-18;
+}
 
 /// The worst element that is off by more than `relative` times the largest, as
 /// a line; "" if none is.
@@ -75,7 +77,8 @@ void checkBundle(OpBundle &bundle, double relative) {
     FAIL_CHECK(failure);
   for (const BundlePart &part : bundle.parts)
     for (size_t r = 0; r < part.compiled.size(); ++r) {
-      std::string text = difference(part.compiled[r], part.reference[r], relative);
+      std::string text =
+          difference(part.compiled[r], part.reference[r], relative);
       INFO(part.name << ": result " << r << ": " << text);
       CHECK(text.empty());
     }

@@ -116,8 +116,8 @@ void addProgram(TestContext &context, OpBundle &bundle, const std::string &name,
                 std::vector<Tensor> inputs) {
   std::string arguments, argument = "%x";
   for (const Tensor &input : inputs) {
-    arguments += (arguments.empty() ? "" : ", ") + argument + ": " +
-                 typeText(input);
+    arguments +=
+        (arguments.empty() ? "" : ", ") + argument + ": " + typeText(input);
     ++argument.back();
   }
   std::string text = "func.func @main(" + arguments + ") -> " + result + " { " +
@@ -305,12 +305,14 @@ TEST_CASE("what a library call applies has the meaning of the op") {
       y.floats[i] = static_cast<double>(i) - 9;
     y.floats[3] = std::nan("");
     y.floats[17] = std::numeric_limits<double>::infinity();
-    addProgram(context, bundle, after,
-               std::string("%d = sinter.dot_general %x, %y batch [] x [] contract [1] x [0] : "
-                           "(tensor<4x1xf32>, tensor<1x19xf32>) -> "
-                           "tensor<4x19xf32> ") +
-                   after,
-               "tensor<4x19xf32>", {x, y});
+    addProgram(
+        context, bundle, after,
+        std::string(
+            "%d = sinter.dot_general %x, %y batch [] x [] contract [1] x [0] : "
+            "(tensor<4x1xf32>, tensor<1x19xf32>) -> "
+            "tensor<4x19xf32> ") +
+            after,
+        "tensor<4x19xf32>", {x, y});
   }
   checkElements(bundle, isSame);
 }

@@ -6,6 +6,8 @@
 
 #include "backends/cpu/device/ConvPlan.h"
 
+#include <bit>
+
 using namespace sinter::cpu;
 using dnnl::memory;
 
@@ -121,7 +123,7 @@ bool inputGradBand(const ConvDim &dim, int64_t begin, int64_t end,
 
 /// Bands of one image, or nothing when they cannot be formed.
 std::vector<PlacedConvSlice> cutRows(const ConvDim &dim, bool inputGrad,
-                                     int64_t pieces) {
+                                     int64_t filters, int64_t pieces) {
   std::vector<PlacedConvSlice> bands;
   // Borders of input bands lie where a window begins, so that no pad of a band
   // is negative.
@@ -130,6 +132,7 @@ std::vector<PlacedConvSlice> cutRows(const ConvDim &dim, bool inputGrad,
   for (int64_t i = 0; i < rows.count(); ++i) {
     PlacedConvSlice placed{};
     placed.slice.batch = 1;
+    placed.slice.filters = filters;
     int64_t begin = rows.begin(i), end = begin + rows.size(i);
     if (inputGrad && end <= dim.padLow)
       continue; // all of it is padding
@@ -144,6 +147,50 @@ std::vector<PlacedConvSlice> cutRows(const ConvDim &dim, bool inputGrad,
   return bands;
 }
 
+/// A filter of more bytes than this does not stay in a core's cache beside the
+/// activations, so that every slice that uses all of it reads it again from
+/// far away.
+constexpr int64_t largeFilterBytes = 512 << 10;
+/// What a slice may take of the input when it is read for each piece of the
+/// filters.
+constexpr int64_t cachedInputBytes = 1 << 20;
+/// Pieces of the filters are at least one, better two registers of the widest
+/// kind, four times over.
+constexpr int64_t filterGranule = 32;
+
+/// Groups of images times pieces of the filters.
+std::vector<PlacedConvSlice> cutFilters(const ConvShape &shape,
+                                        int64_t wanted) {
+  const ConvDim &first = shape.dims.front();
+  int64_t inputBytes = 4 * shape.batch * shape.usedPoints() * shape.channels;
+  Partition images(shape.batch, inputBytes / cachedInputBytes, 1);
+  Partition filters(shape.filters,
+                    (wanted + images.count() - 1) / images.count(),
+                    filterGranule);
+  std::vector<PlacedConvSlice> slices;
+  // Neighbours in this order share a piece of the filters.
+  for (int64_t j = 0; j < filters.count(); ++j)
+    for (int64_t i = 0; i < images.count(); ++i)
+      slices.push_back({{images.size(i), filters.size(j), first.in, first.out,
+                         first.padLow, first.padHigh},
+                        images.begin(i),
+                        0,
+                        0,
+                        filters.begin(j)});
+  return slices;
+}
+
+/// How many slices a convolution of `us` microseconds deserves. Powers of two,
+/// which few threads share evenly.
+int64_t convSlicesFor(double us) {
+  constexpr double leastUs = 20, enoughUs = 400;
+  constexpr int64_t enough = 16;
+  auto few = std::min(static_cast<int64_t>(us / leastUs), enough);
+  auto many = std::min(static_cast<int64_t>(us / enoughUs), maxSlices);
+  return static_cast<int64_t>(
+      std::bit_floor(static_cast<uint64_t>(std::max<int64_t>({few, many, 1}))));
+}
+
 } // namespace
 
 std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
@@ -153,7 +200,11 @@ std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
                  (static_cast<double>(shape.usedPoints() * shape.channels) +
                   static_cast<double>(shape.outputPoints() * shape.filters));
   double us = estimateUs(shape.flops(), bytes);
-  int64_t wanted = slicesFor(us);
+  int64_t wanted = convSlicesFor(us);
+  if (!inputGrad && !copied && shape.groups == 1 && wanted > 1 &&
+      4 * shape.filterElements() > largeFilterBytes &&
+      shape.filters >= 2 * filterGranule)
+    return cutFilters(shape, wanted);
   // Images that fit the cache together with their copies; the pool hands
   // several to a worker at once when they are small.
   if (copied && us / static_cast<double>(shape.batch) > 2.0)
@@ -169,7 +220,7 @@ std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
     int64_t least = shape.batch >= enoughSlices ? manyPoints : fewPoints;
     perImage = std::min(perImage, points / least);
     if (perImage > 1)
-      bands = cutRows(first, inputGrad, perImage);
+      bands = cutRows(first, inputGrad, shape.filters, perImage);
   }
   std::vector<PlacedConvSlice> slices;
   if (bands.size() > 1) {
@@ -182,11 +233,12 @@ std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
   }
   Partition images(shape.batch, wanted, 1);
   for (int64_t i = 0; i < images.count(); ++i)
-    slices.push_back(
-        {{images.size(i), first.in, first.out, first.padLow, first.padHigh},
-         images.begin(i),
-         0,
-         0});
+    slices.push_back({{images.size(i), shape.filters, first.in, first.out,
+                       first.padLow, first.padHigh},
+                      images.begin(i),
+                      0,
+                      0,
+                      0});
   return slices;
 }
 

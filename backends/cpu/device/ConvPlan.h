@@ -3,7 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Pure arithmetic on a sinter_conv. Slices are whole images or, when there are
-// few of them, bands of rows (of the first spatial dimension) of one image.
+// few of them, bands of rows (of the first spatial dimension) of one image;
+// large filters are cut as well, so that each slice reads a part of them only.
 // What must stay true: nothing here knows how many threads there are.
 //
 //===----------------------------------------------------------------------===//
@@ -47,10 +48,11 @@ struct ConvShape {
   double flops() const;
 };
 
-/// The part of a convolution that one primitive computes: all channels of
-/// `batch` images, and a band of the first spatial dimension.
+/// The part of a convolution that one primitive computes: `batch` images, a
+/// band of the first spatial dimension, and some or all filters.
 struct ConvSlice {
   int64_t batch;
+  int64_t filters;
   int64_t in, out;         // rows of the first dimension
   int64_t padLow, padHigh; // of the first dimension
   auto operator<=>(const ConvSlice &) const = default;
@@ -59,7 +61,7 @@ struct ConvSlice {
 /// A ConvSlice and where it lies.
 struct PlacedConvSlice {
   ConvSlice slice;
-  int64_t batchBegin, inBegin, outBegin;
+  int64_t batchBegin, inBegin, outBegin, filterBegin;
 };
 
 /// Slices that cover the result exactly once: of the output (forward) or of the

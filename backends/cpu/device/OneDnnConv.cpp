@@ -35,18 +35,18 @@ bool ConvCall::packFilters(const float *filter, ThreadPool &pool,
         [&](int worker, int64_t begin, int64_t end) {
           OneThreadScope::limitWorker(worker);
           for (int64_t i = begin; i < end; ++i)
-            if (!packed.reorder.run(context_, worker, i, filter,
+            if (!packed.reorder.run(context_, worker, i,
+                                    filter + filterOffset(packed),
                                     scratch_.shared + packed.sharedOffset))
               good.store(false, std::memory_order_relaxed);
         });
   return good.load(std::memory_order_relaxed);
 }
 
-/// Applies the post-ops that are not fused to a run of points whose values are
-/// at `values` and whose place in the result is `offset`.
-void ConvCall::finishRun(void *const *buffers, float *values, int64_t offset,
-                         int64_t points, int64_t pointStride,
-                         int64_t channelStride) const {
+/// Applies the post-ops that are not fused to a run of points by channels from
+/// `channelBegin` on, whose place in the result begins at `offset`.
+void ConvCall::finishRun(void *const *buffers, const Block &values,
+                         int64_t offset, int64_t channelBegin) const {
   std::array<PostOpOperand, SINTER_MAX_POST_OPS> operands;
   auto rest = postOps_.subspan(fused_);
   for (size_t i = 0; i < rest.size(); ++i) {
@@ -54,13 +54,11 @@ void ConvCall::finishRun(void *const *buffers, float *values, int64_t offset,
       continue;
     const auto *address = static_cast<const float *>(buffers[rest[i].slice]);
     operands[i] = rest[i].kind == SINTER_POST_BIAS
-                      ? PostOpOperand{address, 0, 1}
+                      ? PostOpOperand{address + channelBegin, 0, 1}
                       : PostOpOperand{address + offset, result_.pointStride(),
                                       result_.channelStride()};
   }
-  applyPostOps(rest,
-               {values, points, result_.channels(), pointStride, channelStride},
-               operands.data());
+  applyPostOps(rest, values, operands.data());
 }
 
 bool ConvCall::runSlice(void *const *buffers, int worker, size_t index) const {
@@ -85,26 +83,32 @@ bool ConvCall::runSlice(void *const *buffers, int worker, size_t index) const {
               sourceRow * source_.rowPoints() * source_.channels();
   }
   float *memory = resultAddress(buffers);
+  int64_t channelBegin = inputGrad_ ? 0 : placed.filterBegin;
+  int64_t channels = inputGrad_ ? result_.channels() : slice.filters;
   int64_t offset = placed.batchBegin * result_.imageElements() +
                    resultRow * result_.rowPoints() * result_.channels();
   float *result = scatter_ ? reinterpret_cast<float *>(mine + scatterOffset_)
                            : memory + offset;
 
-  const PackedFilter &filter = filters_[variant.filter];
+  const PackedFilter &filter = filters_[filterOf_[index]];
   std::array<void *, 3 + SINTER_MAX_POST_OPS> addresses;
   size_t count = 0;
   addresses[count++] = const_cast<float *>(source);
-  addresses[count++] = filter.plain ? buffers[1]
-                       : filter.constant.data()
-                           ? const_cast<uint8_t *>(filter.constant.data())
-                           : scratch_.shared + filter.sharedOffset;
+  if (filter.plain)
+    addresses[count++] =
+        static_cast<float *>(buffers[1]) + filterOffset(filter);
+  else if (filter.constant)
+    addresses[count++] = filter.constant.get();
+  else
+    addresses[count++] = scratch_.shared + filter.sharedOffset;
   addresses[count++] = result;
   for (uint32_t i = 0; i < fused_; ++i) {
     if (!readsOperand(postOps_[i]) || i == accumulate_)
       continue;
     auto *address = static_cast<float *>(buffers[postOps_[i].slice]);
     addresses[count++] =
-        postOps_[i].kind == SINTER_POST_BIAS ? address : address + offset;
+        address +
+        (postOps_[i].kind == SINTER_POST_BIAS ? channelBegin : offset);
   }
   if (!variant.primitive.run(context_, worker, addresses.data()))
     return false;
@@ -112,17 +116,18 @@ bool ConvCall::runSlice(void *const *buffers, int worker, size_t index) const {
   bool finish = fused_ < postOps_.size() && !finishApart_;
   if (!finish && !scatter_)
     return true;
-  int64_t channels = result_.channels();
   int64_t imagePoints = resultRows * result_.rowPoints();
   for (int64_t i = 0; i < slice.batch; ++i)
     result_.forEachRun(
         placed.batchBegin + i, resultRow, resultRows,
         [&](int64_t at, int64_t densePoint, int64_t points) {
           float *values = result + (i * imagePoints + densePoint) * channels;
+          int64_t to = at + channelBegin * result_.channelStride();
           if (finish)
-            finishRun(buffers, values, at, points, channels, 1);
+            finishRun(buffers, {values, points, channels, channels, 1}, to,
+                      channelBegin);
           if (scatter_)
-            copyBlock({memory + at, points, channels, result_.pointStride(),
+            copyBlock({memory + to, points, channels, result_.pointStride(),
                        result_.channelStride()},
                       values, channels, 1);
         });
@@ -147,9 +152,11 @@ void ConvCall::finishResult(void *const *buffers, ThreadPool &pool,
                    [&](int, int64_t begin, int64_t end) {
                      for (int64_t i = begin; i < end; ++i) {
                        int64_t offset = i * result_.imageElements();
-                       finishRun(buffers, resultAddress(buffers) + offset,
-                                 offset, imagePoints, result_.pointStride(),
-                                 result_.channelStride());
+                       finishRun(buffers,
+                                 {resultAddress(buffers) + offset, imagePoints,
+                                  result_.channels(), result_.pointStride(),
+                                  result_.channelStride()},
+                                 offset, 0);
                      }
                    });
 }
@@ -191,14 +198,15 @@ std::string ConvCall::description() const {
           std::to_string(slices_.front().slice.batch) + " images x " +
           std::to_string(inputGrad_ ? slices_.front().slice.in
                                     : slices_.front().slice.out) +
-          " rows, " + variantOf_.front()->primitive.implementation();
+          " rows x " + std::to_string(slices_.front().slice.filters) +
+          " filters, " + variantOf_.front()->primitive.implementation();
   for (const auto &[slice, variant] : variants_)
     if (variant.primitive.implementation() !=
         variantOf_.front()->primitive.implementation())
       text += " / " + variant.primitive.implementation();
-  text += filters_.front().plain             ? ", filter in place"
-          : filters_.front().constant.data() ? ", filter packed at load"
-                                             : ", filter packed per run";
+  text += filters_.front().plain      ? ", filter in place"
+          : filters_.front().constant ? ", filter packed at load"
+                                      : ", filter packed per run";
   if (gather_ || scatter_)
     text += ", activations copied";
   if (!postOps_.empty())

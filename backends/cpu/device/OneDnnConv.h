@@ -16,7 +16,6 @@
 #include "backends/cpu/device/ConvOperands.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
-#include "runtime/base/AlignedBlock.h"
 
 #include <map>
 #include <span>
@@ -25,18 +24,25 @@
 
 namespace sinter::cpu {
 
-/// A filter in one of the layouts that the primitives want.
-struct PackedFilter {
+/// A layout that the primitives for slices of so many filters want.
+struct FilterLayout {
+  int64_t filters;
   dnnl::memory::desc desc;
-  bool plain = false;        // the program's own layout: used in place
-  rt::AlignedBlock constant; // packed at load
-  FilterReorder reorder;     // or packed in each run, to shared scratch
+};
+
+/// The filters from `begin` on in one of the layouts.
+struct PackedFilter {
+  size_t layout;
+  int64_t begin;
+  bool plain = false;    // the program's own layout: used in place
+  PackedBytes constant;  // packed at load
+  FilterReorder reorder; // or packed in each run, to shared scratch
   int64_t sharedOffset = 0;
 };
 
 struct ConvVariant {
   OneDnnPrimitive primitive; // arguments: source, filter, result, post-ops'
-  size_t filter = 0;         // in filters_
+  size_t layout = 0;         // in layouts_
 };
 
 class ConvCall : public rt::LibraryCall {
@@ -60,19 +66,21 @@ public:
 private:
   rt::Status choosePostOps();
   void makeVariant(const ConvSlice &slice);
-  bool tryVariant(const ConvSlice &slice, size_t filter);
+  bool tryVariant(const ConvSlice &slice, size_t layout);
   void prepareFilters(const uint8_t *constants);
 
   bool packFilters(const float *filter, rt::ThreadPool &pool,
                    int threads) const;
   bool runSlice(void *const *buffers, int worker, size_t index) const;
-  void finishRun(void *const *buffers, float *values, int64_t offset,
-                 int64_t points, int64_t pointStride,
-                 int64_t channelStride) const;
+  void finishRun(void *const *buffers, const Block &values, int64_t offset,
+                 int64_t channelBegin) const;
   void zeroResult(void *const *buffers, rt::ThreadPool &pool,
                   int threads) const;
   void finishResult(void *const *buffers, rt::ThreadPool &pool,
                     int threads) const;
+  int64_t filterOffset(const PackedFilter &filter) const {
+    return filter.begin * (shape_.filterElements() / shape_.filters);
+  }
   float *resultAddress(void *const *buffers) const {
     return static_cast<float *>(buffers[command_.numSlices - 1]);
   }
@@ -94,7 +102,9 @@ private:
   std::vector<PlacedConvSlice> slices_;
   std::map<ConvSlice, ConvVariant> variants_;
   std::vector<const ConvVariant *> variantOf_;
+  std::vector<FilterLayout> layouts_;
   std::vector<PackedFilter> filters_;
+  std::vector<size_t> filterOf_; // in filters_, per slice
 
   uint64_t sharedBytes_ = 0, perWorkerBytes_ = 0;
   int64_t gatherOffset_ = 0, scatterOffset_ = 0;

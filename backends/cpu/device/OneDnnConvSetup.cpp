@@ -6,8 +6,6 @@
 
 #include "backends/cpu/device/OneDnnConv.h"
 
-#include <new>
-
 using namespace sinter;
 using namespace sinter::cpu;
 using namespace sinter::rt;
@@ -20,13 +18,17 @@ Status ConvCall::prepare(const uint8_t *constants) {
   emptySum_ = shape_.emptySum() || source_.imageElements() == 0;
   gather_ = !source_.direct();
   scatter_ = !result_.direct();
+  if (!empty_ && !emptySum_) {
+    slices_ = cutConv(shape_, inputGrad_, gather_ || scatter_);
+    // The library writes dense results only.
+    scatter_ |= slices_.front().slice.filters != shape_.filters;
+  }
   SINTER_RETURN_IF_ERROR(choosePostOps());
   if (finishApart_)
     fused_ = 0;
   if (empty_ || emptySum_)
     return {};
 
-  slices_ = cutConv(shape_, inputGrad_, gather_ || scatter_);
   for (const PlacedConvSlice &placed : slices_)
     if (!variants_.count(placed.slice))
       makeVariant(placed.slice);
@@ -60,13 +62,15 @@ Status ConvCall::prepare(const uint8_t *constants) {
 /// Decides who applies the post-ops, given what they read.
 Status ConvCall::choosePostOps() {
   const sinter_slice &target = command_.slices[command_.numSlices - 1];
-  bool adds = false, sharesMemory = false;
+  bool sharesMemory = false;
+  size_t firstAdd = postOps_.size();
   for (uint32_t i = 0; i < postOps_.size(); ++i) {
     if (!readsOperand(postOps_[i]))
       continue;
     const sinter_slice &operand = command_.slices[postOps_[i].slice];
     bool isAdd = postOps_[i].kind == SINTER_POST_ADD;
-    adds |= isAdd;
+    if (isAdd)
+      firstAdd = std::min<size_t>(firstAdd, i);
     if (!overlaps(operand, target))
       continue;
     if (isAdd && accumulate_ == SINTER_NONE &&
@@ -82,13 +86,16 @@ Status ConvCall::choosePostOps() {
         SINTER_UNSUPPORTED,
         "a convolution without products, or an input gradient with negative "
         "pads, cannot add to its own result"};
-  if (!inputGrad_ && !sharesMemory && !(scatter_ && adds))
+  if (!inputGrad_ && !sharesMemory)
     fused_ = fusablePostOps(postOps_);
   // Only the library can add the result to itself in place. Otherwise it is
   // computed in scratch, so that what shares its memory is whole when read.
-  if (sharesMemory || (accumulate_ != SINTER_NONE && accumulate_ >= fused_)) {
-    scatter_ = true;
-    fused_ = 0;
+  scatter_ |=
+      sharesMemory || (accumulate_ != SINTER_NONE && accumulate_ >= fused_);
+  if (scatter_) {
+    // What is added does not lie as the library's result does.
+    fused_ = std::min(fused_, firstAdd);
+    accumulate_ = SINTER_NONE;
   }
   if (fused_ == 0)
     accumulate_ = SINTER_NONE;
@@ -96,11 +103,11 @@ Status ConvCall::choosePostOps() {
 }
 
 void ConvCall::makeVariant(const ConvSlice &slice) {
-  // Slices of all shapes share one packed filter where the library lets them.
-  for (size_t i = 0; i < filters_.size(); ++i)
-    if (tryVariant(slice, i))
+  // Slices of all shapes share one layout where the library lets them.
+  for (size_t i = 0; i < layouts_.size(); ++i)
+    if (layouts_[i].filters == slice.filters && tryVariant(slice, i))
       return;
-  if (tryVariant(slice, filters_.size()))
+  if (tryVariant(slice, layouts_.size()))
     return;
   if (fused_) {
     // The library has no fast kernel with these post-ops.
@@ -110,7 +117,7 @@ void ConvCall::makeVariant(const ConvSlice &slice) {
       scatter_ = true;
     }
     variants_.clear();
-    filters_.clear();
+    layouts_.clear();
     for (const PlacedConvSlice &placed : slices_)
       if (!variants_.count(placed.slice))
         makeVariant(placed.slice);
@@ -119,18 +126,18 @@ void ConvCall::makeVariant(const ConvSlice &slice) {
   throw dnnl::error(dnnl_unimplemented, "no implementation");
 }
 
-/// Makes the primitive for `slice` with filter layout `filter`, or with one of
-/// the library's choice that is then appended. False when only the reference
+/// Makes the primitive for `slice` with a layout of filters, or with one of the
+/// library's choice that is then appended. False when only the reference
 /// implementation would do, unless there is no other for this shape at all.
-bool ConvCall::tryVariant(const ConvSlice &slice, size_t filter) {
-  bool choose = filter == filters_.size();
+bool ConvCall::tryVariant(const ConvSlice &slice, size_t layout) {
+  bool choose = layout == layouts_.size();
   memory::desc input =
       activationDesc(shape_, true, slice.batch, slice.in, shape_.channels);
   memory::desc output =
-      activationDesc(shape_, false, slice.batch, slice.out, shape_.filters);
+      activationDesc(shape_, false, slice.batch, slice.out, slice.filters);
   memory::desc weights = choose
-                             ? filterDesc(shape_, shape_.filters, /*any=*/true)
-                             : filters_[filter].desc;
+                             ? filterDesc(shape_, slice.filters, /*any=*/true)
+                             : layouts_[layout].desc;
   shim::ConvGeometry g = geometry(shape_, slice.padLow, slice.padHigh);
 
   dnnl::primitive_attr attributes = makeAttributes();
@@ -146,14 +153,14 @@ bool ConvCall::tryVariant(const ConvSlice &slice, size_t filter) {
       }
       memory::desc operand;
       if (op.kind == SINTER_POST_BIAS && i == 0) {
-        bias = {{shape_.filters}, f32, memory::format_tag::x};
+        bias = {{slice.filters}, f32, memory::format_tag::x};
         operands.push_back({DNNL_ARG_BIAS, bias});
         continue;
       }
       if (op.kind == SINTER_POST_BIAS) {
         memory::dims dims(shape_.dims.size() + 2, 1);
-        dims[1] = shape_.filters;
-        memory::dims strides(dims.size(), shape_.filters);
+        dims[1] = slice.filters;
+        memory::dims strides(dims.size(), slice.filters);
         strides[1] = 1;
         operand = {dims, f32, strides};
       } else if (op.kind == SINTER_POST_ADD) {
@@ -202,11 +209,9 @@ bool ConvCall::tryVariant(const ConvSlice &slice, size_t filter) {
     bool slow = implementation.find("ref") != std::string::npos;
     if (slow && (fused_ || !choose))
       return false;
-    variant.filter = filter;
-    if (choose) {
-      filters_.emplace_back();
-      filters_.back().desc = chosen;
-    }
+    variant.layout = layout;
+    if (choose)
+      layouts_.push_back({slice.filters, chosen});
     variants_.emplace(slice, std::move(variant));
     return true;
   } catch (const dnnl::error &error) {
@@ -217,25 +222,32 @@ bool ConvCall::tryVariant(const ConvSlice &slice, size_t filter) {
 }
 
 void ConvCall::prepareFilters(const uint8_t *constants) {
+  std::map<std::pair<size_t, int64_t>, size_t> known;
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    size_t layout = variantOf_[i]->layout;
+    int64_t begin = slices_[i].filterBegin;
+    auto [it, isNew] = known.try_emplace({layout, begin}, filters_.size());
+    if (isNew)
+      filters_.push_back({layout, begin});
+    filterOf_.push_back(it->second);
+  }
+
   const float *constant = constantAddress(command_.slices[1], constants);
-  memory::desc plain = filterDesc(shape_, shape_.filters, /*any=*/false);
   int64_t offset = 0;
   for (PackedFilter &filter : filters_) {
-    if (filter.desc == plain) {
+    const auto &[count, desc] = layouts_[filter.layout];
+    memory::desc plain = filterDesc(shape_, count, /*any=*/false);
+    if (desc == plain) {
       filter.plain = true;
     } else if (constant) {
-      Result<AlignedBlock> block =
-          AlignedBlock::allocate(filter.desc.get_size(), "a packed filter");
-      if (!block.ok())
-        throw std::bad_alloc();
-      filter.constant = std::move(*block);
-      reorderNow(context_, plain, constant, filter.desc,
-                 filter.constant.data());
+      filter.constant = context_.packed.allocate(desc.get_size());
+      reorderNow(context_, plain, constant + filterOffset(filter), desc,
+                 filter.constant.get());
     } else {
-      filter.reorder = FilterReorder(context_, shape_, shape_.filters,
-                                     filter.desc, /*toPacked=*/true);
+      filter.reorder =
+          FilterReorder(context_, shape_, count, desc, /*toPacked=*/true);
       filter.sharedOffset = offset;
-      offset += alignUp(static_cast<int64_t>(filter.desc.get_size()));
+      offset += alignUp(static_cast<int64_t>(desc.get_size()));
     }
   }
   sharedBytes_ = static_cast<uint64_t>(offset);

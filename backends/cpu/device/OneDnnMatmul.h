@@ -15,7 +15,6 @@
 #include "backends/cpu/device/MatmulPlan.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
-#include "runtime/base/AlignedBlock.h"
 
 #include <array>
 #include <compare>
@@ -77,8 +76,8 @@ private:
   const float *packedB(int64_t piece) const {
     const auto &constant = constantB_[static_cast<size_t>(piece)];
     return reinterpret_cast<const float *>(
-        constant.data()
-            ? constant.data()
+        constant.get()
+            ? constant.get()
             : scratch_.shared + packedOffset_ + piece * packedBytes_);
   }
   bool runSlice(const Operands &operands, int worker, int64_t slice) const;
@@ -102,7 +101,7 @@ private:
       variantOf_; // by slice within an outer batch
 
   /// By n and k piece; empty when B is not packed.
-  std::vector<rt::AlignedBlock> constantB_;
+  std::vector<PackedBytes> constantB_;
   std::vector<OneDnnPrimitive> packB_; // for a B that is not constant
   bool packs_ = false;
   bool denseA_ = false; // A is copied to dense rows at the head of a run

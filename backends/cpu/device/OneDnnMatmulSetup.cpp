@@ -7,7 +7,6 @@
 #include "backends/cpu/device/OneDnnMatmul.h"
 
 #include <algorithm>
-#include <new>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -253,17 +252,14 @@ void MatmulCall::packConstantB(const float *b) {
       int64_t piece = ni * plan_.k.count() + ki;
       const MatmulVariant &variant = *variantOf_[static_cast<size_t>(piece)];
       const memory::desc &to = variant.primitive.argDesc(1);
-      Result<AlignedBlock> block =
-          AlignedBlock::allocate(to.get_size(), "a packed constant");
-      if (!block.ok())
-        throw std::bad_alloc();
+      PackedBytes packed = context_.packed.allocate(to.get_size());
       reorderNow(
           context_,
           operandDesc(shape_.b, false, 1, variant.size.k, variant.size.n),
           b + plan_.k.begin(ki) * shape_.b.row +
               plan_.n.begin(ni) * shape_.b.col,
-          to, block->data());
-      constantB_[static_cast<size_t>(piece)] = std::move(*block);
+          to, packed.get());
+      constantB_[static_cast<size_t>(piece)] = std::move(packed);
     }
 }
 

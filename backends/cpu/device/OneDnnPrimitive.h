@@ -13,6 +13,7 @@
 #define SINTER_BACKENDS_CPU_DEVICE_ONEDNNPRIMITIVE_H
 
 #include "backends/cpu/device/OneDnnShim.h"
+#include "backends/cpu/device/PackedStore.h"
 #include "runtime/device/Library.h"
 
 #include <string>
@@ -41,6 +42,7 @@ private:
 struct OneDnnContext {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   std::vector<dnnl::stream> streams;
+  PackedStore packed;
 
   /// Makes streams for `threads` workers; throws dnnl::error.
   void reserve(int threads);

@@ -163,10 +163,8 @@ private:
   std::pair<int64_t, int64_t> range(int d, int64_t k) const {
     // 0 <= at * stride + offset < size
     int64_t offset = k * dilation_[d] - padLow_[d], size = input_.dims[d];
-    int64_t begin =
-        offset >= 0 ? 0 : (-offset + stride_[d] - 1) / stride_[d];
-    int64_t end =
-        size <= offset ? 0 : (size - offset - 1) / stride_[d] + 1;
+    int64_t begin = offset >= 0 ? 0 : (-offset + stride_[d] - 1) / stride_[d];
+    int64_t end = size <= offset ? 0 : (size - offset - 1) / stride_[d] + 1;
     return {begin, std::clamp(end, begin, std::max(begin, output_.dims[d]))};
   }
 
@@ -189,7 +187,8 @@ private:
           };
           for (int64_t i = begin0; i < end0; ++i)
             for (int64_t j = begin1; j < end1; ++j)
-              f(tap, inputAt(0, i, a) + inputAt(1, j, b) + inputAt(2, begin2, c),
+              f(tap,
+                inputAt(0, i, a) + inputAt(1, j, b) + inputAt(2, begin2, c),
                 i * output_.strides[0] + j * output_.strides[1] +
                     begin2 * output_.strides[2],
                 end2 - begin2);
@@ -216,6 +215,5 @@ LibraryCallResult sinter::cpu::preparePlainConv(const sinter_command &command) {
   if (params.numPostOps)
     return Status(SINTER_UNSUPPORTED,
                   "nothing may follow a convolution that is not fp32");
-  return std::unique_ptr<LibraryCall>(
-      std::make_unique<PlainConvCall>(command));
+  return std::unique_ptr<LibraryCall>(std::make_unique<PlainConvCall>(command));
 }

@@ -1,0 +1,37 @@
+//===- PackedStore.h - memory for operands that are packed at load -*- C++ -*-//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A model has hundreds of packed weights of some hundred KB each. Alone they
+// would lie on small pages, and reading them once per run would spend as much
+// time on address translation as on the products; side by side in large blocks
+// they lie on huge ones.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CPU_DEVICE_PACKEDSTORE_H
+#define SINTER_BACKENDS_CPU_DEVICE_PACKEDSTORE_H
+
+#include "runtime/base/AlignedBlock.h"
+
+#include <memory>
+
+namespace sinter::cpu {
+
+/// Bytes on a cache line's border; the block that they are part of lives until
+/// the last of its parts is dropped.
+using PackedBytes = std::shared_ptr<uint8_t>;
+
+/// Not for several threads at once.
+class PackedStore {
+public:
+  /// Throws std::bad_alloc.
+  PackedBytes allocate(uint64_t sizeBytes);
+
+private:
+  std::shared_ptr<rt::AlignedBlock> block_; // parts are taken from it
+  uint64_t usedBytes_ = 0;
+};
+
+} // namespace sinter::cpu
+
+#endif // SINTER_BACKENDS_CPU_DEVICE_PACKEDSTORE_H
