@@ -120,7 +120,7 @@ LogicalResult KernelBuilder::addParts(Operation *fusion,
     }
     return success();
   }
-  std::shared_ptr<SoloKernel> solo = SoloKernel::create(&body.front());
+  std::shared_ptr<SoloKernel> solo = SoloKernel::create(&body.front(), lanes);
   if (!solo)
     return fusion->emitError("the CPU has no mapping for fusions of kind ")
            << kind;

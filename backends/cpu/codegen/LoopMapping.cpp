@@ -262,7 +262,39 @@ void LoopNest::emitUnit(ElementEmitter &emitter, Value unit) {
     emitter.clearLanes();
   });
   if (size % laneCount != 0)
-    forLoop(emitter, whole, upper, 1, laneLoop, [&] { emitRow(emitter); });
+    emitRemainder(emitter, whole, upper, size % laneCount);
+}
+
+/// The last `count` steps of the lane loop, which the last block has and the
+/// others have not: shorter vectors, so that 24 channels are not 16 and eight
+/// times one.
+void LoopNest::emitRemainder(ElementEmitter &emitter, Value begin, Value end,
+                             int64_t count) {
+  constexpr int64_t leastLanes = 4;
+  OpBuilder &builder = emitter.builder;
+  Location loc = emitter.loc;
+  Type i64 = builder.getI64Type();
+  auto isLast = builder.create<scf::IfOp>(
+      loc, builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, begin,
+                                         end));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(isLast.thenBlock());
+  Value at = begin;
+  while (count >= leastLanes) {
+    auto vector =
+        static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(count)));
+    emitter.pushFrame();
+    emitter.setLoop(laneLoop, at);
+    emitter.setLanes(laneLoop, vector);
+    emitRow(emitter);
+    emitter.clearLanes();
+    emitter.popFrame();
+    at = builder.create<arith::AddIOp>(loc, at,
+                                       emitter.constantInt(i64, vector));
+    count -= vector;
+  }
+  if (count > 0)
+    forLoop(emitter, at, end, 1, laneLoop, [&] { emitRow(emitter); });
 }
 
 /// One step of the kept loops: reductions first, then results over the reduced

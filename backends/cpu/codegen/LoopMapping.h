@@ -45,6 +45,8 @@ private:
   void chooseLanes(int64_t lanes);
   void chooseTiles();
   void emitUnit(codegen::ElementEmitter &emitter, mlir::Value unit);
+  void emitRemainder(codegen::ElementEmitter &emitter, mlir::Value begin,
+                     mlir::Value end, int64_t count);
   void emitRow(codegen::ElementEmitter &emitter);
   void emitColumns(codegen::ElementEmitter &emitter, unsigned level,
                    llvm::ArrayRef<Root *> results);

@@ -117,8 +117,11 @@ std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
   module->setTargetTriple(kTriple);
   module->setDataLayout(target->createDataLayout());
   for (llvm::Function &function : *module)
-    if (!function.isDeclaration())
+    if (!function.isDeclaration()) {
       function.addFnAttr("target-features", machine.features);
+      // Kernels call nothing: no loop that clears becomes a call of memset.
+      function.addFnAttr("no-builtins");
+    }
   optimize(*module, *target, options.optLevel);
   if (options.textOnly) {
     std::string text;

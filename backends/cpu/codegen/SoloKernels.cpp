@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/SoloKernels.h"
 #include "backends/common/codegen/ElementEmitter.h"
+#include "backends/cpu/codegen/ChannelWindowGrad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -542,14 +543,16 @@ private:
 
 } // namespace
 
-std::unique_ptr<SoloKernel> SoloKernel::create(Operation *op) {
+std::unique_ptr<SoloKernel> SoloKernel::create(Operation *op, int64_t lanes) {
   return llvm::TypeSwitch<Operation *, std::unique_ptr<SoloKernel>>(op)
       .Case([](ir::ScatterOp scatter) {
         return std::make_unique<AxisScatter>(scatter);
       })
       .Case<ir::ScatterElementsOp, ir::ScatterNdOp>(
           [](auto scatter) { return std::make_unique<TupleScatter>(scatter); })
-      .Case([](ir::ReduceWindowGradOp grad) {
+      .Case([&](ir::ReduceWindowGradOp grad) -> std::unique_ptr<SoloKernel> {
+        if (hasChannelLanes(grad))
+          return createChannelWindowGrad(grad, lanes);
         return std::make_unique<WindowGrad>(grad);
       })
       .Case([](ir::CumulativeOp cumulative) {

@@ -21,7 +21,8 @@ class SoloKernel {
 public:
   virtual ~SoloKernel() = default;
   /// The kernel of `op`, or nullptr when there is none for it.
-  static std::unique_ptr<SoloKernel> create(mlir::Operation *op);
+  /// `lanes` is the number of float32 lanes of a vector register.
+  static std::unique_ptr<SoloKernel> create(mlir::Operation *op, int64_t lanes);
 
   virtual int64_t tiles() const = 0;
   /// Emits tiles [begin, end). Pointers of the op's operands and results, in
