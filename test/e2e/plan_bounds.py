@@ -55,7 +55,10 @@ def valuesOf(commands):
     for number, command in enumerate(commands):
         for slice_ in command["reads"]:
             if slice_["space"] == "arena" and slice_["size"]:
-                current[slice_["offset"]].last = number
+                # A product may begin inside of what it reads.
+                holders = [value for value in current.values()
+                           if value.begin <= slice_["offset"] < value.end]
+                max(holders, key=lambda value: value.first).last = number
         for slice_ in command["writes"]:
             if slice_["space"] == "arena" and slice_["size"]:
                 value = Value(slice_["offset"], slice_["size"], number)
@@ -115,8 +118,10 @@ def plans(folder, model):
                              capture_output=True, text=True, check=True).stdout
     output = next(o["name"] for o in json.loads(summary)["entries"][0]["outputs"]
                   if o["dtype"] == "float32")
-    yield "trainer", *inspect(folder, model, [*sizes, "--train", "--optimizer=adam",
-                                              f"--loss=mse:logits={output}"])
+    trained = inspect(folder, model, [*sizes, "--train", "--optimizer=adam",
+                                      f"--loss=mse:logits={output}"])
+    if "nothing to train" not in (trained[2] or ""):  # a model without weights
+        yield "trainer", *trained
 
 
 def main():
