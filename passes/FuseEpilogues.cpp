@@ -71,6 +71,20 @@ ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim) {
   return builder.create<ir::BroadcastOp>(splat.getLoc(), type, vector, dim);
 }
 
+/// True when `value` lies in memory anyway, or has other users for which it is
+/// stored. What would be computed for one addition alone is better fused with
+/// that.
+bool isStored(Value value) {
+  bool hasOneUse = value.hasOneUse();
+  while (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
+    value = reshape.getX();
+    hasOneUse &= value.hasOneUse();
+  }
+  Operation *def = value.getDefiningOp();
+  return !def || isLibraryOp(def) || isa<ir::FusionOp, ir::ConstantOp>(def) ||
+         !hasOneUse;
+}
+
 /// Adds `user`, the only user of `value`, and what it needs to `members` if the
 /// library can apply it.
 bool takeEpilogue(Operation *user, Value value, Operation *contraction,
@@ -107,10 +121,7 @@ bool takeEpilogue(Operation *user, Value value, Operation *contraction,
     members.push_back(user);
     return true;
   }
-  // A residual must lie in memory already; what would be computed for it alone
-  // is better fused the other way round.
-  Operation *def = other.getDefiningOp();
-  if (def && !isLibraryOp(def) && !isa<ir::FusionOp>(def) && other.hasOneUse())
+  if (!isStored(other))
     return false;
   members.push_back(user);
   return true;

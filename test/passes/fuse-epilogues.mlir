@@ -102,3 +102,15 @@ func.func @loops_in_one_dimension(%x: tensor<2x5x3x8xf32>, %w: tensor<6x8x4xf32>
   %2 = sinter.dot_general %1, %w batch [0] x [0] contract [2] x [1] : (tensor<6x5x8xf32>, tensor<6x8x4xf32>) -> tensor<6x5x4xf32>
   return %2 : tensor<6x5x4xf32>
 }
+
+// At batch 1 nothing broadcasts a bias: it is a stored tensor that is added.
+// CHECK-LABEL: @stored_bias
+// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %{{.*}})
+// CHECK: sinter.add
+// CHECK: sinter.yield
+func.func @stored_bias(%x: tensor<1x8xf32>, %w: tensor<8x3xf32>) -> tensor<1x3xf32> {
+  %b = sinter.constant dense<[[1.0, 2.0, 3.0]]> : tensor<1x3xf32>
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<1x8xf32>, tensor<8x3xf32>) -> tensor<1x3xf32>
+  %1 = sinter.add %0, %b : tensor<1x3xf32>
+  return %1 : tensor<1x3xf32>
+}
