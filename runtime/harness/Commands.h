@@ -17,6 +17,10 @@
 namespace sinter::rt {
 
 Status runTrain(const sinter_artifact &artifact, const TrainerOptions &options);
+/// train --verify-resume: SINTER_MISMATCH when an interrupted run would end
+/// with other bytes.
+Status runVerifyResume(const sinter_artifact &artifact,
+                       const TrainerOptions &options);
 Status runEval(const sinter_artifact &artifact, const TrainerOptions &options);
 Status runExport(const sinter_artifact &artifact,
                  const TrainerOptions &options);

@@ -12,6 +12,7 @@
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Signals.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
@@ -22,6 +23,8 @@ using namespace sinter::rt;
 Status sinter::rt::runTrain(const sinter_artifact &artifact,
                             const TrainerOptions &options) {
   watchSignals();
+  if (options.verifyResume)
+    return runVerifyResume(artifact, options);
   return Trainer(artifact, options).run();
 }
 
@@ -94,7 +97,8 @@ Status Trainer::loop() {
   // A run that was interrupted between an epoch and its evaluation.
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
     SINTER_RETURN_IF_ERROR(evaluateNow());
-  while (step_ < totalSteps_ && !stopRequested()) {
+  while (step_ < std::min(totalSteps_, options_.stopAfter) &&
+         !stopRequested()) {
     SINTER_RETURN_IF_ERROR(trainStep(loader));
     if (step_ % perEpoch == 0 || step_ == totalSteps_)
       SINTER_RETURN_IF_ERROR(evaluateNow());

@@ -96,7 +96,9 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        train, [&o](std::string_view text) { return setResume(o, text); }},
       {"accept-dataset-change", "", "resume although the data is another", none,
        train, setFlag(o.acceptDatasetChange)},
-      {"verify-resume", "K", "not yet", needed, train, notYet()},
+      {"verify-resume", "K",
+       "check that 2 K steps end as K, a save, a load and K do", needed, train,
+       setInteger(o.verifyResume, 1, most / 2)},
       {"init", "FILE", "start from the weights of a .safetensors file", needed,
        train, setText(o.init)},
       {"checkpoint", "DIR", "an --out directory or one checkpoint in it",
@@ -132,9 +134,18 @@ Status checkTogether(const TrainerOptions &options) {
   if (options.command == TrainerCommand::Train) {
     if (options.data.empty())
       return Status::invalid("--data=SPEC is needed (see --help)");
+    if (options.verifyResume &&
+        (options.epochs || options.steps || options.resume ||
+         !options.out.empty() || options.checkpointEvery ||
+         !options.logJson.empty()))
+      return Status::invalid(
+          "--verify-resume: runs by itself, without --steps, "
+          "--epochs, --out, --resume, --checkpoint-every and "
+          "--log-json");
     if (options.epochs && options.steps)
       return Status::invalid("--epochs and --steps: only one of them");
-    if (!options.epochs && !options.steps && !options.resume)
+    if (!options.epochs && !options.steps && !options.resume &&
+        !options.verifyResume)
       return Status::invalid("--epochs=N or --steps=N is needed");
     if (options.resume && options.resumePath.empty() && options.out.empty())
       return Status::invalid("--resume: needs --out=DIR or --resume=PATH");

@@ -44,6 +44,10 @@ struct TrainerOptions {
   bool resume = false;
   std::string resumePath; // "": the newest in `out`, if any
   bool acceptDatasetChange = false;
+  std::optional<int64_t> verifyResume; // steps of one half
+  /// Ends the run early, as an interruption after this step would, without one
+  /// being reported. Not on the command line.
+  int64_t stopAfter = INT64_MAX;
   std::string init;
   std::string device;  // "": the program's own
   int32_t threads = 0; // 0: one per available core

@@ -127,3 +127,25 @@ Status SafetensorsFile::read(const Entry &entry, std::span<uint8_t> out) const {
                           "\" is damaged (its checksum does not match)");
   return {};
 }
+
+Result<std::vector<std::string>>
+sinter::rt::differentTensors(const SafetensorsFile &a,
+                             const SafetensorsFile &b) {
+  std::vector<std::string> different;
+  for (const SafetensorsFile::Entry &entry : a.entries()) {
+    const SafetensorsFile::Entry *other = b.find(entry.name);
+    if (!other || other->dtype != entry.dtype || other->dims != entry.dims) {
+      different.push_back(entry.name);
+      continue;
+    }
+    std::vector<uint8_t> bytes(entry.sizeBytes), others(entry.sizeBytes);
+    SINTER_RETURN_IF_ERROR(a.read(entry, bytes));
+    SINTER_RETURN_IF_ERROR(b.read(*other, others));
+    if (bytes != others)
+      different.push_back(entry.name);
+  }
+  for (const SafetensorsFile::Entry &entry : b.entries())
+    if (!a.find(entry.name))
+      different.push_back(entry.name);
+  return different;
+}

@@ -68,6 +68,11 @@ private:
   std::vector<Entry> entries_;
 };
 
+/// The names of the tensors that differ in dtype, shape or bytes, or that only
+/// one of the files has. Reads both.
+Result<std::vector<std::string>> differentTensors(const SafetensorsFile &a,
+                                                  const SafetensorsFile &b);
+
 } // namespace sinter::rt
 
 #endif // SINTER_RUNTIME_TRAIN_SAFETENSORS_H

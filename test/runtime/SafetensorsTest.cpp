@@ -78,6 +78,35 @@ TEST_CASE("safetensors: what is written is read", "[train][safetensors]") {
   }
 }
 
+TEST_CASE("safetensors: the tensors in which two files differ",
+          "[train][safetensors]") {
+  TempFolder folder;
+  std::vector<uint8_t> a = {1, 2, 3, 4}, b = {1, 2, 3, 5};
+  int64_t flat[] = {4}, square[] = {2, 2};
+  auto file = [&](const char *name, std::vector<NamedTensor> tensors) {
+    std::string path = folder / name;
+    REQUIRE(writeSafetensors(path, tensors).ok());
+    auto opened = SafetensorsFile::open(path);
+    REQUIRE(opened.ok());
+    return *opened;
+  };
+  SafetensorsFile one = file("1", {{"same", SINTER_U8, flat, a},
+                                   {"bytes", SINTER_U8, flat, a},
+                                   {"shape", SINTER_U8, flat, a},
+                                   {"dtype", SINTER_U8, flat, a},
+                                   {"first", SINTER_U8, flat, a}});
+  SafetensorsFile two = file("2", {{"dtype", SINTER_I8, flat, a},
+                                   {"shape", SINTER_U8, square, a},
+                                   {"bytes", SINTER_U8, flat, b},
+                                   {"same", SINTER_U8, flat, a},
+                                   {"second", SINTER_U8, flat, a}});
+  auto different = differentTensors(one, two);
+  REQUIRE(different.ok());
+  CHECK(*different ==
+        std::vector<std::string>{"bytes", "shape", "dtype", "first", "second"});
+  CHECK(differentTensors(one, one)->empty());
+}
+
 TEST_CASE("safetensors: headers that are refused", "[train][safetensors]") {
   TempFolder folder;
   std::string path = folder / "w.safetensors";
