@@ -18,6 +18,7 @@
 #include "compiler/inspect/TraceReport.h"
 
 #include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace sinter;
@@ -126,6 +127,9 @@ static int print(const Options &options,
 //===----------------------------------------------------------------------===//
 
 static int inspectTrace(const InspectOptions &inspect, const Options &options) {
+  if (llvm::sys::fs::exists(options.model) &&
+      !llvm::sys::fs::is_regular_file(options.model))
+    return fail(shown(options.model) + ": not a regular file");
   auto bytes = llvm::MemoryBuffer::getFile(options.model);
   if (!bytes)
     return fail(shown(options.model) + ": " + bytes.getError().message());
@@ -223,9 +227,11 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   return reportArtifact(inspect, options, *(*jit)->artifact());
 }
 
+// Pipes and devices are not even looked at: they may block, or never end.
 static bool isBinary(StringRef path) {
   llvm::file_magic magic;
-  return !llvm::identify_magic(path, magic) && magic >= llvm::file_magic::elf &&
+  return llvm::sys::fs::is_regular_file(path) &&
+         !llvm::identify_magic(path, magic) && magic >= llvm::file_magic::elf &&
          magic <= llvm::file_magic::elf_core;
 }
 
@@ -233,6 +239,13 @@ int compiler::sinterInspect(int argc, char **argv,
                             llvm::ArrayRef<TargetFactory> targets) {
   prepareProcess("sinter-inspect");
   InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
+  // A command comes first; what is none and has a file behind it was meant as
+  // one.
+  auto isWord = [](StringRef text) { return !text.starts_with("-"); };
+  if (inspect.rest.size() > 1 && isWord(inspect.rest[0]) &&
+      isWord(inspect.rest[1]) && !llvm::sys::fs::exists(inspect.rest[0]))
+    return fail("unknown command '" + shown(inspect.rest[0]) +
+                "'; --help lists the commands");
   std::optional<Options> options =
       parseOptions("sinter-inspect", kSinterInspect, inspect.rest);
   if (!options)

@@ -2,9 +2,13 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Groups: W bytes on the wire, G graph structure, T tensors, E external data, A attributes.
+Groups: W bytes on the wire, N names, G graph structure, T tensors, E external data, A
+attributes. LEGAL are models at the edge that must compile.
 """
 
+import broken_operators
+import broken_structure
+import broken_tensors
 from onnx_bytes import *
 
 INVALID, UNSUPPORTED, MEMORY = 2, 3, 6
@@ -132,3 +136,8 @@ CASES = {
     "A-permutation": (one("Transpose", perm=[0, 0]), INVALID, "it"),
     "A-einsum": (one("Einsum", equation="ij->->k"), INVALID, "it"),
 }
+PARTS = (broken_structure, broken_tensors, broken_operators)
+for part in PARTS:
+    assert not CASES.keys() & part.CASES.keys()
+    CASES |= part.CASES
+LEGAL = {name: content for part in PARTS for name, content in part.LEGAL.items()}

@@ -92,3 +92,13 @@ def floats(count, value_=0.5):
 
 def ints(*values):
     return struct.pack(f"<{len(values)}q", *values)
+
+
+def graphAttribute(name, body):
+    return data(5, data(1, name) + data(6, body) + number(20, 5))
+
+
+def nodeWith(op, inputs, outputs, name, *attributes):
+    """A node whose attributes are bytes already."""
+    return data(1, b"".join(data(1, i) for i in inputs) + b"".join(data(2, o) for o in outputs)
+                + data(3, name) + data(4, op) + b"".join(attributes))

@@ -2,7 +2,10 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    run_broken.py models FOLDER                  every model of broken_models.py
+    run_broken.py models FOLDER                  every broken model of broken_models.py
+    run_broken.py legal FOLDER                   its models at the edge that are right
+    run_broken.py bytecode FOLDER PROGRAM        a program in MLIR bytecode, damaged
+    run_broken.py programs FOLDER LIBRARY.so     a compiled program, damaged
     run_broken.py truncated FOLDER MODEL.onnx    a model cut at many lengths
     run_broken.py data FOLDER TRAINER            broken data files
 
@@ -18,9 +21,12 @@ import struct
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
-from broken_models import CASES, INVALID
+from broken_models import CASES, INVALID, LEGAL
+from onnx_bytes import floats, graph, initializer, model, node
 
+ANY = -1000  # an exit code that says something: done, or an error
 LIMIT_SECONDS, LONGEST_LINE = 20, 2000
 
 
@@ -32,8 +38,12 @@ def problemOf(command, expected, words):
     except subprocess.TimeoutExpired:
         return f"not ended after {LIMIT_SECONDS} s"
     lines = result.stderr.decode(errors="replace").splitlines()
+    if expected == ANY:
+        expected = result.returncode if result.returncode in range(4) else 0
     if result.returncode != expected:
         return f"exit code {result.returncode}, not {expected}: {lines[:2]}"
+    if expected == 0:
+        return None if not lines else f"a message: {lines[:2]}"
     if not lines:
         return "no message"
     if words not in "\n".join(lines):
@@ -45,16 +55,66 @@ def problemOf(command, expected, words):
     return None
 
 
-def models(folder):
-    with open(os.path.join(folder, "weights"), "wb") as file:
-        file.write(bytes(64))
+def besideModels(folder):
+    """What external data refers to; see broken_tensors.py."""
+    os.mkdir(os.path.join(folder, "there"))
+    for path in ("weights", "hard", "there/weights"):
+        with open(os.path.join(folder, path), "wb") as file:
+            file.write(bytes(64))
+    os.link(os.path.join(folder, "hard"), os.path.join(folder, "hard-again"))
     os.symlink("weights", os.path.join(folder, "link"))
+    os.symlink("there", os.path.join(folder, "inside"))
+
+
+def legal(folder):
+    """Models at the edge: compiled, loaded and run."""
+    besideModels(folder)
+    for name, content in LEGAL.items():
+        path = os.path.join(folder, name + ".onnx")
+        with open(path, "wb") as file:
+            file.write(content)
+        yield name, ["sinter-run", path, "--inputs=random:seed=0"], 0, ""
+
+
+def models(folder):
+    besideModels(folder)
     for name, (content, expected, words) in CASES.items():
         path = os.path.join(folder, name + ".onnx")
         with open(path, "wb") as file:
             file.write(content)
-        command = ["sinterc", path, "-o", os.path.join(folder, "out.so")]
+        command = ["sinterc", path, "-o", path + ".so"]
         yield name, command, expected, words
+
+
+def bytecode(folder, program):
+    """MLIR bytecode cut, and with single bits flipped: any answer but a crash."""
+    with open(program, "rb") as file:
+        content = file.read()
+    for number in range(0, len(content), max(len(content) // 60, 1)):
+        flipped = bytearray(content)
+        flipped[number] ^= 1 << number % 8
+        for kind, changed in (("cut", content[:number]), ("flip", bytes(flipped))):
+            path = os.path.join(folder, f"{kind}-{number}.mlirbc")
+            with open(path, "wb") as file:
+                file.write(changed)
+            # A flipped bit of a weight or a name leaves a good program.
+            yield (f"{kind} at {number}", ["sinterc", path, "-o", "/dev/null",
+                                           "--stop-after=simplify"],
+                   INVALID if kind == "cut" else ANY, "")
+
+
+def programs(folder, library):
+    """A compiled library, damaged: sinter-inspect reads it without running it."""
+    with open(library, "rb") as file:
+        content = file.read()
+    for number in range(0, len(content), max(len(content) // 150, 1)):
+        for kind, changed in (
+                ("cut", content[:number]),
+                ("flip", content[:number] + b"\xff" * 8 + content[number + 8:])):
+            path = os.path.join(folder, f"{kind}-{number}.so")
+            with open(path, "wb") as file:
+                file.write(changed)
+            yield f"{kind} at {number}", ["sinter-inspect", "plan", path], ANY, ""
 
 
 def truncated(folder, model):
@@ -86,6 +146,7 @@ def npz(**arrays):
 X = npy((16, 12), struct.pack("<192f", *[0.5] * 192))
 LABELS = npy((16,), struct.pack("<16q", *[i % 5 for i in range(16)]), "<i8")
 PICTURES = struct.pack(">IIII", 0x803, 16, 3, 4) + bytes(192)
+STREAM = gzip.compress(PICTURES)
 DATA = {
     "nothing.npz": (None, "nothing"),
     "empty.npz": (b"", "empty"),
@@ -96,7 +157,7 @@ DATA = {
     "wrong-shape.npz": (npz(x=npy((16, 13), bytes(16 * 13 * 4)), labels=LABELS), "13"),
     "rows-differ.npz": (npz(x=npy((15, 12), bytes(15 * 12 * 4)), labels=LABELS), "15"),
     "too-few.npz": (npz(x=npy((3, 12), bytes(144)), labels=npy((3,), bytes(24), "<i8")), "3"),
-    "no-rows.npz": (npz(x=npy((0, 12), b""), labels=npy((0,), b"", "<i8")), ""),
+    "no-rows.npz": (npz(x=npy((0, 12), b""), labels=npy((0,), b"", "<i8")), "no rows"),
     "label-range.npz": (npz(x=X, labels=npy((16,), struct.pack("<16q", *[9] * 16), "<i8")), "9"),
     "label-negative.npz": (npz(x=X, labels=npy((16,), struct.pack("<16q", *[-3] * 16), "<i8")),
                            "-3"),
@@ -105,14 +166,34 @@ DATA = {
     "short-values.npz": (npz(x=npy((16, 12), bytes(100)), labels=LABELS), "x"),
     "code-header.npz": (npz(x=npy(None, b"", header="__import__('os').system('true')"),
                             labels=LABELS), "x"),
+    "header-1GiB.npz": (npz(x=b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 30) + b"{'descr'",
+                            labels=LABELS), "x"),
+    "dims-negative.npz": (npz(x=npy((-16, 12), bytes(64)), labels=LABELS), "x"),
+    "type-unknown.npz": (npz(x=npy((16, 12), bytes(768), "<U1"), labels=LABELS), "x"),
+    "label-fraction.npz": (npz(x=X, labels=npy((16,), struct.pack("<16f", *[0.5] * 16))),
+                           "labels"),
+    "not-a-number.npz": (npz(x=npy((16, 12), struct.pack("<192f", *[float("nan")] * 192)),
+                             labels=LABELS), "row 7 holds nan"),
     "letters.csv": (b"a,b,label\n1,2,0\n1,two,1\n", "two"),
     "ragged.csv": (b"a,b,label\n1,2,0\n1,1\n", "ragged"),
 }
 IDX = {
-    "magic": (b"\x00\x00\x09\x09" + PICTURES[4:], "magic"),
-    "count": (struct.pack(">IIII", 0x803, 0xFFFFFFFF, 0xFFFF, 0xFFFF) + bytes(64), ""),
-    "cut": (PICTURES[:60], ""),
-    "gzip": (gzip.compress(PICTURES)[:40], ""),
+    "magic": (b"\x01\x02\x08\x03" + PICTURES[4:], "magic"),
+    "count": (struct.pack(">IIII", 0x803, 0xFFFFFFFF, 0xFFFF, 0xFFFF) + bytes(64), "large"),
+    "cut": (PICTURES[:60], "60 bytes"),
+    "cut-stream": (STREAM[:-12], ".gz"),
+    "cut-trailer": (STREAM[:-3], ".gz"),
+    "damaged-stream": (STREAM[:15] + b"\xff" + STREAM[16:], ".gz"),
+    "bomb": (gzip.compress(PICTURES + bytes(1 << 28)), "more follow"),
+    "no-rows": (struct.pack(">IIII", 0x803, 0, 3, 4), "no rows"),
+    "more-rows-than-labels": (struct.pack(">IIII", 0x803, 17, 3, 4) + bytes(204), "17"),
+    "other-size": (struct.pack(">IIII", 0x803, 16, 5, 5) + bytes(400), "5"),
+}
+# Kinds of data that are planned, and places where there is none.
+SPECS = {
+    "tfrecord:*.tfrecord": "yet", "tokens:text.bin": "yet", "images:pictures": "yet",
+    "nonsense:there": "nonsense", "npz:no/such/file.npz": "file.npz", "idx:/dev/null": "no pair",
+    "npz:/dev/zero": "zero", "csv:/": "/", "/proc/self": "self", "": "data",
 }
 
 
@@ -120,16 +201,29 @@ def broken_data(folder, trainer):
     def training(spec):
         return [trainer, f"--data={spec}", "--steps=3", "--quiet"]
 
+    for spec, words in SPECS.items():
+        yield spec, training(spec), INVALID, words
+    os.mkdir(os.path.join(folder, "empty-folder"))
+    yield "empty-folder", training(os.path.join(folder, "empty-folder")), INVALID, "empty-folder"
     for name, (content, words) in DATA.items():
         path = os.path.join(folder, name)
         if content is not None:
             with open(path, "wb") as file:
                 file.write(content)
         yield name, training(path), INVALID, words
+    # The same classifier for pictures of 3 x 4 points.
+    path, pictures = os.path.join(folder, "pictures.onnx"), os.path.join(folder, "pictures")
+    with open(path, "wb") as file:
+        file.write(model(graph(initializer("w", (12, 5), raw=floats(60)),
+                               node("Flatten", ["x"], ["f"]), node("MatMul", ["f", "w"], ["y"]),
+                               inputs=(("x", (8, 1, 3, 4)),), outputs=(("y", (8, 5)),))))
+    subprocess.run(["sinterc", path, "-o", pictures, "--train", "--loss=cross-entropy",
+                    "--optimizer=sgd"], check=True)
+    trainer = pictures
     for name, (content, words) in IDX.items():
         own = os.path.join(folder, "idx-" + name)
         os.mkdir(own)
-        ending = ".gz" if name == "gzip" else ""
+        ending = ".gz" if content[:2] == b"\x1f\x8b" else ""
         with open(os.path.join(own, "train-images-idx3-ubyte" + ending), "wb") as file:
             file.write(content)
         with open(os.path.join(own, "train-labels-idx1-ubyte"), "wb") as file:
@@ -139,10 +233,13 @@ def broken_data(folder, trainer):
 
 def main():
     kind, folder, *rest = sys.argv[1:]
-    cases = {"models": models, "truncated": truncated, "data": broken_data}[kind](folder, *rest)
+    cases = {"models": models, "legal": legal, "truncated": truncated, "programs": programs,
+             "bytecode": bytecode, "data": broken_data}[kind](folder, *rest)
     passed = failed = 0
-    for name, command, expected, words in cases:
-        problem = problemOf(command, expected, words)
+    cases = list(cases)  # all files are written now
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        problems = list(pool.map(lambda case: problemOf(*case[1:]), cases))
+    for (name, *_), problem in zip(cases, problems):
         if problem:
             failed += 1
             print(f"{name}: {problem}")

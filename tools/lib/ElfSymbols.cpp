@@ -7,6 +7,7 @@
 
 #include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace sinter;
 using namespace llvm::object;
@@ -37,7 +38,9 @@ tools::exportedSymbols(const std::string &path) {
 }
 
 bool tools::isElfFile(const std::string &path) {
+  // Pipes and devices are not even looked at: they may block, or never end.
   llvm::file_magic magic;
-  return !llvm::identify_magic(path, magic) && magic.is_object() &&
+  return llvm::sys::fs::is_regular_file(path) &&
+         !llvm::identify_magic(path, magic) && magic.is_object() &&
          magic >= llvm::file_magic::elf && magic <= llvm::file_magic::elf_core;
 }

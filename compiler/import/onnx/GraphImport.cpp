@@ -19,6 +19,8 @@ namespace sinter::compiler {
 
 /// Nodes that functions, branches and loops may expand to.
 static constexpr int64_t kMaxNodes = 500000;
+// Operators of any number of operands become one op for each.
+static constexpr int kMaxOperands = 65536;
 
 GraphImport::GraphImport(std::shared_ptr<const OnnxModel> model,
                          const ImportOptions &options, MLIRContext *context,
@@ -267,6 +269,11 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     return true;
   };
 
+  if (node.input_size() > kMaxOperands) {
+    noteUnsupported(node, label,
+                    "more than " + std::to_string(kMaxOperands) + " operands");
+    return poison();
+  }
   llvm::StringRef domain = canonicalDomain(node.domain());
   // The copy of an initializer that became a state of its own (addStates).
   if (options_.train && &scope == scope_ && node.op_type() == "Identity" &&
