@@ -14,6 +14,7 @@
 #include "compiler/import/onnx/Text.h"
 #include "compiler/inspect/ArtifactImage.h"
 #include "compiler/inspect/ArtifactReport.h"
+#include "compiler/inspect/CheckpointReport.h"
 #include "compiler/inspect/GraphReport.h"
 #include "compiler/inspect/TraceReport.h"
 
@@ -145,6 +146,19 @@ static int inspectTrace(const InspectOptions &inspect, const Options &options) {
   });
 }
 
+static int inspectCheckpoint(const InspectOptions &inspect,
+                             const Options &options) {
+  if (inspect.command != "summary" || inspect.llvm)
+    return fail(shown(options.model) +
+                ": a checkpoint holds states only; give the trainer");
+  auto checkpoint = CheckpointSummary::read(options.model);
+  if (!checkpoint)
+    return fail(llvm::toString(checkpoint.takeError()));
+  return print(options, [&](llvm::raw_ostream &os) {
+    reportCheckpoint(*checkpoint, inspect.json, os);
+  });
+}
+
 static int reportArtifact(const InspectOptions &inspect, const Options &options,
                           const sinter_artifact &artifact) {
   auto report = inspect.command == "plan"      ? reportPlan
@@ -235,6 +249,13 @@ static bool isBinary(StringRef path) {
          magic <= llvm::file_magic::elf_core;
 }
 
+static bool isTrace(StringRef path) {
+  if (!llvm::sys::fs::is_regular_file(path))
+    return false;
+  auto start = llvm::MemoryBuffer::getFileSlice(path, Trace::kMagic.size(), 0);
+  return start && (*start)->getBuffer() == Trace::kMagic;
+}
+
 int compiler::sinterInspect(int argc, char **argv,
                             llvm::ArrayRef<TargetFactory> targets) {
   prepareProcess("sinter-inspect");
@@ -261,9 +282,12 @@ int compiler::sinterInspect(int argc, char **argv,
   if (!findCommand(inspect.command)->done)
     return fail(inspect.command + ": not yet");
   bool ofTrace = inspect.command == "log" || inspect.command == "show" ||
-                 inspect.command == "diff";
+                 inspect.command == "diff" ||
+                 (inspect.command == "summary" && isTrace(options->model));
   if (ofTrace)
     return inspectTrace(inspect, *options);
+  if (llvm::sys::fs::is_directory(options->model))
+    return inspectCheckpoint(inspect, *options);
   return isBinary(options->model) ? inspectBinary(inspect, *options)
                                   : inspectModel(inspect, *options, targets);
 }

@@ -13,8 +13,6 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-static constexpr llvm::StringLiteral kMagic = "sinter-trace 1\n";
-
 // Symbols may hold any character; the file's words are separated by blanks.
 static std::string encoded(StringRef name) {
   std::string text;

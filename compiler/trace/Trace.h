@@ -39,6 +39,9 @@ struct TraceStep {
 };
 
 struct Trace {
+  /// What every trace begins with.
+  static constexpr llvm::StringLiteral kMagic = "sinter-trace 1\n";
+
   std::string model;
   std::vector<TraceStep> steps;
 

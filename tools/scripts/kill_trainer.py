@@ -3,10 +3,14 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    kill_trainer.py TRAINER FOLDER [--kills=50] [--signal=KILL|TERM] -- TRAINER OPTIONS
+    kill_trainer.py TRAINER FOLDER [--kills=50] [--signal=KILL|TERM] [--least-in-save=0]
+                    -- TRAINER OPTIONS
 
-Runs the trainer once undisturbed, then once killed and resumed until it ends by itself;
-the two exports must have the same bytes. Works in FOLDER (made if absent).
+Runs the trainer once undisturbed; then killed and resumed, over and over, until it was
+killed so often (a run that ends is followed by a new one from its first step). The export
+of every run that ends must have the bytes of the undisturbed one. Prints how many kills
+fell into the writing of a checkpoint (they leave an unfinished one behind); fewer than
+--least-in-save are an error. Works in FOLDER (made if absent).
 """
 
 import argparse
@@ -18,6 +22,7 @@ import subprocess
 import sys
 import time
 
+UNFINISHED = ".tmp-"  # of a checkpoint that is being written, in --out
 INTERRUPTED = 75  # exit code after SIGTERM: saved, resumable
 
 
@@ -41,6 +46,26 @@ def killAtRandom(command, number, seconds, draw):
     return False
 
 
+def namesIn(folder):
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def finish(command):
+    final = start(command)
+    error = final.communicate()[1].decode(errors="replace")
+    if final.returncode != 0:
+        sys.exit(f"the last resumed run failed: {error.strip()}")
+
+
+def export(trainer, folder):
+    """The bytes of all states at the end of a run."""
+    path = folder + ".safetensors"
+    subprocess.run([trainer, "export", f"--checkpoint={folder}", "-o", path], check=True,
+                   stdout=subprocess.DEVNULL)
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def main():
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
@@ -50,6 +75,7 @@ def main():
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--signal", choices=["KILL", "TERM"], default="KILL")
     parser.add_argument("--random", type=int, default=1, help="seed of the moments")
+    parser.add_argument("--least-in-save", type=int, default=0)
     options = parser.parse_args(arguments[:split])
     training = arguments[split + 1:]
     os.makedirs(options.folder, exist_ok=True)
@@ -64,29 +90,27 @@ def main():
         sys.exit(f"the undisturbed run failed: {error.strip()}")
     seconds = time.monotonic() - begin
 
+    expected = export(options.trainer, whole)
+
     draw = random.Random(options.random)
     number = getattr(signal, "SIG" + options.signal)
     command = [options.trainer, *training, f"--out={cut}", "--resume=auto"]
-    # Late enough on average that the run moves on, early enough to be hit many times.
-    kills, ended = 0, False
-    while kills < options.kills and not ended:
-        ended = killAtRandom(command, number, seconds * 2 / max(options.kills / 4, 2), draw)
+    # Late enough that a run moves on, early enough that it is hit many times.
+    longest = seconds * 2 / max(min(options.kills, 20) / 4, 2)
+    kills = inSave = runs = 0
+    while kills < options.kills:
+        ended = killAtRandom(command, number, longest, draw)
         kills += not ended
-    final = start(command)
-    error = final.communicate()[1].decode(errors="replace")
-    if final.returncode != 0:
-        sys.exit(f"the last resumed run failed: {error.strip()}")
-
-    exports = []
-    for folder in (whole, cut):
-        path = folder + ".safetensors"
-        subprocess.run([options.trainer, "export", f"--checkpoint={folder}", "-o", path],
-                       check=True, stdout=subprocess.DEVNULL)
-        with open(path, "rb") as file:
-            exports.append(file.read())
-    if exports[0] != exports[1]:
-        sys.exit(f"after {kills} kills the weights differ from the undisturbed run's")
-    print(f"{kills} kills, the same bytes")
+        inSave += not ended and any(name.startswith(UNFINISHED) for name in namesIn(cut))
+        if ended or kills == options.kills:
+            finish(command)
+            runs += 1
+            if export(options.trainer, cut) != expected:
+                sys.exit(f"after {kills} kills the weights differ from the undisturbed run's")
+            shutil.rmtree(cut)
+    print(f"{kills} kills in {runs} runs, {inSave} while a checkpoint was written: the same bytes")
+    if inSave < options.least_in_save:
+        sys.exit(f"{inSave} kills fell into a save, not {options.least_in_save}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,32 @@
+//===- CheckpointReport.h - what a checkpoint holds -------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_INSPECT_CHECKPOINTREPORT_H
+#define SINTER_COMPILER_INSPECT_CHECKPOINTREPORT_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace sinter::compiler {
+
+/// What the manifest of a checkpoint and the header of its payload say. The
+/// bytes of the tensors are neither read nor checked; a trainer does that.
+struct CheckpointSummary {
+  std::string path;
+  llvm::json::Object manifest;
+  llvm::json::Object tensors; // name -> {dtype, shape, data_offsets}
+
+  /// `path` is a checkpoint, or an --out directory with some: the newest one.
+  static llvm::Expected<CheckpointSummary> read(llvm::StringRef path);
+};
+
+void reportCheckpoint(const CheckpointSummary &checkpoint, bool json,
+                      llvm::raw_ostream &os);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_INSPECT_CHECKPOINTREPORT_H
