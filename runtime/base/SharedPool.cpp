@@ -19,8 +19,10 @@
 using namespace sinter::rt;
 
 /// Holds a ThreadPool once there is one. Null in all copies but the first.
-extern "C" __attribute__((visibility("hidden"), used)) std::atomic<void *>
-    sinterPoolSlot{nullptr};
+extern "C" {
+__attribute__((visibility("hidden"), used)) std::atomic<void *> sinterPoolSlot{
+    nullptr};
+}
 
 // The note's content is the distance from itself to the slot.
 __asm__(R"(

@@ -35,6 +35,7 @@ if(SINTER_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
 find_program(SINTER_LLD NAMES ld.lld-19)
-if(SINTER_LLD)
+# GCC has no --ld-path; the run tower links with any linker.
+if(SINTER_LLD AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_link_options(--ld-path=${SINTER_LLD})
 endif()

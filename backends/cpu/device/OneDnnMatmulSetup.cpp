@@ -212,22 +212,17 @@ bool MatmulCall::tryVariant(MatmulVariant &variant, size_t fusedPostOps) {
   }
 
   try {
-    auto desc = shim::matmul(context_.engine, a, b, bias, c, attributes);
-    auto isGemm = [&] {
-      return std::string(desc.impl_info_str()).find("gemm") !=
-             std::string::npos;
-    };
     // The blocked kernels read a wide row-major B with a stride that defeats
     // the caches, and pack a transposed B for a handful of rows (measured: a
     // quarter of the speed of the library's GEMM).
     bool preferGemm = !packs_ && ((shape_.b.col == 1 && n > 512) ||
                                   (shape_.b.row == 1 && m < 16));
-    if (preferGemm) {
-      while (!isGemm() && desc.next_impl()) {
-      }
-      if (!isGemm()) // none: the library's own choice
-        desc = shim::matmul(context_.engine, a, b, bias, c, attributes);
-    }
+    auto isTaken = [&](const dnnl::matmul::primitive_desc &desc) {
+      return !preferGemm || std::string(desc.impl_info_str()).find("gemm") !=
+                                std::string::npos;
+    };
+    auto desc =
+        shim::matmul(context_.engine, a, b, bias, c, attributes, isTaken);
     std::string implementation = desc.impl_info_str();
     if (implementation.find("ref") != std::string::npos)
       return false;

@@ -25,11 +25,18 @@ struct ConvGeometry {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-inline dnnl::matmul::primitive_desc matmul(const dnnl::engine &engine,
-                                           const Desc &a, const Desc &b,
-                                           const Desc &bias, const Desc &c,
-                                           const dnnl::primitive_attr &attr) {
-  return {engine, a, b, bias, c, attr};
+/// The first implementation that `accept` takes; without one, the library's own
+/// choice.
+template <class Accept>
+dnnl::matmul::primitive_desc
+matmul(const dnnl::engine &engine, const Desc &a, const Desc &b,
+       const Desc &bias, const Desc &c, const dnnl::primitive_attr &attr,
+       const Accept &accept) {
+  dnnl::matmul::primitive_desc found(engine, a, b, bias, c, attr);
+  while (!accept(found))
+    if (!found.next_impl())
+      return {engine, a, b, bias, c, attr};
+  return found;
 }
 
 inline dnnl::convolution_forward::primitive_desc
@@ -83,11 +90,20 @@ inline void appendEltwise(dnnl::post_ops &ops, dnnl::algorithm algorithm,
 
 #else
 
-inline dnnl::matmul::primitive_desc matmul(const dnnl::engine &engine,
-                                           const Desc &a, const Desc &b,
-                                           const Desc &bias, const Desc &c,
-                                           const dnnl::primitive_attr &attr) {
-  return {dnnl::matmul::desc(a, b, bias, c), attr, engine};
+/// The first implementation that `accept` takes; without one, the library's own
+/// choice. Here a primitive_desc points to its operation descriptor, which must
+/// live as long as it is asked for further implementations.
+template <class Accept>
+dnnl::matmul::primitive_desc
+matmul(const dnnl::engine &engine, const Desc &a, const Desc &b,
+       const Desc &bias, const Desc &c, const dnnl::primitive_attr &attr,
+       const Accept &accept) {
+  dnnl::matmul::desc operation(a, b, bias, c);
+  dnnl::matmul::primitive_desc found(operation, attr, engine);
+  while (!accept(found))
+    if (!found.next_impl())
+      return {operation, attr, engine};
+  return found;
 }
 
 inline dnnl::convolution_forward::primitive_desc
