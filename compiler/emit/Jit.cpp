@@ -76,12 +76,12 @@ Jit::create(const CompiledProgram &program) {
   jit->engine_ = std::move(*engine);
   LLJIT &lljit = *jit->engine_;
   // What the session reports says more than the errors of the calls ("failed to
-  // materialize"), and must not go to stderr.
-  std::string details;
-  lljit.getExecutionSession().setErrorReporter([&](llvm::Error error) {
+  // materialize"), and must not go to stderr. It may still report when it ends.
+  auto details = std::make_shared<std::string>();
+  lljit.getExecutionSession().setErrorReporter([details](llvm::Error error) {
     std::string text = llvm::toString(std::move(error));
-    if (details.empty())
-      details = text;
+    if (details->empty())
+      *details = text;
   });
   SymbolMap symbols = callableSymbols(lljit);
   symbols[lljit.mangleAndIntern("sinter_constants_" + program.symbol)] =
@@ -89,17 +89,17 @@ Jit::create(const CompiledProgram &program) {
                         llvm::JITSymbolFlags::Exported);
   JITDylib &library = lljit.getMainJITDylib();
   if (llvm::Error error = library.define(absoluteSymbols(std::move(symbols))))
-    return detached(std::move(error), details);
+    return detached(std::move(error), *details);
   for (const std::string &object : program.objects)
     if (llvm::Error error = lljit.addObjectFile(
             llvm::MemoryBuffer::getMemBufferCopy(object, "kernels")))
-      return detached(std::move(error), details);
+      return detached(std::move(error), *details);
   auto address = lljit.lookup("sinter_artifact_" + program.symbol);
   if (!address)
-    return detached(address.takeError(), details);
-  // Everything is materialised: nothing reports any more.
-  lljit.getExecutionSession().setErrorReporter(
-      [](llvm::Error error) { llvm::consumeError(std::move(error)); });
+    return detached(address.takeError(), *details);
+  // The tables can be there without a kernel that they point at.
+  if (!details->empty())
+    return llvm::createStringError(*details);
   jit->artifact_ = address->toPtr<const sinter_artifact *>();
   return jit;
 }

@@ -35,9 +35,10 @@ static std::vector<RankedTensorType> tensorTypes(TypeRange types) {
 }
 
 /// The phases after import, kernels and tables. Failure was reported.
-static FailureOr<compiler::CompiledProgram> compile(ModuleOp module,
-                                                    unsigned threads) {
+static FailureOr<compiler::CompiledProgram>
+compile(ModuleOp module, const CompileSettings &settings) {
   compiler::Options options;
+  options.mcpu = settings.mcpu;
   std::unique_ptr<passes::Target> target =
       compiler::createTarget(options, tools::targets());
   if (!target)
@@ -48,14 +49,16 @@ static FailureOr<compiler::CompiledProgram> compile(ModuleOp module,
     return failure();
   passes::CodeGenOptions codeGen;
   codeGen.optLevel = options.optLevel;
-  codeGen.threads = threads;
+  codeGen.threads =
+      settings.isParallel ? module->getContext()->getNumThreads() : 1;
   compiler::ArtifactInfo info;
   info.manifest = "{}";
   return compiler::emitProgram(module, *target, codeGen, info);
 }
 
 std::unique_ptr<CompiledModule>
-CompiledModule::create(ModuleOp module, bool isParallel, std::string &why) {
+CompiledModule::create(ModuleOp module, const CompileSettings &settings,
+                       std::string &why) {
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
   compiler::registerDialects(registry);
@@ -63,7 +66,7 @@ CompiledModule::create(ModuleOp module, bool isParallel, std::string &why) {
   context->loadAllAvailableDialects();
   context->printOpOnDiagnostic(false);
   // The context's locks must be on before kernels are emitted in parallel.
-  if (isParallel)
+  if (settings.isParallel)
     context->enableMultithreading();
   why.clear();
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
@@ -78,8 +81,7 @@ CompiledModule::create(ModuleOp module, bool isParallel, std::string &why) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   compiled->inputTypes_ = tensorTypes(main.getArgumentTypes());
   compiled->outputTypes_ = tensorTypes(main.getResultTypes());
-  FailureOr<compiler::CompiledProgram> program =
-      compile(module, isParallel ? context->getNumThreads() : 1);
+  FailureOr<compiler::CompiledProgram> program = compile(module, settings);
   if (failed(program)) {
     if (why.empty())
       why = "it was not compiled, and nothing says why";
@@ -140,6 +142,12 @@ CompiledModule::run(ArrayRef<ir::Tensor> inputs, std::string &why) {
           std::to_string(inputTypes_.size());
     return std::nullopt;
   }
+  for (auto [i, type] : llvm::enumerate(inputTypes_))
+    if (inputs[i].type() != type) {
+      llvm::raw_string_ostream(why)
+          << "input " << i << " is " << type << " and not " << inputs[i].type();
+      return std::nullopt;
+    }
   std::vector<std::vector<char>> inputBytes, outputBytes;
   std::vector<const void *> inputAddresses;
   std::vector<void *> outputAddresses;

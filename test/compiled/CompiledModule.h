@@ -21,13 +21,18 @@
 
 namespace sinter::test {
 
+struct CompileSettings {
+  bool isParallel = false;     // kernels on all processors
+  std::string mcpu = "native"; // as --mcpu; this machine must have it
+};
+
 class CompiledModule {
 public:
   /// Compiles @main of `module`, which is changed in place and whose context
-  /// must outlive the result, with one thread or with all processors. Null, and
-  /// a line in `why`, when it cannot be.
-  static std::unique_ptr<CompiledModule>
-  create(mlir::ModuleOp module, bool isParallel, std::string &why);
+  /// must outlive the result. Null, and a line in `why`, when it cannot be.
+  static std::unique_ptr<CompiledModule> create(mlir::ModuleOp module,
+                                                const CompileSettings &settings,
+                                                std::string &why);
   ~CompiledModule();
 
   /// The results for one tensor per argument of @main, of its type. Nothing,

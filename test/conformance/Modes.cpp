@@ -32,7 +32,7 @@ static std::optional<std::vector<ir::Tensor>>
 runCompiled(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs,
             std::string &why) {
   std::unique_ptr<test::CompiledModule> compiled =
-      test::CompiledModule::create(module, /*isParallel=*/false, why);
+      test::CompiledModule::create(module, test::CompileSettings(), why);
   if (!compiled)
     return std::nullopt;
   return compiled->run(inputs, why);

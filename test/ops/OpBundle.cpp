@@ -13,8 +13,9 @@ using namespace mlir;
 
 namespace sinter::test {
 
-OpBundle::OpBundle(MLIRContext *context)
-    : context(context), functions(ModuleOp::create(UnknownLoc::get(context))) {}
+OpBundle::OpBundle(MLIRContext *context, std::string mcpu)
+    : context(context), settings{/*isParallel=*/true, std::move(mcpu)},
+      functions(ModuleOp::create(UnknownLoc::get(context))) {}
 
 bool OpBundle::add(std::string name, func::FuncOp function,
                    std::vector<ir::Tensor> inputs, ir::Rounding rounding) {
@@ -75,7 +76,7 @@ bool OpBundle::runRange(size_t first, size_t last, std::string &why) {
   for (size_t i = first; i < last; ++i)
     llvm::append_range(inputs, parts[i].inputs);
   std::unique_ptr<CompiledModule> compiled =
-      CompiledModule::create(*module, /*isParallel=*/true, why);
+      CompiledModule::create(*module, settings, why);
   if (!compiled)
     return false;
   auto outputs = compiled->run(inputs, why);

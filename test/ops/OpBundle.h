@@ -11,6 +11,7 @@
 #define SINTER_TEST_OPS_OPBUNDLE_H
 
 #include "ir/eval/Evaluate.h"
+#include "test/compiled/CompiledModule.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -29,7 +30,8 @@ struct BundlePart {
 
 class OpBundle {
 public:
-  explicit OpBundle(mlir::MLIRContext *context);
+  /// `mcpu` is one that this machine has.
+  explicit OpBundle(mlir::MLIRContext *context, std::string mcpu = "native");
 
   /// Copies the body of `function` and evaluates it for `inputs`: in float64
   /// throughout, or rounded as `rounding` says. False when that fails.
@@ -47,6 +49,7 @@ private:
   bool runRange(size_t first, size_t last, std::string &why);
 
   mlir::MLIRContext *context;
+  CompileSettings settings;
   mlir::OwningOpRef<mlir::ModuleOp> functions; // one per part, in order
 };
 

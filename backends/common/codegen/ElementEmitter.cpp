@@ -24,6 +24,8 @@ namespace sinter::codegen {
 Type ElementEmitter::computeType(Type elementType) {
   if (auto integer = dyn_cast<IntegerType>(elementType))
     return IntegerType::get(elementType.getContext(), integer.getWidth());
+  if (isNarrowFloat(elementType))
+    return Float32Type::get(elementType.getContext());
   return elementType;
 }
 
@@ -137,14 +139,23 @@ Index ElementEmitter::linearOffset(RankedTensorType type,
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// The type in which an element lies in memory: a truth value is a byte.
-static Type memoryType(Type computeType) {
-  if (computeType.isInteger(1))
-    return IntegerType::get(computeType.getContext(), 8);
-  return computeType;
+Type ElementEmitter::storageType(Type elementType) {
+  if (elementType.isInteger(1)) // a truth value is a byte
+    return builder.getI8Type();
+  return isNarrowFloat(elementType) ? elementType : computeType(elementType);
+}
+
+/// `element` in the shape, scalar or vector, of `value`.
+static Type shapedLike(Value value, Type element) {
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    return vector.clone(element);
+  return element;
 }
 
 Value ElementEmitter::fromMemory(Value loaded, Type elementType) {
+  if (isNarrowFloat(elementType))
+    return builder.create<arith::ExtFOp>(
+        loc, shapedLike(loaded, computeType(elementType)), loaded);
   if (!elementType.isInteger(1))
     return loaded;
   return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, loaded,
@@ -152,17 +163,18 @@ Value ElementEmitter::fromMemory(Value loaded, Type elementType) {
 }
 
 Value ElementEmitter::toMemory(Value value, Type elementType) {
+  if (isNarrowFloat(elementType))
+    return builder.create<arith::TruncFOp>(loc, shapedLike(value, elementType),
+                                           value);
   if (!elementType.isInteger(1))
     return value;
-  Type byte = builder.getI8Type();
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    byte = vector.clone(byte);
-  return builder.create<arith::ExtUIOp>(loc, byte, value);
+  return builder.create<arith::ExtUIOp>(
+      loc, shapedLike(value, builder.getI8Type()), value);
 }
 
 Value ElementEmitter::address(RankedTensorType type, Value pointer,
                               const Index &offset) {
-  Type element = memoryType(computeType(type.getElementType()));
+  Type element = storageType(type.getElementType());
   auto pointerType = LLVM::LLVMPointerType::get(builder.getContext());
   Value position = indexValue(offset);
   Type resultType = pointerType;
@@ -181,7 +193,7 @@ static bool isContiguous(const Index &offset, unsigned laneLoop) {
 Value ElementEmitter::load(RankedTensorType type, Value pointer,
                            ArrayRef<Index> index) {
   Type elementType = type.getElementType();
-  Type memory = memoryType(computeType(elementType));
+  Type memory = storageType(elementType);
   Index offset = linearOffset(type, index);
   unsigned alignment = std::max(1u, memory.getIntOrFloatBitWidth() / 8);
   bool dynamicLanes = llvm::any_of(offset.terms, [&](auto term) {
@@ -215,7 +227,7 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer,
 void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
                            ArrayRef<Index> index) {
   Type elementType = type.getElementType();
-  Type memory = memoryType(computeType(elementType));
+  Type memory = storageType(elementType);
   Index offset = linearOffset(type, index);
   unsigned alignment = std::max(1u, memory.getIntOrFloatBitWidth() / 8);
   if (laneCount == 1) {
@@ -265,6 +277,11 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
   else
     result = emit(tensor.getDefiningOp(),
                   cast<OpResult>(tensor).getResultNumber(), index);
+  // Every op rounds, so that a fusion has the bits of its ops one by one.
+  // Rounding twice is folded away.
+  Type elementType = ir::tensorType(tensor).getElementType();
+  if (isNarrowFloat(elementType) && !buffers.lookup(tensor))
+    result = fromMemory(toMemory(result, elementType), elementType);
   frames.back()[key] = result;
   return result;
 }

@@ -81,8 +81,17 @@ public:
   mlir::Value splat(mlir::Value value);
 
   /// The type in which elements of `elementType` are computed: unsigned types
-  /// lose their sign.
+  /// lose their sign, 16-bit floats are float32.
   mlir::Type computeType(mlir::Type elementType);
+  /// The type in which they lie in memory.
+  mlir::Type storageType(mlir::Type elementType);
+  /// From the one to the other, scalars or vectors. 16-bit floats are converted
+  /// by arith.extf and arith.truncf, to nearest even.
+  mlir::Value fromMemory(mlir::Value loaded, mlir::Type elementType);
+  mlir::Value toMemory(mlir::Value value, mlir::Type elementType);
+  static bool isNarrowFloat(mlir::Type elementType) {
+    return elementType.isF16() || elementType.isBF16();
+  }
   /// Registers an index computed at run time (i64 or a vector of it) as a loop
   /// of its own.
   Index dynamicIndex(mlir::Value value);
@@ -114,8 +123,6 @@ private:
   mlir::Value address(mlir::RankedTensorType type, mlir::Value pointer,
                       const Index &offset);
   Index linearOffset(mlir::RankedTensorType type, llvm::ArrayRef<Index> index);
-  mlir::Value fromMemory(mlir::Value loaded, mlir::Type elementType);
-  mlir::Value toMemory(mlir::Value value, mlir::Type elementType);
 
   // One per family, by op: nullptr when the op is not of the family.
   mlir::Value emit(mlir::Operation *op, unsigned result,
@@ -132,6 +139,9 @@ private:
   mlir::Value emitIntegerPower(mlir::Value base, mlir::Value exponent,
                                bool isUnsigned);
   mlir::Value emitCast(mlir::Value x, mlir::Type from, mlir::Type to);
+  /// An i64 in which the bits that a float64 would lose are one sticky bit, so
+  /// that rounding it further rounds once.
+  mlir::Value roundedToOdd(mlir::Value x);
   mlir::Value emitConstant(ir::ConstantOp op);
   mlir::Value emitPad(ir::PadOp op, llvm::ArrayRef<Index> index);
   mlir::Value emitGather(mlir::Operation *op, llvm::ArrayRef<Index> index);

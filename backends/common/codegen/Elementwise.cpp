@@ -286,13 +286,33 @@ Value ElementEmitter::emitCompare(ir::CompareKind kind, Value a, Value b,
       a, b);
 }
 
+Value ElementEmitter::roundedToOdd(Value x) {
+  Type type = x.getType();
+  auto bits = [&](uint64_t value) {
+    return constantInt(type, static_cast<int64_t>(value));
+  };
+  constexpr uint64_t kLost = (1 << 11) - 1; // 64 - 53 bits
+  Value lost = builder.create<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::ne,
+      builder.create<arith::AndIOp>(loc, x, bits(kLost)), bits(0));
+  Value kept = builder.create<arith::AndIOp>(loc, x, bits(~kLost));
+  Value odd = builder.create<arith::OrIOp>(loc, kept, bits(kLost + 1));
+  // Numbers of up to 53 bits keep theirs.
+  Value shifted = builder.create<arith::AddIOp>(loc, x, bits(1ull << 52));
+  Value isShort = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult,
+                                                shifted, bits(1ull << 53));
+  return select(isShort, x, select(lost, odd, kept));
+}
+
 Value ElementEmitter::emitCast(Value x, Type from, Type to) {
   if (from == to)
     return x;
-  Type target = computeType(to);
-  Type type = target;
-  if (auto vector = dyn_cast<VectorType>(x.getType()))
-    type = vector.clone(target);
+  auto shaped = [&](Type element) -> Type {
+    if (auto vector = dyn_cast<VectorType>(x.getType()))
+      return vector.clone(element);
+    return element;
+  };
+  Type type = shaped(computeType(to));
   bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
   bool fromUnsigned = from.isUnsignedInteger() || from.isInteger(1);
   if (to.isInteger(1)) {
@@ -303,7 +323,11 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
                                          constantInt(x.getType(), 0));
   }
   if (fromFloat && toFloat) {
-    if (from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
+    if (isNarrowFloat(to))
+      return fromMemory(toMemory(x, to), to);
+    if (x.getType() == type) // a 16-bit float is computed as float32
+      return x;
+    if (to.isF64())
       return builder.create<arith::ExtFOp>(loc, type, x);
     return builder.create<arith::TruncFOp>(loc, type, x);
   }
@@ -317,9 +341,16 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
         .getResult(0);
   }
   if (toFloat) {
-    if (fromUnsigned)
-      return builder.create<arith::UIToFPOp>(loc, type, x);
-    return builder.create<arith::SIToFPOp>(loc, type, x);
+    bool isNarrow = isNarrowFloat(to);
+    if (isNarrow && from.getIntOrFloatBitWidth() == 64)
+      x = roundedToOdd(x);
+    if (isNarrow) // through what holds the integer exactly
+      type = shaped(builder.getF64Type());
+    Value number =
+        fromUnsigned
+            ? builder.create<arith::UIToFPOp>(loc, type, x).getResult()
+            : builder.create<arith::SIToFPOp>(loc, type, x).getResult();
+    return isNarrow ? fromMemory(toMemory(number, to), to) : number;
   }
   unsigned fromWidth = from.getIntOrFloatBitWidth(),
            toWidth = to.getIntOrFloatBitWidth();

@@ -48,9 +48,13 @@ Value ElementEmitter::emit(Operation *op, unsigned result,
 Value ElementEmitter::emitConstant(ir::ConstantOp op) {
   auto elements = cast<DenseElementsAttr>(op.getValue());
   Type type = computeType(elements.getElementType());
-  if (isa<FloatType>(type))
-    return builder.create<arith::ConstantOp>(
-        loc, FloatAttr::get(type, elements.getSplatValue<APFloat>()));
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    APFloat value = elements.getSplatValue<APFloat>();
+    bool losesInfo; // never: a 16-bit float is computed as float32
+    value.convert(floatType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                  &losesInfo);
+    return builder.create<arith::ConstantOp>(loc, FloatAttr::get(type, value));
+  }
   return builder.create<arith::ConstantOp>(
       loc, IntegerAttr::get(type, elements.getSplatValue<APInt>()));
 }

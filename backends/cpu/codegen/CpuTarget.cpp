@@ -62,17 +62,14 @@ public:
   StringRef name() const override { return "cpu"; }
 
   passes::Placement place(Operation *op, std::string &reason) const override {
-    SmallVector<Type> types(op->getOperandTypes());
-    llvm::append_range(types, op->getResultTypes());
-    for (Type type : types) {
-      Type element = getElementTypeOrSelf(type);
+    if (passes::isLibraryOp(op)) {
+      Type element = getElementTypeOrSelf(op->getOperand(0).getType());
       if (element.isF16() || element.isBF16()) {
-        reason = "16-bit floats are not yet supported on the CPU";
+        reason = "not yet available in 16-bit floats on the CPU";
         return passes::Placement::Unsupported;
       }
-    }
-    if (passes::isLibraryOp(op))
       return passes::Placement::Library;
+    }
     if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
       return passes::Placement::Alias;
     return passes::Placement::Generated;

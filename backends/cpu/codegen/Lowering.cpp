@@ -8,7 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/Lowering.h"
+#include "backends/cpu/codegen/ExpandRounding.h"
 #include "backends/cpu/codegen/KernelEmitter.h"
+#include "backends/cpu/codegen/NarrowFloats.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -53,9 +55,12 @@ namespace {
 
 constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
-void buildKernelPipeline(OpPassManager &manager) {
+void buildKernelPipeline(OpPassManager &manager, const Machine &machine) {
   OpPassManager &kernel = manager.nest<ModuleOp>();
   kernel.addPass(passes::createExpandMath());
+  kernel.addPass(createExpandNarrowFloats());
+  if (!machine.features.contains("+sse4.1"))
+    kernel.addPass(createExpandRounding());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
   kernel.addPass(createConvertSCFToCFPass());
@@ -173,7 +178,7 @@ lowerKernels(ModuleOp module, const Machine &machine,
     modules.push_back(kernelModule);
   }
   PassManager manager(context);
-  buildKernelPipeline(manager);
+  buildKernelPipeline(manager, machine);
   if (failed(manager.run(*kernels)))
     return failure();
 

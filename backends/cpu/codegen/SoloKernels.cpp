@@ -98,19 +98,15 @@ public:
 
   /// Element `position` of the dense tensor of `element`s at `pointer`.
   Value load(Type element, Value pointer, Value position) {
-    Type memory = memoryType(element);
+    Type memory = emitter.storageType(element);
     Value value =
         b.create<LLVM::LoadOp>(loc, memory, address(memory, pointer, position));
-    if (!element.isInteger(1))
-      return value;
-    return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, value,
-                                   b.create<arith::ConstantIntOp>(loc, 0, 8));
+    return emitter.fromMemory(value, element);
   }
   void store(Type element, Value value, Value pointer, Value position) {
-    if (element.isInteger(1))
-      value = b.create<arith::ExtUIOp>(loc, b.getI8Type(), value);
-    b.create<LLVM::StoreOp>(loc, value,
-                            address(memoryType(element), pointer, position));
+    b.create<LLVM::StoreOp>(
+        loc, emitter.toMemory(value, element),
+        address(emitter.storageType(element), pointer, position));
   }
   /// An index operand's value as i64; negative ones count from the end.
   Value loadIndex(Type element, Value pointer, Value position, int64_t size) {
@@ -126,11 +122,6 @@ public:
   Location loc;
 
 private:
-  Type memoryType(Type element) {
-    if (auto integer = dyn_cast<IntegerType>(element))
-      return b.getIntegerType(std::max(8u, integer.getWidth()));
-    return element;
-  }
   Value address(Type memory, Value pointer, Value position) {
     return b.create<LLVM::GEPOp>(
         loc, LLVM::LLVMPointerType::get(b.getContext()), memory, pointer,
@@ -340,7 +331,7 @@ public:
     SmallVector<int64_t> strides = ir::rowMajorStrides(inputSizes);
     int64_t plane = product(inputSizes), windows = product(outputSizes);
     Value base = s.mul(unit, plane), gradBase = s.mul(unit, windows);
-    Value zero = s.b.create<arith::ConstantOp>(s.loc, s.b.getZeroAttr(element));
+    Value zero = s.emitter.identity(ir::ReduceKind::sum, element);
     s.loop(plane, [&](Value i) {
       s.store(element, zero, results[0], s.add(base, i));
     });
