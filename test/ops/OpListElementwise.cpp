@@ -152,9 +152,30 @@ void addCompareCases(std::vector<OpCase> &cases) {
   }
 }
 
+/// More than one tile of work, with an end that fills no vector.
+void addLargeCases(std::vector<OpCase> &cases) {
+  const std::vector<int64_t> large = {301, 257};
+  cases.push_back({"sinter.add " + shapeText(large),
+                   {{large}, {large}},
+                   [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+                     return {b.add(x[0], x[1])};
+                   }});
+  cases.push_back({"sinter.exp " + shapeText(large),
+                   {{large}},
+                   [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+                     return {b.exp(x[0])};
+                   }});
+  cases.push_back({"sinter.where " + shapeText(large),
+                   {{large, 0, 2, Element::I1}, {large}, {large}},
+                   [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+                     return {b.where(x[0], x[1], x[2])};
+                   }});
+}
+
 } // namespace
 
 void addElementwiseCases(std::vector<OpCase> &cases) {
+  addLargeCases(cases);
   addUnaryCases(cases);
   addBinaryCases(cases);
   addCompareCases(cases);

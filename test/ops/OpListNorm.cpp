@@ -17,7 +17,8 @@ using Dims = std::vector<int64_t>;
 const std::vector<std::pair<Dims, int64_t>> kAxes = {
     {{5}, 0},       {{1}, 0},          {{3, 5}, 1}, {{3, 5}, 0},
     {{2, 3, 5}, 1}, {{2, 3, 5}, 2},    {{7, 1}, 1}, {{1, 13}, 1},
-    {{4, 33}, 1},   {{2, 3, 4, 5}, 1}, {{0, 3}, 1}, {{2, 2, 2, 3}, 3}};
+    {{4, 33}, 1},   {{2, 3, 4, 5}, 1}, {{0, 3}, 1}, {{2, 2, 2, 3}, 3},
+    {{3, 331}, 1}};
 
 std::string axisText(const Dims &shape, int64_t axis) {
   return shapeText(shape) + " axis " + std::to_string(axis);

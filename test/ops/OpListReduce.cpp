@@ -38,6 +38,10 @@ const std::vector<Reduction> kReductions = {
     {{3, 5}, {}},
     {{0, 5}, {1}},
     {{3, 0}, {0}},
+    // Sums in chunks; more than one tile of rows, of columns.
+    {{10007}, {0}},
+    {{301, 257}, {1}},
+    {{301, 257}, {0}},
 };
 
 void addReductions(std::vector<OpCase> &cases) {
@@ -67,7 +71,8 @@ void addReductions(std::vector<OpCase> &cases) {
                                  {Dims{3, 5}, 1},
                                  {Dims{2, 3, 7}, 1},
                                  {Dims{1, 1}, 1},
-                                 {Dims{4, 33}, 1}})
+                                 {Dims{4, 33}, 1},
+                                 {Dims{2, 3001}, 1}})
         cases.push_back(
             {"sinter.arg_reduce " + stringifyReduceKind(kind).str() + " " +
                  shapeText(shape) + " axis " + std::to_string(axis) +
@@ -166,8 +171,9 @@ void addWindows(std::vector<OpCase> &cases) {
 
 void addScans(std::vector<OpCase> &cases) {
   const std::vector<std::pair<Dims, int64_t>> shapes = {
-      {{5}, 0},    {{1}, 0},    {{3, 5}, 0},  {{3, 5}, 1},  {{2, 3, 7}, 1},
-      {{0, 3}, 1}, {{3, 0}, 1}, {{13, 1}, 0}, {{1, 17}, 1}, {{2, 2, 3, 2}, 2}};
+      {{5}, 0},       {{1}, 0},          {{3, 5}, 0},  {{3, 5}, 1},
+      {{2, 3, 7}, 1}, {{0, 3}, 1},       {{3, 0}, 1},  {{13, 1}, 0},
+      {{1, 17}, 1},   {{2, 2, 3, 2}, 2}, {{2, 131}, 1}};
   for (auto kind : {ReduceKind::sum, ReduceKind::prod})
     for (bool exclusive : {false, true})
       for (bool reverse : {false, true})
