@@ -68,11 +68,28 @@ struct ExpandInFloat64 : OpRewritePattern<Op> {
   bool float32Too;
 };
 
+/// Marks an op of float32 that MLIR's polynomial serves as it is.
+constexpr StringLiteral kDone = "sinter.served";
+
+/// Pattern: erf(x) -> copysign(erf(x), x), float32: MLIR's polynomial loses the
+/// sign of zero.
+struct ErfOfZero : OpRewritePattern<math::ErfOp> {
+  ErfOfZero(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(math::ErfOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op->hasAttr(kDone) || !getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "done, or not float32");
+    auto erf = rewriter.create<math::ErfOp>(op.getLoc(), op.getOperand());
+    erf->setAttr(kDone, rewriter.getUnitAttr());
+    rewriter.replaceOpWithNewOp<math::CopySignOp>(op, erf, op.getOperand());
+    return success();
+  }
+};
+
 /// Pattern: log(x) -> log(2^k x) - k log 2 where x is subnormal, float32:
 /// MLIR's polynomial takes such x for the smallest normal number.
 struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
-  /// Marks an op whose argument is normal, positive or special.
-  static constexpr StringLiteral kDone = "sinter.normal";
   LogOfSubnormal(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
 
@@ -80,7 +97,7 @@ struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
                                 PatternRewriter &rewriter) const override {
     Type type = op.getType();
     if (op->hasAttr(kDone) || !getElementTypeOrSelf(type).isF32())
-      return rewriter.notifyMatchFailure(op, "scaled, or not float32");
+      return rewriter.notifyMatchFailure(op, "done, or not float32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto number = [&](float value) -> Value {
       TypedAttr attr = b.getF32FloatAttr(value);
@@ -106,7 +123,7 @@ struct ExpandMathPass : impl::ExpandMathBase<ExpandMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns);
-    patterns.add<LogOfSubnormal>(&getContext());
+    patterns.add<ErfOfZero, LogOfSubnormal>(&getContext());
     auto add = [&]<typename Op, auto function>(bool float32Too) {
       patterns.add<ExpandInFloat64<Op, function>>(&getContext(), float32Too);
     };

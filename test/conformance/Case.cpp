@@ -187,9 +187,8 @@ private:
         errors.lines().front().find("known at compile time") !=
             std::string::npos) {
       isBound = true;
-      bindSmall(inputs, options);
       errors = {};
-      module = importOnnx(model_, options, &context, errors);
+      module = importBound(inputs, options, &context, errors);
     }
     if (!module)
       return failed(shortText(errors));
@@ -220,12 +219,28 @@ private:
     return {isBound ? Outcome::PassedBound : Outcome::Passed, ""};
   }
 
-  /// Shapes, axes, scales and conditions; never a tensor of data.
-  void bindSmall(const std::vector<ir::Tensor> &inputs,
-                 ImportOptions &options) {
+  /// Imports with as few inputs bound as it takes: shapes, axes, scales and
+  /// conditions; never a tensor of data.
+  OwningOpRef<ModuleOp> importBound(const std::vector<ir::Tensor> &inputs,
+                                    ImportOptions &options,
+                                    MLIRContext *context,
+                                    ImportErrors &errors) {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!inputs[i].isFloat() || inputs[i].rank() <= 1)
         options.constantInputs[signature_[i].name] = inputs[i];
+    OwningOpRef<ModuleOp> module = importOnnx(model_, options, context, errors);
+    for (size_t i = 0; module && i < inputs.size(); ++i) {
+      ImportOptions fewer = options;
+      ImportErrors ignored;
+      if (!fewer.constantInputs.erase(signature_[i].name))
+        continue;
+      if (OwningOpRef<ModuleOp> without =
+              importOnnx(model_, fewer, context, ignored)) {
+        options = std::move(fewer);
+        module = std::move(without);
+      }
+    }
+    return module;
   }
 
   std::string folder_;

@@ -53,3 +53,22 @@ func.func @rem_f64_scalar(%x: f64, %y: f64) -> f64 {
   %z = arith.remf %x, %y : f64
   return %z : f64
 }
+
+// MLIR's polynomial takes subnormal numbers for the smallest normal one.
+// CHECK-LABEL: @log_f32
+// CHECK: arith.cmpf olt
+// CHECK: arith.mulf
+// CHECK-NOT: math.log
+func.func @log_f32(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.log %x : vector<8xf32>
+  return %y : vector<8xf32>
+}
+
+// The sign of zero is kept.
+// CHECK-LABEL: @erf_f32
+// CHECK-NOT: math.erf
+// CHECK: math.copysign
+func.func @erf_f32(%x: f32) -> f32 {
+  %y = math.erf %x : f32
+  return %y : f32
+}
