@@ -292,35 +292,39 @@ TEST_CASE("functions keep their value at the edges") {
 
 TEST_CASE("what a library call applies has the meaning of the op") {
   TestContext context;
-  OpBundle bundle(context.get());
-  // 0 * -2 is -0, which relu and clip make 0; a NaN goes through.
-  for (const char *after :
-       {"%r = sinter.relu %d : tensor<4x19xf32>",
-        "%n = sinter.neg %d : tensor<4x19xf32> "
-        "%r = sinter.relu %n : tensor<4x19xf32>",
-        "%c = sinter.constant dense<-2.0> : tensor<4x19xf32> "
-        "%n = sinter.mul %d, %c : tensor<4x19xf32> "
-        "%r = sinter.relu %n : tensor<4x19xf32>",
-        "%c = sinter.constant dense<-2.0> : tensor<4x19xf32> "
-        "%n = sinter.mul %d, %c : tensor<4x19xf32> "
-        "%l = sinter.constant dense<0.0> : tensor<4x19xf32> "
-        "%m = sinter.max %n, %l : tensor<4x19xf32> "
-        "%h = sinter.constant dense<6.0> : tensor<4x19xf32> "
-        "%r = sinter.min %m, %h : tensor<4x19xf32>"}) {
-    Tensor x(RankedTensorType::get({4, 1}, elementType(context, "f32")));
-    x.floats = {1, -2, 0, std::nan("")};
-    Tensor y(RankedTensorType::get({1, 19}, elementType(context, "f32")));
-    for (int64_t i = 0; i < y.size(); ++i)
-      y.floats[i] = static_cast<double>(i) - 9;
-    y.floats[3] = std::nan("");
-    y.floats[17] = std::numeric_limits<double>::infinity();
-    addProgram(context, bundle, after,
-               std::string("%d = sinter.dot_general %x, %y batch [] x [] "
-                           "contract [1] x [0] : "
-                           "(tensor<4x1xf32>, tensor<1x19xf32>) -> "
-                           "tensor<4x19xf32> ") +
-                   after,
-               "tensor<4x19xf32>", {x, y});
-  }
-  checkElements(bundle, isSame);
+  OpBundle exact(context.get()), functions(context.get());
+  // An outer product: NaN and infinities, and small and large numbers.
+  Tensor x(RankedTensorType::get({4, 1}, elementType(context, "f32")));
+  x.floats = {1, -2, 0, std::nan("")};
+  Tensor y(RankedTensorType::get({1, 19}, elementType(context, "f32")));
+  for (int64_t i = 0; i < y.size(); ++i)
+    y.floats[i] = static_cast<double>(i) - 9;
+  y.floats[2] = 100;
+  y.floats[3] = std::nan("");
+  y.floats[17] = std::numeric_limits<double>::infinity();
+  auto add = [&](OpBundle &bundle, const std::string &after) {
+    addProgram(
+        context, bundle, after,
+        "%d = sinter.dot_general %x, %y batch [] x [] contract [1] x "
+        "[0] : (tensor<4x1xf32>, tensor<1x19xf32>) -> tensor<4x19xf32> " +
+            after,
+        "tensor<4x19xf32>", {x, y});
+  };
+  add(exact, "%r = sinter.relu %d : tensor<4x19xf32>");
+  add(exact, "%l = sinter.constant dense<-3.0> : tensor<4x19xf32> "
+             "%m = sinter.max %d, %l : tensor<4x19xf32> "
+             "%h = sinter.constant dense<6.0> : tensor<4x19xf32> "
+             "%r = sinter.min %m, %h : tensor<4x19xf32>");
+  add(exact, "%c = sinter.constant dense<-2.0> : tensor<4x19xf32> "
+             "%n = sinter.mul %d, %c : tensor<4x19xf32> "
+             "%r = sinter.relu %n : tensor<4x19xf32>");
+  checkElements(exact, isSame);
+
+  for (const char *op : {"tanh", "sigmoid", "gelu erf", "gelu tanh"})
+    add(functions, "%r = sinter." + std::string(op) + " %d : tensor<4x19xf32>");
+  checkElements(functions, [](double a, double b) {
+    if (!std::isfinite(a) || !std::isfinite(b))
+      return isSame(a, b);
+    return std::fabs(a - b) <= 0x1p-20 * std::max(1.0, std::fabs(b));
+  });
 }
