@@ -85,6 +85,7 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &) {
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
+  functions.addPass(passes::createSplitReductions());
   functions.addPass(passes::createFuseEpilogues());
   functions.addPass(passes::createFuseLoops());
   functions.addPass(passes::createFuseOutputs());

@@ -165,4 +165,13 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
   ];
 }
 
+def SplitReductions : Pass<"sinter-split-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Long reductions to few results become two, so that there is work for all threads";
+  let description = [{
+    The first keeps the outermost of the reduced dimensions, the second reduces them. Which ones depends
+    on the shape alone.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 #endif // SINTER_PASSES_PASSES_TD
