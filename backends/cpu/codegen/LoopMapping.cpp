@@ -9,6 +9,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace sinter::cpu {
@@ -17,9 +19,9 @@ using codegen::ElementEmitter;
 using passes::Index;
 using passes::IndexVector;
 
-/// Element operations that are worth a tile of their own: about ten
-/// microseconds of work.
-static constexpr int64_t kTileOperations = 1 << 17;
+/// Element operations that are worth a tile of their own: some microseconds of
+/// work.
+static constexpr int64_t kTileOperations = 1 << 16;
 
 LoopNest::LoopNest(Block &body, passes::FusionDomain domainIn,
                    std::vector<Root> rootsIn, int64_t lanes)
@@ -146,7 +148,11 @@ void LoopNest::chooseLanes(int64_t lanes) {
 void LoopNest::chooseTiles() {
   int64_t cost = 0; // operations per element
   for (Operation &op : body.without_terminator())
-    if (!isa<ir::BroadcastOp, ir::ConstantOp, ir::ReshapeOp>(op))
+    if (auto windows = dyn_cast<ir::ReduceWindowOp>(op))
+      cost += std::accumulate(windows.getWindow().begin(),
+                              windows.getWindow().end(), int64_t(1),
+                              std::multiplies<>());
+    else if (!isa<ir::BroadcastOp, ir::ConstantOp, ir::ReshapeOp>(op))
       ++cost;
   cost = std::max<int64_t>(cost, 1) + body.getNumArguments();
   int64_t reducedSteps = 1;
@@ -175,6 +181,9 @@ void LoopNest::chooseTiles() {
   unitsPerTile =
       std::max<int64_t>(1, kTileOperations / std::max<int64_t>(unitCost, 1));
   numTiles = llvm::divideCeil(numUnits, unitsPerTile);
+  // Tiles of one size, so that few of them are shared evenly.
+  unitsPerTile = llvm::divideCeil(numUnits, std::max<int64_t>(numTiles, 1));
+  numTiles = llvm::divideCeil(numUnits, std::max<int64_t>(unitsPerTile, 1));
 }
 
 void LoopNest::emit(OpBuilder &builder, Location loc, Value begin, Value end,
