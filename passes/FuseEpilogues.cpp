@@ -68,7 +68,7 @@ ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim) {
       cast<DenseElementsAttr>(splat.getDefiningOp<ir::ConstantOp>().getValue());
   Value vector = builder.create<ir::ConstantOp>(
       splat.getLoc(), value.resizeSplat(type.clone({type.getDimSize(dim)})));
-  return builder.create<ir::BroadcastOp>(splat.getLoc(), type, vector, dim);
+  return builder.create<ir::BroadcastOp>(user->getLoc(), type, vector, dim);
 }
 
 /// True when `value` lies in memory anyway, or has other users for which it is

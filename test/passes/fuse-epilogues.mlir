@@ -114,3 +114,30 @@ func.func @stored_bias(%x: tensor<1x8xf32>, %w: tensor<8x3xf32>) -> tensor<1x3xf
   %1 = sinter.add %0, %b : tensor<1x3xf32>
   return %1 : tensor<1x3xf32>
 }
+
+// A bias of equal numbers, of which folding made a splat, is a bias again.
+// CHECK-LABEL: @equal_bias
+// CHECK: %[[B:.*]] = sinter.constant dense<5.000000e-01> : tensor<3xf32>
+// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %[[B]])
+// CHECK: sinter.broadcast %{{.*}} dims [1] : tensor<3xf32> -> tensor<4x3xf32>
+// CHECK-NOT: sinter.fusion
+func.func @equal_bias(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf32> {
+  %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+     : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %h = sinter.constant dense<0.5> : tensor<4x3xf32>
+  %y = sinter.add %c, %h : tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// A constant lies in memory already, like any residual.
+// CHECK-LABEL: @constant_residual
+// CHECK: %[[C:.*]] = sinter.constant dense<{{\[\[}}1.0
+// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %[[C]])
+// CHECK-NOT: sinter.fusion
+func.func @constant_residual(%x: tensor<1x8xf32>, %w: tensor<8x2xf32>) -> tensor<1x2xf32> {
+  %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+     : (tensor<1x8xf32>, tensor<8x2xf32>) -> tensor<1x2xf32>
+  %r = sinter.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>
+  %y = sinter.add %c, %r : tensor<1x2xf32>
+  return %y : tensor<1x2xf32>
+}

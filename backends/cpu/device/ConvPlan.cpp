@@ -183,7 +183,7 @@ std::vector<PlacedConvSlice> cutFilters(const ConvShape &shape,
 /// How many slices a convolution of `us` microseconds deserves. Powers of two,
 /// which few threads share evenly.
 int64_t convSlicesFor(double us) {
-  constexpr double leastUs = 20, enoughUs = 400;
+  constexpr double leastUs = 12, enoughUs = 400;
   constexpr int64_t enough = 16;
   auto few = std::min(static_cast<int64_t>(us / leastUs), enough);
   auto many = std::min(static_cast<int64_t>(us / enoughUs), maxSlices);
@@ -196,9 +196,11 @@ int64_t convSlicesFor(double us) {
 std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
                                                   bool inputGrad, bool copied) {
   const ConvDim &first = shape.dims.front();
-  double bytes = 4.0 * static_cast<double>(shape.batch) *
-                 (static_cast<double>(shape.usedPoints() * shape.channels) +
-                  static_cast<double>(shape.outputPoints() * shape.filters));
+  double bytes =
+      4.0 * static_cast<double>(shape.batch) *
+          (static_cast<double>(shape.usedPoints() * shape.channels) +
+           static_cast<double>(shape.outputPoints() * shape.filters)) +
+      4.0 * static_cast<double>(shape.filterElements());
   double us = estimateUs(shape.flops(), bytes);
   int64_t wanted = convSlicesFor(us);
   if (!inputGrad && !copied && shape.groups == 1 && wanted > 1 &&

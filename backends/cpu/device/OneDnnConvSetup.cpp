@@ -87,7 +87,7 @@ Status ConvCall::choosePostOps() {
         "a convolution without products, or an input gradient with negative "
         "pads, cannot add to its own result"};
   if (!inputGrad_ && !sharesMemory)
-    fused_ = fusablePostOps(postOps_);
+    fused_ = std::min(fusablePostOps(postOps_), firstAdd);
   // Only the library can add the result to itself in place. Otherwise it is
   // computed in scratch, so that what shares its memory is whole when read.
   scatter_ |=
