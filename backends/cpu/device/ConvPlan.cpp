@@ -163,9 +163,15 @@ std::vector<PlacedConvSlice> cutFilters(const ConvShape &shape,
                                         int64_t wanted) {
   const ConvDim &first = shape.dims.front();
   int64_t inputBytes = 4 * shape.batch * shape.usedPoints() * shape.channels;
-  Partition images(shape.batch, inputBytes / cachedInputBytes, 1);
+  int64_t filterBytes = 4 * shape.filterElements();
+  auto quotient = [](int64_t x, int64_t y) { return (x + y - 1) / y; };
+  // As few pieces as the cache allows: each of them moves the input again.
+  int64_t pieces = quotient(filterBytes, largeFilterBytes);
+  Partition images(
+      shape.batch,
+      std::max(quotient(wanted, pieces), inputBytes / cachedInputBytes), 1);
   Partition filters(shape.filters,
-                    (wanted + images.count() - 1) / images.count(),
+                    std::max(pieces, quotient(wanted, images.count())),
                     filterGranule);
   std::vector<PlacedConvSlice> slices;
   // Neighbours in this order share a piece of the filters.
