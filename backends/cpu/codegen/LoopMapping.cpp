@@ -128,8 +128,23 @@ void LoopNest::chooseLanes(int64_t lanes) {
     for (BlockArgument argument : body.getArguments())
       if (auto it = indices.find(argument); it != indices.end())
         vote(ir::tensorType(argument), it->second);
+    // What windows read lies along the dimensions that they do not slide over.
+    for (auto windows : body.getOps<ir::ReduceWindowOp>())
+      if (auto it = indices.find(windows.getResult()); it != indices.end()) {
+        IndexVector index = it->second;
+        for (auto [i, size, stride] :
+             llvm::zip_equal(index, windows.getWindow(), windows.getStrides()))
+          if (size != 1 || stride != 1)
+            i = Index::fixed(0);
+        vote(ir::tensorType(windows.getX()), index);
+      }
+    // Of two along which as much lies, as in a transpose, the one that fills
+    // the lanes.
+    auto weight = [&](unsigned loop) {
+      return votes.lookup(loop) * std::min(domain.sizes[loop], lanes);
+    };
     for (auto [loop, size] : llvm::enumerate(domain.sizes))
-      if (votes.lookup(loop) > 0 && (!chosen || votes[loop] >= votes[*chosen]))
+      if (weight(loop) > 0 && (!chosen || weight(loop) >= weight(*chosen)))
         chosen = loop;
   }
   if (!chosen)
