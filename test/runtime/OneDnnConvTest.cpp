@@ -345,5 +345,25 @@ TEST_CASE("conv: shapes that are cut", "[conv]") {
   }
   SECTION("pieces of a large filter") {
     checkAll(makeConv(2, 130, 200, 1, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}}));
+    // Post-ops see the channels of their piece, also where the result is added
+    // to itself, and the last piece is smaller.
+    for (int64_t kernel : {1, 3}) {
+      int64_t channels = kernel == 1 ? 900 : 130;
+      sinter_conv p =
+          makeConv(3, channels, 208, 1,
+                   {{7, kernel, 1, kernel / 2, kernel / 2}, {7, kernel}});
+      p.layout = SINTER_CHANNELS_LAST;
+      addPostOp(p, SINTER_POST_BIAS);
+      addPostOp(p, SINTER_POST_ADD);
+      addPostOp(p, SINTER_POST_RELU);
+      addPostOp(p, SINTER_POST_BIAS);
+      for (bool constant : {false, true})
+        for (bool addResult : {false, true}) {
+          CAPTURE(kernel, constant, addResult);
+          std::string text =
+              check(p, {.constantFilter = constant, .addResult = addResult});
+          REQUIRE(text.find("x 208 filters") == std::string::npos);
+        }
+    }
   }
 }
