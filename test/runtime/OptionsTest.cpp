@@ -73,7 +73,7 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
   CHECK(errorOf({"eval", "--data=d", "--lr=1"}) ==
         "--lr: not an option of \"eval\"");
   CHECK(errorOf({"--tensorboard=x"}) == "--tensorboard=x: not yet");
-  CHECK(errorOf({"--verify-resume=3"}) == "--verify-resume=3: not yet");
+  CHECK(errorOf({"--tensorboard=d"}) == "--tensorboard=d: not yet");
   CHECK(errorOf({"--check-nonfinite=op"}).find("not yet") != std::string::npos);
   CHECK(errorOf({"-x"}).find("unknown option -x") == 0);
   CHECK(errorOf({"--o=x"}).find("unknown option --o") == 0);
