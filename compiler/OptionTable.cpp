@@ -137,9 +137,7 @@ return "";
 , {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
    "the update rule; defaults are PyTorch's", kTrainGroup,
    kSinterc | kSinterInspect,
-   STORE{if (v == "lamb" || v == "adagrad" || v == "rmsprop" || v == "lion" ||
-             v == "muon") return "'" +
-         v.str() + "': not yet";
+   STORE{if (v == "muon") return "'" + v.str() + "': not yet";
 return readWord(v, o.train.optimizer,
                 "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
 }
@@ -148,7 +146,8 @@ return readWord(v, o.train.optimizer,
    STORE{return readOptional(v, o.train.lr, kNotNegative);
 }
 }
-, {"--momentum", "X", "of sgd", kTrainGroup, kSinterc | kSinterInspect,
+, {"--momentum", "X", "of sgd and rmsprop", kTrainGroup,
+   kSinterc | kSinterInspect,
    STORE{return readOptional(v, o.train.momentum, kBelowOne);
 }
 }
@@ -166,15 +165,18 @@ return "";
    kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.noDecay);
 }
 }
-, {"--beta1", "X", "of adam and adamw", kTrainGroup, kSinterc | kSinterInspect,
+, {"--beta1", "X", "of adam, adamw, lamb and lion", kTrainGroup,
+   kSinterc | kSinterInspect,
    STORE{return readOptional(v, o.train.beta1, kBelowOne);
 }
 }
-, {"--beta2", "X", "of adam and adamw", kTrainGroup, kSinterc | kSinterInspect,
+, {"--beta2", "X", "of adam, adamw, lamb, lion; rmsprop's alpha", kTrainGroup,
+   kSinterc | kSinterInspect,
    STORE{return readOptional(v, o.train.beta2, kBelowOne);
 }
 }
-, {"--eps", "X", "of adam and adamw", kTrainGroup, kSinterc | kSinterInspect,
+, {"--eps", "X", "of adam, adamw, lamb, adagrad and rmsprop", kTrainGroup,
+   kSinterc | kSinterInspect,
    STORE{return readOptional(v, o.train.eps, kPositive);
 }
 }

@@ -13,11 +13,51 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-constexpr StringLiteral kLater[] = {"lamb", "adagrad", "rmsprop", "lion",
-                                    "muon"};
+/// What an optimizer takes, with the values that hold where the options name
+/// none; nothing where it does not take it. `lr` and `weightDecay` all take.
+struct Optimizer {
+  StringLiteral name;
+  double lr = 1e-3, weightDecay = 0;
+  std::optional<double> momentum = {}, beta1 = {}, beta2 = {}, eps = {};
+};
 
-bool isAdam(const BuildTrainingOptions &options) {
-  return options.optimizer == "adam" || options.optimizer == "adamw";
+/// PyTorch's defaults; LAMB's and Lion's are those of their papers. `beta2` of
+/// rmsprop is PyTorch's alpha.
+const Optimizer kOptimizers[] = {
+    {.name = "sgd", .momentum = 0},
+    {.name = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+    {.name = "adamw",
+     .weightDecay = 1e-2,
+     .beta1 = 0.9,
+     .beta2 = 0.999,
+     .eps = 1e-8},
+    {.name = "lamb", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6},
+    {.name = "lion", .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
+    {.name = "adagrad", .lr = 1e-2, .eps = 1e-10},
+    {.name = "rmsprop", .lr = 1e-2, .momentum = 0, .beta2 = 0.99, .eps = 1e-8},
+};
+
+constexpr StringLiteral kLater[] = {"muon"};
+
+const Optimizer *findOptimizer(StringRef name) {
+  const Optimizer *found = llvm::find_if(
+      kOptimizers, [&](const Optimizer &o) { return o.name == name; });
+  return found == std::end(kOptimizers) ? nullptr : found;
+}
+
+/// The optimizer with what the options say in the place of its defaults. Legal:
+/// checkOptimizer has passed.
+Optimizer chosenOptimizer(const BuildTrainingOptions &options) {
+  Optimizer chosen = *findOptimizer(options.optimizer);
+  auto choose = [](std::optional<double> &value, double given) {
+    if (value && given >= 0)
+      value = given;
+  };
+  choose(chosen.momentum, options.momentum);
+  choose(chosen.beta1, options.beta1);
+  choose(chosen.beta2, options.beta2);
+  choose(chosen.eps, options.eps);
+  return chosen;
 }
 
 /// Adds states of the optimizer to the module and to the arguments of @step.
@@ -71,27 +111,46 @@ LogicalResult checkOptimizer(Location loc,
                              const BuildTrainingOptions &options) {
   if (llvm::is_contained(kLater, options.optimizer))
     return emitError(loc) << "optimizer " << options.optimizer << ": not yet";
-  bool isSgd = options.optimizer == "sgd";
-  if (!isSgd && !isAdam(options))
-    return emitError(loc) << "unknown optimizer '" << options.optimizer
-                          << "'; there are sgd, adam and adamw";
-  if (!isSgd && (options.momentum != 0 || options.nesterov))
-    return emitError(loc)
-           << "momentum and nesterov belong to the optimizer sgd";
-  if (options.nesterov && !(options.momentum > 0))
+  const Optimizer *optimizer = findOptimizer(options.optimizer);
+  if (!optimizer) {
+    InFlightDiagnostic error = emitError(loc)
+                               << "unknown optimizer '" << options.optimizer
+                               << "'; there are";
+    for (const Optimizer &one : kOptimizers)
+      error << " " << one.name;
+    return error;
+  }
+  struct Given {
+    StringLiteral name;
+    double value;
+    std::optional<double> taken;
+  };
+  for (const Given &given :
+       {Given{"momentum", options.momentum, optimizer->momentum},
+        Given{"beta1", options.beta1, optimizer->beta1},
+        Given{"beta2", options.beta2, optimizer->beta2},
+        Given{"eps", options.eps, optimizer->eps}})
+    if (given.value >= 0 && !given.taken)
+      return emitError(loc) << "the optimizer " << optimizer->name
+                            << " takes no " << given.name;
+  Optimizer chosen = chosenOptimizer(options);
+  if (options.nesterov && optimizer->name != "sgd")
+    return emitError(loc) << "nesterov belongs to the optimizer sgd";
+  if (options.nesterov && !(*chosen.momentum > 0))
     return emitError(loc) << "nesterov needs a momentum above 0";
-  if (options.momentum < 0 || options.clipNorm < 0 || options.clipValue < 0)
-    return emitError(loc)
-           << "momentum, clip-norm and clip-value must not be negative";
-  for (double beta : {options.beta1, options.beta2})
-    if (!(beta >= 0 && beta < 1))
+  if (options.clipNorm < 0 || options.clipValue < 0)
+    return emitError(loc) << "clip-norm and clip-value must not be negative";
+  for (std::optional<double> beta : {chosen.beta1, chosen.beta2})
+    if (beta && !(*beta < 1))
       return emitError(loc) << "beta1 and beta2 must lie in [0, 1)";
   return success();
 }
 
-double defaultLearningRate(const BuildTrainingOptions &) { return 1e-3; }
+double defaultLearningRate(const BuildTrainingOptions &options) {
+  return findOptimizer(options.optimizer)->lr;
+}
 double defaultWeightDecay(const BuildTrainingOptions &options) {
-  return options.optimizer == "adamw" ? 1e-2 : 0;
+  return findOptimizer(options.optimizer)->weightDecay;
 }
 
 void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
@@ -120,58 +179,133 @@ void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
   }
 }
 
+namespace {
+
+/// Builds the updates of one program with one optimizer.
+class UpdateBuilder {
+public:
+  UpdateBuilder(OpBuilder &builder, func::FuncOp step,
+                const BuildTrainingOptions &options, Value lr,
+                StateUpdates &updates)
+      : builder(builder), optimizer(chosenOptimizer(options)),
+        nesterov(options.nesterov), lr(lr), slots(step), updates(updates) {
+    // The number of the update, from 1, in the bias corrections.
+    if (optimizer.name == "adam" || optimizer.name == "adamw" ||
+        optimizer.name == "lamb") {
+      ValueBuilder program(builder,
+                           NameLoc::get(builder.getStringAttr("optimizer")));
+      auto [state, before] =
+          slots.add("t", RankedTensorType::get({}, builder.getI64Type()), {});
+      Value after = program.add(before, 1.0);
+      updates[state] = after;
+      count = program.cast(after, builder.getF32Type());
+    }
+  }
+
+  void build(TrainedState trained, Value decay) {
+    Location loc = trained.state.getLoc();
+    if (isa<UnknownLoc>(loc))
+      loc = NameLoc::get(trained.state.getSymNameAttr());
+    Type type = trained.value.getType();
+    Value param = trained.value, grad = trained.gradient;
+    auto finish = [&](auto update, ArrayRef<StateOp> states) {
+      updates[trained.state] = update->getResult(0);
+      for (auto [i, state] : llvm::enumerate(states))
+        updates[state] = update->getResult(i + 1);
+    };
+    auto slot = [&](StringRef name) {
+      return slots.add(name, tensorType(trained.value), trained.state);
+    };
+    if (optimizer.name == "adam" || optimizer.name == "adamw") {
+      auto [mState, m] = slot("m");
+      auto [vState, v] = slot("v");
+      finish(builder.create<AdamUpdateOp>(
+                 loc, param, grad, m, v, lr, decay, count,
+                 number(optimizer.beta1), number(optimizer.beta2),
+                 number(optimizer.eps), flag(optimizer.name == "adamw")),
+             {mState, vState});
+    } else if (optimizer.name == "lamb") {
+      auto [mState, m] = slot("m");
+      auto [vState, v] = slot("v");
+      finish(builder.create<LambUpdateOp>(loc, param, grad, m, v, lr, decay,
+                                          count, number(optimizer.beta1),
+                                          number(optimizer.beta2),
+                                          number(optimizer.eps)),
+             {mState, vState});
+    } else if (optimizer.name == "lion") {
+      auto [mState, m] = slot("m");
+      finish(builder.create<LionUpdateOp>(loc, param, grad, m, lr, decay,
+                                          number(optimizer.beta1),
+                                          number(optimizer.beta2)),
+             {mState});
+    } else if (optimizer.name == "adagrad") {
+      auto [sumState, sum] = slot("sum");
+      finish(builder.create<AdagradUpdateOp>(loc, param, grad, sum, lr, decay,
+                                             number(optimizer.eps)),
+             {sumState});
+    } else if (optimizer.name == "rmsprop") {
+      auto [vState, v] = slot("v");
+      SmallVector<StateOp> states{vState};
+      Value velocity = addVelocity(trained, states);
+      finish(builder.create<RmspropUpdateOp>(
+                 loc, type, type, velocity ? type : Type(), param, grad, v, lr,
+                 decay, velocity, number(optimizer.beta2),
+                 number(optimizer.eps), number(optimizer.momentum)),
+             states);
+    } else {
+      SmallVector<StateOp> states;
+      Value velocity = addVelocity(trained, states);
+      finish(builder.create<SgdUpdateOp>(
+                 loc, type, velocity ? type : Type(), param, grad, lr, decay,
+                 velocity, number(optimizer.momentum), flag(nesterov)),
+             states);
+    }
+  }
+
+private:
+  FloatAttr number(std::optional<double> value) {
+    return builder.getF64FloatAttr(*value);
+  }
+  UnitAttr flag(bool is) { return is ? builder.getUnitAttr() : nullptr; }
+  /// The velocity of the state, if the optimizer keeps one.
+  Value addVelocity(const TrainedState &trained, SmallVector<StateOp> &states) {
+    if (!(*optimizer.momentum > 0))
+      return {};
+    auto [state, velocity] =
+        slots.add("momentum", tensorType(trained.value), trained.state);
+    states.push_back(state);
+    return velocity;
+  }
+
+  OpBuilder &builder;
+  Optimizer optimizer;
+  bool nesterov;
+  Value lr, count;
+  SlotTable slots;
+  StateUpdates &updates;
+};
+
+} // namespace
+
 void buildUpdates(OpBuilder &builder, func::FuncOp step,
                   const BuildTrainingOptions &options,
                   const StateSelection &selection,
                   ArrayRef<TrainedState> states, Value lr, Value weightDecay,
                   StateUpdates &updates) {
-  SlotTable slots(step);
-  auto number = [&](double value) { return builder.getF64FloatAttr(value); };
-  ValueBuilder program(builder,
-                       NameLoc::get(builder.getStringAttr("optimizer")));
-  Value noDecay, count;
-  if (isAdam(options) && !states.empty()) {
-    auto [state, before] =
-        slots.add("t", RankedTensorType::get({}, builder.getI64Type()), {});
-    Value after = program.add(before, 1.0);
-    updates[state] = after;
-    count = program.cast(after, builder.getF32Type());
-  }
-  for (TrainedState trained : states) {
-    Value decay = weightDecay;
-    if (!selection.decays(trained.state)) {
-      if (!noDecay)
-        noDecay = program.like(weightDecay, 0);
-      decay = noDecay;
-    }
-    Location loc = trained.state.getLoc();
-    if (isa<UnknownLoc>(loc))
-      loc = NameLoc::get(trained.state.getSymNameAttr());
-    RankedTensorType type = tensorType(trained.value);
-    if (isAdam(options)) {
-      auto [mState, m] = slots.add("m", type, trained.state);
-      auto [vState, v] = slots.add("v", type, trained.state);
-      auto update = builder.create<AdamUpdateOp>(
-          loc, trained.value, trained.gradient, m, v, lr, decay, count,
-          number(options.beta1), number(options.beta2), number(options.eps),
-          options.optimizer == "adamw" ? builder.getUnitAttr() : nullptr);
-      updates[trained.state] = update.getNewParam();
-      updates[mState] = update.getNewM();
-      updates[vState] = update.getNewV();
+  if (states.empty())
+    return;
+  UpdateBuilder update(builder, step, options, lr, updates);
+  Value noDecay;
+  for (const TrainedState &trained : states) {
+    if (selection.decays(trained.state)) {
+      update.build(trained, weightDecay);
       continue;
     }
-    StateOp velocityState;
-    Value velocity;
-    if (options.momentum > 0)
-      std::tie(velocityState, velocity) =
-          slots.add("momentum", type, trained.state);
-    auto update = builder.create<SgdUpdateOp>(
-        loc, type, velocity ? Type(type) : Type(), trained.value,
-        trained.gradient, lr, decay, velocity, number(options.momentum),
-        options.nesterov ? builder.getUnitAttr() : nullptr);
-    updates[trained.state] = update.getNewParam();
-    if (velocity)
-      updates[velocityState] = update.getNewVelocity();
+    if (!noDecay)
+      noDecay = ValueBuilder(builder,
+                             NameLoc::get(builder.getStringAttr("optimizer")))
+                    .like(weightDecay, 0);
+    update.build(trained, noDecay);
   }
 }
 

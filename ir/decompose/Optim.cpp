@@ -58,3 +58,87 @@ SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
   Value change = c.mul(c.fill(step, m), c.div(m, denominator));
   return {c.store(c.sub(param, change)), c.store(m), c.store(v)};
 }
+
+/// The sum of squares of all elements, a scalar.
+static Value squaredNorm(Compute &c, Value x) {
+  SmallVector<int64_t> dims =
+      llvm::to_vector(llvm::seq<int64_t>(0, tensorType(x).getRank()));
+  return c.sum(c.mul(x, x), dims);
+}
+
+SmallVector<Value> LambUpdateOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getParam());
+  Value param = c.load(getParam()), grad = c.load(getGrad());
+  Value lr = c.load(getLr()), decay = c.load(getWeightDecay()),
+        t = c.load(getT());
+  double beta1 = getBeta1().convertToDouble(),
+         beta2 = getBeta2().convertToDouble();
+  Value m = c.add(c.mul(c.load(getM()), beta1), c.mul(grad, 1 - beta1));
+  Value v =
+      c.add(c.mul(c.load(getV()), beta2), c.mul(c.mul(grad, grad), 1 - beta2));
+  Value mean = c.div(m, c.fill(biasCorrection(c, t, beta1), m));
+  Value square = c.div(v, c.fill(biasCorrection(c, t, beta2), v));
+  Value denominator =
+      c.add(c.make<SqrtOp>(square), getEpsilon().convertToDouble());
+  Value change =
+      c.add(c.div(mean, denominator), c.mul(c.fill(decay, param), param));
+
+  Value paramNorm = c.make<SqrtOp>(squaredNorm(c, param)),
+        changeNorm = c.make<SqrtOp>(squaredNorm(c, change));
+  Value zero = c.constant(paramNorm, 0), one = c.constant(paramNorm, 1);
+  Value bothCount = builder.create<AndOp>(
+      getLoc(), c.compare(CompareKind::gt, paramNorm, zero),
+      c.compare(CompareKind::gt, changeNorm, zero));
+  Value divisor = c.where(bothCount, changeNorm, one);
+  Value trust = c.where(bothCount, c.div(paramNorm, divisor), one);
+  Value step = c.fill(c.mul(lr, trust), change);
+  return {c.store(c.sub(param, c.mul(step, change))), c.store(m), c.store(v)};
+}
+
+SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getParam());
+  Value param = c.load(getParam()), grad = c.load(getGrad()),
+        m = c.load(getM());
+  Value lr = c.load(getLr()), decay = c.load(getWeightDecay());
+  double beta1 = getBeta1().convertToDouble(),
+         beta2 = getBeta2().convertToDouble();
+  Value kept = c.sub(c.constant(lr, 1), c.mul(lr, decay));
+  Value direction =
+      c.make<SignOp>(c.add(c.mul(m, beta1), c.mul(grad, 1 - beta1)));
+  Value newParam = c.sub(c.mul(param, c.fill(kept, param)),
+                         c.mul(c.fill(lr, param), direction));
+  Value newM = c.add(c.mul(m, beta2), c.mul(grad, 1 - beta2));
+  return {c.store(newParam), c.store(newM)};
+}
+
+SmallVector<Value> AdagradUpdateOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getParam());
+  Value param = c.load(getParam());
+  Value lr = c.fill(c.load(getLr()), param),
+        decay = c.fill(c.load(getWeightDecay()), param);
+  Value grad = c.add(c.load(getGrad()), c.mul(decay, param));
+  Value sum = c.add(c.load(getSum()), c.mul(grad, grad));
+  Value denominator =
+      c.add(c.make<SqrtOp>(sum), getEpsilon().convertToDouble());
+  return {c.store(c.sub(param, c.mul(lr, c.div(grad, denominator)))),
+          c.store(sum)};
+}
+
+SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getParam());
+  Value param = c.load(getParam());
+  Value lr = c.fill(c.load(getLr()), param),
+        decay = c.fill(c.load(getWeightDecay()), param);
+  double alpha = getAlpha().convertToDouble();
+  Value grad = c.add(c.load(getGrad()), c.mul(decay, param));
+  Value v =
+      c.add(c.mul(c.load(getV()), alpha), c.mul(c.mul(grad, grad), 1 - alpha));
+  Value step =
+      c.div(grad, c.add(c.make<SqrtOp>(v), getEpsilon().convertToDouble()));
+  if (!getVelocity())
+    return {c.store(c.sub(param, c.mul(lr, step))), c.store(v)};
+  Value velocity = c.add(
+      c.mul(c.load(getVelocity()), getMomentum().convertToDouble()), step);
+  return {c.store(c.sub(param, c.mul(lr, velocity))), c.store(v),
+          c.store(velocity)};
+}

@@ -59,3 +59,98 @@ LogicalResult AdamUpdateOp::evaluate(ArrayRef<Tensor> operands,
   results.push_back(std::move(newV));
   return success();
 }
+
+template <class Range> static double norm(const Range &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += value * value;
+  return std::sqrt(sum);
+}
+
+LogicalResult LambUpdateOp::evaluate(ArrayRef<Tensor> operands,
+                                     SmallVectorImpl<Tensor> &results) {
+  const Tensor &param = operands[0], &grad = operands[1];
+  double lr = operands[4].floats[0], decay = operands[5].floats[0],
+         t = operands[6].floats[0];
+  double beta1 = getBeta1().convertToDouble(),
+         beta2 = getBeta2().convertToDouble();
+  Tensor newParam(param.type()), newM(param.type()), newV(param.type());
+  std::vector<double> change(param.floats.size());
+  for (size_t i = 0; i < change.size(); ++i) {
+    double g = grad.floats[i];
+    newM.floats[i] = beta1 * operands[2].floats[i] + (1 - beta1) * g;
+    newV.floats[i] = beta2 * operands[3].floats[i] + (1 - beta2) * g * g;
+    double mean = newM.floats[i] / (1 - std::pow(beta1, t));
+    double square = newV.floats[i] / (1 - std::pow(beta2, t));
+    change[i] = mean / (std::sqrt(square) + getEpsilon().convertToDouble()) +
+                decay * param.floats[i];
+  }
+  double paramNorm = norm(param.floats), changeNorm = norm(change);
+  double trust = paramNorm > 0 && changeNorm > 0 ? paramNorm / changeNorm : 1;
+  for (size_t i = 0; i < change.size(); ++i)
+    newParam.floats[i] = param.floats[i] - lr * trust * change[i];
+  results.push_back(std::move(newParam));
+  results.push_back(std::move(newM));
+  results.push_back(std::move(newV));
+  return success();
+}
+
+LogicalResult LionUpdateOp::evaluate(ArrayRef<Tensor> operands,
+                                     SmallVectorImpl<Tensor> &results) {
+  const Tensor &param = operands[0];
+  double lr = operands[3].floats[0], decay = operands[4].floats[0];
+  double beta1 = getBeta1().convertToDouble(),
+         beta2 = getBeta2().convertToDouble();
+  Tensor newParam(param.type()), newM(param.type());
+  for (size_t i = 0; i < param.floats.size(); ++i) {
+    double g = operands[1].floats[i], m = operands[2].floats[i];
+    double mixed = beta1 * m + (1 - beta1) * g;
+    double direction = mixed > 0 ? 1 : mixed < 0 ? -1 : mixed;
+    newParam.floats[i] = param.floats[i] * (1 - lr * decay) - lr * direction;
+    newM.floats[i] = beta2 * m + (1 - beta2) * g;
+  }
+  results.push_back(std::move(newParam));
+  results.push_back(std::move(newM));
+  return success();
+}
+
+LogicalResult AdagradUpdateOp::evaluate(ArrayRef<Tensor> operands,
+                                        SmallVectorImpl<Tensor> &results) {
+  const Tensor &param = operands[0];
+  double lr = operands[3].floats[0], decay = operands[4].floats[0];
+  Tensor newParam(param.type()), newSum(param.type());
+  for (size_t i = 0; i < param.floats.size(); ++i) {
+    double g = operands[1].floats[i] + decay * param.floats[i];
+    newSum.floats[i] = operands[2].floats[i] + g * g;
+    newParam.floats[i] =
+        param.floats[i] -
+        lr * g / (std::sqrt(newSum.floats[i]) + getEpsilon().convertToDouble());
+  }
+  results.push_back(std::move(newParam));
+  results.push_back(std::move(newSum));
+  return success();
+}
+
+LogicalResult RmspropUpdateOp::evaluate(ArrayRef<Tensor> operands,
+                                        SmallVectorImpl<Tensor> &results) {
+  const Tensor &param = operands[0];
+  double lr = operands[3].floats[0], decay = operands[4].floats[0];
+  double alpha = getAlpha().convertToDouble();
+  Tensor newParam(param.type()), newV(param.type()), newVelocity(param.type());
+  for (size_t i = 0; i < param.floats.size(); ++i) {
+    double g = operands[1].floats[i] + decay * param.floats[i];
+    newV.floats[i] = alpha * operands[2].floats[i] + (1 - alpha) * g * g;
+    double step =
+        g / (std::sqrt(newV.floats[i]) + getEpsilon().convertToDouble());
+    if (getVelocity()) {
+      step += getMomentum().convertToDouble() * operands[5].floats[i];
+      newVelocity.floats[i] = step;
+    }
+    newParam.floats[i] = param.floats[i] - lr * step;
+  }
+  results.push_back(std::move(newParam));
+  results.push_back(std::move(newV));
+  if (getVelocity())
+    results.push_back(std::move(newVelocity));
+  return success();
+}

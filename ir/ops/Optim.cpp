@@ -19,28 +19,42 @@ void SinterDialect::registerOptim() {
       >();
 }
 
-LogicalResult SgdUpdateOp::verify() {
-  Report report(*this);
-  if (!getVelocity() != !getNewVelocity())
-    return report(getVelocity() ? "has a velocity, but no new one"
-                                : "gives a new velocity, but has none");
-  if (getVelocity() && (getVelocity().getType() != getParam().getType() ||
-                        getNewVelocity().getType() != getParam().getType()))
-    return report("the velocities have types ", getVelocity().getType(),
-                  " and ", getNewVelocity().getType(), ", expected ",
-                  getParam().getType());
+/// A velocity comes with a new one, both of the parameter's type.
+template <class OpTy> static LogicalResult verifyVelocity(OpTy op) {
+  Report report(op);
+  if (!op.getVelocity() != !op.getNewVelocity())
+    return report(op.getVelocity() ? "has a velocity, but no new one"
+                                   : "gives a new velocity, but has none");
+  if (op.getVelocity() &&
+      (op.getVelocity().getType() != op.getParam().getType() ||
+       op.getNewVelocity().getType() != op.getParam().getType()))
+    return report("the velocities have types ", op.getVelocity().getType(),
+                  " and ", op.getNewVelocity().getType(), ", expected ",
+                  op.getParam().getType());
   return success();
 }
 
-LogicalResult AdamUpdateOp::verify() {
-  Report report(*this);
-  for (auto [name, attr] :
-       {std::pair<StringRef, APFloat>{"beta1", getBeta1()},
-        std::pair<StringRef, APFloat>{"beta2", getBeta2()}}) {
-    double beta = attr.convertToDouble();
-    if (!(beta >= 0 && beta < 1))
-      return report("'", name, "' is ", beta,
+static LogicalResult verifyShare(Operation *op, StringRef name,
+                                 const APFloat &value) {
+  double share = value.convertToDouble();
+  if (share >= 0 && share < 1)
+    return success();
+  return Report(op)("'", name, "' is ", share,
                     ", expected 0 or more and less than 1");
-  }
-  return success();
+}
+
+template <class OpTy> static LogicalResult verifyBetas(OpTy op) {
+  if (failed(verifyShare(op, "beta1", op.getBeta1())))
+    return failure();
+  return verifyShare(op, "beta2", op.getBeta2());
+}
+
+LogicalResult SgdUpdateOp::verify() { return verifyVelocity(*this); }
+LogicalResult AdamUpdateOp::verify() { return verifyBetas(*this); }
+LogicalResult LambUpdateOp::verify() { return verifyBetas(*this); }
+LogicalResult LionUpdateOp::verify() { return verifyBetas(*this); }
+LogicalResult RmspropUpdateOp::verify() {
+  if (failed(verifyVelocity(*this)))
+    return failure();
+  return verifyShare(*this, "alpha", getAlpha());
 }

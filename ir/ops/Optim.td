@@ -64,4 +64,96 @@ def Sinter_AdamUpdateOp : Sinter_UpdateOp<"adam_update",
   let hasVerifier = 1;
 }
 
+def Sinter_LambUpdateOp : Sinter_UpdateOp<"lamb_update",
+    [AllTypesMatch<["param", "grad", "m", "v", "new_param", "new_m", "new_v"]>]> {
+  let summary = "LAMB: Adam's step scaled to the norm of the parameter (You et al. 2020)";
+  let description = [{
+    `m'`, `v'` and `t` as in `adam_update`. `r = m' / (1 - beta1^t) / (sqrt(v' / (1 - beta2^t)) + epsilon)
+    + weight_decay * param`; `param' = param - lr * s * r` with `s = |param| / |r|`, 1 where one of the two
+    Euclidean norms is 0.
+
+    C1: 0 <= beta1, beta2 < 1.
+    ```mlir
+    %p, %m1, %v1 = sinter.lamb_update %w, %g, %m, %v, %lr, %wd, %t
+         {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-6 : f64}
+       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>,
+          tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$param, Sinter_FloatTensor:$grad, Sinter_FloatTensor:$m,
+                       Sinter_FloatTensor:$v, Sinter_ScalarF32:$lr, Sinter_ScalarF32:$weight_decay,
+                       Sinter_ScalarF32:$t, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon);
+  let results = (outs Sinter_FloatTensor:$new_param, Sinter_FloatTensor:$new_m,
+                      Sinter_FloatTensor:$new_v);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sinter_LionUpdateOp : Sinter_UpdateOp<"lion_update",
+    [AllTypesMatch<["param", "grad", "m", "new_param", "new_m"]>]> {
+  let summary = "Lion: steps of one size by the sign of a momentum (Chen et al. 2023)";
+  let description = [{
+    `param' = param * (1 - lr * weight_decay) - lr * sign(beta1 m + (1 - beta1) grad)`;
+    `m' = beta2 m + (1 - beta2) grad`.
+
+    C1: 0 <= beta1, beta2 < 1.
+    ```mlir
+    %p, %m1 = sinter.lion_update %w, %g, %m, %lr, %wd {beta1 = 0.9 : f64, beta2 = 0.99 : f64}
+       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+      -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$param, Sinter_FloatTensor:$grad, Sinter_FloatTensor:$m,
+                       Sinter_ScalarF32:$lr, Sinter_ScalarF32:$weight_decay, F64Attr:$beta1,
+                       F64Attr:$beta2);
+  let results = (outs Sinter_FloatTensor:$new_param, Sinter_FloatTensor:$new_m);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sinter_AdagradUpdateOp : Sinter_UpdateOp<"adagrad_update",
+    [AllTypesMatch<["param", "grad", "sum", "new_param", "new_sum"]>]> {
+  let summary = "Adagrad (PyTorch's, without decay of the rate; Duchi et al. 2011)";
+  let description = [{
+    `g = grad + weight_decay * param`, `sum' = sum + g^2`,
+    `param' = param - lr * g / (sqrt(sum') + epsilon)`.
+    ```mlir
+    %p, %s1 = sinter.adagrad_update %w, %g, %s, %lr, %wd {epsilon = 1.0e-10 : f64}
+       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+      -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$param, Sinter_FloatTensor:$grad, Sinter_FloatTensor:$sum,
+                       Sinter_ScalarF32:$lr, Sinter_ScalarF32:$weight_decay, F64Attr:$epsilon);
+  let results = (outs Sinter_FloatTensor:$new_param, Sinter_FloatTensor:$new_sum);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Sinter_RmspropUpdateOp : Sinter_UpdateOp<"rmsprop_update",
+    [AllTypesMatch<["param", "grad", "v", "new_param", "new_v"]>]> {
+  let summary = "RMSprop (PyTorch's, not centered; Tieleman and Hinton 2012)";
+  let description = [{
+    `g = grad + weight_decay * param`, `v' = alpha v + (1 - alpha) g^2`, `d = g / (sqrt(v') + epsilon)`.
+    Without `velocity`: `param' = param - lr * d`; with it `velocity' = momentum * velocity + d` and
+    `param' = param - lr * velocity'`.
+
+    C1: `velocity` and `new_velocity` are both there or both absent. C2: they have the type of `param`.
+    C3: 0 <= alpha < 1.
+    ```mlir
+    %p, %v1 = sinter.rmsprop_update %w, %g, %v, %lr, %wd
+         {alpha = 0.99 : f64, epsilon = 1.0e-8 : f64, momentum = 0.0 : f64}
+       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+      -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$param, Sinter_FloatTensor:$grad, Sinter_FloatTensor:$v,
+                       Sinter_ScalarF32:$lr, Sinter_ScalarF32:$weight_decay,
+                       Optional<Sinter_FloatTensor>:$velocity, F64Attr:$alpha, F64Attr:$epsilon,
+                       F64Attr:$momentum);
+  let results = (outs Sinter_FloatTensor:$new_param, Sinter_FloatTensor:$new_v,
+                      Optional<Sinter_FloatTensor>:$new_velocity);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 #endif // SINTER_IR_OPS_OPTIM_TD

@@ -10,7 +10,9 @@ using namespace sinter::ir;
 namespace sinter::passes {
 
 void addOptimRules(GradientRules &rules) {
-  rules.addKind<SgdUpdateOp, AdamUpdateOp>(GradientRuleKind::NotDifferentiable);
+  rules.addKind<SgdUpdateOp, AdamUpdateOp, LambUpdateOp, LionUpdateOp,
+                AdagradUpdateOp, RmspropUpdateOp>(
+      GradientRuleKind::NotDifferentiable);
 }
 
 } // namespace sinter::passes

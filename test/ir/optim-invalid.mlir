@@ -56,3 +56,35 @@ func.func @adam_types(%w : tensor<4xf32>, %p : tensor<5xf32>, %s : tensor<f32>) 
      : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
+
+// -----
+
+func.func @lamb_c1(%w : tensor<4xf32>, %s : tensor<f32>) {
+  // expected-error @+1 {{'sinter.lamb_update' op 'beta1' is}}
+  %0, %1, %2 = sinter.lamb_update %w, %w, %w, %w, %s, %s, %s {beta1 = 1.0 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-6 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @lion_c1(%w : tensor<4xf32>, %s : tensor<f32>) {
+  // expected-error @+1 {{'sinter.lion_update' op 'beta2' is}}
+  %0, %1 = sinter.lion_update %w, %w, %w, %s, %s {beta1 = 0.9 : f64, beta2 = -0.5 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @rmsprop_c1(%w : tensor<4xf32>, %s : tensor<f32>) {
+  // expected-error @+1 {{'sinter.rmsprop_update' op has a velocity, but no new one}}
+  %0, %1 = sinter.rmsprop_update %w, %w, %w, %s, %s, %w {alpha = 0.99 : f64, epsilon = 1.0e-8 : f64, momentum = 0.9 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @rmsprop_c3(%w : tensor<4xf32>, %s : tensor<f32>) {
+  // expected-error @+1 {{'sinter.rmsprop_update' op 'alpha' is}}
+  %0, %1 = sinter.rmsprop_update %w, %w, %w, %s, %s {alpha = 1.0 : f64, epsilon = 1.0e-8 : f64, momentum = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}

@@ -161,6 +161,57 @@ Value f32Scalar(ValueBuilder &b, double value) {
   return b.splat(RankedTensorType::get({}, b.b.getF32Type()), value);
 }
 
+/// LAMB, Lion, Adagrad and RMSprop on tensors of `shape`; RMSprop also with a
+/// velocity, LAMB also on gradients of 0.
+void addFurtherUpdates(std::vector<OpCase> &cases, const Dims &shape,
+                       bool second) {
+  std::string text = shapeText(shape);
+  auto number = [](ValueBuilder &b, double value) {
+    return b.b.getF64FloatAttr(value);
+  };
+  auto results = [](Operation *op) -> SmallVector<Value> {
+    return llvm::to_vector(ValueRange(op->getResults()));
+  };
+  Operand state{shape, 0, 1};
+  cases.push_back({"sinter.lamb_update " + text + (second ? " at rest" : ""),
+                   {{shape},
+                    second ? Operand{shape, 0, 0} : Operand{shape},
+                    {shape},
+                    state},
+                   [=](ValueBuilder &b, ValueRange x) {
+                     return results(b.b.create<LambUpdateOp>(
+                         b.loc, x[0], x[1], x[2], x[3], f32Scalar(b, 0.1),
+                         f32Scalar(b, 0.01), f32Scalar(b, 3), number(b, 0.9),
+                         number(b, 0.999), number(b, 1e-6)));
+                   }});
+  cases.push_back(
+      {"sinter.rmsprop_update " + text + (second ? " momentum" : ""),
+       {{shape}, {shape}, state, {shape}},
+       [=](ValueBuilder &b, ValueRange x) {
+         Type type = x[0].getType();
+         return results(b.b.create<RmspropUpdateOp>(
+             b.loc, type, type, second ? type : Type(), x[0], x[1], x[2],
+             f32Scalar(b, 0.1), f32Scalar(b, 0.01), second ? x[3] : Value(),
+             number(b, 0.99), number(b, 1e-8), number(b, second ? 0.9 : 0)));
+       }});
+  if (second)
+    return;
+  cases.push_back({"sinter.lion_update " + text,
+                   {{shape}, {shape}, {shape}},
+                   [=](ValueBuilder &b, ValueRange x) {
+                     return results(b.b.create<LionUpdateOp>(
+                         b.loc, x[0], x[1], x[2], f32Scalar(b, 0.1),
+                         f32Scalar(b, 0.01), number(b, 0.9), number(b, 0.99)));
+                   }});
+  cases.push_back({"sinter.adagrad_update " + text,
+                   {{shape}, {shape}, state},
+                   [=](ValueBuilder &b, ValueRange x) {
+                     return results(b.b.create<AdagradUpdateOp>(
+                         b.loc, x[0], x[1], x[2], f32Scalar(b, 0.1),
+                         f32Scalar(b, 0.01), number(b, 1e-10)));
+                   }});
+}
+
 void addUpdates(std::vector<OpCase> &cases) {
   for (const Dims &shape :
        std::vector<Dims>{{5}, {1}, {3, 5}, {}, {0}, {13, 7}})
@@ -193,6 +244,7 @@ void addUpdates(std::vector<OpCase> &cases) {
                  variant == 1 ? b.b.getUnitAttr() : UnitAttr());
              return llvm::to_vector(ValueRange(op->getResults()));
            }});
+      addFurtherUpdates(cases, shape, variant == 1);
     }
 }
 
