@@ -139,6 +139,10 @@ TEST_CASE("plain matmul: fp64 and integers", "[matmul]") {
       check<uint32_t, uint32_t>(SINTER_U32, SINTER_U32, m, n, k, transposed);
       check<int64_t, int64_t>(SINTER_I64, SINTER_I64, m, n, k, transposed);
       check<uint64_t, uint64_t>(SINTER_U64, SINTER_U64, m, n, k, transposed);
+      check<int8_t, int8_t>(SINTER_I8, SINTER_I8, m, n, k, transposed);
+      check<uint8_t, uint8_t>(SINTER_U8, SINTER_U8, m, n, k, transposed);
+      check<int16_t, int16_t>(SINTER_I16, SINTER_I16, m, n, k, transposed);
+      check<uint16_t, uint16_t>(SINTER_U16, SINTER_U16, m, n, k, transposed);
       check<int8_t, int32_t>(SINTER_I8, SINTER_I32, m, n, k, transposed);
       check<uint8_t, int32_t>(SINTER_U8, SINTER_I32, m, n, k, transposed);
     }
@@ -167,7 +171,7 @@ TEST_CASE("plain matmul: what is not supported is refused clearly",
           "16-bit matmul is not supported on the CPU yet");
   REQUIRE(refused(SINTER_F32, SINTER_F16) ==
           "16-bit matmul is not supported on the CPU yet");
-  refused(SINTER_I16, SINTER_I16);
+  refused(SINTER_I16, SINTER_I32);
   refused(SINTER_F32, SINTER_F64);
   p.numPostOps = 1;
   p.postOps[0].kind = SINTER_POST_TANH;

@@ -142,7 +142,9 @@ Index ElementEmitter::linearOffset(RankedTensorType type,
 Type ElementEmitter::storageType(Type elementType) {
   if (elementType.isInteger(1)) // a truth value is a byte
     return builder.getI8Type();
-  return isNarrowFloat(elementType) ? elementType : computeType(elementType);
+  // As integers: LLVM has no moves of 16-bit floats where the machine has none.
+  return isNarrowFloat(elementType) ? builder.getI16Type()
+                                    : computeType(elementType);
 }
 
 /// `element` in the shape, scalar or vector, of `value`.
@@ -153,9 +155,12 @@ static Type shapedLike(Value value, Type element) {
 }
 
 Value ElementEmitter::fromMemory(Value loaded, Type elementType) {
-  if (isNarrowFloat(elementType))
+  if (isNarrowFloat(elementType)) {
+    Value narrow = builder.create<arith::BitcastOp>(
+        loc, shapedLike(loaded, elementType), loaded);
     return builder.create<arith::ExtFOp>(
-        loc, shapedLike(loaded, computeType(elementType)), loaded);
+        loc, shapedLike(loaded, computeType(elementType)), narrow);
+  }
   if (!elementType.isInteger(1))
     return loaded;
   return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, loaded,
@@ -163,9 +168,12 @@ Value ElementEmitter::fromMemory(Value loaded, Type elementType) {
 }
 
 Value ElementEmitter::toMemory(Value value, Type elementType) {
-  if (isNarrowFloat(elementType))
-    return builder.create<arith::TruncFOp>(loc, shapedLike(value, elementType),
-                                           value);
+  if (isNarrowFloat(elementType)) {
+    Value narrow = builder.create<arith::TruncFOp>(
+        loc, shapedLike(value, elementType), value);
+    return builder.create<arith::BitcastOp>(
+        loc, shapedLike(value, builder.getI16Type()), narrow);
+  }
   if (!elementType.isInteger(1))
     return value;
   return builder.create<arith::ExtUIOp>(

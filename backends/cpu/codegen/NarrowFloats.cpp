@@ -206,6 +206,8 @@ public:
     RewritePatternSet folds(&getContext()), expansions(&getContext());
     folds.add<FoldRoundTrip>(&getContext());
     expansions.add<ExpandExtension, ExpandTruncation>(&getContext());
+    for (RewritePatternSet *patterns : {&folds, &expansions})
+      arith::BitcastOp::getCanonicalizationPatterns(*patterns, &getContext());
     if (failed(
             applyPatternsAndFoldGreedily(getOperation(), std::move(folds))) ||
         failed(applyPatternsAndFoldGreedily(getOperation(),

@@ -22,11 +22,12 @@ namespace {
 
 constexpr int64_t tileRows = 32, tileCols = 64, depth = 128;
 
-/// Sums of integers wrap, which only unsigned arithmetic may do in C++.
+/// Sums of integers wrap, which only unsigned arithmetic may do in C++; narrow
+/// types would be promoted to int.
 template <typename T>
 using Sum =
-    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                std::type_identity<T>>::type;
+    std::conditional_t<std::is_floating_point_v<T>, T,
+                       std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>>;
 
 template <typename In, typename Out>
 class PlainMatmulCall : public LibraryCall {
@@ -157,6 +158,14 @@ sinter::cpu::preparePlainMatmul(const sinter_command &command) {
     switch (params.dtype) {
     case SINTER_F64:
       return make<double, double>(command);
+    case SINTER_I8:
+      return make<int8_t, int8_t>(command);
+    case SINTER_U8:
+      return make<uint8_t, uint8_t>(command);
+    case SINTER_I16:
+      return make<int16_t, int16_t>(command);
+    case SINTER_U16:
+      return make<uint16_t, uint16_t>(command);
     case SINTER_I32:
       return make<int32_t, int32_t>(command);
     case SINTER_U32:
