@@ -329,6 +329,8 @@ def main():
         inferenceTable(bin_, folder, options, report)
         trainingTable(bin_, folder, options, report)
         compileTables(bin_, folder, options, report)
+    if not (report.checks or report.failed or report.leftOut):
+        sys.exit(f"bench: no row contains '{options.only}'")
     return report.summary()
 
 
