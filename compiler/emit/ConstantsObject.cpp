@@ -68,8 +68,11 @@ static void writePieces(llvm::raw_ostream &os, const CompiledProgram &program,
 }
 
 void compiler::copyConstants(const CompiledProgram &program, char *memory) {
+  // memcpy takes no null pointer, for no bytes either.
   for (const ConstantPiece &piece : program.constants)
-    std::memcpy(memory + piece.offset, piece.bytes.data(), piece.bytes.size());
+    if (!piece.bytes.empty())
+      std::memcpy(memory + piece.offset, piece.bytes.data(),
+                  piece.bytes.size());
 }
 
 void compiler::writeConstantsObject(const CompiledProgram &program,

@@ -56,7 +56,7 @@ BAD_INPUTS = {
         17: ("recursive functions", ["G-recursion", "G-mutual-recursion",
                                      "G-recursion-in-branch"]),
         18: ("billion laughs", ["G-billion-laughs"]),
-        19: ("very many nodes or operands", ["G-100000-nodes", "G-a-million-operands"]),
+        19: ("very many nodes or operands", ["G-20000-nodes", "G-a-million-operands"]),
         20: ("operator sets, ir_version", ["G-no-opset", "G-opset-0", "G-opset-9999",
                                            "G-opset-twice", "G-unknown-domain",
                                            "G-domain-not-imported", "G-ir-version-0",

@@ -10,7 +10,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     run_broken.py data FOLDER TRAINER            broken data files
 
 For each: the expected exit code (never a signal), at least one line on stderr, the first
-one an error of reasonable length that holds the expected words; ended within 20 s.
+one an error of reasonable length that holds the expected words; ended within 20 s (200 s under sanitizers).
 Prints `N passed, M failed, 0 skipped`.
 """
 
@@ -28,6 +28,8 @@ from onnx_bytes import floats, graph, initializer, model, node
 
 ANY = -1000  # an exit code that says something: done, or an error
 LIMIT_SECONDS, LONGEST_LINE = 20, 2000
+if "ASAN_OPTIONS" in os.environ:
+    LIMIT_SECONDS *= 10  # a build with sanitizers
 
 
 def problemOf(command, expected, words):
