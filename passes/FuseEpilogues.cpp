@@ -5,15 +5,17 @@
 // Wraps every contraction and convolution in a `sinter.fusion` of kind matmul
 // or conv, together with the chain of single-user ops that the library applies
 // to a float32 result before storing it: bias, addition of a tensor of the same
-// shape, an activation, clipping, scaling. A matrix product also takes in the
-// transposes, slices and reshapes of its operands and of its result that its
-// strides can express. Everything else is left to FuseLoops.
+// shape, an activation (swish and hard swish too, which use their operand
+// twice), clipping, scaling. A matrix product also takes in the transposes,
+// slices and reshapes of its operands and of its result that its strides can
+// express. Everything else is left to FuseLoops.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/exec/Exec.h"
 #include "passes/Fusion.h"
 #include "passes/FusionInfo.h"
 #include "passes/MatmulForm.h"
+#include "passes/PostOps.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
@@ -181,8 +183,15 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesBase<FuseEpiloguesPass> {
     bool accumulatesFloat = ir::tensorType(result).getElementType().isF32() &&
                             !isa<ir::ConvFilterGradOp>(contraction);
     unsigned postOps = 0;
-    while (accumulatesFloat && result.hasOneUse() &&
-           postOps < exec::kMaxPostOps) {
+    while (accumulatesFloat && postOps < exec::kMaxPostOps) {
+      if (std::optional<Gate> gate = matchGate(result)) {
+        llvm::append_range(members, gate->members);
+        result = members.back()->getResult(0);
+        ++postOps;
+        continue;
+      }
+      if (!result.hasOneUse())
+        break;
       Operation *user = *result.user_begin();
       if (user->getNumResults() != 1 ||
           user->getResult(0).getType() != result.getType() ||

@@ -6,6 +6,7 @@
 #include "passes/PostOps.h"
 #include "passes/MatmulForm.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -65,7 +66,57 @@ std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims,
   return std::nullopt;
 }
 
+/// The operand of `op` beside a constant of equal numbers near `number`, which
+/// joins `members` before `op`; null when there is none.
+template <class OpTy>
+Value besideNumber(Value value, double number,
+                   SmallVectorImpl<Operation *> &members) {
+  auto op = value.getDefiningOp<OpTy>();
+  if (!op || !value.hasOneUse())
+    return {};
+  for (unsigned i : {0u, 1u}) {
+    Value other = op->getOperand(1 - i);
+    std::optional<float> found = splatOf(other);
+    if (!found || std::abs(*found - number) > 1e-6)
+      continue;
+    members.append({op, other.getDefiningOp()});
+    return op->getOperand(i);
+  }
+  return {};
+}
+
 } // namespace
+
+std::optional<Gate> matchGate(Value value) {
+  if (!llvm::hasNItems(value.getUses(), 2))
+    return std::nullopt;
+  for (Operation *user : value.getUsers()) {
+    auto product = dyn_cast<ir::MulOp>(user);
+    if (!product || product.getLhs() == product.getRhs())
+      continue;
+    Value factor =
+        product.getLhs() == value ? product.getRhs() : product.getLhs();
+    if (!factor.hasOneUse())
+      continue;
+    if (auto sigmoid = factor.getDefiningOp<ir::SigmoidOp>())
+      if (sigmoid.getX() == value)
+        return Gate{exec::PostOpKind::swish, {sigmoid, product}};
+    // From the product back to the value.
+    SmallVector<Operation *, 8> members{product};
+    Value x = besideNumber<ir::MinOp>(factor, 1, members);
+    auto relu = x ? x.getDefiningOp<ir::ReluOp>() : nullptr;
+    if (!relu || !x.hasOneUse())
+      continue;
+    members.push_back(relu);
+    x = besideNumber<ir::AddOp>(relu.getX(), 0.5, members);
+    if (x)
+      x = besideNumber<ir::MulOp>(x, 1.0 / 6, members);
+    if (x == value)
+      return Gate{exec::PostOpKind::hard_swish,
+                  {members.rbegin(), members.rend()}};
+  }
+  return std::nullopt;
+}
 
 SmallVector<int64_t> biasDims(Operation *contraction) {
   int64_t rank = ir::tensorType(contraction->getResult(0)).getRank();
@@ -84,6 +135,10 @@ std::optional<PostOp> matchPostOp(Operation *op, Value value,
                                   ArrayRef<int64_t> biasDims,
                                   ArrayRef<int64_t> strides) {
   MLIRContext *context = op->getContext();
+  if (std::optional<Gate> gate = matchGate(value))
+    return gate->members.back() == op
+               ? std::optional(PostOp{gate->kind, {}, {}, {}})
+               : std::nullopt;
   if (isa<ir::ReluOp>(op))
     return PostOp{exec::PostOpKind::relu, {}, {}, {}};
   if (auto gelu = dyn_cast<ir::GeluOp>(op))

@@ -19,6 +19,17 @@ struct PostOp {
   mlir::FloatAttr alpha, beta{}; // as in exec.post_op
 };
 
+/// x * f(x), which uses x twice and is one post-op.
+struct Gate {
+  exec::PostOpKind kind;
+  /// Definitions before uses; the last one is x * f(x).
+  llvm::SmallVector<mlir::Operation *, 8> members;
+};
+
+/// What uses `value`, if that is a gate and nothing else: swish or hard_swish,
+/// as the importer writes them.
+std::optional<Gate> matchGate(mlir::Value value);
+
 /// The dimensions of the result along which a bias of `contraction` runs: those
 /// of n, or that of the channels. Empty when it takes none.
 llvm::SmallVector<int64_t> biasDims(mlir::Operation *contraction);

@@ -31,6 +31,8 @@ SAME(SINTER_POST_SIGMOID, PostOpKind::sigmoid);
 SAME(SINTER_POST_TANH, PostOpKind::tanh);
 SAME(SINTER_POST_CLIP, PostOpKind::clip);
 SAME(SINTER_POST_SCALE, PostOpKind::scale);
+SAME(SINTER_POST_SWISH, PostOpKind::swish);
+SAME(SINTER_POST_HARD_SWISH, PostOpKind::hard_swish);
 SAME(SINTER_CONV_FORWARD, ConvDirection::forward);
 SAME(SINTER_CONV_INPUT_GRAD, ConvDirection::input_grad);
 SAME(SINTER_CONV_FILTER_GRAD, ConvDirection::filter_grad);

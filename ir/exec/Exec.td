@@ -68,13 +68,15 @@ def Exec_SliceAttr : Exec_Attr<"Slice", "slice"> {
 def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is applied to a contraction's result", [
   I32EnumAttrCase<"bias", 1>, I32EnumAttrCase<"add", 2>, I32EnumAttrCase<"relu", 3>,
   I32EnumAttrCase<"gelu_erf", 4>, I32EnumAttrCase<"gelu_tanh", 5>, I32EnumAttrCase<"sigmoid", 6>,
-  I32EnumAttrCase<"tanh", 7>, I32EnumAttrCase<"clip", 8>, I32EnumAttrCase<"scale", 9>]>;
+  I32EnumAttrCase<"tanh", 7>, I32EnumAttrCase<"clip", 8>, I32EnumAttrCase<"scale", 9>,
+  I32EnumAttrCase<"swish", 10>, I32EnumAttrCase<"hard_swish", 11>]>;
 
 def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
   let summary = "a step after a contraction";
   let description = [{
     `read` numbers the operand of a bias or add among the command's reads (from 2).
-    `alpha` is the factor of a scale; `alpha` and `beta` are the bounds of a clip.
+    `alpha` is the factor of a scale; `alpha` and `beta` are the bounds of a clip. swish is
+    x * sigmoid(x), hard_swish x * min(max(x / 6 + 0.5, 0), 1).
     ```mlir
     #exec.post_op<bias read 2>
     #exec.post_op<clip alpha 0.0 : f32 beta 6.0 : f32>

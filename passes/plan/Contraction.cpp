@@ -80,6 +80,11 @@ LogicalResult Call::takeApart() {
   if (!contraction)
     return error() << "it has no contraction";
   for (Value value = contraction->getResult(0);;) {
+    if (std::optional<Gate> gate = matchGate(value)) {
+      chain.push_back(gate->members.back());
+      value = chain.back()->getResult(0);
+      continue;
+    }
     if (!value.hasOneUse())
       return error() << "a value of the epilogue has "
                      << llvm::range_size(value.getUses()) << " uses";

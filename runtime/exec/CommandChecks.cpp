@@ -125,7 +125,7 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
                            number(SINTER_MAX_POST_OPS) + " are allowed");
   for (uint32_t i = 0; i < count; ++i) {
     const sinter_post_op &op = ops[i];
-    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_SCALE)
+    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_HARD_SWISH)
       return Status::invalid("has the unknown post-op " + number(op.kind));
     if (op.kind != SINTER_POST_BIAS && op.kind != SINTER_POST_ADD)
       continue;

@@ -141,3 +141,48 @@ func.func @constant_residual(%x: tensor<1x8xf32>, %w: tensor<8x2xf32>) -> tensor
   %y = sinter.add %c, %r : tensor<1x2xf32>
   return %y : tensor<1x2xf32>
 }
+
+// x * sigmoid(x) and x * min(max(x / 6 + 0.5, 0), 1) are one post-op each, though they
+// use x twice.
+// CHECK-LABEL: @gates
+// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.sigmoid
+// CHECK: sinter.mul
+// CHECK: sinter.yield
+// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.min
+// CHECK-NEXT: sinter.mul
+// CHECK-NEXT: sinter.yield
+// CHECK-NOT: sinter.fusion
+// CHECK: return
+func.func @gates(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+     : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %s = sinter.sigmoid %c : tensor<4x8xf32>
+  %y = sinter.mul %c, %s : tensor<4x8xf32>
+  %d = sinter.dot_general %y, %w batch [] x [] contract [1] x [0]
+     : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %sixth = sinter.constant dense<0.166666672> : tensor<4x8xf32>
+  %half = sinter.constant dense<5.000000e-01> : tensor<4x8xf32>
+  %one = sinter.constant dense<1.000000e+00> : tensor<4x8xf32>
+  %a = sinter.mul %d, %sixth : tensor<4x8xf32>
+  %b = sinter.add %a, %half : tensor<4x8xf32>
+  %r = sinter.relu %b : tensor<4x8xf32>
+  %m = sinter.min %r, %one : tensor<4x8xf32>
+  %z = sinter.mul %d, %m : tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
+}
+
+// Must not fire: the value has a third user.
+// CHECK-LABEL: @gate_used_elsewhere
+// CHECK: sinter.fusion "matmul"
+// CHECK-NOT: sinter.sigmoid
+// CHECK: sinter.yield
+// CHECK: sinter.sigmoid
+func.func @gate_used_elsewhere(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
+     : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %s = sinter.sigmoid %c : tensor<4x8xf32>
+  %y = sinter.mul %c, %s : tensor<4x8xf32>
+  return %y, %c : tensor<4x8xf32>, tensor<4x8xf32>
+}

@@ -168,6 +168,10 @@ inline double postOpReference(const sinter_post_op &op, double x,
     return std::tanh(x);
   case SINTER_POST_CLIP:
     return std::min(std::max(x, double(op.alpha)), double(op.beta));
+  case SINTER_POST_SWISH:
+    return x / (1 + std::exp(-x));
+  case SINTER_POST_HARD_SWISH:
+    return x * std::min(std::max(x / 6 + 0.5, 0.0), 1.0);
   default:
     return x * op.alpha;
   }

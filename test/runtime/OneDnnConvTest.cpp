@@ -276,7 +276,8 @@ TEST_CASE("conv: every post-op", "[conv]") {
   const uint32_t kinds[] = {
       SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
       SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE};
+      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE,
+      SINTER_POST_SWISH,    SINTER_POST_HARD_SWISH};
   auto add = [](sinter_conv &p, uint32_t kind) {
     kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
     : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
@@ -301,8 +302,9 @@ TEST_CASE("conv: every post-op", "[conv]") {
           }
 }
 
-TEST_CASE("conv: NaN goes through relu and clip", "[conv]") {
-  for (uint32_t kind : {SINTER_POST_RELU, SINTER_POST_CLIP})
+TEST_CASE("conv: NaN goes through relu, clip and swish", "[conv]") {
+  for (uint32_t kind : {SINTER_POST_RELU, SINTER_POST_CLIP, SINTER_POST_SWISH,
+                        SINTER_POST_HARD_SWISH})
     for (uint32_t layout : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
       for (int64_t kernel : {1, 3}) {
         CAPTURE(kind, layout, kernel);

@@ -252,7 +252,8 @@ TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
   const uint32_t kinds[] = {
       SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,
       SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE};
+      SINTER_POST_TANH,     SINTER_POST_CLIP,      SINTER_POST_SCALE,
+      SINTER_POST_SWISH,    SINTER_POST_HARD_SWISH};
   auto add = [](sinter_matmul &p, uint32_t kind) {
     kind == SINTER_POST_CLIP    ? addPostOp(p, kind, -0.5f, 0.75f)
     : kind == SINTER_POST_SCALE ? addPostOp(p, kind, 1.75f)
@@ -393,9 +394,10 @@ TEST_CASE("matmul: shapes that are cut", "[matmul]") {
 }
 
 TEST_CASE("matmul: NaN goes through every post-op", "[matmul]") {
-  for (uint32_t kind : {SINTER_POST_RELU, SINTER_POST_GELU_ERF,
-                        SINTER_POST_GELU_TANH, SINTER_POST_SIGMOID,
-                        SINTER_POST_TANH, SINTER_POST_CLIP, SINTER_POST_SCALE})
+  for (uint32_t kind :
+       {SINTER_POST_RELU, SINTER_POST_GELU_ERF, SINTER_POST_GELU_TANH,
+        SINTER_POST_SIGMOID, SINTER_POST_TANH, SINTER_POST_CLIP,
+        SINTER_POST_SCALE, SINTER_POST_SWISH, SINTER_POST_HARD_SWISH})
     for (int64_t m : {1, 64})
       for (int64_t spread : {1, 2}) {
         CAPTURE(kind, m, spread);

@@ -88,6 +88,11 @@ inline void appendEltwise(dnnl::post_ops &ops, dnnl::algorithm algorithm,
   ops.append_eltwise(algorithm, alpha, beta);
 }
 
+/// x * min(max(x / 6 + 1 / 2, 0), 1).
+inline void appendHardSwish(dnnl::post_ops &ops) {
+  appendEltwise(ops, dnnl::algorithm::eltwise_hardswish, 1.0f / 6.0f, 0.5f);
+}
+
 #else
 
 /// The first implementation that `accept` takes; without one, the library's own
@@ -142,6 +147,11 @@ convBackwardWeights(const dnnl::engine &engine, const Desc &src,
 inline void appendEltwise(dnnl::post_ops &ops, dnnl::algorithm algorithm,
                           float alpha, float beta) {
   ops.append_eltwise(1.0f, algorithm, alpha, beta);
+}
+
+/// x * min(max(x / 6 + 1 / 2, 0), 1): fixed in this version.
+inline void appendHardSwish(dnnl::post_ops &ops) {
+  appendEltwise(ops, dnnl::algorithm::eltwise_hardswish, 0.0f, 0.0f);
 }
 
 #endif

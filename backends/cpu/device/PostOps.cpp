@@ -47,6 +47,16 @@ void reluLine(float *data, int64_t count) {
     data[i] = data[i] <= 0.0f ? 0.0f : data[i];
 }
 
+SINTER_EVERY_WIDTH
+void hardSwishLine(float *data, int64_t count) {
+  constexpr float sixth = 1.0f / 6.0f;
+  for (int64_t i = 0; i < count; ++i) {
+    float x = data[i], gate = x * sixth + 0.5f;
+    gate = gate < 0.0f ? 0.0f : gate;
+    data[i] = x * (gate > 1.0f ? 1.0f : gate);
+  }
+}
+
 template <typename Function>
 void forEach(float *data, int64_t count, int64_t stride, Function &&function) {
   if (stride == 1) // a loop that vectorises
@@ -115,6 +125,17 @@ void applyLine(const sinter_post_op &op, float *data, int64_t count,
     forEach(data, count, stride,
             [scale = op.alpha](float x) { return x * scale; });
     break;
+  case SINTER_POST_SWISH:
+    forEach(data, count, stride,
+            [](float x) { return x / (1.0f + std::exp(-x)); });
+    break;
+  case SINTER_POST_HARD_SWISH:
+    if (stride == 1)
+      hardSwishLine(data, count);
+    else
+      for (int64_t i = 0; i < count; ++i)
+        hardSwishLine(data + i * stride, 1);
+    break;
   }
 }
 
@@ -182,6 +203,12 @@ void sinter::cpu::appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
     break;
   case SINTER_POST_SCALE:
     shim::appendEltwise(list, algorithm::eltwise_linear, op.alpha, 0.0f);
+    break;
+  case SINTER_POST_SWISH:
+    shim::appendEltwise(list, algorithm::eltwise_swish, 1.0f, 0.0f);
+    break;
+  case SINTER_POST_HARD_SWISH:
+    shim::appendHardSwish(list);
     break;
   }
 }

@@ -147,8 +147,10 @@ typedef enum sinter_post_op_kind {
   SINTER_POST_GELU_TANH,
   SINTER_POST_SIGMOID,
   SINTER_POST_TANH,
-  SINTER_POST_CLIP, /* clamp to [alpha, beta] */
-  SINTER_POST_SCALE /* * alpha */
+  SINTER_POST_CLIP,      /* clamp to [alpha, beta] */
+  SINTER_POST_SCALE,     /* * alpha */
+  SINTER_POST_SWISH,     /* x * sigmoid(x) */
+  SINTER_POST_HARD_SWISH /* x * min(max(x / 6 + 0.5, 0), 1) */
 } sinter_post_op_kind;
 
 typedef struct sinter_post_op {
