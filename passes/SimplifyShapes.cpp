@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
+#include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/SimplifyPatterns.h"
 #include "passes/ValueBuilder.h"
@@ -224,6 +225,29 @@ private:
   }
 };
 
+// Pattern: moves that leave the elements in their order -> reshape, as
+// transpose(reshape(transpose(x))) from channels-last and back
+template <class OpTy> struct MovesToReshape : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    StridedView view = viewOf(op.getResult(), ViewDepth::loops);
+    RankedTensorType type = tensorType(op.getResult());
+    if (view.base == op.getResult() || view.base == op.getX() ||
+        tensorType(view.base).getNumElements() != type.getNumElements())
+      return rewriter.notifyMatchFailure(op, "no chain of moves");
+    if (view.offset != 0)
+      return rewriter.notifyMatchFailure(op, "elements are left out");
+    for (auto [loops, wanted] :
+         llvm::zip_equal(view.dims, rowMajorStrides(type.getShape())))
+      if (loops.size() > 1 || (loops.size() == 1 && loops[0].stride != wanted))
+        return rewriter.notifyMatchFailure(op, "the order changes");
+    rewriter.replaceOp(
+        op, reshapeTo(rewriter, op.getLoc(), view.base, type.getShape()));
+    return success();
+  }
+};
+
 // Pattern: gather(x, constant i, i + s, i + 2 s, ..) -> reshape(slice(x))
 struct GatherOfRange : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -326,7 +350,8 @@ struct AddOfPads : OpRewritePattern<AddOp> {
 void addShapePatterns(RewritePatternSet &patterns) {
   patterns.add<ReduceOfUnits, BroadcastWithoutUnits, ComputeBeforeBroadcast,
                ComputeBeforeMove, CancelMoves<TransposeOp>,
-               CancelMoves<ReshapeOp>, GatherOfRange, AddOfPads>(
+               CancelMoves<ReshapeOp>, MovesToReshape<TransposeOp>,
+               MovesToReshape<ReshapeOp>, GatherOfRange, AddOfPads>(
       patterns.getContext());
 }
 

@@ -348,3 +348,26 @@ func.func @equal_ops_merge(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = sinter.mul %a, %b : tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// From channels-last and back, with a reshape between: nothing moves.
+// CHECK-LABEL: @moves_that_keep_the_order
+// CHECK-NEXT: %[[Y:.*]] = sinter.reshape %arg0 : tensor<2x4x4x3xf32> -> tensor<2x16x3xf32>
+// CHECK-NEXT: return %[[Y]]
+func.func @moves_that_keep_the_order(%x: tensor<2x4x4x3xf32>) -> tensor<2x16x3xf32> {
+  %a = sinter.transpose %x perm [0, 3, 1, 2] : (tensor<2x4x4x3xf32>) -> tensor<2x3x4x4xf32>
+  %b = sinter.reshape %a : tensor<2x3x4x4xf32> -> tensor<2x3x16xf32>
+  %y = sinter.transpose %b perm [0, 2, 1] : (tensor<2x3x16xf32>) -> tensor<2x16x3xf32>
+  return %y : tensor<2x16x3xf32>
+}
+
+// Must not fire: a flattened transpose changes the order.
+// CHECK-LABEL: @flattened_transpose
+// CHECK: sinter.transpose
+// CHECK: sinter.reshape
+func.func @flattened_transpose(%x: tensor<2x4x4x3xf32>) -> tensor<2x48xf32> {
+  %a = sinter.transpose %x perm [0, 3, 1, 2] : (tensor<2x4x4x3xf32>) -> tensor<2x3x4x4xf32>
+  %y = sinter.reshape %a : tensor<2x3x4x4xf32> -> tensor<2x48xf32>
+  return %y : tensor<2x48xf32>
+}
