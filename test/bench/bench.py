@@ -171,11 +171,14 @@ def oursTraining(trainer, options):
                  f"--threads={options.threads}"])
         return time.perf_counter() - begin
 
-    short = 50
+    # Start-up (reading the data above all) varies by more than a few steps take: the
+    # long run grows until steps are most of it.
+    short, long = 50, 400
     base = seconds(short)
-    probe = max(seconds(2 * short) - base, 1e-3) / short
-    long = short + max(short, int(options.seconds / probe))
-    return 1000 * (seconds(long) - base) / (long - short)
+    while (taken := seconds(long)) - base < options.seconds:
+        rest = max(taken - base, 0.05)
+        long = short + int((long - short) * min(8, 1.2 * options.seconds / rest))
+    return 1000 * (taken - base) / (long - short)
 
 
 def compileOnce(command):
