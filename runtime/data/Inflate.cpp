@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <span>
 #include <sys/mman.h>
 #include <system_error>
 #include <unistd.h>
@@ -193,7 +195,9 @@ bool InflatedBytes::inflateAtOnce() {
   constexpr uint64_t maxBytes = 128 << 20;
   if (compressedBytes_ > maxBytes)
     return false;
-  std::vector<uint8_t> input(compressedBytes_);
+  // Not cleared first: all of it is read over.
+  auto buffer = std::make_unique_for_overwrite<uint8_t[]>(compressedBytes_);
+  std::span<uint8_t> input(buffer.get(), compressedBytes_);
   if (!file_->read(offsetBytes_, input).ok())
     return false;
   std::unique_ptr<libdeflate_decompressor,
