@@ -22,15 +22,6 @@ namespace sinter::passes {
 
 namespace {
 
-/// `value` with its dimensions in `order`.
-Value ordered(OpBuilder &builder, Location loc, Value value,
-              ArrayRef<int64_t> order) {
-  if (llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
-    return value;
-  return builder.create<ir::TransposeOp>(loc, value,
-                                         builder.getDenseI64ArrayAttr(order));
-}
-
 struct AlignContractionsPass
     : impl::AlignContractionsBase<AlignContractionsPass> {
   void runOnOperation() override {
@@ -56,8 +47,8 @@ struct AlignContractionsPass
       return builder.getDenseI64ArrayAttr(
           llvm::to_vector(llvm::seq<int64_t>(from, from + count)));
     };
-    Value lhs = ordered(builder, dot.getLoc(), dot.getLhs(), lhsOrder);
-    Value rhs = ordered(builder, dot.getLoc(), dot.getRhs(), rhsOrder);
+    Value lhs = ir::transposeTo(builder, dot.getLoc(), dot.getLhs(), lhsOrder);
+    Value rhs = ir::transposeTo(builder, dot.getLoc(), dot.getRhs(), rhsOrder);
     auto aligned = builder.create<ir::DotGeneralOp>(
         dot.getLoc(), lhs, rhs, range(0, batch), range(0, batch),
         range(static_cast<int64_t>(lhsOrder.size()) - contracted, contracted),

@@ -36,7 +36,7 @@ public:
   /// Copies the body of `main`, without its return. `labels` is null when the
   /// loss takes none.
   ProgramBuilder(func::FuncOp main, StringRef name, const LossPlan &plan)
-      : builder(main.getContext()), plan(plan) {
+      : builder(main.getContext()) {
     builder.setInsertionPoint(main);
     function = builder.create<func::FuncOp>(main.getLoc(), name,
                                             builder.getFunctionType({}, {}));
@@ -129,7 +129,6 @@ private:
     return function.getArgument(index);
   }
 
-  const LossPlan &plan;
   IRMapping mapping;
   SmallVector<Value> results;
   SmallVector<Attribute> resultAttributes;

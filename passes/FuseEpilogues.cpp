@@ -28,19 +28,10 @@ namespace sinter::passes {
 
 namespace {
 
-/// The dimension of the result that a bias runs along, or nothing.
+/// The one dimension of the result that a bias runs along, or nothing.
 std::optional<int64_t> biasDim(Operation *contraction) {
-  int64_t rank = ir::tensorType(contraction->getResult(0)).getRank();
-  if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
-    if (dot.getRhsFree().size() != 1)
-      return std::nullopt;
-    return rank - 1;
-  }
-  if (auto conv = dyn_cast<ir::ConvOp>(contraction))
-    return conv.getChannelsLast() ? rank - 1 : 1;
-  if (auto conv = dyn_cast<ir::ConvInputGradOp>(contraction))
-    return conv.getChannelsLast() ? rank - 1 : 1;
-  return std::nullopt;
+  SmallVector<int64_t> dims = biasDims(contraction);
+  return dims.size() == 1 ? std::optional(dims.front()) : std::nullopt;
 }
 
 bool isSplat(Value value) {

@@ -33,6 +33,13 @@ static Value biasCorrection(Compute &c, Value t, double beta) {
   return c.make<NegOp>(c.make<Expm1Op>(c.mul(t, std::log(beta))));
 }
 
+/// The new averages of the gradient and of its square.
+static std::pair<Value, Value> moments(Compute &c, Value m, Value v, Value grad,
+                                       double beta1, double beta2) {
+  return {c.add(c.mul(c.load(m), beta1), c.mul(grad, 1 - beta1)),
+          c.add(c.mul(c.load(v), beta2), c.mul(c.mul(grad, grad), 1 - beta2))};
+}
+
 SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
   Compute c(builder, getLoc(), getParam());
   Value param = c.load(getParam()), grad = c.load(getGrad());
@@ -46,9 +53,7 @@ SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
   } else {
     grad = c.add(grad, c.mul(c.fill(decay, param), param));
   }
-  Value m = c.add(c.mul(c.load(getM()), beta1), c.mul(grad, 1 - beta1));
-  Value v =
-      c.add(c.mul(c.load(getV()), beta2), c.mul(c.mul(grad, grad), 1 - beta2));
+  auto [m, v] = moments(c, getM(), getV(), grad, beta1, beta2);
 
   // What does not depend on the element is computed once.
   Value step = c.div(lr, biasCorrection(c, t, beta1));
@@ -73,9 +78,7 @@ SmallVector<Value> LambUpdateOp::decompose(OpBuilder &builder) {
         t = c.load(getT());
   double beta1 = getBeta1().convertToDouble(),
          beta2 = getBeta2().convertToDouble();
-  Value m = c.add(c.mul(c.load(getM()), beta1), c.mul(grad, 1 - beta1));
-  Value v =
-      c.add(c.mul(c.load(getV()), beta2), c.mul(c.mul(grad, grad), 1 - beta2));
+  auto [m, v] = moments(c, getM(), getV(), grad, beta1, beta2);
   Value mean = c.div(m, c.fill(biasCorrection(c, t, beta1), m));
   Value square = c.div(v, c.fill(biasCorrection(c, t, beta2), v));
   Value denominator =
