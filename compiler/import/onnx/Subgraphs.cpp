@@ -105,18 +105,26 @@ bool GraphImport::importBody(NodeImport &node, const GraphProto &body,
   return true;
 }
 
+/// The constant of a tensor that was read, or why it was not.
+static Value constantOrError(NodeImport &node, OpBuilder &builder,
+                             const auto &model,
+                             const std::optional<TensorData> &data,
+                             const std::string &why, ReadFailure failure) {
+  if (!data)
+    return failure == ReadFailure::Unsupported
+               ? node.unsupported("its tensor: " + why)
+               : node.fail("its tensor: " + why);
+  return builder.create<ir::ConstantOp>(node.loc, data->type,
+                                        toAttr(model, *data, "constant"));
+}
+
 Value GraphImport::makeConstant(NodeImport &node,
                                 const ::onnx::TensorProto &tensor) {
   std::string why;
   ReadFailure failure = ReadFailure::None;
   std::optional<TensorData> data =
       readTensor(*model_, tensor, context_, why, failure);
-  if (!data)
-    return failure == ReadFailure::Unsupported
-               ? node.unsupported("its tensor: " + why)
-               : node.fail("its tensor: " + why);
-  return builder_.create<ir::ConstantOp>(node.loc, data->type,
-                                         toAttr(model_, *data, "constant"));
+  return constantOrError(node, builder_, model_, data, why, failure);
 }
 
 Value GraphImport::makeConstant(NodeImport &node,
@@ -125,12 +133,7 @@ Value GraphImport::makeConstant(NodeImport &node,
   ReadFailure failure = ReadFailure::None;
   std::optional<TensorData> data =
       readSparseTensor(*model_, tensor, context_, sparseBudget_, why, failure);
-  if (!data)
-    return failure == ReadFailure::Unsupported
-               ? node.unsupported("its tensor: " + why)
-               : node.fail("its tensor: " + why);
-  return builder_.create<ir::ConstantOp>(node.loc, data->type,
-                                         toAttr(model_, *data, "constant"));
+  return constantOrError(node, builder_, model_, data, why, failure);
 }
 
 } // namespace sinter::compiler
