@@ -34,10 +34,19 @@ struct CodeGenOptions {
   bool textOnly = false; // fill TargetCode::text (LLVM IR or PTX), no objects
 };
 
-/// What a target's code generator makes of the kernels of one program.
+/// All kernels of a program for one GPU architecture.
+struct KernelImage {
+  bool isBinary = false; // a cubin; else PTX text
+  unsigned arch = 0;     // 80: compute capability 8.0
+  std::string bytes;
+};
+
+/// What a target's code generator makes of the kernels of one program. It also
+/// sets `tiles`, or `grid`, `block` and `shared`, of every `exec.kernel`.
 struct TargetCode {
   std::vector<std::string>
-      objects;          // relocatable ELF files that define every kernel symbol
+      objects; // relocatable ELF files that define every kernel symbol
+  std::vector<KernelImage> images; // GPU code that defines every kernel symbol
   std::string text;     // with textOnly: all kernels in one readable module
   std::string features; // "+avx2,+fma,..." that running the code requires
 };

@@ -54,7 +54,11 @@ template <> struct PointerFields<sinter_command> {
 };
 template <> struct PointerFields<sinter_kernel_desc> {
   static constexpr std::array offsets{offsetof(sinter_kernel_desc, name),
-                                      offsetof(sinter_kernel_desc, cpu)};
+                                      offsetof(sinter_kernel_desc, cpu),
+                                      offsetof(sinter_kernel_desc, sim)};
+};
+template <> struct PointerFields<sinter_image> {
+  static constexpr std::array offsets{offsetof(sinter_image, bytes)};
 };
 template <> struct PointerFields<sinter_entry> {
   static constexpr std::array offsets{
@@ -71,11 +75,13 @@ template <> struct PointerFields<sinter_training> {
 template <> struct PointerFields<sinter_artifact> {
   static constexpr std::array offsets{offsetof(sinter_artifact, name),
                                       offsetof(sinter_artifact, buildId),
+                                      offsetof(sinter_artifact, target),
                                       offsetof(sinter_artifact, manifest),
                                       offsetof(sinter_artifact, cpuFeatures),
                                       offsetof(sinter_artifact, states),
                                       offsetof(sinter_artifact, entries),
                                       offsetof(sinter_artifact, kernels),
+                                      offsetof(sinter_artifact, images),
                                       offsetof(sinter_artifact, exportPieces),
                                       offsetof(sinter_artifact, training),
                                       offsetof(sinter_artifact, constants)};

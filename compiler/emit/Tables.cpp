@@ -79,18 +79,48 @@ std::string buildId(ModuleOp module, const passes::Target &target,
 }
 
 FailureOr<std::vector<Row<sinter_kernel_desc>>>
-kernelRows(TableData &data, ModuleOp module, KernelEntries &entries) {
+kernelRows(TableData &data, ModuleOp module, const passes::TargetCode &code,
+           KernelEntries &entries) {
   std::vector<Row<sinter_kernel_desc>> rows;
   for (auto kernel : module.getOps<exec::KernelOp>()) {
-    if (!kernel.getTiles())
+    bool isCuda = kernel.getGrid().has_value();
+    if (!kernel.getTiles() && !isCuda)
       return kernel.emitError()
              << "kernel @" << kernel.getSymName()
              << " has no number of tiles: no code was generated for it";
-    entries[kernel.getSymName()] = {static_cast<uint32_t>(rows.size()),
-                                    static_cast<int64_t>(*kernel.getTiles())};
+    entries[kernel.getSymName()] = {
+        static_cast<uint32_t>(rows.size()),
+        static_cast<int64_t>(kernel.getTiles().value_or(1))};
     auto &row = rows.emplace_back();
+    sinter_kernel_desc &desc = row.value;
+    desc.numBuffers =
+        kernel.getBody().front().getNumArguments() + kernel.getYielded().size();
+    if (isCuda) {
+      llvm::copy(*kernel.getGrid(), desc.grid);
+      llvm::copy(*kernel.getBlock(), desc.block);
+      desc.sharedBytes = kernel.getShared().value_or(0);
+    }
+    // What has images has no function in an object.
+    llvm::Constant *function = code.images.empty()
+                                   ? data.externalFunction(kernel.getSymName())
+                                   : nullptr;
     row.pointers = {data.string(kernel.getSymName()),
-                    data.externalFunction(kernel.getSymName())};
+                    isCuda ? nullptr : function, isCuda ? function : nullptr};
+  }
+  return rows;
+}
+
+std::vector<Row<sinter_image>> imageRows(TableData &data,
+                                         const passes::TargetCode &code) {
+  std::vector<Row<sinter_image>> rows;
+  for (const passes::KernelImage &image : code.images) {
+    auto &row = rows.emplace_back();
+    row.value.kind = image.isBinary ? SINTER_IMAGE_CUBIN : SINTER_IMAGE_PTX;
+    row.value.arch = image.arch;
+    // c_str: text ends with its NUL.
+    row.value.sizeBytes = image.bytes.size() + (image.isBinary ? 0 : 1);
+    row.pointers[0] =
+        data.bytes(StringRef(image.bytes.c_str(), row.value.sizeBytes), 16);
   }
   return rows;
 }
@@ -134,7 +164,7 @@ compiler::emitProgram(ModuleOp module, const passes::Target &target,
   TableData data(tables);
   KernelEntries kernelEntries;
   FailureOr<std::vector<Row<sinter_kernel_desc>>> kernels =
-      kernelRows(data, module, kernelEntries);
+      kernelRows(data, module, *code, kernelEntries);
   FailureOr<StateTable> states = stateTable(data, module);
   FailureOr<std::vector<Row<sinter_training>>> training =
       trainingRow(data, module);
@@ -147,6 +177,8 @@ compiler::emitProgram(ModuleOp module, const passes::Target &target,
   FailureOr<std::vector<ConstantPiece>> constants = constantPieces(module);
   if (failed(pieces) || failed(constants))
     return failure();
+
+  std::vector<Row<sinter_image>> images = imageRows(data, *code);
 
   CompiledProgram program;
   program.symbol = info.symbol;
@@ -169,11 +201,14 @@ compiler::emitProgram(ModuleOp module, const passes::Target &target,
   a.numEntries = entries.size();
   a.numKernels = kernels->size();
   a.numExportPieces = pieces->size();
+  a.numImages = images.size();
   artifact.pointers = {
-      data.string(info.modelName), data.string(id), data.string(info.manifest),
-      data.string(code->features), data.table<sinter_state_desc>(states->rows),
+      data.string(info.modelName), data.string(id), data.string(target.name()),
+      data.string(info.manifest), data.string(code->features),
+      data.table<sinter_state_desc>(states->rows),
       data.table<sinter_entry>(entries),
       data.table<sinter_kernel_desc>(*kernels),
+      data.table<sinter_image>(images),
       data.table<sinter_export_piece>(*pieces),
       data.table<sinter_training>(*training),
       // The driver defines the symbol whether or not there are constants.

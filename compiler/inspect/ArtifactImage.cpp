@@ -153,10 +153,11 @@ bool ArtifactImage::isCommand(const sinter_command &command) const {
 bool ArtifactImage::checkTables() const {
   const sinter_artifact &a = *artifact_;
   if (!isText(a.name) || !isText(a.buildId) || !isText(a.manifest) ||
-      !isText(a.cpuFeatures) ||
+      !isText(a.cpuFeatures) || !isText(a.target) ||
       !contains(a.states, a.numStates, sizeof(sinter_state_desc)) ||
       !contains(a.entries, a.numEntries, sizeof(sinter_entry)) ||
       !contains(a.kernels, a.numKernels, sizeof(sinter_kernel_desc)) ||
+      !contains(a.images, a.numImages, sizeof(sinter_image)) ||
       (a.training && !contains(a.training, 1, sizeof(sinter_training))))
     return false;
   if (a.training &&
@@ -168,6 +169,9 @@ bool ArtifactImage::checkTables() const {
       return false;
   for (uint32_t i = 0; i < a.numKernels; ++i)
     if (!isText(a.kernels[i].name))
+      return false;
+  for (uint32_t i = 0; i < a.numImages; ++i)
+    if (!contains(a.images[i].bytes, a.images[i].sizeBytes, 1))
       return false;
   for (uint32_t i = 0; i < a.numEntries; ++i) {
     const sinter_entry &entry = a.entries[i];

@@ -183,6 +183,17 @@ LogicalResult KernelOp::verify() {
     return emitOpError() << "has an argument that is no tensor of static shape";
   if (getTiles() && static_cast<int64_t>(*getTiles()) < 0)
     return emitOpError() << "has a negative number of tiles";
+  if (getGrid().has_value() != getBlock().has_value())
+    return emitOpError() << "has a grid or a block without the other";
+  auto isShape = [](std::optional<ArrayRef<int64_t>> sizes) {
+    return !sizes ||
+           (sizes->size() == 3 && llvm::all_of(*sizes, [](int64_t size) {
+              return size > 0 && size <= std::numeric_limits<int32_t>::max();
+            }));
+  };
+  if (!isShape(getGrid()) || !isShape(getBlock()))
+    return emitOpError()
+           << "has a grid or a block that is not three positive numbers";
   return success();
 }
 

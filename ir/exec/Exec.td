@@ -241,9 +241,12 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
   let summary = "a kernel to be generated";
   let description = [{
     The body is that of the `sinter.fusion`s it stands for, with their attributes; `kind` is their kind.
-    `tiles` is the number of independent parts that workers may claim, known once code was generated.
+    `tiles` is the number of independent parts that workers of a CPU may claim; `grid`, `block` and `shared`
+    are the blocks, the threads of a block (x, y, z) and the bytes of dynamic shared memory of a CUDA launch. They
+    are known once code was generated.
 
-    C1: the body ends with `sinter.yield`. C2: `tiles` is not negative.
+    C1: the body ends with `sinter.yield`. C2: `tiles` is not negative. C3: `grid` and `block` come together, with
+    three positive numbers each.
     ```mlir
     exec.kernel @k0_relu "loop" {
     ^bb0(%x: tensor<8x8xf32>):
@@ -252,9 +255,14 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, OptionalAttr<I64Attr>:$tiles);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, OptionalAttr<I64Attr>:$tiles,
+                       OptionalAttr<DenseI64ArrayAttr>:$grid, OptionalAttr<DenseI64ArrayAttr>:$block,
+                       OptionalAttr<I64Attr>:$shared);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name $kind (`tiles` $tiles^)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name $kind (`tiles` $tiles^)? (`grid` $grid^)? (`block` $block^)? (`shared` $shared^)?
+    attr-dict-with-keyword $body
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The values that the body yields.

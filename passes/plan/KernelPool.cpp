@@ -75,8 +75,11 @@ exec::KernelOp KernelPool::get(ir::FusionOp fusion) {
     if (isSame(fusion, kernel))
       return kernel;
   std::string name = "k" + std::to_string(count++) + describe(fusion);
-  auto kernel = builder.create<exec::KernelOp>(fusion.getLoc(), name,
-                                               fusion.getKindAttr(), nullptr);
+  OperationState state(fusion.getLoc(), exec::KernelOp::getOperationName());
+  state.addAttribute("sym_name", builder.getStringAttr(name));
+  state.addAttribute("kind", fusion.getKindAttr());
+  state.addRegion();
+  auto kernel = cast<exec::KernelOp>(builder.create(state));
   kernel->setDiscardableAttrs(llvm::to_vector(fusion->getDiscardableAttrs()));
   IRMapping mapping;
   fusion.getBody().cloneInto(&kernel.getBody(), mapping);

@@ -40,8 +40,9 @@ Status checkHeader(const sinter_artifact &artifact) {
     return corrupt("its struct sizes are not those of ABI " +
                    number(artifact.major) + "." + number(artifact.minor));
   if (!artifact.name || !artifact.buildId || !artifact.manifest ||
-      !artifact.cpuFeatures)
-    return corrupt("name, build id, manifest or CPU features are missing");
+      !artifact.cpuFeatures || !artifact.target)
+    return corrupt(
+        "name, build id, target, manifest or CPU features are missing");
   auto table = [](const void *rows, uint32_t count) { return rows || !count; };
   if (!table(artifact.states, artifact.numStates))
     return corrupt("the state table is missing");
@@ -49,6 +50,8 @@ Status checkHeader(const sinter_artifact &artifact) {
     return corrupt("the entry table is missing");
   if (!table(artifact.kernels, artifact.numKernels))
     return corrupt("the kernel table is missing");
+  if (!table(artifact.images, artifact.numImages))
+    return corrupt("the table of kernel images is missing");
   if (!table(artifact.exportPieces, artifact.numExportPieces))
     return corrupt("the export pieces are missing");
   if (artifact.constantsBytes && !artifact.constants)
@@ -197,6 +200,30 @@ uint64_t sinter::rt::dtypeBytes(uint32_t dtype) {
   }
 }
 
+/// Every kernel has code for the artifact's target, and a grid where that is a
+/// GPU.
+static Status checkKernels(const sinter_artifact &artifact) {
+  bool isCpu = std::strcmp(artifact.target, "cpu") == 0;
+  bool isSim = std::strcmp(artifact.target, "sim") == 0;
+  for (uint32_t i = 0; i < artifact.numKernels; ++i) {
+    const sinter_kernel_desc &kernel = artifact.kernels[i];
+    bool hasCode = isCpu   ? kernel.cpu != nullptr
+                   : isSim ? kernel.sim != nullptr
+                           : artifact.numImages != 0;
+    if (!kernel.name || !hasCode)
+      return corrupt("kernel " + number(i) + " has no name or no code");
+    if (isCpu)
+      continue;
+    for (int d = 0; d < 3; ++d)
+      if (!kernel.grid[d] || !kernel.block[d])
+        return corrupt("kernel " + number(i) + " has an empty grid or block");
+  }
+  for (uint32_t i = 0; i < artifact.numImages; ++i)
+    if (!artifact.images[i].bytes || !artifact.images[i].sizeBytes)
+      return corrupt("kernel image " + number(i) + " is empty");
+  return {};
+}
+
 std::string sinter::rt::dtypeName(uint32_t dtype) {
   static const char *const names[] = {"bool", "u8",  "i8",  "u16", "i16",
                                       "u32",  "i32", "u64", "i64", "f16",
@@ -209,9 +236,7 @@ std::string sinter::rt::dtypeName(uint32_t dtype) {
 Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
   SINTER_RETURN_IF_ERROR(checkHeader(artifact));
   SINTER_RETURN_IF_ERROR(checkStates(artifact));
-  for (uint32_t i = 0; i < artifact.numKernels; ++i)
-    if (!artifact.kernels[i].name || !artifact.kernels[i].cpu)
-      return corrupt("kernel " + number(i) + " has no name or no code");
+  SINTER_RETURN_IF_ERROR(checkKernels(artifact));
   for (uint32_t i = 0; i < artifact.numEntries; ++i) {
     const sinter_entry &entry = artifact.entries[i];
     if (!entry.name)

@@ -250,6 +250,24 @@ exec.kernel @k0 "loop" {
 
 // -----
 
+// kernel C3: a grid has its block.
+// expected-error @below {{has a grid or a block without the other}}
+exec.kernel @k0 "loop" grid [1, 1, 1] {
+^bb0(%x: tensor<16xf32>):
+  sinter.yield %x : tensor<16xf32>
+}
+
+// -----
+
+// kernel C3: three positive numbers.
+// expected-error @below {{has a grid or a block that is not three positive numbers}}
+exec.kernel @k0 "loop" grid [1, 0, 1] block [32, 1, 1] {
+^bb0(%x: tensor<16xf32>):
+  sinter.yield %x : tensor<16xf32>
+}
+
+// -----
+
 // constant C1: aligned.
 // expected-error @below {{lies at 4, expected a multiple of 64 up to 2^62}}
 exec.constant at 4 = dense<[1.0, 2.0]> : tensor<2xf32>

@@ -14,6 +14,12 @@ module @planned {
     // CHECK: sinter.yield
     sinter.yield %y : tensor<2x3xf32>
   }
+  // CHECK: exec.kernel @k1_relu "loop" grid [2, 1, 1] block [128, 1, 1] shared 64 attributes {domain = array<i64: 6>} {
+  exec.kernel @k1_relu "loop" grid [2, 1, 1] block [128, 1, 1] shared 64 attributes {domain = array<i64: 6>} {
+  ^bb0(%x: tensor<6xf32>):
+    %y = sinter.relu %x : tensor<6xf32>
+    sinter.yield %y : tensor<6xf32>
+  }
   // CHECK: exec.program @step("x" : tensor<2x4xf32>, "a b" : tensor<2x3x8x8xf32>) ->
   // CHECK-SAME: ("y" : tensor<2x3xf32>, "conv" : tensor<2x4x8x8xf32>) arena 64 unshared 128 max_live 64 {
   exec.program @step("x" : tensor<2x4xf32>, "a b" : tensor<2x3x8x8xf32>)

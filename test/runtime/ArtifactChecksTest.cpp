@@ -24,7 +24,7 @@ struct Sample {
   sinter_tensor_desc input{"x", dims, 128, SINTER_F32, 2};
   sinter_tensor_desc output{"y", dims, 128, SINTER_F32, 2};
   sinter_state_desc states[2] = {};
-  sinter_kernel_desc kernel{"k", noKernel};
+  sinter_kernel_desc kernel{"k", noKernel, nullptr, {}, {}, 0, 3};
   sinter_slice launchSlices[3] = {{SINTER_SPACE_INPUT, 0, 0, 128},
                                   {SINTER_SPACE_CONTROL, 0, 16, 8},
                                   {SINTER_SPACE_ARENA, 0, 64, 128}};
@@ -159,6 +159,20 @@ TEST_CASE("artifact: missing tables and texts", "[artifact]") {
   refused("state table", [](Sample &s) { s.artifact.states = nullptr; });
   refused("entry table", [](Sample &s) { s.artifact.entries = nullptr; });
   refused("kernel table", [](Sample &s) { s.artifact.kernels = nullptr; });
+  refused("has no name or no code", [](Sample &s) { s.kernel.cpu = nullptr; });
+  refused("has no name or no code",
+          [](Sample &s) { s.artifact.target = "cuda"; });
+  refused("images", [](Sample &s) { s.artifact.numImages = 1; });
+  refused("image 0 is empty", [](Sample &s) {
+    static const sinter_image image{SINTER_IMAGE_PTX, 80, nullptr, 0};
+    s.artifact.images = &image;
+    s.artifact.numImages = 1;
+  });
+  refused("empty grid", [](Sample &s) {
+    s.artifact.target = "sim";
+    s.kernel.sim = [](void *const *, const sinter_sim_functions *) {};
+    s.kernel.grid[0] = s.kernel.grid[1] = s.kernel.grid[2] = 1;
+  });
   refused("export pieces",
           [](Sample &s) { s.artifact.exportPieces = nullptr; });
   refused("constants", [](Sample &s) { s.artifact.constants = nullptr; });

@@ -42,7 +42,9 @@ struct Sample {
                                    {"copy", nullptr, 4, SINTER_F32, 0},
                                    {"rows", &one, 8, SINTER_I64, 1}};
   sinter_kernel_desc kernels[3] = {
-      {"scale", scaleKernel}, {"count", countKernel}, {"rows", rowsKernel}};
+      {"scale", scaleKernel, nullptr, {}, {}, 0, 3},
+      {"count", countKernel, nullptr, {}, {}, 0, 2},
+      {"rows", rowsKernel, nullptr, {}, {}, 0, 2}};
   sinter_state_desc states[2] = {};
   sinter_slice scale[3] = {{SINTER_SPACE_INPUT, 0, 0, 48},
                            {SINTER_SPACE_CONTROL, 0, 16, 8},

@@ -117,6 +117,7 @@ public:
     artifact.name = "test";
     artifact.buildId = "0";
     artifact.manifest = "{}";
+    artifact.target = "cpu";
     artifact.cpuFeatures = "";
     return artifact;
   }

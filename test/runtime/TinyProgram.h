@@ -182,8 +182,9 @@ inline const sinter_artifact &artifact() {
   static const sinter_entry entries[] = {
       {"step", inputs, stepOutputs, &step, 2, 1, 1, 0, 0, 0, 0},
       {"eval", inputs, evalOutputs, &eval, 2, 4, 1, 0, 0, 0, 0}};
-  static const sinter_kernel_desc kernels[] = {{"tiny_step", stepKernel},
-                                               {"tiny_eval", evalKernel}};
+  static const sinter_kernel_desc kernels[] = {
+      {"tiny_step", stepKernel, nullptr, {}, {}, 0, 9},
+      {"tiny_eval", evalKernel, nullptr, {}, {}, 0, 9}};
   static const sinter_training training = {"sgd", "cross-entropy", 0.1f, 0, 0,
                                            batch, classes,         0,    0, 0};
   alignas(64) static const float initial[classes * features] = {
@@ -203,11 +204,13 @@ inline const sinter_artifact &artifact() {
       sizeof(sinter_state_desc),
       "tiny",
       "0123456789abcdef",
+      "cpu",
       "{\"options\":{\"loss\":\"cross-entropy\"}}",
       "",
       states,
       entries,
       kernels,
+      nullptr,
       pieces,
       &training,
       reinterpret_cast<const uint8_t *>(initial),
@@ -216,7 +219,9 @@ inline const sinter_artifact &artifact() {
       4,
       2,
       2,
-      4};
+      4,
+      0,
+      0};
   return artifact;
 }
 

@@ -9,6 +9,8 @@
 #ifndef SINTER_ABI_H
 #define SINTER_ABI_H
 
+#include "sinter/kernel.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -16,7 +18,7 @@ extern "C" {
 #endif
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
-#define SINTER_ABI_MAJOR 1                     /* a newer major is refused */
+#define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
 #define SINTER_ABI_MINOR 0
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
@@ -213,11 +215,32 @@ typedef struct sinter_conv {
 /* ---- Kernels, entries, artifact
  * ---------------------------------------------- */
 
+/* A kernel has code for one kind of device: a function for the CPU, a function
+ * of the images for CUDA, or what one thread of it does for the simulated
+ * device. */
 typedef struct sinter_kernel_desc {
-  const char *name;
-  void (*cpu)(void *const *buffers, int64_t tileBegin,
-              int64_t tileEnd); /* kernel.h */
+  const char *name;      /* in images too */
+  sinter_cpu_kernel cpu; /* NULL: none */
+  sinter_sim_kernel sim; /* NULL: none */
+  /* CUDA and sim: blocks, threads of a block; 0 for the CPU. Parameters are the
+   * addresses of the launch's slices, in order. */
+  uint32_t grid[3], block[3];
+  uint32_t sharedBytes; /* dynamic shared memory of a block */
+  uint32_t numBuffers;  /* slices of a launch */
 } sinter_kernel_desc;
+
+/* All CUDA kernels of an artifact, for one architecture. */
+typedef enum sinter_image_kind {
+  SINTER_IMAGE_PTX = 1, /* text, NUL-terminated; sizeBytes counts the NUL */
+  SINTER_IMAGE_CUBIN
+} sinter_image_kind;
+
+typedef struct sinter_image {
+  uint32_t kind; /* sinter_image_kind */
+  uint32_t arch; /* 80: compute capability 8.0 */
+  const uint8_t *bytes;
+  uint64_t sizeBytes;
+} sinter_image;
 
 /* One function of the program: "main" (inference), or "step" and "eval".
  * "step" has the graph's inputs, then "labels", and the output "loss" (fp32
@@ -266,6 +289,7 @@ typedef struct sinter_artifact {
   uint64_t sizeofArtifact, sizeofCommand, sizeofState; /* checked at load */
   const char *name;                                    /* of the model */
   const char *buildId; /* hash of program and options, hex */
+  const char *target;  /* what the kernels are for: "cpu", "cuda" or "sim" */
   const char
       *manifest; /* JSON text: options, precision, ONNX node names, ... */
   const char
@@ -273,12 +297,14 @@ typedef struct sinter_artifact {
   const sinter_state_desc *states;
   const sinter_entry *entries;
   const sinter_kernel_desc *kernels;
+  const sinter_image *images; /* CUDA: PTX for the least architecture first */
   const sinter_export_piece *exportPieces; /* NULL: not from ONNX */
   const sinter_training *training;         /* NULL: inference */
   const uint8_t *constants;                /* page aligned */
   uint64_t constantsBytes;
   uint64_t stateBytes; /* size of the state block */
-  uint32_t numStates, numEntries, numKernels, numExportPieces;
+  uint32_t numStates, numEntries, numKernels, numExportPieces, numImages;
+  uint32_t reserved;
 } sinter_artifact;
 
 #ifdef __cplusplus
