@@ -20,127 +20,38 @@ using namespace mlir;
 
 namespace sinter::cpu {
 
-namespace fusion_kind = passes::fusion_kind;
-using passes::FusionDomain;
-using passes::Index;
-using passes::IndexVector;
-
 namespace {
 
 /// Something with tiles: emits [begin, end) of them.
 struct Part {
   int64_t tiles;
-  std::function<void(OpBuilder &, Location, Value begin, Value end)> emit;
+  std::function<void(OpBuilder &, Location, Value begin, Value end,
+                     ArrayRef<Value> inputs, ArrayRef<Value> outputs)>
+      emit;
+  SmallVector<unsigned> inputs, outputs; // numbers among the kernel's
 };
 
-class KernelBuilder {
-public:
-  KernelBuilder(int64_t lanes) : lanes(lanes) {}
-
-  /// Adds the parts of a fusion whose block arguments and results lie at these
-  /// pointers, given by their numbers among the kernel's.
-  LogicalResult addParts(Operation *fusion, ArrayRef<unsigned> inputs,
-                         ArrayRef<unsigned> outputs);
-
-  SmallVector<Part> parts;
-  SmallVector<Value> inputPointers, outputPointers; // set before emitting
-
-private:
-  void addNest(std::shared_ptr<LoopNest> nest, SmallVector<unsigned> inputs,
-               SmallVector<unsigned> outputs) {
-    int64_t tiles = nest->tiles();
-    parts.push_back({tiles, [=, this](OpBuilder &builder, Location loc,
-                                      Value begin, Value end) {
-                       nest->emit(builder, loc, begin, end,
-                                  pick(inputPointers, inputs),
-                                  pick(outputPointers, outputs));
-                     }});
+/// Null when there is no mapping.
+std::optional<Part> mapPart(const codegen::KernelPart &part, int64_t lanes) {
+  if (part.nest) {
+    auto loops = std::make_shared<LoopNest>(*part.nest, lanes);
+    return Part{loops->tiles(),
+                [loops, nest = part.nest](
+                    OpBuilder &builder, Location loc, Value begin, Value end,
+                    ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
+                  loops->emit(builder, loc, begin, end, inputs, outputs);
+                },
+                part.inputs, part.outputs};
   }
-  static SmallVector<Value> pick(ArrayRef<Value> pointers,
-                                 ArrayRef<unsigned> numbers) {
-    SmallVector<Value> chosen;
-    for (unsigned number : numbers)
-      chosen.push_back(pointers[number]);
-    return chosen;
-  }
-  int64_t lanes;
-};
-
-LogicalResult KernelBuilder::addParts(Operation *fusion,
-                                      ArrayRef<unsigned> inputs,
-                                      ArrayRef<unsigned> outputs) {
-  Block &body = fusion->getRegion(0).front();
-  StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
-  Operation *yield = body.getTerminator();
-  SmallVector<unsigned> inputNumbers(inputs), outputNumbers(outputs);
-
-  if (kind == fusion_kind::kMulti) {
-    for (auto part : body.getOps<ir::FusionOp>()) {
-      SmallVector<unsigned> partInputs, partOutputs;
-      for (Value input : part.getInputs())
-        partInputs.push_back(inputs[cast<BlockArgument>(input).getArgNumber()]);
-      for (Value output : part.getOutputs())
-        for (OpOperand &use : output.getUses())
-          partOutputs.push_back(outputs[use.getOperandNumber()]);
-      if (failed(addParts(part, partInputs, partOutputs)))
-        return failure();
-    }
-    return success();
-  }
-  if (kind == fusion_kind::kLoop || kind == fusion_kind::kReduce) {
-    FusionDomain domain = FusionDomain::read(fusion);
-    std::vector<Root> roots;
-    for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
-      const IndexVector &view = domain.views[number];
-      roots.push_back({value, view, ir::tensorType(value), view, nullptr,
-                       static_cast<unsigned>(number)});
-    }
-    addNest(std::make_shared<LoopNest>(body, domain, roots, lanes),
-            inputNumbers, outputNumbers);
-    return success();
-  }
-  if (kind == fusion_kind::kConcat) {
-    auto concat = yield->getOperand(0).getDefiningOp<ir::ConcatOp>();
-    int64_t offset = 0;
-    for (Value operand : concat.getInputs()) {
-      RankedTensorType type = ir::tensorType(operand);
-      FusionDomain domain;
-      IndexVector read;
-      for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-        domain.sizes.push_back(size);
-        read.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
-      }
-      IndexVector write = read;
-      write[concat.getAxis()] = write[concat.getAxis()].plus(offset);
-      offset += type.getDimSize(concat.getAxis());
-      std::vector<Root> roots{
-          {operand, read, concat.getType(), write, nullptr, 0}};
-      addNest(std::make_shared<LoopNest>(body, domain, roots, lanes),
-              inputNumbers, outputNumbers);
-    }
-    return success();
-  }
-  std::shared_ptr<SoloKernel> solo = SoloKernel::create(&body.front(), lanes);
+  std::shared_ptr<SoloKernel> solo = SoloKernel::create(part.solo, lanes);
   if (!solo)
-    return fusion->emitError("the CPU has no mapping for fusions of kind ")
-           << kind;
-  parts.push_back(
-      {solo->tiles(), [=, this, &body](OpBuilder &builder, Location loc,
-                                       Value begin, Value end) {
-         // The op's operands are block arguments, its results what is yielded,
-         // in any order.
-         Operation *op = &body.front();
-         SmallVector<Value> operands, results(op->getNumResults());
-         for (Value operand : op->getOperands())
-           operands.push_back(
-               inputPointers
-                   [inputNumbers[cast<BlockArgument>(operand).getArgNumber()]]);
-         for (auto [number, value] : llvm::enumerate(yield->getOperands()))
-           results[cast<OpResult>(value).getResultNumber()] =
-               outputPointers[outputNumbers[number]];
-         solo->emit(builder, loc, begin, end, operands, results);
-       }});
-  return success();
+    return std::nullopt;
+  return Part{solo->tiles(),
+              [solo](OpBuilder &builder, Location loc, Value begin, Value end,
+                     ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
+                solo->emit(builder, loc, begin, end, inputs, outputs);
+              },
+              part.inputs, part.outputs};
 }
 
 } // namespace
@@ -153,11 +64,14 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
   unsigned numInputs = body.getNumArguments();
   unsigned numOutputs = kernel.getYielded().size();
 
-  KernelBuilder kernelBuilder(lanes);
-  if (failed(kernelBuilder.addParts(
-          kernel, llvm::to_vector(llvm::seq<unsigned>(0, numInputs)),
-          llvm::to_vector(llvm::seq<unsigned>(0, numOutputs)))))
-    return failure();
+  std::vector<Part> parts;
+  for (const codegen::KernelPart &kernelPart : codegen::kernelParts(kernel)) {
+    std::optional<Part> part = mapPart(kernelPart, lanes);
+    if (!part)
+      return kernel->emitError("the CPU has no mapping for fusions of kind ")
+             << kernel.getKind();
+    parts.push_back(std::move(*part));
+  }
 
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(context);
@@ -179,21 +93,17 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
 
   Block *entry = inner.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
-  for (unsigned i = 0; i < numInputs; ++i)
-    kernelBuilder.inputPointers.push_back(entry->getArgument(i));
-  for (unsigned i = 0; i < numOutputs; ++i)
-    kernelBuilder.outputPointers.push_back(entry->getArgument(numInputs + i));
   Value begin = entry->getArgument(numInputs + numOutputs);
   Value end = entry->getArgument(numInputs + numOutputs + 1);
   int64_t tiles = 0;
   auto number = [&](int64_t value) {
     return builder.create<arith::ConstantIntOp>(loc, value, 64).getResult();
   };
-  for (Part &part : kernelBuilder.parts) {
+  for (Part &part : parts) {
     if (part.tiles == 0)
       continue;
     Value first = begin, last = end;
-    if (kernelBuilder.parts.size() > 1) {
+    if (parts.size() > 1) {
       first = builder.create<arith::MaxSIOp>(loc, begin, number(tiles));
       last =
           builder.create<arith::MinSIOp>(loc, end, number(tiles + part.tiles));
@@ -201,7 +111,12 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
       last = builder.create<arith::SubIOp>(loc, last, number(tiles));
       last = builder.create<arith::MaxSIOp>(loc, last, first);
     }
-    part.emit(builder, loc, first, last);
+    SmallVector<Value> inputs, outputs;
+    for (unsigned input : part.inputs)
+      inputs.push_back(entry->getArgument(input));
+    for (unsigned output : part.outputs)
+      outputs.push_back(entry->getArgument(numInputs + output));
+    part.emit(builder, loc, first, last, inputs, outputs);
     tiles += part.tiles;
   }
   builder.create<LLVM::ReturnOp>(loc, ValueRange{});

@@ -9,144 +9,30 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace sinter::cpu {
 
 using codegen::ElementEmitter;
-using passes::Index;
-using passes::IndexVector;
+using codegen::Root;
 
 /// Element operations that are worth a tile of their own: some microseconds of
 /// work.
 static constexpr int64_t kTileOperations = 1 << 16;
 
-LoopNest::LoopNest(Block &body, passes::FusionDomain domainIn,
-                   std::vector<Root> rootsIn, int64_t lanes)
-    : body(body), domain(std::move(domainIn)), roots(std::move(rootsIn)) {
-  SmallVector<std::pair<Value, IndexVector>> starts;
-  for (const Root &root : roots)
-    starts.push_back({root.value, root.read});
-  indices = passes::traceIndices(body, starts, domain.reduced);
-  collapseLoops();
+LoopNest::LoopNest(codegen::Nest &nest, int64_t lanes)
+    : nest(nest), domain(nest.domain) {
   chooseLanes(lanes);
   chooseTiles();
 }
 
-bool LoopNest::isOverAllLoops(const Root &root) const {
-  return llvm::any_of(root.read, [&](const Index &index) {
-    return llvm::any_of(
-        index.terms, [&](auto term) { return domain.isReduced(term.first); });
-  });
-}
-
-/// The row-major address, in elements, as an index over the loops.
-static Index linear(RankedTensorType type, ArrayRef<Index> index) {
-  Index sum = Index::fixed(0);
-  for (auto [i, stride] :
-       llvm::zip_equal(index, ir::rowMajorStrides(type.getShape())))
-    sum = sum + i.scaled(stride);
-  return sum;
-}
-
-/// Two neighbouring loops become one when every tensor walks through both as
-/// through one: longer vectors, fewer remainders. The outer one is left with
-/// one step.
-void LoopNest::collapseLoops() {
-  SmallVector<Index> accesses;
-  for (BlockArgument argument : body.getArguments()) {
-    if (argument.use_empty())
-      continue;
-    auto it = indices.find(argument);
-    if (it == indices.end())
-      return;
-    accesses.push_back(linear(ir::tensorType(argument), it->second));
-  }
-  for (const Root &root : roots)
-    accesses.push_back(linear(root.type, root.write));
-  for (Operation &op : body)
-    if (isa<ir::IotaOp, ir::PadOp, ir::GatherOp, ir::GatherElementsOp,
-            ir::GatherNdOp, ir::ReduceWindowOp, ir::ArgReduceOp>(op))
-      return; // these use the index itself
-
-  SmallVector<unsigned> loops;
-  for (auto [loop, size] : llvm::enumerate(domain.sizes))
-    if (size != 1)
-      loops.push_back(loop);
-  for (unsigned i = loops.size(); i-- > 1;) {
-    unsigned outer = loops[i - 1], inner = loops[i];
-    if (domain.isReduced(outer) != domain.isReduced(inner))
-      continue;
-    bool walksAsOne = llvm::all_of(accesses, [&](const Index &access) {
-      return access.coefficient(outer) ==
-             access.coefficient(inner) * domain.sizes[inner];
-    });
-    if (!walksAsOne)
-      continue;
-    domain.sizes[inner] *= domain.sizes[outer];
-    domain.sizes[outer] = 1;
-    // `inner` now stands in for both when the next pair is looked at.
-    loops[i - 1] = inner;
-  }
-}
-
 void LoopNest::chooseLanes(int64_t lanes) {
-  std::optional<unsigned> chosen;
-  bool hasReduction = !domain.reduced.empty();
-  bool hasArgReduce = !body.getOps<ir::ArgReduceOp>().empty();
-  if (hasReduction) {
-    // The innermost dimension of what is reduced: a choice that does not depend
-    // on what else is in the fusion, so that the tree of the sum does not
-    // either.
-    for (Operation &op : body) {
-      if (!isa<ir::ReduceOp, ir::ArgReduceOp>(op))
-        continue;
-      auto it = indices.find(op.getOperand(0));
-      if (it == indices.end())
-        continue;
-      for (const Index &index : llvm::reverse(it->second))
-        if (std::optional<unsigned> loop = index.asLoop();
-            loop && domain.sizes[*loop] > 1) {
-          chosen = loop;
-          break;
-        }
-      break;
-    }
-    if (chosen && domain.isReduced(*chosen) && hasArgReduce)
-      chosen.reset();
-  } else {
-    llvm::DenseMap<unsigned, int64_t> votes;
-    auto vote = [&](RankedTensorType type, ArrayRef<Index> index) {
-      for (auto [loop, coefficient] : linear(type, index).terms)
-        if (coefficient == 1 && domain.sizes[loop] > 1)
-          votes[loop] += type.getNumElements();
-    };
-    for (const Root &root : roots)
-      vote(root.type, root.write);
-    for (BlockArgument argument : body.getArguments())
-      if (auto it = indices.find(argument); it != indices.end())
-        vote(ir::tensorType(argument), it->second);
-    // What windows read lies along the dimensions that they do not slide over.
-    for (auto windows : body.getOps<ir::ReduceWindowOp>())
-      if (auto it = indices.find(windows.getResult()); it != indices.end()) {
-        IndexVector index = it->second;
-        for (auto [i, size, stride] :
-             llvm::zip_equal(index, windows.getWindow(), windows.getStrides()))
-          if (size != 1 || stride != 1)
-            i = Index::fixed(0);
-        vote(ir::tensorType(windows.getX()), index);
-      }
-    // Of two along which as much lies, as in a transpose, the one that fills
-    // the lanes.
-    auto weight = [&](unsigned loop) {
-      return votes.lookup(loop) * std::min(domain.sizes[loop], lanes);
-    };
-    for (auto [loop, size] : llvm::enumerate(domain.sizes))
-      if (weight(loop) > 0 && (!chosen || weight(loop) >= weight(*chosen)))
-        chosen = loop;
-  }
+  bool hasReduction = nest.hasReduction();
+  std::optional<unsigned> chosen =
+      hasReduction ? nest.reductionLoop() : nest.contiguousLoop(lanes);
+  bool hasArgReduce = !nest.body.getOps<ir::ArgReduceOp>().empty();
+  if (chosen && domain.isReduced(*chosen) && hasArgReduce)
+    chosen.reset();
   if (!chosen)
     return;
   int64_t size = domain.sizes[*chosen];
@@ -161,19 +47,7 @@ void LoopNest::chooseLanes(int64_t lanes) {
 }
 
 void LoopNest::chooseTiles() {
-  int64_t cost = 0; // operations per element
-  for (Operation &op : body.without_terminator())
-    if (auto windows = dyn_cast<ir::ReduceWindowOp>(op))
-      cost += std::accumulate(windows.getWindow().begin(),
-                              windows.getWindow().end(), int64_t(1),
-                              std::multiplies<>());
-    else if (!isa<ir::BroadcastOp, ir::ConstantOp, ir::ReshapeOp>(op))
-      ++cost;
-  cost = std::max<int64_t>(cost, 1) + body.getNumArguments();
-  int64_t reducedSteps = 1;
-  for (unsigned loop : domain.reduced)
-    reducedSteps *= std::max<int64_t>(domain.sizes[loop], 1);
-
+  int64_t cost = nest.stepCost(), reducedSteps = nest.reducedSteps();
   for (auto [loop, size] : llvm::enumerate(domain.sizes)) {
     if (size == 1 || domain.isReduced(loop))
       continue;
@@ -205,9 +79,9 @@ void LoopNest::emit(OpBuilder &builder, Location loc, Value begin, Value end,
                     ValueRange arguments, ValueRange outputs) {
   ElementEmitter emitter(builder, loc, domain);
   for (auto [argument, pointer] :
-       llvm::zip_equal(body.getArguments(), arguments))
+       llvm::zip_equal(nest.body.getArguments(), arguments))
     emitter.setBuffer(argument, pointer);
-  for (Root &root : roots)
+  for (Root &root : nest.roots)
     root.pointer = outputs[root.output];
   Type i64 = builder.getI64Type();
   Value perTile = emitter.constantInt(i64, unitsPerTile);
@@ -325,11 +199,12 @@ void LoopNest::emitRemainder(ElementEmitter &emitter, Value begin, Value end,
 /// loops, which may use them, then results of the row itself.
 void LoopNest::emitRow(ElementEmitter &emitter) {
   SmallVector<Root *> overAll, ofRow;
-  for (Root &root : roots)
-    (isOverAllLoops(root) ? overAll : ofRow).push_back(&root);
-  for (Operation &op : body)
+  for (Root &root : nest.roots)
+    (nest.isOverAllLoops(root) ? overAll : ofRow).push_back(&root);
+  for (Operation &op : nest.body)
     if (isa<ir::ReduceOp, ir::ArgReduceOp>(op))
-      if (auto it = indices.find(op.getResult(0)); it != indices.end())
+      if (auto it = nest.indices.find(op.getResult(0));
+          it != nest.indices.end())
         emitter.element(op.getResult(0), it->second);
   if (!overAll.empty())
     emitColumns(emitter, 0, overAll);

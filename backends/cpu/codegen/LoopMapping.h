@@ -12,25 +12,15 @@
 #define SINTER_BACKENDS_CPU_CODEGEN_LOOPMAPPING_H
 
 #include "backends/common/codegen/ElementEmitter.h"
+#include "backends/common/codegen/Nest.h"
 
 namespace sinter::cpu {
 
-/// One element of a result: computed as `value` at `read`, stored at `write`.
-struct Root {
-  mlir::Value value;
-  passes::IndexVector read;
-  mlir::RankedTensorType type; // of the whole result
-  passes::IndexVector write;
-  mlir::Value pointer; // set when code is emitted
-  unsigned output;     // its number among the kernel's results
-};
-
-/// A nest of loops and what is computed in it.
+/// The tiles, vectors and loops of a nest.
 class LoopNest {
 public:
   /// `lanes` is the number of float32 lanes of a vector register.
-  LoopNest(mlir::Block &body, passes::FusionDomain domain,
-           std::vector<Root> roots, int64_t lanes);
+  LoopNest(codegen::Nest &nest, int64_t lanes);
 
   int64_t tiles() const { return numTiles; }
 
@@ -41,7 +31,6 @@ public:
             mlir::ValueRange outputs);
 
 private:
-  void collapseLoops();
   void chooseLanes(int64_t lanes);
   void chooseTiles();
   void emitUnit(codegen::ElementEmitter &emitter, mlir::Value unit);
@@ -49,15 +38,12 @@ private:
                      mlir::Value end, int64_t count);
   void emitRow(codegen::ElementEmitter &emitter);
   void emitColumns(codegen::ElementEmitter &emitter, unsigned level,
-                   llvm::ArrayRef<Root *> results);
+                   llvm::ArrayRef<codegen::Root *> results);
   void storeAll(codegen::ElementEmitter &emitter,
-                llvm::ArrayRef<Root *> results);
-  bool isOverAllLoops(const Root &root) const;
+                llvm::ArrayRef<codegen::Root *> results);
 
-  mlir::Block &body;
-  passes::FusionDomain domain;
-  std::vector<Root> roots;
-  llvm::DenseMap<mlir::Value, passes::IndexVector> indices;
+  codegen::Nest &nest;
+  const passes::FusionDomain &domain;
 
   unsigned laneLoop = ~0u; // lanes run along it; ~0u: scalar code
   int64_t laneCount = 1;

@@ -1,0 +1,234 @@
+//===- Nest.cpp - the loops of a fusion and what is computed in them -----===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/common/codegen/Nest.h"
+#include "passes/FusionInfo.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace sinter::codegen {
+
+namespace fusion_kind = passes::fusion_kind;
+using passes::FusionDomain;
+using passes::Index;
+using passes::IndexVector;
+
+Nest::Nest(Block &body, FusionDomain domainIn, std::vector<Root> rootsIn)
+    : body(body), domain(std::move(domainIn)), roots(std::move(rootsIn)) {
+  SmallVector<std::pair<Value, IndexVector>> starts;
+  for (const Root &root : roots)
+    starts.push_back({root.value, root.read});
+  indices = passes::traceIndices(body, starts, domain.reduced);
+  collapseLoops();
+}
+
+bool Nest::isOverAllLoops(const Root &root) const {
+  return llvm::any_of(root.read, [&](const Index &index) {
+    return llvm::any_of(
+        index.terms, [&](auto term) { return domain.isReduced(term.first); });
+  });
+}
+
+Index linearIndex(RankedTensorType type, ArrayRef<Index> index) {
+  Index sum = Index::fixed(0);
+  for (auto [i, stride] :
+       llvm::zip_equal(index, ir::rowMajorStrides(type.getShape())))
+    sum = sum + i.scaled(stride);
+  return sum;
+}
+
+/// Two neighbouring loops become one when every tensor walks through both as
+/// through one: longer vectors, fewer remainders. The outer one is left with
+/// one step.
+void Nest::collapseLoops() {
+  SmallVector<Index> accesses;
+  for (BlockArgument argument : body.getArguments()) {
+    if (argument.use_empty())
+      continue;
+    auto it = indices.find(argument);
+    if (it == indices.end())
+      return;
+    accesses.push_back(linearIndex(ir::tensorType(argument), it->second));
+  }
+  for (const Root &root : roots)
+    accesses.push_back(linearIndex(root.type, root.write));
+  for (Operation &op : body)
+    if (isa<ir::IotaOp, ir::PadOp, ir::GatherOp, ir::GatherElementsOp,
+            ir::GatherNdOp, ir::ReduceWindowOp, ir::ArgReduceOp>(op))
+      return; // these use the index itself
+
+  SmallVector<unsigned> loops;
+  for (auto [loop, size] : llvm::enumerate(domain.sizes))
+    if (size != 1)
+      loops.push_back(loop);
+  for (unsigned i = loops.size(); i-- > 1;) {
+    unsigned outer = loops[i - 1], inner = loops[i];
+    if (domain.isReduced(outer) != domain.isReduced(inner))
+      continue;
+    bool walksAsOne = llvm::all_of(accesses, [&](const Index &access) {
+      return access.coefficient(outer) ==
+             access.coefficient(inner) * domain.sizes[inner];
+    });
+    if (!walksAsOne)
+      continue;
+    domain.sizes[inner] *= domain.sizes[outer];
+    domain.sizes[outer] = 1;
+    // `inner` now stands in for both when the next pair is looked at.
+    loops[i - 1] = inner;
+  }
+}
+
+std::optional<unsigned> Nest::reductionLoop() const {
+  for (Operation &op : body) {
+    if (!isa<ir::ReduceOp, ir::ArgReduceOp>(op))
+      continue;
+    auto it = indices.find(op.getOperand(0));
+    if (it == indices.end())
+      continue;
+    for (const Index &index : llvm::reverse(it->second))
+      if (std::optional<unsigned> loop = index.asLoop();
+          loop && domain.sizes[*loop] > 1)
+        return loop;
+    break;
+  }
+  return std::nullopt;
+}
+
+std::optional<unsigned> Nest::contiguousLoop(int64_t lanes) const {
+  llvm::DenseMap<unsigned, int64_t> votes;
+  auto vote = [&](RankedTensorType type, ArrayRef<Index> index) {
+    for (auto [loop, coefficient] : linearIndex(type, index).terms)
+      if (coefficient == 1 && domain.sizes[loop] > 1)
+        votes[loop] += type.getNumElements();
+  };
+  for (const Root &root : roots)
+    vote(root.type, root.write);
+  for (BlockArgument argument : body.getArguments())
+    if (auto it = indices.find(argument); it != indices.end())
+      vote(ir::tensorType(argument), it->second);
+  // What windows read lies along the dimensions that they do not slide over.
+  for (auto windows : body.getOps<ir::ReduceWindowOp>())
+    if (auto it = indices.find(windows.getResult()); it != indices.end()) {
+      IndexVector index = it->second;
+      for (auto [i, size, stride] :
+           llvm::zip_equal(index, windows.getWindow(), windows.getStrides()))
+        if (size != 1 || stride != 1)
+          i = Index::fixed(0);
+      vote(ir::tensorType(windows.getX()), index);
+    }
+  auto weight = [&](unsigned loop) {
+    return votes.lookup(loop) * std::min(domain.sizes[loop], lanes);
+  };
+  std::optional<unsigned> chosen;
+  for (auto [loop, size] : llvm::enumerate(domain.sizes))
+    if (!domain.isReduced(loop) && weight(loop) > 0 &&
+        (!chosen || weight(loop) >= weight(*chosen)))
+      chosen = loop;
+  return chosen;
+}
+
+int64_t Nest::stepCost() const {
+  int64_t cost = 0;
+  for (Operation &op : body.without_terminator())
+    if (auto windows = dyn_cast<ir::ReduceWindowOp>(op))
+      cost += std::accumulate(windows.getWindow().begin(),
+                              windows.getWindow().end(), int64_t(1),
+                              std::multiplies<>());
+    else if (!isa<ir::BroadcastOp, ir::ConstantOp, ir::ReshapeOp>(op))
+      ++cost;
+  return std::max<int64_t>(cost, 1) + body.getNumArguments();
+}
+
+int64_t Nest::reducedSteps() const {
+  int64_t steps = 1;
+  for (unsigned loop : domain.reduced)
+    steps *= std::max<int64_t>(domain.sizes[loop], 1);
+  return steps;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of kernels
+//===----------------------------------------------------------------------===//
+
+static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
+                     ArrayRef<unsigned> outputs,
+                     std::vector<KernelPart> &parts) {
+  Block &body = fusion->getRegion(0).front();
+  StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
+  Operation *yield = body.getTerminator();
+  auto addNest = [&](FusionDomain domain, std::vector<Root> roots) {
+    parts.push_back({std::make_shared<Nest>(body, domain, std::move(roots)),
+                     nullptr, llvm::to_vector(inputs),
+                     llvm::to_vector(outputs)});
+  };
+
+  if (kind == fusion_kind::kMulti) {
+    for (auto part : body.getOps<ir::FusionOp>()) {
+      SmallVector<unsigned> partInputs, partOutputs;
+      for (Value input : part.getInputs())
+        partInputs.push_back(inputs[cast<BlockArgument>(input).getArgNumber()]);
+      for (Value output : part.getOutputs())
+        for (OpOperand &use : output.getUses())
+          partOutputs.push_back(outputs[use.getOperandNumber()]);
+      addParts(part, partInputs, partOutputs, parts);
+    }
+    return;
+  }
+  if (kind == fusion_kind::kLoop || kind == fusion_kind::kReduce) {
+    FusionDomain domain = FusionDomain::read(fusion);
+    std::vector<Root> roots;
+    for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
+      const IndexVector &view = domain.views[number];
+      roots.push_back({value, view, ir::tensorType(value), view, nullptr,
+                       static_cast<unsigned>(number)});
+    }
+    addNest(domain, std::move(roots));
+    return;
+  }
+  if (kind == fusion_kind::kConcat) {
+    auto concat = yield->getOperand(0).getDefiningOp<ir::ConcatOp>();
+    int64_t offset = 0;
+    for (Value operand : concat.getInputs()) {
+      RankedTensorType type = ir::tensorType(operand);
+      FusionDomain domain;
+      IndexVector read;
+      for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+        domain.sizes.push_back(size);
+        read.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
+      }
+      IndexVector write = read;
+      write[concat.getAxis()] = write[concat.getAxis()].plus(offset);
+      offset += type.getDimSize(concat.getAxis());
+      addNest(domain, {{operand, read, concat.getType(), write, nullptr, 0}});
+    }
+    return;
+  }
+  // The op's operands are block arguments, its results what is yielded, in any
+  // order.
+  Operation *op = &body.front();
+  KernelPart part;
+  part.solo = op;
+  for (Value operand : op->getOperands())
+    part.inputs.push_back(inputs[cast<BlockArgument>(operand).getArgNumber()]);
+  part.outputs.resize(op->getNumResults());
+  for (auto [number, value] : llvm::enumerate(yield->getOperands()))
+    part.outputs[cast<OpResult>(value).getResultNumber()] = outputs[number];
+  parts.push_back(std::move(part));
+}
+
+std::vector<KernelPart> kernelParts(Operation *kernel) {
+  Block &body = kernel->getRegion(0).front();
+  std::vector<KernelPart> parts;
+  addParts(kernel,
+           llvm::to_vector(llvm::seq<unsigned>(0, body.getNumArguments())),
+           llvm::to_vector(
+               llvm::seq<unsigned>(0, body.getTerminator()->getNumOperands())),
+           parts);
+  return parts;
+}
+
+} // namespace sinter::codegen

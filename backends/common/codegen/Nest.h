@@ -1,0 +1,81 @@
+//===- Nest.h - the loops of a fusion and what is computed in them -------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What all mappings of fusions of kind loop, reduce and concat start from:
+// which element of every value one step of the loops reads, loops that are
+// walked as one made one, and the choice of the loop along which neighbours are
+// computed together. All of it depends on shapes alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_COMMON_CODEGEN_NEST_H
+#define SINTER_BACKENDS_COMMON_CODEGEN_NEST_H
+
+#include "passes/IndexMap.h"
+
+#include <memory>
+#include <vector>
+
+namespace sinter::codegen {
+
+/// One element of a result: computed as `value` at `read`, stored at `write`.
+struct Root {
+  mlir::Value value;
+  passes::IndexVector read;
+  mlir::RankedTensorType type; // of the whole result
+  passes::IndexVector write;
+  mlir::Value pointer; // set when code is emitted
+  unsigned output;     // its number among the part's results
+};
+
+/// The row-major address, in elements, as an index over the loops.
+passes::Index linearIndex(mlir::RankedTensorType type,
+                          llvm::ArrayRef<passes::Index> index);
+
+class Nest {
+public:
+  Nest(mlir::Block &body, passes::FusionDomain domain, std::vector<Root> roots);
+
+  mlir::Block &body;
+  passes::FusionDomain domain;
+  std::vector<Root> roots;
+  /// Where the values lie that are read at one affine index only.
+  llvm::DenseMap<mlir::Value, passes::IndexVector> indices;
+
+  bool hasReduction() const { return !domain.reduced.empty(); }
+  /// True for a result with an element per step of a reduced loop.
+  bool isOverAllLoops(const Root &root) const;
+
+  /// The loop along which what is reduced lies innermost: a choice that does
+  /// not depend on what else is in the fusion, so that the tree of the sum does
+  /// not either.
+  std::optional<unsigned> reductionLoop() const;
+
+  /// The kept loop along which most of what is read and written lies
+  /// contiguous. Of two along which as much lies, as in a transpose, the one
+  /// that fills `lanes`.
+  std::optional<unsigned> contiguousLoop(int64_t lanes) const;
+
+  /// Operations per step of the loops, roughly; steps of the reduced loops.
+  int64_t stepCost() const;
+  int64_t reducedSteps() const;
+
+private:
+  void collapseLoops();
+};
+
+/// A part of a kernel: a nest, or an op that is a kernel of its own. `inputs`
+/// and `outputs` are the numbers, among the kernel's, of what the nest's block
+/// arguments and results are, or the op's operands and results.
+struct KernelPart {
+  std::shared_ptr<Nest> nest;
+  mlir::Operation *solo = nullptr; // when there is no nest
+  llvm::SmallVector<unsigned> inputs, outputs;
+};
+
+/// The parts of an exec.kernel, in order. They are independent of each other.
+std::vector<KernelPart> kernelParts(mlir::Operation *kernel);
+
+} // namespace sinter::codegen
+
+#endif // SINTER_BACKENDS_COMMON_CODEGEN_NEST_H
