@@ -198,6 +198,18 @@ static bool isContiguous(const Index &offset, unsigned laneLoop) {
   return offset.coefficient(laneLoop) == 1;
 }
 
+Value ElementEmitter::laneMask() {
+  SmallVector<bool> active(laneCount, false);
+  std::fill_n(active.begin(), activeLanes, true);
+  auto type = VectorType::get({laneCount}, builder.getI1Type());
+  return builder.create<arith::ConstantOp>(
+      loc, DenseElementsAttr::get(type, active));
+}
+
+Value ElementEmitter::constantZero(Type type) {
+  return builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type));
+}
+
 Value ElementEmitter::load(RankedTensorType type, Value pointer,
                            ArrayRef<Index> index) {
   Type elementType = type.getElementType();
@@ -220,15 +232,21 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer,
     laneCount = 1; // the address of lane 0
     Value at = address(type, pointer, offset);
     laneCount = lanesBefore;
+    if (activeLanes < laneCount)
+      return fromMemory(builder.create<LLVM::MaskedLoadOp>(
+                            loc, vectorType, at, laneMask(),
+                            constantZero(vectorType), alignment),
+                        elementType);
     return fromMemory(
         builder.create<LLVM::LoadOp>(loc, vectorType, at, alignment),
         elementType);
   }
   Value addresses = address(type, pointer, offset);
-  Value mask =
-      constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
+  SmallVector<Value> passThrough;
+  if (activeLanes < laneCount)
+    passThrough.push_back(constantZero(vectorType));
   Value gathered = builder.create<LLVM::masked_gather>(
-      loc, vectorType, addresses, mask, ValueRange{}, alignment);
+      loc, vectorType, addresses, laneMask(), passThrough, alignment);
   return fromMemory(gathered, elementType);
 }
 

@@ -51,9 +51,9 @@ public:
   /// code.
   void setLanes(unsigned loop, int64_t count) {
     laneLoop = loop;
-    laneCount = count;
+    laneCount = activeLanes = count;
   }
-  void clearLanes() { laneCount = 1; }
+  void clearLanes() { laneCount = activeLanes = 1; }
   int64_t lanes() const { return laneCount; }
 
   /// Reductions take `count` steps of `loop`, one of the domain's reduced
@@ -152,6 +152,12 @@ private:
                                llvm::ArrayRef<Index> index);
   mlir::Value reduceNest(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
                          unsigned level);
+  mlir::Value reduceLanes(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
+                          unsigned level);
+  mlir::Value reduceLastPass(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
+                             unsigned level, int64_t from, mlir::Value sum);
+  mlir::Value laneMask();
+  mlir::Value constantZero(mlir::Type type);
   mlir::Value reduceRange(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
                           unsigned level, mlir::Value lower, mlir::Value upper,
                           int64_t step, mlir::Value start);
@@ -166,6 +172,7 @@ private:
   std::vector<std::map<std::vector<int64_t>, mlir::Value>> frames;
   unsigned laneLoop = ~0u;
   int64_t laneCount = 1;
+  int64_t activeLanes = 1; // lanes from here on touch no memory
   unsigned reducedLaneLoop = ~0u;
   int64_t reducedLaneCount = 1;
   unsigned nextDynamicLoop;

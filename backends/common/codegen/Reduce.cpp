@@ -2,27 +2,28 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The tree of a reduction is fixed by its shape and the number of lanes: along
-// each loop chunks of 64 steps are combined first, then the chunks in order;
-// lanes pairwise at the end.
+// The tree of a reduction is fixed by its shape, the same on every target.
+// Along a loop without lanes chunks of 64 steps are combined first, then the
+// chunks in order. Along a loop with L lanes (passes of L elements,
+// ReductionTree.h) lane l takes elements l, l + L, ..; chunks of 8 passes are
+// combined first, then the chunks in order, lane by lane, and then the lanes
+// pairwise: i with i + L/2, and so on.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
+#include "backends/common/codegen/ReductionTree.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/ADT/bit.h"
 
 #include <limits>
 
 using namespace mlir;
 
 namespace sinter::codegen {
-
-/// Steps that are combined one after the other before their sum joins the
-/// others: keeps the rounding error of long sums from growing with their
-/// length.
-static constexpr int64_t kChunkSteps = 64;
 
 Value ElementEmitter::identity(ir::ReduceKind kind, Type elementType) {
   Type type = computeType(elementType);
@@ -122,22 +123,91 @@ Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input,
   if (loop != reducedLaneLoop || reducedLaneCount == 1)
     return reduceLoop(op, input, level, 0, size, 1, start());
 
-  // Lanes run along this loop: whole vectors first, then what is left one by
-  // one.
-  int64_t whole = size - size % reducedLaneCount;
+  return reduceLanes(op, input, level);
+}
+
+Value ElementEmitter::reduceLanes(ir::ReduceOp op, ArrayRef<Index> input,
+                                  unsigned level) {
+  unsigned loop = domain.reduced[level];
+  int64_t size = domain.sizes[loop], lanes = reducedLaneCount;
+  int64_t chunk = kChunkPasses * lanes;
+  Type elementType = op.getType().getElementType();
+  Type i64 = builder.getI64Type();
+  auto start = [&] { return splat(identity(op.getKind(), elementType)); };
+  auto number = [&](int64_t value) { return constantInt(i64, value); };
+  setLanes(loop, lanes);
   Value sum;
-  if (whole > 0) {
-    setLanes(loop, reducedLaneCount);
-    Value lanesSum =
-        reduceLoop(op, input, level, 0, whole, reducedLaneCount, start());
-    clearLanes();
-    sum = combineLanes(op.getKind(), elementType, lanesSum);
+  // Whole chunks, the first of them apart from the others.
+  int64_t chunked = size - size % chunk;
+  if (chunked > 0)
+    sum =
+        reduceRange(op, input, level, number(0), number(chunk), lanes, start());
+  if (chunked > chunk) {
+    auto chunks = builder.create<scf::ForOp>(
+        loc, number(chunk), number(chunked), number(chunk), ValueRange{sum});
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(chunks.getBody());
+    Value from = chunks.getInductionVar();
+    Value to = builder.create<arith::AddIOp>(loc, from, number(chunk));
+    Value partial = reduceRange(op, input, level, from, to, lanes, start());
+    builder.create<scf::YieldOp>(loc,
+                                 combine(op.getKind(), elementType,
+                                         chunks.getRegionIterArg(0), partial));
+    sum = chunks.getResult(0);
   }
-  if (whole < size || !sum) {
-    Value rest = reduceLoop(op, input, level, whole, size, 1, start());
-    sum = sum ? combine(op.getKind(), elementType, sum, rest) : rest;
+  // The last chunk: whole passes, and then the elements that are left, one a
+  // lane.
+  if (chunked < size || !sum) {
+    int64_t whole = size - size % lanes;
+    Value partial = start();
+    if (chunked < whole)
+      partial = reduceRange(op, input, level, number(chunked), number(whole),
+                            lanes, partial);
+    if (whole < size)
+      partial = reduceLastPass(op, input, level, whole, partial);
+    sum = sum ? combine(op.getKind(), elementType, sum, partial) : partial;
   }
-  return sum;
+  clearLanes();
+  return combineLanes(op.getKind(), elementType, sum);
+}
+
+Value ElementEmitter::reduceLastPass(ir::ReduceOp op, ArrayRef<Index> input,
+                                     unsigned level, int64_t from, Value sum) {
+  unsigned loop = domain.reduced[level];
+  int64_t lanes = laneCount, rest = domain.sizes[loop] - from;
+  auto width =
+      static_cast<int64_t>(llvm::bit_ceil(static_cast<uint64_t>(rest)));
+  Type elementType = op.getType().getElementType();
+  Value before = loopValues.lookup(loop);
+  pushFrame();
+  setLoop(loop, constantInt(builder.getI64Type(), from));
+  setLanes(loop, width);
+  activeLanes = rest;
+  Value x = reduceNest(op, input, level + 1);
+  if (width > 1) {
+    Value none = splat(identity(op.getKind(), elementType));
+    x = builder.create<arith::SelectOp>(loc, laneMask(), splat(x), none);
+  }
+  setLanes(loop, lanes);
+  popFrame();
+  setLoop(loop, before);
+  if (width == lanes)
+    return combine(op.getKind(), elementType, sum, x);
+  if (width == 1) {
+    Value first =
+        builder.create<vector::ExtractOp>(loc, sum, ArrayRef<int64_t>{0});
+    return builder.create<vector::InsertOp>(
+        loc, combine(op.getKind(), elementType, first, x), sum,
+        ArrayRef<int64_t>{0});
+  }
+  Value head = builder.create<vector::ExtractStridedSliceOp>(
+      loc, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+      ArrayRef<int64_t>{1});
+  laneCount = width;
+  head = combine(op.getKind(), elementType, head, x);
+  laneCount = lanes;
+  return builder.create<vector::InsertStridedSliceOp>(
+      loc, head, sum, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
 }
 
 Value ElementEmitter::reduceLoop(ir::ReduceOp op, ArrayRef<Index> input,

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/LoopMapping.h"
+#include "backends/common/codegen/ReductionTree.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -138,7 +139,8 @@ void LoopNest::emitUnit(ElementEmitter &emitter, Value unit) {
 
   if (!laneIsKept) {
     if (laneLoop != ~0u)
-      emitter.setReducedLanes(laneLoop, laneCount);
+      emitter.setReducedLanes(laneLoop,
+                              codegen::reductionLanes(domain.sizes[laneLoop]));
     emitRow(emitter);
     return;
   }
