@@ -25,7 +25,7 @@ static constexpr const char *kGeneralGroup = "General";
 #define STORE [](Options & o, StringRef v) -> std::string
 
 static std::string storeEmit(Options &options, StringRef value) {
-  if (value == "exe" || value == "ptx")
+  if (value == "exe")
     return "'" + value.str() + "': not yet";
   return readWord(value, options.emit, "trainer|lib|exe|obj|mlir|llvm|ptx");
 }
@@ -43,6 +43,20 @@ static std::string storeTargets(Options &options, StringRef value) {
   }
   options.targetGiven = true;
   return names.size() > 1 ? "more than one target: not yet" : "";
+}
+
+static std::string storeGpuArchs(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  value.split(names, ',');
+  options.gpuArchs.clear();
+  for (StringRef name : names) {
+    if (name == "native")
+      return "'native': not yet";
+    if (!name.starts_with("sm_"))
+      return "'" + name.str() + "': expected a name like sm_90";
+    options.gpuArchs.push_back(name.str());
+  }
+  return "";
 }
 
 static std::string storeLibraries(Options &options, StringRef value) {
@@ -233,10 +247,10 @@ return wrong;
      storeTargets},
     {"--gpu-arch",
      "sm_80,sm_90|native",
-     "GPU architectures",
+     "GPU architectures; default sm_80,sm_90 for cuda, sm_90 for sim",
      kTargetGroup,
      kCompile,
-     nullptr},
+     storeGpuArchs},
     {"--mcpu", "native|x86-64-v3|x86-64-v4|...",
      "CPU to compile for; default native", kTargetGroup, kCompile,
      STORE{if (v.empty()) return "expected the name of a CPU";

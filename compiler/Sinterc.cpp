@@ -52,7 +52,8 @@ static ExitCode writeKernelText(const Options &options,
                                 Compilation &compilation) {
   passes::CodeGenOptions codeGen;
   codeGen.optLevel = options.optLevel;
-  codeGen.textOnly = true;
+  codeGen.form = options.emitKind() == "ptx" ? passes::CodeForm::Ptx
+                                             : passes::CodeForm::Llvm;
   auto code =
       compilation.target->generateKernels(compilation.module(), codeGen);
   if (failed(code))
@@ -100,15 +101,21 @@ static const Phase &lastPhase(const Options &options) {
   return phaseIndex(*last) < phaseIndex(*plan) ? *last : *plan;
 }
 
+static bool isKernelText(StringRef kind) {
+  return kind == "llvm" || kind == "ptx";
+}
+
 // What the flags say about the output must fit together.
 static std::string checkOutput(const Options &options) {
   bool wantsText = !options.stopAfter.empty() || options.emitKind() == "mlir" ||
-                   options.emitKind() == "llvm";
+                   isKernelText(options.emitKind());
   if (options.check)
     return "";
   if (!options.stopAfter.empty() && !options.emit.empty() &&
       options.emit != "mlir")
     return "--stop-after writes IR; it contradicts --emit=" + options.emit;
+  if (options.emitKind() == "ptx" && options.targets.front() == "cpu")
+    return "--emit=ptx needs --target=cuda or --target=sim";
   if (options.emitKind() == "trainer" && !options.train.enabled)
     return "--emit=trainer needs --train";
   if (options.emitKind() == "lib" && options.train.enabled)
@@ -137,8 +144,8 @@ static ExitCode compile(const Options &options,
   StringRef kind = options.emitKind();
   ExitCode code = !options.stopAfter.empty() || kind == "mlir"
                       ? writeModule(options, compilation)
-                  : kind == "llvm" ? writeKernelText(options, compilation)
-                                   : writeBinary(options, compilation);
+                  : isKernelText(kind) ? writeKernelText(options, compilation)
+                                       : writeBinary(options, compilation);
   if (code == kExitDone)
     compilation.reportTimes();
   return code;

@@ -27,11 +27,14 @@ enum class Placement {
   Unsupported, // an error unless another device takes it
 };
 
+/// What to make of kernels: what runs, or text for people, in TargetCode::text.
+enum class CodeForm { Machine, Llvm, Ptx };
+
 struct CodeGenOptions {
   unsigned threads =
       1; // kernels are compiled in parallel; the bytes do not depend on it
   unsigned optLevel = 2;
-  bool textOnly = false; // fill TargetCode::text (LLVM IR or PTX), no objects
+  CodeForm form = CodeForm::Machine;
 };
 
 /// All kernels of a program for one GPU architecture.
@@ -47,7 +50,7 @@ struct TargetCode {
   std::vector<std::string>
       objects; // relocatable ELF files that define every kernel symbol
   std::vector<KernelImage> images; // GPU code that defines every kernel symbol
-  std::string text;     // with textOnly: all kernels in one readable module
+  std::string text;     // of a readable form: all kernels, one after the other
   std::string features; // "+avx2,+fma,..." that running the code requires
 };
 

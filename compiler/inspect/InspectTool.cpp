@@ -222,7 +222,7 @@ static int inspectModel(const InspectOptions &inspect, Options options,
     return printModuleGraph(inspect, options, compilation);
   if (inspect.llvm) {
     passes::CodeGenOptions codeGen;
-    codeGen.textOnly = true;
+    codeGen.form = passes::CodeForm::Llvm;
     codeGen.optLevel = options.optLevel;
     auto code =
         compilation.target->generateKernels(compilation.module(), codeGen);

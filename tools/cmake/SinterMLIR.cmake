@@ -17,7 +17,7 @@ foreach(lib ${mlirLibs})
   endif()
 endforeach()
 llvm_map_components_to_libnames(SINTER_LLVM_LIBS Core Support BitWriter Passes Target
-  X86CodeGen X86AsmParser X86Desc X86Info OrcJIT)
+  NVPTXCodeGen NVPTXDesc NVPTXInfo X86CodeGen X86AsmParser X86Desc X86Info OrcJIT)
 
 # TableGen takes its include folders from the directory, not from targets.
 include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}/ir

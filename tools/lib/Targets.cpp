@@ -7,7 +7,43 @@
 
 #include "backends/cpu/codegen/CpuTarget.h"
 
+#include "backends/cuda/codegen/CudaTarget.h"
+
 using namespace sinter;
+
+/// The architectures of --gpu-arch, ascending; `fallback` without it.
+static bool readGpuArchs(const compiler::Options &options,
+                         std::vector<unsigned> fallback,
+                         std::vector<unsigned> &archs, std::string &error) {
+  archs =
+      options.gpuArchs.empty() ? std::move(fallback) : std::vector<unsigned>();
+  for (const std::string &name : options.gpuArchs) {
+    std::optional<unsigned> arch = cuda::parseGpuArch(name);
+    if (!arch) {
+      error =
+          "--gpu-arch=" + name +
+          ": expected sm_80, sm_86, sm_87, sm_89 or sm_90, which newer GPUs "
+          "run too";
+      return false;
+    }
+    archs.push_back(*arch);
+  }
+  llvm::sort(archs);
+  archs.erase(llvm::unique(archs), archs.end());
+  return true;
+}
+
+static std::unique_ptr<passes::Target>
+makeCudaTarget(const compiler::Options &options, std::string &error) {
+  cuda::CudaOptions cudaOptions;
+  if (!options.allowsLibrary("cublaslt") || !options.allowsLibrary("cudnn")) {
+    error = "--libraries: CUDA programs without cuBLASLt and cuDNN: not yet";
+    return nullptr;
+  }
+  if (!readGpuArchs(options, cudaOptions.archs, cudaOptions.archs, error))
+    return nullptr;
+  return cuda::createCudaTarget(cudaOptions);
+}
 
 llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
   static const compiler::TargetFactory factories[] = {
@@ -25,6 +61,8 @@ llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
                    "x86-64-v4";
          return target;
        }},
+      {"cuda", "NVIDIA GPUs of compute capability 8.0 and newer (--gpu-arch)",
+       makeCudaTarget},
   };
   return factories;
 }

@@ -13,6 +13,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace sinter::codegen {
@@ -210,12 +212,32 @@ Value ElementEmitter::constantZero(Type type) {
   return builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type));
 }
 
+static unsigned elementAlignment(Type memory) {
+  return std::max(1u, memory.getIntOrFloatBitWidth() / 8);
+}
+
+/// What the address of element `offset` is a multiple of, as far as vectors
+/// profit; loops other than that of the lanes may have any value, and that one
+/// a multiple of the lanes.
+unsigned ElementEmitter::alignmentOf(Type memory, const Index &offset) {
+  unsigned element = elementAlignment(memory);
+  uint64_t elements = static_cast<uint64_t>(laneCount);
+  elements =
+      std::gcd(elements, static_cast<uint64_t>(std::abs(offset.constant)));
+  for (auto [loop, coefficient] : offset.terms)
+    if (loop != laneLoop || std::abs(coefficient) != 1)
+      elements =
+          std::gcd(elements, static_cast<uint64_t>(std::abs(coefficient)));
+  return std::max<unsigned>(
+      element, std::min<uint64_t>(bufferAlignment, elements * element));
+}
+
 Value ElementEmitter::load(RankedTensorType type, Value pointer,
                            ArrayRef<Index> index) {
   Type elementType = type.getElementType();
   Type memory = storageType(elementType);
   Index offset = linearOffset(type, index);
-  unsigned alignment = std::max(1u, memory.getIntOrFloatBitWidth() / 8);
+  unsigned alignment = alignmentOf(memory, offset);
   bool dynamicLanes = llvm::any_of(offset.terms, [&](auto term) {
     return term.first != laneLoop && isVaryingLoop(term.first);
   });
@@ -246,7 +268,8 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer,
   if (activeLanes < laneCount)
     passThrough.push_back(constantZero(vectorType));
   Value gathered = builder.create<LLVM::masked_gather>(
-      loc, vectorType, addresses, laneMask(), passThrough, alignment);
+      loc, vectorType, addresses, laneMask(), passThrough,
+      elementAlignment(memory));
   return fromMemory(gathered, elementType);
 }
 
@@ -255,7 +278,7 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
   Type elementType = type.getElementType();
   Type memory = storageType(elementType);
   Index offset = linearOffset(type, index);
-  unsigned alignment = std::max(1u, memory.getIntOrFloatBitWidth() / 8);
+  unsigned alignment = alignmentOf(memory, offset);
   if (laneCount == 1) {
     builder.create<LLVM::StoreOp>(loc, toMemory(value, elementType),
                                   address(type, pointer, offset), alignment);
@@ -273,7 +296,8 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
   Value addresses = address(type, pointer, offset);
   Value mask =
       constantInt(VectorType::get({laneCount}, builder.getI1Type()), 1);
-  builder.create<LLVM::masked_scatter>(loc, stored, addresses, mask, alignment);
+  builder.create<LLVM::masked_scatter>(loc, stored, addresses, mask,
+                                       elementAlignment(memory));
 }
 
 //===----------------------------------------------------------------------===//

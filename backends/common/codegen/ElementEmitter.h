@@ -28,6 +28,19 @@ namespace sinter::codegen {
 using passes::Index;
 using passes::IndexVector;
 
+class ElementEmitter;
+
+/// Takes over the reductions along one loop: threads that share a row.
+class LaneReducer {
+public:
+  virtual ~LaneReducer() = default;
+  /// The combination of op.getX() over the loop, whose operand is read at
+  /// `input`; of each step the value is emitter.reducedElement(op, input',
+  /// level).
+  virtual mlir::Value reduce(ElementEmitter &emitter, ir::ReduceOp op,
+                             llvm::ArrayRef<Index> input, unsigned level) = 0;
+};
+
 class ElementEmitter {
 public:
   /// Emits with `builder`, whose insertion point the caller moves into the
@@ -62,6 +75,22 @@ public:
     reducedLaneLoop = loop;
     reducedLaneCount = count;
   }
+
+  /// Leaves reductions along `loop` to `reducer`.
+  void setLaneReducer(unsigned loop, LaneReducer *reducer) {
+    reducedLaneLoop = loop;
+    laneReducer = reducer;
+  }
+  /// What a step of the reduced loop number `level` adds to a reduction: the
+  /// operand's element, or what the loops inside make of it.
+  mlir::Value reducedElement(ir::ReduceOp op, llvm::ArrayRef<Index> input,
+                             unsigned level) {
+    return reduceNest(op, input, level + 1);
+  }
+
+  /// Buffers begin at multiples of `bytes`, so that vectors may be moved as a
+  /// whole where their offset allows. Without it elements are aligned, no more.
+  void setBufferAlignment(unsigned bytes) { bufferAlignment = bytes; }
 
   /// Values emitted inside a frame are forgotten with it: one frame per loop
   /// body.
@@ -109,6 +138,9 @@ public:
   mlir::Value identity(ir::ReduceKind kind, mlir::Type elementType);
   mlir::Value combine(ir::ReduceKind kind, mlir::Type elementType,
                       mlir::Value a, mlir::Value b);
+  /// The lanes of `vector` pairwise, those that are further apart first.
+  mlir::Value combineLanes(ir::ReduceKind kind, mlir::Type elementType,
+                           mlir::Value vector);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
@@ -156,6 +188,7 @@ private:
                           unsigned level);
   mlir::Value reduceLastPass(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
                              unsigned level, int64_t from, mlir::Value sum);
+  unsigned alignmentOf(mlir::Type memory, const Index &offset);
   mlir::Value laneMask();
   mlir::Value constantZero(mlir::Type type);
   mlir::Value reduceRange(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
@@ -164,8 +197,6 @@ private:
   mlir::Value reduceLoop(ir::ReduceOp op, llvm::ArrayRef<Index> inputIndex,
                          unsigned level, int64_t lower, int64_t upper,
                          int64_t step, mlir::Value start);
-  mlir::Value combineLanes(ir::ReduceKind kind, mlir::Type element,
-                           mlir::Value vector);
 
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<unsigned, mlir::Value> loopValues;
@@ -175,6 +206,8 @@ private:
   int64_t activeLanes = 1; // lanes from here on touch no memory
   unsigned reducedLaneLoop = ~0u;
   int64_t reducedLaneCount = 1;
+  LaneReducer *laneReducer = nullptr;
+  unsigned bufferAlignment = 1;
   unsigned nextDynamicLoop;
 };
 

@@ -120,6 +120,8 @@ Value ElementEmitter::reduceNest(ir::ReduceOp op, ArrayRef<Index> input,
   int64_t size = domain.sizes[loop];
   Type elementType = op.getType().getElementType();
   auto start = [&] { return splat(identity(op.getKind(), elementType)); };
+  if (loop == reducedLaneLoop && laneReducer)
+    return laneReducer->reduce(*this, op, input, level);
   if (loop != reducedLaneLoop || reducedLaneCount == 1)
     return reduceLoop(op, input, level, 0, size, 1, start());
 

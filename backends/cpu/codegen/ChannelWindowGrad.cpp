@@ -21,9 +21,6 @@ using namespace mlir;
 namespace sinter::cpu {
 namespace {
 
-/// Element operations worth a tile of their own.
-constexpr int64_t kTileOperations = 1 << 16;
-
 /// One dimension that windows may slide over.
 struct Dim {
   int64_t in, out, window, stride, dilation, low, high, step; // step: elements

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/LoopMapping.h"
 #include "backends/common/codegen/ReductionTree.h"
+#include "backends/cpu/codegen/SoloKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,10 +17,6 @@ namespace sinter::cpu {
 
 using codegen::ElementEmitter;
 using codegen::Root;
-
-/// Element operations that are worth a tile of their own: some microseconds of
-/// work.
-static constexpr int64_t kTileOperations = 1 << 16;
 
 LoopNest::LoopNest(codegen::Nest &nest, int64_t lanes)
     : nest(nest), domain(nest.domain) {

@@ -8,9 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/Lowering.h"
+#include "backends/common/codegen/NarrowFloats.h"
 #include "backends/cpu/codegen/ExpandRounding.h"
 #include "backends/cpu/codegen/KernelEmitter.h"
-#include "backends/cpu/codegen/NarrowFloats.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -58,7 +58,7 @@ constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 void buildKernelPipeline(OpPassManager &manager, const Machine &machine) {
   OpPassManager &kernel = manager.nest<ModuleOp>();
   kernel.addPass(passes::createExpandMath());
-  kernel.addPass(createExpandNarrowFloats());
+  kernel.addPass(codegen::createExpandNarrowFloats());
   if (!machine.features.contains("+sse4.1"))
     kernel.addPass(createExpandRounding());
   kernel.addPass(createCSEPass());
@@ -128,7 +128,7 @@ std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
       function.addFnAttr("no-builtins");
     }
   optimize(*module, *target, options.optLevel);
-  if (options.textOnly) {
+  if (options.form != passes::CodeForm::Machine) {
     std::string text;
     llvm::raw_string_ostream stream(text);
     module->print(stream, nullptr);
@@ -197,7 +197,7 @@ lowerKernels(ModuleOp module, const Machine &machine,
     if (!output)
       return module.emitError("internal: no machine code for kernel ")
              << modules[number].getSymName().value_or("");
-    if (options.textOnly)
+    if (options.form != passes::CodeForm::Machine)
       code.text += *output;
     else
       code.objects.push_back(std::move(*output));

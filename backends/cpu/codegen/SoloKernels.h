@@ -17,6 +17,10 @@
 
 namespace sinter::cpu {
 
+/// Element operations that are worth a tile of their own: some microseconds of
+/// work.
+inline constexpr int64_t kTileOperations = 1 << 16;
+
 class SoloKernel {
 public:
   virtual ~SoloKernel() = default;

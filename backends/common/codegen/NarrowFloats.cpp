@@ -7,7 +7,7 @@
 // to odd, which a second rounding does not see.
 //
 //===----------------------------------------------------------------------===//
-#include "backends/cpu/codegen/NarrowFloats.h"
+#include "backends/common/codegen/NarrowFloats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -16,7 +16,7 @@
 
 using namespace mlir;
 
-namespace sinter::cpu {
+namespace sinter::codegen {
 namespace {
 
 bool isNarrow(Type type) {
@@ -222,4 +222,4 @@ std::unique_ptr<Pass> createExpandNarrowFloats() {
   return std::make_unique<ExpandNarrowFloats>();
 }
 
-} // namespace sinter::cpu
+} // namespace sinter::codegen

@@ -5,11 +5,11 @@
 // A unit is one line along the axis.
 //
 //===----------------------------------------------------------------------===//
-#include "backends/cpu/codegen/UnitKernel.h"
+#include "backends/common/codegen/UnitKernel.h"
 
 using namespace mlir;
 
-namespace sinter::cpu {
+namespace sinter::codegen {
 
 namespace {
 
@@ -128,10 +128,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<SoloKernel> createLineKernel(Operation *op) {
+std::unique_ptr<UnitKernel> createLineKernel(Operation *op) {
   if (auto cumulative = dyn_cast<ir::CumulativeOp>(op))
     return std::make_unique<Cumulative>(cumulative);
   return std::make_unique<TopK>(cast<ir::TopKOp>(op));
 }
 
-} // namespace sinter::cpu
+} // namespace sinter::codegen

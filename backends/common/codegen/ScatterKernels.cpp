@@ -3,18 +3,17 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "backends/cpu/codegen/UnitKernel.h"
+#include "backends/common/codegen/UnitKernel.h"
 
 using namespace mlir;
 
-namespace sinter::cpu {
+namespace sinter::codegen {
 
 namespace {
 
 /// scatter along an axis: a unit is one slice before the axis and a block of
 /// the elements after it; all updates of a unit are applied in index order.
 class AxisScatter : public UnitKernel {
-  static constexpr int64_t kBlock = 64;
   static int64_t inner(ir::ScatterOp op) {
     return product(op.getType().getShape().drop_front(op.getAxis() + 1));
   }
@@ -23,23 +22,23 @@ class AxisScatter : public UnitKernel {
   }
 
 public:
-  explicit AxisScatter(ir::ScatterOp op)
-      : UnitKernel(outer(op) * llvm::divideCeil(inner(op), kBlock),
+  AxisScatter(ir::ScatterOp op, int64_t run)
+      : UnitKernel(outer(op) * llvm::divideCeil(inner(op), run),
                    (op.getType().getDimSize(op.getAxis()) +
                     ir::tensorType(op.getIndices()).getNumElements()) *
-                       std::min(inner(op), kBlock)),
-        op(op) {}
+                       std::min(inner(op), run)),
+        op(op), run(run) {}
 
   void emitUnit(Scalar &s, Value unit, ArrayRef<Value> operands,
                 ArrayRef<Value> results) override {
     Type element = op.getType().getElementType();
     Type indexType = ir::tensorType(op.getIndices()).getElementType();
     int64_t size = op.getType().getDimSize(op.getAxis()), innerSize = inner(op);
-    int64_t blocks = llvm::divideCeil(innerSize, kBlock);
+    int64_t blocks = llvm::divideCeil(innerSize, run);
     int64_t count = ir::tensorType(op.getIndices()).getNumElements();
     Value slice = s.div(unit, blocks);
-    Value from = s.mul(s.rem(unit, blocks), kBlock);
-    Value to = s.minimum(s.add(from, s.number(kBlock)), s.number(innerSize));
+    Value from = s.mul(s.rem(unit, blocks), run);
+    Value to = s.minimum(s.add(from, s.number(run)), s.number(innerSize));
     Value base = s.mul(slice, size * innerSize);
     s.loop(size, [&](Value row) {
       Value rowBase = s.add(base, s.mul(row, innerSize));
@@ -64,6 +63,7 @@ public:
 
 private:
   ir::ScatterOp op;
+  int64_t run;
 };
 
 /// scatter_elements and scatter_nd: one unit, updates in row-major order of the
@@ -131,10 +131,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<SoloKernel> createScatter(Operation *op) {
+std::unique_ptr<UnitKernel> createScatter(Operation *op, int64_t run) {
   if (auto scatter = dyn_cast<ir::ScatterOp>(op))
-    return std::make_unique<AxisScatter>(scatter);
+    return std::make_unique<AxisScatter>(scatter, run);
   return std::make_unique<TupleScatter>(op);
 }
 
-} // namespace sinter::cpu
+} // namespace sinter::codegen

@@ -3,18 +3,18 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SINTER_BACKENDS_CPU_CODEGEN_NARROWFLOATS_H
-#define SINTER_BACKENDS_CPU_CODEGEN_NARROWFLOATS_H
+#ifndef SINTER_BACKENDS_COMMON_CODEGEN_NARROWFLOATS_H
+#define SINTER_BACKENDS_COMMON_CODEGEN_NARROWFLOATS_H
 
 #include "mlir/Pass/Pass.h"
 
-namespace sinter::cpu {
+namespace sinter::codegen {
 
 /// Conversions between 16-bit floats and wider ones, in a kernel's module,
 /// become integer arithmetic, which every CPU has; LLVM would call a library on
 /// those without the instructions.
 std::unique_ptr<mlir::Pass> createExpandNarrowFloats();
 
-} // namespace sinter::cpu
+} // namespace sinter::codegen
 
-#endif // SINTER_BACKENDS_CPU_CODEGEN_NARROWFLOATS_H
+#endif // SINTER_BACKENDS_COMMON_CODEGEN_NARROWFLOATS_H

@@ -2,27 +2,22 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Internal to the solo kernels. Their loops are scalar and plain; LLVM
-// vectorises those that it may. Tiles are ranges of independent parts of the
-// result, so that the order of updates within a part is that of the program
-// whatever the number of threads.
+// Their loops are scalar and plain. Units are independent parts of the result,
+// so that the order of updates within a part is that of the program whatever
+// the number of workers or threads that share the units.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SINTER_BACKENDS_CPU_CODEGEN_UNITKERNEL_H
-#define SINTER_BACKENDS_CPU_CODEGEN_UNITKERNEL_H
+#ifndef SINTER_BACKENDS_COMMON_CODEGEN_UNITKERNEL_H
+#define SINTER_BACKENDS_COMMON_CODEGEN_UNITKERNEL_H
 
 #include "backends/common/codegen/ElementEmitter.h"
-#include "backends/cpu/codegen/SoloKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
-namespace sinter::cpu {
-
-/// Element operations worth a tile of their own.
-inline constexpr int64_t kTileOperations = 1 << 16;
+namespace sinter::codegen {
 
 inline int64_t product(llvm::ArrayRef<int64_t> sizes) {
   int64_t result = 1;
@@ -155,38 +150,31 @@ public:
   codegen::ElementEmitter emitter; // for combining and comparing elements
 };
 
-/// Independent units, some to a tile.
-class UnitKernel : public SoloKernel {
+/// An op that is a kernel of its own, as independent units.
+class UnitKernel {
 public:
+  /// `unitCost`: element operations of a unit, roughly.
   UnitKernel(int64_t units, int64_t unitCost)
-      : units(units),
-        perTile(std::max<int64_t>(1, kTileOperations /
-                                         std::max<int64_t>(unitCost, 1))) {}
+      : units(units), unitCost(unitCost) {}
+  virtual ~UnitKernel() = default;
 
-  int64_t tiles() const override { return llvm::divideCeil(units, perTile); }
+  /// The kernel of `op`, or nullptr when there is none for it. A unit of a
+  /// scatter takes up to `run` elements that lie behind each other.
+  static std::unique_ptr<UnitKernel> create(mlir::Operation *op, int64_t run);
 
-  void emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value begin,
-            mlir::Value end, llvm::ArrayRef<mlir::Value> operands,
-            llvm::ArrayRef<mlir::Value> results) override {
-    Scalar s(builder, loc);
-    mlir::Value last = s.minimum(s.mul(end, perTile), s.number(units));
-    s.loop(s.mul(begin, perTile), last,
-           [&](mlir::Value unit) { emitUnit(s, unit, operands, results); });
-  }
-
+  /// Emits one unit. Pointers of the op's operands and results, in their order.
   virtual void emitUnit(Scalar &s, mlir::Value unit,
                         llvm::ArrayRef<mlir::Value> operands,
                         llvm::ArrayRef<mlir::Value> results) = 0;
 
-private:
-  int64_t units, perTile;
+  const int64_t units, unitCost;
 };
 
 /// The kernel of a scatter, scatter_elements or scatter_nd.
-std::unique_ptr<SoloKernel> createScatter(mlir::Operation *op);
+std::unique_ptr<UnitKernel> createScatter(mlir::Operation *op, int64_t run);
 /// The kernel of a running sum or of a top_k.
-std::unique_ptr<SoloKernel> createLineKernel(mlir::Operation *op);
+std::unique_ptr<UnitKernel> createLineKernel(mlir::Operation *op);
 
-} // namespace sinter::cpu
+} // namespace sinter::codegen
 
-#endif // SINTER_BACKENDS_CPU_CODEGEN_UNITKERNEL_H
+#endif // SINTER_BACKENDS_COMMON_CODEGEN_UNITKERNEL_H

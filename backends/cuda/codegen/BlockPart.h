@@ -1,0 +1,54 @@
+//===- BlockPart.h - a part of a kernel, as blocks of threads ---*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The mappings: how the loops of a part lie on the threads of a grid. A
+// kernel's blocks all have the same number of threads, the most that one of its
+// parts asks for; each part then says how many such blocks it takes. What a
+// part computes does not depend on that number.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_CODEGEN_BLOCKPART_H
+#define SINTER_BACKENDS_CUDA_CODEGEN_BLOCKPART_H
+
+#include "backends/common/codegen/Nest.h"
+#include "backends/cuda/codegen/Threads.h"
+
+namespace sinter::cuda {
+
+/// What every buffer's address is a multiple of.
+inline constexpr unsigned kBufferAlignment = 16;
+
+class BlockPart {
+public:
+  virtual ~BlockPart();
+  /// Threads that its blocks have at least; a multiple of a warp's.
+  virtual int64_t threads() const = 0;
+  /// Blocks of `blockThreads` threads that it takes; 0 when it has nothing to
+  /// do.
+  virtual int64_t blocks(int64_t blockThreads) const = 0;
+  /// Emits what a thread does. Every thread of its blocks gets there.
+  virtual void emit(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
+                    llvm::ArrayRef<mlir::Value> outputs) = 0;
+};
+
+/// Elementwise results, and reductions that one thread does alone: a thread has
+/// one step, or some neighbouring ones, of the kept loops.
+std::unique_ptr<BlockPart> createLoopPart(std::shared_ptr<codegen::Nest> nest);
+
+/// True when the nest reduces along contiguous rows, which threads share.
+bool hasSharedRows(const codegen::Nest &nest);
+std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest);
+
+/// An op that is a kernel of its own, a thread per unit; null when there is
+/// none for it.
+std::unique_ptr<BlockPart> createUnitPart(mlir::Operation *op);
+
+/// The elements along `loop` that one thread moves together: as many as make 16
+/// bytes of the widest tensor that lies contiguous along it, if all such may be
+/// moved as vectors; else 1.
+int64_t vectorElements(const codegen::Nest &nest, unsigned loop);
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_CODEGEN_BLOCKPART_H

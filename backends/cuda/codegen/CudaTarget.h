@@ -1,0 +1,43 @@
+//===- CudaTarget.h - NVIDIA GPUs as a target -------------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_CODEGEN_CUDATARGET_H
+#define SINTER_BACKENDS_CUDA_CODEGEN_CUDATARGET_H
+
+#include "passes/Target.h"
+
+namespace sinter::cuda {
+
+struct CudaOptions {
+  /// Architectures that PTX is made for, ascending: 80, 90.
+  std::vector<unsigned> archs = {80, 90};
+};
+
+/// "sm_80" as 80; nothing for what LLVM cannot make PTX for. Newer GPUs run the
+/// PTX of older architectures.
+std::optional<unsigned> parseGpuArch(llvm::StringRef name);
+
+/// What NVIDIA GPUs and the simulated device have in common: how ops are
+/// placed.
+class GpuTarget : public passes::Target {
+public:
+  passes::Placement place(mlir::Operation *op,
+                          std::string &reason) const override;
+  bool keepsComposite(mlir::Operation *op) const override;
+  bool canFuseEpilogue(mlir::Operation *contraction,
+                       mlir::Operation *op) const override;
+
+protected:
+  /// The kernels of `module` as LLVM IR or PTX for `arch`.
+  mlir::FailureOr<passes::TargetCode>
+  kernelText(mlir::ModuleOp module, unsigned arch,
+             const passes::CodeGenOptions &codeGen) const;
+};
+
+std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options);
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_CODEGEN_CUDATARGET_H

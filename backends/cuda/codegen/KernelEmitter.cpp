@@ -1,0 +1,154 @@
+//===- KernelEmitter.cpp - one exec.kernel as a CUDA kernel ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The parts of a kernel lie one after the other in the grid.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cuda/codegen/KernelEmitter.h"
+#include "backends/cuda/codegen/BlockPart.h"
+#include "passes/FusionInfo.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace sinter::cuda {
+
+namespace {
+
+struct PlacedPart {
+  std::unique_ptr<BlockPart> part;
+  SmallVector<unsigned> inputs, outputs; // numbers among the kernel's
+  int64_t firstBlock, blocks;
+};
+
+std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
+  if (!part.nest)
+    return createUnitPart(part.solo);
+  return hasSharedRows(*part.nest) ? createRowPart(part.nest)
+                                   : createLoopPart(part.nest);
+}
+
+class KernelBody {
+public:
+  KernelBody(OpBuilder &builder, Location loc, LLVM::LLVMFuncOp kernel,
+             unsigned numInputs, int64_t blockThreads)
+      : b(builder), loc(loc), kernel(kernel), numInputs(numInputs),
+        blockThreads(blockThreads) {
+    block = b.create<NVVM::BlockIdXOp>(loc, b.getI32Type());
+    thread = b.create<NVVM::ThreadIdXOp>(loc, b.getI32Type());
+  }
+
+  /// Emits the choice among `parts` by the block's number: halves of them at a
+  /// time.
+  void emit(ArrayRef<PlacedPart> parts) {
+    if (parts.size() == 1)
+      return emitOne(parts.front());
+    size_t half = parts.size() / 2;
+    Value isFirst = b.create<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::ult, block,
+        b.create<arith::ConstantIntOp>(loc, parts[half].firstBlock, 32));
+    auto choice = b.create<scf::IfOp>(loc, isFirst, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    emit(parts.take_front(half));
+    b.setInsertionPointToStart(choice.elseBlock());
+    emit(parts.drop_front(half));
+  }
+
+private:
+  void emitOne(const PlacedPart &placed) {
+    Value own = block;
+    if (placed.firstBlock > 0)
+      own = b.create<arith::SubIOp>(
+          loc, block,
+          b.create<arith::ConstantIntOp>(loc, placed.firstBlock, 32));
+    // A part with one block knows it.
+    if (placed.blocks == 1)
+      own = b.create<arith::ConstantIntOp>(loc, 0, 32);
+    Threads threads(b, loc, kernel, blockThreads, own, thread);
+    SmallVector<Value> inputs, outputs;
+    for (unsigned input : placed.inputs)
+      inputs.push_back(kernel.getArgument(input));
+    for (unsigned output : placed.outputs)
+      outputs.push_back(kernel.getArgument(numInputs + output));
+    placed.part->emit(threads, inputs, outputs);
+  }
+
+  OpBuilder &b;
+  Location loc;
+  LLVM::LLVMFuncOp kernel;
+  unsigned numInputs;
+  int64_t blockThreads;
+  Value block, thread;
+};
+
+} // namespace
+
+LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
+  MLIRContext *context = kernel.getContext();
+  Location loc = UnknownLoc::get(context);
+  Block &body = kernel.getBody().front();
+  unsigned numInputs = body.getNumArguments();
+  unsigned numOutputs = kernel.getYielded().size();
+
+  std::vector<PlacedPart> parts;
+  int64_t blockThreads = kWarpThreads;
+  for (const codegen::KernelPart &kernelPart : codegen::kernelParts(kernel)) {
+    std::unique_ptr<BlockPart> part = mapPart(kernelPart);
+    if (!part)
+      return kernel->emitError("CUDA has no mapping for fusions of kind ")
+             << kernel.getKind();
+    blockThreads = std::max(blockThreads, part->threads());
+    parts.push_back(
+        {std::move(part), kernelPart.inputs, kernelPart.outputs, 0, 0});
+  }
+  int64_t blocks = 0;
+  for (PlacedPart &placed : parts) {
+    placed.firstBlock = blocks;
+    placed.blocks = placed.part->blocks(blockThreads);
+    blocks += placed.blocks;
+    if (blocks > std::numeric_limits<int32_t>::max())
+      return kernel->emitError(
+          "has more blocks of threads than a grid may have");
+  }
+  llvm::erase_if(parts, [](const PlacedPart &p) { return p.blocks == 0; });
+
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  SmallVector<Type> types(numInputs + numOutputs,
+                          LLVM::LLVMPointerType::get(context));
+  auto function = builder.create<LLVM::LLVMFuncOp>(
+      loc, kernel.getSymName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  function->setAttr(
+      NVVM::NVVMDialect::getMaxntidAttrName(),
+      builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads), 1, 1}));
+  SmallVector<bool> shared(numInputs + numOutputs, false);
+  for (unsigned input = 0; input < numInputs; ++input)
+    for (unsigned output = 0; output < numOutputs; ++output)
+      if (passes::mayRunInPlace(kernel, input, output))
+        shared[input] = shared[numInputs + output] = true;
+  for (auto [number, isShared] : llvm::enumerate(shared))
+    if (!isShared)
+      function.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  if (!parts.empty()) {
+    KernelBody kernelBody(builder, loc, function, numInputs, blockThreads);
+    kernelBody.emit(parts);
+  }
+  builder.create<LLVM::ReturnOp>(loc, ValueRange{});
+  kernel.setGrid(ArrayRef<int64_t>{std::max<int64_t>(blocks, 1), 1, 1});
+  kernel.setBlock(ArrayRef<int64_t>{blockThreads, 1, 1});
+  return success();
+}
+
+} // namespace sinter::cuda

@@ -1,0 +1,19 @@
+//===- KernelEmitter.h - one exec.kernel as a CUDA kernel -------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_CODEGEN_KERNELEMITTER_H
+#define SINTER_BACKENDS_CUDA_CODEGEN_KERNELEMITTER_H
+
+#include "ir/exec/Exec.h"
+
+namespace sinter::cuda {
+
+/// Emits `kernel` into `module` as a function of its name with a pointer per
+/// argument and result (abi.h), and sets its grid, block and shared memory.
+mlir::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module);
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_CODEGEN_KERNELEMITTER_H

@@ -1,0 +1,63 @@
+//===- Threads.h - what kernels say to the threads of a block ---*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_CODEGEN_THREADS_H
+#define SINTER_BACKENDS_CUDA_CODEGEN_THREADS_H
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace sinter::cuda {
+
+inline constexpr int64_t kWarpThreads = 32;
+inline constexpr int64_t kMaxBlockThreads = 1024;
+
+/// Where a part of a kernel is emitted: its own block number, the thread and
+/// the module that shared memory is declared in. All numbers are i32.
+class Threads {
+public:
+  Threads(mlir::OpBuilder &builder, mlir::Location loc,
+          mlir::LLVM::LLVMFuncOp kernel, int64_t blockThreads,
+          mlir::Value block, mlir::Value thread)
+      : b(builder), loc(loc), blockThreads(blockThreads), block(block),
+        thread(thread), kernel(kernel) {}
+
+  mlir::Value number(int64_t value);   // i32
+  mlir::Value wide(mlir::Value value); // i64, of a number that is not negative
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, int64_t y);
+  mlir::Value div(mlir::Value x, int64_t y); // unsigned
+  mlir::Value rem(mlir::Value x, int64_t y);
+  mlir::Value isLess(mlir::Value x, int64_t y);
+  mlir::Value isAtLeast(mlir::Value x, int64_t y);
+  mlir::Value both(mlir::Value x, mlir::Value y); // either may be null: true
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
+  /// Emits `body` under `condition`; null: always.
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+
+  /// All threads of the block must get here.
+  void barrier();
+  /// The value of lane (lane xor mask) of the warp, all of whose threads must
+  /// get here. Scalars of up to 64 bits and vectors of them.
+  mlir::Value shuffleXor(mlir::Value value, int64_t mask);
+
+  /// A static array of `count` elements in the block's shared memory.
+  mlir::Value shared(mlir::Type element, int64_t count);
+  mlir::Value elementAddress(mlir::Value array, mlir::Type element,
+                             mlir::Value position);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  const int64_t blockThreads;
+  const mlir::Value block, thread;
+
+private:
+  mlir::Value shuffleWord(mlir::Value word, int64_t mask);
+  mlir::LLVM::LLVMFuncOp kernel;
+};
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_CODEGEN_THREADS_H
