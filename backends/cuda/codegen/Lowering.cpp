@@ -62,8 +62,10 @@ void buildKernelPipeline(OpPassManager &manager) {
   kernel.addPass(codegen::createExpandNarrowFloats());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
-  kernel.addPass(createConvertSCFToCFPass());
+  // Before there are blocks: its greedy driver merges equal blocks of different
+  // parts, and gets the types of their arguments wrong.
   kernel.addPass(createConvertVectorToLLVMPass());
+  kernel.addPass(createConvertSCFToCFPass());
   kernel.addPass(createConvertMathToLLVMPass());
   kernel.addPass(createArithToLLVMConversionPass());
   kernel.addPass(createConvertControlFlowToLLVMPass());
