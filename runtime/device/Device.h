@@ -3,98 +3,143 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A Device owns memory and runs commands; the executor knows no more of it than
-// this interface. Devices are registered explicitly, never by static
-// initialisers: whoever links a binary defines registerLinkedDevices().
+// this interface. Two manners fit it: a device that shares the host's memory
+// and has finished a command when the call returns (the CPU), and one with
+// memory of its own, whose streams work on their own while the host goes on
+// (CUDA, the simulated device). Devices are registered explicitly, never by
+// static initialisers: whoever links a binary defines registerLinkedDevices().
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DEVICE_DEVICE_H
 #define SINTER_RUNTIME_DEVICE_DEVICE_H
 
 #include "runtime/base/Status.h"
+#include "runtime/device/DeviceOptions.h"
 #include "runtime/device/Library.h"
-#include "sinter/kernel.h"
+#include "runtime/device/Stream.h"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace sinter::rt {
 
-/// One program's view of a device. Calls come from one thread at a time; work
-/// is ordered as it was issued, and synchronize() waits for all of it.
+/// One program's view of a device. Calls come from one thread at a time.
+///
+/// Streams, events, kernels and graphs belong to the device that made them and
+/// must be dropped before it. A call on a stream returns when the work is
+/// queued; what it reads and writes (`buffers` itself too, and host memory)
+/// stays in place until the stream was synchronised. Errors of queued work may
+/// come back from any later call. Once the device itself has failed
+/// (SINTER_DEVICE_FAILED) every call fails with the same line.
 class Device {
 public:
   virtual ~Device();
 
-  /// The name that found it: "cpu".
+  /// The name that found it: "cpu", "cuda:0".
   virtual const std::string &name() const = 0;
+  /// sinter_artifact.target of the programs that it runs: "cpu", "cuda", "sim".
+  virtual const std::string &kind() const = 0;
 
-  /// One line each for `doctor`: hardware, libraries, what they can do.
+  /// One line each for `doctor`: hardware, driver, libraries, what they can do.
   virtual std::vector<std::string> report() const = 0;
 
-  /// Succeeds when code that needs `features` (sinter_artifact.cpuFeatures) can
-  /// run here; else one line naming what lacks.
-  virtual Status checkFeatures(const char *features) const = 0;
+  /// Succeeds when the code of `artifact`, which is for this kind of device,
+  /// can run here (cpuFeatures, images); else one line naming what lacks.
+  virtual Status checkCode(const sinter_artifact &artifact) const = 0;
 
   /// How many workers one command may use; the same for the device's lifetime.
   virtual int threads() const = 0;
 
-  /// Zeroed memory, 64-byte aligned; null for 0 bytes. `purpose` is for the
-  /// error: "the arena".
-  virtual Result<void *> allocate(uint64_t sizeBytes, const char *purpose) = 0;
-  virtual void free(void *address) = 0;
+  //===--------------------------------------------------------------------===//
+  // Memory
+  //===--------------------------------------------------------------------===//
 
   /// True when host addresses can be used by commands as they are.
   virtual bool sharesHostMemory() const = 0;
 
-  virtual Status copy(void *to, const void *from, uint64_t sizeBytes) = 0;
-  virtual Status fillZero(void *to, uint64_t sizeBytes) = 0;
+  /// Zeroed memory, a multiple of 64 bytes (256 when it is the device's own);
+  /// null for 0 bytes. `purpose` is for the error: "the arena".
+  virtual Result<void *> allocate(uint64_t sizeBytes, const char *purpose) = 0;
+  /// Nothing may still be using it.
+  virtual void free(void *address) = 0;
 
-  /// Runs tiles [0, tiles) of a generated kernel.
-  virtual Status launch(sinter_cpu_kernel kernel, void *const *buffers,
-                        int64_t tiles) = 0;
+  /// Host memory that copies reach without the host's help ("pinned"),
+  /// a multiple of 64 bytes; null for 0 bytes.
+  virtual Result<void *> allocateHost(uint64_t sizeBytes,
+                                      const char *purpose) = 0;
+  virtual void freeHost(void *address) = 0;
+
+  //===--------------------------------------------------------------------===//
+  // Order
+  //===--------------------------------------------------------------------===//
+
+  virtual Result<std::unique_ptr<Stream>> createStream() = 0;
+  virtual Result<std::unique_ptr<Event>> createEvent(EventUse use) = 0;
+  /// Marks the end of what `stream` was told so far; replaces an earlier mark.
+  virtual Status record(Event &event, Stream &stream) = 0;
+  /// What `stream` is told from now on begins after the mark of `event`, which
+  /// may be of another device of this kind. Not recorded: no wait.
+  virtual Status wait(Stream &stream, const Event &event) = 0;
+  /// The host waits.
+  virtual Status synchronize(const Event &event) = 0;
+  virtual Status synchronize(Stream &stream) = 0;
+  /// All streams.
+  virtual Status synchronize() = 0;
+  /// Between two marks of EventUse::Timing that were reached.
+  virtual Result<double> elapsedUs(const Event &begin, const Event &end) = 0;
+
+  //===--------------------------------------------------------------------===//
+  // Commands
+  //===--------------------------------------------------------------------===//
+
+  /// From host memory (pinned, or the call may wait for the copy) and back.
+  virtual Status upload(Stream &stream, void *to, const void *from,
+                        uint64_t sizeBytes) = 0;
+  virtual Status download(Stream &stream, void *to, const void *from,
+                          uint64_t sizeBytes) = 0;
+  /// Within this device.
+  virtual Status copy(Stream &stream, void *to, const void *from,
+                      uint64_t sizeBytes) = 0;
+  /// From memory of `source`, another device of this kind, to memory of this
+  /// one; `stream` is of this one.
+  virtual Status copyFromPeer(Stream &stream, void *to, Device &source,
+                              const void *from, uint64_t sizeBytes) = 0;
+  virtual Status fill(Stream &stream, void *to, uint8_t value,
+                      uint64_t sizeBytes) = 0;
+
+  /// Makes every kernel of `artifact`, which must outlive the result, ready to
+  /// launch. The artifact was checked, by checkCode too.
+  virtual Result<std::unique_ptr<KernelModule>>
+  loadKernels(const sinter_artifact &artifact) = 0;
+
+  /// Kernel `kernel` of the artifact: tiles [0, tiles), or its grid.
+  /// `buffers[i]` is the address of slice i.
+  virtual Status launch(Stream &stream, KernelModule &module, uint32_t kernel,
+                        void *const *buffers, int64_t tiles) = 0;
 
   /// Runs a call that this device's library prepared.
-  virtual Status call(LibraryCall &call, void *const *buffers) = 0;
+  virtual Status call(Stream &stream, LibraryCall &call,
+                      void *const *buffers) = 0;
 
-  /// The contraction library; null when the device has none.
-  virtual Library *library() = 0;
+  /// The contraction library, opened when this is called first. Fails with one
+  /// line that names what is not installed or not there.
+  virtual Result<Library *> library() = 0;
 
-  virtual Status synchronize() = 0;
+  //===--------------------------------------------------------------------===//
+  // Graphs: a queue of commands, recorded once and started by one call
+  //===--------------------------------------------------------------------===//
+
+  virtual bool hasGraphs() const;
+  /// From here to endCapture, commands on `stream` (and on streams that wait
+  /// for events recorded on it) are recorded, not run. Nothing may be
+  /// allocated, loaded or synchronised meanwhile.
+  virtual Status beginCapture(Stream &stream);
+  /// Also ends a capture in which a command failed, with that error.
+  virtual Result<std::unique_ptr<Graph>> endCapture(Stream &stream);
+  virtual Status start(Stream &stream, Graph &graph);
 };
-
-/// Makes a device for a program. `threads` 0 means one per available CPU.
-using DeviceFactory =
-    std::function<Result<std::unique_ptr<Device>>(int threads)>;
-
-/// The devices of a process by name, in order of registration.
-class DeviceRegistry {
-public:
-  void add(std::string name, DeviceFactory factory);
-  /// Fails naming the known devices when there is none called `name`.
-  Result<std::unique_ptr<Device>> create(const std::string &name,
-                                         int threads) const;
-  std::vector<std::string> names() const;
-
-private:
-  struct Entry {
-    std::string name;
-    DeviceFactory factory;
-  };
-  std::vector<Entry> entries_;
-};
-
-/// Defined by whoever links a binary, in one line per device, e.g.
-///   void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
-///     cpu::registerCpuDevice(registry);
-///   }
-/// Called once, before the first program is created.
-void registerLinkedDevices(DeviceRegistry &registry);
-
-/// The registry of this process, filled by registerLinkedDevices.
-const DeviceRegistry &linkedDevices();
 
 } // namespace sinter::rt
 

@@ -15,6 +15,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/device/Stream.h"
 
 #include <cstdint>
 #include <memory>
@@ -26,9 +27,18 @@ namespace sinter::rt {
 /// of a program, which run one after the other, so its content does not
 /// survive.
 struct Scratch {
-  uint8_t *shared = nullptr;    // 64-byte aligned, sharedBytes() at least
+  uint8_t *shared = nullptr;    // the device's, aligned as its allocations;
+                                // sharedBytes() at least
   uint8_t *perWorker = nullptr; // worker w owns [w * stride, (w + 1) * stride)
   uint64_t perWorkerStride = 0; // a multiple of 64
+};
+
+/// Who computes: the workers of a CPU, or a stream of a device with memory of
+/// its own.
+struct CallContext {
+  ThreadPool *pool = nullptr; // CPU
+  int threads = 1;            // at most what bind was told
+  Stream *stream = nullptr;   // null on the CPU
 };
 
 /// One contraction, ready to run.
@@ -43,9 +53,11 @@ public:
   /// Called once, before the first run, with scratch that stays where it is.
   virtual Status bind(const Scratch &scratch, int threads) = 0;
 
-  /// Computes. `buffers[i]` is the address of slice i of the command. Allocates
-  /// nothing; `threads` is at most what bind was told.
-  virtual Status run(void *const *buffers, ThreadPool &pool, int threads) = 0;
+  /// Computes, or queues it on the context's stream. `buffers[i]` is the
+  /// address of slice i of the command; it and the array stay in place until
+  /// the stream was synchronised. Allocates nothing and waits for nothing: a
+  /// stream may be recording a graph.
+  virtual Status run(void *const *buffers, const CallContext &context) = 0;
 
   /// What was chosen, for plans and tests: "matmul 512x256 slices, brg:avx512".
   virtual std::string description() const = 0;
@@ -59,7 +71,7 @@ public:
   virtual std::string version() const = 0;
 
   /// Prepares a MATMUL or CONV whose slices, dims and strides were validated.
-  /// `constants` is the artifact's constant section (operands in
+  /// `constants` is the artifact's constant section in host memory (operands in
   /// SINTER_SPACE_CONSTANT may be packed now). Fails with SINTER_UNSUPPORTED,
   /// naming dtype or shape, when the library cannot do it.
   virtual Result<std::unique_ptr<LibraryCall>>

@@ -43,12 +43,10 @@ sinter_status sinter_program_create(const sinter_artifact *artifact,
     *program = nullptr;
     if (!artifact)
       return Status::invalid("there is no artifact");
-    Result<std::unique_ptr<Device>> made =
-        linkedDevices().create(device ? device : "cpu", threads);
-    if (!made.ok())
-      return made.status();
+    DeviceOptions options;
+    options.threads = threads;
     Result<std::unique_ptr<Program>> loaded =
-        Program::create(*artifact, std::move(*made));
+        Program::create(*artifact, std::string(device ? device : ""), options);
     if (!loaded.ok())
       return loaded.status();
     *program = new sinter_program{std::move(*loaded)};
@@ -75,4 +73,22 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
 
 void *sinter_program_state(sinter_program *program, uint32_t index) {
   return program ? program->program->state(index) : nullptr;
+}
+
+sinter_status sinter_program_read_state(sinter_program *program, uint32_t index,
+                                        void *to) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return Status::invalid("there is no program");
+    return program->program->readState(index, to);
+  });
+}
+
+sinter_status sinter_program_write_state(sinter_program *program,
+                                         uint32_t index, const void *from) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return Status::invalid("there is no program");
+    return program->program->writeState(index, from);
+  });
 }

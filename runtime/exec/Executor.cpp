@@ -17,96 +17,130 @@ static uint64_t nowNs() {
   return uint64_t(time.tv_sec) * 1000000000u + uint64_t(time.tv_nsec);
 }
 
+//===----------------------------------------------------------------------===//
+// At load
+//===----------------------------------------------------------------------===//
+
+/// The address of `slice` in slot `slot`; null for what changes by the run.
+void *Executor::address(const sinter_artifact &artifact, const Place &place,
+                        const sinter_slice &slice, uint32_t slot) {
+  const Slot &io = place.slots[slot];
+  const uint8_t *base = nullptr;
+  uint64_t offset = slice.offsetBytes;
+  switch (slice.space) {
+  case SINTER_SPACE_ARENA:
+    base = place.arena;
+    break;
+  case SINTER_SPACE_STATE:
+    base = place.states + artifact.states[slice.index].offsetBytes;
+    break;
+  case SINTER_SPACE_CONSTANT:
+    base = place.constants.at(slice.offsetBytes);
+    offset = 0;
+    break;
+  case SINTER_SPACE_CONTROL:
+    base = io.control;
+    break;
+  case SINTER_SPACE_INPUT:
+    base = io.inputs;
+    offset += base ? offsetInBlock(entry_->inputs, slice.index) : 0;
+    break;
+  default:
+    base = io.outputs;
+    offset += base ? offsetInBlock(entry_->outputs, slice.index) : 0;
+    break;
+  }
+  // Kernels take `void *` for what they only read too.
+  return base ? const_cast<uint8_t *>(base + offset) : nullptr;
+}
+
+Status Executor::prepareCall(const sinter_artifact &artifact,
+                             const sinter_command &command, Step &step) {
+  Device &device = *step.place->device;
+  Result<Library *> library = device.library();
+  if (!library.ok())
+    return library.status();
+  auto call =
+      (*library)->prepare(command, artifact.constants, device.threads());
+  if (!call.ok())
+    return call.status();
+  step.call = call->get();
+  calls_.back() = std::move(*call);
+  return {};
+}
+
 Result<Executor> Executor::create(const sinter_artifact &artifact,
-                                  const sinter_entry &entry, Device &device,
-                                  const MemoryMap &memory) {
+                                  const sinter_entry &entry,
+                                  std::span<Place> places) {
   Executor executor;
   executor.entry_ = &entry;
-  executor.device_ = &device;
+  executor.main_ = &places.front();
+  const auto numSlots = static_cast<uint32_t>(executor.main_->slots.size());
+  executor.buffers_.resize(numSlots);
+  executor.graphs_.resize(numSlots);
+  executor.outputBytes_ = offsetInBlock(entry.outputs, entry.numOutputs);
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
+    Place &place = places[command.device];
     Step step{};
     step.kind = command.kind;
+    step.place = &place;
     step.tiles = command.tiles;
-    step.firstBuffer = static_cast<uint32_t>(executor.buffers_.size());
+    step.firstBuffer = static_cast<uint32_t>(executor.buffers_[0].size());
     for (uint32_t j = 0; j < command.numSlices; ++j) {
       const sinter_slice &slice = command.slices[j];
-      auto buffer = static_cast<uint32_t>(executor.buffers_.size());
-      const uint8_t *base = nullptr;
-      switch (slice.space) {
-      case SINTER_SPACE_ARENA:
-        base = memory.arena;
-        break;
-      case SINTER_SPACE_STATE:
-        base = memory.states + artifact.states[slice.index].offsetBytes;
-        break;
-      case SINTER_SPACE_CONSTANT:
-        base = memory.constants;
-        break;
-      case SINTER_SPACE_CONTROL:
-        base = memory.control;
-        break;
-      case SINTER_SPACE_INPUT:
+      auto buffer = static_cast<uint32_t>(executor.buffers_[0].size());
+      for (uint32_t slot = 0; slot < numSlots; ++slot)
+        executor.buffers_[slot].push_back(
+            executor.address(artifact, place, slice, slot));
+      if (!place.slots[0].inputs && slice.space == SINTER_SPACE_INPUT)
         executor.inputPatches_.push_back(
             {buffer, slice.index, slice.offsetBytes});
-        break;
-      default:
+      if (!place.slots[0].outputs && slice.space == SINTER_SPACE_OUTPUT)
         executor.outputPatches_.push_back(
             {buffer, slice.index, slice.offsetBytes});
-        break;
-      }
-      // Kernels take `void *` for what they only read too.
-      executor.buffers_.push_back(
-          base ? const_cast<uint8_t *>(base + slice.offsetBytes) : nullptr);
     }
     executor.calls_.emplace_back();
+    Status prepared;
     switch (command.kind) {
     case SINTER_CMD_LAUNCH:
-      step.kernel = artifact.kernels[command.target].cpu;
+      step.kernel = command.target;
       break;
     case SINTER_CMD_MATMUL:
-    case SINTER_CMD_CONV: {
-      Library *library = device.library();
-      if (!library)
-        return Status(SINTER_UNSUPPORTED, std::string(command.label) +
-                                              ": device '" + device.name() +
-                                              "' has no contraction library");
-      auto call =
-          library->prepare(command, artifact.constants, device.threads());
-      if (!call.ok())
-        return Status(call.status().code(), std::string(command.label) + ": " +
-                                                call.status().message());
-      step.call = call->get();
-      executor.calls_.back() = std::move(*call);
+    case SINTER_CMD_CONV:
+      prepared = executor.prepareCall(artifact, command, step);
       break;
-    }
     default:
       step.sizeBytes = command.slices[0].sizeBytes;
       break;
     }
     executor.steps_.push_back(step);
+    if (!prepared.ok())
+      return executor.named(i, prepared);
   }
   return executor;
 }
 
-uint64_t Executor::sharedScratchBytes() const {
+uint64_t Executor::sharedScratchBytes(const Place &place) const {
   uint64_t bytes = 0;
-  for (const auto &call : calls_)
-    bytes = call ? std::max(bytes, call->sharedBytes()) : bytes;
+  for (size_t i = 0; i < calls_.size(); ++i)
+    if (calls_[i] && steps_[i].place == &place)
+      bytes = std::max(bytes, calls_[i]->sharedBytes());
   return bytes;
 }
 
-uint64_t Executor::perWorkerScratchBytes() const {
+uint64_t Executor::perWorkerScratchBytes(const Place &place) const {
   uint64_t bytes = 0;
-  for (const auto &call : calls_)
-    bytes = call ? std::max(bytes, call->perWorkerBytes()) : bytes;
+  for (size_t i = 0; i < calls_.size(); ++i)
+    if (calls_[i] && steps_[i].place == &place)
+      bytes = std::max(bytes, calls_[i]->perWorkerBytes());
   return bytes;
 }
 
-Status Executor::bind(const Scratch &scratch) {
-  for (const auto &call : calls_)
-    if (call)
-      SINTER_RETURN_IF_ERROR(call->bind(scratch, device_->threads()));
+Status Executor::bind(const Place &place, const Scratch &scratch) {
+  for (size_t i = 0; i < calls_.size(); ++i)
+    if (calls_[i] && steps_[i].place == &place)
+      SINTER_RETURN_IF_ERROR(calls_[i]->bind(scratch, place.device->threads()));
   return {};
 }
 
@@ -115,39 +149,157 @@ std::string Executor::describe(uint32_t index) const {
                                                 : std::string();
 }
 
-Status Executor::runStep(const Step &step) {
-  void *const *buffers = buffers_.data() + step.firstBuffer;
+std::string Executor::describeGraph() const {
+  constexpr size_t most = 3;
+  size_t count = 0;
+  std::string names;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].kind == SINTER_CMD_COPY || steps_[i].kind == SINTER_CMD_FILL)
+      continue;
+    if (++count <= most)
+      names += (count > 1 ? "; " : "") + std::string(entry_->commands[i].label);
+  }
+  return std::string("entry '") + entry_->name + "' (" + std::to_string(count) +
+         " kernels and calls: " + names + (count > most ? "; ..." : "") + ")";
+}
+
+//===----------------------------------------------------------------------===//
+// At run time
+//===----------------------------------------------------------------------===//
+
+Status Executor::named(uint32_t step, const Status &status) const {
+  return {status.code(),
+          std::string(entry_->commands[step].label) + ": " + status.message()};
+}
+
+Status Executor::runStep(const Step &step, uint32_t slot) {
+  void *const *buffers = buffers_[slot].data() + step.firstBuffer;
+  Device &device = *step.place->device;
+  Stream &stream = *step.place->stream;
   switch (step.kind) {
   case SINTER_CMD_LAUNCH:
-    return device_->launch(step.kernel, buffers, step.tiles);
+    return device.launch(stream, *step.place->kernels, step.kernel, buffers,
+                         step.tiles);
   case SINTER_CMD_MATMUL:
   case SINTER_CMD_CONV:
-    return device_->call(*step.call, buffers);
+    return device.call(stream, *step.call, buffers);
   case SINTER_CMD_COPY:
-    return device_->copy(buffers[1], buffers[0], step.sizeBytes);
+    return device.copy(stream, buffers[1], buffers[0], step.sizeBytes);
   default:
-    return device_->fillZero(buffers[0], step.sizeBytes);
+    return device.fill(stream, buffers[0], 0, step.sizeBytes);
   }
 }
 
 Status Executor::run(const void *const *inputs, void *const *outputs,
                      ProfileSink *profile) {
+  std::vector<void *> &buffers = buffers_[0];
   for (const Patch &patch : inputPatches_)
-    buffers_[patch.buffer] = const_cast<uint8_t *>(
+    buffers[patch.buffer] = const_cast<uint8_t *>(
         static_cast<const uint8_t *>(inputs[patch.index]) + patch.offsetBytes);
   for (const Patch &patch : outputPatches_)
-    buffers_[patch.buffer] =
+    buffers[patch.buffer] =
         static_cast<uint8_t *>(outputs[patch.index]) + patch.offsetBytes;
 
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t begin = profile ? nowNs() : 0;
-    Status status = runStep(steps_[i]);
+    Status status = runStep(steps_[i], 0);
     if (!status.ok())
-      return {status.code(),
-              std::string(entry_->commands[i].label) + ": " + status.message()};
+      return named(i, status);
     if (profile)
       profile->record(*entry_, i, begin, nowNs() - begin);
   }
-  return device_->synchronize();
+  return main_->device->synchronize();
+}
+
+/// Queues the commands. With `waits`, an error is that of the command at fault.
+Status Executor::runSteps(uint32_t slot, bool waits) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    Status status = runStep(steps_[i], slot);
+    if (status.ok() && waits)
+      status = steps_[i].place->device->synchronize(*steps_[i].place->stream);
+    if (!status.ok())
+      return named(i, status);
+  }
+  return {};
+}
+
+/// As runSteps, with the time between two marks for each command.
+Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  while (marks_.size() <= count) {
+    Result<std::unique_ptr<Event>> mark =
+        main_->device->createEvent(EventUse::Timing);
+    if (!mark.ok())
+      return mark.status();
+    marks_.push_back(std::move(*mark));
+  }
+  Device &device = *main_->device;
+  SINTER_RETURN_IF_ERROR(device.synchronize(*main_->stream));
+  const uint64_t begin = nowNs();
+  SINTER_RETURN_IF_ERROR(device.record(*marks_[0], *main_->stream));
+  for (uint32_t i = 0; i < count; ++i) {
+    Status status = runStep(steps_[i], slot);
+    if (status.ok())
+      status = device.record(*marks_[i + 1], *main_->stream);
+    if (!status.ok())
+      return named(i, status);
+  }
+  SINTER_RETURN_IF_ERROR(device.synchronize(*main_->stream));
+  double offsetUs = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    Result<double> us = device.elapsedUs(*marks_[i], *marks_[i + 1]);
+    if (!us.ok())
+      return us.status();
+    profile.record(*entry_, i, begin + static_cast<uint64_t>(offsetUs * 1e3),
+                   static_cast<uint64_t>(*us * 1e3));
+    offsetUs += *us;
+  }
+  return {};
+}
+
+Status Executor::downloadOutputs(uint32_t slot) {
+  const Slot &io = main_->slots[slot];
+  if (!outputBytes_)
+    return {};
+  return main_->device->download(*main_->stream, io.hostOutputs, io.outputs,
+                                 outputBytes_);
+}
+
+Status Executor::record(uint32_t slot) {
+  Device &device = *main_->device;
+  SINTER_RETURN_IF_ERROR(device.beginCapture(*main_->stream));
+  Status status = runSteps(slot, /*waits=*/false);
+  if (status.ok())
+    status = downloadOutputs(slot);
+  Result<std::unique_ptr<Graph>> graph = device.endCapture(*main_->stream);
+  SINTER_RETURN_IF_ERROR(status);
+  if (!graph.ok())
+    return graph.status();
+  graphs_[slot] = std::move(*graph);
+  return {};
+}
+
+Status Executor::start(uint32_t slot, ProfileSink *profile) {
+  Device &device = *main_->device;
+  if (profile) {
+    SINTER_RETURN_IF_ERROR(runTimed(slot, *profile));
+    return downloadOutputs(slot);
+  }
+  if (!device.hasGraphs()) {
+    SINTER_RETURN_IF_ERROR(runSteps(slot, /*waits=*/false));
+    return downloadOutputs(slot);
+  }
+  // Libraries and drivers make ready at a first call what must not be made
+  // while a graph is recorded.
+  bool isFirst = !hasRun_;
+  if (isFirst) {
+    SINTER_RETURN_IF_ERROR(runSteps(slot, /*waits=*/true));
+    SINTER_RETURN_IF_ERROR(downloadOutputs(slot));
+    hasRun_ = true;
+  }
+  if (!graphs_[slot])
+    SINTER_RETURN_IF_ERROR(record(slot));
+  return isFirst ? Status() : device.start(*main_->stream, *graphs_[slot]);
 }

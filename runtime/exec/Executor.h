@@ -2,78 +2,98 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// At load, every slice of every command becomes an address in one table; what
-// changes from run to run (the host's inputs and outputs) is a short list of
-// patches. A run writes the patches and walks the commands. What must stay
-// true: run() allocates nothing, takes no lock and throws nothing.
+// At load, every slice of every command becomes an address in one table. Where
+// the device shares the host's memory, what changes from run to run (the host's
+// inputs and outputs) is a short list of patches: a run writes the patches and
+// walks the commands. Elsewhere nothing changes, so that the commands of a run
+// are recorded as a graph at the first run and started by one call from then
+// on. What must stay true: run() and start() allocate nothing (once recorded),
+// take no lock and throw nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_EXECUTOR_H
 #define SINTER_RUNTIME_EXEC_EXECUTOR_H
 
-#include "runtime/device/Device.h"
+#include "runtime/exec/Place.h"
 #include "runtime/exec/Profile.h"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace sinter::rt {
 
-/// Where the spaces of a program lie.
-struct MemoryMap {
-  uint8_t *arena = nullptr;
-  uint8_t *states = nullptr;
-  const uint8_t *constants = nullptr;
-  const uint8_t *control = nullptr;
-};
-
 class Executor {
 public:
-  /// Prepares `entry` of `artifact`, both checked. Fails when the library
-  /// cannot do a contraction, naming the command's label.
+  /// Prepares `entry` of `artifact`, both checked, on `places`, which stay
+  /// where they are. Fails when a library cannot do a contraction, naming the
+  /// command's label.
   static Result<Executor> create(const sinter_artifact &artifact,
-                                 const sinter_entry &entry, Device &device,
-                                 const MemoryMap &memory);
+                                 const sinter_entry &entry,
+                                 std::span<Place> places);
 
   const sinter_entry &entry() const { return *entry_; }
 
-  /// What the prepared calls of this entry want.
-  uint64_t sharedScratchBytes() const;
-  uint64_t perWorkerScratchBytes() const;
-  /// Must be called once, before the first run.
-  Status bind(const Scratch &scratch);
+  /// What the prepared calls of this entry want on a place.
+  uint64_t sharedScratchBytes(const Place &place) const;
+  uint64_t perWorkerScratchBytes(const Place &place) const;
+  /// Must be called once for each place, before the first run.
+  Status bind(const Place &place, const Scratch &scratch);
 
-  /// Runs all commands. `inputs` and `outputs` as for sinter_program_run.
+  /// Runs all commands and waits for them; for slots without inputs of their
+  /// own. `inputs` and `outputs` as for sinter_program_run.
   Status run(const void *const *inputs, void *const *outputs,
              ProfileSink *profile);
 
+  /// Queues all commands on the data of slot `slot`, and a copy of the outputs
+  /// to its hostOutputs. The first time also waits for each command, so that
+  /// one that cannot work is named, and so does a run with a profile.
+  Status start(uint32_t slot, ProfileSink *profile);
+
   /// What the library chose for command `index`; empty for other commands.
   std::string describe(uint32_t index) const;
+  /// "entry 'step' (9 kernels: a, b, c, ...)": for an error of a graph, which
+  /// does not say where it happened.
+  std::string describeGraph() const;
 
 private:
   struct Step {
     uint32_t kind;
-    uint32_t firstBuffer; // in buffers_
+    uint32_t firstBuffer; // in a slot's buffers
+    Place *place;
     union {
-      sinter_cpu_kernel kernel; // LAUNCH
-      LibraryCall *call;        // MATMUL, CONV
-      uint64_t sizeBytes;       // COPY, FILL
+      uint32_t kernel;    // LAUNCH
+      LibraryCall *call;  // MATMUL, CONV
+      uint64_t sizeBytes; // COPY, FILL
     };
     int64_t tiles;
   };
   struct Patch {
-    uint32_t buffer; // in buffers_
+    uint32_t buffer; // in the only slot's buffers
     uint32_t index;  // of the input or output
     uint64_t offsetBytes;
   };
 
-  Status runStep(const Step &step);
+  Status prepareCall(const sinter_artifact &artifact,
+                     const sinter_command &command, Step &step);
+  void *address(const sinter_artifact &artifact, const Place &place,
+                const sinter_slice &slice, uint32_t slot);
+  Status runStep(const Step &step, uint32_t slot);
+  Status runSteps(uint32_t slot, bool waits);
+  Status runTimed(uint32_t slot, ProfileSink &profile);
+  Status downloadOutputs(uint32_t slot);
+  Status record(uint32_t slot);
+  Status named(uint32_t step, const Status &status) const;
 
   const sinter_entry *entry_ = nullptr;
-  Device *device_ = nullptr;
+  Place *main_ = nullptr; // where runs begin and end
   std::vector<Step> steps_;
-  std::vector<void *> buffers_;
+  std::vector<std::vector<void *>> buffers_; // by slot
   std::vector<Patch> inputPatches_, outputPatches_;
+  uint64_t outputBytes_ = 0; // of the block
+  bool hasRun_ = false;
+  std::vector<std::unique_ptr<Graph>> graphs_;      // by slot
+  std::vector<std::unique_ptr<Event>> marks_;       // of a profile
   std::vector<std::unique_ptr<LibraryCall>> calls_; // null but for contractions
 };
 

@@ -6,6 +6,7 @@
 
 #include "runtime/exec/Program.h"
 
+#include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactChecks.h"
 
 #include <algorithm>
@@ -13,91 +14,172 @@
 
 using namespace sinter::rt;
 
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
 Result<std::unique_ptr<Program>>
 Program::create(const sinter_artifact &artifact,
                 std::unique_ptr<Device> device) {
   SINTER_RETURN_IF_ERROR(checkArtifact(artifact));
-  SINTER_RETURN_IF_ERROR(device->checkFeatures(artifact.cpuFeatures));
-  if (!device->sharesHostMemory())
-    return Status(SINTER_UNSUPPORTED,
-                  "device '" + device->name() +
-                      "' does not share host memory, which programs need");
+  if (device->kind() != artifact.target)
+    return Status::invalid("the program was compiled for " +
+                           std::string(artifact.target) +
+                           "; it cannot run on " + device->name());
+  SINTER_RETURN_IF_ERROR(device->checkCode(artifact));
   std::unique_ptr<Program> program(new Program);
   program->artifact_ = &artifact;
-  program->device_ = std::move(device);
+  program->places_.resize(1);
+  program->places_[0].device = std::move(device);
   SINTER_RETURN_IF_ERROR(program->load());
   return program;
 }
 
-Program::~Program() {
-  for (void *address : allocations_)
-    device_->free(address);
+Result<std::unique_ptr<Program>>
+Program::create(const sinter_artifact &artifact, const std::string &device,
+                const DeviceOptions &options) {
+  SINTER_RETURN_IF_ERROR(checkArtifact(artifact));
+  std::string name = device.empty() ? artifact.target : device;
+  std::string kind = deviceKindOf(name);
+  // What the program is for is said before what this machine lacks.
+  bool isKnown = false;
+  for (const DeviceKind &linked : linkedDevices().kinds())
+    isKnown |= linked.name == kind;
+  if (isKnown && kind != artifact.target)
+    return Status::invalid("the program was compiled for " +
+                           std::string(artifact.target) +
+                           "; it cannot run on " + name);
+  Result<std::unique_ptr<Device>> made = linkedDevices().create(name, options);
+  if (!made.ok())
+    return made.status();
+  return create(artifact, std::move(*made));
 }
 
-Result<uint8_t *> Program::allocate(uint64_t sizeBytes, const char *purpose) {
-  Result<void *> address = device_->allocate(sizeBytes, purpose);
+Program::~Program() {
+  staging_.reset();
+  executors_.clear();
+  for (const Allocation &allocation : allocations_)
+    allocation.device->free(allocation.address);
+}
+
+Result<uint8_t *> Program::allocate(Place &place, uint64_t sizeBytes,
+                                    const char *purpose) {
+  Result<void *> address = place.device->allocate(sizeBytes, purpose);
   if (!address.ok())
     return address.status();
   if (*address)
-    allocations_.push_back(*address);
+    allocations_.push_back({place.device.get(), *address});
   return static_cast<uint8_t *>(*address);
 }
 
-Status Program::load() {
-  auto place = [&](uint8_t *&address, uint64_t sizeBytes,
-                   const char *purpose) -> Status {
-    Result<uint8_t *> block = allocate(sizeBytes, purpose);
+Status Program::loadPlace(uint32_t index, uint64_t arenaBytes) {
+  Place &place = places_[index];
+  Device &device = *place.device;
+  auto take = [&](uint8_t *&address, uint64_t sizeBytes,
+                  const char *purpose) -> Status {
+    Result<uint8_t *> block = allocate(place, sizeBytes, purpose);
     if (!block.ok())
       return block.status();
     address = *block;
     return {};
   };
-  // Entries run one after the other, so they share one arena.
-  uint64_t arenaBytes = 0;
-  for (uint32_t i = 0; i < artifact_->numEntries; ++i)
-    arenaBytes = std::max(arenaBytes, artifact_->entries[i].arenaBytes);
-  SINTER_RETURN_IF_ERROR(place(memory_.arena, arenaBytes, "the arena"));
+  Result<std::unique_ptr<Stream>> stream = device.createStream();
+  if (!stream.ok())
+    return stream.status();
+  place.stream = std::move(*stream);
+  Result<std::unique_ptr<KernelModule>> kernels =
+      device.loadKernels(*artifact_);
+  if (!kernels.ok())
+    return kernels.status();
+  place.kernels = std::move(*kernels);
+  SINTER_RETURN_IF_ERROR(take(place.arena, arenaBytes, "the arena"));
   SINTER_RETURN_IF_ERROR(
-      place(memory_.states, artifact_->stateBytes, "the state"));
+      take(place.states, artifact_->stateBytes, "the state"));
+  if (device.sharesHostMemory()) {
+    place.constants = ConstantMap(artifact_->constants);
+    place.slots.resize(1);
+    return take(place.slots[0].control, sizeof(sinter_control),
+                "the control block");
+  }
+  place.constants = ConstantMap(*artifact_, index);
+  uint8_t *constants = nullptr;
   SINTER_RETURN_IF_ERROR(
-      place(control_, sizeof(sinter_control), "the control block"));
-  memory_.control = control_;
-  memory_.constants = artifact_->constants;
+      take(constants, place.constants.sizeBytes(), "the constants"));
+  return place.constants.upload(device, *place.stream, constants);
+}
 
+Status Program::initializeStates() {
+  Place &place = places_.front();
   for (uint32_t i = 0; i < artifact_->numStates; ++i) {
     const sinter_state_desc &state = artifact_->states[i];
     if (state.initOffsetBytes != UINT64_MAX && state.tensor.sizeBytes)
       SINTER_RETURN_IF_ERROR(
-          device_->copy(memory_.states + state.offsetBytes,
-                        artifact_->constants + state.initOffsetBytes,
-                        state.tensor.sizeBytes));
+          place.device->upload(*place.stream, place.states + state.offsetBytes,
+                               artifact_->constants + state.initOffsetBytes,
+                               state.tensor.sizeBytes));
   }
+  return place.device->synchronize(*place.stream);
+}
 
-  for (uint32_t i = 0; i < artifact_->numEntries; ++i) {
-    Result<Executor> executor =
-        Executor::create(*artifact_, artifact_->entries[i], *device_, memory_);
-    if (!executor.ok())
-      return executor.status();
-    executors_.push_back(std::move(*executor));
-  }
+Status Program::bindScratch(Place &place) {
   uint64_t sharedBytes = 0, perWorkerBytes = 0;
   for (const Executor &executor : executors_) {
-    sharedBytes = std::max(sharedBytes, executor.sharedScratchBytes());
-    perWorkerBytes = std::max(perWorkerBytes, executor.perWorkerScratchBytes());
+    sharedBytes = std::max(sharedBytes, executor.sharedScratchBytes(place));
+    perWorkerBytes =
+        std::max(perWorkerBytes, executor.perWorkerScratchBytes(place));
   }
   Scratch scratch;
   // A page apart, so that neighbours do not share a cache line or a prefetch.
   scratch.perWorkerStride = (perWorkerBytes + 4095) / 4096 * 4096;
-  SINTER_RETURN_IF_ERROR(
-      place(scratch.shared, sharedBytes, "the library's scratch"));
-  SINTER_RETURN_IF_ERROR(
-      place(scratch.perWorker,
-            scratch.perWorkerStride * static_cast<uint64_t>(device_->threads()),
-            "the library's scratch per worker"));
+  Result<uint8_t *> shared =
+      allocate(place, sharedBytes, "the library's scratch");
+  if (!shared.ok())
+    return shared.status();
+  scratch.shared = *shared;
+  Result<uint8_t *> perWorker = allocate(
+      place,
+      scratch.perWorkerStride * static_cast<uint64_t>(place.device->threads()),
+      "the library's scratch per worker");
+  if (!perWorker.ok())
+    return perWorker.status();
+  scratch.perWorker = *perWorker;
   for (Executor &executor : executors_)
-    SINTER_RETURN_IF_ERROR(executor.bind(scratch));
-  return device_->synchronize();
+    SINTER_RETURN_IF_ERROR(executor.bind(place, scratch));
+  return {};
 }
+
+Status Program::load() {
+  // Entries run one after the other, so they share one arena.
+  uint64_t arenaBytes = 0;
+  for (uint32_t i = 0; i < artifact_->numEntries; ++i)
+    arenaBytes = std::max(arenaBytes, artifact_->entries[i].arenaBytes);
+  for (uint32_t i = 0; i < places_.size(); ++i)
+    SINTER_RETURN_IF_ERROR(loadPlace(i, arenaBytes));
+  if (!device().sharesHostMemory()) {
+    Result<std::unique_ptr<Staging>> staging =
+        Staging::create(*artifact_, places_.front());
+    if (!staging.ok())
+      return staging.status();
+    staging_ = std::move(*staging);
+  }
+  SINTER_RETURN_IF_ERROR(initializeStates());
+  for (uint32_t i = 0; i < artifact_->numEntries; ++i) {
+    Result<Executor> executor =
+        Executor::create(*artifact_, artifact_->entries[i], places_);
+    if (!executor.ok())
+      return executor.status();
+    executors_.push_back(std::move(*executor));
+  }
+  for (Place &place : places_) {
+    SINTER_RETURN_IF_ERROR(bindScratch(place));
+    SINTER_RETURN_IF_ERROR(place.device->synchronize());
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
 
 Executor *Program::find(const char *name) {
   for (Executor &executor : executors_)
@@ -106,15 +188,8 @@ Executor *Program::find(const char *name) {
   return nullptr;
 }
 
-uint8_t *Program::state(uint32_t index) {
-  if (index >= artifact_->numStates ||
-      artifact_->states[index].tensor.sizeBytes == 0)
-    return nullptr;
-  return memory_.states + artifact_->states[index].offsetBytes;
-}
-
-Status Program::run(const char *name, const sinter_control *control,
-                    const void *const *inputs, void *const *outputs) {
+Result<Executor *> Program::check(const char *name, const void *const *inputs,
+                                  void *const *outputs) {
   Executor *executor = name ? find(name) : nullptr;
   if (!executor) {
     std::string known;
@@ -136,9 +211,77 @@ Status Program::run(const char *name, const sinter_control *control,
     if (entry.outputs[i].sizeBytes && !outputs[i])
       return Status::invalid("entry '" + std::string(name) + "': output '" +
                              entry.outputs[i].name + "' has no address");
+  return executor;
+}
+
+Result<RunNumber> Program::begin(const char *name,
+                                 const sinter_control *control,
+                                 const void *const *inputs,
+                                 void *const *outputs) {
+  Result<Executor *> executor = check(name, inputs, outputs);
+  if (!executor.ok())
+    return executor.status();
   sinter_control neutral{};
   neutral.validRows = INT64_MAX;
-  SINTER_RETURN_IF_ERROR(device_->copy(control_, control ? control : &neutral,
-                                       sizeof(sinter_control)));
-  return executor->run(inputs, outputs, profile_);
+  if (!control)
+    control = &neutral;
+  if (staging_)
+    return staging_->begin(**executor, *control, inputs, outputs, profile_);
+  std::memcpy(places_.front().slots[0].control, control, sizeof(*control));
+  SINTER_RETURN_IF_ERROR((*executor)->run(inputs, outputs, profile_));
+  return RunNumber(0);
+}
+
+Status Program::wait(RunNumber run) {
+  return staging_ ? staging_->finish(run) : Status();
+}
+
+Status Program::run(const char *name, const sinter_control *control,
+                    const void *const *inputs, void *const *outputs) {
+  Result<RunNumber> begun = begin(name, control, inputs, outputs);
+  return begun.ok() ? wait(*begun) : begun.status();
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+uint8_t *Program::state(uint32_t index) {
+  if (index >= artifact_->numStates ||
+      artifact_->states[index].tensor.sizeBytes == 0 ||
+      !device().sharesHostMemory())
+    return nullptr;
+  return places_.front().states + artifact_->states[index].offsetBytes;
+}
+
+Status Program::finishRuns() {
+  return staging_ ? staging_->finishAll() : Status();
+}
+
+Status Program::readState(uint32_t index, void *to) {
+  if (index >= artifact_->numStates)
+    return Status::invalid("the program has no state " + std::to_string(index));
+  SINTER_RETURN_IF_ERROR(finishRuns());
+  const sinter_state_desc &state = artifact_->states[index];
+  if (!state.tensor.sizeBytes)
+    return {};
+  Place &place = places_.front();
+  SINTER_RETURN_IF_ERROR(place.device->download(
+      *place.stream, to, place.states + state.offsetBytes,
+      state.tensor.sizeBytes));
+  return place.device->synchronize(*place.stream);
+}
+
+Status Program::writeState(uint32_t index, const void *from) {
+  if (index >= artifact_->numStates)
+    return Status::invalid("the program has no state " + std::to_string(index));
+  SINTER_RETURN_IF_ERROR(finishRuns());
+  const sinter_state_desc &state = artifact_->states[index];
+  if (!state.tensor.sizeBytes)
+    return {};
+  Place &place = places_.front();
+  SINTER_RETURN_IF_ERROR(place.device->upload(*place.stream,
+                                              place.states + state.offsetBytes,
+                                              from, state.tensor.sizeBytes));
+  return place.device->synchronize(*place.stream);
 }

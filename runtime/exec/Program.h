@@ -2,15 +2,16 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Owns what an artifact needs to run: a device, the arena, the state block, the
-// control block, scratch, and one Executor per entry. The C interface of
-// sinter.h is a thin layer over this class. Used by one thread at a time.
+// Owns what an artifact needs to run: its devices with arena, states, constants
+// and kernels on each, and one Executor per entry. The C interface of sinter.h
+// is a thin layer over this class. Used by one thread at a time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_PROGRAM_H
 #define SINTER_RUNTIME_EXEC_PROGRAM_H
 
 #include "runtime/exec/Executor.h"
+#include "runtime/exec/Staging.h"
 
 #include <memory>
 #include <string>
@@ -21,23 +22,43 @@ namespace sinter::rt {
 class Program {
 public:
   /// Checks `artifact` (which must outlive the program) and makes it ready on
-  /// `device`; states have their initial values.
+  /// `device`, which must be of the artifact's kind; states have their initial
+  /// values.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact, std::unique_ptr<Device> device);
+  /// The same on a linked device by its name; "" is the first device of the
+  /// kind that the artifact is for.
+  static Result<std::unique_ptr<Program>>
+  create(const sinter_artifact &artifact, const std::string &device,
+         const DeviceOptions &options);
   ~Program();
   Program(const Program &) = delete;
   Program &operator=(const Program &) = delete;
 
   const sinter_artifact &artifact() const { return *artifact_; }
-  Device &device() { return *device_; }
+  /// The device where runs begin and end.
+  Device &device() { return *places_.front().device; }
 
   /// As sinter_program_run.
   Status run(const char *entry, const sinter_control *control,
              const void *const *inputs, void *const *outputs);
 
-  /// The bytes of state `index`; null when there is no such state or it is
-  /// empty.
+  /// Begins a run and returns while the device works, if it works on its own.
+  /// The inputs may change then; the outputs, which stay in place, are written
+  /// by wait(). At most two runs are under way: a third one waits for the
+  /// first.
+  Result<RunNumber> begin(const char *entry, const sinter_control *control,
+                          const void *const *inputs, void *const *outputs);
+  /// Waits for run `run` and those before it.
+  Status wait(RunNumber run);
+
+  /// The bytes of state `index` in host memory; null when there is no such
+  /// state, it is empty, or it lies on a device with memory of its own.
   uint8_t *state(uint32_t index);
+  /// Copies all bytes of state `index`, after every run that was begun.
+  /// SINTER_INVALID when there is no such state.
+  Status readState(uint32_t index, void *to);
+  Status writeState(uint32_t index, const void *from);
 
   /// The prepared entry called `name`, or null.
   Executor *find(const char *name);
@@ -49,13 +70,24 @@ public:
 private:
   Program() = default;
   Status load();
-  Result<uint8_t *> allocate(uint64_t sizeBytes, const char *purpose);
+  Status loadPlace(uint32_t index, uint64_t arenaBytes);
+  Status initializeStates();
+  Status bindScratch(Place &place);
+  Result<uint8_t *> allocate(Place &place, uint64_t sizeBytes,
+                             const char *purpose);
+  Result<Executor *> check(const char *entry, const void *const *inputs,
+                           void *const *outputs);
+  Status finishRuns();
+
+  struct Allocation {
+    Device *device;
+    void *address;
+  };
 
   const sinter_artifact *artifact_ = nullptr;
-  std::unique_ptr<Device> device_;
-  std::vector<void *> allocations_;
-  MemoryMap memory_;
-  uint8_t *control_ = nullptr;
+  std::vector<Place> places_; // by sinter_command.device
+  std::vector<Allocation> allocations_;
+  std::unique_ptr<Staging> staging_; // null where host memory is shared
   std::vector<Executor> executors_;
   ProfileSink *profile_ = nullptr;
 };

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/CpuFeatures.h"
-#include "runtime/device/Device.h"
+#include "runtime/device/Registry.h"
 #include "runtime/harness/Commands.h"
 
 #include <cstdio>
@@ -19,18 +19,39 @@ using Json = nlohmann::ordered_json;
 
 /// What one device says of itself, and whether the program can run there.
 static Json examine(const std::string &name, const sinter_artifact &artifact,
-                    int threads) {
+                    const DeviceOptions &options) {
   Json json;
   json["device"] = name;
   Result<std::unique_ptr<Device>> device =
-      linkedDevices().create(name, threads);
-  Status status = device.ok() ? (*device)->checkFeatures(artifact.cpuFeatures)
-                              : device.status();
+      linkedDevices().create(name, options);
+  Status status = device.status();
+  if (device.ok())
+    status = (*device)->kind() == artifact.target
+                 ? (*device)->checkCode(artifact)
+                 : Status::invalid("the program was compiled for " +
+                                   std::string(artifact.target));
   json["report"] = device.ok() ? Json((*device)->report()) : Json::array();
   json["usable"] = status.ok();
   if (!status.ok())
     json["problem"] = status.message();
   return json;
+}
+
+/// The devices of `kind`, or why there is none.
+static Json examineKind(const DeviceKind &kind, const sinter_artifact &artifact,
+                        const DeviceOptions &options) {
+  Json list = Json::array();
+  Result<int> count = kind.count();
+  if (!count.ok())
+    list.push_back({{"device", kind.name},
+                    {"report", Json::array()},
+                    {"usable", false},
+                    {"problem", count.status().message()}});
+  for (int i = 0; count.ok() && i < *count; ++i)
+    list.push_back(examine(kind.isNumbered ? kind.name + ":" + std::to_string(i)
+                                           : kind.name,
+                           artifact, options));
+  return list;
 }
 
 Status sinter::rt::runDoctor(const sinter_artifact &artifact,
@@ -41,10 +62,13 @@ Status sinter::rt::runDoctor(const sinter_artifact &artifact,
   json["needs"] = artifact.cpuFeatures;
   json["devices"] = Json::array();
   bool usable = false;
-  for (const std::string &name : linkedDevices().names()) {
-    json["devices"].push_back(examine(name, artifact, options.threads));
-    usable |= json["devices"].back()["usable"].get<bool>();
-  }
+  DeviceOptions deviceOptions = options.deviceOptions;
+  deviceOptions.threads = options.threads;
+  for (const DeviceKind &kind : linkedDevices().kinds())
+    for (const Json &device : examineKind(kind, artifact, deviceOptions)) {
+      json["devices"].push_back(device);
+      usable |= device["usable"].get<bool>();
+    }
   if (options.json) {
     std::printf(
         "%s\n",

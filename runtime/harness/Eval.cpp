@@ -26,8 +26,7 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
       openData(artifact, *entry, options.data, DataUse::Eval, options);
   if (!data.ok())
     return data.status();
-  Result<std::unique_ptr<Session>> session =
-      Session::create(artifact, options.device, options.threads);
+  Result<std::unique_ptr<Session>> session = Session::create(artifact, options);
   if (!session.ok())
     return session.status();
   sinter_control control = {};

@@ -23,6 +23,7 @@ static Status exportOnnx(const sinter_artifact &artifact,
     return Status::invalid("export: the program was not compiled from an .onnx "
                            "file; -o weights.safetensors is there");
   std::vector<std::span<const uint8_t>> pieces;
+  std::vector<std::vector<uint8_t>> copies(artifact.numExportPieces);
   for (uint32_t i = 0; i < artifact.numExportPieces; ++i) {
     const sinter_export_piece &piece = artifact.exportPieces[i];
     if (piece.bytes) {
@@ -34,10 +35,11 @@ static Status exportOnnx(const sinter_artifact &artifact,
       return Status::failed(
           "export: the program's table of the .onnx file does "
           "not fit its states");
-    const auto *bytes = static_cast<const uint8_t *>(
-        sinter_program_state(session.program(), piece.state));
-    if (bytes)
-      pieces.emplace_back(bytes, piece.sizeBytes);
+    Result<std::span<const uint8_t>> bytes =
+        stateBytes(session.program(), piece.state, copies[i]);
+    if (!bytes.ok())
+      return bytes.status();
+    pieces.push_back(*bytes);
   }
   return writeFileAtomic(path, pieces);
 }
@@ -49,8 +51,10 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
   if (!onnx && !path.ends_with(".safetensors"))
     return Status::invalid("-o " + path +
                            ": expected a name ending in .onnx or .safetensors");
+  TrainerOptions oneThread = options;
+  oneThread.threads = 1;
   Result<std::unique_ptr<Session>> session =
-      Session::create(artifact, options.device, 1);
+      Session::create(artifact, oneThread);
   if (!session.ok())
     return session.status();
   Result<Manifest> manifest =
@@ -60,11 +64,15 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
                            });
   if (!manifest.ok())
     return manifest.status();
-  if (onnx)
+  if (onnx) {
     SINTER_RETURN_IF_ERROR(exportOnnx(artifact, **session, path));
-  else
-    SINTER_RETURN_IF_ERROR(writeSafetensors(
-        path, (*session)->states().tensors((*session)->program())));
+  } else {
+    Result<StateTable::Snapshot> snapshot =
+        (*session)->states().snapshot((*session)->program());
+    if (!snapshot.ok())
+      return snapshot.status();
+    SINTER_RETURN_IF_ERROR(writeSafetensors(path, snapshot->tensors));
+  }
   std::printf("%s: state after step %lld\n", path.c_str(),
               static_cast<long long>(manifest->step));
   return {};

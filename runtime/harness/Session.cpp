@@ -20,15 +20,17 @@ static Status lastError(sinter_status code) {
 }
 
 Result<std::unique_ptr<Session>>
-Session::create(const sinter_artifact &artifact, const std::string &device,
-                int32_t threads) {
+Session::create(const sinter_artifact &artifact,
+                const TrainerOptions &options) {
+  DeviceOptions device = options.deviceOptions;
+  device.threads = options.threads;
+  Result<std::unique_ptr<Program>> program =
+      Program::create(artifact, options.device, device);
+  if (!program.ok())
+    return program.status();
   std::unique_ptr<Session> session(new Session);
   session->artifact_ = &artifact;
-  sinter_status code = sinter_program_create(
-      &artifact, device.empty() ? nullptr : device.c_str(), threads,
-      &session->program_);
-  if (code != SINTER_OK)
-    return lastError(code);
+  session->program_ = new sinter_program{std::move(*program)};
   Result<StateTable> states = StateTable::create(artifact);
   if (!states.ok())
     return states.status();
@@ -38,7 +40,12 @@ Session::create(const sinter_artifact &artifact, const std::string &device,
 
 Session::~Session() { sinter_program_destroy(program_); }
 
-int Session::threads() const { return program_->program->device().threads(); }
+std::string Session::workers() const {
+  Device &device = program_->program->device();
+  return device.sharesHostMemory()
+             ? std::to_string(device.threads()) + " threads"
+             : device.name();
+}
 
 const sinter_entry *sinter::rt::findEntry(const sinter_artifact &artifact,
                                           const char *name) {

@@ -26,10 +26,9 @@ namespace sinter::rt {
 /// Owns a sinter_program and knows its states by name.
 class Session {
 public:
-  /// `artifact` must outlive the session; `device` "" is the program's own.
+  /// On the device that `options` name; `artifact` must outlive the session.
   static Result<std::unique_ptr<Session>>
-  create(const sinter_artifact &artifact, const std::string &device,
-         int32_t threads);
+  create(const sinter_artifact &artifact, const TrainerOptions &options);
   ~Session();
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
@@ -37,7 +36,8 @@ public:
   const sinter_artifact &artifact() const { return *artifact_; }
   sinter_program *program() const { return program_; }
   const StateTable &states() const { return states_; }
-  int threads() const; // that computation uses
+  /// Who computes: "2 threads", "cuda:0".
+  std::string workers() const;
 
 private:
   Session() = default;

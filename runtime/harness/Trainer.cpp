@@ -106,6 +106,8 @@ Status Trainer::loop() {
     if (store_ && every > 0 && step_ % every == 0 && step_ != totalSteps_ &&
         !stopRequested()) {
       Status saved = save();
+      if (saved.code() == SINTER_DEVICE_FAILED)
+        return saved;
       if (!saved.ok())
         progress_->warn("warning: " + saved.message() +
                         "; training goes on, older checkpoints are untouched");
@@ -177,7 +179,7 @@ void Trainer::report() const {
   std::string text = "trained " + std::to_string(steps) + " steps (" +
                      std::to_string(step_ / order_.batchesPerEpoch()) +
                      " epochs) in " + durationText(seconds_) + " on " +
-                     std::to_string(session_->threads()) + " threads";
+                     session_->workers();
   if (lastEvaluation_)
     text += ": " + evaluationText(*lastEvaluation_);
   else if (steps > 0) {

@@ -8,6 +8,7 @@
 #define SINTER_RUNTIME_HARNESS_TRAINEROPTIONS_H
 
 #include "runtime/base/Status.h"
+#include "runtime/device/DeviceOptions.h"
 
 #include <cstdint>
 #include <optional>
@@ -49,7 +50,8 @@ struct TrainerOptions {
   /// being reported. Not on the command line.
   int64_t stopAfter = INT64_MAX;
   std::string init;
-  std::string device;  // "": the program's own
+  std::string device; // "": the program's own
+  DeviceOptions deviceOptions;
   int32_t threads = 0; // 0: one per available core
   int32_t workers = 1;
   int32_t prefetch = 4;

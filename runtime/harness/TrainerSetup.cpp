@@ -25,7 +25,7 @@ Status Trainer::prepare() {
   SINTER_RETURN_IF_ERROR(openStore());
   SINTER_RETURN_IF_ERROR(openAllData());
   Result<std::unique_ptr<Session>> session =
-      Session::create(artifact_, options_.device, options_.threads);
+      Session::create(artifact_, options_);
   if (!session.ok())
     return session.status();
   session_ = std::move(*session);
@@ -53,9 +53,8 @@ Status Trainer::prepare() {
         std::string("program ") + artifact_.name + ", build " +
         artifact_.buildId + ": " + std::to_string(session_->states().size()) +
         " states of " + std::to_string(artifact_.stateBytes) + " bytes, " +
-        std::to_string(session_->threads()) + " threads, steps " +
-        std::to_string(step_ + 1) + " to " + std::to_string(totalSteps_) +
-        ", seed " + std::to_string(seed_));
+        session_->workers() + ", steps " + std::to_string(step_ + 1) + " to " +
+        std::to_string(totalSteps_) + ", seed " + std::to_string(seed_));
   int64_t left = order_.rows % order_.batch;
   if (left > 0 && !resumed_)
     progress_->note("data: " + std::to_string(order_.rows) + " rows make " +

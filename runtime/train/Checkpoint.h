@@ -59,7 +59,9 @@ public:
 
   const std::string &directory() const { return directory_; }
   /// Saves the program's state as step `manifest.step` and fills in the fields
-  /// about the payload. On failure the older checkpoints are as they were.
+  /// about the payload. On failure the older checkpoints are as they were; the
+  /// error is SINTER_DEVICE_FAILED when the state could not be read, else
+  /// SINTER_FAILED.
   Status save(Manifest manifest, const StateTable &table,
               sinter_program *program);
   /// Renames checkpoints newer than `step`, which did not load, out of the way.

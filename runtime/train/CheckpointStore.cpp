@@ -146,7 +146,10 @@ Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
                               sinter_program *program) {
   if (::mkdir(temporary.c_str(), 0777) != 0)
     return fileError(temporary, errno);
-  std::vector<NamedTensor> tensors = table.tensors(program);
+  Result<StateTable::Snapshot> snapshot = table.snapshot(program);
+  if (!snapshot.ok())
+    return snapshot.status();
+  const std::vector<NamedTensor> &tensors = snapshot->tensors;
   std::string payload = temporary + "/state.safetensors";
   SINTER_RETURN_IF_ERROR(writeSafetensors(payload, tensors));
   Result<uint64_t> payloadBytes = fileSize(payload);
@@ -175,9 +178,10 @@ Status CheckpointStore::save(Manifest manifest, const StateTable &table,
   // cannot be removed now is removed by the next run.
   (void)removeCheckpoint(temporary).ok();
   if (!status.ok())
-    return Status::failed("checkpoint of step " +
-                          std::to_string(manifest.step) +
-                          " not saved: " + status.message());
+    return Status(status.code() == SINTER_DEVICE_FAILED ? SINTER_DEVICE_FAILED
+                                                        : SINTER_FAILED,
+                  "checkpoint of step " + std::to_string(manifest.step) +
+                      " not saved: " + status.message());
   prune();
   return {};
 }

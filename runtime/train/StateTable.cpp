@@ -64,17 +64,39 @@ uint64_t StateTable::hash() const {
   return hasher.digest();
 }
 
-std::vector<NamedTensor> StateTable::tensors(sinter_program *program) const {
-  std::vector<NamedTensor> tensors;
-  for (size_t i = 0; i < size(); ++i) {
-    const auto *bytes = static_cast<const uint8_t *>(
-        sinter_program_state(program, static_cast<uint32_t>(i)));
-    tensors.push_back({names_[i],
-                       static_cast<sinter_dtype>(desc(i).tensor.dtype),
-                       dims(i),
-                       {bytes, bytes ? desc(i).tensor.sizeBytes : 0}});
+static Status lastError(sinter_status code) {
+  return code == SINTER_OK ? Status() : Status(code, sinter_last_error());
+}
+
+Result<std::span<const uint8_t>>
+sinter::rt::stateBytes(sinter_program *program, uint32_t index,
+                       std::vector<uint8_t> &copy) {
+  const sinter_tensor_desc &tensor =
+      sinter_program_artifact(program)->states[index].tensor;
+  const void *bytes = sinter_program_state(program, index);
+  if (!bytes && tensor.sizeBytes) {
+    copy.resize(tensor.sizeBytes);
+    SINTER_RETURN_IF_ERROR(
+        lastError(sinter_program_read_state(program, index, copy.data())));
+    bytes = copy.data();
   }
-  return tensors;
+  return std::span(static_cast<const uint8_t *>(bytes), tensor.sizeBytes);
+}
+
+Result<StateTable::Snapshot>
+StateTable::snapshot(sinter_program *program) const {
+  Snapshot snapshot;
+  snapshot.copies.resize(size());
+  for (size_t i = 0; i < size(); ++i) {
+    Result<std::span<const uint8_t>> bytes =
+        stateBytes(program, static_cast<uint32_t>(i), snapshot.copies[i]);
+    if (!bytes.ok())
+      return bytes.status();
+    snapshot.tensors.push_back({names_[i],
+                                static_cast<sinter_dtype>(desc(i).tensor.dtype),
+                                dims(i), *bytes});
+  }
+  return snapshot;
 }
 
 std::string StateTable::mismatch(size_t index,
@@ -150,10 +172,18 @@ StateTable::loadMatching(const SafetensorsFile &file,
     return Status::invalid(file.path() +
                            ": has none of the model's states (it has " +
                            listText(report.extra) + ")");
+  std::vector<uint8_t> copy;
   for (auto [index, entry] : chosen) {
-    auto *bytes = static_cast<uint8_t *>(
-        sinter_program_state(program, static_cast<uint32_t>(index)));
-    SINTER_RETURN_IF_ERROR(file.read(*entry, {bytes, entry->sizeBytes}));
+    auto number = static_cast<uint32_t>(index);
+    auto *bytes = static_cast<uint8_t *>(sinter_program_state(program, number));
+    if (bytes) {
+      SINTER_RETURN_IF_ERROR(file.read(*entry, {bytes, entry->sizeBytes}));
+      continue;
+    }
+    copy.resize(entry->sizeBytes);
+    SINTER_RETURN_IF_ERROR(file.read(*entry, copy));
+    SINTER_RETURN_IF_ERROR(
+        lastError(sinter_program_write_state(program, number, copy.data())));
   }
   for (size_t i = 0; i < size(); ++i)
     if (indices.count(names_[i]) && (desc(i).role == SINTER_STATE_PARAM ||

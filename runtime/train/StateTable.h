@@ -35,8 +35,13 @@ public:
   /// whatever their target, precision or layout.
   uint64_t hash() const;
 
-  /// Views of the current bytes of every state, in table order.
-  std::vector<NamedTensor> tensors(sinter_program *program) const;
+  /// The current bytes of every state, in table order. Views of the program's
+  /// own memory where the host can see it, else copies.
+  struct Snapshot {
+    std::vector<NamedTensor> tensors;
+    std::vector<std::vector<uint8_t>> copies; // what `tensors` may refer to
+  };
+  Result<Snapshot> snapshot(sinter_program *program) const;
 
   /// What keeps `file` from being loaded as a whole: states that it lacks, that
   /// it has besides, and those with another shape or dtype; empty if none.
@@ -62,6 +67,11 @@ private:
   const sinter_state_desc *states_ = nullptr;
   std::vector<std::string> names_;
 };
+
+/// The current bytes of state `index`: where they lie if the host can see them,
+/// else a copy in `copy`.
+Result<std::span<const uint8_t>>
+stateBytes(sinter_program *program, uint32_t index, std::vector<uint8_t> &copy);
 
 /// "a, b, c and 12 more": at most `most` of `items`.
 std::string listText(const std::vector<std::string> &items, size_t most = 8);

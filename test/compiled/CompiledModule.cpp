@@ -39,6 +39,7 @@ static FailureOr<compiler::CompiledProgram>
 compile(ModuleOp module, const CompileSettings &settings) {
   compiler::Options options;
   options.mcpu = settings.mcpu;
+  options.targets = {settings.target};
   std::unique_ptr<passes::Target> target =
       compiler::createTarget(options, tools::targets());
   if (!target)
@@ -95,12 +96,10 @@ CompiledModule::create(ModuleOp module, const CompileSettings &settings,
   }
   Parts &parts = *compiled->parts_;
   parts.jit = std::move(*jit);
-  auto device = rt::linkedDevices().create("cpu", /*threads=*/1);
-  if (!device.ok()) {
-    why = device.status().message();
-    return nullptr;
-  }
-  auto loaded = rt::Program::create(*parts.jit->artifact(), std::move(*device));
+  rt::DeviceOptions deviceOptions = settings.deviceOptions;
+  deviceOptions.threads = 1;
+  auto loaded = rt::Program::create(*parts.jit->artifact(), settings.target,
+                                    deviceOptions);
   if (!loaded.ok()) {
     why = loaded.status().message();
     return nullptr;

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The path of a product: the phases after import, the CPU's code generator, the
-// tables, the JIT and the runtime's executor. Tests hand it a module as the
+// The path of a product: the phases after import, a target's code generator,
+// the tables, the JIT and the runtime's executor. Tests hand it a module as the
 // importer makes it, and compare what comes out with ir/eval or with files.
 //
 //===----------------------------------------------------------------------===//
@@ -11,6 +11,7 @@
 #define SINTER_TEST_COMPILED_COMPILEDMODULE_H
 
 #include "ir/Tensor.h"
+#include "runtime/device/DeviceOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -24,6 +25,9 @@ namespace sinter::test {
 struct CompileSettings {
   bool isParallel = false;     // kernels on all processors
   std::string mcpu = "native"; // as --mcpu; this machine must have it
+  /// As --target; the program runs on the first device of that kind.
+  std::string target = "cpu";
+  rt::DeviceOptions deviceOptions; // one thread always
 };
 
 class CompiledModule {

@@ -32,12 +32,16 @@ struct Tiny {
   }
   ~Tiny() { sinter_program_destroy(program); }
   void fill(uint8_t value) {
-    for (const NamedTensor &tensor : table.tensors(program))
-      std::memset(const_cast<uint8_t *>(tensor.bytes.data()), value,
-                  tensor.bytes.size());
+    for (uint32_t i = 0; i < table.size(); ++i) {
+      std::vector<uint8_t> bytes(table.desc(i).tensor.sizeBytes, value);
+      REQUIRE(sinter_program_write_state(program, i, bytes.data()) ==
+              SINTER_OK);
+    }
   }
   bool holds(uint8_t value) {
-    for (const NamedTensor &tensor : table.tensors(program))
+    Result<StateTable::Snapshot> snapshot = table.snapshot(program);
+    REQUIRE(snapshot.ok());
+    for (const NamedTensor &tensor : snapshot->tensors)
       for (uint8_t byte : tensor.bytes)
         if (byte != value)
           return false;

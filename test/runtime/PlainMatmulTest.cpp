@@ -36,7 +36,7 @@ Status prepareAndRun(const sinter_command &command, void *const *buffers,
                      int threads) {
   auto device = cpu::createCpuDevice(threads);
   REQUIRE(device.ok());
-  auto call = (*device)->library()->prepare(command, nullptr, threads);
+  auto call = (*(*device)->library())->prepare(command, nullptr, threads);
   if (!call.ok())
     return call.status();
   Scratch scratch;
@@ -47,7 +47,8 @@ Status prepareAndRun(const sinter_command &command, void *const *buffers,
   scratch.shared = shared->data();
   scratch.perWorker = mine->data();
   REQUIRE((*call)->bind(scratch, threads).ok());
-  return (*device)->call(**call, buffers);
+  auto stream = (*device)->createStream();
+  return (*device)->call(**stream, **call, buffers);
 }
 
 template <typename In, typename Out>

@@ -17,7 +17,7 @@ extern const sinter_artifact sinter_linked_artifact;
 static const sinter_entry &entry() { return sinter_linked_artifact.entries[0]; }
 
 int32_t sinter_library_create(int32_t threads, sinter_program **program) {
-  return sinter_program_create(&sinter_linked_artifact, "cpu", threads,
+  return sinter_program_create(&sinter_linked_artifact, nullptr, threads,
                                program);
 }
 

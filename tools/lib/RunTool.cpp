@@ -46,6 +46,12 @@ struct Loaded {
 };
 } // namespace
 
+static rt::DeviceOptions deviceOptions(const Options &options) {
+  rt::DeviceOptions device;
+  device.threads = options.run.threads;
+  return device;
+}
+
 // Sets the sizes that the model leaves open and the arrays know.
 static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
                          Options &options) {
@@ -100,8 +106,8 @@ static ExitCode compileModel(Options &options, const HostTensors &arrays,
     return kExitFailed;
   }
   loaded.jit = std::move(*jit);
-  auto runner =
-      runArtifact(*loaded.jit->artifact(), "cpu", options.run.threads);
+  auto runner = runArtifact(*loaded.jit->artifact(), options.run.device,
+                            deviceOptions(options));
   if (!runner.ok())
     return report(options, runner.status());
   loaded.runner = std::move(*runner);
@@ -117,7 +123,8 @@ static ExitCode load(Options &options, const HostTensors &arrays,
                          "--dim and --shape are for models");
     return kExitUsage;
   }
-  auto runner = runLibrary(options.model, options.run.threads);
+  auto runner =
+      runLibrary(options.model, options.run.device, deviceOptions(options));
   if (!runner.ok())
     return report(options, runner.status());
   loaded.runner = std::move(*runner);

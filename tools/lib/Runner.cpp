@@ -54,8 +54,9 @@ struct LibraryFunctions {
 
 class LibraryRunner final : public Runner {
 public:
-  LibraryRunner(const LibraryFunctions &functions, void *program, int threads)
-      : functions_(functions), program_(program), threads_(threads) {
+  LibraryRunner(const LibraryFunctions &functions, void *program,
+                const rt::DeviceOptions &options)
+      : functions_(functions), program_(program), options_(options) {
     uint32_t count = 0;
     const sinter_tensor_desc *list = functions.inputs(&count);
     inputs_ = {list, count};
@@ -83,7 +84,7 @@ public:
     profiled_.reset();
     if (!sink)
       return {};
-    auto runner = runArtifact(*functions_.artifact(), "cpu", threads_);
+    auto runner = runArtifact(*functions_.artifact(), "", options_);
     if (!runner.ok())
       return runner.status();
     profiled_ = std::move(*runner);
@@ -93,7 +94,7 @@ public:
 private:
   LibraryFunctions functions_;
   void *program_;
-  int threads_;
+  rt::DeviceOptions options_;
   std::unique_ptr<Runner> profiled_;
   std::span<const sinter_tensor_desc> inputs_, outputs_;
 };
@@ -102,11 +103,8 @@ private:
 
 rt::Result<std::unique_ptr<Runner>>
 tools::runArtifact(const sinter_artifact &artifact, const std::string &device,
-                   int threads) {
-  auto made = rt::linkedDevices().create(device, threads);
-  if (!made.ok())
-    return made.status();
-  auto program = rt::Program::create(artifact, std::move(*made));
+                   const rt::DeviceOptions &options) {
+  auto program = rt::Program::create(artifact, device, options);
   if (!program.ok())
     return program.status();
   rt::Executor *main = (*program)->find("main");
@@ -155,15 +153,19 @@ static rt::Result<LibraryFunctions> openLibrary(const std::string &path) {
   return functions;
 }
 
-rt::Result<std::unique_ptr<Runner>> tools::runLibrary(const std::string &path,
-                                                      int threads) {
+rt::Result<std::unique_ptr<Runner>>
+tools::runLibrary(const std::string &path, const std::string &device,
+                  const rt::DeviceOptions &options) {
   auto functions = openLibrary(path);
   if (!functions.ok())
     return functions.status();
+  // What the library's own functions cannot be asked for.
+  if (!device.empty() || options.syncLaunches || options.memoryLimitBytes)
+    return runArtifact(*functions->artifact(), device, options);
   void *program = nullptr;
-  if (int32_t code = functions->create(threads, &program))
+  if (int32_t code = functions->create(options.threads, &program))
     return rt::Status(static_cast<sinter_status>(code),
                       path + ": " + functions->lastError());
   return std::unique_ptr<Runner>(
-      new LibraryRunner(*functions, program, threads));
+      new LibraryRunner(*functions, program, options));
 }

@@ -29,15 +29,18 @@ public:
   virtual rt::Status profile(rt::ProfileSink *sink) = 0;
 };
 
-/// Runs "main" of `artifact`, which must outlive it. `threads` 0: one per core.
-rt::Result<std::unique_ptr<Runner>> runArtifact(const sinter_artifact &artifact,
-                                                const std::string &device,
-                                                int threads);
+/// Runs "main" of `artifact`, which must outlive it; `device` "": the
+/// artifact's own kind.
+rt::Result<std::unique_ptr<Runner>>
+runArtifact(const sinter_artifact &artifact, const std::string &device,
+            const rt::DeviceOptions &options);
 
 /// Opens a library that sinterc made and runs it through the functions it
-/// exports.
-rt::Result<std::unique_ptr<Runner>> runLibrary(const std::string &path,
-                                               int threads);
+/// exports; on another device than its default, or with options besides
+/// threads, through the runtime of this process.
+rt::Result<std::unique_ptr<Runner>>
+runLibrary(const std::string &path, const std::string &device,
+           const rt::DeviceOptions &options);
 
 } // namespace sinter::tools
 

@@ -10,6 +10,7 @@
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/base/CpuFeatures.h"
 
+#include <chrono>
 #include <cstring>
 #include <unordered_map>
 
@@ -18,18 +19,35 @@ using namespace sinter::rt;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 const std::string deviceName = "cpu";
 
 /// Copies and fills below this many bytes are not worth waking a worker.
 constexpr int64_t copyGrainBytes = 256 * 1024;
 
-class CpuDevice : public Device {
+/// All work has been done when a call returns, so there is nothing to order.
+class CpuStream final : public Stream {};
+
+class CpuEvent final : public Event {
+public:
+  Clock::time_point time;
+};
+
+class CpuKernels final : public KernelModule {
+public:
+  explicit CpuKernels(const sinter_kernel_desc *table) : table(table) {}
+  const sinter_kernel_desc *table;
+};
+
+class CpuDevice final : public Device {
 public:
   CpuDevice(int threads, std::unique_ptr<Library> library)
       : threads_(threads), pool_(ThreadPool::shared()),
         library_(std::move(library)) {}
 
   const std::string &name() const override { return deviceName; }
+  const std::string &kind() const override { return deviceName; }
 
   std::vector<std::string> report() const override {
     std::string features;
@@ -41,11 +59,17 @@ public:
             "contractions: " + library_->version(), "features: " + features};
   }
 
-  Status checkFeatures(const char *features) const override {
-    return checkCpuFeatures(features);
+  Status checkCode(const sinter_artifact &artifact) const override {
+    return checkCpuFeatures(artifact.cpuFeatures);
   }
 
   int threads() const override { return threads_; }
+
+  //===--------------------------------------------------------------------===//
+  // Memory
+  //===--------------------------------------------------------------------===//
+
+  bool sharesHostMemory() const override { return true; }
 
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override {
     Result<AlignedBlock> block = AlignedBlock::allocate(sizeBytes, purpose);
@@ -56,12 +80,58 @@ public:
       blocks_.emplace(address, std::move(*block));
     return address;
   }
-
   void free(void *address) override { blocks_.erase(address); }
 
-  bool sharesHostMemory() const override { return true; }
+  Result<void *> allocateHost(uint64_t sizeBytes,
+                              const char *purpose) override {
+    return allocate(sizeBytes, purpose);
+  }
+  void freeHost(void *address) override { free(address); }
 
-  Status copy(void *to, const void *from, uint64_t sizeBytes) override {
+  //===--------------------------------------------------------------------===//
+  // Order
+  //===--------------------------------------------------------------------===//
+
+  Result<std::unique_ptr<Stream>> createStream() override {
+    return std::unique_ptr<Stream>(std::make_unique<CpuStream>());
+  }
+  Result<std::unique_ptr<Event>> createEvent(EventUse) override {
+    return std::unique_ptr<Event>(std::make_unique<CpuEvent>());
+  }
+  Status record(Event &event, Stream &) override {
+    static_cast<CpuEvent &>(event).time = Clock::now();
+    return {};
+  }
+  Status wait(Stream &, const Event &) override { return {}; }
+  Status synchronize(const Event &) override { return {}; }
+  Status synchronize(Stream &) override { return {}; }
+  Status synchronize() override { return {}; }
+  Result<double> elapsedUs(const Event &begin, const Event &end) override {
+    return std::chrono::duration<double, std::micro>(
+               static_cast<const CpuEvent &>(end).time -
+               static_cast<const CpuEvent &>(begin).time)
+        .count();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Commands
+  //===--------------------------------------------------------------------===//
+
+  Status upload(Stream &stream, void *to, const void *from,
+                uint64_t sizeBytes) override {
+    return copy(stream, to, from, sizeBytes);
+  }
+  Status download(Stream &stream, void *to, const void *from,
+                  uint64_t sizeBytes) override {
+    return copy(stream, to, from, sizeBytes);
+  }
+  Status copyFromPeer(Stream &stream, void *to, Device &, const void *from,
+                      uint64_t sizeBytes) override {
+    return copy(stream, to, from, sizeBytes);
+  }
+
+  Status copy(Stream &, void *to, const void *from,
+              uint64_t sizeBytes) override {
     pool_.parallelFor(threads_, static_cast<int64_t>(sizeBytes), copyGrainBytes,
                       [&](int, int64_t begin, int64_t end) {
                         std::memcpy(static_cast<uint8_t *>(to) + begin,
@@ -71,30 +141,36 @@ public:
     return {};
   }
 
-  Status fillZero(void *to, uint64_t sizeBytes) override {
+  Status fill(Stream &, void *to, uint8_t value, uint64_t sizeBytes) override {
     pool_.parallelFor(threads_, static_cast<int64_t>(sizeBytes), copyGrainBytes,
                       [&](int, int64_t begin, int64_t end) {
-                        std::memset(static_cast<uint8_t *>(to) + begin, 0,
+                        std::memset(static_cast<uint8_t *>(to) + begin, value,
                                     static_cast<size_t>(end - begin));
                       });
     return {};
   }
 
-  Status launch(sinter_cpu_kernel kernel, void *const *buffers,
-                int64_t tiles) override {
+  Result<std::unique_ptr<KernelModule>>
+  loadKernels(const sinter_artifact &artifact) override {
+    return std::unique_ptr<KernelModule>(
+        std::make_unique<CpuKernels>(artifact.kernels));
+  }
+
+  Status launch(Stream &, KernelModule &module, uint32_t kernel,
+                void *const *buffers, int64_t tiles) override {
+    sinter_cpu_kernel function =
+        static_cast<CpuKernels &>(module).table[kernel].cpu;
     pool_.parallelFor(threads_, tiles, 1, [&](int, int64_t begin, int64_t end) {
-      kernel(buffers, begin, end);
+      function(buffers, begin, end);
     });
     return {};
   }
 
-  Status call(LibraryCall &call, void *const *buffers) override {
-    return call.run(buffers, pool_, threads_);
+  Status call(Stream &, LibraryCall &call, void *const *buffers) override {
+    return call.run(buffers, {&pool_, threads_, nullptr});
   }
 
-  Library *library() override { return library_.get(); }
-
-  Status synchronize() override { return {}; }
+  Result<Library *> library() override { return library_.get(); }
 
 private:
   int threads_;
@@ -117,5 +193,8 @@ Result<std::unique_ptr<Device>> sinter::cpu::createCpuDevice(int threads) {
 }
 
 void sinter::cpu::registerCpuDevice(DeviceRegistry &registry) {
-  registry.add(deviceName, createCpuDevice);
+  registry.add({deviceName, /*isNumbered=*/false, [] { return Result<int>(1); },
+                [](int, const DeviceOptions &options) {
+                  return createCpuDevice(options.threads);
+                }});
 }

@@ -9,7 +9,7 @@
 #ifndef SINTER_BACKENDS_CPU_DEVICE_CPUDEVICE_H
 #define SINTER_BACKENDS_CPU_DEVICE_CPUDEVICE_H
 
-#include "runtime/device/Device.h"
+#include "runtime/device/Registry.h"
 
 #include <string>
 #include <vector>

@@ -161,7 +161,9 @@ void ConvCall::finishResult(void *const *buffers, ThreadPool &pool,
                    });
 }
 
-Status ConvCall::run(void *const *buffers, ThreadPool &pool, int threads) {
+Status ConvCall::run(void *const *buffers, const CallContext &context) {
+  ThreadPool &pool = *context.pool;
+  const int threads = context.threads;
   if (empty_)
     return {};
   if (emptySum_) {

@@ -59,8 +59,7 @@ public:
   uint64_t sharedBytes() const override { return sharedBytes_; }
   uint64_t perWorkerBytes() const override { return perWorkerBytes_; }
   rt::Status bind(const rt::Scratch &scratch, int threads) override;
-  rt::Status run(void *const *buffers, rt::ThreadPool &pool,
-                 int threads) override;
+  rt::Status run(void *const *buffers, const rt::CallContext &context) override;
   std::string description() const override;
 
 private:

@@ -40,7 +40,7 @@ public:
   uint64_t sharedBytes() const override { return sharedBytes_; }
   uint64_t perWorkerBytes() const override { return perWorkerBytes_; }
   Status bind(const Scratch &scratch, int threads) override;
-  Status run(void *const *buffers, ThreadPool &pool, int threads) override;
+  Status run(void *const *buffers, const CallContext &context) override;
   std::string description() const override;
 
 private:
@@ -218,8 +218,9 @@ bool FilterGradCall::runPiece(void *const *buffers, int worker,
   return variants_.at({images, filters}).run(context_, worker, addresses);
 }
 
-Status FilterGradCall::run(void *const *buffers, ThreadPool &pool,
-                           int threads) {
+Status FilterGradCall::run(void *const *buffers, const CallContext &context) {
+  ThreadPool &pool = *context.pool;
+  const int threads = context.threads;
   if (empty_) {
     // A filter without elements may come with any address.
     if (size_t bytes =

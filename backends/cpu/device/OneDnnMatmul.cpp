@@ -193,7 +193,9 @@ void MatmulCall::combinePartials(const Operands &operands, int64_t row) const {
             block.data, block.rowStride, block.colStride);
 }
 
-Status MatmulCall::run(void *const *buffers, ThreadPool &pool, int threads) {
+Status MatmulCall::run(void *const *buffers, const CallContext &context) {
+  ThreadPool &pool = *context.pool;
+  const int threads = context.threads;
   if (shape_.empty())
     return {};
   Operands operands;

@@ -65,7 +65,9 @@ public:
     return "convolution by loops, no library";
   }
 
-  Status run(void *const *buffers, ThreadPool &pool, int threads) override {
+  Status run(void *const *buffers, const CallContext &context) override {
+    ThreadPool &pool = *context.pool;
+    const int threads = context.threads;
     first_ = static_cast<const double *>(buffers[0]);
     second_ = static_cast<const double *>(buffers[1]);
     result_ = static_cast<double *>(buffers[command_.numSlices - 1]);

@@ -46,7 +46,9 @@ public:
     return {};
   }
 
-  Status run(void *const *buffers, ThreadPool &pool, int threads) override {
+  Status run(void *const *buffers, const CallContext &context) override {
+    ThreadPool &pool = *context.pool;
+    const int threads = context.threads;
     int64_t matrices = 1;
     for (uint32_t i = 0; i < params_.batchRank; ++i)
       matrices *= params_.batch[i];

@@ -74,8 +74,8 @@ public:
   Status bind(const Scratch &scratch, int threads) override {
     return product_->bind(scratch, threads);
   }
-  Status run(void *const *buffers, ThreadPool &pool, int threads) override {
-    return product_->run(buffers, pool, threads);
+  Status run(void *const *buffers, const CallContext &context) override {
+    return product_->run(buffers, context);
   }
   std::string description() const override {
     return "pointwise conv as " + product_->description();

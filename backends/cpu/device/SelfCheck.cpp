@@ -39,7 +39,10 @@ static Status tryMatmul(Device &device) {
   command.label = "self check";
   command.numSlices = 3;
   command.numReads = 2;
-  auto call = device.library()->prepare(command, nullptr, device.threads());
+  Result<Library *> library = device.library();
+  if (!library.ok())
+    return library.status();
+  auto call = (*library)->prepare(command, nullptr, device.threads());
   if (!call.ok())
     return call.status();
 
@@ -57,7 +60,10 @@ static Status tryMatmul(Device &device) {
   scratch.perWorker = align(perWorker.data());
   SINTER_RETURN_IF_ERROR((*call)->bind(scratch, device.threads()));
   void *buffers[] = {a.data(), b.data(), c.data()};
-  SINTER_RETURN_IF_ERROR(device.call(**call, buffers));
+  Result<std::unique_ptr<Stream>> stream = device.createStream();
+  if (!stream.ok())
+    return stream.status();
+  SINTER_RETURN_IF_ERROR(device.call(**stream, **call, buffers));
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       float expected = 0;

@@ -37,7 +37,9 @@ const char *sinter_last_error(void);
 
 /* Checks the artifact (magic, version, CPU features), allocates its arena and
  * state (set to their initial values) and prepares library calls. `device` is
- * "cpu" (NULL means "cpu"); `threads` 0 means one per available core. */
+ * "cpu", "cuda:0" or "sim:0" and must be of the kind that the artifact was
+ * compiled for (NULL: the first of that kind); `threads` 0 means one per
+ * available core. */
 sinter_status sinter_program_create(const sinter_artifact *artifact,
                                     const char *device, int32_t threads,
                                     sinter_program **program);
@@ -55,8 +57,16 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
                                  void *const *outputs);
 
 /* The current bytes of state `index`, owned by the program, valid between runs.
- */
+ * NULL when there is no such state, it is empty, or it lies in a device's own
+ * memory. */
 void *sinter_program_state(sinter_program *program, uint32_t index);
+
+/* Copies all bytes of state `index` out of the program, and into it, wherever
+ * it lies. */
+sinter_status sinter_program_read_state(sinter_program *program, uint32_t index,
+                                        void *to);
+sinter_status sinter_program_write_state(sinter_program *program,
+                                         uint32_t index, const void *from);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 
-#include "runtime/device/Device.h"
+#include "runtime/device/Registry.h"
 
 // Artifacts are checked here, not run.
 void sinter::rt::registerLinkedDevices(DeviceRegistry &) {}

@@ -1,0 +1,33 @@
+//===- DeviceOptions.h - what the user may say about a device -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DEVICE_DEVICEOPTIONS_H
+#define SINTER_RUNTIME_DEVICE_DEVICEOPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sinter::rt {
+
+/// Each device reads what concerns it.
+struct DeviceOptions {
+  int threads = 0; // of the CPU; 0: one per available core
+
+  /// CUDA: no graphs; every command is waited for and checked.
+  bool syncLaunches = false;
+  /// CUDA, sim: at most so many bytes of the device's memory; 0: a fraction of
+  /// what is free.
+  uint64_t memoryLimitBytes = 0;
+
+  /// sim: of schedules and delays; which barrier or predicate is left out
+  /// ("barrier:3"); where the report goes.
+  std::optional<uint64_t> simSeed;
+  std::string simDrop, simReport;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DEVICE_DEVICEOPTIONS_H

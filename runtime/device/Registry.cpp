@@ -1,0 +1,57 @@
+//===- Registry.cpp - the devices of a process ----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/Registry.h"
+
+#include <charconv>
+
+using namespace sinter::rt;
+
+void DeviceRegistry::add(DeviceKind kind) { kinds_.push_back(std::move(kind)); }
+
+std::string sinter::rt::deviceKindOf(const std::string &name) {
+  return name.substr(0, name.find(':'));
+}
+
+/// The N of "KIND:N"; 0 without one, -1 when it is no number.
+static int ordinalOf(const std::string &name) {
+  size_t colon = name.find(':');
+  if (colon == std::string::npos)
+    return 0;
+  int ordinal = -1;
+  const char *end = name.data() + name.size();
+  auto [last, error] = std::from_chars(name.data() + colon + 1, end, ordinal);
+  return error == std::errc() && last == end ? ordinal : -1;
+}
+
+Result<std::unique_ptr<Device>>
+DeviceRegistry::create(const std::string &name,
+                       const DeviceOptions &options) const {
+  std::string known, wanted = deviceKindOf(name);
+  for (const DeviceKind &kind : kinds_) {
+    known +=
+        (known.empty() ? "" : ", ") + kind.name + (kind.isNumbered ? ":N" : "");
+    if (kind.name != wanted)
+      continue;
+    int ordinal = ordinalOf(name);
+    if (ordinal < 0 || (!kind.isNumbered && ordinal != 0))
+      return Status::invalid("there is no device '" + name + "'; expected " +
+                             kind.name + (kind.isNumbered ? ":N" : ""));
+    return kind.create(ordinal, options);
+  }
+  return Status::invalid("there is no device '" + name + "'; this binary has " +
+                         (known.empty() ? "none" : known));
+}
+
+const DeviceRegistry &sinter::rt::linkedDevices() {
+  // A function-local static is initialised once, by the first caller.
+  static const DeviceRegistry *registry = [] {
+    auto *filled = new DeviceRegistry;
+    registerLinkedDevices(*filled);
+    return filled;
+  }();
+  return *registry;
+}

@@ -1,0 +1,59 @@
+//===- Registry.h - the devices of a process ------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DEVICE_REGISTRY_H
+#define SINTER_RUNTIME_DEVICE_REGISTRY_H
+
+#include "runtime/device/Device.h"
+
+#include <functional>
+
+namespace sinter::rt {
+
+/// A kind of device. Nothing is opened before one of its functions is called.
+struct DeviceKind {
+  std::string name; // "cuda"
+  /// True when devices are numbered: "cuda:0".
+  bool isNumbered = false;
+  /// How many there are; fails with one line when they cannot be used at all
+  /// (no driver).
+  std::function<Result<int>()> count;
+  /// Device `ordinal`, which may be out of range.
+  std::function<Result<std::unique_ptr<Device>>(int ordinal,
+                                                const DeviceOptions &options)>
+      create;
+};
+
+/// The kinds of devices of a process, in order of registration.
+class DeviceRegistry {
+public:
+  void add(DeviceKind kind);
+  const std::vector<DeviceKind> &kinds() const { return kinds_; }
+
+  /// The device called `name`: a kind ("cuda" is its first one) or KIND:N.
+  /// SINTER_INVALID when there is none of that name, naming the kinds.
+  Result<std::unique_ptr<Device>> create(const std::string &name,
+                                         const DeviceOptions &options) const;
+
+private:
+  std::vector<DeviceKind> kinds_;
+};
+
+/// "cuda" of "cuda:1".
+std::string deviceKindOf(const std::string &name);
+
+/// Defined by whoever links a binary, in one line per device, e.g.
+///   void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
+///     cpu::registerCpuDevice(registry);
+///   }
+/// Called once, before the first program is created.
+void registerLinkedDevices(DeviceRegistry &registry);
+
+/// The registry of this process, filled by registerLinkedDevices.
+const DeviceRegistry &linkedDevices();
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DEVICE_REGISTRY_H

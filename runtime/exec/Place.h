@@ -1,0 +1,71 @@
+//===- Place.h - a device of a program, and what lies there ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// sinter_command.device is a number in a program's table of places.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_EXEC_PLACE_H
+#define SINTER_RUNTIME_EXEC_PLACE_H
+
+#include "runtime/device/Device.h"
+
+#include <memory>
+#include <vector>
+
+namespace sinter::rt {
+
+/// Where the constants that commands read lie on a device. What is read only
+/// when states get their initial values does not take up memory there.
+class ConstantMap {
+public:
+  /// Constants in host memory, used where they are.
+  explicit ConstantMap(const uint8_t *constants = nullptr)
+      : constants_(constants) {}
+  /// Those that commands on device `place` read.
+  ConstantMap(const sinter_artifact &artifact, uint32_t place);
+
+  /// Bytes of the device's own copy; 0 when the host's are used.
+  uint64_t sizeBytes() const { return sizeBytes_; }
+  /// Copies them to `base`, of the device, and takes them from there.
+  Status upload(Device &device, Stream &stream, uint8_t *base);
+  /// The address of the byte at `offset` of the artifact's constants.
+  const uint8_t *at(uint64_t offset) const;
+
+private:
+  struct Range {
+    uint64_t hostOffset, sizeBytes, offset;
+  };
+  const uint8_t *constants_ = nullptr;
+  const uint8_t *base_ = nullptr;
+  std::vector<Range> ranges_; // ascending, apart
+  uint64_t sizeBytes_ = 0;
+};
+
+/// What one run reads and writes besides arena and states. A device with memory
+/// of its own has two, so that inputs arrive while the run before computes.
+struct Slot {
+  uint8_t *control = nullptr;
+  uint8_t *inputs = nullptr;  // null: the host's own arrays
+  uint8_t *outputs = nullptr; // null: the host's own arrays
+  uint8_t *hostOutputs = nullptr;
+};
+
+/// Member order: what is on a device goes before it.
+struct Place {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream; // the commands'
+  std::unique_ptr<KernelModule> kernels;
+  uint8_t *arena = nullptr;
+  uint8_t *states = nullptr;
+  ConstantMap constants;
+  std::vector<Slot> slots; // one, or two
+};
+
+/// Where tensor `index` lies in a block that holds all of `tensors`; their
+/// number gives the block's size.
+uint64_t offsetInBlock(const sinter_tensor_desc *tensors, uint32_t index);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_EXEC_PLACE_H

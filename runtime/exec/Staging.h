@@ -1,0 +1,68 @@
+//===- Staging.h - inputs to a device of its own memory, outputs back -----===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Two slots of pinned host memory and of device memory: the control block and
+// the inputs of one run travel by one copy while the run before computes, and
+// its outputs come back by one copy. Addresses never change, so that recorded
+// graphs serve all runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_EXEC_STAGING_H
+#define SINTER_RUNTIME_EXEC_STAGING_H
+
+#include "runtime/exec/Executor.h"
+
+#include <memory>
+#include <vector>
+
+namespace sinter::rt {
+
+/// Number of a run that was begun, counted from 1.
+using RunNumber = uint64_t;
+
+class Staging {
+public:
+  /// Fills in place.slots. `place` stays where it is and outlives the staging.
+  static Result<std::unique_ptr<Staging>>
+  create(const sinter_artifact &artifact, Place &place);
+  ~Staging();
+  Staging(const Staging &) = delete;
+  Staging &operator=(const Staging &) = delete;
+
+  /// Begins a run. The inputs may change when this returns; the outputs are
+  /// written by finish(), or by the begin() after the next, at the latest.
+  Result<RunNumber> begin(Executor &executor, const sinter_control &control,
+                          const void *const *inputs, void *const *outputs,
+                          ProfileSink *profile);
+  /// Waits for run `run` and those before it, and writes their outputs. Gives
+  /// an error once, to whoever waits first.
+  Status finish(RunNumber run);
+  /// All runs that were begun.
+  Status finishAll() { return finish(begun_); }
+
+private:
+  static constexpr uint32_t numSlots = 2;
+
+  struct Pending {
+    uint8_t *hostInputs = nullptr; // control block first
+    std::unique_ptr<Event> uploaded, done;
+    Executor *executor = nullptr;
+    std::vector<void *> outputs; // the caller's
+    bool isBusy = false;
+  };
+
+  explicit Staging(Place &place) : place_(place) {}
+  Status allocate(const sinter_artifact &artifact);
+  Status deliver(uint32_t slot);
+
+  Place &place_;
+  std::unique_ptr<Stream> uploads_;
+  std::vector<void *> blocks_, hostBlocks_;
+  Pending pending_[numSlots];
+  RunNumber begun_ = 0, finished_ = 0;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_EXEC_STAGING_H
