@@ -36,7 +36,7 @@ RULES = {
 }
 # What one backend may see beside its own folder.
 CODEGEN = ["backends/common/codegen/", "passes/", "ir/", "std"] + BRIDGE + LLVM
-DEVICE = ["runtime/", "sinter/", "std"]
+DEVICE = ["backends/common/device/", "runtime/", "sinter/", "std"]
 VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
           "cuda": ["cuda.h", "cudnn", "cublas", "nccl.h"], "sim": []}
 

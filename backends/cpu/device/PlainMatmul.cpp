@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/common/device/PlainProduct.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "backends/cpu/device/PostOps.h"
 
@@ -20,7 +21,8 @@ using namespace sinter::rt;
 
 namespace {
 
-constexpr int64_t tileRows = 32, tileCols = 64, depth = 128;
+using plain::tileCols;
+using plain::tileRows;
 
 /// Sums of integers wrap, which only unsigned arithmetic may do in C++; narrow
 /// types would be promoted to int.
@@ -38,7 +40,7 @@ public:
 
   uint64_t sharedBytes() const override { return 0; }
   uint64_t perWorkerBytes() const override {
-    return sizeof(Sum<Out>) * (tileRows * tileCols + depth * tileCols);
+    return sizeof(Sum<Out>) * (tileRows * tileCols + plain::packedElements);
   }
 
   Status bind(const Scratch &scratch, int) override {
@@ -90,27 +92,11 @@ private:
     auto *sums = reinterpret_cast<Sum<Out> *>(scratch_.perWorker +
                                               static_cast<uint64_t>(worker) *
                                                   scratch_.perWorkerStride);
-    Sum<Out> *packed = sums + tileRows * tileCols;
-    std::fill(sums, sums + tileRows * tileCols, Sum<Out>(0));
-    for (int64_t k0 = 0; k0 < p.k; k0 += depth) {
-      int64_t steps = std::min(depth, p.k - k0);
-      for (int64_t k = 0; k < steps; ++k)
-        for (int64_t j = 0; j < tileCols; ++j)
-          packed[k * tileCols + j] =
-              j < cols ? static_cast<Sum<Out>>(static_cast<Out>(
-                             b[(k0 + k) * p.bStrideK + j * p.bStrideN]))
-                       : Sum<Out>(0);
-      for (int64_t i = 0; i < rows; ++i) {
-        Sum<Out> *line = sums + i * tileCols;
-        for (int64_t k = 0; k < steps; ++k) {
-          auto factor = static_cast<Sum<Out>>(
-              static_cast<Out>(a[i * p.aStrideM + (k0 + k) * p.aStrideK]));
-          const Sum<Out> *from = packed + k * tileCols;
-          for (int64_t j = 0; j < tileCols; ++j)
-            line[j] += factor * from[j];
-        }
-      }
-    }
+    plain::sumTile(plain::TileOperand<In>{a, p.aStrideM, p.aStrideK},
+                   plain::TileOperand<In>{b, p.bStrideN, p.bStrideK}, rows,
+                   cols, p.k, sums, sums + tileRows * tileCols, [](In value) {
+                     return static_cast<Sum<Out>>(static_cast<Out>(value));
+                   });
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < cols; ++j)
         c[i * p.cStrideM + j * p.cStrideN] =
