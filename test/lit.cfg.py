@@ -8,10 +8,11 @@ FileCheck, not, split-file). Substitutions beside lit's own %s, %S, %t:
   %include   runtime/include        %scripts   tools/scripts
   %cc %cxx   the build's compilers  %build     the build folder
   %python    the interpreter that runs lit
-Features for REQUIRES: avx2, avx512, fashion-mnist, asan.
+Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas.
 """
 
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -67,3 +68,5 @@ if os.path.isdir("/usr/share/datasets/fashion-mnist"):
     config.available_features.add("fashion-mnist")
 if config.sinter_asan:
     config.available_features.add("asan")
+if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
+    config.available_features.add("ptxas")

@@ -88,6 +88,15 @@ public:
     return reduceNest(op, input, level + 1);
   }
 
+  /// The combination of steps [lower, upper) of the reduced loop number
+  /// `level`, one after the other.
+  mlir::Value reduceSteps(ir::ReduceOp op, llvm::ArrayRef<Index> input,
+                          unsigned level, mlir::Value lower,
+                          mlir::Value upper) {
+    return reduceRange(op, input, level, lower, upper, 1,
+                       identity(op.getKind(), op.getType().getElementType()));
+  }
+
   /// Buffers begin at multiples of `bytes`, so that vectors may be moved as a
   /// whole where their offset allows. Without it elements are aligned, no more.
   void setBufferAlignment(unsigned bytes) { bufferAlignment = bytes; }

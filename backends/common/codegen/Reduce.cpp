@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The tree of a reduction is fixed by its shape, the same on every target.
-// Along a loop without lanes chunks of 64 steps are combined first, then the
+// Along a loop without lanes chunks of 16 steps are combined first, then the
 // chunks in order. Along a loop with L lanes (passes of L elements,
 // ReductionTree.h) lane l takes elements l, l + L, ..; chunks of 8 passes are
 // combined first, then the chunks in order, lane by lane, and then the lanes

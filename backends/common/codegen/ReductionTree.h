@@ -21,7 +21,7 @@ namespace sinter::codegen {
 /// Steps of a loop without lanes that are combined one after the other before
 /// their sum joins the others: keeps the rounding error of long sums from
 /// growing with their length.
-inline constexpr int64_t kChunkSteps = 64;
+inline constexpr int64_t kChunkSteps = 16;
 /// The same for passes of a loop with lanes.
 inline constexpr int64_t kChunkPasses = 8;
 

@@ -40,6 +40,11 @@ std::unique_ptr<BlockPart> createLoopPart(std::shared_ptr<codegen::Nest> nest);
 bool hasSharedRows(const codegen::Nest &nest);
 std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest);
 
+/// True when the nest reduces to few columns, which threads share.
+bool hasSharedColumns(const codegen::Nest &nest);
+std::unique_ptr<BlockPart>
+createColumnPart(std::shared_ptr<codegen::Nest> nest);
+
 /// An op that is a kernel of its own, a thread per unit; null when there is
 /// none for it.
 std::unique_ptr<BlockPart> createUnitPart(mlir::Operation *op);

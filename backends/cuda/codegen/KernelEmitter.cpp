@@ -30,8 +30,9 @@ struct PlacedPart {
 std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
   if (!part.nest)
     return createUnitPart(part.solo);
-  return hasSharedRows(*part.nest) ? createRowPart(part.nest)
-                                   : createLoopPart(part.nest);
+  return hasSharedRows(*part.nest)      ? createRowPart(part.nest)
+         : hasSharedColumns(*part.nest) ? createColumnPart(part.nest)
+                                        : createLoopPart(part.nest);
 }
 
 class KernelBody {

@@ -447,7 +447,7 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
   Type compute = emitter.computeType(element);
   Type memory = compute.isInteger(1) ? t->b.getI8Type() : compute;
   Type moved = vector > 1 ? VectorType::get({vector}, memory) : memory;
-  Value array = t->shared(memory, groups * lanes);
+  Value array = t->beginExchange(memory, groups * lanes, isRepeated);
   auto address = [&](Value groupNumber, int64_t part) {
     Value at =
         t->add(t->mul(groupNumber, lanes),
@@ -481,8 +481,6 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
       else
         result[part] = emitter.combine(kind, element, result[part], loaded);
     }
-  if (isRepeated)
-    t->barrier();
   emitter.clearLanes();
   return result;
 }

@@ -101,16 +101,30 @@ Value Threads::shuffleXor(Value value, int64_t mask) {
       ArrayRef<int64_t>{0});
 }
 
-Value Threads::shared(Type element, int64_t count) {
+Value Threads::beginExchange(Type element, int64_t count, bool isRepeated) {
+  if (hadExchange || isRepeated)
+    barrier();
+  hadExchange = true;
+  // Parts of a kernel are different blocks: they share the declaration.
   auto module = kernel->getParentOfType<ModuleOp>();
+  std::string name = (kernel.getName() + "_shared").str();
+  int64_t sizeBytes =
+      count * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(module.getBody());
-  int64_t number = llvm::range_size(module.getOps<LLVM::GlobalOp>());
-  auto global = b.create<LLVM::GlobalOp>(
-      loc, LLVM::LLVMArrayType::get(element, count), /*isConstant=*/false,
-      LLVM::Linkage::Internal,
-      (kernel.getName() + "_shared" + Twine(number)).str(), Attribute(),
-      /*alignment=*/16, kSharedSpace);
+  auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (global) {
+    auto type = cast<LLVM::LLVMArrayType>(global.getGlobalType());
+    sizeBytes = std::max<int64_t>(sizeBytes, type.getNumElements());
+  }
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), sizeBytes);
+  if (global) {
+    global.setGlobalType(type);
+  } else {
+    b.setInsertionPointToStart(module.getBody());
+    global = b.create<LLVM::GlobalOp>(
+        loc, type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+        Attribute(), /*alignment=*/16, kSharedSpace);
+  }
   b.setInsertionPointToStart(&kernel.getBody().front());
   return b.create<LLVM::AddressOfOp>(loc, global);
 }

@@ -43,8 +43,12 @@ public:
   /// get here. Scalars of up to 64 bits and vectors of them.
   mlir::Value shuffleXor(mlir::Value value, int64_t mask);
 
-  /// A static array of `count` elements in the block's shared memory.
-  mlir::Value shared(mlir::Type element, int64_t count);
+  /// An array of `count` elements in the block's shared memory, through which
+  /// threads give values to each other: they write, meet at a barrier, and
+  /// read. All exchanges have the same memory; where an earlier one may still
+  /// be read, or this one of the round before (`isRepeated`), a barrier comes
+  /// first.
+  mlir::Value beginExchange(mlir::Type element, int64_t count, bool isRepeated);
   mlir::Value elementAddress(mlir::Value array, mlir::Type element,
                              mlir::Value position);
 
@@ -55,6 +59,7 @@ public:
 
 private:
   mlir::Value shuffleWord(mlir::Value word, int64_t mask);
+  bool hadExchange = false;
   mlir::LLVM::LLVMFuncOp kernel;
 };
 

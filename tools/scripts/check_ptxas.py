@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""The ptxas gate: assembles every kernel of test programs and allows no spills.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+    check_ptxas.py PROGRAMS --models=DIR
+
+PROGRAMS lists a model of DIR and the flags of sinterc on each line. The PTX for sm_80 is
+assembled for sm_80; that for sm_90 for sm_90, and for sm_100 and sm_120, which run it too.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# PTX of the first is assembled for the others.
+ARCHITECTURES = {"sm_80": ["sm_80"], "sm_90": ["sm_90", "sm_100", "sm_120"]}
+
+
+def findPtxas():
+    for path in (shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"):
+        if path and os.path.exists(path):
+            return path
+    sys.exit("check_ptxas: there is no ptxas; it comes with the CUDA toolkit")
+
+
+def assemble(ptxas, text, target, folder):
+    """The entries that ptxas compiled, with their spills; its complaint, if any."""
+    source = os.path.join(folder, "kernels.ptx")
+    with open(source, "w") as file:
+        file.write(text)
+    done = subprocess.run(
+        [ptxas, f"-arch={target}", "-v", source, "-o", os.path.join(folder, "kernels.cubin")],
+        capture_output=True, text=True)
+    if done.returncode:
+        return {}, done.stderr.strip()
+    entries, name = {}, None
+    for line in done.stderr.splitlines():
+        if match := re.search(r"Function properties for (\S+)", line):
+            name = match.group(1)
+        elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, "
+                                r"(\d+) bytes spill loads", line):
+            entries[name] = tuple(map(int, match.groups()))
+    return entries, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs")
+    parser.add_argument("--models", required=True)
+    options = parser.parse_args()
+    ptxas = findPtxas()
+    with open(options.programs) as file:
+        programs = [line.split() for line in file if line.strip() and line[0] != "#"]
+    problems, kernels, assembled = [], 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for model, *flags in programs:
+            for arch, targets in ARCHITECTURES.items():
+                done = subprocess.run(
+                    ["sinterc", os.path.join(options.models, model), *flags, "--target=cuda",
+                     f"--gpu-arch={arch}", "--emit=ptx", "-o", "-"],
+                    capture_output=True, text=True)
+                if done.returncode:
+                    problems.append(f"{model}: {done.stderr.strip()}")
+                    break
+                expected = set(re.findall(r"\.entry (\w+)\(", done.stdout))
+                kernels += len(expected)
+                for target in targets:
+                    entries, complaint = assemble(ptxas, done.stdout, target, folder)
+                    if complaint or set(entries) != expected:
+                        problems.append(f"{model} for {target}: "
+                                        f"{complaint or 'entries are missing'}")
+                    assembled += len(entries)
+                    for name, (stack, stores, loads) in entries.items():
+                        if stack or stores or loads:
+                            problems.append(
+                                f"{model} for {target}: {name} has {stack} bytes of stack, "
+                                f"{stores} of spill stores and {loads} of spill loads")
+    for problem in problems:
+        print(problem)
+    print(f"ptxas: {len(programs)} programs, {kernels} kernels, {assembled} assembled, "
+          f"{len(problems)} problems")
+    sys.exit(1 if problems or not assembled else 0)
+
+
+if __name__ == "__main__":
+    main()
