@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/Lowering.h"
 #include "backends/common/codegen/NarrowFloats.h"
+#include "backends/common/codegen/X86Object.h"
 #include "backends/cpu/codegen/ExpandRounding.h"
 #include "backends/cpu/codegen/KernelEmitter.h"
 #include "passes/Passes.h"
@@ -30,30 +31,14 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Triple.h"
-
-#include <mutex>
 
 using namespace mlir;
 
-extern "C" {
-void LLVMInitializeX86TargetInfo();
-void LLVMInitializeX86Target();
-void LLVMInitializeX86TargetMC();
-void LLVMInitializeX86AsmPrinter();
-}
-
 namespace sinter::cpu {
 namespace {
-
-constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
 void buildKernelPipeline(OpPassManager &manager, const Machine &machine) {
   OpPassManager &kernel = manager.nest<ModuleOp>();
@@ -71,44 +56,6 @@ void buildKernelPipeline(OpPassManager &manager, const Machine &machine) {
   kernel.addPass(createReconcileUnrealizedCastsPass());
 }
 
-std::unique_ptr<llvm::TargetMachine> createMachine(const Machine &machine,
-                                                   unsigned optLevel) {
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
-  if (!target)
-    return nullptr;
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  auto level = optLevel == 0   ? llvm::CodeGenOptLevel::None
-               : optLevel == 1 ? llvm::CodeGenOptLevel::Less
-                               : llvm::CodeGenOptLevel::Default;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(kTriple, "x86-64", machine.features, options,
-                                  llvm::Reloc::PIC_, std::nullopt, level));
-}
-
-void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-              unsigned optLevel) {
-  if (optLevel == 0)
-    return;
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder
-      .buildPerModuleDefaultPipeline(optLevel == 1
-                                         ? llvm::OptimizationLevel::O1
-                                         : llvm::OptimizationLevel::O2)
-      .run(module, modules);
-}
-
 /// One kernel's object, or its optimised LLVM IR as text. Nothing on failure.
 std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
                                    const passes::CodeGenOptions &options) {
@@ -116,32 +63,18 @@ std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
   std::unique_ptr<llvm::Module> module =
       translateModuleToLLVMIR(kernel, context);
   std::unique_ptr<llvm::TargetMachine> target =
-      createMachine(machine, options.optLevel);
+      codegen::createX86Machine(machine.features, options.optLevel);
   if (!module || !target)
     return std::nullopt;
-  module->setTargetTriple(kTriple);
-  module->setDataLayout(target->createDataLayout());
-  for (llvm::Function &function : *module)
-    if (!function.isDeclaration()) {
-      function.addFnAttr("target-features", machine.features);
-      // Kernels call nothing: no loop that clears becomes a call of memset.
-      function.addFnAttr("no-builtins");
-    }
-  optimize(*module, *target, options.optLevel);
+  codegen::prepareForX86(*module, *target, machine.features);
+  codegen::optimizeForX86(*module, *target, options.optLevel);
   if (options.form != passes::CodeForm::Machine) {
     std::string text;
     llvm::raw_string_ostream stream(text);
     module->print(stream, nullptr);
     return text;
   }
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager emit;
-  if (target->addPassesToEmitFile(emit, stream, nullptr,
-                                  llvm::CodeGenFileType::ObjectFile))
-    return std::nullopt;
-  emit.run(*module);
-  return std::string(bytes.begin(), bytes.end());
+  return codegen::emitX86Object(*module, *target);
 }
 
 } // namespace
@@ -149,13 +82,6 @@ std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
 FailureOr<passes::TargetCode>
 lowerKernels(ModuleOp module, const Machine &machine,
              const passes::CodeGenOptions &options) {
-  static std::once_flag initialized;
-  std::call_once(initialized, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-  });
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
