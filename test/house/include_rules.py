@@ -13,7 +13,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 TD_INCLUDE = re.compile(r'^include\s+"([^"]+)"', re.M)
 
 MLIR_CORE = ["mlir/", "llvm/ADT/", "llvm/Support/", "llvm/Config/"]
-BRIDGE = ["sinter/abi.h", "sinter/kernel.h"]
+BRIDGE = ["sinter/abi.h", "sinter/kernel.h", "sinter/sim.h"]
 LLVM = MLIR_CORE + ["llvm/"]
 EVERYTHING = ["backends/", "compiler/", "ir/", "passes/", "runtime/", "tools/", "test/",
               "sinter/", "onnx/", "google/protobuf/", "fmt/", "nlohmann/", "CLI/",
@@ -44,7 +44,8 @@ VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
 FOREIGN = re.compile(r"^(mlir|llvm|clang|onnx|google|fmt|nlohmann|CLI|catch2|oneapi|boost|"
                      r"absl|sinter|runtime|backends|compiler|ir|passes|tools|test)/"
                      r"|^(xxhash|zlib|zstd|dnnl|omp|cuda|cudnn|cublas|nccl)[\w.]*\.h")
-SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "arpa/", "netinet/", "bits/", "gnu/")
+SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "arpa/", "netinet/", "bits/", "gnu/",
+                  "sanitizer/")
 
 
 def allowedFor(path):

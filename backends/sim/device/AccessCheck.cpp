@@ -1,0 +1,241 @@
+//===- AccessCheck.cpp - bounds and races of a launch ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/sim/device/AccessCheck.h"
+
+#include <algorithm>
+
+namespace sinter::sim {
+
+AccessRanges::AccessRanges(const std::vector<MemoryRange> &ranges) {
+  for (const MemoryRange &range : ranges) {
+    auto begin = reinterpret_cast<uint64_t>(range.begin);
+    Span span{begin, begin + range.sizeBytes};
+    if (range.sizeBytes == 0)
+      continue;
+    all_.push_back(span);
+    if (range.isWritable)
+      writable_.push_back(span);
+  }
+  auto byBegin = [](const Span &a, const Span &b) { return a.begin < b.begin; };
+  std::sort(all_.begin(), all_.end(), byBegin);
+  std::sort(writable_.begin(), writable_.end(), byBegin);
+  buffers_ = all_;
+  merge(all_);
+  merge(writable_);
+}
+
+// Only those that overlap: neighbours are buffers of their own.
+void AccessRanges::merge(std::vector<Span> &spans) {
+  std::vector<Span> merged;
+  for (const Span &span : spans) {
+    if (!merged.empty() && span.begin < merged.back().end)
+      merged.back().end = std::max(merged.back().end, span.end);
+    else
+      merged.push_back(span);
+  }
+  spans = std::move(merged);
+}
+
+bool AccessRanges::contains(const std::vector<Span> &spans, size_t &last,
+                            uint64_t begin, uint64_t end) {
+  auto isIn = [&](const Span &span) {
+    return span.begin <= begin && end <= span.end;
+  };
+  if (last < spans.size() && isIn(spans[last]))
+    return true;
+  auto after = std::upper_bound(
+      spans.begin(), spans.end(), begin,
+      [](uint64_t value, const Span &span) { return value < span.begin; });
+  if (after == spans.begin() || !isIn(*(after - 1)))
+    return false;
+  last = size_t(after - 1 - spans.begin());
+  return true;
+}
+
+AccessRanges::Verdict AccessRanges::look(const void *address,
+                                         uint64_t sizeBytes, bool writes) {
+  auto begin = reinterpret_cast<uint64_t>(address);
+  if (contains(writes ? writable_ : all_, writes ? lastWritable_ : lastOfAll_,
+               begin, begin + sizeBytes))
+    return Verdict::Inside;
+  return writes && contains(all_, lastOfAll_, begin, begin + sizeBytes)
+             ? Verdict::ReadOnly
+             : Verdict::Outside;
+}
+
+std::string AccessRanges::whereIs(const void *address) const {
+  auto at = reinterpret_cast<uint64_t>(address);
+  const Span *nearest = nullptr;
+  uint64_t distance = 0;
+  bool isBehind = false;
+  for (const Span &span : buffers_) {
+    bool behind = at >= span.end, before = at < span.begin;
+    uint64_t away = behind ? at - span.end : before ? span.begin - at : 0;
+    if (!nearest || away < distance) {
+      nearest = &span;
+      distance = away;
+      isBehind = behind;
+    }
+  }
+  if (!nearest || distance > (uint64_t(1) << 30))
+    return "far from every buffer of the launch";
+  uint64_t size = nearest->end - nearest->begin;
+  std::string buffer = " a buffer of " + std::to_string(size) + " bytes";
+  if (distance == 0 && at >= nearest->begin && at < nearest->end)
+    return "across the end of" + buffer;
+  return std::to_string(distance) + " bytes " +
+         (isBehind ? "behind" : "before") + buffer;
+}
+
+void RaceShadow::beginLaunch(uint64_t numBlocks) {
+  ++launch_;
+  time_ = 1;
+  lastAtomic_.assign(numBlocks, 0);
+}
+
+void RaceShadow::endLaunch() {
+  constexpr size_t kMostPages = 2048;
+  if (pages_.size() > kMostPages) {
+    pages_.clear();
+    lastNumber_ = UINT64_MAX;
+    lastPage_ = nullptr;
+  }
+}
+
+RaceShadow::Page &RaceShadow::page(uint64_t number) {
+  if (number != lastNumber_) {
+    std::unique_ptr<Page> &slot = pages_[number];
+    if (!slot)
+      slot = std::make_unique<Page>();
+    lastPage_ = slot.get();
+    lastNumber_ = number;
+  }
+  return *lastPage_;
+}
+
+bool RaceShadow::isOrdered(const Who &earlier, const Accessor &who) const {
+  if (earlier.block == uint32_t(who.block))
+    return earlier.thread == who.thread || earlier.epoch != who.epoch ||
+           (earlier.thread / 32 == who.thread / 32 &&
+            earlier.warpEpoch != who.warpEpoch);
+  uint32_t theirs = lastAtomic_[earlier.block];
+  return theirs > earlier.time && lastAtomic_[who.block] > theirs;
+}
+
+// `reader` stands for all that read since the last order between them.
+bool RaceShadow::readersRace(const Who &reader, const Accessor &who) const {
+  if (reader.isManyBlocks)
+    return true;
+  if (reader.block == uint32_t(who.block) && reader.epoch == who.epoch) {
+    if (reader.isManyWarps)
+      return true;
+    if (reader.isMany)
+      return reader.thread / 32 != who.thread / 32 ||
+             reader.warpEpoch == who.warpEpoch;
+  }
+  return !isOrdered(reader, who);
+}
+
+void RaceShadow::addReader(Who &reader, const Who &now, const Accessor &who) {
+  bool isSameGroup = reader.bytes != 0 && reader.block == now.block &&
+                     reader.epoch == now.epoch;
+  bool isSameWarp = reader.thread / 32 == now.thread / 32;
+  Who merged = now;
+  if (reader.bytes != 0 && reader.block != now.block) {
+    merged.isManyBlocks = reader.isManyBlocks || !isOrdered(reader, who);
+    merged.bytes |= reader.bytes;
+  }
+  if (isSameGroup) {
+    merged.isManyBlocks = reader.isManyBlocks;
+    merged.bytes |= reader.bytes;
+    merged.isManyWarps = reader.isManyWarps || !isSameWarp;
+    merged.isMany =
+        merged.isManyWarps || (reader.warpEpoch == now.warpEpoch &&
+                               (reader.isMany || reader.thread != now.thread));
+  }
+  reader = merged;
+}
+
+bool RaceShadow::touchWord(Cell &cell, uint8_t bytes, uint32_t flags,
+                           const Accessor &who, bool isShared, Race &race) {
+  uint32_t owner = isShared ? uint32_t(who.block) : 0;
+  if (cell.launch != launch_ || cell.block != owner) {
+    cell = Cell();
+    cell.launch = launch_;
+    cell.block = owner;
+  }
+  bool writes = flags & SINTER_SIM_WRITE;
+  bool isAtomic = flags & SINTER_SIM_ATOMIC;
+  Who now;
+  now.block = uint32_t(who.block);
+  now.epoch = who.epoch;
+  now.warpEpoch = who.warpEpoch;
+  now.time = time_;
+  now.thread = uint16_t(who.thread);
+  now.bytes = bytes;
+  now.isAtomic = isAtomic;
+  auto overlaps = [&](const Who &earlier) {
+    return (earlier.bytes & bytes) && !(earlier.isAtomic && isAtomic);
+  };
+  const Who *earlier = nullptr;
+  race.isReadOnlyPath = false;
+  if (overlaps(cell.writer) && !cell.writer.isMany &&
+      !isOrdered(cell.writer, who))
+    earlier = &cell.writer;
+  if (!earlier && writes && overlaps(cell.reader) &&
+      readersRace(cell.reader, who))
+    earlier = &cell.reader;
+  bool isConstantRead = flags & SINTER_SIM_READONLY;
+  if (!earlier && !isShared &&
+      ((isConstantRead && (cell.writer.bytes & bytes)) ||
+       (writes && cell.isReadOnly && (cell.reader.bytes & bytes)))) {
+    earlier = isConstantRead ? &cell.writer : &cell.reader;
+    race.isReadOnlyPath = true;
+  }
+  if (earlier) {
+    race.earlierWrites = earlier == &cell.writer;
+    race.block = earlier->block;
+    race.thread = earlier->thread;
+  }
+  if (!writes) {
+    cell.isReadOnly |= isConstantRead;
+    addReader(cell.reader, now, who);
+    return earlier;
+  }
+  // Several threads that write other bytes of one word: who wrote which is not
+  // known, so that later accesses of it are not judged.
+  if (cell.writer.bytes && cell.writer.epoch == now.epoch &&
+      cell.writer.block == now.block && cell.writer.thread != now.thread &&
+      !(cell.writer.bytes & bytes)) {
+    now.bytes |= cell.writer.bytes;
+    now.isMany = true;
+  }
+  cell.writer = now;
+  return earlier;
+}
+
+bool RaceShadow::touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
+                       const Accessor &who, bool isShared, Race &race) {
+  ++time_;
+  bool isRace = false;
+  uint64_t end = address + sizeBytes;
+  for (uint64_t word = address & ~uint64_t(3); word < end; word += 4) {
+    uint8_t bytes = 0;
+    for (uint64_t byte = 0; byte < 4; ++byte)
+      if (word + byte >= address && word + byte < end)
+        bytes |= uint8_t(1 << byte);
+    Cell &cell = page(word / kPageBytes).cells[word % kPageBytes / 4];
+    if (touchWord(cell, bytes, flags, who, isShared, race))
+      isRace = true;
+    if (isRace)
+      break;
+  }
+  if (!isShared && (flags & SINTER_SIM_ATOMIC) && (flags & SINTER_SIM_WRITE))
+    lastAtomic_[who.block] = time_;
+  return isRace;
+}
+
+} // namespace sinter::sim

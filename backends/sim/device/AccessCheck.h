@@ -1,0 +1,113 @@
+//===- AccessCheck.h - bounds and races of a launch -----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Two accesses race when they touch one byte, one of them writes, not both are
+// atomic, and no barrier lies between: a barrier of the block, for threads of
+// one warp also its synchronisation, for blocks an atomic operation that each
+// did in between (how the last block of a launch is found). Shuffles and votes
+// order no memory. Launches with checks run on one worker.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_SIM_DEVICE_ACCESSCHECK_H
+#define SINTER_BACKENDS_SIM_DEVICE_ACCESSCHECK_H
+
+#include "backends/sim/device/Engine.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace sinter::sim {
+
+/// Disjoint ranges, sorted, to look addresses up in.
+class AccessRanges {
+public:
+  explicit AccessRanges(const std::vector<MemoryRange> &ranges);
+
+  enum class Verdict { Inside, Outside, ReadOnly };
+  Verdict look(const void *address, uint64_t sizeBytes, bool writes);
+
+  /// Where `address` lies from the nearest range that begins before it:
+  /// "4 bytes behind a buffer of 400".
+  std::string whereIs(const void *address) const;
+
+private:
+  struct Span {
+    uint64_t begin, end;
+  };
+  static void merge(std::vector<Span> &spans);
+  static bool contains(const std::vector<Span> &spans, size_t &last,
+                       uint64_t begin, uint64_t end);
+
+  std::vector<Span> buffers_; // as given
+  std::vector<Span> all_, writable_;
+  size_t lastOfAll_ = 0, lastWritable_ = 0;
+};
+
+/// Who touches memory.
+struct Accessor {
+  uint64_t block;
+  uint32_t thread;    // of the block
+  uint32_t epoch;     // of the block: a number that never comes again
+  uint32_t warpEpoch; // of the thread's warp, likewise
+};
+
+/// One race: what the earlier access was.
+struct Race {
+  bool earlierWrites;
+  uint64_t block;
+  uint32_t thread;
+  bool isReadOnlyPath; // read as constant data, and written, in one launch
+};
+
+/// Who touched each word of memory last, in this launch.
+class RaceShadow {
+public:
+  void beginLaunch(uint64_t numBlocks);
+  void endLaunch();
+
+  /// Records an access; true when it races with an earlier one.
+  bool touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
+             const Accessor &who, bool isShared, Race &race);
+
+private:
+  struct Who {
+    uint32_t block = 0, epoch = 0, warpEpoch = 0, time = 0;
+    uint16_t thread = 0;
+    uint8_t bytes = 0; // of the word; 0: nobody
+    bool isAtomic = false;
+    bool isMany = false;       // others of the same warp too
+    bool isManyWarps = false;  // of other warps
+    bool isManyBlocks = false; // of other blocks
+  };
+  struct Cell {
+    uint32_t launch = 0;
+    uint32_t block = 0; // of shared memory, which each block has anew
+    bool isReadOnly = false;
+    Who writer, reader;
+  };
+  static constexpr uint64_t kPageBytes = 4096;
+  struct Page {
+    Cell cells[kPageBytes / 4];
+  };
+
+  Page &page(uint64_t number);
+  bool isOrdered(const Who &earlier, const Accessor &who) const;
+  bool touchWord(Cell &cell, uint8_t bytes, uint32_t flags, const Accessor &who,
+                 bool isShared, Race &race);
+  bool readersRace(const Who &reader, const Accessor &who) const;
+  void addReader(Who &reader, const Who &now, const Accessor &who);
+
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+  uint64_t lastNumber_ = UINT64_MAX;
+  Page *lastPage_ = nullptr;
+  uint32_t launch_ = 0, time_ = 0;
+  std::vector<uint32_t> lastAtomic_; // when each block did one
+};
+
+} // namespace sinter::sim
+
+#endif // SINTER_BACKENDS_SIM_DEVICE_ACCESSCHECK_H

@@ -1,0 +1,178 @@
+//===- Worker.h - one CPU thread that runs blocks -------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Threads of a block begin one after the other on one fiber. Only when a thread
+// has to wait does it keep the fiber, and the next thread gets another: a
+// kernel without barriers is a plain loop. Whoever comes last to a barrier or a
+// warp's meeting computes its outcome for all, so that a meeting costs one
+// switch a thread. Switches go from fiber to fiber; the worker's own stack
+// comes back when the block is done or has failed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_SIM_DEVICE_WORKER_H
+#define SINTER_BACKENDS_SIM_DEVICE_WORKER_H
+
+#include "backends/sim/device/AccessCheck.h"
+#include "backends/sim/device/Engine.h"
+#include "backends/sim/device/Fiber.h"
+#include "backends/sim/device/Schedule.h"
+#include "backends/sim/device/WarpCall.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace sinter::sim {
+
+/// What the workers of a launch share; constant while it runs.
+struct LaunchContext {
+  const Launch *launch = nullptr;
+  const sinter_sim_kernel_info *info = nullptr;
+  uint64_t seed = 0;
+  uint32_t dropSite = ~0u;        // no site has this number
+  RaceShadow *races = nullptr;    // null: not looked for
+  AccessRanges *ranges = nullptr; // null: anywhere; one worker's
+  bool failsOnRaces = true;
+};
+
+class Worker {
+public:
+  Worker();
+  Worker(const Worker &) = delete;
+  Worker &operator=(const Worker &) = delete;
+  ~Worker();
+
+  /// Memory for shared variables; fails when there is none.
+  rt::Status prepare();
+
+  /// Counters begin again.
+  void beginLaunch(const LaunchContext &context);
+
+  /// Runs block `block` of the launch; false when it failed, which error()
+  /// then describes.
+  bool runBlock(uint64_t block);
+
+  const std::string &error() const { return error_; }
+  const LaunchReport &counts() const { return counts_; }
+
+private:
+  friend struct TableFunctions;
+
+  enum class State : uint8_t { Unstarted, Running, Ready, Waiting, Exited };
+
+  struct Thread {
+    State state = State::Unstarted;
+    uint32_t site = 0;  // where it waits
+    uint32_t value = 0; // what a barrier gives it
+    Context *fiber = nullptr;
+    WarpCall *call = nullptr; // while it waits for its warp
+  };
+
+  /// Lanes that wait for the rest of `mask`.
+  struct Meeting {
+    bool isOpen = false;
+    uint32_t site = 0, mask = 0, arrived = 0;
+  };
+
+  struct Warp {
+    uint32_t exited = 0; // lanes; absent ones have exited
+    uint32_t epoch = 0;  // advances when all lanes synchronise
+    std::array<Meeting, 32> meetings;
+  };
+
+  struct BlockBarrier {
+    uint32_t site = 0, expected = 0;
+    uint32_t sum = 0; // of the values that were brought and are not 0
+    std::vector<uint32_t> waiting;
+  };
+
+  /// A copy that cp.async began and did not do yet.
+  struct PendingCopy {
+    void *to;
+    const void *from;
+    uint32_t sizeBytes, sourceBytes;
+    uint32_t group, site;
+  };
+
+  struct ThreadCopies {
+    uint32_t openGroup = 0;
+    std::vector<PendingCopy> pending;
+  };
+
+  static constexpr uint32_t kNoSite = ~0u;
+
+  struct Table {
+    sinter_sim_functions functions; // first: generated code has its address
+    Worker *worker;
+  };
+
+  static Worker &of(const sinter_sim_functions *functions) {
+    return *reinterpret_cast<const Table *>(functions)->worker;
+  }
+
+  // Threads and fibers.
+  static void fiberMain(void *worker);
+  void runThreads();
+  void placeThread(uint32_t thread);
+  void switchTo(Context *target);
+  void goOnWith(uint32_t next);
+  void wait();
+  void yield();
+  [[noreturn]] void leave();
+  /// False when the thread should not have ended.
+  bool endThread();
+
+  // Meetings.
+  uint32_t meetAtBarrier(uint32_t site, uint32_t barrier, uint32_t count,
+                         uint32_t value, sinter_sim_combine combine);
+  void meetInWarp(WarpCall &call, uint32_t site, uint32_t mask);
+  void release(uint32_t thread);
+
+  // Copies.
+  ThreadCopies &copiesOfThread();
+  void startCopy(PendingCopy copy);
+  void finishCopies(uint32_t pendingGroups);
+  void doCopy(const PendingCopy &copy);
+
+  void checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
+                   uint32_t alignment, uint32_t flags);
+
+  // An error is set, and then the thread left for ever: what it has on its
+  // stack is not destroyed.
+  void setError(const std::string &what, uint32_t site);
+  void describeDeadlock();
+  std::string threadText(uint32_t thread) const;
+  std::string siteText(uint32_t site) const;
+
+  Table table_;
+  LaunchContext context_;
+  uint32_t numThreads_ = 0;
+  uint32_t current_ = 0; // the running thread
+  uint32_t numExited_ = 0;
+  uint64_t numIdleYields_ = 0, numPredicates_ = 0;
+  uint32_t block_[3] = {};
+  uint64_t blockNumber_ = 0;
+  uint32_t epoch_ = 1; // advances at barriers of the whole block
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  std::array<BlockBarrier, 16> barriers_;
+  std::vector<ThreadCopies> copies_; // of each thread; empty: none yet
+  Schedule schedule_;
+  FiberPool fibers_;
+  Context self_;              // the worker's own stack
+  Context *fiber_ = nullptr;  // that runs
+  uint8_t *shared_ = nullptr; // an arena and a margin behind it
+  std::string error_;
+  LaunchReport counts_;
+};
+
+/// "3,7-9": lanes of a mask.
+std::string lanesText(uint32_t mask);
+
+/// "(3,0,0)".
+std::string tripleText(const uint32_t (&triple)[3]);
+
+} // namespace sinter::sim
+
+#endif // SINTER_BACKENDS_SIM_DEVICE_WORKER_H
