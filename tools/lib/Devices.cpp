@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/device/CpuDevice.h"
+#include "backends/sim/device/SimDevice.h"
 
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
   cpu::registerCpuDevice(registry);
+  sim::registerSimDevices(registry);
 }

@@ -8,6 +8,7 @@
 #include "backends/cpu/codegen/CpuTarget.h"
 
 #include "backends/cuda/codegen/CudaTarget.h"
+#include "backends/sim/codegen/SimTarget.h"
 
 using namespace sinter;
 
@@ -45,6 +46,20 @@ makeCudaTarget(const compiler::Options &options, std::string &error) {
   return cuda::createCudaTarget(cudaOptions);
 }
 
+static std::unique_ptr<passes::Target>
+makeSimTarget(const compiler::Options &options, std::string &error) {
+  sim::SimTargetOptions simOptions;
+  std::vector<unsigned> archs;
+  if (!readGpuArchs(options, {simOptions.arch}, archs, error))
+    return nullptr;
+  if (archs.size() > 1) {
+    error = "--gpu-arch: the simulated device has one architecture";
+    return nullptr;
+  }
+  simOptions.arch = archs.front();
+  return sim::createSimTarget(simOptions);
+}
+
 llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
   static const compiler::TargetFactory factories[] = {
       {"cpu", "this machine's or another x86-64 CPU (--mcpu)",
@@ -61,6 +76,7 @@ llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
                    "x86-64-v4";
          return target;
        }},
+      {"sim", "simulated CUDA devices, for tests (--gpu-arch)", makeSimTarget},
       {"cuda", "NVIDIA GPUs of compute capability 8.0 and newer (--gpu-arch)",
        makeCudaTarget},
   };

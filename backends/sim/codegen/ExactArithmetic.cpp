@@ -20,7 +20,8 @@ namespace sinter::sim {
 Value *emitMinMax(IRBuilderBase &builder, bool isMax, bool propagatesNaN,
                   Value *a, Value *b) {
   Type *type = a->getType();
-  Type *integer = type->getWithNewBitWidth(type->getScalarSizeInBits());
+  Type *integer = type->getWithNewType(
+      IntegerType::get(type->getContext(), type->getScalarSizeInBits()));
   Value *first =
       isMax ? builder.CreateFCmpOGT(a, b) : builder.CreateFCmpOLT(a, b);
   Value *result = builder.CreateSelect(first, a, b);
@@ -105,7 +106,8 @@ Value *Exact::convertToInteger(CastInst &cast) {
       isa<FPToSIInst>(cast) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
   Value *value = cast.getOperand(0);
   unsigned width = std::max(16u, cast.getType()->getScalarSizeInBits());
-  Type *type = cast.getType()->getWithNewBitWidth(width);
+  Type *type = cast.getType()->getWithNewType(
+      IntegerType::get(cast.getContext(), width));
   return builder.CreateTrunc(
       builder.CreateIntrinsic(id, {type, value->getType()}, {value}),
       cast.getType());
@@ -263,7 +265,8 @@ Value *Exact::half(Instruction &instruction) {
   IRBuilder<> builder(&instruction);
   Type *type = instruction.getType();
   auto bitwise = [&](bool flips, Value *value) {
-    Type *integer = type->getWithNewBitWidth(16);
+    Type *integer =
+        type->getWithNewType(IntegerType::get(type->getContext(), 16));
     Value *bits = builder.CreateBitCast(value, integer);
     bits = flips ? builder.CreateXor(bits, 0x8000)
                  : builder.CreateAnd(bits, 0x7fff);
