@@ -116,41 +116,99 @@ Status checkOperand(const char *what, const std::vector<Dim> &dims,
   return {};
 }
 
+/// What a post-op does with its slice.
+enum class PostOpSlice { None, Read, Written };
+
+PostOpSlice sliceUse(const sinter_post_op &op) {
+  switch (op.kind) {
+  case SINTER_POST_BIAS:
+  case SINTER_POST_ADD:
+  case SINTER_POST_RELU_GRAD:
+  case SINTER_POST_GELU_TANH_GRAD:
+    return PostOpSlice::Read;
+  case SINTER_POST_STORE:
+  case SINTER_POST_RELU_BITS:
+  case SINTER_POST_BIAS_GRAD:
+    return PostOpSlice::Written;
+  default:
+    return PostOpSlice::None;
+  }
+}
+
 /// Shared by MATMUL and CONV: slices 2 .. last-1 belong to the post-ops.
+/// `lines` is the product of the result's sizes but that along the bias.
 Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
                     uint32_t count, const std::vector<Dim> &result,
-                    int64_t biasSize, uint32_t dtype) {
+                    int64_t biasSize, int64_t lines, uint32_t dtype) {
   if (count > SINTER_MAX_POST_OPS)
     return Status::invalid("has " + number(count) + " post-ops, at most " +
                            number(SINTER_MAX_POST_OPS) + " are allowed");
   for (uint32_t i = 0; i < count; ++i) {
     const sinter_post_op &op = ops[i];
-    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_HARD_SWISH)
+    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_BIAS_GRAD ||
+        (op.kind > SINTER_POST_HARD_SWISH && command.kind != SINTER_CMD_MATMUL))
       return Status::invalid("has the unknown post-op " + number(op.kind));
-    if (op.kind != SINTER_POST_BIAS && op.kind != SINTER_POST_ADD)
+    PostOpSlice use = sliceUse(op);
+    if (use == PostOpSlice::None)
       continue;
+    bool written = use == PostOpSlice::Written;
     if (op.slice < 2 || op.slice + 1 >= command.numSlices)
       return Status::invalid("a post-op reads slice " + number(op.slice) +
                              " of " + number(command.numSlices));
+    if (written != (op.slice >= command.numReads))
+      return Status::invalid("a post-op " +
+                             std::string(written ? "writes" : "reads") +
+                             " slice " + number(op.slice) + ", the first " +
+                             number(command.numReads) + " are the read ones");
     const sinter_slice &slice = command.slices[op.slice];
-    if (op.kind == SINTER_POST_BIAS)
+    switch (op.kind) {
+    case SINTER_POST_BIAS:
+    case SINTER_POST_BIAS_GRAD:
       SINTER_RETURN_IF_ERROR(
-          checkOperand("the bias", {{biasSize, 1}}, dtype, slice, false));
-    else
+          checkOperand("the bias", {{biasSize, 1}}, dtype, slice, written));
+      break;
+    case SINTER_POST_RELU_BITS:
+    case SINTER_POST_RELU_GRAD: {
+      int64_t bytes = 0;
+      if (!multiplyInto((biasSize + 127) / 128 * 16, lines, bytes))
+        return Status::invalid("the bits are larger than 2^63");
       SINTER_RETURN_IF_ERROR(
-          checkOperand("the added operand", result, dtype, slice, false));
+          checkOperand("the bits", {{bytes, 1}}, SINTER_U8, slice, written));
+      break;
+    }
+    default:
+      SINTER_RETURN_IF_ERROR(checkOperand(op.kind == SINTER_POST_ADD
+                                              ? "the added operand"
+                                              : "the operand of a post-op",
+                                          result, dtype, slice, written));
+      break;
+    }
   }
   return {};
+}
+
+/// How many slices the post-ops write.
+uint32_t writtenByPostOps(const sinter_post_op *ops, uint32_t count) {
+  uint32_t written = 0;
+  for (uint32_t i = 0; i < std::min<uint32_t>(count, SINTER_MAX_POST_OPS); ++i)
+    written += sliceUse(ops[i]) == PostOpSlice::Written;
+  return written;
 }
 
 Status checkContractionSlices(const sinter_command &command) {
   if (!command.params)
     return Status::invalid("has no parameters");
-  if (command.numSlices < 3 || command.numReads + 1 != command.numSlices)
+  uint32_t results = 1;
+  if (command.kind == SINTER_CMD_MATMUL) {
+    const auto &p = *static_cast<const sinter_matmul *>(command.params);
+    results += writtenByPostOps(p.postOps, p.numPostOps);
+  }
+  if (command.numReads < 2 || command.numReads + results != command.numSlices)
     return Status::invalid("has " + number(command.numSlices) +
                            " slices of which " + number(command.numReads) +
-                           " are read; one result after two or more operands "
-                           "is expected");
+                           " are read; " + number(results) +
+                           (results == 1 ? " result" : " results") +
+                           " after two or more operands are expected");
   return {};
 }
 
@@ -249,7 +307,12 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
   SINTER_RETURN_IF_ERROR(
       checkOperand("B", b, p.dtype, command.slices[1], false));
   SINTER_RETURN_IF_ERROR(checkOperand("C", c, p.outDtype, result, true));
-  return checkPostOps(command, p.postOps, p.numPostOps, c, p.n, p.outDtype);
+  int64_t lines = p.m;
+  for (uint32_t i = 0; i < p.batchRank; ++i)
+    if (!multiplyInto(lines, p.batch[i], lines))
+      return Status::invalid("C is larger than 2^63");
+  return checkPostOps(command, p.postOps, p.numPostOps, c, p.n, lines,
+                      p.outDtype);
 }
 
 Status sinter::rt::checkConv(const sinter_command &command) {
@@ -298,7 +361,7 @@ Status sinter::rt::checkConv(const sinter_command &command) {
     break;
   }
   return checkPostOps(command, p.postOps, p.numPostOps, *resultDims, biasSize,
-                      p.dtype);
+                      0, p.dtype);
 }
 
 Status sinter::rt::checkCommand(const sinter_artifact &artifact,

@@ -37,6 +37,10 @@ RULES = {
 # What one backend may see beside its own folder.
 CODEGEN = ["backends/common/codegen/", "passes/", "ir/", "std"] + BRIDGE + LLVM
 DEVICE = ["backends/common/device/", "runtime/", "sinter/", "std"]
+# The libraries of CUDA: over tables of functions, so that the simulated device has the
+# same adapters. Code generators may ask the plans, which are arithmetic on abi.h.
+LIBRARY = "backends/cuda/library/"
+PLANS = [LIBRARY + "LtPlan.h", LIBRARY + "ConvPlan.h"]
 VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
           "cuda": ["cuda.h", "cudnn", "cublas", "nccl.h"], "sim": []}
 
@@ -53,10 +57,14 @@ def allowedFor(path):
     parts = path.split("/")
     if parts[0] == "backends" and len(parts) >= 4:
         own = "/".join(parts[:3]) + "/"
+        gpu = parts[1] in ("cuda", "sim")
         if parts[2] == "codegen":
-            return [own] + CODEGEN
+            return [own] + CODEGEN + (PLANS if gpu else [])
         if parts[2] == "device":
-            return [own] + DEVICE + VENDOR.get(parts[1], [])
+            beside = [LIBRARY, f"backends/{parts[1]}/library/"] if gpu else []
+            return [own] + DEVICE + beside + VENDOR.get(parts[1], [])
+        if parts[2] == "library" and gpu:
+            return [own, LIBRARY] + DEVICE
     for depth in (2, 1):
         rule = RULES.get("/".join(parts[:depth]))
         if rule is not None and len(parts) > depth:
@@ -107,6 +115,9 @@ BAD = [
     {"backends/cpu/codegen/Bad.cpp": '#include "runtime/base/File.h"\n'},
     {"backends/cpu/device/Bad.cpp": '#include "ir/Dialect.h"\n'},
     {"backends/sim/device/Bad.cpp": '#include "backends/cpu/device/Cpu.h"\n'},
+    {"backends/cpu/device/Bad.cpp": '#include "backends/cuda/library/LtApi.h"\n'},
+    {"backends/cuda/library/Bad.cpp": '#include "backends/sim/library/SimLibrary.h"\n'},
+    {"backends/cuda/codegen/Bad.cpp": '#include "backends/cuda/library/LtMatmul.h"\n'},
     {"runtime/exec/Bad.cpp": "#include <mlir/IR/Builders.h>\n"},
     {"runtime/exec/Bad.cpp": '#  include "llvm/ADT/STLExtras.h"\n'},
     {"runtime/include/sinter/bad.h": '#include "runtime/base/Status.h"\n'},
@@ -117,6 +128,8 @@ BAD = [
 GOOD = {
     "ir/Good.cpp": '#include "ir/Dialect.h"\n#include "mlir/IR/Builders.h"\n#include <vector>\n',
     "runtime/exec/Good.cpp": '#include "runtime/base/Status.h"\n#include <sys/mman.h>\n',
+    "backends/cuda/codegen/Good.cpp": '#include "backends/cuda/library/LtPlan.h"\n',
+    "backends/sim/library/Good.cpp": '#include "backends/cuda/library/LtApi.h"\n',
     "backends/cpu/device/Good.cpp": "#include <oneapi/dnnl/dnnl.hpp>\n#include <omp.h>\n",
     "compiler/import/onnx/Good.cpp": "#include <onnx/onnx_pb.h>\n",
     "docs/examples/good.c": '#include "classifier.h"\n#include <stdio.h>\n',

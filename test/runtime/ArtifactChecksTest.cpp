@@ -255,6 +255,14 @@ TEST_CASE("artifact: matmul parameters", "[artifact]") {
           [](Sample &s) { s.matmul.postOps[0].slice = 1; });
   refused("added operand",
           [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_ADD; });
+  // A post-op that writes adds a result.
+  refused("2 results after two or more operands",
+          [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_STORE; });
+  refused("bits ends at",
+          [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_RELU_GRAD; });
+  refused("unknown post-op", [](Sample &s) {
+    s.matmul.postOps[0].kind = SINTER_POST_BIAS_GRAD + 1;
+  });
 }
 
 TEST_CASE("artifact: convolution parameters", "[artifact]") {

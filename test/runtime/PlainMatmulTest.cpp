@@ -178,4 +178,7 @@ TEST_CASE("plain matmul: what is not supported is refused clearly",
   p.postOps[0].kind = SINTER_POST_TANH;
   REQUIRE(refused(SINTER_F64, SINTER_F64).find("bias, add and relu") !=
           std::string::npos);
+  p.postOps[0].kind = SINTER_POST_RELU_BITS;
+  REQUIRE(refused(SINTER_F32, SINTER_F32) ==
+          "post-op 13 is not there on the CPU");
 }

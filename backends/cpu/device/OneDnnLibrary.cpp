@@ -48,6 +48,10 @@ private:
   LibraryCallResult prepareMatmul(const sinter_command &command,
                                   const uint8_t *constants) {
     const auto &params = *static_cast<const sinter_matmul *>(command.params);
+    for (uint32_t i = 0; i < params.numPostOps; ++i)
+      if (params.postOps[i].kind > SINTER_POST_HARD_SWISH)
+        return unsupported("post-op " + std::to_string(params.postOps[i].kind) +
+                           " is not there on the CPU");
     if (isSixteenBit(params.dtype) || isSixteenBit(params.outDtype))
       return unsupported("16-bit matmul is not supported on the CPU yet");
     if (params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)

@@ -149,21 +149,34 @@ typedef enum sinter_post_op_kind {
   SINTER_POST_GELU_TANH,
   SINTER_POST_SIGMOID,
   SINTER_POST_TANH,
-  SINTER_POST_CLIP,      /* clamp to [alpha, beta] */
-  SINTER_POST_SCALE,     /* * alpha */
-  SINTER_POST_SWISH,     /* x * sigmoid(x) */
-  SINTER_POST_HARD_SWISH /* x * min(max(x / 6 + 0.5, 0), 1) */
+  SINTER_POST_CLIP,       /* clamp to [alpha, beta] */
+  SINTER_POST_SCALE,      /* * alpha */
+  SINTER_POST_SWISH,      /* x * sigmoid(x) */
+  SINTER_POST_HARD_SWISH, /* x * min(max(x / 6 + 0.5, 0), 1) */
+  /* Only in products on devices whose library has them (CUDA, sim): */
+  SINTER_POST_STORE,          /* slice = x, of the result's dtype and layout;
+                                 written */
+  SINTER_POST_RELU_BITS,      /* relu; slice = the bits x > 0; written */
+  SINTER_POST_RELU_GRAD,      /* x where slice's bit is 1, else 0 */
+  SINTER_POST_GELU_TANH_GRAD, /* x * gelu'(slice), which is laid out like the
+                                 result */
+  SINTER_POST_BIAS_GRAD       /* slice[j] = the sum of x over the rows; x goes
+                                 on as it is; written, the result's dtype */
 } sinter_post_op_kind;
+
+/* RELU_BITS: lines of n bits, padded to a multiple of 128, one for each row of
+ * each batch, in row-major order; only RELU_GRAD may read them. */
 
 typedef struct sinter_post_op {
   uint32_t kind;  /* sinter_post_op_kind */
-  uint32_t slice; /* BIAS, ADD: index into the command's slices */
+  uint32_t slice; /* index into the command's slices; only for some kinds */
   float alpha;
   float beta;
 } sinter_post_op;
 
 /* C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n], then the post-ops.
- * Slices: 0 = A, 1 = B, 2.. = operands of post-ops, last = C.
+ * Slices: 0 = A, 1 = B, 2.. = operands of post-ops (those that are written
+ * after those that are only read), last = C.
  * Strides are in elements; a batch stride of 0 broadcasts. */
 typedef struct sinter_matmul {
   uint32_t dtype;     /* of A and B */

@@ -1,0 +1,34 @@
+//===- CudaLibrary.h - contractions of a CUDA device ----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Matrix products by cuBLASLt, convolutions by cuDNN's graph API. The
+// functions come in tables: the CUDA device's are loaded from the vendor's
+// files (Loader.h), the simulated device's check their arguments.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_LIBRARY_CUDALIBRARY_H
+#define SINTER_BACKENDS_CUDA_LIBRARY_CUDALIBRARY_H
+
+#include "backends/cuda/library/LibraryOptions.h"
+#include "backends/cuda/library/LtApi.h"
+#include "runtime/device/Library.h"
+
+#include <functional>
+#include <memory>
+
+namespace sinter::cuda {
+
+/// Each is called at the first command that needs it, with the device's context
+/// current; the tables live as long as the process. A failure is one line that
+/// names package and version.
+struct LibraryTables {
+  std::function<rt::Result<const lt::Api *>()> openLt;
+};
+
+std::unique_ptr<rt::Library> createCudaLibrary(LibraryTables tables,
+                                               const LibraryOptions &options);
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_LIBRARY_CUDALIBRARY_H

@@ -1,0 +1,49 @@
+//===- LtMatmul.h - matrix products by cuBLASLt ---------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_LIBRARY_LTMATMUL_H
+#define SINTER_BACKENDS_CUDA_LIBRARY_LTMATMUL_H
+
+#include "backends/cuda/library/LibraryOptions.h"
+#include "backends/cuda/library/LtApi.h"
+#include "runtime/device/Library.h"
+
+#include <memory>
+#include <string>
+
+namespace sinter::cuda {
+
+/// cuBLASLt, started: one handle per device and thread of calls.
+class LtContext {
+public:
+  /// `api` must outlive the context. Fails when there is no device.
+  static rt::Result<std::unique_ptr<LtContext>> create(const lt::Api &api);
+  LtContext(const LtContext &) = delete;
+  LtContext &operator=(const LtContext &) = delete;
+  ~LtContext();
+
+  const lt::Api &api() const { return api_; }
+  lt::Handle handle() const { return handle_; }
+  /// "cuBLASLt 13.1.0".
+  std::string version() const;
+  /// A failure with the status's name and, where the library tells, why.
+  rt::Status error(const char *function, int status) const;
+
+private:
+  explicit LtContext(const lt::Api &api) : api_(api) {}
+
+  const lt::Api &api_;
+  lt::Handle handle_ = nullptr;
+};
+
+/// Prepares a MATMUL. Fails with SINTER_UNSUPPORTED, saying why, when no call
+/// of cuBLASLt computes it.
+rt::Result<std::unique_ptr<rt::LibraryCall>>
+prepareLtMatmul(const LtContext &context, const sinter_command &command,
+                const LibraryOptions &options);
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_LIBRARY_LTMATMUL_H

@@ -1,0 +1,86 @@
+//===- LtPlan.h - matrix products as cuBLASLt problems --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Pure arithmetic on a sinter_matmul, for both towers: the compiler asks what
+// fits, the device what to call. cuBLASLt thinks in columns, so a row-major
+// C = A B becomes the column-major C' = B' A' on the same bytes; its "A" is our
+// B. What must stay true: a plan depends on the sinter_matmul alone.
+//
+// The epilogue menu (alpha, C, bias, activation, in this order):
+//   [scale] [add] [bias] [relu | gelu_tanh], add and bias in either order;
+//   a clip to [0, inf] is a relu; erf GELU, sigmoid, tanh, swish are not there.
+//   The bias runs along the rows of the column-major result, our n.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_LIBRARY_LTPLAN_H
+#define SINTER_BACKENDS_CUDA_LIBRARY_LTPLAN_H
+
+#include "backends/cuda/library/LtApi.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <string>
+
+namespace sinter::cuda {
+
+/// A column-major matrix, or several of them, `batchStride` elements apart.
+struct LtLayout {
+  int32_t type = lt::f32; // lt::DataType
+  int64_t rows = 0, cols = 0, ld = 0, batchStride = 0;
+};
+
+inline constexpr uint32_t noSlice = SINTER_NONE;
+
+/// Calls of cublasLtMatmul that compute D = epilogue(alpha op(A) op(B) + beta
+/// C): one for each index of the loops, the operands `loopStrides` elements
+/// apart.
+struct LtPlan {
+  /// Not empty: it is not expressible, and why, in a few words.
+  std::string refusal;
+  /// No elements in the result: nothing to call.
+  bool empty = false;
+
+  int computeType = 0;
+  int32_t scaleType = 0; // of alpha and beta
+  int32_t transA = lt::opN, transB = lt::opN;
+  LtLayout a, b, d; // C has D's layout
+  int64_t m = 0, n = 0, k = 0;
+  int32_t batch = 1;
+  double alpha = 1, beta = 0;
+
+  uint32_t epilogue = lt::epilogueDefault;
+  /// A, B and D are the operands; C is D where nothing is added.
+  uint32_t aSlice = 0, bSlice = 1;
+  uint32_t cSlice = noSlice, biasSlice = noSlice, auxSlice = noSlice;
+  int64_t biasBatchStride = 0;
+  int64_t auxLd = 0, auxBatchStride = 0; // elements; bits for relu
+
+  /// Operands by index in loopStrides.
+  enum Operand { A, B, D, Bias, Aux, numOperands };
+  int loopRank = 0;
+  int64_t loop[SINTER_MAX_BATCH_DIMS + 2] = {};
+  int64_t loopStrides[SINTER_MAX_BATCH_DIMS + 2][numOperands] = {};
+
+  int64_t calls() const {
+    int64_t count = 1;
+    for (int i = 0; i < loopRank; ++i)
+      count *= loop[i];
+    return count;
+  }
+
+  static LtPlan make(const sinter_matmul &params);
+};
+
+/// Whether one call takes the product with all of its post-ops: what a target
+/// asks before it fuses one more. Does not allocate for the answer yes.
+inline bool productFits(const sinter_matmul &params) {
+  return LtPlan::make(params).refusal.empty();
+}
+
+/// Bits of a line of the mask that SINTER_POST_RELU_BITS writes.
+inline int64_t reluBitsPerLine(int64_t n) { return (n + 127) / 128 * 128; }
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_LIBRARY_LTPLAN_H

@@ -1,0 +1,23 @@
+//===- SimMemory.h - whose memory a library call touches ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_SIM_LIBRARY_SIMMEMORY_H
+#define SINTER_BACKENDS_SIM_LIBRARY_SIMMEMORY_H
+
+#include <cstdint>
+
+namespace sinter::sim {
+
+/// Says whether [address, address + sizeBytes) is memory of a simulated device.
+using MemoryCheck = bool (*)(const void *address, uint64_t sizeBytes);
+
+/// Asked by the libraries' stand-ins about every operand; null (the default):
+/// every address will do. Set before the first call.
+void setLibraryMemoryCheck(MemoryCheck check);
+bool isLibraryMemory(const void *address, uint64_t sizeBytes);
+
+} // namespace sinter::sim
+
+#endif // SINTER_BACKENDS_SIM_LIBRARY_SIMMEMORY_H

@@ -1,0 +1,61 @@
+//===- OneProduct.h - one matrix product and its meaning, for tests -------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_BACKENDS_CUDA_ONEPRODUCT_H
+#define SINTER_TEST_BACKENDS_CUDA_ONEPRODUCT_H
+
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sinter::test {
+
+/// A MATMUL command with operands of its own. Values are kept in double; what
+/// the command sees are their roundings to its dtypes.
+class OneProduct {
+public:
+  /// Dense row-major operands: A m x k, B k x n, C m x n.
+  OneProduct(uint32_t dtype, uint32_t outDtype, int64_t m, int64_t n,
+             int64_t k);
+
+  sinter_matmul params{};
+
+  OneProduct &transposeA();
+  OneProduct &transposeB();
+  OneProduct &transposeC();
+  /// One more outer batch dimension; strides in elements.
+  OneProduct &batch(int64_t size, int64_t a, int64_t b, int64_t c);
+  OneProduct &post(uint32_t kind, float alpha = 0, float beta = 0);
+
+  /// Runs it on the simulated device's library and compares every element with
+  /// sums in double. Returns what was chosen.
+  std::string check();
+  /// The failure of preparing it; empty when there is none.
+  std::string refusal();
+
+private:
+  struct Operand {
+    uint32_t dtype;
+    int64_t elements;
+    std::vector<double> values;
+    std::vector<uint8_t> bytes;
+  };
+  void build();
+  int64_t extent(const int64_t *batchStrides, int64_t rows, int64_t rowStride,
+                 int64_t cols, int64_t colStride) const;
+  void expect(int64_t element, double value, double magnitude,
+              const Operand &operand, const char *what) const;
+  void compare() const;
+
+  std::vector<Operand> operands_; // in the order of the slices
+  std::vector<sinter_slice> slices_;
+  uint32_t numReads_ = 0;
+};
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_BACKENDS_CUDA_ONEPRODUCT_H
