@@ -14,8 +14,17 @@ using namespace mlir;
 namespace sinter::test {
 
 OpBundle::OpBundle(MLIRContext *context, std::string mcpu)
-    : context(context), settings{/*isParallel=*/true, std::move(mcpu)},
-      functions(ModuleOp::create(UnknownLoc::get(context))) {}
+    : context(context),
+      functions(ModuleOp::create(UnknownLoc::get(context))) {
+  settings.isParallel = true;
+  settings.mcpu = std::move(mcpu);
+  settings.target = testTarget();
+}
+
+std::string OpBundle::testTarget() {
+  const char *target = std::getenv("SINTER_TEST_TARGET");
+  return target ? target : "cpu";
+}
 
 bool OpBundle::add(std::string name, func::FuncOp function,
                    std::vector<ir::Tensor> inputs, ir::Rounding rounding) {

@@ -33,6 +33,9 @@ public:
   /// `mcpu` is one that this machine has.
   explicit OpBundle(mlir::MLIRContext *context, std::string mcpu = "native");
 
+  /// What bundles are compiled for: $SINTER_TEST_TARGET, or the CPU.
+  static std::string testTarget();
+
   /// Copies the body of `function` and evaluates it for `inputs`: in float64
   /// throughout, or rounded as `rounding` says. False when that fails.
   bool add(std::string name, mlir::func::FuncOp function,

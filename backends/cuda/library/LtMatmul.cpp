@@ -86,8 +86,10 @@ public:
     workspace_ = scratch.shared;
     return {};
   }
-  Status run(void *const *buffers, ThreadPool &, int) override {
-    return enqueue(buffers, nullptr);
+  Status run(void *const *buffers, const CallContext &context) override {
+    return enqueue(buffers, static_cast<lt::Stream>(
+                                context.stream ? context.stream->native()
+                                               : nullptr));
   }
   std::string description() const override;
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/SimDevice.h"
 #include "backends/sim/device/Engine.h"
+#include "backends/sim/library/SimLibrary.h"
 #include "runtime/base/AlignedBlock.h"
 
 #include <cstring>
@@ -108,12 +109,15 @@ public:
     return call.run(buffers, {nullptr, 1, &stream});
   }
   Result<Library *> library() override {
-    return Status(SINTER_UNSUPPORTED, "the simulated device has no library");
+    if (!library_)
+      library_ = sim::createSimLibrary();
+    return library_.get();
   }
 
 private:
   std::string name_, kind_ = "sim";
   sim::Engine engine_;
+  std::unique_ptr<Library> library_;
   std::unordered_map<void *, AlignedBlock> blocks_;
 };
 

@@ -383,7 +383,7 @@ std::string OneProduct::check() {
     rt::Scratch bound;
     bound.shared = scratch->data();
     REQUIRE((*call)->bind(bound, 1).ok());
-    rt::Status ran = (*call)->run(buffers.data(), rt::ThreadPool::shared(), 1);
+    rt::Status ran = (*call)->run(buffers.data(), rt::CallContext());
     INFO(ran.message());
     REQUIRE(ran.ok());
     for (size_t i = 0; i < operands_.size(); ++i) {
