@@ -14,8 +14,7 @@ using namespace mlir;
 namespace sinter::test {
 
 OpBundle::OpBundle(MLIRContext *context, std::string mcpu)
-    : context(context),
-      functions(ModuleOp::create(UnknownLoc::get(context))) {
+    : context(context), functions(ModuleOp::create(UnknownLoc::get(context))) {
   settings.isParallel = true;
   settings.mcpu = std::move(mcpu);
   settings.target = testTarget();

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numeric>
@@ -234,43 +235,69 @@ unsigned ElementEmitter::alignmentOf(Type memory, const Index &offset) {
 
 Value ElementEmitter::load(RankedTensorType type, Value pointer,
                            ArrayRef<Index> index) {
-  Type elementType = type.getElementType();
-  Type memory = storageType(elementType);
   Index offset = linearOffset(type, index);
-  unsigned alignment = alignmentOf(memory, offset);
-  bool dynamicLanes = llvm::any_of(offset.terms, [&](auto term) {
+  Value condition = guard;
+  for (auto [loop, coefficient] : offset.terms)
+    if (Value ofLoop = loopGuards.lookup(loop))
+      condition = condition && condition != ofLoop
+                      ? builder.create<arith::AndIOp>(loc, condition, ofLoop)
+                      : ofLoop;
+  if (!condition)
+    return fromMemory(loadAt(type, pointer, offset), type.getElementType());
+  Type loaded = loadedType(type, offset);
+  auto choice = builder.create<scf::IfOp>(loc, loaded, condition,
+                                          /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard insertion(builder);
+    builder.setInsertionPointToStart(choice.thenBlock());
+    builder.create<scf::YieldOp>(loc, loadAt(type, pointer, offset));
+    builder.setInsertionPointToStart(choice.elseBlock());
+    builder.create<scf::YieldOp>(loc, constantZero(loaded));
+  }
+  return fromMemory(choice.getResult(0), type.getElementType());
+}
+
+/// True when lanes read at indices that are computed.
+bool ElementEmitter::hasDynamicLanes(const Index &offset) {
+  return llvm::any_of(offset.terms, [&](auto term) {
     return term.first != laneLoop && isVaryingLoop(term.first);
   });
-  bool varies =
-      dynamicLanes || (laneCount > 1 && offset.coefficient(laneLoop) != 0);
-  if (!varies) {
-    Value at = address(type, pointer, offset);
-    return fromMemory(builder.create<LLVM::LoadOp>(loc, memory, at, alignment),
-                      elementType);
-  }
-  auto vectorType = VectorType::get({laneCount}, memory);
-  if (!dynamicLanes && isContiguous(offset, laneLoop)) {
+}
+
+Type ElementEmitter::loadedType(RankedTensorType type, const Index &offset) {
+  Type memory = storageType(type.getElementType());
+  bool varies = hasDynamicLanes(offset) ||
+                (laneCount > 1 && offset.coefficient(laneLoop) != 0);
+  return varies ? Type(VectorType::get({laneCount}, memory)) : memory;
+}
+
+/// The element as it lies in memory.
+Value ElementEmitter::loadAt(RankedTensorType type, Value pointer,
+                             const Index &offset) {
+  Type loaded = loadedType(type, offset);
+  Type memory = storageType(type.getElementType());
+  unsigned alignment = alignmentOf(memory, offset);
+  auto vectorType = dyn_cast<VectorType>(loaded);
+  if (!vectorType)
+    return builder.create<LLVM::LoadOp>(
+        loc, loaded, address(type, pointer, offset), alignment);
+  if (!hasDynamicLanes(offset) && isContiguous(offset, laneLoop)) {
     int64_t lanesBefore = laneCount;
     laneCount = 1; // the address of lane 0
     Value at = address(type, pointer, offset);
     laneCount = lanesBefore;
     if (activeLanes < laneCount)
-      return fromMemory(builder.create<LLVM::MaskedLoadOp>(
-                            loc, vectorType, at, laneMask(),
-                            constantZero(vectorType), alignment),
-                        elementType);
-    return fromMemory(
-        builder.create<LLVM::LoadOp>(loc, vectorType, at, alignment),
-        elementType);
+      return builder.create<LLVM::MaskedLoadOp>(
+          loc, vectorType, at, laneMask(), constantZero(vectorType), alignment);
+    return builder.create<LLVM::LoadOp>(loc, vectorType, at, alignment);
   }
   Value addresses = address(type, pointer, offset);
   SmallVector<Value> passThrough;
   if (activeLanes < laneCount)
     passThrough.push_back(constantZero(vectorType));
-  Value gathered = builder.create<LLVM::masked_gather>(
-      loc, vectorType, addresses, laneMask(), passThrough,
-      elementAlignment(memory));
-  return fromMemory(gathered, elementType);
+  return builder.create<LLVM::masked_gather>(loc, vectorType, addresses,
+                                             laneMask(), passThrough,
+                                             elementAlignment(memory));
 }
 
 void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,

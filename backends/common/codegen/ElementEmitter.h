@@ -97,6 +97,15 @@ public:
                        identity(op.getKind(), op.getType().getElementType()));
   }
 
+  /// Memory is read only where `condition` (i1; null: always) holds, and seems
+  /// to hold zeros elsewhere. For threads without an element of their own,
+  /// which barriers and shuffles need all the same.
+  void setGuard(mlir::Value condition) { guard = condition; }
+  /// The same for what is read at an index over `loop`.
+  void setLoopGuard(unsigned loop, mlir::Value condition) {
+    loopGuards[loop] = condition;
+  }
+
   /// Buffers begin at multiples of `bytes`, so that vectors may be moved as a
   /// whole where their offset allows. Without it elements are aligned, no more.
   void setBufferAlignment(unsigned bytes) { bufferAlignment = bytes; }
@@ -161,6 +170,10 @@ private:
   bool isVaryingLoop(unsigned loop);
   mlir::Value load(mlir::RankedTensorType type, mlir::Value pointer,
                    llvm::ArrayRef<Index> index);
+  bool hasDynamicLanes(const Index &offset);
+  mlir::Type loadedType(mlir::RankedTensorType type, const Index &offset);
+  mlir::Value loadAt(mlir::RankedTensorType type, mlir::Value pointer,
+                     const Index &offset);
   mlir::Value address(mlir::RankedTensorType type, mlir::Value pointer,
                       const Index &offset);
   Index linearOffset(mlir::RankedTensorType type, llvm::ArrayRef<Index> index);
@@ -208,7 +221,8 @@ private:
                          int64_t step, mlir::Value start);
 
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
-  llvm::DenseMap<unsigned, mlir::Value> loopValues;
+  llvm::DenseMap<unsigned, mlir::Value> loopValues, loopGuards;
+  mlir::Value guard;
   std::vector<std::map<std::vector<int64_t>, mlir::Value>> frames;
   unsigned laneLoop = ~0u;
   int64_t laneCount = 1;

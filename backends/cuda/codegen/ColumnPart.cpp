@@ -133,12 +133,9 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
     Value block = columnBlocks > 1 ? t->rem(left, columnBlocks) : t->number(0);
     left = t->div(left, columnBlocks);
     Value position = t->add(t->mul(block, columns), column);
-    // Threads without a column work on the last one: barriers need them.
-    if (count % columns != 0) {
-      Value isColumn = t->isLess(position, count);
-      position = t->select(isColumn, position, t->number(count - 1));
-      isActive = t->both(isActive, isColumn);
-    }
+    // Threads without a column read nothing: barriers need them.
+    if (count % columns != 0)
+      isActive = t->both(isActive, t->isLess(position, count));
     emitter.setLoop(columnLoop, t->wide(position));
   }
   for (auto [i, loop] : llvm::enumerate(llvm::reverse(outerLoops))) {
@@ -149,6 +146,7 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
       left = t->div(left, domain.sizes[loop]);
   }
 
+  emitter.setGuard(isActive);
   emitter.setLaneReducer(sumLoop, this);
   SmallVector<Root *> overAll, ofColumn;
   for (Root &root : nest->roots)

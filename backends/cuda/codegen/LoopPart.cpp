@@ -206,8 +206,7 @@ void LoopPart::emitUnit(Threads &t, ElementEmitter &emitter, Value unit) {
   });
 }
 
-/// All loads before the first store. What is out of range loads what the last
-/// unit loads.
+/// All loads before the first store.
 void LoopPart::emitUnitsTogether(Threads &t, ElementEmitter &emitter,
                                  ArrayRef<Value> numbers) {
   bool isExact = units % (t.blockThreads * unitsPerThread) == 0;
@@ -216,14 +215,13 @@ void LoopPart::emitUnitsTogether(Threads &t, ElementEmitter &emitter,
     all.push_back(&root);
   SmallVector<SmallVector<Value>> results;
   for (Value number : numbers) {
-    Value safe = isExact ? number
-                         : t.select(t.isLess(number, units), number,
-                                    t.number(units - 1));
     emitter.pushFrame();
-    setLoops(t, emitter, safe);
+    setLoops(t, emitter, number);
+    emitter.setGuard(isExact ? Value() : t.isLess(number, units));
     results.push_back(values(emitter, all));
     emitter.popFrame();
   }
+  emitter.setGuard(nullptr);
   for (auto [number, unitResults] : llvm::zip_equal(numbers, results))
     t.when(isExact ? Value() : t.isLess(number, units), [&] {
       setLoops(t, emitter, number);

@@ -162,20 +162,15 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
   isActive = nullptr;
   if (perBlock * rowThreads < t->blockThreads) {
     isActive = t->isLess(t->thread, perBlock * rowThreads);
-    if (perBlock == 1)
-      inRow = t->select(isActive, t->thread, t->number(0));
   }
   if (perBlock > 1) {
     inRow = t->rem(t->thread, rowThreads);
     row = t->add(t->mul(t->block, perBlock), t->div(t->thread, rowThreads));
   }
-  // Threads without a row of their own work on the last one: barriers and
-  // shuffles need them.
-  if (rows % perBlock != 0) {
-    Value isRow = t->isLess(row, rows);
-    row = t->select(isRow, row, t->number(rows - 1));
-    isActive = t->both(isActive, isRow);
-  }
+  // Threads without a row read nothing: barriers and shuffles need them.
+  if (rows % perBlock != 0)
+    isActive = t->both(isActive, t->isLess(row, rows));
+  emitter.setGuard(isActive);
   lane = t->wide(t->mul(t->rem(inRow, group), vector));
   groupHere = t->div(inRow, group);
   Value left = row;
@@ -285,10 +280,11 @@ Piece RowPart::piece(ElementEmitter &emitter, Value position, int64_t pass,
   if (pass < 0 || end > size) {
     result.inside = t->b.create<arith::CmpIOp>(
         t->loc, arith::CmpIPredicate::ult, position, number(size));
-    position = t->select(result.inside, position, number(0));
   }
   Index index = emitter.dynamicIndex(position);
   result.loop = *index.asLoop();
+  if (result.inside)
+    emitter.setLoopGuard(result.loop, result.inside);
   return result;
 }
 

@@ -87,9 +87,9 @@ public:
     return {};
   }
   Status run(void *const *buffers, const CallContext &context) override {
-    return enqueue(buffers, static_cast<lt::Stream>(
-                                context.stream ? context.stream->native()
-                                               : nullptr));
+    return enqueue(buffers,
+                   static_cast<lt::Stream>(
+                       context.stream ? context.stream->native() : nullptr));
   }
   std::string description() const override;
 

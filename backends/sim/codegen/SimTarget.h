@@ -14,7 +14,7 @@ struct SimTargetOptions {
   /// The architecture whose kernels run on x86: 90.
   unsigned arch = 90;
   /// Accesses are checked (bounds, races); predicates can be left out.
-  bool isChecked = false, isMutable = false;
+  bool isChecked = true, isMutable = false;
 };
 
 /// Everything as for CUDA, up to the kernels' LLVM modules, which become x86-64

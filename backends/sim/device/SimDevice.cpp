@@ -35,15 +35,23 @@ public:
   int threads() const override { return 1; }
   bool sharesHostMemory() const override { return false; }
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override {
-    Result<AlignedBlock> block = AlignedBlock::allocate(sizeBytes, purpose);
+    Result<AlignedBlock> block =
+        AlignedBlock::allocate(sizeBytes ? sizeBytes + 256 : 0, purpose);
     if (!block.ok())
       return block.status();
-    void *address = block->data();
-    if (address)
-      blocks_.emplace(address, std::move(*block));
-    return address;
+    auto address = reinterpret_cast<uintptr_t>(block->data());
+    address = (address + 255) / 256 * 256;
+    auto *memory = reinterpret_cast<void *>(address);
+    if (memory) {
+      blocks_.emplace(memory, std::move(*block));
+      ranges_.push_back({memory, sizeBytes, true});
+    }
+    return memory;
   }
-  void free(void *address) override { blocks_.erase(address); }
+  void free(void *address) override {
+    blocks_.erase(address);
+    std::erase_if(ranges_, [&](auto &range) { return range.begin == address; });
+  }
   Result<void *> allocateHost(uint64_t sizeBytes,
                               const char *purpose) override {
     return allocate(sizeBytes, purpose);
@@ -102,6 +110,7 @@ public:
     std::memcpy(launch.block, desc.block, sizeof(launch.block));
     launch.sharedBytes = desc.sharedBytes;
     launch.buffers = buffers;
+    launch.ranges = ranges_;
     return engine_.launch(launch, nullptr);
   }
   Status call(Stream &stream, LibraryCall &call,
@@ -118,6 +127,7 @@ private:
   std::string name_, kind_ = "sim";
   sim::Engine engine_;
   std::unique_ptr<Library> library_;
+  std::vector<sim::MemoryRange> ranges_;
   std::unordered_map<void *, AlignedBlock> blocks_;
 };
 
