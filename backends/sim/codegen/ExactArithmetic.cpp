@@ -375,7 +375,7 @@ Error makeArithmeticExact(ThreadCode &code) {
     instruction->replaceAllUsesWith(value);
     instruction->eraseFromParent();
   }
-  return Error::success();
+  return moveHalvesAsIntegers(code);
 }
 
 } // namespace sinter::sim

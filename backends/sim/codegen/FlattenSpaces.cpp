@@ -51,7 +51,6 @@ private:
   Error placeGlobals();
   Error flattenOperands(Instruction &instruction);
   Expected<Constant *> flatConstant(Constant *constant);
-  void redeclare(CallInst &call);
   void rebaseInteger(Instruction &cast);
 
   ThreadCode &code;
@@ -199,24 +198,6 @@ Error Flattening::flattenOperands(Instruction &instruction) {
   return Error::success();
 }
 
-// Intrinsics are named after the types of their pointers.
-void Flattening::redeclare(CallInst &call) {
-  Function *callee = call.getCalledFunction();
-  if (!callee || !callee->isIntrinsic() ||
-      callee->getName().starts_with("llvm.nvvm."))
-    return;
-  SmallVector<Type *> types, overloads;
-  for (Use &argument : call.args())
-    types.push_back(argument->getType());
-  auto *type = FunctionType::get(call.getType(), types, callee->isVarArg());
-  if (type == callee->getFunctionType())
-    return;
-  if (Intrinsic::getIntrinsicSignature(callee->getIntrinsicID(), type,
-                                       overloads))
-    call.setCalledFunction(Intrinsic::getDeclaration(
-        &code.module, callee->getIntrinsicID(), overloads));
-}
-
 Error Flattening::run() {
   SmallVector<Constant *> expanded;
   for (GlobalVariable &global : code.module.globals())
@@ -261,13 +242,30 @@ Error Flattening::run() {
     rebaseInteger(*cast);
   for (Instruction &instruction : instructions(*code.function))
     if (auto *call = dyn_cast<CallInst>(&instruction))
-      redeclare(*call);
+      redeclare(code.module, *call);
   for (auto [global, became] : globals)
     global->eraseFromParent();
   return Error::success();
 }
 
 } // namespace
+
+void redeclare(Module &module, CallInst &call) {
+  Function *callee = call.getCalledFunction();
+  if (!callee || !callee->isIntrinsic() ||
+      callee->getName().starts_with("llvm.nvvm."))
+    return;
+  SmallVector<Type *> types, overloads;
+  for (Use &argument : call.args())
+    types.push_back(argument->getType());
+  auto *type = FunctionType::get(call.getType(), types, callee->isVarArg());
+  if (type == callee->getFunctionType())
+    return;
+  if (Intrinsic::getIntrinsicSignature(callee->getIntrinsicID(), type,
+                                       overloads))
+    call.setCalledFunction(Intrinsic::getDeclaration(
+        &module, callee->getIntrinsicID(), overloads));
+}
 
 Error flattenSpaces(ThreadCode &code) { return Flattening(code).run(); }
 

@@ -106,6 +106,13 @@ llvm::Error flattenSpaces(ThreadCode &code);
 /// Calls of llvm.nvvm.* and inline PTX become calls of the table.
 llvm::Error lowerIntrinsics(ThreadCode &code);
 
+/// Gives an intrinsic, which is named after its types, those of its operands.
+void redeclare(llvm::Module &module, llvm::CallInst &call);
+
+/// 16-bit floats that are only moved become integers, for which x86 needs no
+/// library.
+llvm::Error moveHalvesAsIntegers(ThreadCode &code);
+
 /// Arithmetic that x86 does otherwise than PTX, or has no instruction for.
 llvm::Error makeArithmeticExact(ThreadCode &code);
 

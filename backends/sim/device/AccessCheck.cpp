@@ -169,6 +169,13 @@ bool RaceShadow::touchWord(Cell &cell, uint8_t bytes, uint32_t flags,
   }
   bool writes = flags & SINTER_SIM_WRITE;
   bool isAtomic = flags & SINTER_SIM_ATOMIC;
+  // The common case: one more reader among many, written before a barrier.
+  const Who &readers = cell.reader;
+  if (!flags && readers.isManyWarps && readers.epoch == who.epoch &&
+      readers.block == uint32_t(who.block) && !(bytes & ~readers.bytes) &&
+      (cell.writer.bytes == 0 || (cell.writer.epoch != who.epoch &&
+                                  cell.writer.block == uint32_t(who.block))))
+    return false;
   Who now;
   now.block = uint32_t(who.block);
   now.epoch = who.epoch;

@@ -88,7 +88,8 @@ FiberPool::~FiberPool() {
 
 void FiberPool::begin(Context &fiber) {
   auto *top = reinterpret_cast<void **>(
-      static_cast<char *>(const_cast<void *>(fiber.stackBase)) + kStackBytes);
+      static_cast<char *>(const_cast<void *>(fiber.stackBase)) + kStackBytes -
+      fiber.shiftBytes);
   void **at = top;
   *--at = reinterpret_cast<void *>(&sinter_sim_begin_fiber);
   *--at = nullptr;                         // rbp
@@ -115,6 +116,9 @@ Context *FiberPool::take() {
   auto fiber = std::make_unique<Context>();
   fiber->stackBase = static_cast<char *>(memory) + kGuardBytes;
   fiber->stackBytes = kStackBytes;
+  // Stacks that all began at one offset of a page would fight for the same
+  // lines of the cache.
+  fiber->shiftBytes = all_.size() * 320 % 4096;
   begin(*fiber);
   all_.push_back(std::move(fiber));
   return all_.back().get();

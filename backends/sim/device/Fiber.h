@@ -25,6 +25,7 @@ struct Context {
   // What the address sanitizer wants to know of a stack.
   const void *stackBase = nullptr;
   size_t stackBytes = 0;
+  size_t shiftBytes = 0; // unused at the stack's upper end
 };
 
 /// Goes on with `to` where it left; returns when somebody switches to `from`.

@@ -341,11 +341,17 @@ void Worker::meetInWarp(WarpCall &call, uint32_t site, uint32_t mask) {
     leave();
   }
   Meeting *meeting = nullptr;
+  uint32_t numSeen = 0;
   for (Meeting &open : warp.meetings) {
     if (!open.isOpen) {
       if (!meeting)
         meeting = &open;
-    } else if (open.mask == mask && open.site == site) {
+      if (numSeen == warp.numOpen)
+        break;
+      continue;
+    }
+    ++numSeen;
+    if (open.mask == mask && open.site == site) {
       meeting = &open;
       break;
     } else if (open.mask == mask) {
@@ -357,6 +363,7 @@ void Worker::meetInWarp(WarpCall &call, uint32_t site, uint32_t mask) {
   }
   // There are as many as lanes, so one is free.
   if (!meeting->isOpen) {
+    ++warp.numOpen;
     meeting->isOpen = true;
     meeting->site = site;
     meeting->mask = mask;
@@ -370,6 +377,7 @@ void Worker::meetInWarp(WarpCall &call, uint32_t site, uint32_t mask) {
     return;
   }
   meeting->isOpen = false;
+  --warp.numOpen;
   numIdleYields_ = 0;
   ++counts_.shuffles;
   WarpCall *lanes[32] = {};

@@ -78,6 +78,7 @@ private:
   struct Warp {
     uint32_t exited = 0; // lanes; absent ones have exited
     uint32_t epoch = 0;  // advances when all lanes synchronise
+    uint32_t numOpen = 0;
     std::array<Meeting, 32> meetings;
   };
 
