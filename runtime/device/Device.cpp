@@ -22,6 +22,8 @@ static Status noGraphs(const Device &device) {
   return {SINTER_UNSUPPORTED, "device '" + device.name() + "' has no graphs"};
 }
 
+uint64_t Device::availableBytes() const { return UINT64_MAX; }
+
 bool Device::hasGraphs() const { return false; }
 Status Device::beginCapture(Stream &) { return noGraphs(*this); }
 Result<std::unique_ptr<Graph>> Device::endCapture(Stream &) {

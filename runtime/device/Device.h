@@ -71,6 +71,9 @@ public:
                                       const char *purpose) = 0;
   virtual void freeHost(void *address) = 0;
 
+  /// How much more allocate() can give; UINT64_MAX where nobody knows.
+  virtual uint64_t availableBytes() const;
+
   //===--------------------------------------------------------------------===//
   // Order
   //===--------------------------------------------------------------------===//

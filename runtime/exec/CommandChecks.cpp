@@ -7,6 +7,7 @@
 #include "runtime/exec/ArtifactChecks.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -390,6 +391,12 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
                              " of " + number(artifact.numKernels));
     if (command.tiles < 0)
       return Status::invalid("has " + number(command.tiles) + " tiles");
+    // A GPU takes as many parameters as the kernel says.
+    if (std::strcmp(artifact.target, "cpu") != 0 &&
+        command.numSlices != artifact.kernels[command.target].numBuffers)
+      return Status::invalid(
+          "gives " + number(command.numSlices) + " buffers to a kernel of " +
+          number(artifact.kernels[command.target].numBuffers));
     return {};
   case SINTER_CMD_MATMUL:
     return checkMatmul(command);

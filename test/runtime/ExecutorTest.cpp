@@ -191,7 +191,11 @@ TEST_CASE("program: wrong calls are refused in one line", "[program]") {
   REQUIRE(create(nullptr, "cpu", 1) == SINTER_INVALID);
   REQUIRE(create(&sample.artifact, "abacus", 1) == SINTER_INVALID);
   REQUIRE(std::string(sinter_last_error()) ==
-          "there is no device 'abacus'; this binary has cpu");
+          "there is no device 'abacus'; this binary has cpu, cuda:N");
+  REQUIRE(create(&sample.artifact, "cuda:0", 1) == SINTER_INVALID);
+  REQUIRE(std::string(sinter_last_error()) ==
+          "the program was compiled for cpu; it cannot run on cuda:0");
+  REQUIRE(create(&sample.artifact, "cpu:1", 1) == SINTER_INVALID);
   REQUIRE(create(&sample.artifact, "cpu", -1) == SINTER_INVALID);
   REQUIRE(create(&sample.artifact, "cpu", 1 << 20) == SINTER_INVALID);
   REQUIRE(sinter_program_create(&sample.artifact, "cpu", 1, nullptr) ==

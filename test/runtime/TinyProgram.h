@@ -183,7 +183,7 @@ inline const sinter_artifact &artifact() {
       {"step", inputs, stepOutputs, &step, 2, 1, 1, 0, 0, 0, 0},
       {"eval", inputs, evalOutputs, &eval, 2, 4, 1, 0, 0, 0, 0}};
   static const sinter_kernel_desc kernels[] = {
-      {"tiny_step", stepKernel, nullptr, {}, {}, 0, 9},
+      {"tiny_step", stepKernel, nullptr, {}, {}, 0, 12},
       {"tiny_eval", evalKernel, nullptr, {}, {}, 0, 9}};
   static const sinter_training training = {"sgd", "cross-entropy", 0.1f, 0, 0,
                                            batch, classes,         0,    0, 0};

@@ -1,0 +1,144 @@
+//===- CudaModule.cpp - the kernels of an artifact on a GPU ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/device/CudaModule.h"
+
+#include <algorithm>
+
+using namespace sinter;
+using namespace sinter::cuda;
+using rt::Result;
+using rt::Status;
+
+const sinter_image *cuda::bestImage(const sinter_artifact &artifact,
+                                    unsigned arch) {
+  const sinter_image *best = nullptr;
+  for (uint32_t i = 0; i < artifact.numImages; ++i) {
+    const sinter_image &image = artifact.images[i];
+    // A cubin runs on its own architecture only (and on newer minors of it, but
+    // then PTX of the newer one is as good).
+    if (image.kind == SINTER_IMAGE_CUBIN && image.arch == arch)
+      return &image;
+    if (image.kind == SINTER_IMAGE_PTX && image.arch <= arch &&
+        (!best || image.arch > best->arch))
+      best = &image;
+  }
+  return best;
+}
+
+static std::string dims(const uint32_t *sizes) {
+  return std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]) + "x" +
+         std::to_string(sizes[2]);
+}
+
+std::string cuda::launchText(const sinter_kernel_desc &kernel) {
+  return std::string("kernel ") + kernel.name + " (grid " + dims(kernel.grid) +
+         ", block " + dims(kernel.block) + ", " +
+         std::to_string(kernel.sharedBytes) + " bytes of shared memory)";
+}
+
+Result<std::unique_ptr<CudaModule>>
+CudaModule::load(const CudaContext &context, const sinter_artifact &artifact) {
+  std::unique_ptr<CudaModule> module(new CudaModule(context));
+  module->table_ = artifact.kernels;
+  if (artifact.numKernels == 0)
+    return module;
+  const sinter_image *image = bestImage(artifact, context.facts().arch());
+  if (!image)
+    return Status(SINTER_DEVICE_FAILED,
+                  "the program has no kernels for this GPU");
+  SINTER_RETURN_IF_ERROR(module->loadImage(*image));
+  uint32_t mostBuffers = 0;
+  for (uint32_t i = 0; i < artifact.numKernels; ++i) {
+    SINTER_RETURN_IF_ERROR(module->findKernel(artifact.kernels[i]));
+    mostBuffers = std::max(mostBuffers, artifact.kernels[i].numBuffers);
+  }
+  module->parameters_.resize(mostBuffers);
+  return module;
+}
+
+/// What the driver wrote, as one line.
+static std::string firstLine(const char *log) {
+  std::string line;
+  for (const char *c = log; *c && line.size() < 300; ++c) {
+    if (*c != '\n' && *c != '\r')
+      line += *c;
+    else if (!line.empty())
+      break;
+  }
+  return line;
+}
+
+Status CudaModule::loadImage(const sinter_image &image) {
+  char log[4096] = "";
+  int options[] = {jitErrorLog, jitErrorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
+  DriverResult code = context_.driver().moduleLoadDataEx(&module_, image.bytes,
+                                                         2, options, values);
+  if (code == result::success)
+    return {};
+  std::string line = firstLine(log);
+  return {code == result::outOfMemory ? SINTER_OUT_OF_MEMORY
+                                      : SINTER_DEVICE_FAILED,
+          std::string("the driver does not load the program's ") +
+              (image.kind == SINTER_IMAGE_CUBIN ? "cubin" : "PTX") +
+              " for sm_" + std::to_string(image.arch) + ": " +
+              errorText(context_.driver(), code) +
+              (line.empty() ? "" : ": " + line)};
+}
+
+Status CudaModule::findKernel(const sinter_kernel_desc &kernel) {
+  const DriverTable &driver = context_.driver();
+  const DeviceFacts &facts = context_.facts();
+  auto refused = [&](const std::string &why) {
+    return Status(SINTER_DEVICE_FAILED,
+                  "this GPU cannot launch " + launchText(kernel) + ": " + why);
+  };
+  uint64_t threads =
+      uint64_t(kernel.block[0]) * kernel.block[1] * kernel.block[2];
+  if (threads > uint64_t(facts.maxThreadsPerBlock))
+    return refused("a block has at most " +
+                   std::to_string(facts.maxThreadsPerBlock) + " threads");
+  for (int i = 0; i < 3; ++i)
+    if (kernel.grid[i] > uint64_t(facts.maxGrid[i]) ||
+        kernel.block[i] > uint64_t(facts.maxBlock[i]))
+      return refused("dimension " + std::to_string(i) + " is too large");
+  if (kernel.sharedBytes > uint64_t(facts.maxSharedBytesOptIn))
+    return refused("a block has at most " +
+                   std::to_string(facts.maxSharedBytesOptIn) + " bytes");
+  FunctionHandle function = nullptr;
+  DriverResult code = driver.moduleGetFunction(&function, module_, kernel.name);
+  if (code != result::success)
+    return {SINTER_DEVICE_FAILED, std::string("the program's kernels lack ") +
+                                      kernel.name + ": " +
+                                      errorText(driver, code)};
+  if (kernel.sharedBytes > uint64_t(facts.maxSharedBytes)) {
+    code = driver.funcSetAttribute(function, functionMaxDynamicShared,
+                                   static_cast<int>(kernel.sharedBytes));
+    if (code != result::success)
+      return refused(errorText(driver, code));
+  }
+  functions_.push_back(function);
+  return {};
+}
+
+DriverResult CudaModule::launch(uint32_t number, void *const *buffers,
+                                StreamHandle stream) {
+  const sinter_kernel_desc &kernel = table_[number];
+  for (uint32_t i = 0; i < kernel.numBuffers; ++i)
+    parameters_[i] = const_cast<void **>(&buffers[i]);
+  return context_.driver().launchKernel(
+      functions_[number], kernel.grid[0], kernel.grid[1], kernel.grid[2],
+      kernel.block[0], kernel.block[1], kernel.block[2], kernel.sharedBytes,
+      stream, parameters_.data(), nullptr);
+}
+
+CudaModule::~CudaModule() {
+  if (!module_)
+    return;
+  CurrentContext current(context_.driver(), context_.handle());
+  (void)context_.driver().moduleUnload(module_);
+}

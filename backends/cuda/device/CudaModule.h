@@ -1,0 +1,55 @@
+//===- CudaModule.h - the kernels of an artifact on a GPU -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_DEVICE_CUDAMODULE_H
+#define SINTER_BACKENDS_CUDA_DEVICE_CUDAMODULE_H
+
+#include "backends/cuda/device/CudaContext.h"
+#include "runtime/device/Stream.h"
+
+#include <vector>
+
+namespace sinter::cuda {
+
+/// The image that a GPU of compute capability `arch` (90: 9.0) should load: a
+/// cubin of exactly this architecture, else the PTX of the newest architecture
+/// that is not above it; null when there is neither.
+const sinter_image *bestImage(const sinter_artifact &artifact, unsigned arch);
+
+/// "kernel matmul_3 (grid 8x1x1, block 256x1x1, 0 bytes of shared memory)".
+std::string launchText(const sinter_kernel_desc &kernel);
+
+class CudaModule final : public rt::KernelModule {
+public:
+  /// Loads the best image and finds every kernel. The context is current.
+  /// Errors are one line, with the driver's log of PTX that it refused, and
+  /// name the kernel whose launch the GPU cannot do.
+  static rt::Result<std::unique_ptr<CudaModule>>
+  load(const CudaContext &context, const sinter_artifact &artifact);
+  ~CudaModule() override;
+
+  /// Queues kernel `number`; `buffers[i]` is the value of parameter i.
+  DriverResult launch(uint32_t number, void *const *buffers,
+                      StreamHandle stream);
+
+  const sinter_kernel_desc &desc(uint32_t number) const {
+    return table_[number];
+  }
+
+private:
+  explicit CudaModule(const CudaContext &context) : context_(context) {}
+  rt::Status loadImage(const sinter_image &image);
+  rt::Status findKernel(const sinter_kernel_desc &kernel);
+
+  const CudaContext &context_;
+  const sinter_kernel_desc *table_ = nullptr;
+  ModuleHandle module_ = nullptr;
+  std::vector<FunctionHandle> functions_;
+  std::vector<void *> parameters_; // addresses of the values of one launch
+};
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_DEVICE_CUDAMODULE_H

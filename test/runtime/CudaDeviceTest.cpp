@@ -1,0 +1,313 @@
+//===- CudaDeviceTest.cpp - the CUDA device on a driver that checks -------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/device/CudaDevice.h"
+#include "backends/cuda/device/CudaModule.h"
+#include "backends/cuda/device/DeviceArena.h"
+#include "test/runtime/FakeDriver.h"
+#include "test/runtime/OneCommand.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+using namespace sinter;
+using namespace sinter::rt;
+using namespace sinter::cuda;
+using sinter::test::FakeDevice;
+using sinter::test::FakeDriver;
+
+namespace {
+
+/// One line that holds `text`.
+void checkLine(const Status &status, sinter_status code,
+               const std::string &text) {
+  INFO(status.message());
+  CHECK(status.code() == code);
+  CHECK(status.message().find(text) != std::string::npos);
+  CHECK(status.message().find('\n') == std::string::npos);
+}
+
+std::unique_ptr<Device> makeDevice(FakeDriver &fake, DeviceOptions options = {},
+                                   int ordinal = 0) {
+  auto device = createCudaDevice(fake.table(), ordinal, options);
+  INFO(device.status().message());
+  REQUIRE(device.ok());
+  return std::move(*device);
+}
+
+/// An artifact with one kernel of two parameters.
+struct OneKernel {
+  sinter_kernel_desc kernel{"twice",    nullptr, nullptr, {8, 1, 1},
+                            {32, 1, 1}, 0,       2};
+  std::string text = ".version 7.0\n.entry twice(.param .u64 a, .param .u64 b)";
+  std::vector<sinter_image> images;
+  sinter_artifact artifact = sinter::test::OneCommand::emptyArtifact();
+
+  OneKernel() {
+    image(SINTER_IMAGE_PTX, 80);
+    artifact.target = "cuda";
+    artifact.kernels = &kernel;
+    artifact.numKernels = 1;
+  }
+  void image(sinter_image_kind kind, uint32_t arch) {
+    images.push_back({kind, arch,
+                      reinterpret_cast<const uint8_t *>(text.c_str()),
+                      text.size() + 1});
+    artifact.images = images.data();
+    artifact.numImages = static_cast<uint32_t>(images.size());
+  }
+};
+
+} // namespace
+
+TEST_CASE("cuda: what keeps the driver from working is one line", "[cuda]") {
+  FakeDriver fake;
+  CHECK(startDriver(fake.table()).ok());
+  fake.initResult = result::noDevice;
+  checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED, "sees no GPU");
+  fake.initResult = result::systemDriverMismatch;
+  checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED,
+            "different versions");
+  fake.initResult = result::unknown;
+  checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED, "CUDA_ERROR_999");
+  fake.knowsErrors = false;
+  checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED, "CUDA error 999");
+  fake.initResult = result::stubLibrary;
+  checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED, "stub library");
+  fake.initResult = result::success;
+  fake.version = 11080;
+  checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED,
+            "supports CUDA 11.8");
+  FakeDriver empty(std::vector<FakeDevice>{});
+  checkLine(startDriver(empty.table()), SINTER_DEVICE_FAILED, "sees no GPU");
+}
+
+TEST_CASE("cuda: the driver of this machine works or says why not", "[cuda]") {
+  Result<const DriverTable *> driver = openDriver();
+  if (driver.ok()) {
+    int count = 0;
+    CHECK((*driver)->deviceGetCount(&count) == result::success);
+    CHECK(count > 0);
+  } else {
+    checkLine(driver.status(), SINTER_DEVICE_FAILED, "NVIDIA driver");
+  }
+  // Twice: the answer is kept.
+  CHECK(openDriver().ok() == driver.ok());
+}
+
+TEST_CASE("cuda: devices tell what they are", "[cuda]") {
+  FakeDriver fake({FakeDevice(), {"Old GPU", 8, 6, 1 << 30}});
+  auto device = makeDevice(fake, {}, 1);
+  CHECK(device->name() == "cuda:1");
+  CHECK(device->kind() == "cuda");
+  std::string report;
+  for (const std::string &line : device->report())
+    report += line + "\n";
+  CHECK(report.find("Old GPU, compute capability 8.6") != std::string::npos);
+  CHECK(report.find("UUID: GPU-01112131-4151-6171-8191-a1b1c1d1e1f1") !=
+        std::string::npos);
+  CHECK(report.find("driver: CUDA 13.0") != std::string::npos);
+  CHECK(report.find("64.0 MiB are taken by the context") != std::string::npos);
+  checkLine(createCudaDevice(fake.table(), 2, {}).status(), SINTER_INVALID,
+            "the driver shows 2");
+  device.reset();
+  CHECK(fake.numAlive() == 0);
+  CHECK(fake.violations.empty());
+}
+
+TEST_CASE("cuda: the host program's context stays current", "[cuda]") {
+  FakeDriver fake({FakeDevice(), FakeDevice()});
+  ContextHandle other = nullptr, current = nullptr;
+  fake.table().primaryCtxRetain(&other, 1);
+  fake.table().ctxPushCurrent(other);
+  {
+    auto device = makeDevice(fake);
+    auto memory = device->allocate(1000, "a test");
+    REQUIRE(memory.ok());
+    device->free(*memory);
+    fake.table().ctxGetCurrent(&current);
+    CHECK(current == other);
+  }
+  fake.table().ctxGetCurrent(&current);
+  CHECK(current == other);
+  CHECK(fake.violations.empty());
+}
+
+TEST_CASE("cuda: the image of the architecture, else the nearest older PTX",
+          "[cuda]") {
+  OneKernel one;
+  one.image(SINTER_IMAGE_PTX, 90);
+  one.image(SINTER_IMAGE_CUBIN, 90);
+  one.image(SINTER_IMAGE_CUBIN, 80);
+  auto best = [&](unsigned arch) { return bestImage(one.artifact, arch); };
+  CHECK(best(75) == nullptr);
+  CHECK(best(80) == &one.images[3]);
+  CHECK(best(86) == &one.images[0]);
+  CHECK(best(90) == &one.images[2]);
+  CHECK(best(100) == &one.images[1]);
+  CHECK(best(120) == &one.images[1]);
+
+  FakeDriver fake({{"Turing", 7, 5, uint64_t(1) << 30}});
+  auto device = makeDevice(fake);
+  checkLine(device->checkCode(one.artifact), SINTER_DEVICE_FAILED,
+            "sm_80 and newer, sm_90 and newer, sm_90, sm_80; cuda:0 (Turing) "
+            "is sm_75");
+}
+
+TEST_CASE("cuda: kernels that cannot be loaded or launched are named",
+          "[cuda]") {
+  FakeDriver fake;
+  auto device = makeDevice(fake);
+  OneKernel good;
+  CHECK(device->loadKernels(good.artifact).ok());
+  CHECK(fake.numFunctionAttributes == 0);
+  OneKernel large;
+  large.kernel.sharedBytes = 100000;
+  CHECK(device->loadKernels(large.artifact).ok());
+  CHECK(fake.numFunctionAttributes == 1);
+  large.kernel.sharedBytes = 300000;
+  checkLine(device->loadKernels(large.artifact).status(), SINTER_DEVICE_FAILED,
+            "kernel twice (grid 8x1x1, block 32x1x1, 300000 bytes");
+  OneKernel wide;
+  wide.kernel.block[1] = 64;
+  checkLine(device->loadKernels(wide.artifact).status(), SINTER_DEVICE_FAILED,
+            "at most 1024 threads");
+  OneKernel high;
+  high.kernel.grid[1] = 70000;
+  checkLine(device->loadKernels(high.artifact).status(), SINTER_DEVICE_FAILED,
+            "dimension 1 is too large");
+  OneKernel absent;
+  absent.kernel.name = "thrice";
+  checkLine(device->loadKernels(absent.artifact).status(), SINTER_DEVICE_FAILED,
+            "lack thrice");
+  fake.jitLog = "\nptxas error : line 7: unknown symbol\nmore of it";
+  fake.failCall("moduleLoadDataEx", 1, result::invalidPtx);
+  Status refused = device->loadKernels(good.artifact).status();
+  checkLine(refused, SINTER_DEVICE_FAILED, "PTX for sm_80: CUDA_ERROR_218");
+  checkLine(refused, SINTER_DEVICE_FAILED, "line 7: unknown symbol");
+  device.reset();
+  CHECK(fake.numAlive() == 0);
+  CHECK(fake.violations.empty());
+}
+
+TEST_CASE("cuda: the arena gives apart, aligned pieces and takes them back",
+          "[cuda]") {
+  FakeDriver fake;
+  ContextHandle context = nullptr;
+  fake.table().primaryCtxRetain(&context, 0);
+  CurrentContext current(fake.table(), context);
+  DeviceArena arena(fake.table(), "cuda:0", uint64_t(64) << 20, 0);
+  struct Piece {
+    DeviceAddress begin;
+    uint64_t bytes;
+  };
+  std::vector<Piece> pieces;
+  uint32_t random = 1;
+  uint64_t used = 0;
+  for (int i = 0; i < 4000; ++i) {
+    random = random * 1664525u + 1013904223u;
+    if (pieces.size() < 30 || random >> 31) {
+      uint64_t bytes = 1 + (random >> 8) % 1500000;
+      auto address = arena.allocate(bytes, "a piece");
+      if (!address.ok()) {
+        checkLine(address.status(), SINTER_OUT_OF_MEMORY, "a piece needs");
+        continue;
+      }
+      CHECK(*address % DeviceArena::alignmentBytes == 0);
+      for (const Piece &piece : pieces)
+        REQUIRE((*address + bytes <= piece.begin ||
+                 piece.begin + piece.bytes <= *address));
+      pieces.push_back({*address, bytes});
+      used += (bytes + 255) / 256 * 256;
+    } else {
+      size_t which = random % pieces.size();
+      arena.free(pieces[which].begin);
+      used -= (pieces[which].bytes + 255) / 256 * 256;
+      pieces.erase(pieces.begin() + static_cast<long>(which));
+    }
+    REQUIRE(arena.usedBytes() == used);
+    REQUIRE(used <= arena.limitBytes());
+    REQUIRE(arena.heldBytes() == fake.deviceBytesHeld());
+  }
+  for (const Piece &piece : pieces)
+    arena.free(piece.begin);
+  CHECK(arena.usedBytes() == 0);
+  CHECK(fake.deviceBytesHeld() == 0);
+  CHECK(*arena.allocate(0, "nothing") == 0);
+}
+
+TEST_CASE("cuda: memory is limited, cleared, and its lack is told", "[cuda]") {
+  FakeDriver fake;
+  DeviceOptions options;
+  options.memoryLimitBytes = uint64_t(10) << 20;
+  auto device = makeDevice(fake, options);
+  CHECK(device->availableBytes() == uint64_t(10) << 20);
+  auto memory = device->allocate(uint64_t(4) << 20, "the arena");
+  REQUIRE(memory.ok());
+  auto *bytes = static_cast<uint8_t *>(*memory);
+  CHECK(std::all_of(bytes, bytes + (4 << 20), [](uint8_t b) { return !b; }));
+  checkLine(device->allocate(uint64_t(7) << 20, "the state").status(),
+            SINTER_OUT_OF_MEMORY,
+            "the state needs 7.0 MiB of cuda:0's memory, 6.0 MiB are left of "
+            "10.0 MiB (the memory limit)");
+  checkLine(device->allocate(UINT64_MAX - 3, "the state").status(),
+            SINTER_OUT_OF_MEMORY, "the state needs");
+  CHECK(device->allocate(uint64_t(6) << 20, "the state").ok());
+
+  auto whole = makeDevice(fake);
+  checkLine(whole->allocate(uint64_t(5) << 30, "the arena").status(),
+            SINTER_OUT_OF_MEMORY, "(95 % of what was free)");
+  fake.failCall("memAlloc", 1, result::outOfMemory);
+  checkLine(whole->allocate(uint64_t(1) << 20, "the arena").status(),
+            SINTER_OUT_OF_MEMORY, "another process may hold it");
+  fake.failCall("memHostAlloc", 1, result::outOfMemory);
+  checkLine(whole->allocateHost(100, "the inputs").status(),
+            SINTER_OUT_OF_MEMORY,
+            "no 100 bytes of pinned host memory for the inputs");
+}
+
+TEST_CASE("cuda: streams wait for events and copies cross devices", "[cuda]") {
+  FakeDriver fake({FakeDevice(), FakeDevice()});
+  auto first = makeDevice(fake, {}, 0), second = makeDevice(fake, {}, 1);
+  auto a = first->createStream(), b = second->createStream();
+  auto event = first->createEvent(EventUse::Order);
+  auto from = first->allocate(4096, "a"), to = second->allocate(4096, "b");
+  auto host = first->allocateHost(4096, "c"),
+       back = first->allocateHost(4096, "d");
+  std::memset(*host, 7, 4096);
+  REQUIRE(first->upload(**a, *from, *host, 4096).ok());
+  REQUIRE(first->fill(**a, static_cast<uint8_t *>(*from) + 1, 9, 1).ok());
+  REQUIRE(first
+              ->copy(**a, static_cast<uint8_t *>(*from) + 3,
+                     static_cast<uint8_t *>(*from) + 1, 1)
+              .ok());
+  REQUIRE(first->record(**event, **a).ok());
+  REQUIRE(second->wait(**b, **event).ok());
+  REQUIRE(second->copyFromPeer(**b, *to, *first, *from, 4096).ok());
+  REQUIRE(second->download(**b, *back, *to, 4096).ok());
+  REQUIRE(second->synchronize(**b).ok());
+  CHECK(std::memcmp(*back, "\7\11\7\11\7", 5) == 0);
+  CHECK(fake.calls["ctxEnablePeerAccess"] == 1);
+  // A copy past the end of an allocation is refused, and the device lives on.
+  CHECK(
+      !second
+           ->download(**b, *back, static_cast<uint8_t *>(*to) + (2 << 20), 4096)
+           .ok());
+  CHECK(second->synchronize().ok());
+  CHECK(fake.violations.size() == 1);
+  fake.violations.clear();
+  first->freeHost(*host);
+  first->freeHost(*back);
+  event->reset();
+  a->reset();
+  b->reset();
+  first.reset();
+  second.reset();
+  CHECK(fake.numAlive() == 0);
+  CHECK(fake.violations.empty());
+}

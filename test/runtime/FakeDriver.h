@@ -1,0 +1,155 @@
+//===- FakeDriver.h - a CUDA driver that checks its caller ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Stands in for libcuda.so.1 in tests: memory of the device is host memory,
+// kernels are functions of the test. Work on streams is done as late as can be
+// (when somebody waits for it), so that a missing wait shows as a wrong result.
+// What a caller must not do (use a dead handle, forget to make the context
+// current, touch bytes outside an allocation, wait or allocate while a graph is
+// recorded) is written down in `violations`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_RUNTIME_FAKEDRIVER_H
+#define SINTER_TEST_RUNTIME_FAKEDRIVER_H
+
+#include "backends/cuda/device/Driver.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sinter::test {
+
+struct FakeDevice {
+  std::string name = "Fake H200";
+  int major = 9, minor = 0;
+  uint64_t totalBytes = uint64_t(1) << 32;
+};
+
+class FakeDriver {
+public:
+  /// What a launch computes; parameters[i] is the address that it was given.
+  using Kernel = std::function<void(void **parameters)>;
+  /// One launch that was executed.
+  struct LaunchRecord {
+    std::string kernel;
+    unsigned grid[3], block[3], sharedBytes;
+    bool fromGraph;
+  };
+
+  /// The one that the table's functions work on; made anew by each test.
+  explicit FakeDriver(std::vector<FakeDevice> devices = {FakeDevice()});
+  ~FakeDriver();
+  FakeDriver(const FakeDriver &) = delete;
+  FakeDriver &operator=(const FakeDriver &) = delete;
+
+  const cuda::DriverTable &table() const { return table_; }
+  /// The one that lives; null when none does.
+  static FakeDriver *current();
+
+  //===--------------------------------------------------------------------===//
+  // What a test sets
+  //===--------------------------------------------------------------------===//
+
+  std::map<std::string, Kernel> kernels;
+  int version = 13000;
+  cuda::DriverResult initResult = cuda::result::success;
+  bool knowsErrors = true; // the toolkit's stub does not
+  std::string jitLog;      // what moduleLoadDataEx says when it fails
+
+  /// Call `nth` (from 1) of the table's field `call` answers `code`.
+  void failCall(const std::string &call, int nth, cuda::DriverResult code);
+  /// Launch `nth` (from 1) of `kernel` that is executed ends the context.
+  void failKernel(const std::string &kernel, int nth, cuda::DriverResult code);
+
+  //===--------------------------------------------------------------------===//
+  // What a test looks at
+  //===--------------------------------------------------------------------===//
+
+  std::vector<std::string> violations;
+  std::vector<LaunchRecord> launches; // executed ones
+  std::map<std::string, int> calls;   // by field
+  int numFunctionAttributes = 0;      // larger shared memory that was asked for
+
+  /// Handles and allocations that were not given back.
+  size_t numAlive() const;
+  uint64_t deviceBytesHeld() const;
+
+private:
+  friend struct FakeCalls;
+
+  struct Block {
+    std::unique_ptr<uint8_t[]> storage;
+    uint8_t *begin;
+    uint64_t sizeBytes;
+  };
+  struct Stream;
+  using Work = std::function<cuda::DriverResult()>;
+  struct Graph {
+    std::vector<Work> work;
+    bool isExec = false;
+  };
+  struct Stream {
+    std::vector<Work> queue;
+    size_t done = 0;
+    Graph *recording = nullptr;
+  };
+  struct Event {
+    bool isTimed = false;
+    Stream *stream = nullptr;
+    size_t position = 0;
+    uint64_t tick = 0;
+  };
+  struct Module {
+    std::map<std::string, int> parameters; // number, by kernel
+  };
+  struct Function {
+    Module *module;
+    std::string name;
+    int numParameters;
+  };
+  struct Context {
+    int device = 0, references = 0;
+  };
+  struct Injected {
+    int nth;
+    cuda::DriverResult code;
+  };
+
+  cuda::DriverResult enter(const char *call, bool needsContext,
+                           bool mayCapture);
+  cuda::DriverResult violation(const std::string &text);
+  template <typename T>
+  T *alive(std::map<const void *, std::unique_ptr<T>> &handles,
+           const void *handle, const char *what);
+  Block *blockOf(const void *address, uint64_t sizeBytes);
+  bool isPinned(const void *address, uint64_t sizeBytes) const;
+  cuda::DriverResult queue(Stream &stream, Work work);
+  cuda::DriverResult runUntil(Stream &stream, size_t position);
+  cuda::DriverResult launchNow(const Function &function,
+                               const LaunchRecord &record,
+                               const std::vector<uint64_t> &values);
+
+  cuda::DriverTable table_;
+  std::vector<FakeDevice> devices_;
+  std::vector<Context> contexts_;
+  std::vector<Context *> current_;
+  std::map<const void *, Block> memory_, pinned_;
+  std::map<const void *, std::unique_ptr<Stream>> streams_;
+  std::map<const void *, std::unique_ptr<Event>> events_;
+  std::map<const void *, std::unique_ptr<Module>> modules_;
+  std::map<const void *, std::unique_ptr<Function>> functions_;
+  std::map<const void *, std::unique_ptr<Graph>> graphs_;
+  std::map<std::string, Injected> failingCalls_, failingKernels_;
+  std::map<std::string, int> executed_;
+  cuda::DriverResult dead_ = cuda::result::success;
+  uint64_t ticks_ = 0;
+};
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_RUNTIME_FAKEDRIVER_H
