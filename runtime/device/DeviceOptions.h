@@ -18,8 +18,8 @@ struct DeviceOptions {
 
   /// CUDA: no graphs; every command is waited for and checked.
   bool syncLaunches = false;
-  /// CUDA, sim: at most so many bytes of the device's memory; 0: a fraction of
-  /// what is free.
+  /// At most so many bytes of the device's memory; 0: what is there (CUDA: 95 %
+  /// of what is free).
   uint64_t memoryLimitBytes = 0;
 
   /// sim: of schedules and delays; which barrier or predicate is left out

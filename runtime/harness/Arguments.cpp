@@ -202,6 +202,24 @@ Result<int64_t> sinter::rt::parseInteger(std::string_view text, int64_t least,
   return value;
 }
 
+std::function<Status(std::string_view)> sinter::rt::setBytes(uint64_t &target) {
+  return [&target](std::string_view text) -> Status {
+    constexpr std::pair<std::string_view, int> units[] = {
+        {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+    int shift = 0;
+    for (auto [unit, bits] : units)
+      if (text.ends_with(unit)) {
+        shift = bits;
+        text.remove_suffix(unit.size());
+      }
+    Result<int64_t> value = parseInteger(text, 1, INT64_MAX >> shift);
+    if (!value.ok())
+      return Status::invalid("expected a size such as 8GiB, 512MiB or 4096");
+    target = static_cast<uint64_t>(*value) << shift;
+    return {};
+  };
+}
+
 Result<double> sinter::rt::parseReal(std::string_view text, double least) {
   double value = 0;
   const char *end = text.data() + text.size();

@@ -58,6 +58,8 @@ std::function<Status(std::string_view)> setFlag(bool &target);
 std::function<Status(std::string_view)> notYet();
 Result<int64_t> parseInteger(std::string_view text, int64_t least,
                              int64_t most);
+/// "8GiB", "512MiB", "1024": a positive number of bytes.
+std::function<Status(std::string_view)> setBytes(uint64_t &target);
 /// Finite and at least `least`.
 Result<double> parseReal(std::string_view text, double least);
 

@@ -15,10 +15,6 @@
 
 using namespace sinter::rt;
 
-static Status lastError(sinter_status code) {
-  return {code, sinter_last_error()};
-}
-
 Result<std::unique_ptr<Session>>
 Session::create(const sinter_artifact &artifact,
                 const TrainerOptions &options) {
@@ -39,6 +35,10 @@ Session::create(const sinter_artifact &artifact,
 }
 
 Session::~Session() { sinter_program_destroy(program_); }
+
+bool Session::isAsynchronous() const {
+  return !program_->program->device().sharesHostMemory();
+}
 
 std::string Session::workers() const {
   Device &device = program_->program->device();
@@ -63,32 +63,54 @@ Result<EntryRunner> EntryRunner::create(const Session &session,
   if (!runner.entry_)
     return Status::invalid(std::string("the program has no \"") + entry +
                            "\" entry");
-  for (uint32_t i = 0; i < runner.entry_->numOutputs; ++i) {
-    uint64_t sizeBytes = runner.entry_->outputs[i].sizeBytes;
+  for (Outputs &outputs : runner.outputs_)
+    SINTER_RETURN_IF_ERROR(runner.allocate(outputs));
+  return runner;
+}
+
+Status EntryRunner::allocate(Outputs &outputs) const {
+  for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
+    uint64_t sizeBytes = entry_->outputs[i].sizeBytes;
     void *buffer = std::aligned_alloc(64, (sizeBytes + 63) / 64 * 64 + 64);
     if (!buffer)
-      return Status(SINTER_OUT_OF_MEMORY, "no memory for the outputs");
-    runner.buffers_.emplace_back(buffer);
-    runner.outputs_.push_back(buffer);
+      return {SINTER_OUT_OF_MEMORY, "no memory for the outputs"};
+    outputs.buffers.emplace_back(buffer);
+    outputs.addresses.push_back(buffer);
   }
-  return runner;
+  return {};
+}
+
+Status EntryRunner::begin(const sinter_control &control,
+                          const void *const *inputs) {
+  Outputs &outputs = outputsOf(begun_);
+  Result<RunNumber> run = session_->program()->program->begin(
+      entry_->name, &control, inputs, outputs.addresses.data());
+  if (!run.ok())
+    return run.status();
+  outputs.run = *run;
+  ++begun_;
+  return {};
+}
+
+Status EntryRunner::finish() {
+  return session_->program()->program->wait(outputsOf(finished_++).run);
 }
 
 Status EntryRunner::run(const sinter_control &control,
                         const void *const *inputs) {
-  sinter_status code = sinter_program_run(session_->program(), entry_->name,
-                                          &control, inputs, outputs_.data());
-  return code == SINTER_OK ? Status() : lastError(code);
+  SINTER_RETURN_IF_ERROR(begin(control, inputs));
+  return finish();
 }
 
 std::optional<float> EntryRunner::scalar(const char *output) const {
+  const Outputs &outputs = outputs_[(finished_ + 1) % 2];
   for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
     const sinter_tensor_desc &desc = entry_->outputs[i];
     if (std::strcmp(desc.name, output) != 0 || desc.dtype != SINTER_F32 ||
         desc.sizeBytes != sizeof(float))
       continue;
     float value;
-    std::memcpy(&value, outputs_[i], sizeof(value));
+    std::memcpy(&value, outputs.addresses[i], sizeof(value));
     return value;
   }
   return std::nullopt;

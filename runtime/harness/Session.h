@@ -36,6 +36,8 @@ public:
   const sinter_artifact &artifact() const { return *artifact_; }
   sinter_program *program() const { return program_; }
   const StateTable &states() const { return states_; }
+  /// True when the device goes on by itself after a run was begun.
+  bool isAsynchronous() const;
   /// Who computes: "2 threads", "cuda:0".
   std::string workers() const;
 
@@ -53,8 +55,16 @@ public:
   static Result<EntryRunner> create(const Session &session, const char *entry);
 
   Status run(const sinter_control &control, const void *const *inputs);
-  /// The value of a scalar fp32 output after run(); nothing if there is none of
-  /// that name.
+
+  /// Begins a run; at most one other may be under way. The inputs may change
+  /// when this returns.
+  Status begin(const sinter_control &control, const void *const *inputs);
+  /// Waits for the eldest run that is under way.
+  Status finish();
+  uint64_t underWay() const { return begun_ - finished_; }
+
+  /// The value of a scalar fp32 output of the run that was finished last;
+  /// nothing if there is none of that name.
   std::optional<float> scalar(const char *output) const;
   std::span<const sinter_tensor_desc> inputs() const {
     return {entry_->inputs, entry_->numInputs};
@@ -64,10 +74,19 @@ private:
   struct FreeBuffer {
     void operator()(void *buffer) const { std::free(buffer); }
   };
+  /// Of one run.
+  struct Outputs {
+    std::vector<std::unique_ptr<void, FreeBuffer>> buffers;
+    std::vector<void *> addresses;
+    uint64_t run = 0; // the program's number
+  };
+  Outputs &outputsOf(uint64_t run) { return outputs_[run % 2]; }
+  Status allocate(Outputs &outputs) const;
+
   const Session *session_ = nullptr;
   const sinter_entry *entry_ = nullptr;
-  std::vector<std::unique_ptr<void, FreeBuffer>> buffers_;
-  std::vector<void *> outputs_;
+  Outputs outputs_[2];
+  uint64_t begun_ = 0, finished_ = 0;
 };
 
 /// The entry called `name`, or null.

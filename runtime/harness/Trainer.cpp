@@ -55,28 +55,43 @@ sinter_control Trainer::control(int64_t step) const {
   return control;
 }
 
-Status Trainer::trainStep(Loader &loader) {
+Status Trainer::beginStep(Loader &loader) {
   Result<Batch> batch = loader.next();
-  if (!batch.ok())
+  if (!batch.ok()) {
+    SINTER_RETURN_IF_ERROR(finishSteps());
     return batch.status();
-  sinter_control now = control(step_);
-  SINTER_RETURN_IF_ERROR(stepRunner_->run(now, batch->inputs));
-  lastLoss_ = stepRunner_->scalar("loss").value_or(NAN);
-  int64_t epoch = step_ / order_.batchesPerEpoch();
+  }
+  SINTER_RETURN_IF_ERROR(stepRunner_->begin(control(step_), batch->inputs));
   ++step_;
   evaluated_ = false;
-  log_.step(step_, epoch, lastLoss_, now.lr);
-  progress_->step(step_, lastLoss_);
+  return {};
+}
+
+/// All steps that were begun.
+Status Trainer::finishSteps() {
+  while (stepRunner_->underWay())
+    SINTER_RETURN_IF_ERROR(finishStep());
+  return {};
+}
+
+/// Waits for the eldest step under way, logs it and looks at its loss.
+Status Trainer::finishStep() {
+  SINTER_RETURN_IF_ERROR(stepRunner_->finish());
+  const int64_t step = doneSteps_++;
+  lastLoss_ = stepRunner_->scalar("loss").value_or(NAN);
+  log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
+            control(step).lr);
+  progress_->step(step + 1, lastLoss_);
   if (std::isfinite(lastLoss_) ||
       options_.checkNonfinite == TrainerOptions::NonFinite::Off)
     return {};
   std::vector<int64_t> rows(static_cast<size_t>(order_.batch));
-  order_.rowsOfStep(step_ - 1, rows.data());
+  order_.rowsOfStep(step, rows.data());
   std::string text;
   for (size_t i = 0; i < std::min<size_t>(rows.size(), 8); ++i)
     text += (i ? ", " : "") + std::to_string(rows[i]);
   return Status::failed(
-      "the loss of step " + std::to_string(step_) +
+      "the loss of step " + std::to_string(step + 1) +
       " is not a finite number (rows " + text +
       (rows.size() > 8 ? ", ..." : "") + "); this state was not saved" +
       (store_ && savedStep_ >= 0
@@ -94,17 +109,24 @@ Status Trainer::loop() {
   Loader loader(*trainData_, loading);
   int64_t perEpoch = order_.batchesPerEpoch();
   int64_t every = options_.checkpointEvery.value_or(perEpoch);
+  doneSteps_ = step_;
+  // While the device works on one step, the next one is begun.
+  const uint64_t ahead = session_->isAsynchronous() ? 1 : 0;
   // A run that was interrupted between an epoch and its evaluation.
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
     SINTER_RETURN_IF_ERROR(evaluateNow());
   while (step_ < std::min(totalSteps_, options_.stopAfter) &&
          !stopRequested()) {
-    SINTER_RETURN_IF_ERROR(trainStep(loader));
-    if (step_ % perEpoch == 0 || step_ == totalSteps_)
-      SINTER_RETURN_IF_ERROR(evaluateNow());
+    SINTER_RETURN_IF_ERROR(beginStep(loader));
+    bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
     // The last one is saved by finish(), which does not forgive a failure.
-    if (store_ && every > 0 && step_ % every == 0 && step_ != totalSteps_ &&
-        !stopRequested()) {
+    bool saves =
+        store_ && every > 0 && step_ % every == 0 && step_ != totalSteps_;
+    while (stepRunner_->underWay() > (ends || saves ? 0 : ahead))
+      SINTER_RETURN_IF_ERROR(finishStep());
+    if (ends)
+      SINTER_RETURN_IF_ERROR(evaluateNow());
+    if (saves && !stopRequested()) {
       Status saved = save();
       if (saved.code() == SINTER_DEVICE_FAILED)
         return saved;
@@ -113,7 +135,7 @@ Status Trainer::loop() {
                         "; training goes on, older checkpoints are untouched");
     }
   }
-  return {};
+  return finishSteps();
 }
 
 /// Evaluates if there is data for it and it has not been done after this step.

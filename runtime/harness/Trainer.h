@@ -40,7 +40,9 @@ private:
   Status planSteps(const Manifest &resumed);
   Status openLog();
   Status loop();
-  Status trainStep(Loader &loader);
+  Status beginStep(Loader &loader);
+  Status finishStep();
+  Status finishSteps();
   Status evaluateNow();
   Status save();
   Status finish();
@@ -61,7 +63,8 @@ private:
   DatasetFingerprint fingerprint_;
 
   int64_t seed_ = 0;
-  int64_t step_ = 0; // steps done
+  int64_t step_ = 0; // steps begun; outside the loop also done
+  int64_t doneSteps_ = 0;
   int64_t firstStep_ = 0;
   int64_t totalSteps_ = 0;
   int64_t savedStep_ = -1;

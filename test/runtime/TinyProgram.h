@@ -225,6 +225,33 @@ inline const sinter_artifact &artifact() {
   return artifact;
 }
 
+/// The same for a GPU; the kernels are for a stand-in to compute.
+inline const sinter_artifact &cudaArtifact() {
+  static const char ptx[] =
+      ".version 7.0\n"
+      ".entry tiny_step(.param .u64 a, .param .u64 b, .param .u64 c, .param "
+      ".u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h, "
+      ".param .u64 i, .param .u64 j, .param .u64 k, .param .u64 l)\n"
+      ".entry tiny_eval(.param .u64 a, .param .u64 b, .param .u64 c, .param "
+      ".u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h, "
+      ".param .u64 i)\n";
+  static const sinter_image image = {SINTER_IMAGE_PTX, 80,
+                                     reinterpret_cast<const uint8_t *>(ptx),
+                                     sizeof(ptx)};
+  static const sinter_kernel_desc kernels[] = {
+      {"tiny_step", nullptr, nullptr, {1, 1, 1}, {32, 1, 1}, 0, 12},
+      {"tiny_eval", nullptr, nullptr, {1, 1, 1}, {32, 1, 1}, 0, 9}};
+  static const sinter_artifact gpu = [] {
+    sinter_artifact copy = artifact();
+    copy.target = "cuda";
+    copy.kernels = kernels;
+    copy.images = &image;
+    copy.numImages = 1;
+    return copy;
+  }();
+  return gpu;
+}
+
 } // namespace tiny
 
 #endif // SINTER_TEST_RUNTIME_TINYPROGRAM_H

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FakeDriver.h"
 #include "TestFiles.h"
 #include "TinyProgram.h"
 #include "runtime/harness/Harness.h"
@@ -41,8 +42,20 @@ TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
   std::vector<char *> pointers;
   for (std::string &argument : arguments)
     pointers.push_back(argument.data());
-  int code = sinter_trainer_main(&tiny::artifact(), int(pointers.size()),
-                                 pointers.data());
+  std::optional<sinter::test::FakeDriver> gpu;
+  if (const char *failingStep = std::getenv("SINTER_TEST_CUDA")) {
+    gpu.emplace();
+    gpu->kernels["tiny_step"] = [](void **p) { tiny::stepKernel(p, 0, 1); };
+    gpu->kernels["tiny_eval"] = [](void **p) { tiny::evalKernel(p, 0, 1); };
+    gpu->failKernel("tiny_step", std::atoi(failingStep),
+                    sinter::cuda::result::illegalAddress);
+  }
+  int code =
+      sinter_trainer_main(gpu ? &tiny::cudaArtifact() : &tiny::artifact(),
+                          int(pointers.size()), pointers.data());
+  if (gpu)
+    for (const std::string &violation : gpu->violations)
+      std::fprintf(stderr, "VIOLATION: %s\n", violation.c_str());
   std::fflush(nullptr);
   ::_exit(code);
 }
@@ -56,8 +69,9 @@ struct Outcome {
 
 class Process {
 public:
+  /// `failingStep` "0": on the stand-in GPU; "7": whose kernel fails then.
   Process(const std::string &folder, const std::vector<std::string> &arguments,
-          const char *fileLimit = nullptr)
+          const char *fileLimit = nullptr, const char *failingStep = nullptr)
       : folder_(folder) {
     std::string text;
     for (const std::string &argument : arguments)
@@ -69,6 +83,8 @@ public:
     ::setenv("SINTER_TEST_TRAINER", text.c_str(), 1);
     if (fileLimit)
       ::setenv("SINTER_TEST_FSIZE", fileLimit, 1);
+    if (failingStep)
+      ::setenv("SINTER_TEST_CUDA", failingStep, 1);
     redirect("out.txt", STDOUT_FILENO);
     redirect("err.txt", STDERR_FILENO);
     ::execl("/proc/self/exe", "tests", "[.trainer-child]", nullptr);
@@ -128,6 +144,16 @@ public:
   }
   Outcome train(std::vector<std::string> more) {
     return Process(folder.path(), arguments(std::move(more))).wait();
+  }
+  /// The same on the stand-in GPU.
+  Outcome trainOnGpu(std::vector<std::string> more,
+                     const char *failingStep = "0") {
+    return Process(folder.path(), arguments(std::move(more)), nullptr,
+                   failingStep)
+        .wait();
+  }
+  Outcome runOnGpu(std::vector<std::string> all) {
+    return Process(folder.path(), all, nullptr, "0").wait();
   }
   Outcome run(std::vector<std::string> all) {
     return Process(folder.path(), all).wait();
@@ -477,4 +503,102 @@ TEST_CASE("info, plan, doctor and version print", "[harness]") {
   CHECK(doctor.out.find("device cpu: usable") != std::string::npos);
   CHECK(bench.run({"--version"}).out.find("tiny, build 0123456789abcdef") == 0);
   CHECK(bench.run({"--help"}).out.find("usage: trainer") == 0);
+}
+
+TEST_CASE("trainer: a GPU trains to the same bytes", "[train][cuda]") {
+  Bench bench;
+  auto args = [&](const char *out, std::vector<std::string> more) {
+    more.insert(more.end(), {"--out=" + (bench.folder / out), "--lr=0.2",
+                             "--seed=5", "--lr-schedule=step:9,0.5",
+                             "--eval-data=" + (bench.folder / "test.npz"),
+                             "--log-json=" + (bench.folder / out) + ".json"});
+    return more;
+  };
+  REQUIRE(bench.train(args("cpu", {"--steps=37"})).code == 0);
+  for (std::string extra : {"--quiet", "--sync-launches"}) {
+    std::string out = "gpu" + extra;
+    Outcome gpu = bench.trainOnGpu(args(out.c_str(), {"--steps=37", extra}));
+    INFO(gpu.err);
+    REQUIRE(gpu.code == 0);
+    CHECK(gpu.err.empty());
+    CHECK(bench.state(out, 37) == bench.state("cpu", 37));
+    CHECK(read(bench.folder / (out + ".json")) ==
+          read(bench.folder / "cpu.json"));
+  }
+  // Begun there, resumed here, exported there.
+  REQUIRE(bench.trainOnGpu(args("half", {"--steps=21"})).code == 0);
+  REQUIRE(bench.train(args("half", {"--steps=37", "--resume"})).code == 0);
+  CHECK(bench.state("half", 37) == bench.state("cpu", 37));
+  auto exporting = [&](const char *out, const char *to) {
+    return std::vector<std::string>{"export",
+                                    "--checkpoint=" + (bench.folder / out),
+                                    "-o", bench.folder / to};
+  };
+  for (std::string ending : {".onnx", ".safetensors"}) {
+    CHECK(bench.run(exporting("cpu", ("a" + ending).c_str())).code == 0);
+    CHECK(bench.runOnGpu(exporting("half", ("b" + ending).c_str())).code == 0);
+    CHECK(read(bench.folder / ("a" + ending)) ==
+          read(bench.folder / ("b" + ending)));
+  }
+}
+
+TEST_CASE("trainer: a GPU that fails ends the run, and nothing is saved",
+          "[train][cuda]") {
+  Bench bench;
+  auto train = [&](const char *out, std::vector<std::string> more,
+                   const char *step) {
+    more.insert(more.end(), {"--steps=60", "--checkpoint-every=10",
+                             "--out=" + (bench.folder / out)});
+    return bench.trainOnGpu(more, step);
+  };
+  Outcome whole = train("whole", {}, "0");
+  REQUIRE(whole.code == 0);
+  CHECK(whole.out.find("on cuda:0") != std::string::npos);
+  for (const char *step : {"1", "25", "30"}) {
+    Outcome failed = train("out", {"--resume"}, step);
+    INFO(failed.err);
+    CHECK(failed.code == SINTER_DEVICE_FAILED);
+    CHECK(failed.err.find("VIOLATION") == std::string::npos);
+    CHECK(failed.err.find("CUDA_ERROR_700") != std::string::npos);
+    // The first run of a process tells the kernel; later ones are graphs.
+    bool isFirst = std::string(step) == "1";
+    CHECK(failed.err.find(isFirst ? "kernel tiny_step (grid 1x1x1, block "
+                                    "32x1x1"
+                                  : "entry 'step' (1 kernels and calls: fc, "
+                                    "loss, update)") != std::string::npos);
+  }
+  // Steps 20 and 20 + 20 were saved before the failures.
+  CHECK(::access((bench.folder / "out/step-00000040").c_str(), F_OK) == 0);
+  CHECK(::access((bench.folder / "out/step-00000050").c_str(), F_OK) != 0);
+  REQUIRE(train("out", {"--resume"}, "0").code == 0);
+  CHECK(bench.state("out", 60) == bench.state("whole", 60));
+}
+
+TEST_CASE("trainer: device and memory that cannot be had are one line",
+          "[train][cuda]") {
+  Bench bench;
+  auto line = [&](const Outcome &outcome, int code, const std::string &text) {
+    INFO(outcome.err);
+    CHECK(outcome.code == code);
+    CHECK(outcome.err.find(text) != std::string::npos);
+    CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  };
+  line(bench.train({"--steps=1", "--device=cuda:0"}), SINTER_INVALID,
+       "the program was compiled for cpu; it cannot run on cuda:0");
+  line(bench.trainOnGpu({"--steps=1", "--device=cpu"}), SINTER_INVALID,
+       "the program was compiled for cuda; it cannot run on cpu");
+  line(bench.trainOnGpu({"--steps=1", "--device=cuda:7"}), SINTER_INVALID,
+       "there is no device cuda:7: the driver shows 1");
+  line(bench.train({"--steps=1", "--device=abacus"}), SINTER_INVALID,
+       "there is no device 'abacus'");
+  for (bool onGpu : {false, true}) {
+    std::vector<std::string> more = {"--steps=1", "--memory-limit=100"};
+    line(onGpu ? bench.trainOnGpu(more) : bench.train(more),
+         SINTER_OUT_OF_MEMORY, "the state needs 256 bytes");
+    more.back() = "--memory-limit=0MiB";
+    line(onGpu ? bench.trainOnGpu(more) : bench.train(more), SINTER_INVALID,
+         "--memory-limit=0MiB: expected a size such as 8GiB");
+    more.back() = "--memory-limit=1GiB";
+    CHECK((onGpu ? bench.trainOnGpu(more) : bench.train(more)).code == 0);
+  }
 }

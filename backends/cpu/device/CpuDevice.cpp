@@ -42,8 +42,10 @@ public:
 
 class CpuDevice final : public Device {
 public:
-  CpuDevice(int threads, std::unique_ptr<Library> library)
+  CpuDevice(int threads, uint64_t memoryLimitBytes,
+            std::unique_ptr<Library> library)
       : threads_(threads), pool_(ThreadPool::shared()),
+        limitBytes_(memoryLimitBytes ? memoryLimitBytes : UINT64_MAX),
         library_(std::move(library)) {}
 
   const std::string &name() const override { return deviceName; }
@@ -72,15 +74,30 @@ public:
   bool sharesHostMemory() const override { return true; }
 
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override {
+    if (sizeBytes > limitBytes_ - usedBytes_)
+      return Status(SINTER_OUT_OF_MEMORY,
+                    std::string(purpose) + " needs " +
+                        std::to_string(sizeBytes) + " bytes, " +
+                        std::to_string(limitBytes_ - usedBytes_) +
+                        " are left of the memory limit of " +
+                        std::to_string(limitBytes_));
     Result<AlignedBlock> block = AlignedBlock::allocate(sizeBytes, purpose);
     if (!block.ok())
       return block.status();
     void *address = block->data();
     if (address)
       blocks_.emplace(address, std::move(*block));
+    usedBytes_ += sizeBytes;
     return address;
   }
-  void free(void *address) override { blocks_.erase(address); }
+  void free(void *address) override {
+    auto block = blocks_.find(address);
+    if (block == blocks_.end())
+      return;
+    usedBytes_ -= block->second.sizeBytes();
+    blocks_.erase(block);
+  }
+  uint64_t availableBytes() const override { return limitBytes_ - usedBytes_; }
 
   Result<void *> allocateHost(uint64_t sizeBytes,
                               const char *purpose) override {
@@ -175,26 +192,29 @@ public:
 private:
   int threads_;
   ThreadPool &pool_;
+  uint64_t limitBytes_, usedBytes_ = 0;
   std::unique_ptr<Library> library_;
   std::unordered_map<void *, AlignedBlock> blocks_;
 };
 
 } // namespace
 
-Result<std::unique_ptr<Device>> sinter::cpu::createCpuDevice(int threads) {
+Result<std::unique_ptr<Device>>
+sinter::cpu::createCpuDevice(int threads, uint64_t memoryLimitBytes) {
   if (threads == 0)
     threads = availableCpus();
   SINTER_RETURN_IF_ERROR(ThreadPool::shared().reserve(threads));
   Result<std::unique_ptr<Library>> library = createOneDnnLibrary();
   if (!library.ok())
     return library.status();
-  return std::unique_ptr<Device>(
-      std::make_unique<CpuDevice>(threads, std::move(*library)));
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(
+      threads, memoryLimitBytes, std::move(*library)));
 }
 
 void sinter::cpu::registerCpuDevice(DeviceRegistry &registry) {
   registry.add({deviceName, /*isNumbered=*/false, [] { return Result<int>(1); },
                 [](int, const DeviceOptions &options) {
-                  return createCpuDevice(options.threads);
+                  return createCpuDevice(options.threads,
+                                         options.memoryLimitBytes);
                 }});
 }

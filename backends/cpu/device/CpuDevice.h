@@ -21,7 +21,9 @@ void registerCpuDevice(rt::DeviceRegistry &registry);
 
 /// A CPU device that uses `threads` threads of the shared pool; 0 means one per
 /// available CPU. Fails when `threads` is out of range or the system refuses.
-rt::Result<std::unique_ptr<rt::Device>> createCpuDevice(int threads);
+/// `memoryLimitBytes` 0: as much as there is.
+rt::Result<std::unique_ptr<rt::Device>>
+createCpuDevice(int threads, uint64_t memoryLimitBytes = 0);
 
 /// For `doctor`: one line each on the CPU, its features, the available CPUs and
 /// the contraction library, after trying a small contraction whose result is
