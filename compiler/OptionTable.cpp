@@ -417,10 +417,17 @@ return wrong;
 return "";
 }
 }
-, {"--trace-events", "FILE",     "writes the profile as trace events",
-   kRunGroup,        kSinterRun, nullptr},
-    {"--replay", "FILE",     "runs a recorded command",
-     kRunGroup,  kSinterRun, nullptr},
+, {"--trace-events", "FILE", "writes the profile as trace events", kRunGroup,
+   kSinterRun, STORE{return readPath(v, o.run.traceEvents);
+}
+}
+, {"--sync-launches", "", "waits for each command and checks it (CUDA)",
+   kRunGroup, kSinterRun, STORE{o.run.syncLaunches = true;
+return "";
+}
+}
+, {"--replay", "FILE",     "runs a recorded command",
+   kRunGroup,  kSinterRun, nullptr},
     {"--sim-report", "FILE",     "what the simulated device saw",
      kRunGroup,      kSinterRun, nullptr},
     {"--sim-seed", "N",        "schedule of the simulated device",

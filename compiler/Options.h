@@ -54,7 +54,8 @@ struct RunOptions {
   std::string inputs, outputs, reference;
   double rtol = 1e-4, atol = 1e-5;
   std::string device;
-  bool bench = false, profile = false;
+  bool bench = false, profile = false, syncLaunches = false;
+  std::string traceEvents;
   double warmupMs = 200, durationMs = 5000;
   int threads = 0; // 0 = one per available core
 };

@@ -60,13 +60,35 @@ static const char *kindName(uint32_t kind) {
   return "?";
 }
 
-void Profile::record(const sinter_entry &entry, uint32_t index, uint64_t,
-                     uint64_t durationNs) {
+void Profile::record(const sinter_entry &entry, uint32_t index,
+                     uint64_t beginNs, uint64_t durationNs) {
   entry_ = &entry;
   if (lines_.size() < entry.numCommands)
     lines_.resize(entry.numCommands);
   lines_[index].totalNs += durationNs;
   ++lines_[index].calls;
+  events_.push_back({index, beginNs, durationNs});
+}
+
+using Handler = nlohmann::json::error_handler_t;
+
+std::string Profile::traceEvents() const {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const uint64_t origin = events_.empty() ? 0 : events_.front().beginNs;
+  for (const Event &event : events_) {
+    const sinter_command &command = entry_->commands[event.index];
+    list.push_back({{"name", command.label},
+                    {"cat", kindName(command.kind)},
+                    {"ph", "X"},
+                    {"ts", static_cast<double>(event.beginNs - origin) / 1e3},
+                    {"dur", static_cast<double>(event.durationNs) / 1e3},
+                    {"pid", command.device},
+                    {"tid", command.stream},
+                    {"args", {{"command", event.index}}}});
+  }
+  nlohmann::ordered_json json = {{"traceEvents", list},
+                                 {"displayTimeUnit", "ms"}};
+  return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
 std::string Profile::report(bool json) const {
@@ -95,6 +117,5 @@ std::string Profile::report(bool json) const {
                   kindName(command.kind));
     text += std::string(columns) + command.label + "\n";
   }
-  using Handler = nlohmann::json::error_handler_t;
   return json ? list.dump(-1, ' ', false, Handler::replace) + "\n" : text;
 }

@@ -25,7 +25,7 @@ struct BenchResult {
 BenchResult bench(double warmupMs, double durationMs,
                   const std::function<bool()> &run);
 
-/// Adds up the time of every command.
+/// Adds up the time of every command, and remembers each for a trace.
 class Profile final : public rt::ProfileSink {
 public:
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
@@ -35,12 +35,21 @@ public:
   /// text, or one JSON array.
   std::string report(bool json) const;
 
+  /// All runs as the JSON that chrome://tracing and Perfetto read: one event a
+  /// command, in the row of its device and stream.
+  std::string traceEvents() const;
+
 private:
+  struct Event {
+    uint32_t index;
+    uint64_t beginNs, durationNs;
+  };
   struct Line {
     uint64_t totalNs = 0, calls = 0;
   };
   const sinter_entry *entry_ = nullptr;
   std::vector<Line> lines_;
+  std::vector<Event> events_;
 };
 
 } // namespace sinter::tools

@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/device/CpuDevice.h"
+#include "backends/cuda/device/CudaDevice.h"
 #include "backends/sim/device/SimDevice.h"
 
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
   cpu::registerCpuDevice(registry);
+  cuda::registerCudaDevices(registry);
   sim::registerSimDevices(registry);
 }

@@ -9,6 +9,7 @@
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
 #include "compiler/emit/Jit.h"
+#include "compiler/emit/OutputFile.h"
 #include "tools/lib/Bench.h"
 #include "tools/lib/ElfSymbols.h"
 #include "tools/lib/Npz.h"
@@ -49,6 +50,7 @@ struct Loaded {
 static rt::DeviceOptions deviceOptions(const Options &options) {
   rt::DeviceOptions device;
   device.threads = options.run.threads;
+  device.syncLaunches = options.run.syncLaunches;
   return device;
 }
 
@@ -227,6 +229,19 @@ static void printBench(const Options &options, const BenchResult &result) {
                << result.runs << " runs\n";
 }
 
+static bool wantsProfile(const Options &options) {
+  return options.run.profile || !options.run.traceEvents.empty();
+}
+
+// --trace-events; returns what went wrong, "" if nothing.
+static std::string writeTraceEvents(const Options &options,
+                                    const Profile &profile) {
+  if (options.run.traceEvents.empty())
+    return "";
+  return writeFile(options.run.traceEvents,
+                   [&](llvm::raw_ostream &os) { os << profile.traceEvents(); });
+}
+
 static ExitCode runProgram(const Options &options, Runner &runner,
                            const HostTensors &arrays,
                            std::optional<uint64_t> seed) {
@@ -269,7 +284,7 @@ static ExitCode runProgram(const Options &options, Runner &runner,
       return report(options, status);
     printBench(options, result);
   }
-  if (code == kExitDone && options.run.profile) {
+  if (code == kExitDone && wantsProfile(options)) {
     Profile profile;
     rt::Status possible = runner.profile(&profile);
     if (!possible.ok())
@@ -279,10 +294,16 @@ static ExitCode runProgram(const Options &options, Runner &runner,
       if (!run())
         return report(options, status);
     (void)runner.profile(nullptr);
-    llvm::outs() << profile.report(options.json);
+    if (options.run.profile)
+      llvm::outs() << profile.report(options.json);
+    if (std::string problem = writeTraceEvents(options, profile);
+        !problem.empty()) {
+      reportError(options, problem);
+      return kExitUsage;
+    }
   }
   if (options.run.outputs.empty() && options.run.reference.empty() &&
-      !options.run.bench && !options.run.profile)
+      !options.run.bench && !wantsProfile(options))
     printSummary(outputs);
   return code;
 }
