@@ -141,10 +141,22 @@ Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
   if (entry.arenaBytes > INT64_MAX)
     return corrupt(who + " has an arena of " + number(entry.arenaBytes) +
                    " bytes");
-  for (uint32_t i = 0; i < entry.numInputs; ++i)
-    SINTER_RETURN_IF_ERROR(checkTensor(entry.inputs[i], who + ": input"));
-  for (uint32_t i = 0; i < entry.numOutputs; ++i)
-    SINTER_RETURN_IF_ERROR(checkTensor(entry.outputs[i], who + ": output"));
+  // They may lie one after the other in one block.
+  constexpr uint64_t mostBytes = uint64_t(1) << 60;
+  uint64_t totalBytes = 0;
+  auto checkTensors = [&](const sinter_tensor_desc *tensors, uint32_t count,
+                          const char *what) -> Status {
+    for (uint32_t i = 0; i < count; ++i) {
+      SINTER_RETURN_IF_ERROR(checkTensor(tensors[i], who + ": " + what));
+      totalBytes += std::min(tensors[i].sizeBytes, mostBytes);
+      if (totalBytes >= mostBytes)
+        return corrupt(who + " has inputs and outputs of more than 2^60 bytes");
+    }
+    return {};
+  };
+  SINTER_RETURN_IF_ERROR(checkTensors(entry.inputs, entry.numInputs, "input"));
+  SINTER_RETURN_IF_ERROR(
+      checkTensors(entry.outputs, entry.numOutputs, "output"));
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
     Status status = checkCommand(artifact, entry, command);

@@ -8,6 +8,7 @@
 
 #include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/MemoryNeeds.h"
 
 #include <algorithm>
 #include <cstring>
@@ -149,6 +150,9 @@ Status Program::bindScratch(Place &place) {
 }
 
 Status Program::load() {
+  MemoryNeeds needs = memoryNeeds(*artifact_, device().sharesHostMemory());
+  SINTER_RETURN_IF_ERROR(checkMemory(*artifact_, needs, device().name(),
+                                     device().availableBytes()));
   // Entries run one after the other, so they share one arena.
   uint64_t arenaBytes = 0;
   for (uint32_t i = 0; i < artifact_->numEntries; ++i)

@@ -22,9 +22,8 @@ Staging::create(const sinter_artifact &artifact, Place &place) {
   return staging;
 }
 
-Status Staging::allocate(const sinter_artifact &artifact) {
-  Device &device = *place_.device;
-  // Entries run one after the other, so they share the blocks.
+/// Entries run one after the other, so they share the blocks.
+Staging::Sizes Staging::sizesOf(const sinter_artifact &artifact) {
   uint64_t inputBytes = inputsOffset, outputBytes = 0;
   size_t mostOutputs = 0;
   for (uint32_t i = 0; i < artifact.numEntries; ++i) {
@@ -36,6 +35,17 @@ Status Staging::allocate(const sinter_artifact &artifact) {
         std::max(outputBytes, offsetInBlock(entry.outputs, entry.numOutputs));
     mostOutputs = std::max<size_t>(mostOutputs, entry.numOutputs);
   }
+  return {inputBytes, outputBytes, mostOutputs};
+}
+
+uint64_t Staging::deviceBytes(const sinter_artifact &artifact) {
+  Sizes sizes = sizesOf(artifact);
+  return numSlots * sizes.inputBytes + sizes.outputBytes;
+}
+
+Status Staging::allocate(const sinter_artifact &artifact) {
+  Device &device = *place_.device;
+  const auto [inputBytes, outputBytes, mostOutputs] = sizesOf(artifact);
   auto take = [&](uint8_t *&address, uint64_t bytes, bool onHost,
                   const char *purpose) -> Status {
     Result<void *> block = onHost ? device.allocateHost(bytes, purpose)

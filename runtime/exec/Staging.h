@@ -26,6 +26,8 @@ public:
   /// Fills in place.slots. `place` stays where it is and outlives the staging.
   static Result<std::unique_ptr<Staging>>
   create(const sinter_artifact &artifact, Place &place);
+  /// Bytes of the device's memory that this takes.
+  static uint64_t deviceBytes(const sinter_artifact &artifact);
   ~Staging();
   Staging(const Staging &) = delete;
   Staging &operator=(const Staging &) = delete;
@@ -53,6 +55,11 @@ private:
   };
 
   explicit Staging(Place &place) : place_(place) {}
+  struct Sizes {
+    uint64_t inputBytes, outputBytes; // of a slot
+    size_t mostOutputs;               // of an entry
+  };
+  static Sizes sizesOf(const sinter_artifact &artifact);
   Status allocate(const sinter_artifact &artifact);
   Status deliver(uint32_t slot);
 

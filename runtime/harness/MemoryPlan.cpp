@@ -5,44 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/harness/MemoryPlan.h"
-
+#include "runtime/exec/MemoryNeeds.h"
 #include "runtime/harness/Commands.h"
 
-#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
 
 using namespace sinter::rt;
-
-std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry) {
-  std::vector<ArenaValue> values;
-  std::map<std::pair<uint64_t, uint64_t>, size_t> current;
-  for (uint32_t c = 0; c < entry.numCommands; ++c) {
-    const sinter_command &command = entry.commands[c];
-    for (uint32_t s = 0; s < command.numSlices; ++s) {
-      const sinter_slice &slice = command.slices[s];
-      if (slice.space != SINTER_SPACE_ARENA)
-        continue;
-      auto key = std::make_pair(slice.offsetBytes, slice.sizeBytes);
-      auto found = current.find(key);
-      bool touched =
-          found != current.end() && values[found->second].lastCommand == c;
-      bool begins =
-          found == current.end() || (s >= command.numReads && !touched);
-      if (begins) {
-        current[key] = values.size();
-        values.push_back(
-            {slice.offsetBytes, slice.sizeBytes, c, c, command.label});
-      } else {
-        values[found->second].lastCommand = c;
-      }
-    }
-  }
-  return values;
-}
 
 static const char *kindName(uint32_t kind) {
   switch (kind) {

@@ -31,7 +31,7 @@ RULES = {
     "runtime": ["runtime/", "sinter/", "nlohmann/", "xxhash.h", "zlib.h", "std"],
     "runtime/include": ["sinter/", "std"],
     "tools": EVERYTHING,
-    "test": EVERYTHING,
+    "test": EVERYTHING + ["cuda.h"],
     "docs": ["sinter/", "std"],
 }
 # What one backend may see beside its own folder.

@@ -594,7 +594,8 @@ TEST_CASE("trainer: device and memory that cannot be had are one line",
   for (bool onGpu : {false, true}) {
     std::vector<std::string> more = {"--steps=1", "--memory-limit=100"};
     line(onGpu ? bench.trainOnGpu(more) : bench.train(more),
-         SINTER_OUT_OF_MEMORY, "the state needs 256 bytes");
+         SINTER_OUT_OF_MEMORY,
+         onGpu ? "of cuda:0's memory" : "of cpu's memory");
     more.back() = "--memory-limit=0MiB";
     line(onGpu ? bench.trainOnGpu(more) : bench.train(more), SINTER_INVALID,
          "--memory-limit=0MiB: expected a size such as 8GiB");

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "runtime/base/AlignedBlock.h"
+#include "runtime/base/ByteText.h"
 #include "runtime/base/CpuFeatures.h"
 
 #include <chrono>
@@ -76,11 +77,10 @@ public:
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override {
     if (sizeBytes > limitBytes_ - usedBytes_)
       return Status(SINTER_OUT_OF_MEMORY,
-                    std::string(purpose) + " needs " +
-                        std::to_string(sizeBytes) + " bytes, " +
-                        std::to_string(limitBytes_ - usedBytes_) +
+                    std::string(purpose) + " needs " + bytesText(sizeBytes) +
+                        ", " + bytesText(limitBytes_ - usedBytes_) +
                         " are left of the memory limit of " +
-                        std::to_string(limitBytes_));
+                        bytesText(limitBytes_));
     Result<AlignedBlock> block = AlignedBlock::allocate(sizeBytes, purpose);
     if (!block.ok())
       return block.status();

@@ -9,6 +9,7 @@
 #include "backends/cuda/device/CudaHandles.h"
 #include "backends/cuda/device/CudaModule.h"
 #include "backends/cuda/device/DeviceArena.h"
+#include "runtime/base/ByteText.h"
 
 #include <set>
 

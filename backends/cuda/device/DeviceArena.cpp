@@ -6,11 +6,13 @@
 
 #include "backends/cuda/device/DeviceArena.h"
 
+#include "runtime/base/ByteText.h"
+
 #include <algorithm>
-#include <cstdio>
 
 using namespace sinter;
 using namespace sinter::cuda;
+using rt::bytesText;
 using rt::Result;
 using rt::Status;
 
@@ -19,20 +21,6 @@ static constexpr uint64_t granuleBytes = uint64_t(2) << 20;
 
 static uint64_t roundedUp(uint64_t bytes, uint64_t granule) {
   return (bytes + granule - 1) / granule * granule;
-}
-
-std::string cuda::bytesText(uint64_t bytes) {
-  char text[40];
-  if (bytes >= uint64_t(1) << 30)
-    std::snprintf(text, sizeof(text), "%.2f GiB",
-                  static_cast<double>(bytes) / (uint64_t(1) << 30));
-  else if (bytes >= 1 << 20)
-    std::snprintf(text, sizeof(text), "%.1f MiB",
-                  static_cast<double>(bytes) / (1 << 20));
-  else
-    std::snprintf(text, sizeof(text), "%llu bytes",
-                  static_cast<unsigned long long>(bytes));
-  return text;
 }
 
 DeviceArena::DeviceArena(const DriverTable &driver, std::string device,

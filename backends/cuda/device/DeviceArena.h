@@ -59,9 +59,6 @@ private:
   std::unordered_map<DeviceAddress, uint64_t> used_;
 };
 
-/// "1.50 GiB", "12 MiB", "100 bytes".
-std::string bytesText(uint64_t bytes);
-
 } // namespace sinter::cuda
 
 #endif // SINTER_BACKENDS_CUDA_DEVICE_DEVICEARENA_H

@@ -1,0 +1,120 @@
+//===- MemoryNeeds.cpp - what a program needs of a device's memory --------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/MemoryNeeds.h"
+
+#include "runtime/base/ByteText.h"
+#include "runtime/exec/Place.h"
+#include "runtime/exec/Staging.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace sinter::rt;
+
+std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry) {
+  std::vector<ArenaValue> values;
+  std::map<std::pair<uint64_t, uint64_t>, size_t> current;
+  for (uint32_t c = 0; c < entry.numCommands; ++c) {
+    const sinter_command &command = entry.commands[c];
+    for (uint32_t s = 0; s < command.numSlices; ++s) {
+      const sinter_slice &slice = command.slices[s];
+      if (slice.space != SINTER_SPACE_ARENA)
+        continue;
+      auto key = std::make_pair(slice.offsetBytes, slice.sizeBytes);
+      auto found = current.find(key);
+      bool touched =
+          found != current.end() && values[found->second].lastCommand == c;
+      bool begins =
+          found == current.end() || (s >= command.numReads && !touched);
+      if (begins) {
+        current[key] = values.size();
+        values.push_back(
+            {slice.offsetBytes, slice.sizeBytes, c, c, command.label});
+      } else {
+        values[found->second].lastCommand = c;
+      }
+    }
+  }
+  return values;
+}
+
+MemoryNeeds sinter::rt::memoryNeeds(const sinter_artifact &artifact,
+                                    bool sharesHostMemory) {
+  MemoryNeeds needs;
+  needs.stateBytes = artifact.stateBytes;
+  for (uint32_t i = 0; i < artifact.numEntries; ++i)
+    needs.arenaBytes =
+        std::max(needs.arenaBytes, artifact.entries[i].arenaBytes);
+  if (sharesHostMemory)
+    return needs;
+  needs.constantBytes = ConstantMap(artifact, 0).sizeBytes();
+  needs.inputBytes = Staging::deviceBytes(artifact);
+  return needs;
+}
+
+/// "1.2 GiB of conv1, 800.0 MiB of conv2": the largest values of the entry that
+/// needs the largest arena.
+static std::string largestValues(const sinter_artifact &artifact) {
+  const sinter_entry *entry = &artifact.entries[0];
+  for (uint32_t i = 1; i < artifact.numEntries; ++i)
+    if (artifact.entries[i].arenaBytes > entry->arenaBytes)
+      entry = &artifact.entries[i];
+  std::vector<ArenaValue> values = arenaValues(*entry);
+  std::stable_sort(values.begin(), values.end(),
+                   [](const ArenaValue &a, const ArenaValue &b) {
+                     return a.sizeBytes > b.sizeBytes;
+                   });
+  values.resize(std::min<size_t>(values.size(), 5));
+  std::string text;
+  for (const ArenaValue &value : values)
+    text += (text.empty() ? "" : ", ") + bytesText(value.sizeBytes) + " of " +
+            value.label.substr(0, value.label.find(','));
+  return text;
+}
+
+/// What the leading dimension of the inputs should become.
+static std::string smallerBatch(const sinter_artifact &artifact,
+                                const MemoryNeeds &needs,
+                                uint64_t availableBytes) {
+  const sinter_entry &entry = artifact.entries[0];
+  int64_t batch = artifact.training ? artifact.training->batch
+                  : entry.numInputs && entry.inputs[0].rank
+                      ? entry.inputs[0].dims[0]
+                      : 0;
+  uint64_t fixed = needs.stateBytes + needs.constantBytes;
+  uint64_t perBatch = needs.arenaBytes + needs.inputBytes;
+  if (batch < 2 || fixed >= availableBytes || !perBatch)
+    return "";
+  auto fitting = static_cast<int64_t>(
+      double(batch) * (double(availableBytes - fixed) / double(perBatch)));
+  if (fitting < 1)
+    return "";
+  return "; a batch of about " + std::to_string(std::min(fitting, batch - 1)) +
+         " instead of " + std::to_string(batch) + " would fit";
+}
+
+Status sinter::rt::checkMemory(const sinter_artifact &artifact,
+                               const MemoryNeeds &needs,
+                               const std::string &device,
+                               uint64_t availableBytes) {
+  if (needs.totalBytes() <= availableBytes || artifact.numEntries == 0)
+    return {};
+  std::string text = "the program needs " + bytesText(needs.totalBytes()) +
+                     " of " + device + "'s memory (arena " +
+                     bytesText(needs.arenaBytes) + ", states " +
+                     bytesText(needs.stateBytes);
+  if (needs.constantBytes)
+    text += ", constants " + bytesText(needs.constantBytes);
+  if (needs.inputBytes)
+    text += ", inputs and outputs " + bytesText(needs.inputBytes);
+  text += "), of which " + bytesText(availableBytes) + " are there";
+  std::string values = largestValues(artifact);
+  if (!values.empty())
+    text += "; the largest values: " + values;
+  return {SINTER_OUT_OF_MEMORY,
+          text + smallerBatch(artifact, needs, availableBytes)};
+}

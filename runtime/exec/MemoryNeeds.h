@@ -1,0 +1,56 @@
+//===- MemoryNeeds.h - what a program needs of a device's memory ----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_EXEC_MEMORYNEEDS_H
+#define SINTER_RUNTIME_EXEC_MEMORYNEEDS_H
+
+#include "runtime/base/Status.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+/// One value in the arena: bytes from the command that first writes them to the
+/// last one that touches them. A later value in the same bytes is another one.
+struct ArenaValue {
+  uint64_t offsetBytes = 0, sizeBytes = 0;
+  uint32_t firstCommand = 0, lastCommand = 0;
+  std::string label; // of the command that first writes it
+};
+
+/// Read off the command table, ordered by first use. A write ends the value
+/// that was in exactly these bytes unless the same command reads them too.
+std::vector<ArenaValue> arenaValues(const sinter_entry &entry);
+
+/// Bytes that `artifact` needs on a device, known before anything is allocated;
+/// what libraries want besides is known only when they have been asked.
+struct MemoryNeeds {
+  uint64_t arenaBytes = 0;
+  uint64_t stateBytes = 0;
+  uint64_t constantBytes = 0; // 0 where the host's are used
+  uint64_t inputBytes = 0;    // inputs and outputs of runs; as constantBytes
+  /// Each of them is below 2^63.
+  uint64_t totalBytes() const {
+    uint64_t total = 0;
+    for (uint64_t bytes : {arenaBytes, stateBytes, constantBytes, inputBytes})
+      if (__builtin_add_overflow(total, bytes, &total))
+        return UINT64_MAX;
+    return total;
+  }
+};
+MemoryNeeds memoryNeeds(const sinter_artifact &artifact, bool sharesHostMemory);
+
+/// Succeeds when that fits into `availableBytes`; else SINTER_OUT_OF_MEMORY
+/// with what `device` lacks, the five largest values and the batch that would
+/// fit, in one line.
+Status checkMemory(const sinter_artifact &artifact, const MemoryNeeds &needs,
+                   const std::string &device, uint64_t availableBytes);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_EXEC_MEMORYNEEDS_H
