@@ -59,7 +59,9 @@ def allowedFor(path):
         own = "/".join(parts[:3]) + "/"
         gpu = parts[1] in ("cuda", "sim")
         if parts[2] == "codegen":
-            return [own] + CODEGEN + (PLANS if gpu else [])
+            # The simulated device runs the kernels that CUDA's code generator makes.
+            base = ["backends/cuda/codegen/"] if parts[1] == "sim" else []
+            return [own] + CODEGEN + base + (PLANS if gpu else [])
         if parts[2] == "device":
             beside = [LIBRARY, f"backends/{parts[1]}/library/"] if gpu else []
             return [own] + DEVICE + beside + VENDOR.get(parts[1], [])

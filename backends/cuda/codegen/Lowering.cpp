@@ -48,6 +48,13 @@ void LLVMInitializeNVPTXTargetMC();
 void LLVMInitializeNVPTXAsmPrinter();
 }
 
+namespace llvm {
+// Of the NVPTX backend, which remembers what it read of a module's annotations
+// by the module's address, and forgets only what it printed PTX of: the next
+// module at that address would get this one's block size.
+void clearAnnotationCache(const Module *module);
+} // namespace llvm
+
 namespace sinter::cuda {
 namespace {
 
@@ -133,6 +140,7 @@ std::vector<std::string> compile(ModuleOp kernel, ArrayRef<unsigned> archs,
     module->setDataLayout(machine->createDataLayout());
     optimize(*module, *machine, options.optLevel);
     std::optional<std::string> result = backend(*module, arch);
+    llvm::clearAnnotationCache(module.get());
     if (!result)
       return results;
     results.push_back(std::move(*result));
