@@ -108,7 +108,18 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
     return false; // not made by the fuse phase: nothing is known of its loops
   auto indices = domain.trace(body);
   auto it = indices.find(argument);
-  return it != indices.end() && it->second == domain.views[output];
+  if (it == indices.end() || !(it->second == domain.views[output]))
+    return false;
+  // The result of a row is stored by one of the threads that share the row; the
+  // others may still need the operand for results over all loops.
+  auto isOverAllLoops = [&](const IndexVector &view) {
+    return llvm::any_of(view, [&](const Index &index) {
+      std::optional<unsigned> loop = index.asLoop();
+      return loop && domain.isReduced(*loop);
+    });
+  };
+  return isOverAllLoops(domain.views[output]) ||
+         llvm::none_of(domain.views, isOverAllLoops);
 }
 
 } // namespace sinter::passes

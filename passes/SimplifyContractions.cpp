@@ -12,6 +12,21 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
+// Pattern: a contraction with an operand of no elements -> zeros
+template <class Op> struct EmptyContraction : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (llvm::none_of(op->getOperands(), [](Value operand) {
+          return tensorType(operand).getNumElements() == 0;
+        }))
+      return rewriter.notifyMatchFailure(op, "there are products to sum");
+    rewriter.replaceOp(
+        op, splat(rewriter, op.getLoc(), tensorType(op->getResult(0)), 0));
+    return success();
+  }
+};
+
 /// `dims` of a transpose's result as dimensions of its operand.
 SmallVector<int64_t> throughTranspose(TransposeOp op, ArrayRef<int64_t> dims) {
   SmallVector<int64_t> mapped;
@@ -164,8 +179,10 @@ struct BatchNormIntoWeights : OpRewritePattern<BatchNormOp> {
 } // namespace
 
 void addContractionPatterns(RewritePatternSet &patterns) {
-  patterns.add<TransposeIntoDot, TransposeOfDot, BatchNormIntoWeights>(
-      patterns.getContext());
+  patterns.add<EmptyContraction<DotGeneralOp>, EmptyContraction<ConvOp>,
+               EmptyContraction<ConvInputGradOp>,
+               EmptyContraction<ConvFilterGradOp>, TransposeIntoDot,
+               TransposeOfDot, BatchNormIntoWeights>(patterns.getContext());
 }
 
 } // namespace sinter::passes

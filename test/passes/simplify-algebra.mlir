@@ -371,3 +371,14 @@ func.func @flattened_transpose(%x: tensor<2x4x4x3xf32>) -> tensor<2x48xf32> {
   %y = sinter.reshape %a : tensor<2x3x4x4xf32> -> tensor<2x48xf32>
   return %y : tensor<2x48xf32>
 }
+
+// -----
+
+// A sum of no products is zero.
+// CHECK-LABEL: @empty_product
+func.func @empty_product(%a: tensor<3x0xf32>, %b: tensor<0x7xf32>) -> tensor<3x7xf32> {
+  // CHECK-NEXT: %[[ZERO:.*]] = sinter.constant dense<0.000000e+00> : tensor<3x7xf32>
+  // CHECK-NEXT: return %[[ZERO]]
+  %0 = sinter.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<3x0xf32>, tensor<0x7xf32>) -> tensor<3x7xf32>
+  return %0 : tensor<3x7xf32>
+}

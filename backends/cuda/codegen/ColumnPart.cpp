@@ -189,12 +189,14 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
 /// an operand does.
 void ColumnPart::storeAll(ElementEmitter &emitter, ArrayRef<Root *> results,
                           Value condition) {
-  SmallVector<Value> values;
-  for (Root *root : results)
-    values.push_back(emitter.element(root->value, root->read));
   t->when(condition, [&] {
+    emitter.pushFrame();
+    SmallVector<Value> values;
+    for (Root *root : results)
+      values.push_back(emitter.element(root->value, root->read));
     for (auto [root, value] : llvm::zip_equal(results, values))
       emitter.store(value, root->type, root->pointer, root->write);
+    emitter.popFrame();
   });
 }
 

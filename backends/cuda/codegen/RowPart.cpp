@@ -201,15 +201,19 @@ void RowPart::emitRow(ElementEmitter &emitter) {
     emitSteps(emitter, 0, overAll);
   if (ofRow.empty())
     return;
-  SmallVector<Value> values;
-  for (Root *root : ofRow)
-    values.push_back(emitter.element(root->value, root->read));
+  // By one thread alone, which also reads what only they need: they may lie
+  // where that does.
   Value isFirst = isActive;
   if (rowThreads > 1)
     isFirst = t->both(isFirst, t->isLess(inRow, 1));
   t->when(isFirst, [&] {
+    emitter.pushFrame();
+    SmallVector<Value> values;
+    for (Root *root : ofRow)
+      values.push_back(emitter.element(root->value, root->read));
     for (auto [root, value] : llvm::zip_equal(ofRow, values))
       emitter.store(value, root->type, root->pointer, root->write);
+    emitter.popFrame();
   });
 }
 
