@@ -36,7 +36,7 @@ RULES = {
 }
 # What one backend may see beside its own folder.
 CODEGEN = ["backends/common/codegen/", "passes/", "ir/", "std"] + BRIDGE + LLVM
-DEVICE = ["backends/common/device/", "runtime/", "sinter/", "std"]
+DEVICE = ["backends/common/device/", "runtime/", "sinter/", "nlohmann/", "std"]
 # The libraries of CUDA: over tables of functions, so that the simulated device has the
 # same adapters. Code generators may ask the plans, which are arithmetic on abi.h.
 LIBRARY = "backends/cuda/library/"

@@ -4,142 +4,349 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/SimDevice.h"
-#include "backends/sim/device/Engine.h"
+#include "backends/sim/device/DeviceMemory.h"
+#include "backends/sim/device/SimKernels.h"
+#include "backends/sim/device/SimReport.h"
+#include "backends/sim/device/Timeline.h"
 #include "backends/sim/library/SimLibrary.h"
+#include "backends/sim/library/SimMemory.h"
 #include "runtime/base/AlignedBlock.h"
+#include "runtime/base/CpuFeatures.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <unordered_map>
 
 using namespace sinter;
-using namespace sinter::rt;
+using namespace sinter::sim;
+using rt::Result;
+using rt::Status;
 
 namespace {
 
-class SimStream final : public Stream {};
-class SimEvent final : public Event {};
-class SimKernels final : public KernelModule {
+class SimDevice final : public rt::Device {
 public:
-  explicit SimKernels(const sinter_artifact &artifact) : artifact(artifact) {}
-  const sinter_artifact &artifact;
-};
+  SimDevice(int ordinal, const SimSettings &settings);
+  ~SimDevice() override;
 
-class SimDevice final : public Device {
-public:
-  SimDevice(std::string name, const sim::EngineOptions &options)
-      : name_(std::move(name)), engine_(options) {}
   const std::string &name() const override { return name_; }
   const std::string &kind() const override { return kind_; }
-  std::vector<std::string> report() const override { return {"simulated"}; }
-  Status checkCode(const sinter_artifact &) const override { return {}; }
+  std::vector<std::string> report() const override;
+  Status checkCode(const sinter_artifact &artifact) const override {
+    return rt::checkCpuFeatures(artifact.cpuFeatures);
+  }
   int threads() const override { return 1; }
+
   bool sharesHostMemory() const override { return false; }
-  Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override {
-    Result<AlignedBlock> block =
-        AlignedBlock::allocate(sizeBytes ? sizeBytes + 256 : 0, purpose);
-    if (!block.ok())
-      return block.status();
-    auto address = reinterpret_cast<uintptr_t>(block->data());
-    address = (address + 255) / 256 * 256;
-    auto *memory = reinterpret_cast<void *>(address);
-    if (memory) {
-      blocks_.emplace(memory, std::move(*block));
-      ranges_.push_back({memory, sizeBytes, true});
-    }
-    return memory;
+  Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override;
+  void free(void *address) override;
+  Result<void *> allocateHost(uint64_t sizeBytes, const char *purpose) override;
+  void freeHost(void *address) override;
+  uint64_t availableBytes() const override { return memory_.availableBytes(); }
+
+  Result<std::unique_ptr<rt::Stream>> createStream() override {
+    return timeline_.createStream();
   }
-  void free(void *address) override {
-    blocks_.erase(address);
-    std::erase_if(ranges_, [&](auto &range) { return range.begin == address; });
+  Result<std::unique_ptr<rt::Event>> createEvent(rt::EventUse) override {
+    return std::unique_ptr<rt::Event>(std::make_unique<SimEvent>());
   }
-  Result<void *> allocateHost(uint64_t sizeBytes,
-                              const char *purpose) override {
-    return allocate(sizeBytes, purpose);
+  Status record(rt::Event &event, rt::Stream &stream) override {
+    return timeline_.record(static_cast<SimEvent &>(event), of(stream));
   }
-  void freeHost(void *address) override { free(address); }
-  Result<std::unique_ptr<Stream>> createStream() override {
-    return std::unique_ptr<Stream>(std::make_unique<SimStream>());
+  Status wait(rt::Stream &stream, const rt::Event &event) override {
+    return timeline_.wait(of(stream), static_cast<const SimEvent &>(event));
   }
-  Result<std::unique_ptr<Event>> createEvent(EventUse) override {
-    return std::unique_ptr<Event>(std::make_unique<SimEvent>());
+  Status synchronize(const rt::Event &event) override {
+    return timeline_.synchronize(static_cast<const SimEvent &>(event));
   }
-  Status record(Event &, Stream &) override { return {}; }
-  Status wait(Stream &, const Event &) override { return {}; }
-  Status synchronize(const Event &) override { return {}; }
-  Status synchronize(Stream &) override { return {}; }
-  Status synchronize() override { return {}; }
-  Result<double> elapsedUs(const Event &, const Event &) override {
-    return 0.0;
+  Status synchronize(rt::Stream &stream) override {
+    return timeline_.synchronize(of(stream));
   }
-  Status upload(Stream &stream, void *to, const void *from,
-                uint64_t sizeBytes) override {
-    return copy(stream, to, from, sizeBytes);
+  Status synchronize() override { return timeline_.synchronize(); }
+  Result<double> elapsedUs(const rt::Event &begin,
+                           const rt::Event &end) override;
+
+  Status upload(rt::Stream &stream, void *to, const void *from,
+                uint64_t sizeBytes) override;
+  Status download(rt::Stream &stream, void *to, const void *from,
+                  uint64_t sizeBytes) override;
+  Status copy(rt::Stream &stream, void *to, const void *from,
+              uint64_t sizeBytes) override;
+  Status copyFromPeer(rt::Stream &stream, void *to, rt::Device &source,
+                      const void *from, uint64_t sizeBytes) override;
+  Status fill(rt::Stream &stream, void *to, uint8_t value,
+              uint64_t sizeBytes) override;
+
+  Result<std::unique_ptr<rt::KernelModule>>
+  loadKernels(const sinter_artifact &artifact) override;
+  Status launch(rt::Stream &stream, rt::KernelModule &module, uint32_t kernel,
+                void *const *buffers, int64_t tiles) override;
+  Status call(rt::Stream &stream, rt::LibraryCall &call,
+              void *const *buffers) override;
+  Result<rt::Library *> library() override;
+
+  bool hasGraphs() const override { return true; }
+  Status beginCapture(rt::Stream &stream) override {
+    return timeline_.beginCapture(of(stream));
   }
-  Status download(Stream &stream, void *to, const void *from,
-                  uint64_t sizeBytes) override {
-    return copy(stream, to, from, sizeBytes);
+  Result<std::unique_ptr<rt::Graph>> endCapture(rt::Stream &stream) override {
+    return timeline_.endCapture(of(stream));
   }
-  Status copyFromPeer(Stream &stream, void *to, Device &, const void *from,
-                      uint64_t sizeBytes) override {
-    return copy(stream, to, from, sizeBytes);
-  }
-  Status copy(Stream &, void *to, const void *from,
-              uint64_t sizeBytes) override {
-    if (sizeBytes)
-      std::memcpy(to, from, sizeBytes);
-    return {};
-  }
-  Status fill(Stream &, void *to, uint8_t value, uint64_t sizeBytes) override {
-    if (sizeBytes)
-      std::memset(to, value, sizeBytes);
-    return {};
-  }
-  Result<std::unique_ptr<KernelModule>>
-  loadKernels(const sinter_artifact &artifact) override {
-    return std::unique_ptr<KernelModule>(
-        std::make_unique<SimKernels>(artifact));
-  }
-  Status launch(Stream &, KernelModule &module, uint32_t kernel,
-                void *const *buffers, int64_t) override {
-    const sinter_kernel_desc &desc =
-        static_cast<SimKernels &>(module).artifact.kernels[kernel];
-    sim::Launch launch;
-    launch.kernel = desc.sim;
-    launch.name = desc.name;
-    std::memcpy(launch.grid, desc.grid, sizeof(launch.grid));
-    std::memcpy(launch.block, desc.block, sizeof(launch.block));
-    launch.sharedBytes = desc.sharedBytes;
-    launch.buffers = buffers;
-    launch.ranges = ranges_;
-    return engine_.launch(launch, nullptr);
-  }
-  Status call(Stream &stream, LibraryCall &call,
-              void *const *buffers) override {
-    return call.run(buffers, {nullptr, 1, &stream});
-  }
-  Result<Library *> library() override {
-    if (!library_)
-      library_ = sim::createSimLibrary();
-    return library_.get();
+  Status start(rt::Stream &stream, rt::Graph &graph) override {
+    return timeline_.start(of(stream), static_cast<SimGraph &>(graph));
   }
 
 private:
+  static SimStream &of(rt::Stream &stream) {
+    return static_cast<SimStream &>(stream);
+  }
+  Status runLaunch(const SimKernels &kernels, uint32_t kernel,
+                   void *const *buffers);
+  Status injectedError(const char *kernel);
+
   std::string name_, kind_ = "sim";
-  sim::Engine engine_;
-  std::unique_ptr<Library> library_;
-  std::vector<sim::MemoryRange> ranges_;
-  std::unordered_map<void *, AlignedBlock> blocks_;
+  SimSettings settings_;
+  Engine engine_;
+  DeviceMemory memory_;
+  Timeline timeline_;
+  std::unique_ptr<rt::Library> library_;
+  std::unordered_map<void *, rt::AlignedBlock> hostBlocks_;
+  uint64_t numAllocations_ = 0, numLaunches_ = 0;
 };
+
+EngineOptions engineOptions(const SimSettings &settings) {
+  EngineOptions options;
+  options.threads = settings.threads ? settings.threads : rt::availableCpus();
+  options.seed = settings.seed;
+  return options;
+}
 
 } // namespace
 
-void sinter::sim::registerSimDevices(DeviceRegistry &registry) {
-  registry.add({"sim", /*isNumbered=*/true, [] { return Result<int>(8); },
-                [](int ordinal, const DeviceOptions &options)
-                    -> Result<std::unique_ptr<Device>> {
-                  EngineOptions engine;
-                  engine.seed = options.simSeed.value_or(0);
-                  return std::unique_ptr<Device>(std::make_unique<SimDevice>(
-                      "sim:" + std::to_string(ordinal), engine));
+SimDevice::SimDevice(int ordinal, const SimSettings &settings)
+    : name_("sim:" + std::to_string(ordinal)), settings_(settings),
+      engine_(engineOptions(settings)), memory_(name_, settings.memoryBytes),
+      timeline_(settings.seed) {
+  setLibraryMemoryCheck(isSimulatedMemory);
+}
+
+SimDevice::~SimDevice() {
+  // Nobody is left to tell.
+  if (!settings_.report.empty())
+    (void)writeReport(settings_.report);
+}
+
+std::vector<std::string> SimDevice::report() const {
+  return {name_ + ": a simulated CUDA device of compute capability 9.0, for "
+                  "tests",
+          name_ + ": schedule seed " + std::to_string(settings_.seed) +
+              (settings_.memoryBytes
+                   ? ", " + std::to_string(settings_.memoryBytes) +
+                         " bytes of memory"
+                   : "")};
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Result<void *> SimDevice::allocate(uint64_t sizeBytes, const char *purpose) {
+  SINTER_RETURN_IF_ERROR(timeline_.status());
+  if (sizeBytes && ++numAllocations_ == settings_.failAlloc)
+    return Status(SINTER_OUT_OF_MEMORY,
+                  name_ + " has no memory for " + purpose + " of " +
+                      std::to_string(sizeBytes) + " bytes (injected)");
+  return memory_.allocate(sizeBytes, purpose);
+}
+
+void SimDevice::free(void *address) {
+  if (Status status = memory_.free(address); !status.ok())
+    timeline_.fail(status);
+}
+
+Result<void *> SimDevice::allocateHost(uint64_t sizeBytes,
+                                       const char *purpose) {
+  Result<rt::AlignedBlock> block =
+      rt::AlignedBlock::allocate(sizeBytes, purpose);
+  if (!block.ok())
+    return block.status();
+  void *address = block->data();
+  if (address)
+    hostBlocks_.emplace(address, std::move(*block));
+  return address;
+}
+
+void SimDevice::freeHost(void *address) { hostBlocks_.erase(address); }
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+Result<double> SimDevice::elapsedUs(const rt::Event &begin,
+                                    const rt::Event &end) {
+  const auto &first = static_cast<const SimEvent &>(begin).mark;
+  const auto &last = static_cast<const SimEvent &>(end).mark;
+  if (!first || !last || !first->isReached || !last->isReached)
+    return Status::failed(name_ + ": the time between events that were not "
+                                  "reached");
+  return last->timeUs - first->timeUs;
+}
+
+Status SimDevice::upload(rt::Stream &stream, void *to, const void *from,
+                         uint64_t sizeBytes) {
+  return timeline_.enqueue(of(stream), [=, this]() -> Status {
+    SINTER_RETURN_IF_ERROR(
+        memory_.check(to, sizeBytes, "the destination of an upload"));
+    if (sizeBytes)
+      std::memcpy(to, from, sizeBytes);
+    return {};
+  });
+}
+
+Status SimDevice::download(rt::Stream &stream, void *to, const void *from,
+                           uint64_t sizeBytes) {
+  return timeline_.enqueue(of(stream), [=, this]() -> Status {
+    SINTER_RETURN_IF_ERROR(
+        memory_.check(from, sizeBytes, "the source of a download"));
+    if (sizeBytes)
+      std::memcpy(to, from, sizeBytes);
+    return {};
+  });
+}
+
+Status SimDevice::copy(rt::Stream &stream, void *to, const void *from,
+                       uint64_t sizeBytes) {
+  return copyFromPeer(stream, to, *this, from, sizeBytes);
+}
+
+Status SimDevice::copyFromPeer(rt::Stream &stream, void *to, rt::Device &source,
+                               const void *from, uint64_t sizeBytes) {
+  if (source.kind() != kind_)
+    return Status::invalid(name_ + " cannot copy from " + source.name());
+  const DeviceMemory &peer = static_cast<SimDevice &>(source).memory_;
+  return timeline_.enqueue(of(stream), [=, this, &peer]() -> Status {
+    SINTER_RETURN_IF_ERROR(peer.check(from, sizeBytes, "the source of a copy"));
+    SINTER_RETURN_IF_ERROR(
+        memory_.check(to, sizeBytes, "the destination of a copy"));
+    auto begin = reinterpret_cast<uint64_t>(from);
+    auto end = reinterpret_cast<uint64_t>(to);
+    if (from != to && begin < end + sizeBytes && end < begin + sizeBytes)
+      return {SINTER_DEVICE_FAILED,
+              name_ + ": source and destination of a copy overlap"};
+    if (sizeBytes && from != to)
+      std::memcpy(to, from, sizeBytes);
+    return {};
+  });
+}
+
+Status SimDevice::fill(rt::Stream &stream, void *to, uint8_t value,
+                       uint64_t sizeBytes) {
+  return timeline_.enqueue(of(stream), [=, this]() -> Status {
+    SINTER_RETURN_IF_ERROR(memory_.check(to, sizeBytes, "what is filled"));
+    if (sizeBytes)
+      std::memset(to, value, sizeBytes);
+    return {};
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and library calls
+//===----------------------------------------------------------------------===//
+
+Result<std::unique_ptr<rt::KernelModule>>
+SimDevice::loadKernels(const sinter_artifact &artifact) {
+  SINTER_RETURN_IF_ERROR(timeline_.status());
+  Result<std::unique_ptr<SimKernels>> kernels =
+      SimKernels::create(artifact, settings_.drop, engine_);
+  if (!kernels.ok())
+    return kernels.status();
+  return std::unique_ptr<rt::KernelModule>(std::move(*kernels));
+}
+
+Status SimDevice::injectedError(const char *kernel) {
+  ++numLaunches_;
+  std::string what;
+  if (numLaunches_ == settings_.failLaunch)
+    what = "the launch failed";
+  else if (numLaunches_ == settings_.ecc)
+    what = "an uncorrectable memory error";
+  else
+    return {};
+  return {SINTER_DEVICE_FAILED,
+          name_ + ": kernel " + kernel + ": " + what + " (injected)"};
+}
+
+Status SimDevice::runLaunch(const SimKernels &kernels, uint32_t kernel,
+                            void *const *buffers) {
+  Launch launch = kernels.launch(kernel, buffers);
+  SINTER_RETURN_IF_ERROR(injectedError(launch.name));
+  for (const MemoryRange &range : launch.ranges)
+    SINTER_RETURN_IF_ERROR(memory_.check(
+        range.begin, range.sizeBytes,
+        (std::string("a buffer of kernel ") + launch.name).c_str()));
+  if (launch.ranges.empty())
+    launch.ranges = memory_.ranges();
+  engine_.options().drop = kernels.drop();
+  LaunchReport report;
+  Status status = engine_.launch(launch, &report);
+  if (!settings_.report.empty())
+    addToReport(settings_.report, name_, report, kernels.sites(kernel));
+  SINTER_RETURN_IF_ERROR(status);
+  if (Status zones = memory_.checkZones(); !zones.ok())
+    return {zones.code(),
+            "kernel " + std::string(launch.name) + ": " + zones.message()};
+  return {};
+}
+
+Status SimDevice::launch(rt::Stream &stream, rt::KernelModule &module,
+                         uint32_t kernel, void *const *buffers, int64_t) {
+  const auto &kernels = static_cast<const SimKernels &>(module);
+  return timeline_.enqueue(of(stream), [this, &kernels, kernel, buffers] {
+    return runLaunch(kernels, kernel, buffers);
+  });
+}
+
+Status SimDevice::call(rt::Stream &stream, rt::LibraryCall &call,
+                       void *const *buffers) {
+  rt::Stream *on = &stream;
+  return timeline_.enqueue(of(stream), [this, on, &call, buffers]() -> Status {
+    SINTER_RETURN_IF_ERROR(
+        call.run(buffers, {nullptr, /*threads=*/1, /*stream=*/on}));
+    if (Status zones = memory_.checkZones(); !zones.ok())
+      return {zones.code(), call.description() + ": " + zones.message()};
+    return {};
+  });
+}
+
+Result<rt::Library *> SimDevice::library() {
+  if (!library_)
+    library_ = createSimLibrary();
+  return library_.get();
+}
+
+Result<std::unique_ptr<rt::Device>>
+sinter::sim::createSimDevice(int ordinal, const SimSettings &settings) {
+  if (ordinal >= numSimDevices)
+    return Status::invalid(
+        "there is no device 'sim:" + std::to_string(ordinal) +
+        "'; there are sim:0 to "
+        "sim:" +
+        std::to_string(numSimDevices - 1));
+  if (!settings.report.empty())
+    SINTER_RETURN_IF_ERROR(writeReport(settings.report));
+  return std::unique_ptr<rt::Device>(
+      std::make_unique<SimDevice>(ordinal, settings));
+}
+
+void sinter::sim::registerSimDevices(rt::DeviceRegistry &registry) {
+  registry.add({"sim", /*isNumbered=*/true,
+                [] { return Result<int>(numSimDevices); },
+                [](int ordinal, const rt::DeviceOptions &options)
+                    -> Result<std::unique_ptr<rt::Device>> {
+                  Result<SimSettings> settings =
+                      readSettings(options, std::getenv("SINTER_SIM"));
+                  if (!settings.ok())
+                    return settings.status();
+                  return createSimDevice(ordinal, *settings);
                 }});
 }

@@ -5,3 +5,9 @@
 //===----------------------------------------------------------------------===//
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
+
+#include "backends/sim/device/SimDevice.h"
+
+void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
+  sim::registerSimDevices(registry);
+}

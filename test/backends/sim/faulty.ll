@@ -71,6 +71,12 @@ define void @out_of_bounds(ptr %x, ptr %y) {
   ret void
 }
 
+; x is an operand that is only read.
+define void @writes_first(ptr %x, ptr %y) {
+  store i32 1, ptr %x, align 4
+  ret void
+}
+
 ; A 16-byte load from x + 4.
 define void @misaligned(ptr %x, ptr %y) {
   %from = getelementptr i32, ptr %x, i32 1

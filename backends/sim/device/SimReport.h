@@ -1,0 +1,39 @@
+//===- SimReport.h - what simulated devices saw, as JSON --------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A list with one object a launch:
+//   {"device": "sim:0", "kernel": "k", "grid": [8,1,1], "block": [128,1,1],
+//    "threads": 1024, "barriers": 8, "shuffles": 0, "races": 0,
+//    "barrierSites": [4,1], "predicateSites": [9,2]}
+// `barriers` and `shuffles` were passed (a meeting of a warp counts once);
+// `*Sites` are the number of the kernel's first one in its program, by which
+// --sim-drop names it, and how many it has.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_SIM_DEVICE_SIMREPORT_H
+#define SINTER_BACKENDS_SIM_DEVICE_SIMREPORT_H
+
+#include "backends/sim/device/Engine.h"
+
+#include <string>
+
+namespace sinter::sim {
+
+/// The sites of a kernel that can be left out.
+struct DropSites {
+  uint32_t firstBarrier = 0, numBarriers = 0;
+  uint32_t firstPredicate = 0, numPredicates = 0;
+};
+
+/// Adds a launch to the report at `path`; devices of one process may share it.
+void addToReport(const std::string &path, const std::string &device,
+                 const LaunchReport &launch, const DropSites &sites);
+
+/// Writes the report at `path`, with all that was added in this process. An
+/// empty list when nothing was.
+rt::Status writeReport(const std::string &path);
+
+} // namespace sinter::sim
+
+#endif // SINTER_BACKENDS_SIM_DEVICE_SIMREPORT_H

@@ -1,0 +1,42 @@
+//===- SimSettings.h - how a simulated device behaves -----------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// From the command line (DeviceOptions), else from the environment: a trainer
+// has no options for it. SINTER_SIM is a list of KEY=VALUE with commas:
+//   seed=N          the schedule and the delays
+//   report=FILE     what the device saw, as JSON
+//   drop=barrier:N  leaves one out
+//   memory=64MiB    the size of each device's memory
+//   fail-alloc=N    allocation N (from 1) fails for want of memory
+//   fail-launch=N   launch N fails
+//   ecc=N           an uncorrectable memory error at launch N
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_SIM_DEVICE_SIMSETTINGS_H
+#define SINTER_BACKENDS_SIM_DEVICE_SIMSETTINGS_H
+
+#include "backends/sim/device/Engine.h"
+#include "runtime/device/DeviceOptions.h"
+
+#include <string>
+
+namespace sinter::sim {
+
+struct SimSettings {
+  uint64_t seed = 0;
+  int threads = 0; // 0: one per available core
+  uint64_t memoryBytes = 0;
+  uint64_t failAlloc = 0, failLaunch = 0, ecc = 0; // 0: none
+  std::string report;
+  Drop drop; // its number counts through the whole program
+};
+
+/// `environment` is the value of SINTER_SIM, or null. Fails with one line that
+/// names the word at fault.
+rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
+                                     const char *environment);
+
+} // namespace sinter::sim
+
+#endif // SINTER_BACKENDS_SIM_DEVICE_SIMSETTINGS_H

@@ -1,0 +1,125 @@
+//===- Timeline.h - streams and events of simulated devices ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Streams are asynchronous as a GPU's are, but the order in which their
+// commands happen is chosen by the seed and not by chance: a command runs as
+// late as somebody waits for it, or at once, and streams that nothing orders
+// run in a mixed order. A wait that is missing then shows for some seed, and
+// shows again. Everything runs on the thread that waits; one lock for all
+// simulated devices, since events order streams across them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_SIM_DEVICE_TIMELINE_H
+#define SINTER_BACKENDS_SIM_DEVICE_TIMELINE_H
+
+#include "backends/sim/device/Schedule.h"
+#include "runtime/base/Status.h"
+#include "runtime/device/Stream.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace sinter::sim {
+
+class SimStream;
+struct Recording;
+
+using Work = std::function<rt::Status()>;
+
+/// A place in a stream that was recorded.
+struct Mark {
+  SimStream *stream = nullptr;
+  std::shared_ptr<Recording> recording; // when it is part of a graph
+  bool isReached = false;
+  double timeUs = 0; // when it was reached
+};
+
+class SimEvent final : public rt::Event {
+public:
+  std::shared_ptr<Mark> mark; // null: not recorded
+};
+
+/// Commands of a graph, in the order in which they were given.
+struct Recording {
+  bool isOpen = true; // until the capture ends
+  std::vector<Work> work;
+};
+
+class SimGraph final : public rt::Graph {
+public:
+  std::shared_ptr<const Recording> recording;
+};
+
+/// The state of a device's order: it fails once and for all.
+class Timeline {
+public:
+  explicit Timeline(uint64_t seed) : seed_(seed), random_(seed) {}
+  ~Timeline();
+
+  std::unique_ptr<rt::Stream> createStream();
+
+  /// Queues `work`; it may run now.
+  rt::Status enqueue(SimStream &stream, Work work);
+  rt::Status record(SimEvent &event, SimStream &stream);
+  rt::Status wait(SimStream &stream, const SimEvent &event);
+  rt::Status synchronize(const SimEvent &event);
+  rt::Status synchronize(SimStream &stream);
+  rt::Status synchronize();
+
+  rt::Status beginCapture(SimStream &stream);
+  rt::Result<std::unique_ptr<rt::Graph>> endCapture(SimStream &stream);
+  rt::Status start(SimStream &stream, const SimGraph &graph);
+
+  /// The error that ended the device; every call gives it from then on.
+  rt::Status status() const;
+  void fail(const rt::Status &status);
+
+private:
+  friend class SimStream;
+
+  bool isEager(const SimStream &stream);
+  rt::Status enqueueLocked(SimStream &stream, Work work);
+  void stepOthers();
+  static void runUntil(const Mark &mark);
+  static double nowUs();
+
+  uint64_t seed_;
+  Random random_;
+  rt::Status status_;
+  std::vector<SimStream *> streams_;
+  size_t numCreated_ = 0;
+};
+
+class SimStream final : public rt::Stream {
+public:
+  explicit SimStream(Timeline &timeline);
+  ~SimStream() override;
+
+private:
+  friend class Timeline;
+
+  struct Command {
+    enum Kind { Run, Reach, Await } kind;
+    Work work;
+    std::shared_ptr<Mark> mark;
+  };
+
+  bool isBlocked() const;
+  /// Runs the first command, and whatever it waits for.
+  void step();
+  void runAll();
+  void runWhilePossible();
+
+  Timeline &timeline_;
+  size_t number_; // on its device
+  std::deque<Command> queue_;
+  std::shared_ptr<Recording> recording_; // while it is captured
+};
+
+} // namespace sinter::sim
+
+#endif // SINTER_BACKENDS_SIM_DEVICE_TIMELINE_H
