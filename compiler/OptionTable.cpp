@@ -428,13 +428,29 @@ return "";
 }
 , {"--replay", "FILE",     "runs a recorded command",
    kRunGroup,  kSinterRun, nullptr},
-    {"--sim-report", "FILE",     "what the simulated device saw",
-     kRunGroup,      kSinterRun, nullptr},
-    {"--sim-seed", "N",        "schedule of the simulated device",
-     kRunGroup,    kSinterRun, nullptr},
-    {"--sim-drop",     "barrier:N|predicate:N",
-     "leaves one out", kRunGroup,
-     kSinterRun,       nullptr},
+    {"--sim-report", "FILE", "what the simulated device saw, as JSON",
+     kRunGroup, kSinterRun, STORE{return readPath(v, o.run.simReport);
+}
+}
+, {"--sim-seed", "N", "schedule of the simulated device", kRunGroup, kSinterRun,
+   STORE{int64_t seed = 0;
+std::string wrong = readInteger(v, seed, 0, INT64_MAX);
+o.run.simSeed = seed;
+return wrong;
+}
+}
+, {"--sim-drop", "barrier:N|predicate:N",
+   "leaves one out (numbered in the report)", kRunGroup, kSinterRun,
+   STORE{auto [kind, number] = v.split(':');
+int64_t site = 0;
+if ((kind != "barrier" && kind != "predicate") ||
+    !readInteger(number, site, 0, UINT32_MAX).empty())
+  return std::string("expected barrier:N or predicate:N");
+o.run.simDrop = v.str();
+return std::string();
+}
+}
+,
 
     {"--json", "", "prints results as JSON", kGeneralGroup, kSinterRun,
      STORE{o.json = true;

@@ -56,6 +56,8 @@ struct RunOptions {
   std::string device;
   bool bench = false, profile = false, syncLaunches = false;
   std::string traceEvents;
+  std::optional<uint64_t> simSeed;
+  std::string simReport, simDrop;
   double warmupMs = 200, durationMs = 5000;
   int threads = 0; // 0 = one per available core
 };

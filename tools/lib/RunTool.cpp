@@ -51,6 +51,9 @@ static rt::DeviceOptions deviceOptions(const Options &options) {
   rt::DeviceOptions device;
   device.threads = options.run.threads;
   device.syncLaunches = options.run.syncLaunches;
+  device.simSeed = options.run.simSeed;
+  device.simReport = options.run.simReport;
+  device.simDrop = options.run.simDrop;
   return device;
 }
 

@@ -57,6 +57,10 @@ makeSimTarget(const compiler::Options &options, std::string &error) {
     return nullptr;
   }
   simOptions.arch = archs.front();
+  // What runs here and now is there to be checked.
+  simOptions.isChecked = !options.run.device.empty();
+  simOptions.isMutable =
+      !options.run.simReport.empty() || !options.run.simDrop.empty();
   return sim::createSimTarget(simOptions);
 }
 
