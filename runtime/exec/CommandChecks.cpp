@@ -241,6 +241,9 @@ Status checkConvShape(const sinter_conv &conv) {
   if (conv.layout != SINTER_CHANNELS_FIRST &&
       conv.layout != SINTER_CHANNELS_LAST)
     return Status::invalid("has the unknown layout " + number(conv.layout));
+  if (conv.filterLayout > SINTER_CHANNELS_LAST)
+    return Status::invalid("has the unknown filter layout " +
+                           number(conv.filterLayout));
   if (conv.spatialRank < 1 || conv.spatialRank > SINTER_MAX_SPATIAL_DIMS)
     return Status::invalid("has " + number(conv.spatialRank) +
                            " spatial dimensions");

@@ -62,6 +62,9 @@ private:
   LibraryCallResult prepareConv(const sinter_command &command,
                                 const uint8_t *constants) {
     const auto &params = *static_cast<const sinter_conv *>(command.params);
+    if (params.filterLayout == SINTER_CHANNELS_LAST)
+      return unsupported("filters with channels last are not supported on the "
+                         "CPU");
     if (isSixteenBit(params.dtype))
       return unsupported("16-bit convolution is not supported on the CPU yet");
     if (params.dtype != SINTER_F32)

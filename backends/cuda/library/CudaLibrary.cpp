@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/library/CudaLibrary.h"
+#include "backends/cuda/library/DnnConv.h"
 #include "backends/cuda/library/LtMatmul.h"
 
 using namespace sinter;
@@ -19,34 +20,41 @@ public:
       : tables_(std::move(tables)), options_(options) {}
 
   std::string version() const override {
-    return lt_ ? lt_->version() : "no library is open yet";
+    if (!lt_ && !dnn_)
+      return "no library was needed";
+    return (lt_ ? lt_->version() : "") + (lt_ && dnn_ ? ", " : "") +
+           (dnn_ ? dnn_->version() : "");
   }
 
   Result<std::unique_ptr<LibraryCall>> prepare(const sinter_command &command,
                                                const uint8_t *, int) override {
-    if (command.kind != SINTER_CMD_MATMUL)
-      return Status(SINTER_UNSUPPORTED, "no library convolves");
-    SINTER_RETURN_IF_ERROR(startLt());
+    if (command.kind == SINTER_CMD_CONV) {
+      SINTER_RETURN_IF_ERROR(start(tables_.openDnn, dnn_));
+      return prepareDnnConv(*dnn_, command, options_, tables_.zeroFill);
+    }
+    SINTER_RETURN_IF_ERROR(start(tables_.openLt, lt_));
     return prepareLtMatmul(*lt_, command, options_);
   }
 
 private:
-  Status startLt() {
-    if (lt_)
+  template <typename Open, typename Context>
+  static Status start(const Open &open, std::unique_ptr<Context> &context) {
+    if (context)
       return {};
-    Result<const lt::Api *> api = tables_.openLt();
+    auto api = open();
     if (!api.ok())
       return api.status();
-    Result<std::unique_ptr<LtContext>> context = LtContext::create(**api);
-    if (!context.ok())
-      return context.status();
-    lt_ = std::move(*context);
+    Result<std::unique_ptr<Context>> started = Context::create(**api);
+    if (!started.ok())
+      return started.status();
+    context = std::move(*started);
     return {};
   }
 
   LibraryTables tables_;
   LibraryOptions options_;
   std::unique_ptr<LtContext> lt_;
+  std::unique_ptr<DnnContext> dnn_;
 };
 
 } // namespace

@@ -10,6 +10,7 @@
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_CUDALIBRARY_H
 #define SINTER_BACKENDS_CUDA_LIBRARY_CUDALIBRARY_H
 
+#include "backends/cuda/library/DnnApi.h"
 #include "backends/cuda/library/LibraryOptions.h"
 #include "backends/cuda/library/LtApi.h"
 #include "runtime/device/Library.h"
@@ -24,6 +25,10 @@ namespace sinter::cuda {
 /// names package and version.
 struct LibraryTables {
   std::function<rt::Result<const lt::Api *>()> openLt;
+  std::function<rt::Result<const dnn::Api *>()> openDnn;
+  /// Queues zeros on a stream of the device.
+  std::function<rt::Status(void *to, uint64_t sizeBytes, void *stream)>
+      zeroFill;
 };
 
 std::unique_ptr<rt::Library> createCudaLibrary(LibraryTables tables,

@@ -200,8 +200,8 @@ typedef enum sinter_conv_direction {
 } sinter_conv_direction;
 
 typedef enum sinter_conv_layout {
-  SINTER_CHANNELS_FIRST = 1, /* N C spatial..; filter: O I/g spatial.. */
-  SINTER_CHANNELS_LAST /* N spatial.. C; the filter stays O I/g spatial.. */
+  SINTER_CHANNELS_FIRST = 1, /* N C spatial.. */
+  SINTER_CHANNELS_LAST       /* N spatial.. C */
 } sinter_conv_layout;
 
 /* Cross-correlation as ONNX and PyTorch define it. `inputDims` and `outputDims`
@@ -221,7 +221,8 @@ typedef struct sinter_conv {
   int64_t padsLow[SINTER_MAX_SPATIAL_DIMS];
   int64_t padsHigh[SINTER_MAX_SPATIAL_DIMS]; /* may be negative */
   uint32_t numPostOps;
-  uint32_t reserved;
+  uint32_t filterLayout; /* SINTER_CHANNELS_LAST: O spatial.. I/g; else
+                            O I/g spatial.. */
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
 } sinter_conv;
 

@@ -5,103 +5,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/backends/cuda/OneProduct.h"
-#include "backends/common/device/Float16.h"
 #include "backends/cuda/library/LtPlan.h"
-#include "backends/sim/library/SimCublasLt.h"
-#include "backends/sim/library/SimLibrary.h"
-#include "runtime/base/AlignedBlock.h"
-#include "runtime/exec/ArtifactChecks.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <utility>
 
 using namespace sinter;
 using namespace sinter::test;
 
 namespace {
-
-int64_t bytesOf(uint32_t dtype) {
-  switch (dtype) {
-  case SINTER_F64:
-    return 8;
-  case SINTER_F32:
-  case SINTER_I32:
-    return 4;
-  case SINTER_F16:
-  case SINTER_BF16:
-    return 2;
-  default:
-    return 1;
-  }
-}
-
-/// Half the distance of neighbours near 1.
-double roundingOf(uint32_t dtype) {
-  switch (dtype) {
-  case SINTER_F64:
-    return 0x1p-53;
-  case SINTER_F32:
-    return 0x1p-24;
-  case SINTER_F16:
-    return 0x1p-11;
-  case SINTER_BF16:
-    return 0x1p-8;
-  default:
-    return 0;
-  }
-}
-
-template <typename T> T read(const uint8_t *bytes, int64_t index) {
-  T value;
-  std::memcpy(&value, bytes + index * int64_t(sizeof(T)), sizeof(T));
-  return value;
-}
-
-double load(uint32_t dtype, const uint8_t *bytes, int64_t index) {
-  switch (dtype) {
-  case SINTER_F64:
-    return read<double>(bytes, index);
-  case SINTER_F32:
-    return read<float>(bytes, index);
-  case SINTER_F16:
-    return plain::toFloat(read<plain::Half>(bytes, index));
-  case SINTER_BF16:
-    return plain::toFloat(read<plain::Bfloat>(bytes, index));
-  case SINTER_I32:
-    return read<int32_t>(bytes, index);
-  default:
-    return read<int8_t>(bytes, index);
-  }
-}
-
-template <typename T> void write(uint8_t *bytes, int64_t index, T value) {
-  std::memcpy(bytes + index * int64_t(sizeof(T)), &value, sizeof(T));
-}
-
-void save(uint32_t dtype, uint8_t *bytes, int64_t index, double value) {
-  switch (dtype) {
-  case SINTER_F64:
-    return write(bytes, index, value);
-  case SINTER_F32:
-    return write(bytes, index, static_cast<float>(value));
-  case SINTER_F16: {
-    plain::Half half;
-    plain::fromFloat(static_cast<float>(value), half);
-    return write(bytes, index, half);
-  }
-  case SINTER_BF16: {
-    plain::Bfloat bfloat;
-    plain::fromFloat(static_cast<float>(value), bfloat);
-    return write(bytes, index, bfloat);
-  }
-  default:
-    return write(bytes, index, static_cast<int8_t>(value * 100));
-  }
-}
 
 bool isWritten(uint32_t kind) {
   return kind == SINTER_POST_STORE || kind == SINTER_POST_RELU_BITS ||
@@ -178,7 +92,7 @@ int64_t OneProduct::extent(const int64_t *batchStrides, int64_t rows,
   return last + 1;
 }
 
-/// Operands with values in [-1, 1], and where the slices of post-ops are.
+/// Operands, and which slices the post-ops have.
 void OneProduct::build() {
   sinter_matmul &p = params;
   int64_t c = extent(p.cBatchStrides, p.m, p.cStrideM, p.n, p.cStrideN);
@@ -186,24 +100,12 @@ void OneProduct::build() {
   for (uint32_t i = 0; i < p.batchRank; ++i)
     lines *= p.batch[i];
   operands_.clear();
-  auto add = [&](uint32_t dtype, int64_t elements, bool random) {
-    Operand operand{dtype, elements, {}, {}};
-    operand.bytes.resize(static_cast<size_t>(elements * bytesOf(dtype)));
-    uint32_t state = 12345u + 2654435761u * uint32_t(operands_.size() + 1);
-    for (int64_t i = 0; i < elements; ++i) {
-      state = state * 1664525u + 1013904223u;
-      if (random && dtype != SINTER_BOOL)
-        save(dtype, operand.bytes.data(), i, (state >> 8) / 8388608.0 - 1);
-      else
-        operand.bytes[i * bytesOf(dtype)] = static_cast<uint8_t>(state >> 24);
-      operand.values.push_back(random && dtype != SINTER_BOOL
-                                   ? load(dtype, operand.bytes.data(), i)
-                                   : 0);
-    }
-    operands_.push_back(std::move(operand));
+  auto add = [&](uint32_t dtype, int64_t elements) {
+    auto seed = static_cast<uint32_t>(operands_.size() + 1);
+    operands_.push_back(Operand::random(dtype, elements, seed));
   };
-  add(p.dtype, extent(p.aBatchStrides, p.m, p.aStrideM, p.k, p.aStrideK), true);
-  add(p.dtype, extent(p.bBatchStrides, p.k, p.bStrideK, p.n, p.bStrideN), true);
+  add(p.dtype, extent(p.aBatchStrides, p.m, p.aStrideM, p.k, p.aStrideK));
+  add(p.dtype, extent(p.bBatchStrides, p.k, p.bStrideK, p.n, p.bStrideN));
   for (bool written : {false, true}) {
     if (written)
       numReads_ = static_cast<uint32_t>(operands_.size());
@@ -215,34 +117,18 @@ void OneProduct::build() {
       bool vector =
           op.kind == SINTER_POST_BIAS || op.kind == SINTER_POST_BIAS_GRAD;
       if (isBits(op.kind))
-        add(SINTER_BOOL, lines * cuda::reluBitsPerLine(p.n) / 8, true);
+        add(SINTER_BOOL, lines * cuda::reluBitsPerLine(p.n) / 8);
       else
-        add(p.outDtype, vector ? p.n : c, true);
+        add(p.outDtype, vector ? p.n : c);
     }
   }
-  add(p.outDtype, c, true);
-  slices_.clear();
-  for (size_t i = 0; i < operands_.size(); ++i)
-    slices_.push_back(
-        {uint32_t(i < numReads_ ? SINTER_SPACE_INPUT : SINTER_SPACE_OUTPUT),
-         static_cast<uint32_t>(i), 0, operands_[i].bytes.size()});
+  add(p.outDtype, c);
 }
 
 void OneProduct::expect(int64_t element, double value, double magnitude,
                         const Operand &operand, const char *what) const {
-  double found = load(operand.dtype, operand.bytes.data(), element);
-  // Sums in the computing type, then one rounding to the result's.
-  double sums = params.dtype == SINTER_F64
-                    ? 0x1p-53
-                    : (params.dtype == SINTER_I8 ? 0 : 0x1p-24);
-  double allowed =
-      sums * magnitude * 2 * std::sqrt(static_cast<double>(params.k) + 8) +
-      roundingOf(operand.dtype) * std::abs(value) * 1.01;
-  if (std::abs(found - value) <= allowed ||
-      (std::isnan(value) && std::isnan(found)))
-    return;
-  CAPTURE(what, element, found, value, allowed);
-  REQUIRE(std::abs(found - value) <= allowed);
+  requireNear(operand.load(element), value, operand.dtype, magnitude, params.k,
+              what);
 }
 
 void OneProduct::compare() const {
@@ -333,71 +219,16 @@ void OneProduct::compare() const {
 
 std::string OneProduct::refusal() {
   build();
-  sinter_command command{};
-  command.kind = SINTER_CMD_MATMUL;
-  command.slices = slices_.data();
-  command.params = &params;
-  command.label = "node";
-  command.numSlices = static_cast<uint32_t>(slices_.size());
-  command.numReads = numReads_;
-  rt::Status valid = rt::checkMatmul(command);
-  INFO(valid.message());
-  REQUIRE(valid.ok());
-  auto library = sim::createSimLibrary();
-  auto call = library->prepare(command, nullptr, 1);
-  if (call.ok())
-    return {};
-  REQUIRE(call.status().code() == SINTER_UNSUPPORTED);
-  return call.status().message();
+  return runOnSim(SINTER_CMD_MATMUL, &params, operands_, numReads_, true)
+      .prepared.message();
 }
 
 std::string OneProduct::check() {
   CAPTURE(params.dtype, params.outDtype, params.m, params.n, params.k,
           params.batchRank, params.numPostOps);
-  REQUIRE(refusal() == "");
-  std::string text;
-  {
-    auto library = sim::createSimLibrary();
-    sinter_command command{};
-    command.kind = SINTER_CMD_MATMUL;
-    command.slices = slices_.data();
-    command.params = &params;
-    command.label = "node";
-    command.numSlices = static_cast<uint32_t>(slices_.size());
-    command.numReads = numReads_;
-    auto call = library->prepare(command, nullptr, 1);
-    REQUIRE(call.ok());
-    std::vector<rt::AlignedBlock> blocks;
-    std::vector<void *> buffers;
-    for (const Operand &operand : operands_) {
-      auto block = rt::AlignedBlock::allocate(operand.bytes.size() + 256, "t");
-      REQUIRE(block.ok());
-      auto begin = reinterpret_cast<uintptr_t>(block->data());
-      auto *aligned = reinterpret_cast<uint8_t *>((begin + 255) / 256 * 256);
-      if (!operand.bytes.empty())
-        std::memcpy(aligned, operand.bytes.data(), operand.bytes.size());
-      buffers.push_back(aligned);
-      blocks.push_back(std::move(*block));
-    }
-    auto scratch = rt::AlignedBlock::allocate((*call)->sharedBytes(), "t");
-    rt::Scratch bound;
-    bound.shared = scratch->data();
-    REQUIRE((*call)->bind(bound, 1).ok());
-    rt::Status ran = (*call)->run(buffers.data(), rt::CallContext());
-    INFO(ran.message());
-    REQUIRE(ran.ok());
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      std::vector<uint8_t> &bytes = operands_[i].bytes;
-      bool same = bytes.empty() ||
-                  std::memcmp(bytes.data(), buffers[i], bytes.size()) == 0;
-      if (i < numReads_)
-        REQUIRE(same);
-      if (!bytes.empty())
-        std::memcpy(bytes.data(), buffers[i], bytes.size());
-    }
-    text = (*call)->description();
-  }
-  REQUIRE(sim::ltLiveObjects() == 0);
+  build();
+  Ran ran = runOnSim(SINTER_CMD_MATMUL, &params, operands_, numReads_, false);
+  REQUIRE(ran.prepared.message() == "");
   compare();
-  return text;
+  return ran.description;
 }

@@ -6,11 +6,7 @@
 #ifndef SINTER_TEST_BACKENDS_CUDA_ONEPRODUCT_H
 #define SINTER_TEST_BACKENDS_CUDA_ONEPRODUCT_H
 
-#include "sinter/abi.h"
-
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "test/backends/cuda/Operand.h"
 
 namespace sinter::test {
 
@@ -38,12 +34,6 @@ public:
   std::string refusal();
 
 private:
-  struct Operand {
-    uint32_t dtype;
-    int64_t elements;
-    std::vector<double> values;
-    std::vector<uint8_t> bytes;
-  };
   void build();
   int64_t extent(const int64_t *batchStrides, int64_t rows, int64_t rowStride,
                  int64_t cols, int64_t colStride) const;
@@ -52,7 +42,6 @@ private:
   void compare() const;
 
   std::vector<Operand> operands_; // in the order of the slices
-  std::vector<sinter_slice> slices_;
   uint32_t numReads_ = 0;
 };
 

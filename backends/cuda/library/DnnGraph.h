@@ -1,0 +1,93 @@
+//===- DnnGraph.h - an operation graph of cuDNN, as data ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What is to be computed, before any descriptor is made: tensors and the
+// operations between them. Pure data; DnnPlan.h gives it to cuDNN.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_LIBRARY_DNNGRAPH_H
+#define SINTER_BACKENDS_CUDA_LIBRARY_DNNGRAPH_H
+
+#include "backends/cuda/library/DnnApi.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sinter::cuda {
+
+/// Dims and strides as cuDNN orders them: batch, channels, spatial; the strides
+/// say how it lies in memory.
+struct DnnTensor {
+  int32_t type = dnn::f32; // dnn::DataType
+  std::vector<int64_t> dims, strides;
+  /// Between operations only; never in memory.
+  bool isVirtual = false;
+  /// A number that is passed by value, in fp32.
+  bool isByValue = false;
+  float value = 0;
+  /// Of the command, and where in it, in elements.
+  uint32_t slice = SINTER_NONE;
+  int64_t offset = 0;
+  /// Of the address, in bytes.
+  int64_t alignment = 16;
+
+  uint64_t elementBytes() const {
+    switch (type) {
+    case dnn::f64:
+      return 8;
+    case dnn::f16:
+    case dnn::bf16:
+      return 2;
+    case dnn::boolean:
+      return 1;
+    default:
+      return 4;
+    }
+  }
+};
+
+struct DnnOperation {
+  enum Kind {
+    ConvForward,    // x, w -> y
+    ConvInputGrad,  // x = dy, w -> y = dx
+    ConvFilterGrad, // x, w = dy -> y = dw
+    Pointwise,      // x [, w [, t]] -> y
+    Matmul,         // x, w -> y
+    Reduction,      // x -> y
+    Reshape,        // x -> y
+  };
+  Kind kind = Pointwise;
+  int32_t mode = 0;                   // dnn::PointwiseMode or ReductionOperator
+  int x = -1, w = -1, t = -1, y = -1; // indices of tensors
+  // Convolutions.
+  std::vector<int64_t> strides, dilations, prePads, postPads;
+  // relu and gen_index.
+  float lower = 0, upper = 0;
+  bool hasUpper = false;
+  int64_t axis = 0;
+};
+
+struct DnnGraph {
+  /// Not empty: it is not expressible, and why, in a few words.
+  std::string refusal;
+  /// Nothing in the result.
+  bool empty = false;
+  /// The result's slice is zeroed before the operations, if there are any.
+  bool zeroFirst = false;
+  /// Of the sums: dnn::f32 or dnn::f64.
+  int32_t computeType = dnn::f32;
+  std::vector<DnnTensor> tensors; // tensor i has the id i + 1
+  std::vector<DnnOperation> operations;
+
+  int add(DnnTensor tensor) {
+    tensors.push_back(std::move(tensor));
+    return static_cast<int>(tensors.size()) - 1;
+  }
+};
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_LIBRARY_DNNGRAPH_H

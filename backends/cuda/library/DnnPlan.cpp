@@ -1,0 +1,284 @@
+//===- DnnPlan.cpp - operation graphs made executable by cuDNN ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/library/DnnPlan.h"
+#include "backends/cuda/library/DnnDescriptors.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace sinter;
+using namespace sinter::cuda;
+using namespace sinter::rt;
+
+DnnDesc &DnnDesc::operator=(DnnDesc &&other) noexcept {
+  std::swap(api_, other.api_);
+  std::swap(desc_, other.desc_);
+  return *this;
+}
+
+DnnDesc::~DnnDesc() {
+  if (desc_)
+    api_->backendDestroyDescriptor(desc_);
+}
+
+Result<std::unique_ptr<DnnContext>> DnnContext::create(const dnn::Api &api) {
+  std::unique_ptr<DnnContext> context(new DnnContext(api));
+  int status = api.create(&context->handle_);
+  if (status != dnn::statusSuccess) {
+    context->handle_ = nullptr;
+    return context->error("cudnnCreate", status);
+  }
+  return context;
+}
+
+Result<std::unique_ptr<DnnContext>>
+DnnContext::createDeviceless(const dnn::Api &api,
+                             const std::string &deviceJson) {
+  std::unique_ptr<DnnContext> context(new DnnContext(api));
+  DnnMaker maker(*context);
+  DnnDesc device = maker.make(dnn::devicePropDesc);
+  maker.set(device, dnn::devicePropJson, dnn::typeChar,
+            static_cast<int64_t>(deviceJson.size()), deviceJson.data());
+  maker.finalize(device, "the device's properties");
+  SINTER_RETURN_IF_ERROR(maker.status());
+  context->device_ = std::move(device);
+  return context;
+}
+
+DnnContext::~DnnContext() {
+  device_ = DnnDesc();
+  if (handle_)
+    api_.destroy(handle_);
+}
+
+std::string DnnContext::version() const {
+  size_t version = api_.getVersion();
+  return "cuDNN " + std::to_string(version / 10000) + "." +
+         std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+Status DnnContext::error(const std::string &what, int status) const {
+  char reason[512] = {};
+  api_.getLastErrorString(reason, sizeof(reason));
+  // One line, without the vendor's own newline.
+  std::string words(reason);
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  while (!words.empty() && words.back() == ' ')
+    words.pop_back();
+  return {status / 1000 == 3 ? SINTER_UNSUPPORTED : SINTER_DEVICE_FAILED,
+          what + " failed: " + api_.getErrorString(status) + " (" +
+              std::to_string(status) + ")" +
+              (words.empty() ? "" : ": " + words)};
+}
+
+namespace {
+
+/// An engine's numerical notes, as bits.
+uint32_t notesOf(DnnMaker &maker, const DnnDesc &engine) {
+  int32_t notes[dnn::noteCount] = {};
+  int64_t count = maker.get(engine, dnn::engineNumericalNotes,
+                            dnn::typeNumericalNote, dnn::noteCount, notes);
+  uint32_t bits = 0;
+  for (int64_t i = 0; i < std::min<int64_t>(count, dnn::noteCount); ++i)
+    bits |= 1u << notes[i];
+  return bits;
+}
+
+/// The engine of a configuration; the library tells only with a handle.
+DnnDesc engineOf(DnnMaker &maker, const DnnDesc &config) {
+  DnnDesc engine = maker.make(dnn::engineDesc);
+  dnn::Desc raw = engine.get();
+  maker.get(config, dnn::configEngine, dnn::typeDescriptor, 1, &raw);
+  return engine;
+}
+
+/// The engine of a plan without a handle: its number is in the plan's text.
+DnnDesc engineOf(DnnMaker &maker, const DnnContext &context,
+                 const DnnDesc &graph, const std::string &json) {
+  DnnDesc engine = maker.make(dnn::engineDesc);
+  size_t at = json.find("\"engineId\":");
+  int64_t id = at == std::string::npos
+                   ? -1
+                   : std::strtoll(json.c_str() + at + 11, nullptr, 10);
+  maker.setDesc(engine, dnn::engineGraph, graph.get());
+  maker.setOne(engine, dnn::engineGlobalIndex, dnn::typeInt64, id);
+  maker.setDesc(engine, dnn::engineDeviceProp, context.device());
+  maker.finalize(engine, "an engine");
+  return engine;
+}
+
+bool isWide(const DnnGraph &graph) {
+  for (const DnnTensor &tensor : graph.tensors)
+    if (tensor.type != dnn::f32 && tensor.type != dnn::f64)
+      return false;
+  return true;
+}
+
+/// fp32 means fp32: no inputs rounded to tf32, no sums in 16 bits.
+bool isAllowed(uint32_t notes, const DnnGraph &graph,
+               const LibraryOptions &options) {
+  auto has = [&](dnn::NumericalNote note) { return notes >> note & 1; };
+  if (options.deterministic && has(dnn::noteNondeterministic))
+    return false;
+  if (has(dnn::noteReducedReduction))
+    return false;
+  return !isWide(graph) ||
+         (!has(dnn::noteTensorCore) && !has(dnn::noteDownConverts));
+}
+
+/// What the heuristics offer, best first.
+std::vector<DnnDesc> engineConfigs(DnnMaker &maker, const DnnContext &context,
+                                   const DnnDesc &graph, int32_t mode) {
+  DnnDesc heuristic = maker.make(dnn::engineHeuristicDesc);
+  maker.setDesc(heuristic, dnn::heuristicGraph, graph.get());
+  maker.setOne(heuristic, dnn::heuristicMode, dnn::typeHeuristicMode, mode);
+  if (context.device())
+    maker.setDesc(heuristic, dnn::heuristicDeviceProp, context.device());
+  // No engine for such a graph is an answer, not an error.
+  std::vector<DnnDesc> configs;
+  if (!maker.tryFinalize(heuristic))
+    return configs;
+  int64_t count = maker.get(heuristic, dnn::heuristicResults,
+                            dnn::typeDescriptor, 0, nullptr);
+  std::vector<dnn::Desc> raw;
+  for (int64_t i = 0; i < count; ++i) {
+    configs.push_back(maker.make(dnn::engineConfigDesc));
+    raw.push_back(configs.back().get());
+  }
+  if (count)
+    maker.get(heuristic, dnn::heuristicResults, dnn::typeDescriptor, count,
+              raw.data());
+  return configs;
+}
+
+} // namespace
+
+Status DnnPlan::finish() {
+  DnnMaker maker(*context_);
+  int64_t bytes = 0;
+  maker.get(plan_, dnn::planWorkspace, dnn::typeInt64, 1, &bytes);
+  workspaceBytes_ = static_cast<uint64_t>(bytes);
+  return maker.status();
+}
+
+Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
+                               const LibraryOptions &options) {
+  DnnMaker maker(context);
+  DnnPlan plan(context);
+  DnnDesc operations = maker.makeGraph(graph, plan.parts_);
+  SINTER_RETURN_IF_ERROR(maker.status());
+  int32_t modes[] = {dnn::heuristicA, dnn::heuristicFallback};
+  // Without a handle notes are known once a plan was compiled. Of those for
+  // fp32, most that are fast are not allowed.
+  if (!context.handle() && isWide(graph) && graph.operations.size() > 1)
+    std::swap(modes[0], modes[1]);
+  for (int32_t mode : modes) {
+    std::vector<DnnDesc> configs =
+        engineConfigs(maker, context, operations, mode);
+    SINTER_RETURN_IF_ERROR(maker.status());
+    for (DnnDesc &config : configs) {
+      bool allowed =
+          !context.handle() ||
+          isAllowed(notesOf(maker, engineOf(maker, config)), graph, options);
+      SINTER_RETURN_IF_ERROR(maker.status());
+      if (!allowed)
+        continue;
+      ++plan.candidates_;
+      if (plan.plan_.get())
+        continue;
+      DnnDesc candidate = maker.make(dnn::executionPlanDesc);
+      maker.setDesc(candidate, dnn::planEngineConfig, config.get());
+      if (context.handle())
+        maker.setOne(candidate, dnn::planHandle, dnn::typeHandle,
+                     context.handle());
+      SINTER_RETURN_IF_ERROR(maker.status());
+      if (!maker.tryFinalize(candidate))
+        continue;
+      plan.plan_ = std::move(candidate);
+      SINTER_RETURN_IF_ERROR(plan.finish());
+      if (!context.handle()) {
+        Result<std::string> json = plan.json();
+        if (!json.ok())
+          return json.status();
+        DnnDesc engine = engineOf(maker, context, operations, *json);
+        allowed = isAllowed(notesOf(maker, engine), graph, options);
+        SINTER_RETURN_IF_ERROR(maker.status());
+        plan.candidates_ -= !allowed;
+      }
+      if (!allowed || plan.workspaceBytes_ > options.maxWorkspaceBytes)
+        plan.plan_ = DnnDesc();
+      else
+        plan.parts_.push_back(std::move(config));
+    }
+    if (plan.plan_.get())
+      break;
+  }
+  plan.parts_.push_back(std::move(operations));
+  if (!plan.plan_.get())
+    return Status(SINTER_UNSUPPORTED,
+                  context.version() + " has no engine for this graph of " +
+                      std::to_string(graph.operations.size()) + " operations" +
+                      (plan.candidates_
+                           ? " in " +
+                                 std::to_string(options.maxWorkspaceBytes) +
+                                 " bytes of workspace"
+                           : ""));
+  return plan;
+}
+
+Result<DnnPlan> DnnPlan::reload(const DnnContext &context,
+                                const std::string &json) {
+  DnnMaker maker(context);
+  DnnPlan plan(context);
+  plan.plan_ = maker.make(dnn::executionPlanDesc);
+  maker.set(plan.plan_, dnn::planJson, dnn::typeChar,
+            static_cast<int64_t>(json.size()), json.data());
+  // Without a handle or a device the library would crash.
+  if (context.handle())
+    maker.setOne(plan.plan_, dnn::planHandle, dnn::typeHandle,
+                 context.handle());
+  else
+    maker.setDesc(plan.plan_, dnn::planDeviceProp, context.device());
+  maker.finalize(plan.plan_, "an execution plan from its text");
+  SINTER_RETURN_IF_ERROR(maker.status());
+  SINTER_RETURN_IF_ERROR(plan.finish());
+  return plan;
+}
+
+Result<std::string> DnnPlan::json() const {
+  DnnMaker maker(*context_);
+  int64_t size = maker.get(plan_, dnn::planJson, dnn::typeChar, 0, nullptr);
+  std::string text(static_cast<size_t>(std::max<int64_t>(size, 0)), '\0');
+  if (size > 0)
+    maker.get(plan_, dnn::planJson, dnn::typeChar, size, text.data());
+  SINTER_RETURN_IF_ERROR(maker.status());
+  while (!text.empty() && text.back() == '\0')
+    text.pop_back();
+  return text;
+}
+
+Status DnnPlan::execute(const std::vector<int64_t> &ids,
+                        const std::vector<void *> &addresses, void *workspace,
+                        dnn::Stream stream) const {
+  const dnn::Api &api = context_->api();
+  if (int status = api.setStream(context_->handle(), stream);
+      status != dnn::statusSuccess)
+    return context_->error("cudnnSetStream", status);
+  DnnMaker maker(*context_);
+  DnnDesc pack = maker.make(dnn::variantPackDesc);
+  auto count = static_cast<int64_t>(ids.size());
+  maker.set(pack, dnn::packIds, dnn::typeInt64, count, ids.data());
+  maker.set(pack, dnn::packPointers, dnn::typePointer, count, addresses.data());
+  maker.setOne(pack, dnn::packWorkspace, dnn::typePointer, workspace);
+  maker.finalize(pack, "the addresses of a call");
+  SINTER_RETURN_IF_ERROR(maker.status());
+  int status = api.backendExecute(context_->handle(), plan_.get(), pack.get());
+  return status == dnn::statusSuccess
+             ? Status()
+             : context_->error("cudnnBackendExecute", status);
+}

@@ -1,0 +1,101 @@
+//===- DnnPlan.h - operation graphs made executable by cuDNN --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// From a DnnGraph to descriptors, an engine and an execution plan; a plan's
+// JSON text, and a plan from such a text. Works with a handle (a device at
+// hand) or with a description of a device: then a plan can be made and written
+// down, not run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_LIBRARY_DNNPLAN_H
+#define SINTER_BACKENDS_CUDA_LIBRARY_DNNPLAN_H
+
+#include "backends/cuda/library/DnnApi.h"
+#include "backends/cuda/library/DnnGraph.h"
+#include "backends/cuda/library/LibraryOptions.h"
+#include "runtime/base/Status.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sinter::cuda {
+
+/// A backend descriptor, destroyed with its owner. `api` must outlive it.
+class DnnDesc {
+public:
+  DnnDesc() = default;
+  DnnDesc(const dnn::Api &api, dnn::Desc desc) : api_(&api), desc_(desc) {}
+  DnnDesc(DnnDesc &&other) noexcept { *this = std::move(other); }
+  DnnDesc &operator=(DnnDesc &&other) noexcept;
+  ~DnnDesc();
+  dnn::Desc get() const { return desc_; }
+
+private:
+  const dnn::Api *api_ = nullptr;
+  dnn::Desc desc_ = nullptr;
+};
+
+/// cuDNN, started: for the current device, or for one that is described.
+class DnnContext {
+public:
+  static rt::Result<std::unique_ptr<DnnContext>> create(const dnn::Api &api);
+  /// `deviceJson` is a device-property descriptor's JSON text.
+  static rt::Result<std::unique_ptr<DnnContext>>
+  createDeviceless(const dnn::Api &api, const std::string &deviceJson);
+  DnnContext(const DnnContext &) = delete;
+  DnnContext &operator=(const DnnContext &) = delete;
+  ~DnnContext();
+
+  const dnn::Api &api() const { return api_; }
+  dnn::Handle handle() const { return handle_; }     // null: deviceless
+  dnn::Desc device() const { return device_.get(); } // null: with a handle
+  /// "cuDNN 9.19.0".
+  std::string version() const;
+  /// A failure with the status's name and the library's own words.
+  rt::Status error(const std::string &what, int status) const;
+
+private:
+  explicit DnnContext(const dnn::Api &api) : api_(api) {}
+
+  const dnn::Api &api_;
+  dnn::Handle handle_ = nullptr;
+  DnnDesc device_;
+};
+
+class DnnPlan {
+public:
+  /// Fails with SINTER_UNSUPPORTED when no engine computes `graph`, which has
+  /// operations, under `options`.
+  static rt::Result<DnnPlan> build(const DnnContext &context,
+                                   const DnnGraph &graph,
+                                   const LibraryOptions &options);
+  /// From json() of a plan for an equal device and the same version.
+  static rt::Result<DnnPlan> reload(const DnnContext &context,
+                                    const std::string &json);
+
+  uint64_t workspaceBytes() const { return workspaceBytes_; }
+  /// How many engine configurations were offered and allowed.
+  int candidates() const { return candidates_; }
+  rt::Result<std::string> json() const;
+
+  /// Queues it. `addresses[i]` belongs to tensor `ids[i]` (its index + 1).
+  rt::Status execute(const std::vector<int64_t> &ids,
+                     const std::vector<void *> &addresses, void *workspace,
+                     dnn::Stream stream) const;
+
+private:
+  explicit DnnPlan(const DnnContext &context) : context_(&context) {}
+  rt::Status finish();
+
+  const DnnContext *context_;
+  std::vector<DnnDesc> parts_; // what the plan was made of
+  DnnDesc plan_;
+  uint64_t workspaceBytes_ = 0;
+  int candidates_ = 0;
+};
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_LIBRARY_DNNPLAN_H

@@ -1,0 +1,26 @@
+//===- SimCudnn.h - a cuDNN that checks and computes by loops -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The functions of cuda::dnn::Api for the simulated device: descriptors with
+// the vendor's attributes and types, the rules of tensors, operations, graphs
+// and variant packs, engines for the graphs that cuDNN 9 was seen to have some
+// for, and their values in fp32 (fp64 for fp64). A broken rule is
+// CUDNN_STATUS_BAD_PARAM and told by getLastErrorString.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_SIM_LIBRARY_SIMCUDNN_H
+#define SINTER_BACKENDS_SIM_LIBRARY_SIMCUDNN_H
+
+#include "backends/cuda/library/DnnApi.h"
+
+namespace sinter::sim {
+
+const cuda::dnn::Api &dnnApi();
+
+/// Handles and descriptors that were not destroyed.
+size_t dnnLiveObjects();
+
+} // namespace sinter::sim
+
+#endif // SINTER_BACKENDS_SIM_LIBRARY_SIMCUDNN_H

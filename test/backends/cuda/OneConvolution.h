@@ -1,0 +1,45 @@
+//===- OneConvolution.h - one convolution and its meaning, for tests ------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_BACKENDS_CUDA_ONECONVOLUTION_H
+#define SINTER_TEST_BACKENDS_CUDA_ONECONVOLUTION_H
+
+#include "test/backends/cuda/Operand.h"
+
+namespace sinter::test {
+
+struct ConvAxis {
+  int64_t in, kernel, stride = 1, padLow = 0, padHigh = 0, dilation = 1;
+};
+
+/// A CONV command with operands of its own, channels first until told.
+class OneConvolution {
+public:
+  OneConvolution(uint32_t dtype, uint32_t direction, int64_t batch,
+                 int64_t channels, int64_t filters, int64_t groups,
+                 const std::vector<ConvAxis> &axes);
+
+  sinter_conv params{};
+
+  OneConvolution &layout(uint32_t activations, uint32_t filter);
+  OneConvolution &post(uint32_t kind, float alpha = 0, float beta = 0);
+
+  /// Runs it on the simulated device's library and compares every element with
+  /// sums in double. Returns what was chosen.
+  std::string check();
+  /// The failure of preparing it; empty when there is none.
+  std::string refusal();
+
+private:
+  void build();
+  void compare() const;
+
+  std::vector<Operand> operands_;
+  uint32_t numReads_ = 0;
+};
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_BACKENDS_CUDA_ONECONVOLUTION_H

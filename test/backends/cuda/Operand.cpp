@@ -1,0 +1,205 @@
+//===- Operand.cpp - operands of one command, for tests -------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/backends/cuda/Operand.h"
+#include "backends/common/device/Float16.h"
+#include "backends/sim/library/SimCublasLt.h"
+#include "backends/sim/library/SimCudnn.h"
+#include "backends/sim/library/SimLibrary.h"
+#include "runtime/base/AlignedBlock.h"
+#include "runtime/exec/ArtifactChecks.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+using namespace sinter;
+using namespace sinter::test;
+
+namespace {
+
+int64_t bytesOf(uint32_t dtype) {
+  switch (dtype) {
+  case SINTER_F64:
+    return 8;
+  case SINTER_F32:
+  case SINTER_I32:
+    return 4;
+  case SINTER_F16:
+  case SINTER_BF16:
+    return 2;
+  default:
+    return 1;
+  }
+}
+
+template <typename T> T read(const uint8_t *bytes, int64_t index) {
+  T value;
+  std::memcpy(&value, bytes + index * int64_t(sizeof(T)), sizeof(T));
+  return value;
+}
+
+double load(uint32_t dtype, const uint8_t *bytes, int64_t index) {
+  switch (dtype) {
+  case SINTER_F64:
+    return read<double>(bytes, index);
+  case SINTER_F32:
+    return read<float>(bytes, index);
+  case SINTER_F16:
+    return plain::toFloat(read<plain::Half>(bytes, index));
+  case SINTER_BF16:
+    return plain::toFloat(read<plain::Bfloat>(bytes, index));
+  case SINTER_I32:
+    return read<int32_t>(bytes, index);
+  default:
+    return read<int8_t>(bytes, index);
+  }
+}
+
+template <typename T> void write(uint8_t *bytes, int64_t index, T value) {
+  std::memcpy(bytes + index * int64_t(sizeof(T)), &value, sizeof(T));
+}
+
+void save(uint32_t dtype, uint8_t *bytes, int64_t index, double value) {
+  switch (dtype) {
+  case SINTER_F64:
+    return write(bytes, index, value);
+  case SINTER_F32:
+    return write(bytes, index, static_cast<float>(value));
+  case SINTER_F16: {
+    plain::Half half;
+    plain::fromFloat(static_cast<float>(value), half);
+    return write(bytes, index, half);
+  }
+  case SINTER_BF16: {
+    plain::Bfloat bfloat;
+    plain::fromFloat(static_cast<float>(value), bfloat);
+    return write(bytes, index, bfloat);
+  }
+  default:
+    return write(bytes, index, static_cast<int8_t>(value * 100));
+  }
+}
+
+} // namespace
+
+double sinter::test::roundingOf(uint32_t dtype) {
+  switch (dtype) {
+  case SINTER_F64:
+    return 0x1p-53;
+  case SINTER_F32:
+    return 0x1p-24;
+  case SINTER_F16:
+    return 0x1p-11;
+  case SINTER_BF16:
+    return 0x1p-8;
+  default:
+    return 0;
+  }
+}
+
+Operand Operand::random(uint32_t dtype, int64_t elements, uint32_t seed) {
+  Operand operand;
+  operand.dtype = dtype;
+  operand.bytes.resize(static_cast<size_t>(elements * bytesOf(dtype)));
+  uint32_t state = 12345u + 2654435761u * seed;
+  for (int64_t i = 0; i < elements; ++i) {
+    state = state * 1664525u + 1013904223u;
+    if (dtype == SINTER_BOOL)
+      operand.bytes[static_cast<size_t>(i)] = static_cast<uint8_t>(state >> 24);
+    else
+      save(dtype, operand.bytes.data(), i, (state >> 8) / 8388608.0 - 1);
+    operand.values.push_back(operand.load(i));
+  }
+  return operand;
+}
+
+double Operand::load(int64_t index) const {
+  return ::load(dtype, bytes.data(), index);
+}
+
+void sinter::test::requireNear(double found, double value, uint32_t dtype,
+                               double magnitude, int64_t terms,
+                               const char *what) {
+  double sums = dtype == SINTER_F64   ? 0x1p-53
+                : dtype == SINTER_I32 ? 0
+                                      : 0x1p-24;
+  double allowed =
+      sums * magnitude * 2 * std::sqrt(static_cast<double>(terms) + 8) +
+      roundingOf(dtype) * std::abs(value) * 1.01;
+  if (std::abs(found - value) <= allowed)
+    return;
+  CAPTURE(what, found, value, allowed);
+  REQUIRE(std::abs(found - value) <= allowed);
+}
+
+Ran sinter::test::runOnSim(uint32_t kind, const void *params,
+                           std::vector<Operand> &operands, uint32_t numReads,
+                           bool onlyPrepare) {
+  std::vector<sinter_slice> slices;
+  for (uint32_t i = 0; i < operands.size(); ++i)
+    slices.push_back(
+        {uint32_t(i < numReads ? SINTER_SPACE_INPUT : SINTER_SPACE_OUTPUT), i,
+         0, operands[i].bytes.size()});
+  sinter_command command{};
+  command.kind = kind;
+  command.slices = slices.data();
+  command.params = params;
+  command.label = "node";
+  command.numSlices = static_cast<uint32_t>(slices.size());
+  command.numReads = numReads;
+  rt::Status valid = kind == SINTER_CMD_MATMUL ? rt::checkMatmul(command)
+                                               : rt::checkConv(command);
+  INFO(valid.message());
+  REQUIRE(valid.ok());
+  Ran ran;
+  {
+    auto library = sim::createSimLibrary();
+    auto call = library->prepare(command, nullptr, 1);
+    ran.prepared = call.status();
+    if (!call.ok()) {
+      INFO(call.status().message());
+      REQUIRE(call.status().code() == SINTER_UNSUPPORTED);
+    } else if (!onlyPrepare) {
+      std::vector<rt::AlignedBlock> blocks;
+      std::vector<void *> buffers;
+      for (const Operand &operand : operands) {
+        auto block =
+            rt::AlignedBlock::allocate(operand.bytes.size() + 256, "t");
+        REQUIRE(block.ok());
+        auto begin = reinterpret_cast<uintptr_t>(block->data());
+        auto *aligned = reinterpret_cast<uint8_t *>((begin + 255) / 256 * 256);
+        if (!operand.bytes.empty())
+          std::memcpy(aligned, operand.bytes.data(), operand.bytes.size());
+        buffers.push_back(aligned);
+        blocks.push_back(std::move(*block));
+      }
+      auto scratch = rt::AlignedBlock::allocate((*call)->sharedBytes(), "t");
+      rt::Scratch bound;
+      bound.shared = scratch->data();
+      REQUIRE((*call)->bind(bound, 1).ok());
+      rt::Status status =
+          (*call)->run(buffers.data(), rt::ThreadPool::shared(), 1);
+      INFO(status.message());
+      REQUIRE(status.ok());
+      for (size_t i = 0; i < operands.size(); ++i) {
+        std::vector<uint8_t> &bytes = operands[i].bytes;
+        if (bytes.empty())
+          continue;
+        bool same = std::memcmp(bytes.data(), buffers[i], bytes.size()) == 0;
+        if (i < numReads)
+          REQUIRE(same);
+        std::memcpy(bytes.data(), buffers[i], bytes.size());
+      }
+      ran.description = (*call)->description();
+    }
+  }
+  REQUIRE(sim::ltLiveObjects() == 0);
+  REQUIRE(sim::dnnLiveObjects() == 0);
+  return ran;
+}

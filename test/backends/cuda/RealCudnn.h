@@ -1,0 +1,24 @@
+//===- RealCudnn.h - the installed cuDNN, without a device, for tests -----===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_BACKENDS_CUDA_REALCUDNN_H
+#define SINTER_TEST_BACKENDS_CUDA_REALCUDNN_H
+
+#include "backends/cuda/library/DnnPlan.h"
+
+#include <string>
+
+namespace sinter::test {
+
+/// cuDNN for the device of the fixture h200.json, over the stand-in for
+/// the driver. Null where cuDNN is not installed, which is printed once.
+const cuda::DnnContext *realCudnn();
+
+/// What follows `"name":"` in a plan's text; empty when it is not there.
+std::string textOf(const std::string &json, const std::string &name);
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_BACKENDS_CUDA_REALCUDNN_H

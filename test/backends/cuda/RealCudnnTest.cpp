@@ -1,0 +1,252 @@
+//===- RealCudnnTest.cpp - what the installed cuDNN makes of our graphs ---===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Nothing runs: plans are made for a described H200, written down and read
+// back. What cuDNN recognises, and what it has no engine for, is what ConvPlan
+// promises to compilers and the simulated device answers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/backends/cuda/RealCudnn.h"
+#include "backends/cuda/library/ConvPlan.h"
+#include "backends/cuda/library/Loader.h"
+
+#include <catch2/catch.hpp>
+
+using namespace sinter;
+using namespace sinter::cuda;
+using namespace sinter::test;
+
+namespace {
+
+struct Layout {
+  uint32_t activations, filter;
+};
+constexpr Layout first{SINTER_CHANNELS_FIRST, SINTER_CHANNELS_FIRST},
+    mixed{SINTER_CHANNELS_LAST, SINTER_CHANNELS_FIRST},
+    last{SINTER_CHANNELS_LAST, SINTER_CHANNELS_LAST};
+
+/// 8 images of 28x28, 64 to 128 channels, 3x3.
+sinter_conv makeConv(uint32_t dtype, uint32_t direction, Layout layout) {
+  sinter_conv p{};
+  p.direction = direction;
+  p.dtype = dtype;
+  p.layout = layout.activations;
+  p.filterLayout = layout.filter;
+  p.spatialRank = 2;
+  p.batch = 8;
+  p.channels = 64;
+  p.filters = 128;
+  p.groups = 1;
+  for (int i = 0; i < 2; ++i) {
+    p.inputDims[i] = p.outputDims[i] = 28;
+    p.kernel[i] = 3;
+    p.strides[i] = p.dilations[i] = p.padsLow[i] = p.padsHigh[i] = 1;
+  }
+  return p;
+}
+
+void post(sinter_conv &p, std::initializer_list<uint32_t> kinds) {
+  uint32_t slice = 2;
+  for (uint32_t kind : kinds)
+    p.postOps[p.numPostOps++] = {kind, kind <= SINTER_POST_ADD ? slice++ : 0, 0,
+                                 6};
+}
+
+LibraryOptions roomy() {
+  LibraryOptions options;
+  options.maxWorkspaceBytes = 1u << 30;
+  return options;
+}
+
+/// Makes a plan, writes it down, reads it back; returns the recognised pattern.
+std::string patternOf(const DnnContext &dnn, const sinter_conv &conv) {
+  DnnGraph graph = convGraph(conv, 9);
+  CAPTURE(conv.dtype, conv.direction, conv.layout, conv.filterLayout,
+          conv.numPostOps);
+  REQUIRE(graph.refusal == "");
+  auto plan = DnnPlan::build(dnn, graph, roomy());
+  INFO(plan.status().message());
+  REQUIRE(plan.ok());
+  REQUIRE(plan->candidates() > 0);
+  REQUIRE(plan->workspaceBytes() <= roomy().maxWorkspaceBytes);
+  auto json = plan->json();
+  REQUIRE(json.ok());
+  auto reloaded = DnnPlan::reload(dnn, *json);
+  INFO(reloaded.status().message());
+  REQUIRE(reloaded.ok());
+  REQUIRE(reloaded->workspaceBytes() == plan->workspaceBytes());
+  return textOf(*json, "finalizeMode");
+}
+
+/// Whether there is an engine for a graph that ConvPlan refuses.
+bool hasEngine(const DnnContext &dnn, const DnnGraph &graph) {
+  return DnnPlan::build(dnn, graph, roomy()).ok();
+}
+
+} // namespace
+
+TEST_CASE("real cuDNN: the three convolutions in every layout", "[dnn][real]") {
+  const DnnContext *dnn = realCudnn();
+  if (!dnn)
+    return;
+  REQUIRE(dnn->version().find("cuDNN 9.") == 0);
+  const char *patterns[] = {"", "CONV_FORWARD", "CONV_BWD_DATA",
+                            "CONV_BWD_FILTER"};
+  for (uint32_t dtype : {SINTER_F32, SINTER_BF16, SINTER_F16})
+    for (Layout layout : {first, mixed, last})
+      for (uint32_t direction = 1; direction <= 3; ++direction)
+        REQUIRE(patternOf(*dnn, makeConv(dtype, direction, layout)) ==
+                patterns[direction]);
+}
+
+TEST_CASE("real cuDNN: addition, bias and activation in every layout",
+          "[dnn][real]") {
+  const DnnContext *dnn = realCudnn();
+  if (!dnn)
+    return;
+  for (uint32_t dtype : {SINTER_F32, SINTER_BF16})
+    for (Layout layout : {first, mixed, last})
+      for (auto kinds : std::initializer_list<std::initializer_list<uint32_t>>{
+               {SINTER_POST_BIAS},
+               {SINTER_POST_BIAS, SINTER_POST_RELU},
+               {SINTER_POST_BIAS, SINTER_POST_ADD, SINTER_POST_RELU},
+               {SINTER_POST_BIAS, SINTER_POST_CLIP},
+               {SINTER_POST_BIAS, SINTER_POST_SIGMOID},
+               {SINTER_POST_BIAS, SINTER_POST_TANH}}) {
+        sinter_conv conv = makeConv(dtype, SINTER_CONV_FORWARD, layout);
+        post(conv, kinds);
+        REQUIRE(patternOf(*dnn, conv) == "CONV_ADD_BIAS_ACT");
+      }
+  // Groups and other ranks too.
+  sinter_conv conv = makeConv(SINTER_F32, SINTER_CONV_FORWARD, mixed);
+  conv.groups = 4;
+  post(conv, {SINTER_POST_BIAS, SINTER_POST_ADD, SINTER_POST_RELU});
+  REQUIRE(patternOf(*dnn, conv) == "CONV_ADD_BIAS_ACT");
+  conv.spatialRank = 1;
+  REQUIRE(patternOf(*dnn, conv) == "CONV_ADD_BIAS_ACT");
+}
+
+TEST_CASE("real cuDNN: any steps with channels last", "[dnn][real]") {
+  const DnnContext *dnn = realCudnn();
+  if (!dnn)
+    return;
+  sinter_conv conv = makeConv(SINTER_F32, SINTER_CONV_FORWARD, last);
+  post(conv, {SINTER_POST_BIAS, SINTER_POST_ADD, SINTER_POST_SWISH});
+  REQUIRE(patternOf(*dnn, conv) == "GENERIC_CONV_FUSION");
+  conv = makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last);
+  post(conv, {SINTER_POST_SCALE, SINTER_POST_GELU_TANH});
+  REQUIRE(patternOf(*dnn, conv) == "GENERIC_CONV_FUSION");
+  conv = makeConv(SINTER_F32, SINTER_CONV_INPUT_GRAD, last);
+  post(conv, {SINTER_POST_RELU});
+  REQUIRE(patternOf(*dnn, conv) == "GENERIC_CONV_FUSION");
+}
+
+TEST_CASE("real cuDNN: what ConvPlan refuses has no engine", "[dnn][real]") {
+  const DnnContext *dnn = realCudnn();
+  if (!dnn)
+    return;
+  // The graph is that with channels last; the strides are changed by hand.
+  auto refused = [&](uint32_t direction,
+                     std::initializer_list<uint32_t> kinds) {
+    sinter_conv conv = makeConv(SINTER_F32, direction, first);
+    post(conv, kinds);
+    REQUIRE(convGraph(conv, 9).refusal != "");
+    sinter_conv plain = makeConv(SINTER_F32, direction, first);
+    DnnGraph strides = convGraph(plain, 9);
+    conv.layout = conv.filterLayout = SINTER_CHANNELS_LAST;
+    DnnGraph graph = convGraph(conv, 9);
+    REQUIRE(graph.refusal == "");
+    for (DnnTensor &tensor : graph.tensors)
+      for (const DnnTensor &like : strides.tensors)
+        if (tensor.dims == like.dims)
+          tensor.strides = like.strides;
+    REQUIRE_FALSE(hasEngine(*dnn, graph));
+  };
+  refused(SINTER_CONV_FORWARD, {SINTER_POST_RELU});
+  refused(SINTER_CONV_FORWARD, {SINTER_POST_BIAS, SINTER_POST_SWISH});
+  refused(SINTER_CONV_INPUT_GRAD, {SINTER_POST_BIAS, SINTER_POST_RELU});
+}
+
+TEST_CASE("real cuDNN: errors are one line in its own words", "[dnn][real]") {
+  const DnnContext *dnn = realCudnn();
+  if (!dnn)
+    return;
+  DnnGraph graph =
+      convGraph(makeConv(SINTER_F32, SINTER_CONV_FORWARD, first), 9);
+  graph.tensors[0].dims[1] = 63;
+  auto plan = DnnPlan::build(*dnn, graph, roomy());
+  REQUIRE_FALSE(plan.ok());
+  REQUIRE(plan.status().message().find("cudnnBackendFinalize of a convolution "
+                                       "operation failed") == 0);
+  REQUIRE(plan.status().message().find('\n') == std::string::npos);
+  auto reloaded = DnnPlan::reload(*dnn, "{}");
+  REQUIRE_FALSE(reloaded.ok());
+  LibraryOptions none;
+  none.maxWorkspaceBytes = 0;
+  // Whatever needs no workspace is left.
+  auto small = DnnPlan::build(
+      *dnn, convGraph(makeConv(SINTER_F32, SINTER_CONV_FILTER_GRAD, mixed), 9),
+      none);
+  REQUIRE((!small.ok() || small->workspaceBytes() == 0));
+}
+
+TEST_CASE("libraries that are not there are one line", "[dnn][lt]") {
+  auto missing = openLibrary({"libsinter-none.so.7", "libsinter-none.so.6"},
+                             "none 7 (package none-7)");
+  REQUIRE_FALSE(missing.ok());
+  REQUIRE(missing.status().message() ==
+          "libsinter-none.so.7 or libsinter-none.so.6 was not found: install "
+          "none 7 (package none-7)");
+  for (const std::string &line : reportLibraries())
+    REQUIRE(line.find('\n') == std::string::npos);
+}
+
+TEST_CASE("real cuBLASLt: descriptors without a device", "[lt][real]") {
+  auto api = loadCublasLt();
+  if (!api.ok()) {
+    WARN("skipped: " << api.status().message());
+    return;
+  }
+  const lt::Api &real = **api;
+  REQUIRE(real.getVersion() >= 120000);
+  lt::Desc desc = nullptr;
+  REQUIRE(real.matmulDescCreate(&desc, lt::compute32F, lt::f32) == 0);
+  auto set = [&](int attribute, auto value) {
+    return real.matmulDescSetAttribute(desc, attribute, &value, sizeof(value));
+  };
+  // Numbers and sizes are those of the library.
+  REQUIRE(set(lt::descTransA, int32_t(lt::opT)) == 0);
+  REQUIRE(set(lt::descTransB, int32_t(lt::opN)) == 0);
+  REQUIRE(set(lt::descEpilogue, uint32_t(lt::epilogueGeluAuxBias)) == 0);
+  REQUIRE(set(lt::descBiasPointer, static_cast<void *>(nullptr)) == 0);
+  REQUIRE(set(lt::descBiasDataType, int32_t(lt::bf16)) == 0);
+  REQUIRE(set(lt::descBiasBatchStride, int64_t(0)) == 0);
+  REQUIRE(set(lt::descAuxPointer, static_cast<void *>(nullptr)) == 0);
+  REQUIRE(set(lt::descAuxLd, int64_t(128)) == 0);
+  REQUIRE(set(lt::descAuxBatchStride, int64_t(0)) == 0);
+  REQUIRE(set(lt::descAuxLd, int32_t(128)) == lt::statusInvalidValue);
+  lt::Layout layout = nullptr;
+  REQUIRE(real.matrixLayoutCreate(&layout, lt::bf16, 64, 32, 64) == 0);
+  int32_t batch = 3;
+  int64_t stride = 2048;
+  REQUIRE(real.matrixLayoutSetAttribute(layout, lt::layoutBatchCount, &batch,
+                                        sizeof(batch)) == 0);
+  REQUIRE(real.matrixLayoutSetAttribute(layout, lt::layoutBatchStride, &stride,
+                                        sizeof(stride)) == 0);
+  lt::Preference preference = nullptr;
+  REQUIRE(real.matmulPreferenceCreate(&preference) == 0);
+  uint64_t workspace = 1 << 20;
+  uint32_t mask = lt::reductionComputeType, alignment = 16;
+  REQUIRE(real.matmulPreferenceSetAttribute(
+              preference, lt::prefMaxWorkspaceBytes, &workspace, 8) == 0);
+  REQUIRE(real.matmulPreferenceSetAttribute(
+              preference, lt::prefReductionSchemes, &mask, 4) == 0);
+  for (int attribute : {lt::prefMinAlignmentA, lt::prefMinAlignmentD})
+    REQUIRE(real.matmulPreferenceSetAttribute(preference, attribute, &alignment,
+                                              4) == 0);
+  REQUIRE(real.matmulPreferenceDestroy(preference) == 0);
+  REQUIRE(real.matrixLayoutDestroy(layout) == 0);
+  REQUIRE(real.matmulDescDestroy(desc) == 0);
+}
