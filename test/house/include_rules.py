@@ -40,7 +40,8 @@ DEVICE = ["backends/common/device/", "runtime/", "sinter/", "nlohmann/", "std"]
 # The libraries of CUDA: over tables of functions, so that the simulated device has the
 # same adapters. Code generators may ask the plans, which are arithmetic on abi.h.
 LIBRARY = "backends/cuda/library/"
-PLANS = [LIBRARY + name for name in ("ConvPlan.h", "DnnGraph.h", "LtPlan.h")]
+PLANS = [LIBRARY + name for name in ("ConvPlan.h", "DnnGraph.h", "LtPlan.h",
+                                    "SdpaPlan.h")]
 VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
           "cuda": ["cuda.h", "cudnn", "cublas", "nccl.h"], "sim": []}
 

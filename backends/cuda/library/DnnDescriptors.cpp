@@ -125,7 +125,8 @@ DnnDesc DnnMaker::makePointwise(const DnnOperation &operation,
                                 std::vector<DnnDesc> &parts) {
   DnnDesc pointwise = make(dnn::pointwiseDesc);
   setOne(pointwise, dnn::pointwiseMode, dnn::typePointwiseMode, operation.mode);
-  setOne(pointwise, dnn::pointwiseMathPrecision, dnn::typeDataType, dnn::f32);
+  setOne(pointwise, dnn::pointwiseMathPrecision, dnn::typeDataType,
+         operation.mathType);
   if (operation.mode == dnn::reluForward && operation.hasUpper)
     setOne(pointwise, dnn::pointwiseReluUpper, dnn::typeDouble,
            static_cast<double>(operation.upper));

@@ -65,9 +65,11 @@ struct DnnOperation {
   // Convolutions.
   std::vector<int64_t> strides, dilations, prePads, postPads;
   // relu and gen_index.
-  float lower = 0, upper = 0;
+  float upper = 0;
   bool hasUpper = false;
   int64_t axis = 0;
+  /// In which a pointwise step computes.
+  int32_t mathType = dnn::f32;
 };
 
 struct DnnGraph {

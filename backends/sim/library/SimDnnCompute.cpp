@@ -336,22 +336,17 @@ private:
     }
   }
 
-  /// Between tensors of equal shape a reshape only means other strides; else
-  /// the matrices of x are transposed.
+  /// The elements keep their places in memory, which the strides tell.
   void reshape(const SimOperation &op, std::vector<T> &result) {
     const SimTensor &x = tensor(op.inputs[0]), &y = tensor(op.output);
     const std::vector<T> &from = value(op.inputs[0]);
-    if (x.dims == y.dims) {
-      result = from;
-      return;
-    }
-    size_t rank = x.dims.size();
-    int64_t rows = x.dims[rank - 2], cols = x.dims[rank - 1];
-    for (size_t i = 0; i < from.size(); ++i) {
-      int64_t at = static_cast<int64_t>(i), matrix = at / (rows * cols),
-              row = at / cols % rows, col = at % cols;
-      result[matrix * rows * cols + col * rows + row] = from[i];
-    }
+    std::vector<T> memory(
+        static_cast<size_t>(std::max(x.extentBytes() / x.elementBytes(),
+                                     y.extentBytes() / y.elementBytes())));
+    forEach(x.dims, x.strides,
+            [&](int64_t i, int64_t offset) { memory[offset] = from[i]; });
+    forEach(y.dims, y.strides,
+            [&](int64_t i, int64_t offset) { result[i] = memory[offset]; });
   }
 
   const SimGraph &graph_;

@@ -1,0 +1,48 @@
+//===- SdpaPlan.h - attention as operation graphs of cuDNN ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Scaled dot-product attention, forward and backward, as the composites whose
+// pattern cuDNN 9's flash engines recognise (finalizeMode SDPA_FWD, SDPA_BWD).
+// Pure; 16-bit floats only. Tensor sizes are {batch, heads, rows, columns}.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_LIBRARY_SDPAPLAN_H
+#define SINTER_BACKENDS_CUDA_LIBRARY_SDPAPLAN_H
+
+#include "backends/cuda/library/DnnGraph.h"
+
+#include <array>
+
+namespace sinter::cuda {
+
+/// Strides in elements of batch, head, row; columns are adjacent.
+using SdpaStrides = std::array<int64_t, 3>;
+
+struct SdpaShape {
+  uint32_t dtype = SINTER_BF16;
+  int64_t batch = 1, heads = 1;
+  int64_t queries = 1, keys = 1; // rows
+  int64_t depth = 1;             // columns of query, key and value
+  bool causal = false;
+  float scale = 1;
+  SdpaStrides query{}, key{}, value{}, result{};
+
+  /// Dense {batch, heads, rows, depth} in all operands.
+  void setDense();
+};
+
+/// Slices of the forward graph: Q, K, V, then Stats (fp32 {batch, heads,
+/// queries}: the logarithm of each row's sum) when `stats`, O last.
+DnnGraph sdpaForward(const SdpaShape &shape, bool stats);
+
+/// Slices of the backward graph: Q, K, V, O, dO, Stats, then the sums of dO * O
+/// (fp32, like Stats) and dQ's accumulator (fp32, dense {batch, heads, queries,
+/// depth}) that the caller lends, then dQ, dK, dV. Gradients and dO lie like
+/// what they belong to. With `deterministic`, dQ is written by its product and
+/// the accumulator is not used.
+DnnGraph sdpaBackward(const SdpaShape &shape, bool deterministic);
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_LIBRARY_SDPAPLAN_H

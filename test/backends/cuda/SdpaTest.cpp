@@ -1,0 +1,218 @@
+//===- SdpaTest.cpp - attention as operation graphs of cuDNN --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/library/SdpaPlan.h"
+#include "backends/sim/library/SimCudnn.h"
+#include "runtime/base/AlignedBlock.h"
+#include "test/backends/cuda/Operand.h"
+#include "test/backends/cuda/RealCudnn.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+
+using namespace sinter;
+using namespace sinter::cuda;
+using namespace sinter::test;
+
+namespace {
+
+SdpaShape shapeOf(int64_t batch, int64_t heads, int64_t queries, int64_t keys,
+                  int64_t depth, bool causal) {
+  SdpaShape shape;
+  shape.batch = batch;
+  shape.heads = heads;
+  shape.queries = queries;
+  shape.keys = keys;
+  shape.depth = depth;
+  shape.causal = causal;
+  shape.scale = 1 / std::sqrt(static_cast<float>(depth));
+  shape.setDense();
+  return shape;
+}
+
+/// Runs `graph` on the stand-in; operand i is slice i.
+void runOnStandIn(DnnGraph graph, std::vector<Operand> &operands) {
+  REQUIRE(graph.refusal == "");
+  {
+    auto context = DnnContext::create(sim::dnnApi());
+    REQUIRE(context.ok());
+    auto plan = DnnPlan::build(**context, graph, {});
+    INFO(plan.status().message());
+    REQUIRE(plan.ok());
+    std::vector<rt::AlignedBlock> blocks;
+    for (const Operand &operand : operands) {
+      auto block = rt::AlignedBlock::allocate(operand.bytes.size(), "t");
+      REQUIRE(block.ok());
+      std::memcpy(block->data(), operand.bytes.data(), operand.bytes.size());
+      blocks.push_back(std::move(*block));
+    }
+    std::vector<int64_t> ids;
+    std::vector<void *> addresses;
+    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+      DnnTensor &tensor = graph.tensors[i];
+      if (tensor.isVirtual)
+        continue;
+      ids.push_back(static_cast<int64_t>(i) + 1);
+      addresses.push_back(tensor.isByValue ? static_cast<void *>(&tensor.value)
+                                           : blocks[tensor.slice].data());
+    }
+    auto workspace = rt::AlignedBlock::allocate(plan->workspaceBytes(), "t");
+    rt::Status ran = plan->execute(ids, addresses, workspace->data(), nullptr);
+    INFO(ran.message());
+    REQUIRE(ran.ok());
+    for (size_t i = 0; i < operands.size(); ++i)
+      std::memcpy(operands[i].bytes.data(), blocks[i].data(),
+                  operands[i].bytes.size());
+  }
+  REQUIRE(sim::dnnLiveObjects() == 0);
+}
+
+/// Attention and its gradients in double, for dense operands.
+struct Reference {
+  std::vector<double> o, stats, dq, dk, dv;
+
+  Reference(const SdpaShape &s, const std::vector<double> &q,
+            const std::vector<double> &k, const std::vector<double> &v,
+            const std::vector<double> &dO)
+      : o(q.size()), stats(static_cast<size_t>(s.batch * s.heads * s.queries)),
+        dq(q.size()), dk(k.size()), dv(v.size()) {
+    std::vector<double> p(static_cast<size_t>(s.keys)), dp(p.size());
+    for (int64_t b = 0; b < s.batch * s.heads; ++b)
+      for (int64_t i = 0; i < s.queries; ++i) {
+        int64_t row = (b * s.queries + i) * s.depth,
+                keys = b * s.keys * s.depth;
+        double sum = 0, along = 0;
+        int64_t count = s.causal ? std::min(s.keys, i + 1) : s.keys;
+        for (int64_t j = 0; j < count; ++j) {
+          double x = 0;
+          for (int64_t d = 0; d < s.depth; ++d)
+            x += q[row + d] * k[keys + j * s.depth + d];
+          sum += p[j] = std::exp(x * s.scale);
+        }
+        stats[b * s.queries + i] = std::log(sum);
+        for (int64_t j = 0; j < count; ++j) {
+          p[j] /= sum;
+          dp[j] = 0;
+          for (int64_t d = 0; d < s.depth; ++d) {
+            int64_t at = keys + j * s.depth + d;
+            o[row + d] += p[j] * v[at];
+            dv[at] += p[j] * dO[row + d];
+            dp[j] += dO[row + d] * v[at];
+          }
+          along += p[j] * dp[j];
+        }
+        for (int64_t j = 0; j < count; ++j)
+          for (int64_t d = 0; d < s.depth; ++d) {
+            double ds = p[j] * (dp[j] - along) * s.scale;
+            dq[row + d] += ds * k[keys + j * s.depth + d];
+            dk[keys + j * s.depth + d] += ds * q[row + d];
+          }
+      }
+  }
+};
+
+/// Probabilities are rounded to 16 bits between the two products.
+void requireClose(const Operand &found, const std::vector<double> &expected,
+                  const char *what) {
+  double rounding = roundingOf(found.dtype == SINTER_F32 ? uint32_t(SINTER_BF16)
+                                                         : found.dtype);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double value = found.load(static_cast<int64_t>(i));
+    if (std::abs(value - expected[i]) <=
+        2 * rounding * (1 + std::abs(expected[i])))
+      continue;
+    CAPTURE(what, i, value, expected[i]);
+    REQUIRE(value == expected[i]);
+  }
+}
+
+} // namespace
+
+TEST_CASE("attention: the graphs compute it and its gradients", "[dnn][sdpa]") {
+  for (uint32_t dtype : {SINTER_BF16, SINTER_F16})
+    for (auto [queries, keys, causal] :
+         {std::tuple{5, 5, true}, {6, 9, false}, {7, 7, false}, {4, 4, true}}) {
+      SdpaShape shape = shapeOf(2, 3, queries, keys, 8, causal);
+      shape.dtype = dtype;
+      int64_t q = 2 * 3 * queries * 8, k = 2 * 3 * keys * 8,
+              lines = 2 * 3 * queries;
+      auto random = [&](int64_t elements, uint32_t seed) {
+        return Operand::random(dtype, elements, seed);
+      };
+      auto statistics = [&] { return Operand::random(SINTER_F32, lines, 9); };
+      std::vector<Operand> forward = {random(q, 1), random(k, 2), random(k, 3),
+                                      statistics(), random(q, 4)};
+      Operand dO = random(q, 5);
+      Reference expected(shape, forward[0].values, forward[1].values,
+                         forward[2].values, dO.values);
+      runOnStandIn(sdpaForward(shape, true), forward);
+      requireClose(forward[4], expected.o, "O");
+      requireClose(forward[3], expected.stats, "Stats");
+      std::vector<Operand> inference = {forward[0], forward[1], forward[2],
+                                        random(q, 6)};
+      runOnStandIn(sdpaForward(shape, false), inference);
+      REQUIRE(inference[3].bytes == forward[4].bytes);
+
+      for (bool deterministic : {false, true}) {
+        std::vector<Operand> backward = {
+            forward[0],   forward[1],
+            forward[2],   forward[4],
+            dO,           forward[3],
+            statistics(), Operand::random(SINTER_F32, q, 7),
+            random(q, 8), random(k, 9),
+            random(k, 10)};
+        runOnStandIn(sdpaBackward(shape, deterministic), backward);
+        requireClose(backward[8], expected.dq, "dQ");
+        requireClose(backward[9], expected.dk, "dK");
+        requireClose(backward[10], expected.dv, "dV");
+      }
+    }
+}
+
+TEST_CASE("attention: what cuDNN does not take is refused", "[dnn][sdpa]") {
+  SdpaShape shape = shapeOf(1, 1, 4, 4, 8, false);
+  shape.dtype = SINTER_F32;
+  REQUIRE(sdpaForward(shape, false).refusal ==
+          "cuDNN's attention takes 16-bit floats only");
+  REQUIRE(sdpaForward(shapeOf(1, 1, 4, 4, 12, false), false)
+              .refusal.find("a depth of") != std::string::npos);
+  REQUIRE(sdpaBackward(shapeOf(1, 1, 4, 4, 264, false), false).refusal != "");
+  shape = shapeOf(1, 1, 4, 4, 8, false);
+  shape.key[2] = 12;
+  REQUIRE(sdpaForward(shape, false).refusal.find("16 bytes") !=
+          std::string::npos);
+}
+
+TEST_CASE("real cuDNN: attention is recognised", "[dnn][sdpa][real]") {
+  const DnnContext *dnn = realCudnn();
+  if (!dnn)
+    return;
+  LibraryOptions options;
+  options.maxWorkspaceBytes = 1u << 30;
+  options.deterministic = false;
+  auto patternOf = [&](const DnnGraph &graph) {
+    REQUIRE(graph.refusal == "");
+    auto plan = DnnPlan::build(*dnn, graph, options);
+    INFO(plan.status().message());
+    REQUIRE(plan.ok());
+    REQUIRE(plan->workspaceBytes() < 1u << 20);
+    auto json = plan->json();
+    REQUIRE(json.ok());
+    auto reloaded = DnnPlan::reload(*dnn, *json);
+    REQUIRE(reloaded.ok());
+    REQUIRE(reloaded->workspaceBytes() == plan->workspaceBytes());
+    return textOf(*json, "finalizeMode");
+  };
+  SdpaShape shape = shapeOf(2, 8, 1024, 1024, 64, true);
+  REQUIRE(patternOf(sdpaForward(shape, true)) == "SDPA_FWD");
+  REQUIRE(patternOf(sdpaBackward(shape, false)) == "SDPA_BWD");
+  // Packed {batch, rows, 3, heads, depth}, and no mask.
+  shape.causal = false;
+  shape.query = shape.key = shape.value = {1024 * 3 * 8 * 64, 64, 3 * 8 * 64};
+  REQUIRE(patternOf(sdpaForward(shape, false)) == "SDPA_FWD");
+}
