@@ -32,8 +32,9 @@ public:
     workspace_ = scratch.shared;
     return {};
   }
-  Status run(void *const *buffers, ThreadPool &, int) override {
-    return enqueue(buffers, nullptr);
+  Status run(void *const *buffers, const CallContext &context) override {
+    return enqueue(buffers,
+                   context.stream ? context.stream->native() : nullptr);
   }
   std::string description() const override;
 

@@ -184,7 +184,7 @@ Ran sinter::test::runOnSim(uint32_t kind, const void *params,
       bound.shared = scratch->data();
       REQUIRE((*call)->bind(bound, 1).ok());
       rt::Status status =
-          (*call)->run(buffers.data(), rt::ThreadPool::shared(), 1);
+          (*call)->run(buffers.data(), rt::CallContext());
       INFO(status.message());
       REQUIRE(status.ok());
       for (size_t i = 0; i < operands.size(); ++i) {
