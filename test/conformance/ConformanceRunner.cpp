@@ -7,7 +7,7 @@
 // failure that is not on it, a listed test that passes, and a listed test that
 // does not exist all fail.
 //
-//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=jit|eval]
+//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=jit|eval|sim]
 //                      [--jobs=N] [--timeout=SECONDS] [--filter=TEXT]
 //                      [--print-failures]
 //

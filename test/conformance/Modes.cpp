@@ -27,20 +27,36 @@ evaluate(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs, std::string &why) {
   return std::vector<ir::Tensor>(results->begin(), results->end());
 }
 
-/// As a product runs it: all phases, the CPU's kernels, the runtime.
+/// As a product runs it: all phases, the target's kernels, the runtime.
 static std::optional<std::vector<ir::Tensor>>
-runCompiled(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs,
-            std::string &why) {
+runOn(const char *target, ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs,
+      std::string &why) {
+  test::CompileSettings settings;
+  settings.target = target;
   std::unique_ptr<test::CompiledModule> compiled =
-      test::CompiledModule::create(module, test::CompileSettings(), why);
+      test::CompiledModule::create(module, settings, why);
   if (!compiled)
     return std::nullopt;
   return compiled->run(inputs, why);
 }
 
+static std::optional<std::vector<ir::Tensor>>
+runCompiled(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs,
+            std::string &why) {
+  return runOn("cpu", module, inputs, why);
+}
+
+static std::optional<std::vector<ir::Tensor>>
+runSimulated(ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs,
+             std::string &why) {
+  return runOn("sim", module, inputs, why);
+}
+
 RunFn findMode(llvm::StringRef name) {
   if (name == "jit")
     return runCompiled;
+  if (name == "sim")
+    return runSimulated;
   if (name == "eval")
     return evaluate;
   return nullptr;

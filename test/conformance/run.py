@@ -21,8 +21,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="the build folder")
     parser.add_argument("--data", default=DATA, help="folder of the tests")
-    parser.add_argument("--mode", default="jit", choices=["jit", "eval"],
-                        help="compiled and run in memory, or by reference evaluation")
+    parser.add_argument("--mode", default="jit", choices=["jit", "eval", "sim"],
+                        help="compiled and run in memory, by reference evaluation, or "
+                             "on the simulated CUDA device")
     options, rest = parser.parse_known_args()
     if not os.path.isdir(options.data):
         print(f"conformance: no tests at {options.data}; install libonnx-testdata")

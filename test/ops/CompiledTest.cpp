@@ -119,7 +119,7 @@ void addGradient(OpBundle &bundle, const OpCase &opCase, Type floatType) {
 
 } // namespace
 
-TEST_CASE("compiled values are those of the evaluation") {
+TEST_CASE("compiled values are those of the evaluation", "[compiled]") {
   for (const std::vector<OpCase> &cases : chunks(allCases())) {
     TestContext context;
     Type f32 = Float32Type::get(context.get());
@@ -132,7 +132,8 @@ TEST_CASE("compiled values are those of the evaluation") {
 
 // Float64 has functions and library calls of its own, in the same loops: every
 // contraction, and a third of the other shapes.
-TEST_CASE("compiled values in float64 are those of the evaluation") {
+TEST_CASE("compiled values in float64 are those of the evaluation",
+          "[compiled]") {
   std::vector<OpCase> chosen;
   for (auto [i, opCase] : llvm::enumerate(allCases()))
     if (i % 3 == 0 || opCase.op() == "sinter.dot_general" ||
@@ -148,7 +149,7 @@ TEST_CASE("compiled values in float64 are those of the evaluation") {
   }
 }
 
-TEST_CASE("compiled gradients are those of the evaluation") {
+TEST_CASE("compiled gradients are those of the evaluation", "[compiled]") {
   for (const std::vector<OpCase> &cases : chunks(allCases())) {
     TestContext context;
     Type f32 = Float32Type::get(context.get());

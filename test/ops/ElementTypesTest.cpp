@@ -182,7 +182,7 @@ private:
 
 } // namespace
 
-TEST_CASE("moving elements keeps the bits of every type") {
+TEST_CASE("moving elements keeps the bits of every type", "[compiled]") {
   std::vector<const char *> names = {"i1"};
   names.insert(names.end(), std::begin(kFloats), std::end(kFloats));
   names.insert(names.end(), std::begin(kIntegers), std::end(kIntegers));
@@ -194,7 +194,8 @@ TEST_CASE("moving elements keeps the bits of every type") {
   }
 }
 
-TEST_CASE("order and extremes are those of the evaluation for every number") {
+TEST_CASE("order and extremes are those of the evaluation for every number",
+          "[compiled]") {
   std::vector<const char *> names(std::begin(kFloats), std::end(kFloats));
   names.insert(names.end(), std::begin(kIntegers), std::end(kIntegers));
   for (const char *name : names) {
@@ -209,7 +210,8 @@ TEST_CASE("order and extremes are those of the evaluation for every number") {
   }
 }
 
-TEST_CASE("sums and products of integers wrap as in the evaluation") {
+TEST_CASE("sums and products of integers wrap as in the evaluation",
+          "[compiled]") {
   for (const char *name : kIntegers) {
     Programs programs(name);
     programs.add(kProducts);

@@ -21,7 +21,8 @@ using namespace sinter;
 using namespace sinter::test;
 using ir::Tensor;
 
-TEST_CASE("exact ops of integers give the bits of the evaluation") {
+TEST_CASE("exact ops of integers give the bits of the evaluation",
+          "[compiled]") {
   for (const char *name : kIntegers) {
     TestContext context;
     OpBundle bundle(context.get());
@@ -44,7 +45,7 @@ TEST_CASE("exact ops of integers give the bits of the evaluation") {
   }
 }
 
-TEST_CASE("exact ops of floats give the bits of the evaluation") {
+TEST_CASE("exact ops of floats give the bits of the evaluation", "[compiled]") {
   for (const char *machine : kMachines)
     for (const char *name : kFloats) {
       TestContext context;
@@ -68,7 +69,7 @@ TEST_CASE("exact ops of floats give the bits of the evaluation") {
     }
 }
 
-TEST_CASE("every cast gives the bits of the evaluation") {
+TEST_CASE("every cast gives the bits of the evaluation", "[compiled]") {
   std::vector<const char *> names = {"i1"};
   names.insert(names.end(), std::begin(kFloats), std::end(kFloats));
   names.insert(names.end(), std::begin(kIntegers), std::end(kIntegers));
@@ -89,7 +90,7 @@ TEST_CASE("every cast gives the bits of the evaluation") {
   }
 }
 
-TEST_CASE("functions keep their value at the edges") {
+TEST_CASE("functions keep their value at the edges", "[compiled]") {
   for (const char *machine : kMachines)
     for (const char *name : {"f32", "f64"}) {
       TestContext context;
@@ -118,7 +119,8 @@ TEST_CASE("functions keep their value at the edges") {
     }
 }
 
-TEST_CASE("what a library call applies has the meaning of the op") {
+TEST_CASE("what a library call applies has the meaning of the op",
+          "[compiled]") {
   TestContext context;
   OpBundle exact(context.get()), functions(context.get());
   // An outer product: NaN and infinities, and small and large numbers.

@@ -183,8 +183,7 @@ Ran sinter::test::runOnSim(uint32_t kind, const void *params,
       rt::Scratch bound;
       bound.shared = scratch->data();
       REQUIRE((*call)->bind(bound, 1).ok());
-      rt::Status status =
-          (*call)->run(buffers.data(), rt::CallContext());
+      rt::Status status = (*call)->run(buffers.data(), rt::CallContext());
       INFO(status.message());
       REQUIRE(status.ok());
       for (size_t i = 0; i < operands.size(); ++i) {
