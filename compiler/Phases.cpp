@@ -83,10 +83,10 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
   pm.addNestedPass<mlir::func::FuncOp>(passes::createAlignContractions());
 }
 
-static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &) {
+static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createSplitReductions());
-  functions.addPass(passes::createFuseEpilogues());
+  functions.addPass(passes::createFuseEpilogues(&context.target));
   functions.addPass(passes::createFuseLoops());
   functions.addPass(passes::createFuseOutputs());
 }

@@ -6,16 +6,23 @@
 // or conv, together with the chain of single-user ops that the library applies
 // to a float32 result before storing it: bias, addition of a tensor of the same
 // shape, an activation (swish and hard swish too, which use their operand
-// twice), clipping, scaling. A matrix product also takes in the transposes,
-// slices and reshapes of its operands and of its result that its strides can
-// express. Everything else is left to FuseLoops.
+// twice), clipping, scaling. Where the target generates the contraction itself,
+// any elementwise ops join it (fuse/Epilogue.h), and the fusion says how its
+// loops lie. A matrix product also takes in the transposes, slices and reshapes
+// of its operands and of its result that its strides can express. Everything
+// else is left to FuseLoops.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/FuseEpilogues.h"
+#include "ir/Remarks.h"
 #include "ir/exec/Exec.h"
 #include "passes/Fusion.h"
 #include "passes/FusionInfo.h"
+#include "passes/IndexMap.h"
 #include "passes/MatmulForm.h"
+#include "passes/Passes.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/Epilogue.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
@@ -138,9 +145,10 @@ OperandViews operandViews(ir::DotGeneralOp dot) {
 }
 
 /// The transpose with which the result of `dot`, after the post-ops up to
-/// `last`, can be stored, if that is its only use.
+/// `last`, can be stored, if that is its only use. A generated kernel may store
+/// along m or n.
 ir::TransposeOp resultTranspose(ir::DotGeneralOp dot, Value last,
-                                OperandViews views) {
+                                OperandViews views, bool isGenerated) {
   if (!last.hasOneUse())
     return nullptr;
   auto transpose = dyn_cast<ir::TransposeOp>(*last.user_begin());
@@ -153,10 +161,29 @@ ir::TransposeOp resultTranspose(ir::DotGeneralOp dot, Value last,
     strides[dim] = dense[i];
   std::optional<MatmulForm> form =
       matmulForm(dot, views.lhs, views.rhs, strides);
-  return form && form->hasUnitStrides() ? transpose : nullptr;
+  if (!form)
+    return nullptr;
+  bool isStoredInRows =
+      form->hasUnitStrides() || (isGenerated && form->cStrides.end()[-2] == 1);
+  return isStoredInRows ? transpose : nullptr;
 }
 
-struct FuseEpiloguesPass : impl::FuseEpiloguesBase<FuseEpiloguesPass> {
+/// The loops of a kernel: one per dimension of its result.
+FusionDomain resultDomain(RankedTensorType type) {
+  FusionDomain domain;
+  IndexVector view;
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    domain.sizes.push_back(size);
+    view.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
+  }
+  domain.views.push_back(view);
+  return domain;
+}
+
+class FuseEpiloguesPass : public impl::FuseEpiloguesBase<FuseEpiloguesPass> {
+public:
+  explicit FuseEpiloguesPass(const Target *target) : target(target) {}
+
   void runOnOperation() override {
     SmallVector<Operation *> contractions;
     for (Operation &op : getOperation().getBody().front())
@@ -164,11 +191,39 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesBase<FuseEpiloguesPass> {
         contractions.push_back(&op);
     // From the last: the residual of an addition then is the earlier of two
     // contractions.
+    int64_t generated = 0;
     for (Operation *contraction : llvm::reverse(contractions))
-      fuse(contraction);
+      generated += fuse(contraction);
+    if (generated)
+      ir::remark("fuse-epilogues", "generated-contractions",
+                 getOperation().getLoc(), "", generated);
   }
 
-  void fuse(Operation *contraction) {
+private:
+  /// True when a kernel is made of it.
+  bool fuse(Operation *contraction) {
+    std::string reason;
+    bool isGenerated =
+        target && target->place(contraction, reason) == Placement::Generated;
+    Epilogue epilogue = isGenerated ? generatedEpilogue(contraction)
+                                    : libraryEpilogue(contraction);
+    SmallVector<Operation *> &members = epilogue.members;
+    StringRef kind = fusion_kind::kConv;
+    if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
+      kind = fusion_kind::kMatmul;
+      takeViews(dot, epilogue, isGenerated);
+    }
+    OpBuilder builder(members.back());
+    ir::FusionOp fusion = buildFusion(builder, kind, members, epilogue.result);
+    if (isGenerated)
+      resultDomain(ir::tensorType(epilogue.result)).write(fusion);
+    for (Operation *member : llvm::reverse(members))
+      if (member->use_empty())
+        member->erase();
+    return isGenerated;
+  }
+
+  static Epilogue libraryEpilogue(Operation *contraction) {
     SmallVector<Operation *> members{contraction};
     Value result = contraction->getResult(0);
     bool accumulatesFloat = ir::tensorType(result).getElementType().isF32() &&
@@ -191,33 +246,26 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesBase<FuseEpiloguesPass> {
       result = user->getResult(0);
       ++postOps;
     }
-    StringRef kind = fusion_kind::kConv;
-    if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
-      kind = fusion_kind::kMatmul;
-      takeViews(dot, result, members);
-    }
-    OpBuilder builder(members.back());
-    buildFusion(builder, kind, members, result);
-    for (Operation *member : llvm::reverse(members))
-      if (member->use_empty())
-        member->erase();
+    return {members, result};
   }
 
-  /// Adds to `members`, the contraction and its epilogue that ends in `result`,
-  /// the views that it reads and writes through.
-  static void takeViews(ir::DotGeneralOp dot, Value &result,
-                        SmallVector<Operation *> &members) {
+  /// Adds to `epilogue`, which begins with `dot`, the views that it reads and
+  /// writes through.
+  static void takeViews(ir::DotGeneralOp dot, Epilogue &epilogue,
+                        bool isGenerated) {
     OperandViews views = operandViews(dot);
-    // An added tensor would have to lie like the result.
-    bool addsTensor = llvm::any_of(members, [](Operation *member) {
-      return isa<ir::AddOp>(member) &&
-             !member->getOperand(0).getDefiningOp<ir::BroadcastOp>() &&
-             !member->getOperand(1).getDefiningOp<ir::BroadcastOp>();
-    });
+    // What a library adds would have to lie like the result.
+    bool addsTensor =
+        !isGenerated && llvm::any_of(epilogue.members, [](Operation *member) {
+          return isa<ir::AddOp>(member) &&
+                 !member->getOperand(0).getDefiningOp<ir::BroadcastOp>() &&
+                 !member->getOperand(1).getDefiningOp<ir::BroadcastOp>();
+        });
     if (!addsTensor)
-      if (ir::TransposeOp transpose = resultTranspose(dot, result, views)) {
-        members.push_back(transpose);
-        result = transpose.getResult();
+      if (ir::TransposeOp transpose =
+              resultTranspose(dot, epilogue.result, views, isGenerated)) {
+        epilogue.members.push_back(transpose);
+        epilogue.result = transpose.getResult();
       }
     llvm::SetVector<Operation *> before;
     for (auto [operand, depth] : {std::pair(dot.getLhs(), views.lhs),
@@ -225,9 +273,19 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesBase<FuseEpiloguesPass> {
       StridedView view = viewOf(operand, depth);
       before.insert(view.ops.begin(), view.ops.end());
     }
-    members.insert(members.begin(), before.begin(), before.end());
+    llvm::erase_if(epilogue.members,
+                   [&](Operation *op) { return before.contains(op); });
+    epilogue.members.insert(epilogue.members.begin(), before.begin(),
+                            before.end());
   }
+
+  const Target *target;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createFuseEpilogues(const Target *target) {
+  return std::make_unique<FuseEpiloguesPass>(target);
+}
+
 } // namespace sinter::passes

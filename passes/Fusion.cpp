@@ -71,6 +71,14 @@ ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
   return fusion;
 }
 
+static bool isContractionKind(StringRef kind) {
+  return kind == fusion_kind::kMatmul || kind == fusion_kind::kConv;
+}
+
+bool isLibraryCall(ir::FusionOp fusion) {
+  return isContractionKind(fusion.getKind()) && !fusion->hasAttr("domain");
+}
+
 /// The answer for a fusion of kind multi: that of the part that yields
 /// `output`, if no other part uses `input`.
 static bool mayRunPartInPlace(Block &body, unsigned input, unsigned output) {
@@ -99,10 +107,12 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   if (kind == fusion_kind::kScatter) // begins by copying what it scatters into
     return body.front().getNumOperands() > 0 &&
            body.front().getOperand(0) == argument && argument.hasOneUse();
-  if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce)
+  if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce &&
+      !isContractionKind(kind))
     return false;
   // Results over all loops are stored element by element after their operands
-  // are read; those of a row when the row is done.
+  // are read; those of a row when the row is done. What a contraction sums is
+  // read at no one index.
   FusionDomain domain = FusionDomain::read(fusion);
   if (domain.views.size() != body.getTerminator()->getNumOperands())
     return false; // not made by the fuse phase: nothing is known of its loops

@@ -30,6 +30,10 @@ inline constexpr llvm::StringLiteral kConv =
     "conv"; // conv, its gradients, and an epilogue
 } // namespace fusion_kind
 
+/// True for a fusion that becomes a library call: a contraction that the target
+/// does not generate. Generated ones say how their loops lie (FusionDomain).
+bool isLibraryCall(ir::FusionOp fusion);
+
 /// True when the kernel of `fusion` (a sinter.fusion, or the exec.kernel made
 /// of it) reads every element of `input` only to compute the same element of
 /// `output`, and before that is written, so that both may have the same bytes.

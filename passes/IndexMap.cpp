@@ -205,7 +205,7 @@ llvm::DenseMap<Value, IndexVector> FusionDomain::trace(Block &body) const {
 
 llvm::DenseMap<Value, IndexVector>
 traceIndices(Block &body, ArrayRef<std::pair<Value, IndexVector>> roots,
-             ArrayRef<unsigned> reducedLoops) {
+             ArrayRef<unsigned> reducedLoops, Operation *opaque) {
   llvm::DenseMap<Value, IndexVector> known;
   llvm::DenseSet<Value> reached, ambiguous;
   auto meet = [&](Value value, const std::optional<IndexVector> &index) {
@@ -221,8 +221,9 @@ traceIndices(Block &body, ArrayRef<std::pair<Value, IndexVector>> roots,
   for (auto &[value, view] : roots)
     meet(value, view);
   for (Operation &op : llvm::reverse(body.without_terminator())) {
-    if (llvm::none_of(op.getResults(),
-                      [&](Value result) { return reached.contains(result); }))
+    if (&op == opaque || llvm::none_of(op.getResults(), [&](Value result) {
+          return reached.contains(result);
+        }))
       continue;
     Value result = op.getResult(0);
     bool traced = op.getNumResults() == 1 && !ambiguous.contains(result);

@@ -72,11 +72,12 @@ struct FusionDomain {
 
 /// The index of every value in `body`, block arguments included, that computing
 /// `roots` at their indices reads at one affine index only; the others are
-/// absent.
+/// absent. What `opaque` reads does not count.
 llvm::DenseMap<mlir::Value, IndexVector>
 traceIndices(mlir::Block &body,
              llvm::ArrayRef<std::pair<mlir::Value, IndexVector>> roots,
-             llvm::ArrayRef<unsigned> reducedLoops);
+             llvm::ArrayRef<unsigned> reducedLoops,
+             mlir::Operation *opaque = nullptr);
 
 } // namespace sinter::passes
 

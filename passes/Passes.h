@@ -6,6 +6,7 @@
 #ifndef SINTER_PASSES_PASSES_H
 #define SINTER_PASSES_PASSES_H
 
+#include "passes/FuseEpilogues.h"
 #include "passes/PlaceOps.h"
 
 #include "mlir/Pass/Pass.h"

@@ -118,11 +118,15 @@ def ExpandMath : Pass<"sinter-expand-math"> {
 }
 
 def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
-  let summary = "Wrap library calls, with the ops that they can apply to their result";
+  let summary = "Wrap contractions, with the ops that can be applied to their result";
   let description = [{
-    Each contraction or convolution becomes a `sinter.fusion` of kind matmul or conv, with the chain of
-    single-user ops after it that the library applies before storing: bias, addition, activation.
+    Each contraction or convolution becomes a `sinter.fusion` of kind matmul or conv. For a library call it has
+    the chain of single-user ops after it that the library applies before storing: bias, addition, activation.
+    Where the target generates the contraction, all elementwise ops that lead from it to one value join, and the
+    fusion gets a domain. Needs a target: tools that have one register the pass with it; without one all
+    contractions are library calls.
   }];
+  let constructor = "::sinter::passes::createFuseEpilogues(nullptr)";
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "passes/FusionInfo.h"
 #include "passes/Passes.h"
 #include "passes/plan/Contraction.h"
 #include "passes/plan/KernelPool.h"
@@ -78,7 +79,7 @@ private:
       builder.create<exec::CopyOp>(command.loc, reads[0], writes[0]);
       return success();
     }
-    if (isContraction(command.fusion)) {
+    if (isLibraryCall(command.fusion)) {
       if (writes.size() != 1)
         return mlir::emitError(command.loc) << "a library call has one result";
       return createCall(builder, command.fusion, reads, writes[0]);

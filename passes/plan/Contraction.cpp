@@ -209,11 +209,6 @@ LogicalResult Call::create(OpBuilder &builder) {
                     type(conv.getOutputGrad()));
 }
 
-bool isContraction(ir::FusionOp fusion) {
-  return fusion.getKind() == fusion_kind::kMatmul ||
-         fusion.getKind() == fusion_kind::kConv;
-}
-
 LogicalResult createCall(OpBuilder &builder, ir::FusionOp fusion,
                          ValueRange inputs, Value output) {
   return Call(fusion, inputs, output).create(builder);

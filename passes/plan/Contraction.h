@@ -10,13 +10,10 @@
 
 namespace sinter::passes::plan {
 
-/// Whether `fusion` is of a kind that is one library call.
-bool isContraction(ir::FusionOp fusion);
-
-/// Creates the `exec.matmul` or `exec.conv` for `fusion` (a contraction), which
-/// reads `inputs` (one buffer per operand of the fusion) and writes `output`.
-/// Fails, with an error on the fusion, when its body is not of the form that
-/// libraries compute.
+/// Creates the `exec.matmul` or `exec.conv` for `fusion` (a library call),
+/// which reads `inputs` (one buffer per operand of the fusion) and writes
+/// `output`. Fails, with an error on the fusion, when its body is not of the
+/// form that libraries compute.
 mlir::LogicalResult createCall(mlir::OpBuilder &builder, ir::FusionOp fusion,
                                mlir::ValueRange inputs, mlir::Value output);
 

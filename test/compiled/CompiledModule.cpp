@@ -40,6 +40,7 @@ compile(ModuleOp module, const CompileSettings &settings) {
   compiler::Options options;
   options.mcpu = settings.mcpu;
   options.targets = {settings.target};
+  options.libraries = settings.libraries;
   std::unique_ptr<passes::Target> target =
       compiler::createTarget(options, tools::targets());
   if (!target)

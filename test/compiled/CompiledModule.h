@@ -27,6 +27,7 @@ struct CompileSettings {
   std::string mcpu = "native"; // as --mcpu; this machine must have it
   /// As --target; the program runs on the first device of that kind.
   std::string target = "cpu";
+  std::vector<std::string> libraries = {"all"}; // as --libraries
   rt::DeviceOptions deviceOptions; // one thread always
 };
 

@@ -18,6 +18,8 @@ OpBundle::OpBundle(MLIRContext *context, std::string mcpu)
   settings.isParallel = true;
   settings.mcpu = std::move(mcpu);
   settings.target = testTarget();
+  if (const char *libraries = std::getenv("SINTER_TEST_LIBRARIES"))
+    settings.libraries = {libraries};
 }
 
 std::string OpBundle::testTarget() {

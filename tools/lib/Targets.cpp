@@ -34,13 +34,14 @@ static bool readGpuArchs(const compiler::Options &options,
   return true;
 }
 
+static cuda::LibraryUse librariesOf(const compiler::Options &options) {
+  return {options.allowsLibrary("cublaslt"), options.allowsLibrary("cudnn")};
+}
+
 static std::unique_ptr<passes::Target>
 makeCudaTarget(const compiler::Options &options, std::string &error) {
   cuda::CudaOptions cudaOptions;
-  if (!options.allowsLibrary("cublaslt") || !options.allowsLibrary("cudnn")) {
-    error = "--libraries: CUDA programs without cuBLASLt and cuDNN: not yet";
-    return nullptr;
-  }
+  cudaOptions.libraries = librariesOf(options);
   if (!readGpuArchs(options, cudaOptions.archs, cudaOptions.archs, error))
     return nullptr;
   return cuda::createCudaTarget(cudaOptions);
@@ -61,6 +62,7 @@ makeSimTarget(const compiler::Options &options, std::string &error) {
   simOptions.isChecked = !options.run.device.empty();
   simOptions.isMutable =
       !options.run.simReport.empty() || !options.run.simDrop.empty();
+  simOptions.libraries = librariesOf(options);
   return sim::createSimTarget(simOptions);
 }
 

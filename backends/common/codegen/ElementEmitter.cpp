@@ -349,7 +349,9 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
       return it->second;
 
   Value result;
-  if (Value pointer = buffers.lookup(tensor))
+  if (Value known = elements.lookup(tensor))
+    result = known;
+  else if (Value pointer = buffers.lookup(tensor))
     result = load(ir::tensorType(tensor), pointer, index);
   else
     result = emit(tensor.getDefiningOp(),

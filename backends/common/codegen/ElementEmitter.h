@@ -57,6 +57,12 @@ public:
     buffers[tensor] = pointer;
   }
 
+  /// `tensor`'s element at whatever index is asked for: a scalar or a vector of
+  /// the current lanes, in the compute type. Set it anew for every frame.
+  void setElement(mlir::Value tensor, mlir::Value value) {
+    elements[tensor] = value;
+  }
+
   /// The current value (i64) of a loop; with lanes on it, that of lane 0.
   void setLoop(unsigned loop, mlir::Value value) { loopValues[loop] = value; }
 
@@ -221,6 +227,7 @@ private:
                          int64_t step, mlir::Value start);
 
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
+  llvm::DenseMap<mlir::Value, mlir::Value> elements;
   llvm::DenseMap<unsigned, mlir::Value> loopValues, loopGuards;
   mlir::Value guard;
   std::vector<std::map<std::vector<int64_t>, mlir::Value>> frames;

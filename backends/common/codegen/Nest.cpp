@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/Nest.h"
+#include "backends/common/codegen/Contraction.h"
 #include "passes/FusionInfo.h"
 
 #include <numeric>
@@ -18,11 +19,13 @@ using passes::Index;
 using passes::IndexVector;
 
 Nest::Nest(Block &body, FusionDomain domainIn, std::vector<Root> rootsIn)
-    : body(body), domain(std::move(domainIn)), roots(std::move(rootsIn)) {
+    : body(body), domain(std::move(domainIn)), roots(std::move(rootsIn)),
+      contraction(Contraction::find(body)) {
   SmallVector<std::pair<Value, IndexVector>> starts;
   for (const Root &root : roots)
     starts.push_back({root.value, root.read});
-  indices = passes::traceIndices(body, starts, domain.reduced);
+  indices = passes::traceIndices(body, starts, domain.reduced,
+                                 /*opaque=*/contraction);
   collapseLoops();
 }
 
@@ -41,13 +44,21 @@ Index linearIndex(RankedTensorType type, ArrayRef<Index> index) {
   return sum;
 }
 
+bool Nest::isReadByContractionOnly(Value value) const {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user == contraction || (user->getNumResults() == 1 &&
+                                   isReadByContractionOnly(user->getResult(0)));
+  });
+}
+
 /// Two neighbouring loops become one when every tensor walks through both as
 /// through one: longer vectors, fewer remainders. The outer one is left with
 /// one step.
 void Nest::collapseLoops() {
   SmallVector<Index> accesses;
   for (BlockArgument argument : body.getArguments()) {
-    if (argument.use_empty())
+    if (argument.use_empty() ||
+        (contraction && isReadByContractionOnly(argument)))
       continue;
     auto it = indices.find(argument);
     if (it == indices.end())
@@ -56,6 +67,13 @@ void Nest::collapseLoops() {
   }
   for (const Root &root : roots)
     accesses.push_back(linearIndex(root.type, root.write));
+  if (contraction) {
+    Value result = contraction->getResult(0);
+    auto it = indices.find(result);
+    if (it == indices.end())
+      return;
+    accesses.push_back(linearIndex(ir::tensorType(result), it->second));
+  }
   for (Operation &op : body)
     if (isa<ir::IotaOp, ir::PadOp, ir::GatherOp, ir::GatherElementsOp,
             ir::GatherNdOp, ir::ReduceWindowOp, ir::ArgReduceOp>(op))
@@ -178,7 +196,8 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
     }
     return;
   }
-  if (kind == fusion_kind::kLoop || kind == fusion_kind::kReduce) {
+  if (kind == fusion_kind::kLoop || kind == fusion_kind::kReduce ||
+      kind == fusion_kind::kMatmul || kind == fusion_kind::kConv) {
     FusionDomain domain = FusionDomain::read(fusion);
     std::vector<Root> roots;
     for (auto [number, value] : llvm::enumerate(yield->getOperands())) {

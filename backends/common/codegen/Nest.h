@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What all mappings of fusions of kind loop, reduce and concat start from:
-// which element of every value one step of the loops reads, loops that are
-// walked as one made one, and the choice of the loop along which neighbours are
-// computed together. All of it depends on shapes alone.
+// What all mappings of fusions of kind loop, reduce and concat start from, and
+// what follows a contraction in its kernel: which element of every value one
+// step of the loops reads, loops that are walked as one made one, and the
+// choice of the loop along which neighbours are computed together. All of it
+// depends on shapes alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_NEST_H
@@ -39,8 +40,11 @@ public:
   mlir::Block &body;
   passes::FusionDomain domain;
   std::vector<Root> roots;
-  /// Where the values lie that are read at one affine index only.
+  /// Where the values lie that are read at one affine index only; what only a
+  /// contraction reads is not among them.
   llvm::DenseMap<mlir::Value, passes::IndexVector> indices;
+  /// The contraction whose result the nest goes on from; null: none.
+  mlir::Operation *contraction;
 
   bool hasReduction() const { return !domain.reduced.empty(); }
   /// True for a result with an element per step of a reduced loop.
@@ -62,6 +66,7 @@ public:
 
 private:
   void collapseLoops();
+  bool isReadByContractionOnly(mlir::Value value) const;
 };
 
 /// A part of a kernel: a nest, or an op that is a kernel of its own. `inputs`

@@ -11,13 +11,14 @@
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_BLOCKPART_H
 #define SINTER_BACKENDS_CUDA_CODEGEN_BLOCKPART_H
 
+#include "backends/common/codegen/Contraction.h"
 #include "backends/common/codegen/Nest.h"
 #include "backends/cuda/codegen/Threads.h"
 
 namespace sinter::cuda {
 
 /// What every buffer's address is a multiple of.
-inline constexpr unsigned kBufferAlignment = 16;
+inline constexpr int64_t kBufferAlignment = 16;
 
 class BlockPart {
 public:
@@ -39,6 +40,18 @@ std::unique_ptr<BlockPart> createLoopPart(std::shared_ptr<codegen::Nest> nest);
 /// True when the nest reduces along contiguous rows, which threads share.
 bool hasSharedRows(const codegen::Nest &nest);
 std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest);
+
+/// A contraction and what follows it; null when it cannot be read as products
+/// of matrices. It has a kernel for itself.
+std::unique_ptr<BlockPart>
+createContractionPart(std::shared_ptr<codegen::Nest> nest);
+
+/// True when neighbouring results share too little of what they read to bring
+/// it into shared memory first: depthwise convolutions, outer products.
+bool isDirect(const codegen::Contraction &contraction);
+std::unique_ptr<BlockPart>
+createDirectPart(std::shared_ptr<codegen::Nest> nest,
+                 codegen::Contraction &&contraction);
 
 /// True when the nest reduces to few columns, which threads share.
 bool hasSharedColumns(const codegen::Nest &nest);

@@ -23,8 +23,14 @@ std::optional<unsigned> parseGpuArch(StringRef name) {
 }
 
 passes::Placement GpuTarget::place(Operation *op, std::string &) const {
-  if (passes::isLibraryOp(op))
-    return passes::Placement::Library;
+  if (passes::isLibraryOp(op)) {
+    // Libraries have no products of integers but of the narrowest.
+    bool isFloat = isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
+    bool isCalled =
+        isa<ir::DotGeneralOp>(op) ? libraries.matmul : libraries.conv;
+    return isFloat && isCalled ? passes::Placement::Library
+                               : passes::Placement::Generated;
+  }
   if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
     return passes::Placement::Alias;
   return passes::Placement::Generated;
@@ -64,7 +70,8 @@ namespace {
 
 class CudaTarget : public GpuTarget {
 public:
-  explicit CudaTarget(CudaOptions options) : options(std::move(options)) {}
+  explicit CudaTarget(CudaOptions optionsIn)
+      : GpuTarget(optionsIn.libraries), options(std::move(optionsIn)) {}
 
   StringRef name() const override { return "cuda"; }
 

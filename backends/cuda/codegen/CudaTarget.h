@@ -10,9 +10,17 @@
 
 namespace sinter::cuda {
 
+/// Which contractions are left to libraries; kernels of ours compute the
+/// others.
+struct LibraryUse {
+  bool matmul = true; // cuBLASLt
+  bool conv = true;   // cuDNN
+};
+
 struct CudaOptions {
   /// Architectures that PTX is made for, ascending: 80, 90.
   std::vector<unsigned> archs = {80, 90};
+  LibraryUse libraries;
 };
 
 /// "sm_80" as 80; nothing for what LLVM cannot make PTX for. Newer GPUs run the
@@ -23,6 +31,7 @@ std::optional<unsigned> parseGpuArch(llvm::StringRef name);
 /// placed.
 class GpuTarget : public passes::Target {
 public:
+  explicit GpuTarget(LibraryUse libraries) : libraries(libraries) {}
   passes::Placement place(mlir::Operation *op,
                           std::string &reason) const override;
   bool keepsComposite(mlir::Operation *op) const override;
@@ -34,6 +43,9 @@ protected:
   mlir::FailureOr<passes::TargetCode>
   kernelText(mlir::ModuleOp module, unsigned arch,
              const passes::CodeGenOptions &codeGen) const;
+
+private:
+  LibraryUse libraries;
 };
 
 std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options);

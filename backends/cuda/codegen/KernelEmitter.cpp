@@ -30,6 +30,8 @@ struct PlacedPart {
 std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
   if (!part.nest)
     return createUnitPart(part.solo);
+  if (part.nest->contraction)
+    return createContractionPart(part.nest);
   return hasSharedRows(*part.nest)      ? createRowPart(part.nest)
          : hasSharedColumns(*part.nest) ? createColumnPart(part.nest)
                                         : createLoopPart(part.nest);

@@ -17,7 +17,8 @@ namespace {
 
 class SimTarget : public cuda::GpuTarget {
 public:
-  explicit SimTarget(const SimTargetOptions &options) : options(options) {}
+  explicit SimTarget(const SimTargetOptions &options)
+      : GpuTarget(options.libraries), options(options) {}
 
   StringRef name() const override { return "sim"; }
 

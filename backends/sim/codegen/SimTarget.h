@@ -6,13 +6,14 @@
 #ifndef SINTER_BACKENDS_SIM_CODEGEN_SIMTARGET_H
 #define SINTER_BACKENDS_SIM_CODEGEN_SIMTARGET_H
 
-#include "passes/Target.h"
+#include "backends/cuda/codegen/CudaTarget.h"
 
 namespace sinter::sim {
 
 struct SimTargetOptions {
   /// The architecture whose kernels run on x86: 90.
   unsigned arch = 90;
+  cuda::LibraryUse libraries;
   /// Accesses are checked (bounds, races); predicates can be left out.
   bool isChecked = true, isMutable = false;
 };

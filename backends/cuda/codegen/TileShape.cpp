@@ -1,0 +1,75 @@
+//===- TileShape.cpp - how a contraction is cut into blocks ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cuda/codegen/TileShape.h"
+#include "backends/cuda/codegen/Threads.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace sinter::cuda {
+
+namespace {
+
+/// Blocks that keep a GPU of some 130 multiprocessors busy.
+constexpr int64_t kManyBlocks = 128;
+/// Tiles are no smaller for the sake of more blocks: too little is computed
+/// with what they read.
+constexpr int64_t kSmallTile = 32;
+constexpr int64_t kMostThreads = 256;
+/// Steps of a sum that are worth a group of threads.
+constexpr int64_t kGroupSteps = 16;
+
+int64_t powerOf2(int64_t size, int64_t least, int64_t most) {
+  auto power = static_cast<int64_t>(llvm::PowerOf2Ceil(size));
+  return std::clamp(power, least, most);
+}
+
+/// What a block may have without asking for more.
+constexpr int64_t kMostShared = 48 << 10;
+
+} // namespace
+
+int64_t TileShape::sharedBytes(int64_t elementBytes) const {
+  constexpr int64_t kPadding = 4; // OperandTile's, for each operand
+  int64_t stage = depth * (rows + columns + 2 * kPadding);
+  int64_t exchange = groups > 1 ? groups * rows * columns : 0;
+  return std::max(2 * stage, exchange) * elementBytes;
+}
+
+TileShape TileShape::choose(int64_t batch, int64_t rows, int64_t columns,
+                            int64_t depth, int64_t elementBytes) {
+  bool isWide = elementBytes > 4;
+  int64_t largest = isWide ? 64 : 128;
+  TileShape shape{
+      powerOf2(rows, 4, largest), powerOf2(columns, 8, largest), 8, 4, 4, 1};
+  auto blocks = [&] {
+    return batch * llvm::divideCeil(rows, shape.rows) *
+           llvm::divideCeil(columns, shape.columns);
+  };
+  while (blocks() < kManyBlocks &&
+         std::max(shape.rows, shape.columns) > kSmallTile)
+    (shape.rows >= shape.columns ? shape.rows : shape.columns) /= 2;
+
+  if (!isWide && shape.rows * shape.columns >= 128 * 64)
+    shape.threadRows = shape.threadColumns = 8;
+  // At least a warp.
+  while (shape.groupThreads() < kWarpThreads)
+    (shape.threadRows >= shape.threadColumns ? shape.threadRows
+                                             : shape.threadColumns) /= 2;
+  while (shape.threads() < kMostThreads &&
+         depth >= 2 * shape.groups * kGroupSteps)
+    shape.groups *= 2;
+  // Each group has some steps of a part.
+  int64_t wanted = shape.groups > 1                         ? 4 * shape.groups
+                   : shape.rows * shape.columns >= 128 * 64 ? 8
+                                                            : 16;
+  shape.depth = powerOf2(depth, 4, std::min<int64_t>(wanted, 64));
+  shape.depth = std::max(shape.depth, shape.groups);
+  while (shape.sharedBytes(elementBytes) > kMostShared)
+    (shape.depth > shape.groups ? shape.depth : shape.groups) /= 2;
+  return shape;
+}
+
+} // namespace sinter::cuda

@@ -1,0 +1,185 @@
+//===- Epilogue.cpp - what joins the kernel of a contraction --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/Epilogue.h"
+#include "passes/Fusion.h"
+#include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+namespace {
+
+/// Longer epilogues gain nothing any more: a kernel that reads the result is
+/// as good.
+constexpr size_t kMostMembers = 64;
+
+using Members = llvm::SmallSetVector<Operation *, 16>;
+
+bool isSplat(Operation *op) {
+  auto constant = dyn_cast_or_null<ir::ConstantOp>(op);
+  return constant && isSplatConstant(constant);
+}
+
+/// True when `value` lies in memory anyway.
+bool isStored(Value value) {
+  Operation *def = value.getDefiningOp();
+  return !def || isLibraryOp(def) || isa<ir::FusionOp, ir::ConstantOp>(def) ||
+         !value.hasOneUse();
+}
+
+class Growth {
+public:
+  explicit Growth(Operation *contraction)
+      : shape(ir::tensorType(contraction->getResult(0)).getShape()) {
+    members.insert(contraction);
+    values.insert(contraction->getResult(0));
+    for (Value operand : contraction->getOperands()) {
+      StridedView view = viewOf(operand, ViewDepth::loops);
+      summed.insert(view.ops.begin(), view.ops.end());
+      if (Operation *def = view.base.getDefiningOp())
+        summed.insert(def);
+    }
+  }
+
+  Epilogue run() {
+    Epilogue best = snapshot(values.front());
+    while (members.size() < kMostMembers) {
+      Operation *next = firstUser();
+      if (!next || !isElementwiseHere(next))
+        break;
+      take(next);
+      // What is used outside must be one value: the one that is stored.
+      if (Value result = onlyResult())
+        best = snapshot(result);
+    }
+    return best;
+  }
+
+private:
+  bool isElementwiseHere(Operation *op) const {
+    return isElementwise(op) && op->getNumResults() == 1 &&
+           ir::tensorType(op->getResult(0)).getShape() == shape;
+  }
+
+  /// The first op of the block that uses a value of the epilogue and is no part
+  /// of it.
+  Operation *firstUser() const {
+    Operation *first = nullptr;
+    for (Value value : values)
+      for (Operation *user : value.getUsers())
+        if (!members.contains(user) && (!first || user->isBeforeInBlock(first)))
+          first = user;
+    return first;
+  }
+
+  Value onlyResult() const {
+    Value result;
+    for (Value value : values) {
+      bool isUsedOutside = llvm::any_of(value.getUsers(), [&](Operation *user) {
+        return !members.contains(user);
+      });
+      if (isUsedOutside && result)
+        return nullptr;
+      if (isUsedOutside)
+        result = value;
+    }
+    return result;
+  }
+
+  void take(Operation *op) {
+    members.insert(op);
+    values.insert(op->getResult(0));
+    for (Value operand : op->getOperands())
+      if (!values.contains(operand))
+        takeOperand(operand);
+  }
+
+  /// Takes `operand` in if it is free to compute, or computed for the epilogue
+  /// alone from one tensor that is stored anyway: to read that costs as much.
+  void takeOperand(Value operand) {
+    Operation *def = operand.getDefiningOp();
+    if (!def || members.contains(def) || summed.contains(def))
+      return;
+    if (isSplat(def) || isa<ir::BroadcastOp>(def))
+      return takeFree(def);
+    if (!isElementwiseHere(def))
+      return;
+    Members own;
+    llvm::SmallSetVector<Operation *, 8> free;
+    llvm::SmallSetVector<Value, 4> read;
+    SmallVector<Operation *> work{def};
+    // Until nothing more is used by `own` and members alone.
+    for (bool grows = true; grows;) {
+      grows = false;
+      free.clear();
+      read.clear();
+      if (own.empty() && isOnlyFor(def, own)) {
+        own.insert(def);
+        grows = true;
+      }
+      for (Operation *op : SmallVector<Operation *>(own.getArrayRef()))
+        for (Value input : op->getOperands()) {
+          Operation *inputDef = input.getDefiningOp();
+          if (inputDef &&
+              (own.contains(inputDef) || members.contains(inputDef)))
+            continue;
+          bool mayTake = inputDef && !summed.contains(inputDef);
+          if (mayTake && (isSplat(inputDef) || isa<ir::BroadcastOp>(inputDef)))
+            free.insert(inputDef);
+          else if (mayTake && isElementwiseHere(inputDef) &&
+                   isOnlyFor(inputDef, own))
+            grows |= own.insert(inputDef);
+          else
+            read.insert(input);
+        }
+    }
+    if (own.empty() || read.size() > 1 ||
+        own.size() + members.size() > kMostMembers ||
+        !llvm::all_of(read, isStored))
+      return;
+    members.insert(own.begin(), own.end());
+    for (Operation *op : free)
+      takeFree(op);
+  }
+
+  void takeFree(Operation *op) {
+    members.insert(op);
+    Operation *source =
+        op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
+    if (isSplat(source) && !summed.contains(source))
+      members.insert(source);
+  }
+
+  bool isOnlyFor(Operation *op, const Members &own) const {
+    return llvm::all_of(op->getUsers(), [&](Operation *user) {
+      return members.contains(user) || own.contains(user);
+    });
+  }
+
+  Epilogue snapshot(Value result) const {
+    Epilogue epilogue{llvm::to_vector(members.getArrayRef()), result};
+    llvm::sort(epilogue.members, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    return epilogue;
+  }
+
+  ArrayRef<int64_t> shape;
+  Members members;
+  Members summed; // what the contraction itself reads stays apart
+  llvm::SmallSetVector<Value, 16> values; // that depend on the contraction
+};
+
+} // namespace
+
+Epilogue generatedEpilogue(Operation *contraction) {
+  return Growth(contraction).run();
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,117 @@
+// RUN: sinter-opt %s --phase-options="--target=cuda --libraries=none" --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s
+// RUN: sinter-opt %s --phase-options="--target=cuda --libraries=cublaslt" --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s --check-prefix=LT
+// RUN: sinter-opt %s --phase-options="--target=cuda --libraries=cudnn" --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s --check-prefix=CONV
+
+// Anything elementwise joins a contraction that the target generates.
+// CHECK-LABEL: @any_elementwise
+// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %arg2, %arg3)
+// CHECK-SAME: domain = array<i64: 4, 3>
+// CHECK-SAME: views = [array<i64: 0, 1>]
+// CHECK: sinter.dot_general
+// CHECK: sinter.broadcast
+// CHECK: sinter.div
+// CHECK: sinter.exp
+// CHECK: %[[Y:.*]] = sinter.sub
+// CHECK: sinter.yield %[[Y]]
+// A library divides by nothing.
+// LT-LABEL: @any_elementwise
+// LT: sinter.fusion "matmul"(%arg0, %arg1)
+// LT-NOT: domain
+// LT: sinter.yield
+// LT: sinter.div
+func.func @any_elementwise(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<3xf32>, %r: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.broadcast %b dims [1] : tensor<3xf32> -> tensor<4x3xf32>
+  %2 = sinter.div %0, %1 : tensor<4x3xf32>
+  %3 = sinter.exp %2 : tensor<4x3xf32>
+  %4 = sinter.sub %3, %r : tensor<4x3xf32>
+  return %4 : tensor<4x3xf32>
+}
+
+// What is used several times inside is no obstacle, and the gradient's mask is
+// computed where it is used.
+// CHECK-LABEL: @several_uses_inside
+// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %arg2)
+// CHECK: sinter.compare
+// CHECK: sinter.where
+// CHECK: sinter.mul
+// CHECK: %[[Y:.*]] = sinter.add
+// CHECK: sinter.yield %[[Y]]
+func.func @several_uses_inside(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %h: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<4x3xf32>
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.compare gt %h, %zero : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
+  %2 = sinter.where %1, %0, %zero : (tensor<4x3xi1>, tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %3 = sinter.mul %2, %2 : tensor<4x3xf32>
+  %4 = sinter.add %3, %2 : tensor<4x3xf32>
+  return %4 : tensor<4x3xf32>
+}
+
+// Must not fire: the result of the contraction is stored for another user.
+// CHECK-LABEL: @two_users
+// CHECK: %[[D:.*]] = sinter.fusion "matmul"
+// CHECK: sinter.yield
+// CHECK: sinter.relu %[[D]]
+func.func @two_users(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.relu %0 : tensor<4x3xf32>
+  return %0, %1 : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// Must not fire: a reduction of the result is a kernel of its own, and so is
+// what uses that and the result.
+// CHECK-LABEL: @reduced_after
+// CHECK: sinter.fusion "matmul"
+// CHECK: %[[E:.*]] = sinter.exp
+// CHECK: sinter.yield %[[E]]
+// CHECK: sinter.reduce
+// CHECK: sinter.div
+func.func @reduced_after(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf32> {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.exp %0 : tensor<4x3xf32>
+  %2 = sinter.reduce sum %1 dims [1] : tensor<4x3xf32> -> tensor<4xf32>
+  %3 = sinter.broadcast %2 dims [0] : tensor<4xf32> -> tensor<4x3xf32>
+  %4 = sinter.div %1, %3 : tensor<4x3xf32>
+  return %4 : tensor<4x3xf32>
+}
+
+// The kernel stores its result transposed.
+// CHECK-LABEL: @stored_transposed
+// CHECK: sinter.fusion "matmul"
+// CHECK-SAME: domain = array<i64: 3, 4>
+// CHECK: sinter.relu
+// CHECK: %[[T:.*]] = sinter.transpose
+// CHECK: sinter.yield %[[T]]
+func.func @stored_transposed(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<3x4xf32> {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.relu %0 : tensor<4x3xf32>
+  %2 = sinter.transpose %1 perm [1, 0] : tensor<4x3xf32> -> tensor<3x4xf32>
+  return %2 : tensor<3x4xf32>
+}
+
+// Integers have no library.
+// LT-LABEL: @integers
+// LT: sinter.fusion "matmul"
+// LT-SAME: domain
+func.func @integers(%x: tensor<4x8xi32>, %w: tensor<8x3xi32>) -> tensor<4x3xi32> {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xi32>, tensor<8x3xi32>) -> tensor<4x3xi32>
+  return %0 : tensor<4x3xi32>
+}
+
+// Each library by itself: with cuDNN alone convolutions are calls.
+// CHECK-LABEL: @residual
+// CHECK: sinter.fusion "conv"
+// CHECK-SAME: domain
+// LT-LABEL: @residual
+// LT: sinter.fusion "conv"
+// LT-SAME: domain
+// CONV-LABEL: @residual
+// CONV: sinter.fusion "conv"
+// CONV-NOT: domain
+// CONV: sinter.yield
+func.func @residual(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>, %r: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %0 = sinter.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>}
+     : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %1 = sinter.add %0, %r : tensor<1x2x4x4xf32>
+  return %1 : tensor<1x2x4x4xf32>
+}
