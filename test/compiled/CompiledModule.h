@@ -28,7 +28,7 @@ struct CompileSettings {
   /// As --target; the program runs on the first device of that kind.
   std::string target = "cpu";
   std::vector<std::string> libraries = {"all"}; // as --libraries
-  rt::DeviceOptions deviceOptions; // one thread always
+  rt::DeviceOptions deviceOptions;              // one thread always
 };
 
 class CompiledModule {

@@ -40,8 +40,8 @@ func.func @any_elementwise(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<
 func.func @several_uses_inside(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %h: tensor<4x3xf32>) -> tensor<4x3xf32> {
   %zero = sinter.constant dense<0.0> : tensor<4x3xf32>
   %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
-  %1 = sinter.compare gt %h, %zero : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
-  %2 = sinter.where %1, %0, %zero : (tensor<4x3xi1>, tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %1 = sinter.compare gt %h, %zero : tensor<4x3xf32>
+  %2 = sinter.where %1, %0, %zero : tensor<4x3xi1>, tensor<4x3xf32>
   %3 = sinter.mul %2, %2 : tensor<4x3xf32>
   %4 = sinter.add %3, %2 : tensor<4x3xf32>
   return %4 : tensor<4x3xf32>
@@ -69,7 +69,7 @@ func.func @two_users(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> (tensor<4x3xf3
 func.func @reduced_after(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf32> {
   %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
   %1 = sinter.exp %0 : tensor<4x3xf32>
-  %2 = sinter.reduce sum %1 dims [1] : tensor<4x3xf32> -> tensor<4xf32>
+  %2 = sinter.reduce sum %1 dims [1] : (tensor<4x3xf32>) -> tensor<4xf32>
   %3 = sinter.broadcast %2 dims [0] : tensor<4xf32> -> tensor<4x3xf32>
   %4 = sinter.div %1, %3 : tensor<4x3xf32>
   return %4 : tensor<4x3xf32>
@@ -85,7 +85,7 @@ func.func @reduced_after(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3
 func.func @stored_transposed(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<3x4xf32> {
   %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
   %1 = sinter.relu %0 : tensor<4x3xf32>
-  %2 = sinter.transpose %1 perm [1, 0] : tensor<4x3xf32> -> tensor<3x4xf32>
+  %2 = sinter.transpose %1 perm [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
   return %2 : tensor<3x4xf32>
 }
 

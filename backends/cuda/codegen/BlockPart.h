@@ -49,9 +49,8 @@ createContractionPart(std::shared_ptr<codegen::Nest> nest);
 /// True when neighbouring results share too little of what they read to bring
 /// it into shared memory first: depthwise convolutions, outer products.
 bool isDirect(const codegen::Contraction &contraction);
-std::unique_ptr<BlockPart>
-createDirectPart(std::shared_ptr<codegen::Nest> nest,
-                 codegen::Contraction &&contraction);
+std::unique_ptr<BlockPart> createDirectPart(std::shared_ptr<codegen::Nest> nest,
+                                            codegen::Contraction &&contraction);
 
 /// True when the nest reduces to few columns, which threads share.
 bool hasSharedColumns(const codegen::Nest &nest);

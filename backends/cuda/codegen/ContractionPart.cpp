@@ -30,13 +30,13 @@ using codegen::ProductDim;
 
 namespace {
 
-/// Multiply-adds that are written out; longer loops stay loops.
-constexpr int64_t kMostUnrolled = 512;
+/// Steps of a sum that are written out: more only need more registers.
+constexpr int64_t kMostUnrolled = 8;
 
 /// Columns of a tile that a thread stores together.
 struct StoredColumns {
-  SmallVector<Value> loops; // values of the loops that columns are made of
-  Value inside;             // null: always
+  Value first;              // of all columns, i32
+  SmallVector<Value> loops; // values of the loops that it is made of
 };
 
 class ContractionPart : public BlockPart {
@@ -87,7 +87,7 @@ private:
   // While code is emitted.
   Threads *t = nullptr;
   std::optional<OperandTile> tileA, tileB;
-  Value shared; // both operands' places, one behind the other
+  Value shared;                  // both operands' places, one behind the other
   Value threadRow, threadColumn; // the first of this thread, in the tile, i32
   Value group;                   // of this thread; null: there is one
   Value firstRow, firstColumn;   // of the tile, i32
@@ -224,8 +224,7 @@ ContractionPart::Sums ContractionPart::sumPart(Value stage, Sums sums) {
     atA = t->add(atA, t->mul(group, steps * tileA->pitch()));
     atB = t->add(atB, t->mul(group, steps * tileB->pitch()));
   }
-  int64_t unrolled = std::clamp<int64_t>(
-      kMostUnrolled / (shape.threadRows * shape.threadColumns), 1, steps);
+  int64_t unrolled = std::min(kMostUnrolled, steps);
   if (unrolled == steps)
     return sumSteps(atA, atB, steps, sums);
   auto loop = b.create<scf::ForOp>(t->loc, t->number(0), t->number(steps),
@@ -260,8 +259,7 @@ ContractionPart::Sums ContractionPart::sumSteps(Value atA, Value atB,
   for (int64_t step = 0; step < count; ++step) {
     Value a = t->add(atA, t->number(step * tileA->pitch())),
           bAt = t->add(atB, t->number(step * tileB->pitch()));
-    SmallVector<Value> rows =
-        fragment(a, shape.rows, rowVectors(), rowLanes);
+    SmallVector<Value> rows = fragment(a, shape.rows, rowVectors(), rowLanes);
     SmallVector<Value> columns =
         fragment(bAt, shape.columns, columnVectors(), columnLanes);
     for (int64_t row = 0; row < shape.threadRows; ++row) {
@@ -296,15 +294,14 @@ Value ContractionPart::multiplyAdd(Value x, Value y, Value sum) {
 /// many at a time as are stored together.
 static SmallVector<StoredColumns> columnsFrom(Threads &t,
                                               const Contraction &contraction,
-                                              bool isExact, Value column,
-                                              int64_t count, int64_t together) {
+                                              Value column, int64_t count,
+                                              int64_t together) {
   SmallVector<StoredColumns> list;
   for (int64_t i = 0; i < count; i += together) {
     Value index = i == 0 ? column : t.add(column, t.number(i));
     list.push_back(
-        {splitIndex(t, index, contraction.loopsOf(ProductDim::columns)),
-         isExact ? Value()
-                 : t.isLess(index, contraction.size(ProductDim::columns))});
+        {index,
+         splitIndex(t, index, contraction.loopsOf(ProductDim::columns))});
   }
   return list;
 }
@@ -313,36 +310,40 @@ static SmallVector<StoredColumns> columnsFrom(Threads &t,
 void ContractionPart::storeRow(Value row, ArrayRef<StoredColumns> columns,
                                ArrayRef<Value> values) {
   OpBuilder &b = t->b;
-  int64_t size = contraction.size(ProductDim::rows);
-  bool isExact = size % shape.rows == 0;
+  int64_t rows = contraction.size(ProductDim::rows),
+          columnsOfAll = contraction.size(ProductDim::columns);
   SmallVector<Value> loops =
       splitIndex(*t, row, contraction.loopsOf(ProductDim::rows));
-  t->when(isExact ? Value() : t->isLess(row, size), [&] {
-    for (auto [number, column] : llvm::enumerate(columns)) {
-      int64_t at = number * storedLanes;
-      Value sum = values[at / columnLanes];
-      if (storedLanes == 1 && columnLanes > 1)
-        sum = b.create<vector::ExtractOp>(t->loc, sum,
-                                          ArrayRef<int64_t>{at % columnLanes});
-      else if (storedLanes < columnLanes)
-        sum = b.create<vector::ExtractStridedSliceOp>(
-            t->loc, sum, ArrayRef<int64_t>{at % columnLanes},
-            ArrayRef<int64_t>{storedLanes}, ArrayRef<int64_t>{1});
-      t->when(column.inside,
-              [&] { epilogue.emit(loops, column.loops, sum, storedLanes); });
-    }
-  });
+  for (auto [number, column] : llvm::enumerate(columns)) {
+    int64_t at = number * storedLanes;
+    Value sum = values[at / columnLanes];
+    if (storedLanes == 1 && columnLanes > 1)
+      sum = b.create<vector::ExtractOp>(t->loc, sum,
+                                        ArrayRef<int64_t>{at % columnLanes});
+    else if (storedLanes < columnLanes)
+      sum = b.create<vector::ExtractStridedSliceOp>(
+          t->loc, sum, ArrayRef<int64_t>{at % columnLanes},
+          ArrayRef<int64_t>{storedLanes}, ArrayRef<int64_t>{1});
+    // One condition for each: branches in branches take more predicates than
+    // there are.
+    Value inside;
+    if (rows % shape.rows != 0)
+      inside = t->isLess(row, rows);
+    if (columnsOfAll % shape.columns != 0)
+      inside = t->both(inside, t->isLess(column.first, columnsOfAll));
+    t->when(inside,
+            [&] { epilogue.emit(loops, column.loops, sum, storedLanes); });
+  }
 }
 
 void ContractionPart::storeSums(const Sums &sums) {
-  bool isExact = contraction.size(ProductDim::columns) % shape.columns == 0;
   SmallVector<StoredColumns> columns;
   for (int64_t i = 0; i < columnVectors(); ++i) {
     Value column =
         t->add(threadColumn, t->number(i * shape.columns / columnVectors()));
-    llvm::append_range(columns, columnsFrom(*t, contraction, isExact,
-                                            t->add(firstColumn, column),
-                                            columnLanes, storedLanes));
+    llvm::append_range(columns,
+                       columnsFrom(*t, contraction, t->add(firstColumn, column),
+                                   columnLanes, storedLanes));
   }
   for (int64_t i = 0; i < shape.threadRows; ++i) {
     int64_t offset = i / rowLanes * (shape.rows / rowVectors()) + i % rowLanes;
@@ -375,7 +376,6 @@ void ContractionPart::storeGroups(const Sums &sums) {
   }
   t->barrier();
   int64_t vectors = tileElements / columnLanes, threads = shape.threads();
-  bool isExact = contraction.size(ProductDim::columns) % shape.columns == 0;
   for (int64_t first = 0; first < vectors; first += threads) {
     Value number = t->add(t->thread, t->number(first));
     t->when(vectors < threads ? t->isLess(number, vectors) : Value(), [&] {
@@ -395,8 +395,7 @@ void ContractionPart::storeGroups(const Sums &sums) {
       }
       Value column = t->add(firstColumn, t->rem(position, shape.columns));
       storeRow(t->add(firstRow, t->div(position, shape.columns)),
-               columnsFrom(*t, contraction, isExact, column, columnLanes,
-                           storedLanes),
+               columnsFrom(*t, contraction, column, columnLanes, storedLanes),
                sum);
     });
   }

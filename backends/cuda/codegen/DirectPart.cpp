@@ -110,9 +110,10 @@ DirectPart::DirectPart(std::shared_ptr<codegen::Nest> nestIn,
       groups *= 2;
   }
   OpBuilder builder(contraction.op->getContext());
-  sumType = ElementEmitter(builder, contraction.op->getLoc(), nest->domain)
-                .computeType(ir::tensorType(contraction.op->getResult(0))
-                                 .getElementType());
+  sumType =
+      ElementEmitter(builder, contraction.op->getLoc(), nest->domain)
+          .computeType(
+              ir::tensorType(contraction.op->getResult(0)).getElementType());
 }
 
 DirectPart::Loops DirectPart::loopsOf(Value unit) const {
@@ -132,9 +133,9 @@ Value DirectPart::load(ElementEmitter &emitter, const ProductOperand &operand,
                        Value pointer, const OperandPlace &place) const {
   Type element = ir::tensorType(operand.base).getElementType(),
        memory = emitter.storageType(element);
-  Value address = t->b.create<LLVM::GEPOp>(
-      t->loc, pointer.getType(), memory, pointer,
-      ArrayRef<LLVM::GEPArg>{place.offset()});
+  Value address =
+      t->b.create<LLVM::GEPOp>(t->loc, pointer.getType(), memory, pointer,
+                               ArrayRef<LLVM::GEPArg>{place.offset()});
   return emitter.fromMemory(
       t->b.create<LLVM::LoadOp>(t->loc, memory, address,
                                 ir::elementSizeBytes(element)),
@@ -169,9 +170,8 @@ Value DirectPart::sumOf(ElementEmitter &emitter, const Loops &loops,
       b.create<scf::ForOp>(t->loc, first, end, t->number(1), ValueRange{zero});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> steps =
-      splitIndex(*t, loop.getInductionVar(),
-                 contraction.loopsOf(ProductDim::depth));
+  SmallVector<Value> steps = splitIndex(*t, loop.getInductionVar(),
+                                        contraction.loopsOf(ProductDim::depth));
   OperandPlace stepA = a.at(ProductDim::depth, steps),
                stepB = bPlace.at(ProductDim::depth, steps);
   Value sum = loop.getRegionIterArg(0);
@@ -214,8 +214,8 @@ void DirectPart::emit(Threads &threads, ArrayRef<Value> inputs,
   if (groups == 1) {
     t->when(isUnit, [&] {
       Loops loops = loopsOf(unit);
-      store(loops, sumOf(emitter, loops, inputs, t->number(0),
-                         t->number(depth)));
+      store(loops,
+            sumOf(emitter, loops, inputs, t->number(0), t->number(depth)));
     });
     return;
   }
@@ -225,7 +225,8 @@ void DirectPart::emit(Threads &threads, ArrayRef<Value> inputs,
       t->beginExchange(memory, groups * together, /*isRepeated=*/false);
   t->when(isUnit, [&] {
     int64_t stretch = llvm::divideCeil(depth, groups);
-    Value first = t->mul(group, stretch), end = t->add(first, t->number(stretch));
+    Value first = t->mul(group, stretch),
+          end = t->add(first, t->number(stretch));
     if (depth % groups != 0)
       end = b.create<arith::MinUIOp>(t->loc, end, t->number(depth));
     Value sum = sumOf(emitter, loopsOf(unit), inputs, first, end);
@@ -238,7 +239,8 @@ void DirectPart::emit(Threads &threads, ArrayRef<Value> inputs,
     for (int64_t i = 0; i < groups; ++i) {
       Value part = b.create<LLVM::LoadOp>(
           t->loc, memory,
-          t->elementAddress(array, memory, t->add(own, t->number(i * together))));
+          t->elementAddress(array, memory,
+                            t->add(own, t->number(i * together))));
       if (!sum)
         sum = part;
       else if (isa<FloatType>(sumType))
@@ -272,9 +274,8 @@ bool isDirect(const Contraction &c) {
   return isAlongBatch(c.a) || isAlongBatch(c.b);
 }
 
-std::unique_ptr<BlockPart>
-createDirectPart(std::shared_ptr<codegen::Nest> nest,
-                 Contraction &&contraction) {
+std::unique_ptr<BlockPart> createDirectPart(std::shared_ptr<codegen::Nest> nest,
+                                            Contraction &&contraction) {
   return std::make_unique<DirectPart>(std::move(nest), std::move(contraction));
 }
 

@@ -58,7 +58,8 @@ Value OperandPlace::sum(Value start, ArrayRef<ProductTerm> terms,
 OperandPlace OperandPlace::at(ProductDim dim, ArrayRef<Value> values) const {
   OperandPlace place = *this;
   place.linear = sum(linear, operand->terms, dim, values);
-  for (auto [position, window] : llvm::zip_equal(place.windows, operand->windows))
+  for (auto [position, window] :
+       llvm::zip_equal(place.windows, operand->windows))
     position = sum(position, window.terms, dim, values);
   return place;
 }

@@ -37,7 +37,7 @@ private:
 
   Threads *t;
   const codegen::ProductOperand *operand;
-  mlir::Value linear;                      // i64, without windows
+  mlir::Value linear;                     // i64, without windows
   llvm::SmallVector<mlir::Value> windows; // i32, before division
 };
 

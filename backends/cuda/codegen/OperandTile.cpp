@@ -106,12 +106,12 @@ OperandTile::Piece OperandTile::piece(int64_t number, Value first,
         depthStart = isAlongDepth ? along : across;
   int64_t size = contraction.size(outerDim);
   Value index = t->add(first, outerStart);
-  return {outerStart, depthStart,
-          size % outer == 0 ? Value() : t->isLess(index, size),
-          OperandPlace(*t, operand)
-              .at(ProductDim::batch, batch)
-              .at(outerDim,
-                  splitIndex(*t, index, contraction.loopsOf(outerDim)))};
+  return {
+      outerStart, depthStart,
+      size % outer == 0 ? Value() : t->isLess(index, size),
+      OperandPlace(*t, operand)
+          .at(ProductDim::batch, batch)
+          .at(outerDim, splitIndex(*t, index, contraction.loopsOf(outerDim)))};
 }
 
 SmallVector<Value> OperandTile::load(Value firstDepth, int64_t steps) {
