@@ -153,6 +153,20 @@ Result<const dnn::Api *> sinter::cuda::loadCudnn() {
   return &loaded.api;
 }
 
+static std::string ncclLine() {
+  constexpr const char *hint = "NCCL 2 (NVIDIA's package libnccl2)";
+  Result<void *> library = openLibrary({"libnccl.so.2"}, hint);
+  if (!library.ok())
+    return library.status().message();
+  int (*getVersion)(int *) = nullptr;
+  Symbols get(*library, "nccl");
+  get(getVersion, "GetVersion");
+  int version = 0;
+  if (!getVersion || getVersion(&version) != 0)
+    return std::string("libnccl does not tell its version: install ") + hint;
+  return "NCCL " + dotted(static_cast<size_t>(version));
+}
+
 std::vector<std::string> sinter::cuda::reportLibraries() {
   std::vector<std::string> lines;
   Result<const lt::Api *> lt = loadCublasLt();
@@ -161,5 +175,6 @@ std::vector<std::string> sinter::cuda::reportLibraries() {
   Result<const dnn::Api *> dnn = loadCudnn();
   lines.push_back(dnn.ok() ? "cuDNN " + dotted((*dnn)->getVersion())
                            : dnn.status().message());
+  lines.push_back(ncclLine());
   return lines;
 }

@@ -12,9 +12,9 @@
 
 namespace sinter::test {
 
-/// cuDNN for the device of the fixture h200.json, over the stand-in for
-/// the driver. Null where cuDNN is not installed, which is printed once.
-const cuda::DnnContext *realCudnn();
+/// cuDNN for the device of the fixture h200.json, over the stand-in for the
+/// driver.
+const cuda::DnnContext &realCudnn();
 
 /// What follows `"name":"` in a plan's text; empty when it is not there.
 std::string textOf(const std::string &json, const std::string &name);

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "backends/cuda/library/DnnPlan.h"
 #include "backends/cuda/library/SdpaPlan.h"
 #include "backends/sim/library/SimCudnn.h"
 #include "runtime/base/AlignedBlock.h"
 #include "test/backends/cuda/Operand.h"
-#include "test/backends/cuda/RealCudnn.h"
 
 #include <catch2/catch.hpp>
 
@@ -186,33 +186,4 @@ TEST_CASE("attention: what cuDNN does not take is refused", "[dnn][sdpa]") {
   shape.key[2] = 12;
   REQUIRE(sdpaForward(shape, false).refusal.find("16 bytes") !=
           std::string::npos);
-}
-
-TEST_CASE("real cuDNN: attention is recognised", "[dnn][sdpa][real]") {
-  const DnnContext *dnn = realCudnn();
-  if (!dnn)
-    return;
-  LibraryOptions options;
-  options.maxWorkspaceBytes = 1u << 30;
-  options.deterministic = false;
-  auto patternOf = [&](const DnnGraph &graph) {
-    REQUIRE(graph.refusal == "");
-    auto plan = DnnPlan::build(*dnn, graph, options);
-    INFO(plan.status().message());
-    REQUIRE(plan.ok());
-    REQUIRE(plan->workspaceBytes() < 1u << 20);
-    auto json = plan->json();
-    REQUIRE(json.ok());
-    auto reloaded = DnnPlan::reload(*dnn, *json);
-    REQUIRE(reloaded.ok());
-    REQUIRE(reloaded->workspaceBytes() == plan->workspaceBytes());
-    return textOf(*json, "finalizeMode");
-  };
-  SdpaShape shape = shapeOf(2, 8, 1024, 1024, 64, true);
-  REQUIRE(patternOf(sdpaForward(shape, true)) == "SDPA_FWD");
-  REQUIRE(patternOf(sdpaBackward(shape, false)) == "SDPA_BWD");
-  // Packed {batch, rows, 3, heads, depth}, and no mask.
-  shape.causal = false;
-  shape.query = shape.key = shape.value = {1024 * 3 * 8 * 64, 64, 3 * 8 * 64};
-  REQUIRE(patternOf(sdpaForward(shape, false)) == "SDPA_FWD");
 }

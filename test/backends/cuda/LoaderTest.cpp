@@ -1,0 +1,34 @@
+//===- LoaderTest.cpp - the vendor's libraries, there or not --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/library/Loader.h"
+
+#include <catch2/catch.hpp>
+
+using namespace sinter::cuda;
+
+TEST_CASE("libraries that are not there are one line", "[loader]") {
+  auto missing = openLibrary({"libsinter-none.so.7", "libsinter-none.so.6"},
+                             "none 7 (package none-7)");
+  REQUIRE_FALSE(missing.ok());
+  REQUIRE(missing.status().message() ==
+          "libsinter-none.so.7 or libsinter-none.so.6 was not found: install "
+          "none 7 (package none-7)");
+  // Installed or not: the name first, then a version or what to install.
+  std::vector<std::string> lines = reportLibraries();
+  REQUIRE(lines.size() == 3);
+  const std::pair<const char *, const char *> names[] = {
+      {"cuBLASLt 1", "libcublasLt.so.13"},
+      {"cuDNN 9.", "libcudnn.so.9"},
+      {"NCCL 2.", "libnccl.so.2"}};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    CAPTURE(lines[i]);
+    REQUIRE(lines[i].find('\n') == std::string::npos);
+    REQUIRE((lines[i].find(names[i].first) == 0 ||
+             (lines[i].find(names[i].second) == 0 &&
+              lines[i].find("install") != std::string::npos)));
+  }
+}
