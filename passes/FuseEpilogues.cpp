@@ -223,28 +223,41 @@ private:
     return isGenerated;
   }
 
-  static Epilogue libraryEpilogue(Operation *contraction) {
+  /// Takes what the library can apply.
+  Epilogue libraryEpilogue(Operation *contraction) const {
     SmallVector<Operation *> members{contraction};
     Value result = contraction->getResult(0);
     bool accumulatesFloat = ir::tensorType(result).getElementType().isF32() &&
                             !isa<ir::ConvFilterGradOp>(contraction);
-    unsigned postOps = 0;
-    while (accumulatesFloat && postOps < exec::kMaxPostOps) {
+    SmallVector<PostOp> postOps;
+    auto isApplied = [&](PostOp postOp) {
+      postOps.push_back(postOp);
+      return !target || target->canFuseEpilogue(contraction, postOps);
+    };
+    while (accumulatesFloat && postOps.size() < exec::kMaxPostOps) {
       if (std::optional<Gate> gate = matchGate(result)) {
+        if (!isApplied({gate->kind, {}, {}}))
+          break;
         llvm::append_range(members, gate->members);
         result = members.back()->getResult(0);
-        ++postOps;
         continue;
       }
       if (!result.hasOneUse())
         break;
       Operation *user = *result.user_begin();
+      size_t before = members.size();
       if (user->getNumResults() != 1 ||
           user->getResult(0).getType() != result.getType() ||
           !takeEpilogue(user, result, contraction, members))
         break;
+      std::optional<PostOp> postOp =
+          matchPostOp(user, result, biasDims(contraction),
+                      ir::rowMajorStrides(ir::tensorType(result).getShape()));
+      if (!postOp || !isApplied(*postOp)) {
+        members.truncate(before);
+        break;
+      }
       result = user->getResult(0);
-      ++postOps;
     }
     return {members, result};
   }

@@ -10,6 +10,8 @@
 #ifndef SINTER_PASSES_TARGET_H
 #define SINTER_PASSES_TARGET_H
 
+#include "passes/PostOps.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Pass/PassManager.h"
@@ -69,10 +71,10 @@ public:
   /// decomposition.
   virtual bool keepsComposite(mlir::Operation *op) const = 0;
 
-  /// True when the library call `contraction` can apply `op` (its only user) to
-  /// its result before storing it.
+  /// True when the library call `contraction` can apply all of `postOps`, in
+  /// order, to its float32 result before storing it.
   virtual bool canFuseEpilogue(mlir::Operation *contraction,
-                               mlir::Operation *op) const = 0;
+                               llvm::ArrayRef<PostOp> postOps) const = 0;
 
   /// Machine code for every `exec.kernel` of `module`.
   virtual mlir::FailureOr<TargetCode>

@@ -40,6 +40,8 @@ compile(ModuleOp module, const CompileSettings &settings) {
   compiler::Options options;
   options.mcpu = settings.mcpu;
   options.targets = {settings.target};
+  if (settings.target == "sim") // accesses are checked
+    options.run.device = "sim:0";
   options.libraries = settings.libraries;
   std::unique_ptr<passes::Target> target =
       compiler::createTarget(options, tools::targets());

@@ -79,8 +79,8 @@ public:
     return isa<ir::GeluOp>(op);
   }
 
-  bool canFuseEpilogue(Operation *contraction, Operation *) const override {
-    return getElementTypeOrSelf(contraction->getResult(0).getType()).isF32();
+  bool canFuseEpilogue(Operation *, ArrayRef<passes::PostOp>) const override {
+    return true;
   }
 
   FailureOr<passes::TargetCode>

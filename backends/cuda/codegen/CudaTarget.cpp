@@ -40,8 +40,52 @@ bool GpuTarget::keepsComposite(Operation *op) const {
   return isa<ir::GeluOp>(op);
 }
 
-bool GpuTarget::canFuseEpilogue(Operation *contraction, Operation *) const {
-  return getElementTypeOrSelf(contraction->getResult(0).getType()).isF32();
+/// The menu of cuBLASLt (backends/cuda/library/LtPlan.h).
+static bool canFuseIntoProduct(ArrayRef<passes::PostOp> postOps) {
+  using Kind = exec::PostOpKind;
+  if (!postOps.empty() && postOps.front().kind == Kind::scale)
+    postOps = postOps.drop_front();
+  bool hasBias = false, hasAdd = false;
+  while (!postOps.empty()) {
+    Kind kind = postOps.front().kind;
+    bool &isTaken = kind == Kind::bias ? hasBias : hasAdd;
+    if ((kind != Kind::bias && kind != Kind::add) || isTaken)
+      break;
+    isTaken = true;
+    postOps = postOps.drop_front();
+  }
+  return postOps.empty() ||
+         (postOps.size() == 1 && (postOps.front().kind == Kind::relu ||
+                                  postOps.front().kind == Kind::gelu_tanh));
+}
+
+/// What cuDNN has engines for whatever the layout of the filter
+/// (backends/cuda/library/ConvPlan.h): a bias, perhaps with an addition, and
+/// then an activation.
+static bool canFuseIntoConv(ArrayRef<passes::PostOp> postOps) {
+  using Kind = exec::PostOpKind;
+  auto isKind = [&](size_t at, Kind kind) {
+    return at < postOps.size() && postOps[at].kind == kind;
+  };
+  // An addition joins with the bias that follows, or follows it.
+  if (postOps.size() == 1 && isKind(0, Kind::add))
+    return false;
+  if (isKind(0, Kind::add) && isKind(1, Kind::bias))
+    postOps = postOps.drop_front(2);
+  else if (isKind(0, Kind::bias))
+    postOps = postOps.drop_front(isKind(1, Kind::add) ? 2 : 1);
+  else
+    return false;
+  return postOps.empty() || (postOps.size() == 1 && (isKind(0, Kind::relu) ||
+                                                     isKind(0, Kind::sigmoid) ||
+                                                     isKind(0, Kind::tanh)));
+}
+
+bool GpuTarget::canFuseEpilogue(Operation *contraction,
+                                ArrayRef<passes::PostOp> postOps) const {
+  if (isa<ir::DotGeneralOp>(contraction))
+    return canFuseIntoProduct(postOps);
+  return isa<ir::ConvOp>(contraction) && canFuseIntoConv(postOps);
 }
 
 FailureOr<passes::TargetCode>

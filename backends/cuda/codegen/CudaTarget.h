@@ -36,7 +36,7 @@ public:
                           std::string &reason) const override;
   bool keepsComposite(mlir::Operation *op) const override;
   bool canFuseEpilogue(mlir::Operation *contraction,
-                       mlir::Operation *op) const override;
+                       llvm::ArrayRef<passes::PostOp> postOps) const override;
 
 protected:
   /// The kernels of `module` as LLVM IR or PTX for `arch`.
