@@ -28,7 +28,8 @@ public:
     return passes::Placement::Library;
   }
   bool keepsComposite(mlir::Operation *) const override { return true; }
-  bool canFuseEpilogue(mlir::Operation *, mlir::Operation *) const override {
+  bool canFuseEpilogue(mlir::Operation *,
+                       llvm::ArrayRef<passes::PostOp>) const override {
     return false;
   }
   mlir::FailureOr<passes::TargetCode>
