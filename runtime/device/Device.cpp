@@ -18,6 +18,8 @@ LibraryCall::~LibraryCall() = default;
 
 void *Stream::native() const { return nullptr; }
 
+void Device::discard(void *, uint64_t) {}
+
 static Status noGraphs(const Device &device) {
   return {SINTER_UNSUPPORTED, "device '" + device.name() + "' has no graphs"};
 }

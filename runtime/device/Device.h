@@ -65,6 +65,10 @@ public:
   /// Nothing may still be using it.
   virtual void free(void *address) = 0;
 
+  /// What lies there means nothing yet, or any more: a device that checks its
+  /// programs may overwrite it. Nothing may be using it.
+  virtual void discard(void *address, uint64_t sizeBytes);
+
   /// Host memory that copies reach without the host's help ("pinned"),
   /// a multiple of 64 bytes; null for 0 bytes.
   virtual Result<void *> allocateHost(uint64_t sizeBytes,

@@ -94,6 +94,7 @@ Status Program::loadPlace(uint32_t index, uint64_t arenaBytes) {
     return kernels.status();
   place.kernels = std::move(*kernels);
   SINTER_RETURN_IF_ERROR(take(place.arena, arenaBytes, "the arena"));
+  device.discard(place.arena, arenaBytes);
   SINTER_RETURN_IF_ERROR(
       take(place.states, artifact_->stateBytes, "the state"));
   if (device.sharesHostMemory()) {

@@ -11,6 +11,7 @@
 #define SINTER_BACKENDS_SIM_DEVICE_DEVICEMEMORY_H
 
 #include "backends/sim/device/Engine.h"
+#include "backends/sim/device/Poison.h"
 #include "runtime/base/Status.h"
 
 #include <cstdint>

@@ -15,6 +15,8 @@
 #endif
 #endif
 #ifdef SINTER_SIM_ASAN
+#include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -79,6 +81,26 @@ void switchContext(Context &from, Context &to) {
 #endif
 }
 
+void enterFiber() {
+#ifdef SINTER_SIM_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+}
+
+void useOwnStack(Context &context) {
+#ifdef SINTER_SIM_ASAN
+  pthread_attr_t attributes;
+  void *base = nullptr;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+    return;
+  pthread_attr_getstack(&attributes, &base, &context.stackBytes);
+  pthread_attr_destroy(&attributes);
+  context.stackBase = base;
+#else
+  (void)context;
+#endif
+}
+
 FiberPool::~FiberPool() {
   for (const std::unique_ptr<Context> &fiber : all_)
     munmap(static_cast<char *>(const_cast<void *>(fiber->stackBase)) -
@@ -87,6 +109,10 @@ FiberPool::~FiberPool() {
 }
 
 void FiberPool::begin(Context &fiber) {
+#ifdef SINTER_SIM_ASAN
+  // Frames that were left without returning.
+  __asan_unpoison_memory_region(fiber.stackBase, fiber.stackBytes);
+#endif
   auto *top = reinterpret_cast<void **>(
       static_cast<char *>(const_cast<void *>(fiber.stackBase)) + kStackBytes -
       fiber.shiftBytes);

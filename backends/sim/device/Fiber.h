@@ -31,6 +31,12 @@ struct Context {
 /// Goes on with `to` where it left; returns when somebody switches to `from`.
 void switchContext(Context &from, Context &to);
 
+/// Every fiber's main calls this first.
+void enterFiber();
+
+/// `context` becomes that of the calling thread's own stack.
+void useOwnStack(Context &context);
+
 /// A pool of fibers that all run one function, which never returns.
 class FiberPool {
 public:

@@ -40,6 +40,7 @@ public:
   bool sharesHostMemory() const override { return false; }
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override;
   void free(void *address) override;
+  void discard(void *address, uint64_t sizeBytes) override;
   Result<void *> allocateHost(uint64_t sizeBytes, const char *purpose) override;
   void freeHost(void *address) override;
   uint64_t availableBytes() const override { return memory_.availableBytes(); }
@@ -162,6 +163,14 @@ Result<void *> SimDevice::allocate(uint64_t sizeBytes, const char *purpose) {
 void SimDevice::free(void *address) {
   if (Status status = memory_.free(address); !status.ok())
     timeline_.fail(status);
+}
+
+void SimDevice::discard(void *address, uint64_t sizeBytes) {
+  if (Status status = memory_.check(address, sizeBytes, "what is discarded");
+      !status.ok())
+    timeline_.fail(status);
+  else
+    poison(address, sizeBytes / 4 * 4); // not the zone behind it
 }
 
 Result<void *> SimDevice::allocateHost(uint64_t sizeBytes,

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/Worker.h"
+#include "backends/sim/device/Poison.h"
 #include "backends/sim/device/TableFunctions.h"
 
 #include <cstring>
@@ -14,10 +15,8 @@ namespace sinter::sim {
 namespace {
 
 // Behind the arena: what an unchecked kernel writes there is seen afterwards.
-constexpr uint32_t kMarginBytes = 4096;
-constexpr uint32_t kArenaBytes = Limits::sharedBytes + kMarginBytes;
-// A signalling NaN in fp32, far from any result in other types.
-constexpr uint32_t kPoison = 0x7fa5a5a5;
+constexpr uint32_t kMarginBytes = 256;
+constexpr uint32_t kArenaBytes = Limits::sharedBytes + 4096;
 constexpr uint32_t kDefaultModes = 0x1f80;
 
 } // namespace
@@ -84,9 +83,8 @@ bool Worker::runBlock(uint64_t block) {
   block_[2] = uint32_t(block / launch.grid[0] / launch.grid[1]);
   std::memcpy(table_.functions.blockId, block_, sizeof block_);
   uint32_t sharedBytes = context_.info->staticSharedBytes + launch.sharedBytes;
-  auto *words = reinterpret_cast<uint32_t *>(shared_);
   if (sharedBytes)
-    std::fill(words, words + (sharedBytes + kMarginBytes) / 4, kPoison);
+    poison(shared_, sharedBytes + kMarginBytes);
 
   numIdleYields_ = numPredicates_ = numExited_ = 0;
   schedule_.begin(context_.seed, block, numThreads_);
@@ -107,6 +105,7 @@ bool Worker::runBlock(uint64_t block) {
     error_ = "kernel " + std::string(launch.name) + ": no memory for a stack";
     return false;
   }
+  useOwnStack(self_);
   unsigned modes = _mm_getcsr();
   _mm_setcsr(kDefaultModes);
   switchContext(self_, *fiber_);
@@ -116,9 +115,10 @@ bool Worker::runBlock(uint64_t block) {
     return false;
   }
   counts_.threads += numThreads_;
-  for (uint32_t i = sharedBytes / 4; sharedBytes && i < (sharedBytes + 64) / 4;
-       ++i)
-    if (words[i] != kPoison) {
+  const auto *words = reinterpret_cast<const uint32_t *>(shared_);
+  uint32_t first = (sharedBytes + 3) / 4, last = first + kMarginBytes / 4;
+  for (uint32_t i = first; sharedBytes && i < last; ++i)
+    if (words[i] != poisonWord) {
       error_ = "kernel " + std::string(launch.name) + ", block " +
                tripleText(block_) + ": wrote behind its " +
                std::to_string(sharedBytes) + " bytes of shared memory";
@@ -130,6 +130,7 @@ bool Worker::runBlock(uint64_t block) {
 // A fiber runs threads until one of them keeps it; then, given back and taken
 // again, it goes on.
 void Worker::fiberMain(void *argument) {
+  enterFiber();
   Worker &worker = *static_cast<Worker *>(argument);
   while (true)
     worker.runThreads();

@@ -127,6 +127,22 @@ TEST_CASE("memory of a simulated device") {
   CHECK(sim->allocate(8, "more").status().code() == SINTER_DEVICE_FAILED);
 }
 
+TEST_CASE("memory that means nothing is poisoned") {
+  auto sim = device();
+  auto *bytes = static_cast<uint8_t *>(memory(*sim, 102));
+  sim->discard(bytes, 102);
+  float value;
+  std::memcpy(&value, bytes + 96, sizeof value);
+  CHECK(value != value);
+  CHECK(sim->synchronize().ok());
+  sim->free(bytes);
+  CHECK(sim->synchronize().ok());
+  sim->discard(bytes, 4);
+  CHECK(sim->synchronize().message() == "sim:0: what is discarded (4 bytes) "
+                                        "lies in memory that was freed: a "
+                                        "test");
+}
+
 TEST_CASE("what is written around an allocation is seen") {
   for (int offset : {-1, 100}) {
     auto sim = device();

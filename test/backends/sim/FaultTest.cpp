@@ -107,6 +107,31 @@ TEST_CASE("accesses outside the buffers") {
         "%from, align 16'");
 }
 
+TEST_CASE("accesses behind shared memory") {
+  std::vector<int32_t> x(1), y(1);
+  for (bool isChecked : {false, true}) {
+    SimKernel kernel("faulty.ll", "shared_overrun",
+                     {2, isChecked, false, false, ""});
+    INFO(kernel.error());
+    REQUIRE(kernel.code());
+    Engine engine({});
+    auto run = [&](uint32_t sharedBytes) {
+      return engine
+          .launch(kernel.launch({rangeOf(x), rangeOf(y)}, 1, 64, sharedBytes),
+                  nullptr)
+          .message();
+    };
+    CHECK(run(260) == "");
+    CHECK(run(256) == (isChecked ? "kernel shared_overrun, block (0,0,0), "
+                                   "thread (63,0,0): writes 4 bytes at 256 of "
+                                   "256 bytes of shared memory, at 'store i32 "
+                                   "%tid, ptr addrspace(3) %to, align 4'"
+                                 : "kernel shared_overrun, block (0,0,0): "
+                                   "wrote behind its 256 bytes of shared "
+                                   "memory"));
+  }
+}
+
 TEST_CASE("races in global memory") {
   CHECK(Attempt("global_race", checked, 0, 2).error ==
         "kernel global_race, block (1,0,0), thread (0,0,0): race: writes 4 "

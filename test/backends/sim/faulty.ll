@@ -2,6 +2,7 @@
 target datalayout = "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
+@dynamic = external addrspace(3) global [0 x i32], align 16
 @tile = internal addrspace(3) global [64 x i32] undef, align 4
 
 ; y[i] = x[63 - i] through shared memory, without the barrier.
@@ -68,6 +69,15 @@ define void @out_of_bounds(ptr %x, ptr %y) {
   %next = add i32 %tid, 1
   %to = getelementptr i32, ptr %y, i32 %next
   store i32 %tid, ptr %to, align 4
+  ret void
+}
+
+; A store behind dynamic shared memory.
+define void @shared_overrun(ptr %x, ptr %y) {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %next = add i32 %tid, 1
+  %to = getelementptr i32, ptr addrspace(3) @dynamic, i32 %next
+  store i32 %tid, ptr addrspace(3) %to, align 4
   ret void
 }
 
