@@ -98,6 +98,7 @@ void RaceShadow::beginLaunch(uint64_t numBlocks) {
 
 void RaceShadow::endLaunch() {
   constexpr size_t kMostPages = 2048;
+  split_.clear();
   if (pages_.size() > kMostPages) {
     pages_.clear();
     lastNumber_ = UINT64_MAX;
@@ -159,7 +160,7 @@ void RaceShadow::addReader(Who &reader, const Who &now, const Accessor &who) {
   reader = merged;
 }
 
-bool RaceShadow::touchWord(Cell &cell, uint8_t bytes, uint32_t flags,
+bool RaceShadow::touchCell(Cell &cell, uint8_t bytes, uint32_t flags,
                            const Accessor &who, bool isShared, Race &race) {
   uint32_t owner = isShared ? uint32_t(who.block) : 0;
   if (cell.launch != launch_ || cell.block != owner) {
@@ -189,8 +190,7 @@ bool RaceShadow::touchWord(Cell &cell, uint8_t bytes, uint32_t flags,
   };
   const Who *earlier = nullptr;
   race.isReadOnlyPath = false;
-  if (overlaps(cell.writer) && !cell.writer.isMany &&
-      !isOrdered(cell.writer, who))
+  if (overlaps(cell.writer) && !isOrdered(cell.writer, who))
     earlier = &cell.writer;
   if (!earlier && writes && overlaps(cell.reader) &&
       readersRace(cell.reader, who))
@@ -212,16 +212,28 @@ bool RaceShadow::touchWord(Cell &cell, uint8_t bytes, uint32_t flags,
     addReader(cell.reader, now, who);
     return earlier;
   }
-  // Several threads that write other bytes of one word: who wrote which is not
-  // known, so that later accesses of it are not judged.
-  if (cell.writer.bytes && cell.writer.epoch == now.epoch &&
-      cell.writer.block == now.block && cell.writer.thread != now.thread &&
-      !(cell.writer.bytes & bytes)) {
-    now.bytes |= cell.writer.bytes;
-    now.isMany = true;
-  }
   cell.writer = now;
   return earlier;
+}
+
+/// Bytes one by one, since `cell` can only tell the last accessors of the word.
+bool RaceShadow::touchBytes(uint64_t word, Cell &cell, uint8_t bytes,
+                            uint32_t flags, const Accessor &who, bool isShared,
+                            Race &race) {
+  std::array<Cell, 4> &parts = split_[word];
+  if (cell.launch != launch_) {
+    cell = Cell();
+    cell.launch = launch_;
+  }
+  if (!cell.isSplit) {
+    parts.fill(cell);
+    cell.isSplit = true;
+  }
+  for (int byte = 0; byte < 4; ++byte)
+    if ((bytes >> byte & 1) &&
+        touchCell(parts[size_t(byte)], 0xf, flags, who, isShared, race))
+      return true;
+  return false;
 }
 
 bool RaceShadow::touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
@@ -235,8 +247,10 @@ bool RaceShadow::touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
       if (word + byte >= address && word + byte < end)
         bytes |= uint8_t(1 << byte);
     Cell &cell = page(word / kPageBytes).cells[word % kPageBytes / 4];
-    if (touchWord(cell, bytes, flags, who, isShared, race))
-      isRace = true;
+    bool isSplit = cell.isSplit && cell.launch == launch_;
+    isRace = bytes == 0xf && !isSplit
+                 ? touchCell(cell, bytes, flags, who, isShared, race)
+                 : touchBytes(word, cell, bytes, flags, who, isShared, race);
     if (isRace)
       break;
   }

@@ -14,6 +14,7 @@
 
 #include "backends/sim/device/Engine.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -87,6 +88,7 @@ private:
     uint32_t launch = 0;
     uint32_t block = 0; // of shared memory, which each block has anew
     bool isReadOnly = false;
+    bool isSplit = false; // its bytes have cells of their own
     Who writer, reader;
   };
   static constexpr uint64_t kPageBytes = 4096;
@@ -96,12 +98,16 @@ private:
 
   Page &page(uint64_t number);
   bool isOrdered(const Who &earlier, const Accessor &who) const;
-  bool touchWord(Cell &cell, uint8_t bytes, uint32_t flags, const Accessor &who,
+  bool touchCell(Cell &cell, uint8_t bytes, uint32_t flags, const Accessor &who,
                  bool isShared, Race &race);
+  bool touchBytes(uint64_t word, Cell &cell, uint8_t bytes, uint32_t flags,
+                  const Accessor &who, bool isShared, Race &race);
   bool readersRace(const Who &reader, const Accessor &who) const;
   void addReader(Who &reader, const Who &now, const Accessor &who);
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+  /// Of words that are touched in parts, which neighbours may own: by address.
+  std::unordered_map<uint64_t, std::array<Cell, 4>> split_;
   uint64_t lastNumber_ = UINT64_MAX;
   Page *lastPage_ = nullptr;
   uint32_t launch_ = 0, time_ = 0;
