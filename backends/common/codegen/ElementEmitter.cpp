@@ -276,11 +276,13 @@ Value ElementEmitter::loadAt(RankedTensorType type, Value pointer,
                              const Index &offset) {
   Type loaded = loadedType(type, offset);
   Type memory = storageType(type.getElementType());
-  unsigned alignment = alignmentOf(memory, offset);
   auto vectorType = dyn_cast<VectorType>(loaded);
+  // The fields of the control block lie as closely as their types allow.
   if (!vectorType)
-    return builder.create<LLVM::LoadOp>(
-        loc, loaded, address(type, pointer, offset), alignment);
+    return builder.create<LLVM::LoadOp>(loc, loaded,
+                                        address(type, pointer, offset),
+                                        elementAlignment(memory));
+  unsigned alignment = alignmentOf(memory, offset);
   if (!hasDynamicLanes(offset) && isContiguous(offset, laneLoop)) {
     int64_t lanesBefore = laneCount;
     laneCount = 1; // the address of lane 0
