@@ -176,7 +176,8 @@ ExitCode Compilation::describe(ArtifactInfo &info) {
   return reportImport(options, errors);
 }
 
-ExitCode Compilation::emit(CompiledProgram &program) {
+ExitCode Compilation::emit(CompiledProgram &program,
+                           llvm::ArrayRef<std::string> others) {
   Clock::time_point begin = Clock::now();
   passes::CodeGenOptions codeGen;
   codeGen.threads = pool_.getMaxConcurrency();
@@ -184,15 +185,22 @@ ExitCode Compilation::emit(CompiledProgram &program) {
   ArtifactInfo info;
   if (ExitCode code = describe(info))
     return code;
-  mlir::FailureOr<CompiledProgram> result =
-      emitProgram(*module_, *target, codeGen, info);
+  info.otherTargets = others.vec();
+  bool isFirst = program.objects.empty();
+  mlir::LogicalResult result = mlir::failure();
+  if (!isFirst) {
+    result = addTarget(program, *module_, *target, codeGen, info);
+  } else if (auto first = emitProgram(*module_, *target, codeGen, info);
+             succeeded(first)) {
+    program = std::move(*first);
+    result = mlir::success();
+  }
   times.emplace_back("kernels", millisecondsSince(begin));
   if (failed(result)) {
     if (!diagnostics_->numErrors())
       reportError(options, shown(options.model) + ": no code was generated");
     return kExitFailed;
   }
-  program = std::move(*result);
   return kExitDone;
 }
 

@@ -57,8 +57,11 @@ public:
   /// Reads the model (unless `model` was filled by the caller) and runs the
   /// phases up to `last`, which is before "kernels".
   ExitCode run(const Phase &last);
-  /// After run(plan): the phase "kernels" and the tables.
-  ExitCode emit(CompiledProgram &program);
+  /// After run(plan): the phase "kernels" and the tables. Of several targets
+  /// the first is emitted into an empty `program`; `others` are those that will
+  /// be added to it after this one.
+  ExitCode emit(CompiledProgram &program,
+                llvm::ArrayRef<std::string> others = {});
 
   const Options &options;
   ModelFile model;

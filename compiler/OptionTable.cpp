@@ -39,10 +39,12 @@ static std::string storeTargets(Options &options, StringRef value) {
     std::string wrong = readWord(name, target, "cpu|cuda|sim");
     if (!wrong.empty())
       return wrong;
+    if (llvm::is_contained(options.targets, target))
+      return "'" + target + "' is there twice";
     options.targets.push_back(target);
   }
   options.targetGiven = true;
-  return names.size() > 1 ? "more than one target: not yet" : "";
+  return "";
 }
 
 static std::string storeGpuArchs(Options &options, StringRef value) {

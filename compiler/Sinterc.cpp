@@ -29,6 +29,23 @@ static ExitCode report(const Options &options, const std::string &problem,
   return code;
 }
 
+// Text is about one target.
+static std::string checkOneTarget(const Options &options) {
+  const char *flag = !options.stopAfter.empty()    ? "--stop-after"
+                     : !options.dumpPhases.empty() ? "--dump-phases"
+                     : !options.trace.empty()      ? "--trace"
+                     : !options.remarks.empty()    ? "--remarks"
+                                                   : nullptr;
+  StringRef kind = options.emitKind();
+  bool isBinary =
+      kind == "trainer" || kind == "lib" || kind == "obj" || kind == "exe";
+  if (options.targets.size() == 1 || (isBinary && !flag))
+    return "";
+  return (flag ? std::string(flag) : "--emit=" + kind.str()) +
+         ": is about one target; --target names " +
+         std::to_string(options.targets.size());
+}
+
 // Text, or bytecode when the file's name asks for it; weights included in both.
 static ExitCode writeModule(const Options &options, Compilation &compilation) {
   bool bytecode = StringRef(options.output).ends_with(".mlirbc");
@@ -65,10 +82,9 @@ static ExitCode writeKernelText(const Options &options,
       kExitUsage);
 }
 
-static ExitCode writeBinary(const Options &options, Compilation &compilation) {
-  CompiledProgram program;
-  if (ExitCode code = compilation.emit(program))
-    return code;
+// Links `program`, of which `compilation` is the first target.
+static ExitCode linkBinary(const Options &options, Compilation &compilation,
+                           const CompiledProgram &program) {
   auto begin = std::chrono::steady_clock::now();
   LinkKind kind = options.emitKind() == "trainer" ? LinkKind::Trainer
                   : options.emitKind() == "lib"   ? LinkKind::Library
@@ -92,6 +108,13 @@ static ExitCode writeBinary(const Options &options, Compilation &compilation) {
   return kExitDone;
 }
 
+static ExitCode writeBinary(const Options &options, Compilation &compilation) {
+  CompiledProgram program;
+  if (ExitCode code = compilation.emit(program))
+    return code;
+  return linkBinary(options, compilation, program);
+}
+
 // The last phase that runs before something is written.
 static const Phase &lastPhase(const Options &options) {
   const Phase *plan = findPhase("plan");
@@ -111,6 +134,8 @@ static std::string checkOutput(const Options &options) {
                    isKernelText(options.emitKind());
   if (options.check)
     return "";
+  if (std::string wrong = checkOneTarget(options); !wrong.empty())
+    return wrong;
   if (!options.stopAfter.empty() && !options.emit.empty() &&
       options.emit != "mlir")
     return "--stop-after writes IR; it contradicts --emit=" + options.emit;
@@ -131,10 +156,38 @@ static std::string checkOutput(const Options &options) {
   return whyNotWritable(options.output);
 }
 
+// One binary for several targets: each goes through the phases by itself.
+static ExitCode compileTargets(const Options &options,
+                               llvm::ArrayRef<TargetFactory> factories) {
+  // Compilations hold what the program refers to.
+  std::vector<std::unique_ptr<Options>> ownOptions;
+  std::vector<std::unique_ptr<Compilation>> compilations;
+  CompiledProgram program;
+  for (size_t i = 0; i < options.targets.size(); ++i) {
+    Options &own = *ownOptions.emplace_back(std::make_unique<Options>(options));
+    own.targets = {options.targets[i]};
+    std::unique_ptr<passes::Target> target = createTarget(own, factories);
+    if (!target)
+      return kExitUsage;
+    Compilation &compilation = *compilations.emplace_back(
+        std::make_unique<Compilation>(own, std::move(target)));
+    if (ExitCode code = compilation.checkOptions())
+      return code;
+    if (ExitCode code = compilation.run(*findPhase("plan")))
+      return code;
+    if (ExitCode code = compilation.emit(
+            program, llvm::ArrayRef(options.targets).drop_front(i + 1)))
+      return code;
+  }
+  if (ExitCode code = linkBinary(options, *compilations.front(), program))
+    return code;
+  for (const auto &compilation : compilations)
+    compilation->reportTimes();
+  return kExitDone;
+}
+
 static ExitCode compile(const Options &options,
                         std::unique_ptr<passes::Target> target) {
-  if (options.check)
-    return checkCoverage(options, std::move(target));
   Compilation compilation(options, std::move(target));
   if (ExitCode code = compilation.checkOptions())
     return code;
@@ -149,6 +202,22 @@ static ExitCode compile(const Options &options,
   if (code == kExitDone)
     compilation.reportTimes();
   return code;
+}
+
+// --check: what each target cannot do.
+static ExitCode checkTargets(const Options &options,
+                             llvm::ArrayRef<TargetFactory> factories) {
+  ExitCode worst = kExitDone;
+  for (const std::string &name : options.targets) {
+    Options own = options;
+    own.targets = {name};
+    std::unique_ptr<passes::Target> target = createTarget(own, factories);
+    if (!target)
+      return kExitUsage;
+    if (ExitCode code = checkCoverage(own, std::move(target)))
+      worst = code;
+  }
+  return worst;
 }
 
 int compiler::sinterc(int argc, char **argv,
@@ -175,6 +244,10 @@ int compiler::sinterc(int argc, char **argv,
   }
   if (ExitCode code = report(*options, checkOutput(*options), kExitUsage))
     return code;
+  if (options->check)
+    return checkTargets(*options, targets);
+  if (options->targets.size() > 1)
+    return compileTargets(*options, targets);
   std::unique_ptr<passes::Target> target = createTarget(*options, targets);
   if (!target)
     return kExitUsage;

@@ -14,6 +14,7 @@ Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas.
 import os
 import shutil
 import sys
+import subprocess
 
 import lit.formats
 
@@ -64,6 +65,11 @@ if {"avx2", "fma"} <= flags:
     config.available_features.add("avx2")
 if {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags:
     config.available_features.add("avx512")
+# What sinterc can compile for.
+devices = subprocess.run([os.path.join(config.sinter_build_dir, "bin", "sinterc"),
+                          "--list-devices"], capture_output=True, text=True)
+for line in devices.stdout.splitlines():
+    config.available_features.add("target-" + line.split()[0])
 if os.path.isdir("/usr/share/datasets/fashion-mnist"):
     config.available_features.add("fashion-mnist")
 if config.sinter_asan:

@@ -40,16 +40,23 @@ struct ArtifactInfo {
   std::string modelName;
   std::string manifest; // JSON text
   std::vector<ExportPiece> exportPieces;
+  /// The targets that are compiled besides, after this one: their tables
+  /// follow.
+  std::vector<std::string> otherTargets;
 };
 
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a
-/// sinter_artifact) and refer to one undefined symbol,
-/// `sinter_constants_<symbol>`, the page-aligned constants.
+/// sinter_artifact, the first of a chain when there are several targets) and
+/// refer to one undefined symbol, `sinter_constants_<symbol>`, the page-aligned
+/// constants.
 struct CompiledProgram {
   std::vector<std::string> objects;
-  std::vector<ConstantPiece> constants;
+  std::vector<ConstantPiece> constants; // ascending, apart
   uint64_t constantsBytes = 0;
   std::string symbol;
+  /// Of the first target: names and types of states, number of export pieces.
+  std::vector<std::string> states;
+  uint32_t numExportPieces = 0;
 };
 
 /// Lays out constants, emits kernels through `target` and builds the tables for
@@ -58,6 +65,16 @@ struct CompiledProgram {
 mlir::FailureOr<CompiledProgram>
 emitProgram(mlir::ModuleOp module, const passes::Target &target,
             const passes::CodeGenOptions &options, const ArtifactInfo &info);
+
+/// Adds the program for another target, made of the same model: what was said
+/// above holds for it too. `program` has the first target, whose
+/// `info.otherTargets` named this one. Constants that are there already are
+/// shared, and so are the export pieces. Fails when the states are not the
+/// same.
+mlir::LogicalResult addTarget(CompiledProgram &program, mlir::ModuleOp module,
+                              const passes::Target &target,
+                              const passes::CodeGenOptions &options,
+                              const ArtifactInfo &info);
 
 } // namespace sinter::compiler
 

@@ -84,7 +84,8 @@ template <> struct PointerFields<sinter_artifact> {
                                       offsetof(sinter_artifact, images),
                                       offsetof(sinter_artifact, exportPieces),
                                       offsetof(sinter_artifact, training),
-                                      offsetof(sinter_artifact, constants)};
+                                      offsetof(sinter_artifact, constants),
+                                      offsetof(sinter_artifact, next)};
 };
 
 /// A struct whose pointer fields are given apart, in the order of

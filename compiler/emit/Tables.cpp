@@ -150,11 +150,51 @@ exportRows(TableData &data, ModuleOp module, const StateTable &states,
 
 } // namespace
 
-FailureOr<CompiledProgram>
-compiler::emitProgram(ModuleOp module, const passes::Target &target,
-                      const passes::CodeGenOptions &options,
-                      const ArtifactInfo &info) {
+/// The symbol of the tables for a target; `suffix` is its name unless it is the
+/// first one.
+static std::string artifactSymbol(const ArtifactInfo &info, StringRef suffix) {
+  return "sinter_artifact_" + info.symbol +
+         (suffix.empty() ? "" : "_" + suffix.str());
+}
+
+/// Kernels of several targets meet in one file: those of a further one get its
+/// name.
+static void renameKernels(ModuleOp module, StringRef target) {
+  MLIRContext *context = module.getContext();
+  for (auto kernel : module.getOps<exec::KernelOp>())
+    kernel.setSymName((kernel.getSymName() + "_" + target).str());
+  module.walk([&](exec::LaunchOp launch) {
+    launch.setKernelAttr(FlatSymbolRefAttr::get(
+        context, (launch.getKernel() + "_" + target).str()));
+  });
+}
+
+/// "w : tensor<3x4xf32> param": what must agree between targets.
+static std::vector<std::string> stateTexts(ModuleOp module) {
+  std::vector<std::string> texts;
+  for (auto state : module.getOps<ir::StateOp>()) {
+    llvm::raw_string_ostream(texts.emplace_back())
+        << (state.getOnnx() ? *state.getOnnx() : state.getSymName()) << " : "
+        << state.getType() << " " << ir::stringifyStateRole(state.getRole());
+  }
+  return texts;
+}
+
+namespace {
+/// One target's part of a program.
+struct Part {
+  bool isFirst;
+  StringRef target; // after the symbols of a further target; "" for the first
+};
+} // namespace
+
+static LogicalResult emitPart(CompiledProgram &program, const Part &part,
+                              ModuleOp module, const passes::Target &target,
+                              const passes::CodeGenOptions &options,
+                              const ArtifactInfo &info) {
   std::string id = buildId(module, target, options, info);
+  if (!part.isFirst)
+    renameKernels(module, part.target);
   FailureOr<passes::TargetCode> code = target.generateKernels(module, options);
   if (failed(code))
     return failure();
@@ -170,22 +210,45 @@ compiler::emitProgram(ModuleOp module, const passes::Target &target,
       trainingRow(data, module);
   if (failed(kernels) || failed(states) || failed(training))
     return failure();
-  std::vector<Row<sinter_entry>> entries =
-      entryRows(data, module, kernelEntries);
-  FailureOr<std::vector<Row<sinter_export_piece>>> pieces =
-      exportRows(data, module, *states, info.exportPieces);
   FailureOr<std::vector<ConstantPiece>> constants = constantPieces(module);
-  if (failed(pieces) || failed(constants))
+  if (failed(constants))
     return failure();
-
+  ConstantPlaces places;
+  if (part.isFirst) {
+    program.symbol = info.symbol;
+    program.constants = std::move(*constants);
+    for (const ConstantPiece &piece : program.constants)
+      program.constantsBytes =
+          std::max(program.constantsBytes, piece.offset + piece.bytes.size());
+  } else {
+    places = ConstantPlaces(*constants, program);
+    for (Row<sinter_state_desc> &state : states->rows)
+      if (state.value.initOffsetBytes != UINT64_MAX)
+        state.value.initOffsetBytes = places(state.value.initOffsetBytes);
+  }
+  std::vector<Row<sinter_entry>> entries =
+      entryRows(data, module, kernelEntries, places);
   std::vector<Row<sinter_image>> images = imageRows(data, *code);
 
-  CompiledProgram program;
-  program.symbol = info.symbol;
-  program.constants = std::move(*constants);
-  for (const ConstantPiece &piece : program.constants)
-    program.constantsBytes =
-        std::max(program.constantsBytes, piece.offset + piece.bytes.size());
+  // The pieces lie with the first target; they name states by number.
+  std::string exportSymbol = "sinter_export_" + info.symbol;
+  llvm::Constant *exportTable = nullptr;
+  if (part.isFirst) {
+    FailureOr<std::vector<Row<sinter_export_piece>>> pieces =
+        exportRows(data, module, *states, info.exportPieces);
+    if (failed(pieces))
+      return failure();
+    program.numExportPieces = pieces->size();
+    program.states = stateTexts(module);
+    exportTable = data.table<sinter_export_piece>(
+        *pieces, info.otherTargets.empty() ? "" : exportSymbol);
+  } else {
+    if (stateTexts(module) != program.states)
+      return module.emitError() << "the program for " << part.target
+                                << " has other states than the first one";
+    exportTable =
+        program.numExportPieces ? data.externalData(exportSymbol) : nullptr;
+  }
 
   Row<sinter_artifact> artifact;
   sinter_artifact &a = artifact.value;
@@ -200,7 +263,7 @@ compiler::emitProgram(ModuleOp module, const passes::Target &target,
   a.numStates = states->rows.size();
   a.numEntries = entries.size();
   a.numKernels = kernels->size();
-  a.numExportPieces = pieces->size();
+  a.numExportPieces = program.numExportPieces;
   a.numImages = images.size();
   artifact.pointers = {
       data.string(info.modelName), data.string(id), data.string(target.name()),
@@ -208,19 +271,39 @@ compiler::emitProgram(ModuleOp module, const passes::Target &target,
       data.table<sinter_state_desc>(states->rows),
       data.table<sinter_entry>(entries),
       data.table<sinter_kernel_desc>(*kernels),
-      data.table<sinter_image>(images),
-      data.table<sinter_export_piece>(*pieces),
+      data.table<sinter_image>(images), exportTable,
       data.table<sinter_training>(*training),
       // The driver defines the symbol whether or not there are constants.
       program.constantsBytes
           ? data.externalData("sinter_constants_" + info.symbol)
-          : nullptr};
-  data.table<sinter_artifact>(artifact, "sinter_artifact_" + info.symbol);
+          : nullptr,
+      info.otherTargets.empty()
+          ? nullptr
+          : data.externalData(artifactSymbol(info, info.otherTargets.front()))};
+  data.table<sinter_artifact>(artifact, artifactSymbol(info, part.target));
 
   FailureOr<std::string> object = toObject(module, tables);
   if (failed(object))
     return failure();
-  program.objects = std::move(code->objects);
+  llvm::move(code->objects, std::back_inserter(program.objects));
   program.objects.push_back(std::move(*object));
+  return success();
+}
+
+FailureOr<CompiledProgram>
+compiler::emitProgram(ModuleOp module, const passes::Target &target,
+                      const passes::CodeGenOptions &options,
+                      const ArtifactInfo &info) {
+  CompiledProgram program;
+  if (failed(emitPart(program, {true, ""}, module, target, options, info)))
+    return failure();
   return program;
+}
+
+LogicalResult compiler::addTarget(CompiledProgram &program, ModuleOp module,
+                                  const passes::Target &target,
+                                  const passes::CodeGenOptions &options,
+                                  const ArtifactInfo &info) {
+  return emitPart(program, {false, target.name()}, module, target, options,
+                  info);
 }

@@ -27,6 +27,25 @@ Row<sinter_tensor_desc> tensorRow(TableData &data, llvm::StringRef name,
 mlir::FailureOr<std::vector<ConstantPiece>>
 constantPieces(mlir::ModuleOp module);
 
+/// Where the constants of one target's plan lie among those of the program.
+class ConstantPlaces {
+public:
+  /// Where they are planned; for the first target.
+  ConstantPlaces() = default;
+  /// Finds `pieces` among `program`'s constants, and adds those that are new.
+  ConstantPlaces(llvm::ArrayRef<ConstantPiece> pieces,
+                 CompiledProgram &program);
+
+  uint64_t operator()(uint64_t planned) const;
+
+private:
+  struct Moved {
+    uint64_t planned, sizeBytes, place;
+  };
+  bool areMoved_ = false;
+  std::vector<Moved> moved_; // ascending by `planned`
+};
+
 /// The states of a module and where they lie.
 struct StateTable {
   std::vector<Row<sinter_state_desc>> rows;
@@ -44,8 +63,10 @@ struct KernelEntry {
   int64_t tiles;
 };
 using KernelEntries = llvm::StringMap<KernelEntry>; // by symbol
+/// `constants` says where the plan's constants lie in the program.
 std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
-                                         const KernelEntries &kernels);
+                                         const KernelEntries &kernels,
+                                         const ConstantPlaces &constants);
 
 /// The row for the module's `sinter.training`; none without it.
 mlir::FailureOr<std::vector<Row<sinter_training>>>

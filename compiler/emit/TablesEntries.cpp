@@ -56,8 +56,9 @@ namespace {
 /// number.
 class EntryTables {
 public:
-  EntryTables(TableData &data, const KernelEntries &kernels)
-      : data(data), kernels(kernels) {}
+  EntryTables(TableData &data, const KernelEntries &kernels,
+              const ConstantPlaces &constants)
+      : data(data), kernels(kernels), constants(constants) {}
   Row<sinter_entry> build(exec::ProgramOp program);
 
 private:
@@ -75,6 +76,7 @@ private:
 
   TableData &data;
   const KernelEntries &kernels;
+  const ConstantPlaces &constants;
   std::vector<Pending> commands;
   std::vector<Row<sinter_slice>> slices;
   std::vector<Row<sinter_matmul>> matmuls;
@@ -154,9 +156,11 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
   auto addSlices = [&](OperandRange buffers) {
     for (Value buffer : buffers) {
       exec::SliceAttr slice = exec::bufferOp(buffer).getSlice();
+      auto offset = static_cast<uint64_t>(slice.getOffset());
+      if (slice.getSpace() == exec::Space::constant)
+        offset = constants(offset);
       slices.push_back({{static_cast<uint32_t>(slice.getSpace()),
-                         static_cast<uint32_t>(slice.getIndex()),
-                         static_cast<uint64_t>(slice.getOffset()),
+                         static_cast<uint32_t>(slice.getIndex()), offset,
                          static_cast<uint64_t>(slice.getSize())},
                         {}});
     }
@@ -246,9 +250,10 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
 
 std::vector<Row<sinter_entry>>
 compiler::entryRows(TableData &data, ModuleOp module,
-                    const KernelEntries &kernels) {
+                    const KernelEntries &kernels,
+                    const ConstantPlaces &constants) {
   std::vector<Row<sinter_entry>> rows;
   for (auto program : module.getOps<exec::ProgramOp>())
-    rows.push_back(EntryTables(data, kernels).build(program));
+    rows.push_back(EntryTables(data, kernels, constants).build(program));
   return rows;
 }

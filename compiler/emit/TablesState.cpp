@@ -8,6 +8,9 @@
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/xxhash.h"
+
+#include <unordered_map>
 
 using namespace mlir;
 using namespace sinter;
@@ -96,6 +99,56 @@ compiler::constantPieces(ModuleOp module) {
     end = constant.getOffset() + sizeBytes;
   }
   return pieces;
+}
+
+//===----------------------------------------------------------------------===//
+// Constants of several targets
+//===----------------------------------------------------------------------===//
+
+/// Further constants begin where those of GPUs may.
+static constexpr uint64_t kSharedAlignment = 256;
+
+ConstantPlaces::ConstantPlaces(ArrayRef<ConstantPiece> pieces,
+                               CompiledProgram &program)
+    : areMoved_(true) {
+  auto hash = [](const ConstantPiece &piece) {
+    return llvm::xxh3_64bits(StringRef(piece.bytes.data(), piece.bytes.size()));
+  };
+  std::unordered_map<uint64_t, SmallVector<size_t, 1>> byHash;
+  for (auto [i, piece] : llvm::enumerate(program.constants))
+    byHash[hash(piece)].push_back(i);
+  for (const ConstantPiece &piece : pieces) {
+    Moved &moved = moved_.emplace_back();
+    moved.planned = piece.offset;
+    moved.sizeBytes = piece.bytes.size();
+    SmallVector<size_t, 1> &equal = byHash[hash(piece)];
+    auto found = llvm::find_if(equal, [&](size_t i) {
+      return program.constants[i].bytes == piece.bytes;
+    });
+    if (found != equal.end()) {
+      moved.place = program.constants[*found].offset;
+      continue;
+    }
+    moved.place = llvm::alignTo(program.constantsBytes, kSharedAlignment);
+    equal.push_back(program.constants.size());
+    program.constants.push_back({moved.place, piece.bytes});
+    program.constantsBytes = moved.place + piece.bytes.size();
+  }
+}
+
+uint64_t ConstantPlaces::operator()(uint64_t planned) const {
+  if (!areMoved_)
+    return planned;
+  auto after = llvm::upper_bound(moved_, planned,
+                                 [](uint64_t offset, const Moved &moved) {
+                                   return offset < moved.planned;
+                                 });
+  // Only a constant without bytes lies in no piece.
+  if (after == moved_.begin())
+    return 0;
+  const Moved &moved = after[-1];
+  uint64_t inside = planned - moved.planned;
+  return inside <= moved.sizeBytes ? moved.place + inside : 0;
 }
 
 //===----------------------------------------------------------------------===//

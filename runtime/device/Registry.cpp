@@ -27,9 +27,8 @@ static int ordinalOf(const std::string &name) {
   return error == std::errc() && last == end ? ordinal : -1;
 }
 
-Result<std::unique_ptr<Device>>
-DeviceRegistry::create(const std::string &name,
-                       const DeviceOptions &options) const {
+Result<const DeviceKind *>
+DeviceRegistry::kindOf(const std::string &name) const {
   std::string known, wanted = deviceKindOf(name);
   for (const DeviceKind &kind : kinds_) {
     known +=
@@ -40,10 +39,23 @@ DeviceRegistry::create(const std::string &name,
     if (ordinal < 0 || (!kind.isNumbered && ordinal != 0))
       return Status::invalid("there is no device '" + name + "'; expected " +
                              kind.name + (kind.isNumbered ? ":N" : ""));
-    return kind.create(ordinal, options);
+    return &kind;
   }
   return Status::invalid("there is no device '" + name + "'; this binary has " +
                          (known.empty() ? "none" : known));
+}
+
+Status DeviceRegistry::checkName(const std::string &name) const {
+  return kindOf(name).status();
+}
+
+Result<std::unique_ptr<Device>>
+DeviceRegistry::create(const std::string &name,
+                       const DeviceOptions &options) const {
+  Result<const DeviceKind *> kind = kindOf(name);
+  if (!kind.ok())
+    return kind.status();
+  return (*kind)->create(ordinalOf(name), options);
 }
 
 const DeviceRegistry &sinter::rt::linkedDevices() {

@@ -37,7 +37,12 @@ public:
   Result<std::unique_ptr<Device>> create(const std::string &name,
                                          const DeviceOptions &options) const;
 
+  /// Whether create() would look for a device of that name.
+  Status checkName(const std::string &name) const;
+
 private:
+  Result<const DeviceKind *> kindOf(const std::string &name) const;
+
   std::vector<DeviceKind> kinds_;
 };
 

@@ -24,7 +24,8 @@ Status checkHeader(const sinter_artifact &artifact) {
   if (artifact.magic != SINTER_ABI_MAGIC)
     return Status::invalid(
         "this is not a Sinter artifact (wrong magic number)");
-  if (artifact.major != SINTER_ABI_MAJOR)
+  // An older minor lacks fields that are read here.
+  if (artifact.major != SINTER_ABI_MAJOR || artifact.minor < SINTER_ABI_MINOR)
     return Status::invalid(
         "the artifact has ABI " + number(artifact.major) + "." +
         number(artifact.minor) + ", this runtime reads " +
@@ -265,4 +266,63 @@ Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
        artifact.training->batch < 0))
     return corrupt("the training defaults are incomplete");
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Programs for several targets
+//===----------------------------------------------------------------------===//
+
+/// More targets than there are.
+static constexpr int mostTargets = 8;
+
+static Status checkSameStates(const sinter_artifact &a,
+                              const sinter_artifact &b) {
+  bool same = a.numStates == b.numStates;
+  for (uint32_t i = 0; same && i < a.numStates; ++i) {
+    const sinter_state_desc &x = a.states[i], &y = b.states[i];
+    same = std::strcmp(x.tensor.name, y.tensor.name) == 0 &&
+           x.tensor.dtype == y.tensor.dtype && x.tensor.rank == y.tensor.rank &&
+           std::equal(x.tensor.dims, x.tensor.dims + x.tensor.rank,
+                      y.tensor.dims) &&
+           x.role == y.role && x.of == y.of;
+    if (!same)
+      return corrupt(std::string("state ") + number(i) + " is '" +
+                     x.tensor.name + "' for " + a.target + " and '" +
+                     y.tensor.name + "' for " + b.target);
+  }
+  return same ? Status()
+              : corrupt("it has " + number(a.numStates) + " states for " +
+                        a.target + " and " + number(b.numStates) + " for " +
+                        b.target);
+}
+
+Status sinter::rt::checkArtifacts(const sinter_artifact &artifact) {
+  int count = 0;
+  for (const sinter_artifact *one = &artifact; one; one = one->next) {
+    if (++count > mostTargets)
+      return corrupt("its targets do not end");
+    SINTER_RETURN_IF_ERROR(checkArtifact(*one));
+    for (const sinter_artifact *other = &artifact; other != one;
+         other = other->next)
+      if (std::strcmp(other->target, one->target) == 0)
+        return corrupt(std::string("it is for ") + one->target + " twice");
+    SINTER_RETURN_IF_ERROR(checkSameStates(artifact, *one));
+  }
+  return {};
+}
+
+Result<const sinter_artifact *>
+sinter::rt::artifactFor(const sinter_artifact &artifact,
+                        const std::string &kind, const std::string &device) {
+  std::string targets;
+  for (const sinter_artifact *one = &artifact; one; one = one->next) {
+    if (kind == one->target)
+      return one;
+    targets += (targets.empty() ? ""
+                : one->next     ? ", "
+                                : " and ") +
+               std::string(one->target);
+  }
+  return Status::invalid("the program was compiled for " + targets +
+                         "; it cannot run on " + device);
 }

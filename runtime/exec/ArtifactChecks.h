@@ -23,6 +23,16 @@ namespace sinter::rt {
 /// entry.
 Status checkArtifact(const sinter_artifact &artifact);
 
+/// `artifact` and what is chained to it; also that they are one program for
+/// different targets.
+Status checkArtifacts(const sinter_artifact &artifact);
+
+/// The one of a checked chain that is for devices of `kind`; SINTER_INVALID
+/// with "the program was compiled for cpu and sim; it cannot run on `device`".
+Result<const sinter_artifact *> artifactFor(const sinter_artifact &artifact,
+                                            const std::string &kind,
+                                            const std::string &device);
+
 /// One command of `entry`; `artifact`'s own tables must have been checked.
 /// Errors do not say which command: the caller prefixes that.
 Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,

@@ -19,14 +19,8 @@ using namespace sinter::rt;
 // Loading
 //===----------------------------------------------------------------------===//
 
-Result<std::unique_ptr<Program>>
-Program::create(const sinter_artifact &artifact,
-                std::unique_ptr<Device> device) {
-  SINTER_RETURN_IF_ERROR(checkArtifact(artifact));
-  if (device->kind() != artifact.target)
-    return Status::invalid("the program was compiled for " +
-                           std::string(artifact.target) +
-                           "; it cannot run on " + device->name());
+Result<std::unique_ptr<Program>> Program::load(const sinter_artifact &artifact,
+                                               std::unique_ptr<Device> device) {
   SINTER_RETURN_IF_ERROR(device->checkCode(artifact));
   std::unique_ptr<Program> program(new Program);
   program->artifact_ = &artifact;
@@ -37,23 +31,35 @@ Program::create(const sinter_artifact &artifact,
 }
 
 Result<std::unique_ptr<Program>>
+Program::create(const sinter_artifact &artifact,
+                std::unique_ptr<Device> device) {
+  SINTER_RETURN_IF_ERROR(checkArtifacts(artifact));
+  Result<const sinter_artifact *> chosen =
+      artifactFor(artifact, device->kind(), device->name());
+  if (!chosen.ok())
+    return chosen.status();
+  return load(**chosen, std::move(device));
+}
+
+Result<std::unique_ptr<Program>>
 Program::create(const sinter_artifact &artifact, const std::string &device,
                 const DeviceOptions &options) {
-  SINTER_RETURN_IF_ERROR(checkArtifact(artifact));
-  std::string name = device.empty() ? artifact.target : device;
-  std::string kind = deviceKindOf(name);
-  // What the program is for is said before what this machine lacks.
-  bool isKnown = false;
-  for (const DeviceKind &linked : linkedDevices().kinds())
-    isKnown |= linked.name == kind;
-  if (isKnown && kind != artifact.target)
-    return Status::invalid("the program was compiled for " +
-                           std::string(artifact.target) +
-                           "; it cannot run on " + name);
-  Result<std::unique_ptr<Device>> made = linkedDevices().create(name, options);
+  SINTER_RETURN_IF_ERROR(checkArtifacts(artifact));
+  Result<const sinter_artifact *> chosen = choose(artifact, device);
+  if (!chosen.ok())
+    return chosen.status();
+  Result<std::unique_ptr<Device>> made = linkedDevices().create(
+      device.empty() ? artifact.target : device, options);
   if (!made.ok())
     return made.status();
-  return create(artifact, std::move(*made));
+  return load(**chosen, std::move(*made));
+}
+
+Result<const sinter_artifact *> Program::choose(const sinter_artifact &artifact,
+                                                const std::string &device) {
+  std::string name = device.empty() ? artifact.target : device;
+  SINTER_RETURN_IF_ERROR(linkedDevices().checkName(name));
+  return artifactFor(artifact, deviceKindOf(name), name);
 }
 
 Program::~Program() {

@@ -22,15 +22,19 @@ namespace sinter::rt {
 class Program {
 public:
   /// Checks `artifact` (which must outlive the program) and makes it ready on
-  /// `device`, which must be of the artifact's kind; states have their initial
-  /// values.
+  /// `device`; states have their initial values. Of a chain of artifacts the
+  /// one for the device's kind is taken; SINTER_INVALID when there is none.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact, std::unique_ptr<Device> device);
   /// The same on a linked device by its name; "" is the first device of the
-  /// kind that the artifact is for.
+  /// first artifact's kind.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact, const std::string &device,
          const DeviceOptions &options);
+  /// The one of a checked chain of artifacts that create() would take; the
+  /// device need not be there.
+  static Result<const sinter_artifact *> choose(const sinter_artifact &artifact,
+                                                const std::string &device);
   ~Program();
   Program(const Program &) = delete;
   Program &operator=(const Program &) = delete;
@@ -69,6 +73,8 @@ public:
 
 private:
   Program() = default;
+  static Result<std::unique_ptr<Program>> load(const sinter_artifact &artifact,
+                                               std::unique_ptr<Device> device);
   Status load();
   Status loadPlace(uint32_t index, uint64_t arenaBytes);
   Status initializeStates();

@@ -7,6 +7,7 @@
 
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/device/Registry.h"
+#include "runtime/exec/ArtifactChecks.h"
 #include "runtime/harness/Commands.h"
 
 #include <cstdio>
@@ -25,11 +26,10 @@ static Json examine(const std::string &name, const sinter_artifact &artifact,
   Result<std::unique_ptr<Device>> device =
       linkedDevices().create(name, options);
   Status status = device.status();
+  Result<const sinter_artifact *> own =
+      artifactFor(artifact, deviceKindOf(name), name);
   if (device.ok())
-    status = (*device)->kind() == artifact.target
-                 ? (*device)->checkCode(artifact)
-                 : Status::invalid("the program was compiled for " +
-                                   std::string(artifact.target));
+    status = own.ok() ? (*device)->checkCode(**own) : own.status();
   json["report"] = device.ok() ? Json((*device)->report()) : Json::array();
   json["usable"] = status.ok();
   if (!status.ok())
@@ -60,6 +60,9 @@ Status sinter::rt::runDoctor(const sinter_artifact &artifact,
   json["cpu"] = cpuModelName();
   json["libc"] = gnu_get_libc_version();
   json["needs"] = artifact.cpuFeatures;
+  json["targets"] = Json::array();
+  for (const sinter_artifact *one = &artifact; one; one = one->next)
+    json["targets"].push_back(one->target);
   json["devices"] = Json::array();
   bool usable = false;
   DeviceOptions deviceOptions = options.deviceOptions;

@@ -8,6 +8,7 @@
 #include "runtime/harness/Harness.h"
 
 #include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/Program.h"
 #include "runtime/harness/Commands.h"
 
 #include <cstdio>
@@ -38,7 +39,7 @@ static Status runCommand(const sinter_artifact &artifact,
 static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
   if (!artifact)
     return Status::invalid("this binary holds no program");
-  SINTER_RETURN_IF_ERROR(checkArtifact(*artifact));
+  SINTER_RETURN_IF_ERROR(checkArtifacts(*artifact));
   std::span<const char *const> arguments(argv, argc > 0 ? argc : 0);
   Result<TrainerOptions> options =
       parseTrainerOptions(arguments.empty() ? arguments : arguments.subspan(1));
@@ -55,7 +56,14 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
                 SINTER_ABI_MINOR);
     return {};
   }
-  return runCommand(*artifact, *options);
+  // doctor looks at all targets, everything else at one.
+  Result<const sinter_artifact *> chosen =
+      options->command == TrainerCommand::Doctor
+          ? artifact
+          : Program::choose(*artifact, options->device);
+  if (!chosen.ok())
+    return chosen.status();
+  return runCommand(**chosen, *options);
 }
 
 int sinter_trainer_main(const sinter_artifact *artifact, int argc,

@@ -61,6 +61,7 @@ static Json describe(const sinter_artifact &artifact,
   Json json;
   json["model"] = artifact.name;
   json["buildId"] = artifact.buildId;
+  json["target"] = artifact.target;
   json["cpuFeatures"] = artifact.cpuFeatures;
   Json manifest = Json::parse(artifact.manifest, nullptr, false);
   json["manifest"] =
@@ -95,7 +96,9 @@ static void printLeaves(const std::string &prefix, const Json &json) {
 }
 
 static void printText(const Json &json) {
-  std::printf("model %s, build %s\n", json["model"].get<std::string>().c_str(),
+  std::printf("model %s for %s, build %s\n",
+              json["model"].get<std::string>().c_str(),
+              json["target"].get<std::string>().c_str(),
               json["buildId"].get<std::string>().c_str());
   std::string features = json["cpuFeatures"].get<std::string>();
   std::printf("needs CPU features: %s\n",

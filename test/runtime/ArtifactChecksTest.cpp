@@ -286,3 +286,37 @@ TEST_CASE("artifact: convolution parameters", "[artifact]") {
     s.conv.postOps[0].kind = SINTER_POST_RELU;
   });
 }
+
+TEST_CASE("checks: a program for several targets", "[checks]") {
+  Sample cpu, second, third;
+  cpu.artifact.next = &second.artifact;
+  second.artifact.target = "cuda";
+  static const uint8_t image[] = "x";
+  sinter_image images{SINTER_IMAGE_PTX, 80, image, 2};
+  for (Sample *gpu : {&second, &third}) {
+    gpu->artifact.images = &images;
+    gpu->artifact.numImages = 1;
+    for (int i = 0; i < 3; ++i)
+      gpu->kernel.grid[i] = gpu->kernel.block[i] = 1;
+  }
+  auto message = [&] { return checkArtifacts(cpu.artifact).message(); };
+  CHECK(message() == "");
+  CHECK(*artifactFor(cpu.artifact, "cuda", "cuda:0") == &second.artifact);
+  CHECK(artifactFor(cpu.artifact, "sim", "sim:1").status().message() ==
+        "the program was compiled for cpu and cuda; it cannot run on sim:1");
+  second.artifact.next = &third.artifact;
+  third.artifact.target = "cuda";
+  CHECK(message() == "corrupt artifact: it is for cuda twice");
+  second.artifact.next = &second.artifact;
+  CHECK(message() == "corrupt artifact: its targets do not end");
+  second.artifact.next = nullptr;
+  second.states[1].tensor.name = "other";
+  CHECK(message().find("state 1 is ") != std::string::npos);
+  second.artifact.numStates = 1;
+  CHECK(message() != "");
+  second.states[1].tensor.name = cpu.states[1].tensor.name;
+  second.artifact.numStates = 2;
+  CHECK(message() == "");
+  second.artifact.magic = 0;
+  CHECK(message() != "");
+}

@@ -50,9 +50,14 @@ TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
     gpu->failKernel("tiny_step", std::atoi(failingStep),
                     sinter::cuda::result::illegalAddress);
   }
+  // Both: the CPU is the default.
+  sinter_artifact fat = tiny::artifact();
+  fat.next = &tiny::cudaArtifact();
+  const sinter_artifact *artifact = std::getenv("SINTER_TEST_FAT") ? &fat
+                                    : gpu ? &tiny::cudaArtifact()
+                                          : &tiny::artifact();
   int code =
-      sinter_trainer_main(gpu ? &tiny::cudaArtifact() : &tiny::artifact(),
-                          int(pointers.size()), pointers.data());
+      sinter_trainer_main(artifact, int(pointers.size()), pointers.data());
   if (gpu)
     for (const std::string &violation : gpu->violations)
       std::fprintf(stderr, "VIOLATION: %s\n", violation.c_str());
@@ -488,9 +493,9 @@ TEST_CASE("info, plan, doctor and version print", "[harness]") {
   Bench bench;
   Outcome info = bench.run({"info"});
   requireOk(info);
-  for (const char *part :
-       {"model tiny, build 0123456789abcdef", "options.loss: cross-entropy",
-        "--lr (0.1", "momentum/fc.weight", "4 states, 120 bytes"})
+  for (const char *part : {"model tiny for cpu, build 0123456789abcdef",
+                           "options.loss: cross-entropy", "--lr (0.1",
+                           "momentum/fc.weight", "4 states, 120 bytes"})
     CHECK(info.out.find(part) != std::string::npos);
   CHECK(bench.run({"info", "--json"}).out.find("\"overridable\"") !=
         std::string::npos);
@@ -602,4 +607,35 @@ TEST_CASE("trainer: device and memory that cannot be had are one line",
     more.back() = "--memory-limit=1GiB";
     CHECK((onGpu ? bench.trainOnGpu(more) : bench.train(more)).code == 0);
   }
+}
+
+TEST_CASE("trainer: one binary for two targets runs on either",
+          "[train][cuda]") {
+  Bench bench;
+  ::setenv("SINTER_TEST_FAT", "1", 1);
+  auto train = [&](const char *out, std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps=20", "--out=" + (bench.folder / out)});
+    Outcome outcome = bench.trainOnGpu(more);
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    return outcome.out;
+  };
+  CHECK(train("default", {}).find("on 1 threads") != std::string::npos);
+  CHECK(train("gpu", {"--device=cuda:0"}).find("on cuda:0") !=
+        std::string::npos);
+  CHECK(train("half", {"--device=cpu"}).find("on 1 threads") !=
+        std::string::npos);
+  CHECK(bench.state("gpu", 20) == bench.state("default", 20));
+  CHECK(bench.run({"info"}).out.find("model tiny for cpu") == 0);
+  CHECK(bench.run({"info", "--device=cuda"}).out.find("model tiny for cuda") ==
+        0);
+  // Without a GPU nothing is run elsewhere instead.
+  Outcome none = bench.train({"--steps=1", "--device=cuda:99"});
+  CHECK(none.code != 0);
+  CHECK(none.out.find("trained") == std::string::npos);
+  Outcome other = bench.train({"--steps=1", "--device=sim:0"});
+  CHECK(other.code == SINTER_INVALID);
+  std::string doctor = bench.runOnGpu({"doctor"}).out;
+  CHECK(doctor.find("device cpu: usable") != std::string::npos);
+  ::unsetenv("SINTER_TEST_FAT");
 }

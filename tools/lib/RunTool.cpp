@@ -16,6 +16,7 @@
 #include "tools/lib/NpzBinding.h"
 #include "tools/lib/Runner.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -318,9 +319,9 @@ static std::string checkDevice(Options &options) {
     return "";
   if (kind == "cpu" && device != "cpu" && index != "0")
     return "--device=" + device.str() + ": there is one CPU device, 'cpu'";
-  if (options.targetGiven && options.targets.front() != kind)
+  if (options.targetGiven && !llvm::is_contained(options.targets, kind))
     return "--device=" + device.str() +
-           " contradicts --target=" + options.targets.front();
+           " contradicts --target=" + llvm::join(options.targets, ",");
   options.targets = {kind.str()};
   return "";
 }

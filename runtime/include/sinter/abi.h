@@ -19,7 +19,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
-#define SINTER_ABI_MINOR 0
+#define SINTER_ABI_MINOR 1
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -319,6 +319,10 @@ typedef struct sinter_artifact {
   uint64_t stateBytes; /* size of the state block */
   uint32_t numStates, numEntries, numKernels, numExportPieces, numImages;
   uint32_t reserved;
+  /* The same program for another target, or NULL: same states (by name, dtype,
+   * shape and number), inputs and outputs; constants and export pieces are
+   * shared where they are equal. The first one's target is the default. */
+  const struct sinter_artifact *next;
 } sinter_artifact;
 
 #ifdef __cplusplus

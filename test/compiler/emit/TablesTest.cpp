@@ -23,7 +23,8 @@ namespace {
 /// Makes no code: programs with launches are not for it.
 class NoKernels : public passes::Target {
 public:
-  llvm::StringRef name() const override { return "none"; }
+  explicit NoKernels(std::string name = "none") : name_(std::move(name)) {}
+  llvm::StringRef name() const override { return name_; }
   passes::Placement place(mlir::Operation *, std::string &) const override {
     return passes::Placement::Library;
   }
@@ -39,6 +40,9 @@ public:
     code.features = "+avx2";
     return code;
   }
+
+private:
+  std::string name_;
 };
 
 struct Emitted {
@@ -248,4 +252,109 @@ TEST_CASE("what cannot be emitted is one line") {
   Emitted badTraining("module attributes {sinter.training = {optimizer = "
                       "\"sgd\", loss = 3 : i64}} {}");
   CHECK(badTraining.errors == "sinter.training: 'loss' must be a string\n");
+}
+
+namespace {
+
+/// Plans of one model for several targets, as one program.
+struct SeveralTargets {
+  mlir::MLIRContext context;
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  CompiledProgram program;
+  std::string errors;
+
+  explicit SeveralTargets(std::vector<std::string> texts) {
+    context.loadDialect<ir::SinterDialect, exec::ExecDialect>();
+    context.printOpOnDiagnostic(false);
+    mlir::ScopedDiagnosticHandler handler(&context,
+                                          [&](mlir::Diagnostic &diagnostic) {
+                                            errors += diagnostic.str() + "\n";
+                                            return mlir::success();
+                                          });
+    std::vector<std::string> names = {"cpu", "cuda", "sim"};
+    names.resize(texts.size());
+    for (size_t i = 0; i < texts.size() && errors.empty(); ++i) {
+      modules.push_back(
+          mlir::parseSourceString<mlir::ModuleOp>(texts[i], &context));
+      INFO(errors);
+      REQUIRE(modules.back());
+      ArtifactInfo info;
+      info.symbol = "test";
+      info.manifest = names[i];
+      info.otherTargets.assign(names.begin() + static_cast<long>(i) + 1,
+                               names.end());
+      if (i == 0)
+        info.exportPieces = {{"ONNX", ""}, {"", "fc.weight"}};
+      NoKernels target(names[i]);
+      if (i > 0) {
+        (void)addTarget(program, *modules.back(), target, {}, info);
+      } else if (auto first = emitProgram(*modules.back(), target, {}, info);
+                 succeeded(first)) {
+        program = std::move(*first);
+      }
+    }
+  }
+};
+
+std::string replaced(std::string text, const std::string &from,
+                     const std::string &to) {
+  size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+} // namespace
+
+TEST_CASE("targets of one program share constants and export pieces") {
+  // The second plan has its constants elsewhere, and one that is new.
+  std::string second = training;
+  second = replaced(second, "exec.constant at 0 = dense<[1.0, 2.0, 3.0]>",
+                    "exec.constant at 0 = dense<[7.0, 8.0, 9.0]>");
+  second = replaced(second, "exec.constant at 64 = dense<2.0>",
+                    "exec.constant at 128 = dense<2.0>");
+  second = replaced(second, "exec.constant at 192 =", "exec.constant at 256 =");
+  second = replaced(second, "constant[0] 192 + 3", "constant[0] 256 + 3");
+  SeveralTargets several({training, second, training});
+  INFO(several.errors);
+  REQUIRE(several.errors.empty());
+  auto jit = Jit::create(several.program);
+  REQUIRE(static_cast<bool>(jit));
+  const sinter_artifact &cpu = *(*jit)->artifact();
+  rt::Status status = rt::checkArtifacts(cpu);
+  INFO(status.message());
+  // No target without images passes for CUDA; the rest of the table is right.
+  const sinter_artifact &cuda = *cpu.next, &sim = *cuda.next;
+  CHECK(status.ok());
+  CHECK(sim.next == nullptr);
+  CHECK(std::string(cuda.target) == "cuda");
+  CHECK(std::string(sim.manifest) == "sim");
+  CHECK(cuda.constants == cpu.constants);
+  CHECK(sim.exportPieces == cpu.exportPieces);
+  CHECK(sim.numExportPieces == 2);
+  // 195 bytes of the first, and 12 more from 256 on.
+  CHECK(cpu.constantsBytes == 195);
+  CHECK(cuda.constantsBytes == 268);
+  CHECK(sim.constantsBytes == 268);
+  CHECK(cuda.states[0].initOffsetBytes == cpu.states[0].initOffsetBytes);
+  auto constantOf = [](const sinter_artifact &a, int command, int slice) {
+    const sinter_slice &s = a.entries[0].commands[command].slices[slice];
+    REQUIRE(s.space == SINTER_SPACE_CONSTANT);
+    return a.constants + s.offsetBytes;
+  };
+  float bias[3];
+  std::memcpy(bias, constantOf(cuda, 0, 2), sizeof(bias));
+  CHECK(bias[2] == 9);
+  CHECK(constantOf(sim, 0, 2) == constantOf(cpu, 0, 2));
+  CHECK(constantOf(cuda, 1, 0) == constantOf(cpu, 1, 0));
+  for (const char *target : {"cpu", "cuda", "sim"})
+    CHECK(std::string((*rt::artifactFor(cpu, target, "x"))->target) == target);
+  CHECK(rt::artifactFor(cuda, "cpu", "cpu").status().message() ==
+        "the program was compiled for cuda and sim; it cannot run on cpu");
+}
+
+TEST_CASE("targets of one program must have the same states") {
+  SeveralTargets several({training, replaced(training, "onnx = \"fc.weight\"",
+                                             "onnx = \"fc.w\"")});
+  CHECK(several.errors ==
+        "the program for cuda has other states than the first one\n");
 }

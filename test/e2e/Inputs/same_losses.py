@@ -1,0 +1,16 @@
+"""Whether two --log-json files have the same steps with nearly the same losses.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+"""
+
+import json
+import sys
+
+logs = []
+for path in sys.argv[1:3]:
+    with open(path, encoding="utf-8") as file:
+        logs.append([json.loads(line) for line in file])
+assert logs[0] and len(logs[0]) == len(logs[1]), [len(log) for log in logs]
+for a, b in zip(*logs):
+    assert a["step"] == b["step"], (a, b)
+    assert abs(a["loss"] - b["loss"]) <= 1e-5 * max(1, abs(b["loss"])), (a, b)
