@@ -311,3 +311,38 @@ TEST_CASE("cuda: streams wait for events and copies cross devices", "[cuda]") {
   CHECK(fake.numAlive() == 0);
   CHECK(fake.violations.empty());
 }
+
+TEST_CASE("cuda: the library is made when it is needed first", "[cuda]") {
+  struct Nothing : Library {
+    std::string version() const override { return "nothing 1.0"; }
+    Result<std::unique_ptr<LibraryCall>>
+    prepare(const sinter_command &, const uint8_t *, int) override {
+      return Status::invalid("nothing");
+    }
+  };
+  FakeDriver fake;
+  int made = 0;
+  bool isInstalled = false;
+  auto factory = [&]() -> Result<std::unique_ptr<Library>> {
+    ++made;
+    ContextHandle current = nullptr;
+    fake.table().ctxGetCurrent(&current);
+    CHECK(current != nullptr);
+    if (!isInstalled)
+      return Status(SINTER_DEVICE_FAILED, "libnothing.so.1 is not installed");
+    return std::unique_ptr<Library>(std::make_unique<Nothing>());
+  };
+  auto device = createCudaDevice(fake.table(), 0, {}, factory);
+  REQUIRE(device.ok());
+  CHECK(made == 0);
+  checkLine((*device)->library().status(), SINTER_DEVICE_FAILED,
+            "libnothing.so.1");
+  isInstalled = true;
+  Result<Library *> library = (*device)->library();
+  REQUIRE(library.ok());
+  CHECK((*library)->version() == "nothing 1.0");
+  CHECK(*(*device)->library() == *library);
+  CHECK(made == 2);
+  checkLine(makeDevice(fake)->library().status(), SINTER_UNSUPPORTED,
+            "device 'cuda:0' has no contraction library");
+}

@@ -34,11 +34,11 @@ DeviceAddress addressOf(const void *pointer) {
 class CudaDevice final : public Device {
 public:
   CudaDevice(std::unique_ptr<CudaContext> context, int ordinal,
-             const DeviceOptions &options)
+             const DeviceOptions &options, const LibraryFactory &makeLibrary)
       : name_(kindName + ":" + std::to_string(ordinal)),
         context_(std::move(context)), driver_(context_->driver()),
         arena_(driver_, name_, options.memoryLimitBytes, context_->freeBytes()),
-        syncLaunches_(options.syncLaunches) {}
+        syncLaunches_(options.syncLaunches), makeLibrary_(makeLibrary) {}
   ~CudaDevice() override;
 
   /// Makes what the constructor cannot.
@@ -107,7 +107,9 @@ private:
   const DriverTable &driver_;
   DeviceArena arena_;
   bool syncLaunches_;
-  StreamHandle setup_ = nullptr; // clears new memory
+  LibraryFactory makeLibrary_;
+  std::unique_ptr<Library> library_; // once it was needed
+  StreamHandle setup_ = nullptr;     // clears new memory
   Launches launches_;
   std::set<DeviceNumber> peers_; // that copies came from
   Status failure_;               // of the whole device
@@ -174,6 +176,7 @@ Status CudaDevice::start() {
 
 CudaDevice::~CudaDevice() {
   CurrentContext current(driver_, context_->handle());
+  library_.reset();
   if (setup_)
     (void)driver_.streamDestroy(setup_);
   arena_.release();
@@ -208,6 +211,16 @@ Status CudaDevice::checkCode(const sinter_artifact &artifact) const {
 }
 
 Result<Library *> CudaDevice::library() {
+  if (library_)
+    return library_.get();
+  if (makeLibrary_) {
+    CurrentContext current(driver_, context_->handle());
+    Result<std::unique_ptr<Library>> made = makeLibrary_();
+    if (!made.ok())
+      return made.status();
+    library_ = std::move(*made);
+    return library_.get();
+  }
   return Status(SINTER_UNSUPPORTED,
                 "device '" + name_ + "' has no contraction library");
 }
@@ -465,13 +478,14 @@ Status CudaDevice::start(Stream &stream, Graph &graph) {
 
 Result<std::unique_ptr<Device>>
 cuda::createCudaDevice(const DriverTable &driver, int ordinal,
-                       const DeviceOptions &options) {
+                       const DeviceOptions &options,
+                       const LibraryFactory &makeLibrary) {
   Result<std::unique_ptr<CudaContext>> context =
       CudaContext::create(driver, ordinal);
   if (!context.ok())
     return context.status();
-  auto device =
-      std::make_unique<CudaDevice>(std::move(*context), ordinal, options);
+  auto device = std::make_unique<CudaDevice>(std::move(*context), ordinal,
+                                             options, makeLibrary);
   SINTER_RETURN_IF_ERROR(device->start());
   return std::unique_ptr<Device>(std::move(device));
 }
@@ -487,13 +501,15 @@ static Result<int> countDevices() {
   return count;
 }
 
-void cuda::registerCudaDevices(DeviceRegistry &registry) {
+void cuda::registerCudaDevices(DeviceRegistry &registry,
+                               const LibraryFactory &makeLibrary) {
   registry.add({kindName, /*isNumbered=*/true, countDevices,
-                [](int ordinal, const DeviceOptions &options)
+                [makeLibrary](int ordinal, const DeviceOptions &options)
                     -> Result<std::unique_ptr<Device>> {
                   Result<const DriverTable *> driver = openDriver();
                   if (!driver.ok())
                     return driver.status();
-                  return createCudaDevice(**driver, ordinal, options);
+                  return createCudaDevice(**driver, ordinal, options,
+                                          makeLibrary);
                 }});
 }

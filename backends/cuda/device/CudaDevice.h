@@ -14,14 +14,22 @@
 
 namespace sinter::cuda {
 
+/// Makes the contraction library of a device, at the first contraction of a
+/// program, with the device's context current. A failure is one line that names
+/// what is not installed.
+using LibraryFactory =
+    std::function<rt::Result<std::unique_ptr<rt::Library>>()>;
+
 /// Adds the devices "cuda:N".
-void registerCudaDevices(rt::DeviceRegistry &registry);
+void registerCudaDevices(rt::DeviceRegistry &registry,
+                         const LibraryFactory &makeLibrary = nullptr);
 
 /// Device `ordinal` of a started driver, which must outlive the result.
 /// SINTER_INVALID when there are not so many.
 rt::Result<std::unique_ptr<rt::Device>>
 createCudaDevice(const DriverTable &driver, int ordinal,
-                 const rt::DeviceOptions &options);
+                 const rt::DeviceOptions &options,
+                 const LibraryFactory &makeLibrary = nullptr);
 
 } // namespace sinter::cuda
 
