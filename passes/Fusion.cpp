@@ -128,8 +128,22 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
       return loop && domain.isReduced(*loop);
     });
   };
-  return isOverAllLoops(domain.views[output]) ||
-         llvm::none_of(domain.views, isOverAllLoops);
+  if (isOverAllLoops(domain.views[output]))
+    return true;
+  SmallVector<Value> work;
+  for (auto [value, view] :
+       llvm::zip_equal(body.getTerminator()->getOperands(), domain.views))
+    if (isOverAllLoops(view))
+      work.push_back(value);
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (value == argument)
+      return false;
+    if (Operation *op = value.getDefiningOp(); op && seen.insert(value).second)
+      llvm::append_range(work, op->getOperands());
+  }
+  return true;
 }
 
 } // namespace sinter::passes

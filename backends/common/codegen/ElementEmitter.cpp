@@ -279,9 +279,8 @@ Value ElementEmitter::loadAt(RankedTensorType type, Value pointer,
   auto vectorType = dyn_cast<VectorType>(loaded);
   // The fields of the control block lie as closely as their types allow.
   if (!vectorType)
-    return builder.create<LLVM::LoadOp>(loc, loaded,
-                                        address(type, pointer, offset),
-                                        elementAlignment(memory));
+    return builder.create<LLVM::LoadOp>(
+        loc, loaded, address(type, pointer, offset), elementAlignment(memory));
   unsigned alignment = alignmentOf(memory, offset);
   if (!hasDynamicLanes(offset) && isContiguous(offset, laneLoop)) {
     int64_t lanesBefore = laneCount;
