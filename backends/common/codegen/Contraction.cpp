@@ -7,6 +7,8 @@
 #include "passes/Fusion.h"
 #include "passes/MatmulForm.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -355,16 +357,21 @@ private:
   Contraction &c;
 };
 
-/// A window that never leaves its tensor is a term.
+/// A window that never leaves its tensor is a term, or needs no bounds.
 void dropInnerWindows(const Contraction &c, ProductOperand &operand) {
-  llvm::erase_if(operand.windows, [&](const WindowPosition &window) {
+  llvm::erase_if(operand.windows, [&](WindowPosition &window) {
     int64_t least = window.constant, most = window.constant;
     for (const ProductTerm &term : window.terms) {
       int64_t last = (c.loopsOf(term.dim)[term.loop] - 1) * term.factor;
       least += std::min<int64_t>(last, 0);
       most += std::max<int64_t>(last, 0);
     }
-    if (window.divisor != 1 || least < 0 || most >= window.size)
+    // As an unsigned number a negative position is no multiple of a power of
+    // two that it was no multiple of.
+    window.mayLeave = least <= -window.divisor ||
+                      most >= window.size * window.divisor ||
+                      !llvm::isPowerOf2_64(window.divisor);
+    if (window.mayLeave || window.divisor != 1)
       return false;
     for (const ProductTerm &term : window.terms)
       operand.terms.push_back(

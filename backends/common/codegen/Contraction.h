@@ -36,6 +36,8 @@ struct WindowPosition {
   llvm::SmallVector<ProductTerm> terms;
   int64_t constant, divisor, size;
   int64_t stride; // elements per position
+  /// False when every multiple of `divisor` that occurs is inside.
+  bool mayLeave = true;
 };
 
 /// Element offset + sum of `terms` + sum of position * stride of the dense

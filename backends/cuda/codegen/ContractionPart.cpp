@@ -62,9 +62,19 @@ private:
   int64_t stageElements() const {
     return tileA->sharedElements() + tileB->sharedElements();
   }
+  /// All that the block shares: the places of the parts, and behind them the
+  /// groups' sums, which are written while some threads still read a part.
+  int64_t sharedElements() const {
+    int64_t stages = std::min<int64_t>(parts, 2) * stageElements();
+    return shape.groups == 1
+               ? stages
+               : stages + shape.groups * shape.rows * shape.columns;
+  }
   Sums zeros();
   Sums sumUp();
-  Sums sumPart(Value stage, Sums sums);
+  Sums sumPart(Value stage, int64_t first, Sums sums);
+  Sums sumLoop(Value atA, Value atB, Value first, int64_t end, int64_t unrolled,
+               Sums sums);
   Sums sumSteps(Value atA, Value atB, int64_t count, Sums sums);
   SmallVector<Value> fragment(Value start, int64_t extent, int64_t vectors,
                               int64_t lanes);
@@ -79,7 +89,7 @@ private:
   ContractionEpilogue epilogue;
   TileShape shape;
   int64_t rowTiles, columnTiles;
-  int64_t parts, firstSteps; // of the sum; steps of the first part
+  int64_t parts, lastFirst; // of the sum; first step of the last part to add
   Type sumType;
   int64_t rowLanes, columnLanes; // elements that are read together
   int64_t storedLanes;           // columns that are stored together
@@ -115,7 +125,7 @@ ContractionPart::ContractionPart(std::shared_ptr<codegen::Nest> nestIn,
   rowTiles = llvm::divideCeil(rows, shape.rows);
   columnTiles = llvm::divideCeil(columns, shape.columns);
   parts = llvm::divideCeil(depth, shape.depth);
-  firstSteps = depth - (parts - 1) * shape.depth;
+  lastFirst = parts > 1 ? parts * shape.depth - depth : 0;
   rowLanes = std::min(shape.threadRows, kBufferAlignment / bytes);
   columnLanes = std::min(shape.threadColumns, kBufferAlignment / bytes);
   storedLanes = epilogue.lanes(columnLanes);
@@ -174,17 +184,17 @@ ContractionPart::Sums ContractionPart::zeros() {
 
 ContractionPart::Sums ContractionPart::sumUp() {
   OpBuilder &b = t->b;
-  int64_t stages = std::min<int64_t>(parts, 2);
-  shared = t->beginExchange(sumType, stages * stageElements(),
-                            /*isRepeated=*/false);
+  shared = t->beginExchange(sumType, sharedElements(), /*isRepeated=*/false);
   auto store = [&](Value stage, ArrayRef<Value> a, ArrayRef<Value> b) {
     Value start = t->mul(stage, stageElements());
     tileA->store(shared, start, a);
     tileB->store(shared, t->add(start, t->number(tileA->sharedElements())), b);
   };
+  int64_t depth = contraction.size(ProductDim::depth);
   {
-    SmallVector<Value> a = tileA->load(t->number(0), firstSteps),
-                       b = tileB->load(t->number(0), firstSteps);
+    int64_t steps = std::min(depth, shape.depth);
+    SmallVector<Value> a = tileA->load(t->number(0), steps),
+                       b = tileB->load(t->number(0), steps);
     store(t->number(0), a, b);
   }
   Sums sums = zeros();
@@ -198,36 +208,62 @@ ContractionPart::Sums ContractionPart::sumUp() {
     // What the other place held has been used, what this one is to hold is
     // there.
     t->barrier();
-    Value depth =
-        t->add(t->mul(part, shape.depth), t->number(firstSteps - shape.depth));
-    SmallVector<Value> a = tileA->load(depth, shape.depth),
-                       bValues = tileB->load(depth, shape.depth);
+    Value first = t->mul(part, shape.depth);
+    if (lastFirst > 0)
+      first = b.create<arith::MinUIOp>(t->loc, first,
+                                       t->number(depth - shape.depth));
+    SmallVector<Value> a = tileA->load(first, shape.depth),
+                       bValues = tileB->load(first, shape.depth);
     Value before = b.create<arith::SubIOp>(t->loc, t->number(1), next);
-    Sums after = sumPart(before, Sums(loop.getRegionIterArgs()));
+    Sums after = sumPart(before, 0, Sums(loop.getRegionIterArgs()));
     store(next, a, bValues);
     b.create<scf::YieldOp>(t->loc, after);
     sums.assign(loop.getResults().begin(), loop.getResults().end());
   }
   t->barrier();
-  return sumPart(t->number((parts - 1) % 2), sums);
+  return sumPart(t->number((parts - 1) % 2), lastFirst, sums);
 }
 
-/// Adds this group's share of the part that lies at place number `stage`.
-ContractionPart::Sums ContractionPart::sumPart(Value stage, Sums sums) {
-  OpBuilder &b = t->b;
-  int64_t steps = shape.depth / shape.groups;
+/// Adds this group's share of the part that lies at place number `stage`, of
+/// which the steps from `first` on count.
+ContractionPart::Sums ContractionPart::sumPart(Value stage, int64_t first,
+                                               Sums sums) {
+  int64_t share = shape.depth / shape.groups;
+  int64_t end = std::min(share, contraction.size(ProductDim::depth));
   Value start = t->mul(stage, stageElements());
   Value atA = t->add(start, threadRow),
         atB = t->add(t->add(start, t->number(tileA->sharedElements())),
                      threadColumn);
   if (group) {
-    atA = t->add(atA, t->mul(group, steps * tileA->pitch()));
-    atB = t->add(atB, t->mul(group, steps * tileB->pitch()));
+    Value own = t->mul(group, share);
+    atA = t->add(atA, t->mul(own, tileA->pitch()));
+    atB = t->add(atB, t->mul(own, tileB->pitch()));
+    if (first > 0) {
+      Value left = t->b.create<arith::MaxSIOp>(
+          t->loc, t->b.create<arith::SubIOp>(t->loc, t->number(first), own),
+          t->number(0));
+      return sumLoop(atA, atB, left, end, 1, sums);
+    }
   }
-  int64_t unrolled = std::min(kMostUnrolled, steps);
-  if (unrolled == steps)
-    return sumSteps(atA, atB, steps, sums);
-  auto loop = b.create<scf::ForOp>(t->loc, t->number(0), t->number(steps),
+  int64_t alone = (end - first) % kMostUnrolled;
+  auto from = [&](Value at, const OperandTile &tile, int64_t step) {
+    return t->add(at, t->number(step * tile.pitch()));
+  };
+  sums =
+      sumSteps(from(atA, *tileA, first), from(atB, *tileB, first), alone, sums);
+  first += alone;
+  if (end - first > kMostUnrolled)
+    return sumLoop(atA, atB, t->number(first), end, kMostUnrolled, sums);
+  return sumSteps(from(atA, *tileA, first), from(atB, *tileB, first),
+                  end - first, sums);
+}
+
+/// The steps from `first` to before `end`, `unrolled` at a time.
+ContractionPart::Sums ContractionPart::sumLoop(Value atA, Value atB,
+                                               Value first, int64_t end,
+                                               int64_t unrolled, Sums sums) {
+  OpBuilder &b = t->b;
+  auto loop = b.create<scf::ForOp>(t->loc, first, t->number(end),
                                    t->number(unrolled), sums);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -359,9 +395,8 @@ void ContractionPart::storeGroups(const Sums &sums) {
   OpBuilder &b = t->b;
   int64_t tileElements = shape.rows * shape.columns;
   int64_t bytes = columnLanes * sumType.getIntOrFloatBitWidth() / 8;
-  Value array = t->beginExchange(sumType, shape.groups * tileElements,
-                                 /*isRepeated=*/false);
-  Value own = t->add(t->mul(group, tileElements),
+  int64_t start = sharedElements() - shape.groups * tileElements;
+  Value own = t->add(t->add(t->mul(group, tileElements), t->number(start)),
                      t->add(t->mul(threadRow, shape.columns), threadColumn));
   for (int64_t i = 0; i < shape.threadRows; ++i) {
     int64_t row = i / rowLanes * (shape.rows / rowVectors()) + i % rowLanes;
@@ -370,7 +405,7 @@ void ContractionPart::storeGroups(const Sums &sums) {
           row * shape.columns + j * shape.columns / columnVectors();
       b.create<LLVM::StoreOp>(
           t->loc, sums[i * columnVectors() + j],
-          t->elementAddress(array, sumType, t->add(own, t->number(offset))),
+          t->elementAddress(shared, sumType, t->add(own, t->number(offset))),
           bytes);
     }
   }
@@ -382,10 +417,10 @@ void ContractionPart::storeGroups(const Sums &sums) {
       Value position = t->mul(number, columnLanes);
       Value sum;
       for (int64_t i = 0; i < shape.groups; ++i) {
-        Value at = t->add(position, t->number(i * tileElements));
+        Value at = t->add(position, t->number(start + i * tileElements));
         Value part = b.create<LLVM::LoadOp>(
             t->loc, vectorType(columnLanes),
-            t->elementAddress(array, sumType, at), bytes);
+            t->elementAddress(shared, sumType, at), bytes);
         if (!sum)
           sum = part;
         else if (isa<FloatType>(sumType))

@@ -81,7 +81,8 @@ Value OperandPlace::isInside() const {
   for (auto [position, window] : llvm::zip_equal(windows, operand->windows)) {
     // Positions below 0 are large unsigned numbers.
     Value quotient = t->div(position, window.divisor);
-    inside = t->both(inside, t->isLess(quotient, window.size));
+    if (window.mayLeave)
+      inside = t->both(inside, t->isLess(quotient, window.size));
     if (window.divisor > 1)
       inside = t->both(inside, t->b.create<arith::CmpIOp>(
                                    t->loc, arith::CmpIPredicate::eq,

@@ -35,7 +35,7 @@ int64_t TileShape::sharedBytes(int64_t elementBytes) const {
   constexpr int64_t kPadding = 4; // OperandTile's, for each operand
   int64_t stage = depth * (rows + columns + 2 * kPadding);
   int64_t exchange = groups > 1 ? groups * rows * columns : 0;
-  return std::max(2 * stage, exchange) * elementBytes;
+  return (2 * stage + exchange) * elementBytes;
 }
 
 TileShape TileShape::choose(int64_t batch, int64_t rows, int64_t columns,

@@ -9,10 +9,11 @@
 // in order at the end.
 //
 // The order of a sum is part of a program's meaning, and depends on the shape
-// of the product alone: steps ascend within a group; group g of G takes the
-// steps from g * depth / G to below (g + 1) * depth / G of each `depth` steps,
-// where the first part is the one that is not full; products are added by fused
-// multiply-add.
+// of the product alone: products are added by fused multiply-add, and steps
+// ascend within a group. Group g of G takes the steps from g * depth / G to
+// below (g + 1) * depth / G of each `depth` steps; the last `depth` steps
+// overlap with those before where they are not full, and only what is new is
+// added. The groups' sums are added in order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_TILESHAPE_H

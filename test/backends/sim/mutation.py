@@ -8,7 +8,7 @@ left out once (sinter-run --sim-drop), under up to 5 schedules: it is found when
 fails or an output differs in a bit. Survivors are listed; one whose removal changes
 nothing, whatever happens, counts as a survivor all the same.
 
-    mutation.py --build=build/release [--least=95] MODEL...
+    mutation.py --build=build/release [--least=95] [--libraries=none] MODEL...
 
 MODEL.onnx has its inputs in MODEL-in.npz beside it, or gets random ones.
 """
@@ -25,10 +25,11 @@ SEEDS = range(5)
 
 
 class Program:
-    def __init__(self, tool, model, folder):
+    def __init__(self, tool, model, libraries, folder):
         inputs = model[:-len(".onnx")] + "-in.npz"
         self.name = os.path.basename(model)
-        self.base = [tool, model, "--device=sim:0", "--inputs=" +
+        self.base = [tool, model, "--device=sim:0", "--libraries=" + libraries,
+                     "--inputs=" +
                      (inputs if os.path.exists(inputs) else "random:seed=1")]
         self.reference = os.path.join(folder, self.name + ".npz")
         self.report = os.path.join(folder, self.name + ".json")
@@ -71,6 +72,7 @@ def main():
     parser.add_argument("--build", required=True, help="build folder")
     parser.add_argument("--least", type=float, default=95, help="per cent to be found")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--libraries", default="all", help="as sinterc's")
     parser.add_argument("models", nargs="+", metavar="MODEL")
     options = parser.parse_args()
     tool = os.path.join(options.build, "bin", "sinter-run")
@@ -79,7 +81,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sinter-mutation-") as folder, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for model in options.models:
-            program = Program(tool, model, folder)
+            program = Program(tool, model, options.libraries, folder)
             problem = program.prepare()
             if problem:
                 print(f"{program.name}: {problem}")
