@@ -54,6 +54,8 @@ struct CompiledProgram {
   std::vector<ConstantPiece> constants; // ascending, apart
   uint64_t constantsBytes = 0;
   std::string symbol;
+  /// Simulated devices run a part of it.
+  bool isSimulated = false;
   /// Of the first target: names and types of states, number of export pieces.
   std::vector<std::string> states;
   uint32_t numExportPieces = 0;

@@ -188,8 +188,10 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
                                          "/lib64/ld-linux-x86-64.so.2"});
     else
       addLibraryArguments(program, folder, arguments);
-    std::string prelinked =
-        findSupportFile(isTrainer ? "trainer.o" : "library.o");
+    // Simulated devices are only where programs for them are.
+    std::string kindOfProgram = isTrainer ? "trainer" : "library";
+    std::string prelinked = findSupportFile(
+        kindOfProgram + (program.isSimulated ? "-sim.o" : ".o"));
     if (!fs::exists(prelinked))
       return shown(prelinked) +
              " is missing; Sinter is not installed completely";

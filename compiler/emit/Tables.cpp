@@ -213,6 +213,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   FailureOr<std::vector<ConstantPiece>> constants = constantPieces(module);
   if (failed(constants))
     return failure();
+  program.isSimulated |= target.name() == "sim";
   ConstantPlaces places;
   if (part.isFirst) {
     program.symbol = info.symbol;

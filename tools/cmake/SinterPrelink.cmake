@@ -1,4 +1,5 @@
-# sinter_prelink(NAME MAIN sources.. LIBRARIES targets.. [STATIC archives..] [EXECUTABLE]):
+# sinter_prelink(NAME MAIN sources.. LIBRARIES targets.. [STATIC archives..]
+#                [DEFINES macros..] [EXECUTABLE]):
 # lib/sinter/NAME, one relocatable object of everything that a program of sinterc needs
 # besides itself: start-up files, the run tower, and the static parts of the C and C++
 # libraries. sinterc then links it with ld.lld alone, on machines that have no compiler.
@@ -43,11 +44,12 @@ function(sinter_plain_library variable library)
 endfunction()
 
 function(sinter_prelink name)
-  cmake_parse_arguments(arg "EXECUTABLE" "" "MAIN;LIBRARIES;STATIC" ${ARGN})
+  cmake_parse_arguments(arg "EXECUTABLE" "" "MAIN;LIBRARIES;STATIC;DEFINES" ${ARGN})
   string(REPLACE "." "_" main prelink_${name})
   add_library(${main} OBJECT ${arg_MAIN} ${CMAKE_SOURCE_DIR}/tools/lib/DsoHandle.c)
   target_include_directories(${main} PRIVATE ${CMAKE_SOURCE_DIR}
                              ${CMAKE_SOURCE_DIR}/runtime/include)
+  target_compile_definitions(${main} PRIVATE ${arg_DEFINES})
   if(SINTER_ASAN)
     target_compile_options(${main} PRIVATE -fno-sanitize=all)
   endif()

@@ -7,10 +7,39 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/device/CpuDevice.h"
 #include "backends/cuda/device/CudaDevice.h"
+#include "backends/cuda/library/CudaLibrary.h"
+#include "backends/cuda/library/Loader.h"
+#ifdef SINTER_SIMULATED
 #include "backends/sim/device/SimDevice.h"
+#endif
+
+using namespace sinter;
+
+/// What it calls is opened at the first contraction that needs it.
+static rt::Result<std::unique_ptr<rt::Library>> makeCudaLibrary() {
+  cuda::LibraryTables tables;
+  tables.openLt = cuda::loadCublasLt;
+  tables.openDnn = cuda::loadCudnn;
+  auto driver = cuda::openDriver();
+  if (!driver.ok())
+    return driver.status();
+  tables.zeroFill = [driver = *driver](void *to, uint64_t sizeBytes,
+                                       void *stream) {
+    cuda::DriverResult result =
+        driver->memsetD8Async(reinterpret_cast<uintptr_t>(to), 0, sizeBytes,
+                              static_cast<cuda::StreamHandle>(stream));
+    return result == 0 ? rt::Status()
+                       : rt::Status(SINTER_DEVICE_FAILED,
+                                    "zeros before a convolution: " +
+                                        cuda::errorText(*driver, result));
+  };
+  return cuda::createCudaLibrary(std::move(tables), {});
+}
 
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
   cpu::registerCpuDevice(registry);
-  cuda::registerCudaDevices(registry);
+  cuda::registerCudaDevices(registry, makeCudaLibrary);
+#ifdef SINTER_SIMULATED
   sim::registerSimDevices(registry);
+#endif
 }
