@@ -10,7 +10,8 @@
 
 namespace sinter::passes {
 
-/// True for ops that are one library call each.
+/// True for contractions and convolutions: one library call each, or, where the
+/// target generates them, the core of a kernel.
 bool isLibraryOp(mlir::Operation *op);
 
 /// True when all elements of the constant are equal.
