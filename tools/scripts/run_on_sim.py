@@ -3,13 +3,13 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    run_on_sim.py FOLDER --models=DIR --work=DIR [--seeds=1] [TEST..]
+    run_on_sim.py FOLDER --models=DIR --work=DIR [--seeds=1] [--libraries=all] [TEST..]
 
 Takes the RUN lines of the .test files in FOLDER (all, or those named), which compile and
 run models and compare with references. sinterc compiles for sim in place of the CPU,
-sinter-run runs on sim:0, trainers run on what they were compiled for. Each is done once per
-schedule, --seeds=N of them; arrays and logs that tests leave must be the same bytes for
-every schedule.
+sinter-run runs on sim:0, both with the libraries named; trainers run on what they were
+compiled for. Each is done once per schedule, --seeds=N of them; arrays and logs that
+tests leave must be the same bytes for every schedule.
 """
 
 import argparse
@@ -31,9 +31,9 @@ def commandsOf(path, folder, options):
         for word, value in words.items():
             line = line.replace(word, value)
         if line.startswith("sinterc "):
-            line += " --target=sim"
+            line += " --target=sim --libraries=" + options.libraries
         elif line.startswith("sinter-run "):
-            line += " --device=sim:0"
+            line += " --device=sim:0 --libraries=" + options.libraries
         yield line
 
 
@@ -67,6 +67,7 @@ def main():
     parser.add_argument("--models", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--libraries", default="all", help="as sinterc's")
     options = parser.parse_intermixed_args()
     paths = [os.path.join(options.folder, name + ".test") for name in options.tests] or \
         sorted(glob.glob(os.path.join(options.folder, "*.test")))
