@@ -21,6 +21,12 @@ void LLVMInitializeX86AsmPrinter();
 
 namespace sinter::codegen {
 
+llvm::CodeGenOptLevel codeGenLevel(unsigned optLevel) {
+  return optLevel == 0   ? llvm::CodeGenOptLevel::None
+         : optLevel == 1 ? llvm::CodeGenOptLevel::Less
+                         : llvm::CodeGenOptLevel::Default;
+}
+
 std::unique_ptr<llvm::TargetMachine> createX86Machine(llvm::StringRef features,
                                                       unsigned optLevel) {
   static std::once_flag initialized;
@@ -37,12 +43,9 @@ std::unique_ptr<llvm::TargetMachine> createX86Machine(llvm::StringRef features,
     return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  auto level = optLevel == 0   ? llvm::CodeGenOptLevel::None
-               : optLevel == 1 ? llvm::CodeGenOptLevel::Less
-                               : llvm::CodeGenOptLevel::Default;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(kX86Triple, "x86-64", features, options,
-                                  llvm::Reloc::PIC_, std::nullopt, level));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      kX86Triple, "x86-64", features, options, llvm::Reloc::PIC_, std::nullopt,
+      codeGenLevel(optLevel)));
 }
 
 void prepareForX86(llvm::Module &module, const llvm::TargetMachine &machine,
@@ -56,7 +59,7 @@ void prepareForX86(llvm::Module &module, const llvm::TargetMachine &machine,
     }
 }
 
-void optimizeForX86(llvm::Module &module, llvm::TargetMachine &machine,
+void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
                     unsigned optLevel) {
   if (optLevel == 0)
     return;

@@ -67,7 +67,7 @@ std::optional<std::string> compile(ModuleOp kernel, const Machine &machine,
   if (!module || !target)
     return std::nullopt;
   codegen::prepareForX86(*module, *target, machine.features);
-  codegen::optimizeForX86(*module, *target, options.optLevel);
+  codegen::optimizeModule(*module, *target, options.optLevel);
   if (options.form != passes::CodeForm::Machine) {
     std::string text;
     llvm::raw_string_ostream stream(text);

@@ -12,6 +12,7 @@
 #define SINTER_BACKENDS_CUDA_CODEGEN_BLOCKPART_H
 
 #include "backends/common/codegen/Contraction.h"
+#include "backends/common/codegen/ElementEmitter.h"
 #include "backends/common/codegen/Nest.h"
 #include "backends/cuda/codegen/Threads.h"
 
@@ -60,6 +61,15 @@ createColumnPart(std::shared_ptr<codegen::Nest> nest);
 /// An op that is a kernel of its own, a thread per unit; null when there is
 /// none for it.
 std::unique_ptr<BlockPart> createUnitPart(mlir::Operation *op);
+
+/// Tells `emitter` what a nest reads, and `nest` where its results lie; loops
+/// of one step are at 0.
+void enterNest(codegen::ElementEmitter &emitter, Threads &threads,
+               codegen::Nest &nest, llvm::ArrayRef<mlir::Value> inputs,
+               llvm::ArrayRef<mlir::Value> outputs);
+/// Sets `loops`, outermost first, to step number `step` (i32) of them all.
+void setLoopsToStep(codegen::ElementEmitter &emitter, Threads &threads,
+                    llvm::ArrayRef<unsigned> loops, mlir::Value step);
 
 /// The elements along `loop` that one thread moves together: as many as make 16
 /// bytes of the widest tensor that lies contiguous along it, if all such may be

@@ -112,15 +112,7 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
                       ArrayRef<Value> outputs) {
   t = &threads;
   ElementEmitter emitter(t->b, t->loc, domain);
-  emitter.setBufferAlignment(kBufferAlignment);
-  for (auto [argument, pointer] :
-       llvm::zip_equal(nest->body.getArguments(), inputs))
-    emitter.setBuffer(argument, pointer);
-  for (Root &root : nest->roots)
-    root.pointer = outputs[root.output];
-  for (auto [loop, loopSize] : llvm::enumerate(domain.sizes))
-    if (loopSize == 1)
-      emitter.setLoop(loop, emitter.constantInt(t->b.getI64Type(), 0));
+  enterNest(emitter, threads, *nest, inputs, outputs);
 
   column = t->rem(t->thread, columns);
   sharer = t->div(t->thread, columns);
@@ -138,13 +130,7 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
       isActive = t->both(isActive, t->isLess(position, count));
     emitter.setLoop(columnLoop, t->wide(position));
   }
-  for (auto [i, loop] : llvm::enumerate(llvm::reverse(outerLoops))) {
-    bool isLast = i + 1 == outerLoops.size();
-    emitter.setLoop(loop,
-                    t->wide(isLast ? left : t->rem(left, domain.sizes[loop])));
-    if (!isLast)
-      left = t->div(left, domain.sizes[loop]);
-  }
+  setLoopsToStep(emitter, threads, outerLoops, left);
 
   emitter.setGuard(isActive);
   emitter.setLaneReducer(sumLoop, this);

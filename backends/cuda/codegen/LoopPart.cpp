@@ -47,6 +47,30 @@ int64_t vectorElements(const codegen::Nest &nest, unsigned loop) {
   return std::min<int64_t>(std::max<int64_t>(16 / widest, 1), divisor);
 }
 
+void enterNest(ElementEmitter &emitter, Threads &t, codegen::Nest &nest,
+               ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
+  emitter.setBufferAlignment(kBufferAlignment);
+  for (auto [argument, pointer] :
+       llvm::zip_equal(nest.body.getArguments(), inputs))
+    emitter.setBuffer(argument, pointer);
+  for (Root &root : nest.roots)
+    root.pointer = outputs[root.output];
+  for (auto [loop, size] : llvm::enumerate(nest.domain.sizes))
+    if (size == 1)
+      emitter.setLoop(loop, emitter.constantInt(t.b.getI64Type(), 0));
+}
+
+void setLoopsToStep(ElementEmitter &emitter, Threads &t,
+                    ArrayRef<unsigned> loops, Value step) {
+  for (auto [i, loop] : llvm::enumerate(llvm::reverse(loops))) {
+    bool isLast = i + 1 == loops.size();
+    int64_t size = emitter.domain.sizes[loop];
+    emitter.setLoop(loop, t.wide(isLast ? step : t.rem(step, size)));
+    if (!isLast)
+      step = t.div(step, size);
+  }
+}
+
 namespace {
 
 /// Units per thread, so that several loads are under way at once.
@@ -139,15 +163,7 @@ void LoopPart::chooseLanes() {
 void LoopPart::emit(Threads &t, ArrayRef<Value> inputs,
                     ArrayRef<Value> outputs) {
   ElementEmitter emitter(t.b, t.loc, domain);
-  emitter.setBufferAlignment(kBufferAlignment);
-  for (auto [argument, pointer] :
-       llvm::zip_equal(nest->body.getArguments(), inputs))
-    emitter.setBuffer(argument, pointer);
-  for (Root &root : nest->roots)
-    root.pointer = outputs[root.output];
-  for (auto [loop, size] : llvm::enumerate(domain.sizes))
-    if (size == 1)
-      emitter.setLoop(loop, emitter.constantInt(t.b.getI64Type(), 0));
+  enterNest(emitter, t, *nest, inputs, outputs);
 
   SmallVector<Value> numbers;
   Value first =

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/Lowering.h"
 #include "backends/common/codegen/NarrowFloats.h"
+#include "backends/common/codegen/X86Object.h"
 #include "backends/cuda/codegen/KernelEmitter.h"
 #include "passes/Passes.h"
 
@@ -32,7 +33,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
@@ -95,32 +95,9 @@ std::unique_ptr<llvm::TargetMachine> createMachine(unsigned arch,
     return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  auto level = optLevel == 0   ? llvm::CodeGenOptLevel::None
-               : optLevel == 1 ? llvm::CodeGenOptLevel::Less
-                               : llvm::CodeGenOptLevel::Default;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       kTriple, ("sm_" + llvm::Twine(arch)).str(), kPtxFeature, options,
-      std::nullopt, std::nullopt, level));
-}
-
-void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-              unsigned optLevel) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  auto level = optLevel == 0   ? llvm::OptimizationLevel::O0
-               : optLevel == 1 ? llvm::OptimizationLevel::O1
-                               : llvm::OptimizationLevel::O2;
-  (optLevel == 0 ? builder.buildO0DefaultPipeline(level)
-                 : builder.buildPerModuleDefaultPipeline(level))
-      .run(module, modules);
+      std::nullopt, std::nullopt, codegen::codeGenLevel(optLevel)));
 }
 
 /// One kernel for every architecture; fewer results on failure.
@@ -138,7 +115,7 @@ std::vector<std::string> compile(ModuleOp kernel, ArrayRef<unsigned> archs,
       return results;
     module->setTargetTriple(kTriple);
     module->setDataLayout(machine->createDataLayout());
-    optimize(*module, *machine, options.optLevel);
+    codegen::optimizeModule(*module, *machine, options.optLevel);
     std::optional<std::string> result = backend(*module, arch);
     llvm::clearAnnotationCache(module.get());
     if (!result)

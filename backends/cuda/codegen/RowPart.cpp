@@ -146,23 +146,14 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
                    ArrayRef<Value> outputs) {
   t = &threads;
   ElementEmitter emitter(t->b, t->loc, domain);
-  emitter.setBufferAlignment(kBufferAlignment);
-  for (auto [argument, pointer] :
-       llvm::zip_equal(nest->body.getArguments(), inputs))
-    emitter.setBuffer(argument, pointer);
-  for (Root &root : nest->roots)
-    root.pointer = outputs[root.output];
-  for (auto [loop, loopSize] : llvm::enumerate(domain.sizes))
-    if (loopSize == 1)
-      emitter.setLoop(loop, emitter.constantInt(t->b.getI64Type(), 0));
+  enterNest(emitter, threads, *nest, inputs, outputs);
 
   int64_t perBlock = rowsPerBlock(t->blockThreads);
   inRow = t->thread;
   Value row = t->block;
   isActive = nullptr;
-  if (perBlock * rowThreads < t->blockThreads) {
+  if (perBlock * rowThreads < t->blockThreads)
     isActive = t->isLess(t->thread, perBlock * rowThreads);
-  }
   if (perBlock > 1) {
     inRow = t->rem(t->thread, rowThreads);
     row = t->add(t->mul(t->block, perBlock), t->div(t->thread, rowThreads));
@@ -173,14 +164,7 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
   emitter.setGuard(isActive);
   lane = t->wide(t->mul(t->rem(inRow, group), vector));
   groupHere = t->div(inRow, group);
-  Value left = row;
-  for (auto [i, loop] : llvm::enumerate(llvm::reverse(unitLoops))) {
-    bool isLast = i + 1 == unitLoops.size();
-    emitter.setLoop(loop,
-                    t->wide(isLast ? left : t->rem(left, domain.sizes[loop])));
-    if (!isLast)
-      left = t->div(left, domain.sizes[loop]);
-  }
+  setLoopsToStep(emitter, threads, unitLoops, row);
   pieces.clear();
   if (rounds == 1)
     pieces = piecesOf(emitter, chunkStart(emitter, groupHere));

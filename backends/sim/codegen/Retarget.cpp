@@ -97,7 +97,7 @@ Expected<std::string> compileForSim(const Module &kernelModule,
   if (verifyModule(*module, &whyStream))
     return cannot("internal: kernel ", name, " for the simulated device: ",
                   StringRef(why).split('\n').first);
-  codegen::optimizeForX86(*module, *machine, options.optLevel);
+  codegen::optimizeModule(*module, *machine, options.optLevel);
   if (Error error = checkLocalMemory(*module, name))
     return error;
   if (options.textOnly) {
