@@ -19,18 +19,44 @@ void SinterDialect::registerAttention() {
       >();
 }
 
-LogicalResult AttentionOp::verify() {
-  Report report(*this);
-  RankedTensorType query = getQuery().getType(), key = getKey().getType();
-  RankedTensorType value = getValue().getType(), result = getType();
+/// float64 stays; everything narrower has float32 statistics.
+static Type statsElement(Type element) {
+  return element.isF64() ? element : Float32Type::get(element.getContext());
+}
+
+void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
+                        Value key, Value value, Value mask, double scale,
+                        bool causal) {
+  RankedTensorType type = tensorType(query);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = tensorType(value).getShape().back();
+  build(builder, state, type.clone(shape),
+        RankedTensorType::get(type.getShape().drop_back(),
+                              statsElement(type.getElementType())),
+        query, key, value, mask, builder.getF64FloatAttr(scale),
+        causal ? builder.getUnitAttr() : UnitAttr());
+}
+
+/// What attention and its gradient have in common.
+template <class OpTy> static LogicalResult verifyAttention(OpTy op) {
+  Report report(op);
+  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
+  RankedTensorType value = op.getValue().getType(),
+                   output = tensorType(op.getOutput());
   int64_t rank = query.getRank();
   if (rank < 3 || key.getRank() != rank || value.getRank() != rank)
     return report("query, key and value have ranks ", rank, ", ", key.getRank(),
                   " and ", value.getRank(),
                   ", expected equal ones of at least 3");
-  for (Value operand : getOperands())
-    if (tensorType(operand).getElementType() != result.getElementType())
+  Type element = output.getElementType();
+  for (Value operand : op->getOperands())
+    if (operand != op.getStats() &&
+        tensorType(operand).getElementType() != element)
       return report("operands and result have different element types");
+  if (tensorType(op.getStats()).getElementType() != statsElement(element))
+    return report("'stats' has element type ",
+                  tensorType(op.getStats()).getElementType(), ", expected ",
+                  statsElement(element));
 
   ArrayRef<int64_t> leading = query.getShape().drop_back(2);
   if (key.getShape().drop_back(2) != leading ||
@@ -47,8 +73,34 @@ LogicalResult AttentionOp::verify() {
 
   SmallVector<int64_t> shape(leading);
   shape.append({queries, value.getDimSize(rank - 1)});
-  if (failed(checkShape(report, "result", getResult(), shape)))
+  if (failed(checkShape(report, "output", op.getOutput(), shape)))
     return failure();
   shape.back() = keys;
-  return getMask() ? checkShape(report, "mask", getMask(), shape) : success();
+  if (op.getMask() && failed(checkShape(report, "mask", op.getMask(), shape)))
+    return failure();
+  shape.pop_back();
+  return checkShape(report, "stats", op.getStats(), shape);
+}
+
+LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  Report report(*this);
+  if (bool(getMask()) != bool(getMaskGrad()))
+    return report("'mask' and 'mask_grad' come together");
+  struct {
+    const char *name;
+    Value grad, of;
+  } pairs[] = {{"output_grad", getOutputGrad(), getOutput()},
+               {"query_grad", getQueryGrad(), getQuery()},
+               {"key_grad", getKeyGrad(), getKey()},
+               {"value_grad", getValueGrad(), getValue()},
+               {"mask_grad", getMaskGrad(), getMask()}};
+  for (auto [name, grad, of] : pairs)
+    if (grad && grad.getType() != of.getType())
+      return report("'", name, "' has type ", grad.getType(), ", expected ",
+                    of.getType());
+  return success();
 }

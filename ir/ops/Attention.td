@@ -15,19 +15,56 @@ def Sinter_AttentionOp : Sinter_Op<"attention", [Pure,
   let summary = "softmax(query * key^T * scale + mask) * value";
   let description = [{
     Shapes: query [.., T, D], key [.., S, D], value [.., S, E], mask [.., T, S], result
-    [.., T, E]. `causal` adds -inf where the key's position exceeds the query's. A query whose
-    keys are all at -inf gives 0.
+    [.., T, E], stats [.., T]. `causal` adds -inf where the key's position exceeds the query's. A
+    query whose keys are all at -inf gives 0. `stats` is what the gradient needs of the softmax:
+    the logarithm of the sum over keys of exp(score), -inf where all are at -inf.
 
     C1: leading dimensions are equal, at least one. C2: D and S agree as above.
-    C3: `mask`, if there, has the shape [.., T, S] in full.
+    C3: `mask`, if there, has the shape [.., T, S] in full. C4: `stats` is float64 where the operands
+    are, else float32.
     ```mlir
-    %y = sinter.attention %q, %k, %v {scale = 0.5 : f64, causal}
-       : (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
+    %y, %stats = sinter.attention %q, %k, %v {scale = 0.5 : f64, causal}
+       : (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x6xf32>)
+       -> (tensor<2x3x6xf32>, tensor<2x3xf32>)
     ```
   }];
   let arguments = (ins Sinter_FloatTensor:$query, Sinter_FloatTensor:$key, Sinter_FloatTensor:$value,
                        Optional<Sinter_FloatTensor>:$mask, F64Attr:$scale, UnitAttr:$causal);
-  let results = (outs Sinter_FloatTensor:$result);
+  let results = (outs Sinter_FloatTensor:$output, Sinter_FloatTensor:$stats);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let builders = [
+    /// The types of the results follow from those of the operands; `mask` may be null.
+    OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value,
+                   "::mlir::Value":$mask, "double":$scale, "bool":$causal)>
+  ];
+}
+
+def Sinter_AttentionGradOp : Sinter_Op<"attention_grad", [Pure,
+    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
+    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
+  let summary = "gradients of attention by query, key, value and mask";
+  let description = [{
+    Of a loss whose gradient by the output of `sinter.attention` is `output_grad`. With the
+    probabilities p = exp(score - stats), which are 0 in rows that are masked whole, and
+    dp = output_grad * value^T: value_grad = p^T * output_grad; mask_grad = ds = p * (dp - sum over keys
+    of p * dp); query_grad = scale * ds * key; key_grad = scale * ds^T * query. `output` and `stats` are the
+    results of the attention; an evaluation may use them or compute the probabilities again.
+
+    C1: operands are those of an attention, with its results; `output_grad` has the type of `output`. C2: gradients
+    have the types of what they belong to; `mask_grad` is there where `mask` is.
+    ```mlir
+    %dq, %dk, %dv = sinter.attention_grad %q, %k, %v, %y, %stats, %dy {scale = 0.5 : f64}
+       : (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x6xf32>, tensor<2x3x6xf32>, tensor<2x3xf32>,
+          tensor<2x3x6xf32>) -> (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x6xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$query, Sinter_FloatTensor:$key, Sinter_FloatTensor:$value,
+                       Sinter_FloatTensor:$output, Sinter_FloatTensor:$stats,
+                       Sinter_FloatTensor:$output_grad, Optional<Sinter_FloatTensor>:$mask,
+                       F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs Sinter_FloatTensor:$query_grad, Sinter_FloatTensor:$key_grad,
+                      Sinter_FloatTensor:$value_grad, Optional<Sinter_FloatTensor>:$mask_grad);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }

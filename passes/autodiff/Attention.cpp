@@ -9,10 +9,26 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-// Differentiated through its decomposition: the backward pass needs the
-// probabilities, which the whole op does not give.
+// What the loss takes of `stats` has no gradient: nothing but this rule reads
+// them.
+static mlir::LogicalResult attentionRule(AttentionOp op, OpGradient &g) {
+  if (g.gradOrNull(1))
+    return op.emitOpError() << "has no gradient through its statistics";
+  llvm::SmallVector<mlir::Type> types;
+  for (mlir::Value operand : op->getOperands())
+    types.push_back(operand.getType());
+  auto grad = g.b.create<AttentionGradOp>(
+      g.loc, types, op.getQuery(), op.getKey(), op.getValue(), op.getOutput(),
+      op.getStats(), g.grad(), op.getMask(), op.getScaleAttr(),
+      op.getCausalAttr());
+  for (auto [operand, result] : llvm::enumerate(grad->getResults()))
+    g.give(static_cast<unsigned>(operand), result);
+  return mlir::success();
+}
+
 void addAttentionRules(GradientRules &rules) {
-  rules.addKind<AttentionOp>(GradientRuleKind::Decomposed);
+  rules.add<AttentionOp>(attentionRule);
+  rules.addKind<AttentionGradOp>(GradientRuleKind::Decomposed);
 }
 
 } // namespace sinter::passes

@@ -49,11 +49,14 @@ Tensor randomTensor(RankedTensorType type, std::mt19937 &random, bool isMask) {
   return tensor;
 }
 
-/// Evaluates the function of `text`, in which ELT stands for `element`, before
-/// and after decomposition on the same data.
+/// Evaluates the function of `text`, in which ELT stands for `element` and
+/// STATS for the element type of its statistics, before and after decomposition
+/// on the same data.
 void compare(std::string text, const std::string &element, double tolerance) {
   for (size_t at; (at = text.find("ELT")) != std::string::npos;)
     text.replace(at, 3, element);
+  for (size_t at; (at = text.find("STATS")) != std::string::npos;)
+    text.replace(at, 5, element == "f64" ? "f64" : "f32");
   INFO(text);
   Program whole(sinter::test::context(), text),
       parts(sinter::test::context(), text);
@@ -172,22 +175,47 @@ TEST_CASE("group_norm") {
     }
 }
 
-TEST_CASE("attention with masks, causal and not") {
+TEST_CASE("attention and its gradient with masks, causal and not") {
+  const std::string query = "tensor<2x3x4xELT>", key = "tensor<2x5x4xELT>",
+                    value = "tensor<2x5x6xELT>", output = "tensor<2x3x6xELT>",
+                    stats = "tensor<2x3xSTATS>";
   for (std::string causal : {"", ", causal"}) {
-    compareAll(
-        R"(func.func @f(%q : tensor<2x3x4xELT>, %k : tensor<2x5x4xELT>, %v : tensor<2x5x6xELT>) -> tensor<2x3x6xELT> {
-      %y = sinter.attention %q, %k, %v {scale = 0.5 : f64)" +
-        causal + R"(}
-         : (tensor<2x3x4xELT>, tensor<2x5x4xELT>, tensor<2x5x6xELT>) -> tensor<2x3x6xELT>
-      return %y : tensor<2x3x6xELT> })");
-    // With so few keys some rows are masked whole.
-    compareAll(
-        R"(func.func @f(%q : tensor<2x2x7x4xELT>, %k : tensor<2x2x3x4xELT>, %v : tensor<2x2x3x1xELT>,
-        %m : tensor<2x2x7x3xELT> {test.mask}) -> tensor<2x2x7x1xELT> {
-      %y = sinter.attention %q, %k, %v, %m {scale = 0.5 : f64)" +
-        causal + R"(}
-         : (tensor<2x2x7x4xELT>, tensor<2x2x3x4xELT>, tensor<2x2x3x1xELT>, tensor<2x2x7x3xELT>) -> tensor<2x2x7x1xELT>
-      return %y : tensor<2x2x7x1xELT> })");
+    std::string attributes = " {scale = 0.5 : f64" + causal + "} : ";
+    std::string whole = "%y, %s = sinter.attention %q, %k, %v" + attributes +
+                        "(" + query + ", " + key + ", " + value + ") -> (" +
+                        output + ", " + stats + ")\n";
+    compareAll("func.func @f(%q : " + query + ", %k : " + key +
+               ", %v : " + value + ") -> (" + output + ", " + stats + ") {\n" +
+               whole + "return %y, %s : " + output + ", " + stats + " }");
+    compareAll("func.func @f(%q : " + query + ", %k : " + key +
+               ", %v : " + value + ", %g : " + output + ") -> (" + query +
+               ", " + key + ", " + value + ") {\n" + whole +
+               "%r:3 = sinter.attention_grad %q, %k, %v, %y, %s, %g" +
+               attributes + "(" + query + ", " + key + ", " + value + ", " +
+               output + ", " + stats + ", " + output + ") -> (" + query + ", " +
+               key + ", " + value + ")\nreturn %r#0, %r#1, %r#2 : " + query +
+               ", " + key + ", " + value + " }");
+  }
+  // With so few keys some rows are masked whole.
+  const std::string q = "tensor<2x2x7x4xELT>", k = "tensor<2x2x3x4xELT>",
+                    v = "tensor<2x2x3x1xELT>", m = "tensor<2x2x7x3xELT>",
+                    y = "tensor<2x2x7x1xELT>", s = "tensor<2x2x7xSTATS>";
+  for (std::string causal : {"", ", causal"}) {
+    std::string attributes = " {scale = 0.5 : f64" + causal + "} : ";
+    std::string arguments = "func.func @f(%q : " + q + ", %k : " + k +
+                            ", %v : " + v + ", %m : " + m + " {test.mask}";
+    std::string whole = "%y, %s = sinter.attention %q, %k, %v, %m" +
+                        attributes + "(" + q + ", " + k + ", " + v + ", " + m +
+                        ") -> (" + y + ", " + s + ")\n";
+    compareAll(arguments + ") -> (" + y + ", " + s + ") {\n" + whole +
+               "return %y, %s : " + y + ", " + s + " }");
+    std::string results = q + ", " + k + ", " + v + ", " + m;
+    compareAll(arguments + ", %g : " + y + ") -> (" + results + ") {\n" +
+               whole +
+               "%r:4 = sinter.attention_grad %q, %k, %v, %y, %s, %g, %m" +
+               attributes + "(" + q + ", " + k + ", " + v + ", " + y + ", " +
+               s + ", " + y + ", " + m + ") -> (" + results +
+               ")\nreturn %r#0, %r#1, %r#2, %r#3 : " + results + " }");
   }
 }
 

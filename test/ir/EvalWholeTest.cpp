@@ -81,11 +81,12 @@ TEST_CASE("attention gives 0 where every key is masked") {
                                   "], [0.0, " + kNegInfF32 + "]]]",
                               "tensor<1x2x2xf32>");
   checkSame(
-      evaluate("tensor<1x2x1xf32>",
-               body +
-                   "%r = sinter.attention %q, %q, %v, %m {scale = 1.0 : f64} : "
-                   "(tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1xf32>, "
-                   "tensor<1x2x2xf32>) -> tensor<1x2x1xf32>")
+      evaluate(
+          "tensor<1x2x1xf32>",
+          body +
+              "%r, %s = sinter.attention %q, %q, %v, %m {scale = 1.0 : f64} : "
+              "(tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1xf32>, "
+              "tensor<1x2x2xf32>) -> (tensor<1x2x1xf32>, tensor<1x2xf32>)")
           .floats,
       {0, 5});
 }

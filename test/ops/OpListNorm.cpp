@@ -143,15 +143,29 @@ void addAttentions(std::vector<OpCase> &cases) {
       if (variant == 1)
         operands.push_back({shape(s.queries, s.keys)});
       const char *names[] = {"", " mask", " causal"};
-      Dims result = shape(s.queries, s.width);
+      std::string text = shapeText(operands[0].shape) + " keys " +
+                         shapeText(operands[1].shape) + names[variant];
+      auto attention = [=](ValueBuilder &b, ValueRange x, Value mask) {
+        return b.b.create<AttentionOp>(b.loc, x[0], x[1], x[2], mask, 0.6,
+                                       causal);
+      };
       cases.push_back(
-          {"sinter.attention " + shapeText(operands[0].shape) + " keys " +
-               shapeText(operands[1].shape) + names[variant],
-           operands, [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
-             return {b.make<AttentionOp>(
-                 withShape(tensorType(x[0]), result), x[0], x[1], x[2],
-                 x.size() > 3 ? x[3] : Value(), b.b.getF64FloatAttr(0.6),
-                 causal ? b.b.getUnitAttr() : UnitAttr())};
+          {"sinter.attention " + text, operands,
+           [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {
+                 attention(b, x, x.size() > 3 ? x[3] : Value()).getOutput()};
+           }});
+      operands.push_back({shape(s.queries, s.width)});
+      cases.push_back(
+          {"sinter.attention_grad " + text, operands,
+           [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             Value mask = x.size() > 4 ? x[3] : Value();
+             AttentionOp of = attention(b, x, mask);
+             SmallVector<Type> types(x.drop_back().getTypes());
+             auto grad = b.b.create<AttentionGradOp>(
+                 b.loc, types, x[0], x[1], x[2], of.getOutput(), of.getStats(),
+                 x.back(), mask, of.getScaleAttr(), of.getCausalAttr());
+             return llvm::to_vector(ValueRange(grad->getResults()));
            }});
     }
   }

@@ -297,3 +297,66 @@ func.func @attention_with_used_probabilities_stays(%q: tensor<2x3x4xf32>, %k: te
     : (tensor<2x3x5xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
   return %y, %p : tensor<2x3x6xf32>, tensor<2x3x5xf32>
 }
+
+// -----
+
+// Heads that a projection left in the hidden dimension; the mask is a constant, added or chosen.
+// CHECK-LABEL: @attention_causal
+// CHECK: %[[Q:.*]] = sinter.transpose %arg0 perm [0, 2, 1, 3]
+// CHECK: %[[K:.*]] = sinter.transpose %arg1 perm [0, 2, 1, 3]
+// CHECK: %[[V:.*]] = sinter.transpose %arg2 perm [0, 2, 1, 3]
+// CHECK: sinter.attention %[[Q]], %[[K]], %[[V]] {causal, scale = 1.250000e-01 : f64}
+// CHECK: sinter.attention %[[K]], %[[Q]], %[[V]] {causal, scale = 1.000000e+00 : f64}
+func.func @attention_causal(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>)
+    -> (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) {
+  %eight = sinter.constant dense<8.0> : tensor<2x4x3x3xf32>
+  %lowest = sinter.constant dense<-1.0e4> : tensor<2x4x3x3xf32>
+  %below = sinter.constant dense<[[true, false, false], [true, true, false], [true, true, true]]> : tensor<3x3xi1>
+  %condition = sinter.broadcast %below dims [2, 3] : tensor<3x3xi1> -> tensor<2x4x3x3xi1>
+  %s = sinter.dot_general %q, %k batch [0, 2] x [0, 2] contract [3] x [3]
+    : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> tensor<2x4x3x3xf32>
+  %t = sinter.div %s, %eight : tensor<2x4x3x3xf32>
+  %m = sinter.where %condition, %t, %lowest : tensor<2x4x3x3xi1>, tensor<2x4x3x3xf32>
+  %p = sinter.softmax %m {axis = 3 : i64} : tensor<2x4x3x3xf32>
+  %y = sinter.dot_general %p, %v batch [0, 1] x [0, 2] contract [3] x [1]
+    : (tensor<2x4x3x3xf32>, tensor<2x3x4x8xf32>) -> tensor<2x4x3x8xf32>
+  %added = sinter.constant dense<[[0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000], [0.0, 0.0, 0.0]]> : tensor<3x3xf32>
+  %mask = sinter.broadcast %added dims [2, 3] : tensor<3x3xf32> -> tensor<2x4x3x3xf32>
+  %s2 = sinter.dot_general %k, %q batch [0, 2] x [0, 2] contract [3] x [3]
+    : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> tensor<2x4x3x3xf32>
+  %m2 = sinter.add %mask, %s2 : tensor<2x4x3x3xf32>
+  %p2 = sinter.softmax %m2 {axis = 3 : i64} : tensor<2x4x3x3xf32>
+  %y2 = sinter.dot_general %p2, %v batch [0, 1] x [0, 2] contract [3] x [1]
+    : (tensor<2x4x3x3xf32>, tensor<2x3x4x8xf32>) -> tensor<2x4x3x8xf32>
+  return %y, %y2 : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// -5 is no "masked", and a window is not causal.
+// CHECK-LABEL: @attention_other_masks
+// CHECK-NOT: causal
+// CHECK: sinter.attention %arg0, %arg1, %arg2, %{{.*}} {scale = 1.000000e+00 : f64}
+// CHECK-NOT: sinter.attention
+// CHECK: return
+func.func @attention_other_masks(%q: tensor<2x3x8xf32>, %k: tensor<2x3x8xf32>, %v: tensor<2x3x8xf32>)
+    -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>) {
+  %added = sinter.constant dense<[[0.0, -5.0, -5.0], [0.0, 0.0, -5.0], [0.0, 0.0, 0.0]]> : tensor<3x3xf32>
+  %mask = sinter.broadcast %added dims [1, 2] : tensor<3x3xf32> -> tensor<2x3x3xf32>
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2]
+    : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %m = sinter.add %mask, %s : tensor<2x3x3xf32>
+  %p = sinter.softmax %m {axis = 2 : i64} : tensor<2x3x3xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %window = sinter.constant dense<[[true, false, false], [true, true, false], [false, true, true]]> : tensor<3x3xi1>
+  %condition = sinter.broadcast %window dims [1, 2] : tensor<3x3xi1> -> tensor<2x3x3xi1>
+  %lowest = sinter.constant dense<-1.0e4> : tensor<2x3x3xf32>
+  %s2 = sinter.dot_general %k, %q batch [0] x [0] contract [2] x [2]
+    : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %m2 = sinter.where %condition, %s2, %lowest : tensor<2x3x3xi1>, tensor<2x3x3xf32>
+  %p2 = sinter.softmax %m2 {axis = 2 : i64} : tensor<2x3x3xf32>
+  %y2 = sinter.dot_general %p2, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  return %y, %y2 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
+}

@@ -94,12 +94,11 @@ static void importAttention(NodeImport &n) {
   }
   if (!n.hasAttr("scale"))
     scale = 1 / std::sqrt(double(q[3]));
-  RankedTensorType type =
-      n.typeOf({q[0], q[1], q[2], v[3]}, n.elementOf(query));
-  if (!type)
+  if (!n.typeOf({q[0], q[1], q[2], v[3]}, n.elementOf(query)))
     return;
-  Value y = n.b.create<ir::AttentionOp>(n.loc, type, query, key, value, mask,
-                                        llvm::APFloat(scale), causal);
+  Value y =
+      n.b.create<ir::AttentionOp>(n.loc, query, key, value, mask, scale, causal)
+          .getOutput();
   if (isPacked)
     y = n.reshape(n.transpose(y, {0, 2, 1, 3}), {q[0], q[2], q[1] * v[3]});
   n.out(y);
