@@ -85,6 +85,7 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
+  functions.addPass(passes::createFuseAttention());
   functions.addPass(passes::createSplitReductions());
   functions.addPass(passes::createFuseEpilogues(&context.target));
   functions.addPass(passes::createFuseLoops());

@@ -76,7 +76,8 @@ static bool isContractionKind(StringRef kind) {
 }
 
 bool isLibraryCall(ir::FusionOp fusion) {
-  return isContractionKind(fusion.getKind()) && !fusion->hasAttr("domain");
+  return fusion.getKind() == fusion_kind::kAttention ||
+         (isContractionKind(fusion.getKind()) && !fusion->hasAttr("domain"));
 }
 
 /// The answer for a fusion of kind multi: that of the part that yields

@@ -28,10 +28,13 @@ inline constexpr llvm::StringLiteral kMatmul =
     "matmul"; // dot_general and its epilogue
 inline constexpr llvm::StringLiteral kConv =
     "conv"; // conv, its gradients, and an epilogue
+inline constexpr llvm::StringLiteral kAttention =
+    "attention"; // attention or its gradient, a library call
 } // namespace fusion_kind
 
-/// True for a fusion that becomes a library call: a contraction that the target
-/// does not generate. Generated ones say how their loops lie (FusionDomain).
+/// True for a fusion that becomes a library call: attention, or a contraction
+/// that the target does not generate. Generated ones say how their loops lie
+/// (FusionDomain).
 bool isLibraryCall(ir::FusionOp fusion);
 
 /// True when the kernel of `fusion` (a sinter.fusion, or the exec.kernel made

@@ -181,6 +181,43 @@ StridedView viewOf(Value value, ViewDepth depth) {
   return view;
 }
 
+std::optional<StridedView> operandView(Value operand, Operation &op,
+                                       const StridedView &view) {
+  RankedTensorType type = ir::tensorType(operand);
+  StridedView before = view;
+  if (auto transpose = dyn_cast<ir::TransposeOp>(op)) {
+    for (auto [i, dim] : llvm::enumerate(transpose.getPerm()))
+      before.dims[dim] = view.dims[i];
+    return before;
+  }
+  if (isa<ir::ReshapeOp>(op)) {
+    if (type.getNumElements() == 0)
+      return std::nullopt;
+    auto dims = regroup(view.dims, type.getShape());
+    if (!dims)
+      return std::nullopt;
+    before.dims = *dims;
+    return before;
+  }
+  auto concat = dyn_cast<ir::ConcatOp>(op);
+  if (!concat)
+    return std::nullopt;
+  DimLoops &along = before.dims[concat.getAxis()];
+  int64_t start = 0, size = type.getDimSize(concat.getAxis());
+  for (Value input : concat.getInputs()) {
+    if (input == operand)
+      break;
+    start += ir::tensorType(input).getDimSize(concat.getAxis());
+  }
+  if (along.size() > 1)
+    return std::nullopt;
+  if (along.empty()) // of size 1: the operand is the whole
+    return before;
+  before.offset += start * along.front().stride;
+  along = oneLoop(size, along.front().stride);
+  return before;
+}
+
 std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, ViewDepth lhs,
                                      ViewDepth rhs,
                                      ArrayRef<int64_t> resultStrides) {

@@ -41,6 +41,13 @@ enum class ViewDepth { none, oneLoop, loops };
 /// other value is itself.
 StridedView viewOf(mlir::Value value, ViewDepth depth);
 
+/// The other way round: `view` says where the elements of the result of `op` (a
+/// reshape, transpose or concat) lie in some bytes; gives where those of its
+/// operand `operand`, which occurs once, then lie. Nothing where dimensions do
+/// not divide.
+std::optional<StridedView> operandView(mlir::Value operand, mlir::Operation &op,
+                                       const StridedView &view);
+
 /// C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n]. Stride lists have the batch
 /// strides first, then those of m, k (a), k, n (b) and m, n (c), in elements.
 /// The first elements lie at aOffset and bOffset.

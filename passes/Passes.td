@@ -117,6 +117,16 @@ def ExpandMath : Pass<"sinter-expand-math"> {
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def FuseAttention : Pass<"sinter-fuse-attention", "::mlir::func::FuncOp"> {
+  let summary = "Wrap attention, with the moves of its operands and results";
+  let description = [{
+    Each `sinter.attention` and `sinter.attention_grad` that is still there, in 16-bit floats and without a mask,
+    becomes a `sinter.fusion` of kind attention, which is one library call. Transposes, slices, reshapes and the
+    concatenation of gradients join it where strides can say them.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "Wrap contractions, with the ops that can be applied to their result";
   let description = [{

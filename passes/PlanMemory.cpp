@@ -79,11 +79,8 @@ private:
       builder.create<exec::CopyOp>(command.loc, reads[0], writes[0]);
       return success();
     }
-    if (isLibraryCall(command.fusion)) {
-      if (writes.size() != 1)
-        return mlir::emitError(command.loc) << "a library call has one result";
-      return createCall(builder, command.fusion, reads, writes[0]);
-    }
+    if (isLibraryCall(command.fusion))
+      return createCall(builder, command.fusion, reads, writes);
     builder.create<exec::LaunchOp>(
         command.loc, kernels.get(command.fusion).getSymName(), reads, writes);
     return success();

@@ -36,6 +36,8 @@ SAME(SINTER_POST_HARD_SWISH, PostOpKind::hard_swish);
 SAME(SINTER_CONV_FORWARD, ConvDirection::forward);
 SAME(SINTER_CONV_INPUT_GRAD, ConvDirection::input_grad);
 SAME(SINTER_CONV_FILTER_GRAD, ConvDirection::filter_grad);
+SAME(SINTER_ATTENTION_FORWARD, AttentionDirection::forward);
+SAME(SINTER_ATTENTION_BACKWARD, AttentionDirection::backward);
 SAME(sizeof(sinter_control), kControlBytes);
 #undef SAME
 
@@ -70,6 +72,8 @@ private:
   void addCommand(exec::CommandOpInterface command);
   int64_t addMatmul(exec::MatmulOp op);
   int64_t addConv(exec::ConvOp op);
+  int64_t addAttention(exec::AttentionOp op);
+  void addSlice(Value buffer, int64_t firstElement = 0);
   static uint32_t addPostOps(ArrayAttr postOps, sinter_post_op *out);
   std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names,
                                                ArrayAttr types);
@@ -81,6 +85,7 @@ private:
   std::vector<Row<sinter_slice>> slices;
   std::vector<Row<sinter_matmul>> matmuls;
   std::vector<Row<sinter_conv>> convs;
+  std::vector<Row<sinter_attention>> attentions;
 };
 
 void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
@@ -150,24 +155,70 @@ int64_t EntryTables::addConv(exec::ConvOp op) {
   return convs.size() - 1;
 }
 
+/// The table has one slice per operand, though several may lie in one buffer.
+int64_t EntryTables::addAttention(exec::AttentionOp op) {
+  sinter_attention &p = attentions.emplace_back().value;
+  SmallVector<Value> buffers(op.getInputs());
+  llvm::append_range(buffers, op.getOutputs());
+  SmallVector<exec::HeadsAttr> heads(
+      op.getHeads().getAsRange<exec::HeadsAttr>());
+  bool isForward = op.getDirection() == exec::AttentionDirection::forward;
+  p.direction = static_cast<uint32_t>(op.getDirection());
+  p.dtype = dtypeOf(exec::bufferOp(buffers[heads[0].getBuffer()])
+                        .getTensorType()
+                        .getElementType());
+  p.causal = op.getCausal();
+  p.hasStats = op.getStats().has_value();
+  p.batch = op.getBatch();
+  p.heads = op.getNumHeads();
+  p.queries = op.getQueries();
+  p.keys = op.getKeys();
+  p.depth = op.getDepth();
+  p.scale = static_cast<float>(op.getScale().convertToDouble());
+  sinter_heads *places[] = {&p.query,   &p.key,        &p.value,
+                            &p.output,  &p.outputGrad, &p.queryGrad,
+                            &p.keyGrad, &p.valueGrad};
+  size_t statsBefore = isForward ? 3 : 5;
+  for (auto [i, at] : llvm::enumerate(heads)) {
+    *places[i] = {at.getStrides()[0], at.getStrides()[1], at.getStrides()[2]};
+    if (i == statsBefore && op.getStats())
+      addSlice(buffers[*op.getStats()]);
+    addSlice(buffers[at.getBuffer()], at.getOffset());
+  }
+  return attentions.size() - 1;
+}
+
+void EntryTables::addSlice(Value buffer, int64_t firstElement) {
+  exec::BufferOp declared = exec::bufferOp(buffer);
+  exec::SliceAttr slice = declared.getSlice();
+  auto offset = static_cast<uint64_t>(slice.getOffset());
+  if (slice.getSpace() == exec::Space::constant)
+    offset = constants(offset);
+  uint64_t skipped =
+      firstElement *
+      ir::elementSizeBytes(declared.getTensorType().getElementType());
+  slices.push_back({{static_cast<uint32_t>(slice.getSpace()),
+                     static_cast<uint32_t>(slice.getIndex()), offset + skipped,
+                     static_cast<uint64_t>(slice.getSize()) - skipped},
+                    {}});
+}
+
 void EntryTables::addCommand(exec::CommandOpInterface command) {
   Pending pending{{}, slices.size(), -1};
   sinter_command &c = pending.row.value;
-  auto addSlices = [&](OperandRange buffers) {
-    for (Value buffer : buffers) {
-      exec::SliceAttr slice = exec::bufferOp(buffer).getSlice();
-      auto offset = static_cast<uint64_t>(slice.getOffset());
-      if (slice.getSpace() == exec::Space::constant)
-        offset = constants(offset);
-      slices.push_back({{static_cast<uint32_t>(slice.getSpace()),
-                         static_cast<uint32_t>(slice.getIndex()), offset,
-                         static_cast<uint64_t>(slice.getSize())},
-                        {}});
-    }
-  };
-  addSlices(command.getReads());
-  addSlices(command.getWrites());
-  c.numReads = command.getReads().size();
+  if (auto attention = dyn_cast<exec::AttentionOp>(*command)) {
+    c.kind = SINTER_CMD_ATTENTION;
+    pending.params = addAttention(attention);
+    bool isForward =
+        attention.getDirection() == exec::AttentionDirection::forward;
+    c.numReads = isForward ? 3 : 6;
+  } else {
+    for (Value buffer : command.getReads())
+      addSlice(buffer);
+    for (Value buffer : command.getWrites())
+      addSlice(buffer);
+    c.numReads = command.getReads().size();
+  }
   c.numSlices = slices.size() - pending.firstSlice;
   pending.row.pointers[2] = data.string(ir::joinedNodeNames(command.getLoc()));
   llvm::TypeSwitch<Operation *>(command)
@@ -219,16 +270,25 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   llvm::Constant *sliceTable = data.table<sinter_slice>(slices);
   llvm::Constant *matmulTable = data.table<sinter_matmul>(matmuls);
   llvm::Constant *convTable = data.table<sinter_conv>(convs);
+  llvm::Constant *attentionTable = data.table<sinter_attention>(attentions);
+  auto paramsOf = [&](const Pending &pending) -> llvm::Constant * {
+    if (pending.params < 0)
+      return nullptr;
+    switch (pending.row.value.kind) {
+    case SINTER_CMD_MATMUL:
+      return data.offset(matmulTable, pending.params * sizeof(sinter_matmul));
+    case SINTER_CMD_CONV:
+      return data.offset(convTable, pending.params * sizeof(sinter_conv));
+    default:
+      return data.offset(attentionTable,
+                         pending.params * sizeof(sinter_attention));
+    }
+  };
   std::vector<Row<sinter_command>> rows;
   for (Pending &pending : commands) {
-    bool isMatmul = pending.row.value.kind == SINTER_CMD_MATMUL;
     pending.row.pointers[0] =
         data.offset(sliceTable, pending.firstSlice * sizeof(sinter_slice));
-    if (pending.params >= 0)
-      pending.row.pointers[1] =
-          data.offset(isMatmul ? matmulTable : convTable,
-                      pending.params * (isMatmul ? sizeof(sinter_matmul)
-                                                 : sizeof(sinter_conv)));
+    pending.row.pointers[1] = paramsOf(pending);
     rows.push_back(pending.row);
   }
 

@@ -137,11 +137,22 @@ bool ArtifactImage::isTensor(const sinter_tensor_desc &tensor) const {
          contains(tensor.dims, tensor.rank, sizeof(int64_t));
 }
 
+/// Bytes of what a command's `params` point to; 0: nothing.
+static uint64_t paramsBytesOf(uint32_t kind) {
+  switch (kind) {
+  case SINTER_CMD_MATMUL:
+    return sizeof(sinter_matmul);
+  case SINTER_CMD_CONV:
+    return sizeof(sinter_conv);
+  case SINTER_CMD_ATTENTION:
+    return sizeof(sinter_attention);
+  default:
+    return 0;
+  }
+}
+
 bool ArtifactImage::isCommand(const sinter_command &command) const {
-  uint64_t paramsBytes = command.kind == SINTER_CMD_MATMUL
-                             ? sizeof(sinter_matmul)
-                         : command.kind == SINTER_CMD_CONV ? sizeof(sinter_conv)
-                                                           : 0;
+  uint64_t paramsBytes = paramsBytesOf(command.kind);
   return isText(command.label) &&
          contains(command.slices, command.numSlices, sizeof(sinter_slice)) &&
          command.numReads <= command.numSlices &&

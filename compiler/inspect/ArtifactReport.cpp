@@ -39,8 +39,8 @@ static const char *dtypeName(uint32_t dtype) {
 }
 
 static const char *commandName(uint32_t kind) {
-  static const char *names[] = {"?",    "launch", "matmul",
-                                "conv", "copy",   "fill"};
+  static const char *names[] = {"?",    "launch", "matmul",   "conv",
+                                "copy", "fill",   "attention"};
   return kind < std::size(names) ? names[kind] : "?";
 }
 
@@ -128,15 +128,26 @@ static double contractionFlops(const sinter_command &command) {
         std::min<uint32_t>(conv.spatialRank, SINTER_MAX_SPATIAL_DIMS);
     for (uint32_t d = 0; d < rank; ++d)
       flops *= static_cast<double>(conv.outputDims[d]) * conv.kernel[d];
+  } else if (command.kind == SINTER_CMD_ATTENTION) {
+    // Forward: scores and output. Backward: scores again, and four products of
+    // that size.
+    const auto &p = *static_cast<const sinter_attention *>(command.params);
+    double products = p.direction == SINTER_ATTENTION_FORWARD ? 2 : 5;
+    flops = products * 2.0 * p.batch * p.heads * p.queries * p.keys * p.depth;
   }
   return flops;
 }
 
 // The dtype in which a contraction multiplies.
 static uint32_t contractionDtype(const sinter_command &command) {
-  return command.kind == SINTER_CMD_MATMUL
-             ? static_cast<const sinter_matmul *>(command.params)->dtype
-             : static_cast<const sinter_conv *>(command.params)->dtype;
+  switch (command.kind) {
+  case SINTER_CMD_MATMUL:
+    return static_cast<const sinter_matmul *>(command.params)->dtype;
+  case SINTER_CMD_CONV:
+    return static_cast<const sinter_conv *>(command.params)->dtype;
+  default:
+    return static_cast<const sinter_attention *>(command.params)->dtype;
+  }
 }
 
 namespace {
@@ -155,7 +166,7 @@ static EntryTotals total(const sinter_entry &entry) {
       ++totals.launches;
       totals.kernels.insert(command.target);
     }
-    if (command.kind != SINTER_CMD_MATMUL && command.kind != SINTER_CMD_CONV)
+    if (!command.params)
       continue;
     ++totals.calls;
     double flops = contractionFlops(command);

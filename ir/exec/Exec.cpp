@@ -220,6 +220,8 @@ OperandRange MatmulOp::getReads() { return getInputs(); }
 OperandRange MatmulOp::getWrites() { return getOperands().take_back(1); }
 OperandRange ConvOp::getReads() { return getInputs(); }
 OperandRange ConvOp::getWrites() { return getOperands().take_back(1); }
+OperandRange AttentionOp::getReads() { return getInputs(); }
+OperandRange AttentionOp::getWrites() { return getOutputs(); }
 OperandRange CopyOp::getReads() { return getOperands().take_front(1); }
 OperandRange CopyOp::getWrites() { return getOperands().take_back(1); }
 OperandRange FillOp::getReads() {

@@ -94,6 +94,25 @@ def Exec_ConvDirection : Exec_Enum<"ConvDirection", "which of the three convolut
   I32EnumAttrCase<"filter_grad", 3>]>;
 def Exec_ConvDirectionAttr : EnumAttr<Exec_Dialect, Exec_ConvDirection, "direction">;
 
+def Exec_AttentionDirection : Exec_Enum<"AttentionDirection", "attention or its gradients", [
+  I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"backward", 2>]>;
+def Exec_AttentionDirectionAttr
+    : EnumAttr<Exec_Dialect, Exec_AttentionDirection, "attention_direction">;
+
+def Exec_HeadsAttr : Exec_Attr<"Heads", "heads"> {
+  let summary = "where an operand of attention lies";
+  let description = [{
+    `buffer` numbers the command's reads and then its writes. Elements [batch, heads, rows, depth] begin
+    at element `offset`; `strides` are those of batch, head and row, in elements; those of a row are adjacent.
+    ```mlir
+    #exec.heads<0 from 64 strides [1536, 64, 192]>
+    ```
+  }];
+  let parameters = (ins "int64_t":$buffer, "int64_t":$offset, ArrayRefParameter<"int64_t">:$strides);
+  let assemblyFormat = "`<` $buffer `from` $offset `strides` `[` $strides `]` `>`";
+}
+def Exec_HeadsList : TypedArrayAttrBase<Exec_HeadsAttr, "operands of attention">;
+
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "bytes that hold one tensor value";
@@ -188,6 +207,33 @@ def Exec_ConvOp : Exec_CommandOp<"conv"> {
     `groups` $groups `input` $input_dims `output` $output_dims `kernel` $kernel `strides` $strides
     `dilations` $dilations `low` $pads_low `high` $pads_high (`channels_last` $channels_last^)?
     (`post` $post_ops^)? attr-dict
+  }];
+}
+
+def Exec_AttentionOp : Exec_CommandOp<"attention", [AttrSizedOperandSegments]> {
+  let summary = "scaled dot-product attention or its gradients";
+  let description = [{
+    `sinter.attention` or `sinter.attention_grad` without a mask, of operands [batch, heads, rows, depth] with rows of
+    `queries` or `keys`. `heads` says where they lie: query, key, value, output; backward: query, key, value,
+    output, output gradient, query gradient, key gradient, value gradient. `stats` is the number of the buffer with
+    the statistics, dense [batch, heads, queries] in float32: forward a written one or absent, backward a read one.
+
+    C1: sizes are positive, `heads` has 4 or 8 entries with 3 strides each, none below 1; the first three (backward: five)
+    lie in reads, the others in writes. C2: all elements lie in their buffers and have one element type; writes
+    are written in full. C3: `stats` is as above.
+    ```mlir
+    exec.attention forward(%qkv) -> (%y, %stats) batch 2 heads 4 queries 8 keys 8 depth 64 scale 1.25e-01 causal
+        at [#exec.heads<0 from 0 strides [6144, 64, 768]>, #exec.heads<0 from 256 strides [6144, 64, 768]>,
+            #exec.heads<0 from 512 strides [6144, 64, 768]>, #exec.heads<1 from 0 strides [2048, 64, 256]>] stats 2
+    ```
+  }];
+  let arguments = (ins Exec_AttentionDirectionAttr:$direction, Variadic<Exec_BufferType>:$inputs,
+                       Variadic<Exec_BufferType>:$outputs, I64Attr:$batch, I64Attr:$num_heads, I64Attr:$queries,
+                       I64Attr:$keys, I64Attr:$depth, F64Attr:$scale, UnitAttr:$causal,
+                       Exec_HeadsList:$heads, OptionalAttr<I64Attr>:$stats);
+  let assemblyFormat = [{
+    `` $direction `(` $inputs `)` `->` `(` $outputs `)` `batch` $batch `heads` $num_heads `queries` $queries `keys` $keys
+    `depth` $depth `scale` $scale (`causal` $causal^)? `at` $heads (`stats` $stats^)? attr-dict
   }];
 }
 

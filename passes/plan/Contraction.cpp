@@ -210,8 +210,12 @@ LogicalResult Call::create(OpBuilder &builder) {
 }
 
 LogicalResult createCall(OpBuilder &builder, ir::FusionOp fusion,
-                         ValueRange inputs, Value output) {
-  return Call(fusion, inputs, output).create(builder);
+                         ValueRange inputs, ValueRange outputs) {
+  if (fusion.getKind() == fusion_kind::kAttention)
+    return createAttentionCall(builder, fusion, inputs, outputs);
+  if (outputs.size() != 1)
+    return fusion.emitError() << "a library call has one result";
+  return Call(fusion, inputs, outputs[0]).create(builder);
 }
 
 } // namespace sinter::passes::plan

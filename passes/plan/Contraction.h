@@ -10,12 +10,19 @@
 
 namespace sinter::passes::plan {
 
-/// Creates the `exec.matmul` or `exec.conv` for `fusion` (a library call),
-/// which reads `inputs` (one buffer per operand of the fusion) and writes
-/// `output`. Fails, with an error on the fusion, when its body is not of the
-/// form that libraries compute.
+/// Creates the `exec.matmul`, `exec.conv` or `exec.attention` for `fusion` (a
+/// library call), which reads `inputs` and writes `outputs` (one buffer per
+/// operand and result of the fusion). Fails, with an error on the fusion, when
+/// its body is not of the form that libraries compute.
 mlir::LogicalResult createCall(mlir::OpBuilder &builder, ir::FusionOp fusion,
-                               mlir::ValueRange inputs, mlir::Value output);
+                               mlir::ValueRange inputs,
+                               mlir::ValueRange outputs);
+
+/// The same for fusions of kind attention.
+mlir::LogicalResult createAttentionCall(mlir::OpBuilder &builder,
+                                        ir::FusionOp fusion,
+                                        mlir::ValueRange inputs,
+                                        mlir::ValueRange outputs);
 
 } // namespace sinter::passes::plan
 

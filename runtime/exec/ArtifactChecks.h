@@ -41,6 +41,7 @@ Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,
 /// MATMUL and CONV: parameters and operand extents against the slices.
 Status checkMatmul(const sinter_command &command);
 Status checkConv(const sinter_command &command);
+Status checkAttention(const sinter_command &command);
 
 /// Bytes of one element, or 0 for a number that is no sinter_dtype.
 uint64_t dtypeBytes(uint32_t dtype);

@@ -319,6 +319,63 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
                       p.outDtype);
 }
 
+Status sinter::rt::checkAttention(const sinter_command &command) {
+  if (!command.params)
+    return Status::invalid("has no parameters");
+  const auto &p = *static_cast<const sinter_attention *>(command.params);
+  if (p.direction < SINTER_ATTENTION_FORWARD ||
+      p.direction > SINTER_ATTENTION_BACKWARD)
+    return Status::invalid("has the unknown direction " + number(p.direction));
+  bool isForward = p.direction == SINTER_ATTENTION_FORWARD;
+  uint32_t reads = isForward ? 3 : 6,
+           slices = reads + (isForward ? (p.hasStats ? 2 : 1) : 3);
+  if (command.numReads != reads || command.numSlices != slices)
+    return Status::invalid("has " + number(command.numSlices) +
+                           " slices of which " + number(command.numReads) +
+                           " are read; " + number(slices) + " and " +
+                           number(reads) + " are expected");
+  if (!isForward && !p.hasStats)
+    return Status::invalid("has no statistics");
+  if (!dtypeBytes(p.dtype))
+    return Status::invalid("has the unknown " + dtypeName(p.dtype));
+  for (int64_t size : {p.batch, p.heads, p.queries, p.keys, p.depth})
+    if (size < 1 || size > INT32_MAX)
+      return Status::invalid("has the size " + number(size));
+  struct Operand {
+    const char *name;
+    const sinter_heads &at;
+    int64_t rows;
+    uint32_t slice;
+  };
+  std::vector<Operand> operands = {{"the query", p.query, p.queries, 0},
+                                   {"the key", p.key, p.keys, 1},
+                                   {"the value", p.value, p.keys, 2}};
+  if (isForward) {
+    operands.push_back({"the output", p.output, p.queries, slices - 1});
+  } else {
+    operands.push_back({"the output", p.output, p.queries, 3});
+    operands.push_back({"the output grad", p.outputGrad, p.queries, 4});
+    operands.push_back({"the query grad", p.queryGrad, p.queries, 6});
+    operands.push_back({"the key grad", p.keyGrad, p.keys, 7});
+    operands.push_back({"the value grad", p.valueGrad, p.keys, 8});
+  }
+  for (const Operand &operand : operands)
+    SINTER_RETURN_IF_ERROR(checkOperand(operand.name,
+                                        {{p.batch, operand.at.batchStride},
+                                         {p.heads, operand.at.headStride},
+                                         {operand.rows, operand.at.rowStride},
+                                         {p.depth, 1}},
+                                        p.dtype, command.slices[operand.slice],
+                                        operand.slice >= reads));
+  if (!p.hasStats)
+    return {};
+  uint32_t stats = isForward ? 3 : 5;
+  return checkOperand(
+      "the softmax statistic",
+      {{p.batch, p.heads * p.queries}, {p.heads, p.queries}, {p.queries, 1}},
+      SINTER_F32, command.slices[stats], isForward);
+}
+
 Status sinter::rt::checkConv(const sinter_command &command) {
   SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
   const auto &p = *static_cast<const sinter_conv *>(command.params);
@@ -405,6 +462,8 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     return checkMatmul(command);
   case SINTER_CMD_CONV:
     return checkConv(command);
+  case SINTER_CMD_ATTENTION:
+    return checkAttention(command);
   case SINTER_CMD_COPY:
     if (command.numSlices != 2 || command.numReads != 1 ||
         command.slices[0].sizeBytes != command.slices[1].sizeBytes)

@@ -108,6 +108,7 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
       break;
     case SINTER_CMD_MATMUL:
     case SINTER_CMD_CONV:
+    case SINTER_CMD_ATTENTION:
       prepared = executor.prepareCall(artifact, command, step);
       break;
     default:
@@ -182,6 +183,7 @@ Status Executor::runStep(const Step &step, uint32_t slot) {
                          step.tiles);
   case SINTER_CMD_MATMUL:
   case SINTER_CMD_CONV:
+  case SINTER_CMD_ATTENTION:
     return device.call(stream, *step.call, buffers);
   case SINTER_CMD_COPY:
     return device.copy(stream, buffers[1], buffers[0], step.sizeBytes);

@@ -271,3 +271,75 @@ exec.kernel @k0 "loop" grid [1, 0, 1] block [32, 1, 1] {
 // constant C1: aligned.
 // expected-error @below {{lies at 4, expected a multiple of 64 up to 2^62}}
 exec.constant at 4 = dense<[1.0, 2.0]> : tensor<2xf32>
+
+// -----
+
+// attention C1: four operands.
+exec.program @attention_count("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8xf16>, "s" : tensor<2x2x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
+  // expected-error @below {{needs 4 operands, has 3}}
+  exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>] stats 2
+}
+
+// -----
+
+// attention C1: the output is written.
+exec.program @attention_write("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8xf16>, "s" : tensor<2x2x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
+  // expected-error @below {{has its output in buffer 0, which is none of its writes}}
+  exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<0 from 0 strides [192, 8, 48]>] stats 2
+}
+
+// -----
+
+// attention C1: strides.
+exec.program @attention_stride("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8xf16>, "s" : tensor<2x2x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
+  // expected-error @below {{needs an offset of at least 0 and three strides of at least 1 for its key}}
+  exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 0, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>] stats 2
+}
+
+// -----
+
+// attention C2: elements lie in their buffers.
+exec.program @attention_extent("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8xf16>, "s" : tensor<2x2x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
+  // expected-error @below {{value needs 385 elements, its buffer has 384}}
+  exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 33 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>] stats 2
+}
+
+// -----
+
+// attention C3: statistics are written.
+exec.program @attention_stats("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8xf16>, "s" : tensor<2x2x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
+  // expected-error @below {{has statistics in buffer 0, expected 16 float32 elements that it writes}}
+  exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>] stats 0
+}
+
+// -----
+
+// attention C2: writes are whole.
+exec.program @attention_whole("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8xf16>, "s" : tensor<2x2x4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
+  // expected-error @below {{writes 0 elements of a buffer of 16}}
+  exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>]
+}

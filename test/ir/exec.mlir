@@ -53,3 +53,25 @@ module @planned {
       kernel [1, 1] strides [1, 1] dilations [1, 1] low [0, 0] high [0, 0]
   }
 }
+
+// CHECK-LABEL: exec.program @attention
+exec.program @attention("x" : tensor<2x4x48xf16>, "g" : tensor<2x2x4x8xf16>)
+    -> ("y" : tensor<2x2x4x8xf16>, "dx" : tensor<2x4x48xf16>) arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  %s = exec.buffer arena[0] 0 + 64 : tensor<2x2x4xf32>
+  // CHECK: exec.attention forward(%[[X:.*]]) -> (%[[Y:.*]], %[[S:.*]]) batch 2 heads 2 queries 4 keys 4 depth 8
+  // CHECK-SAME: scale 1.250000e-01 causal at [#exec.heads<0 from 0 strides[192, 8, 48]>
+  // CHECK-SAME: stats 2
+  exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01 causal
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>,
+        #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>] stats 2
+  %g = exec.buffer input[1] 0 + 256 : tensor<2x2x4x8xf16>
+  %dx = exec.buffer output[1] 0 + 768 : tensor<2x4x48xf16>
+  // CHECK: exec.attention backward(%[[X]], %[[Y]], %{{.*}}, %[[S]]) -> (%{{.*}})
+  exec.attention backward(%x, %y, %g, %s) -> (%dx) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01 causal
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>,
+        #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>,
+        #exec.heads<2 from 0 strides [64, 32, 8]>, #exec.heads<4 from 0 strides [192, 8, 48]>,
+        #exec.heads<4 from 16 strides [192, 8, 48]>, #exec.heads<4 from 32 strides [192, 8, 48]>] stats 3
+}

@@ -9,6 +9,7 @@
 #include "runtime/exec/ArtifactChecks.h"
 
 #include <functional>
+#include <memory>
 
 using namespace sinter;
 using namespace sinter::rt;
@@ -284,6 +285,72 @@ TEST_CASE("artifact: convolution parameters", "[artifact]") {
     s.convSlices[2] = {SINTER_SPACE_STATE, 0, 0, 256};
     s.conv.numPostOps = 1;
     s.conv.postOps[0].kind = SINTER_POST_RELU;
+  });
+}
+
+TEST_CASE("artifact: attention parameters", "[artifact]") {
+  // query, key and value packed in 384 bytes of fp16: 1 batch, 2 heads of 4
+  // rows and 8 columns.
+  struct Attention {
+    sinter_slice slices[9];
+    sinter_attention params{};
+
+    explicit Attention(Sample &sample, uint32_t direction) {
+      sample.entries[0].arenaBytes = 4096;
+      bool forward = direction == SINTER_ATTENTION_FORWARD;
+      for (uint64_t i = 0; i < 9; ++i)
+        slices[i] = {SINTER_SPACE_ARENA, 0, i * 256, 128};
+      for (uint64_t i = 0; i < 3; ++i)
+        slices[i] = {SINTER_SPACE_ARENA, 0, i * 32, 384 - i * 32};
+      slices[forward ? 3 : 5].sizeBytes = 32;
+      params.direction = direction;
+      params.dtype = SINTER_F16;
+      params.hasStats = 1;
+      params.batch = 1;
+      params.heads = 2;
+      params.queries = params.keys = 4;
+      params.depth = 8;
+      params.query = params.key = params.value = {192, 8, 48};
+      params.output = params.outputGrad = params.queryGrad = params.keyGrad =
+          params.valueGrad = {64, 32, 8};
+      sample.commands[0] =
+          Sample::make(SINTER_CMD_ATTENTION, slices, forward ? 5 : 9,
+                       forward ? 3 : 6, &params);
+    }
+  };
+  auto check =
+      [](uint32_t direction, const char *text,
+         const std::function<void(Attention &, sinter_command &)> &damage) {
+        auto sample = std::make_unique<Sample>();
+        Attention attention(*sample, direction);
+        damage(attention, sample->commands[0]);
+        Status status = checkArtifact(sample->artifact);
+        INFO(text << " <- " << status.message());
+        REQUIRE(status.ok() == (*text == 0));
+        REQUIRE(status.message().find(text) != std::string::npos);
+      };
+  constexpr uint32_t forward = SINTER_ATTENTION_FORWARD,
+                     backward = SINTER_ATTENTION_BACKWARD;
+  for (uint32_t direction : {forward, backward})
+    check(direction, "", [](Attention &, sinter_command &) {});
+  check(forward, "unknown direction 3",
+        [](Attention &a, sinter_command &) { a.params.direction = 3; });
+  check(forward, "has no parameters",
+        [](Attention &, sinter_command &c) { c.params = nullptr; });
+  check(forward, "5 and 3 are expected",
+        [](Attention &, sinter_command &c) { c.numSlices = 4; });
+  check(backward, "has no statistics",
+        [](Attention &a, sinter_command &) { a.params.hasStats = 0; });
+  check(forward, "has the size 0",
+        [](Attention &a, sinter_command &) { a.params.keys = 0; });
+  check(forward, "the value ends at element",
+        [](Attention &a, sinter_command &) { a.params.value.rowStride = 49; });
+  check(backward, "the key grad is written with strides that overlap",
+        [](Attention &a, sinter_command &) { a.params.keyGrad.rowStride = 4; });
+  check(forward, "the softmax statistic ends at element",
+        [](Attention &a, sinter_command &) { a.slices[3].sizeBytes = 28; });
+  check(backward, "negative stride", [](Attention &a, sinter_command &) {
+    a.params.output.headStride = -8;
   });
 }
 

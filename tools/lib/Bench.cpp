@@ -56,6 +56,8 @@ static const char *kindName(uint32_t kind) {
     return "copy";
   case SINTER_CMD_FILL:
     return "fill";
+  case SINTER_CMD_ATTENTION:
+    return "attention";
   }
   return "?";
 }

@@ -6,6 +6,7 @@
 #include "backends/cuda/codegen/CudaTarget.h"
 #include "backends/cuda/codegen/Lowering.h"
 #include "ir/Dialect.h"
+#include "passes/AttentionForm.h"
 #include "passes/Fusion.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -31,12 +32,17 @@ passes::Placement GpuTarget::place(Operation *op, std::string &) const {
     return isFloat && isCalled ? passes::Placement::Library
                                : passes::Placement::Generated;
   }
+  if (passes::isPlainAttention(op))
+    return passes::Placement::Library;
   if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
     return passes::Placement::Alias;
   return passes::Placement::Generated;
 }
 
 bool GpuTarget::keepsComposite(Operation *op) const {
+  if (isa<ir::AttentionOp, ir::AttentionGradOp>(op))
+    return libraries.conv && passes::isPlainAttention(op) &&
+           passes::isLibraryAttention(op);
   return isa<ir::GeluOp>(op);
 }
 

@@ -14,7 +14,7 @@ namespace sinter::cuda {
 /// others.
 struct LibraryUse {
   bool matmul = true; // cuBLASLt
-  bool conv = true;   // cuDNN
+  bool conv = true;   // cuDNN; attention too
 };
 
 struct CudaOptions {

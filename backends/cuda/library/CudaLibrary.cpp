@@ -32,6 +32,10 @@ public:
       SINTER_RETURN_IF_ERROR(start(tables_.openDnn, dnn_));
       return prepareDnnConv(*dnn_, command, options_, tables_.zeroFill);
     }
+    if (command.kind == SINTER_CMD_ATTENTION) {
+      SINTER_RETURN_IF_ERROR(start(tables_.openDnn, dnn_));
+      return prepareDnnAttention(*dnn_, command, options_, tables_.zeroFill);
+    }
     SINTER_RETURN_IF_ERROR(start(tables_.openLt, lt_));
     return prepareLtMatmul(*lt_, command, options_);
   }

@@ -25,7 +25,7 @@ public:
   Status prepare(const DnnContext &context, const LibraryOptions &options);
 
   uint64_t sharedBytes() const override {
-    return plan_ ? plan_->workspaceBytes() : 0;
+    return scratchOffset() + graph_.scratchBytes;
   }
   uint64_t perWorkerBytes() const override { return 0; }
   Status bind(const Scratch &scratch, int) override {
@@ -40,6 +40,10 @@ public:
 
 private:
   Status enqueue(void *const *buffers, void *stream);
+  /// Where the graph's own scratch begins, after cuDNN's workspace.
+  uint64_t scratchOffset() const {
+    return plan_ ? (plan_->workspaceBytes() + 255) / 256 * 256 : 0;
+  }
 
   DnnGraph graph_;
   const std::string name_;
@@ -65,7 +69,8 @@ Status DnnGraphCall::prepare(const DnnContext &context,
       continue;
     uint64_t offset =
         static_cast<uint64_t>(tensor.offset) * tensor.elementBytes();
-    uint64_t alignment = alignmentOf(command_.slices[tensor.slice]);
+    uint64_t alignment =
+        tensor.isScratch ? 256 : alignmentOf(command_.slices[tensor.slice]);
     tensor.alignment = static_cast<int64_t>(
         std::gcd(std::gcd(alignment, uint64_t(16)), offset));
   }
@@ -87,10 +92,13 @@ Status DnnGraphCall::enqueue(void *const *buffers, void *stream) {
     return {};
   for (size_t i = 0; i < ids_.size(); ++i) {
     const DnnTensor &tensor = graph_.tensors[static_cast<size_t>(ids_[i]) - 1];
-    if (!tensor.isByValue)
-      addresses_[i] =
-          static_cast<uint8_t *>(buffers[tensor.slice]) +
-          tensor.offset * static_cast<int64_t>(tensor.elementBytes());
+    if (tensor.isByValue)
+      continue;
+    void *base = tensor.isScratch
+                     ? static_cast<uint8_t *>(workspace_) + scratchOffset()
+                     : buffers[tensor.slice];
+    addresses_[i] = static_cast<uint8_t *>(base) +
+                    tensor.offset * static_cast<int64_t>(tensor.elementBytes());
   }
   return plan_->execute(ids_, addresses_, workspace_, stream);
 }

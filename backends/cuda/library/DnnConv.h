@@ -25,6 +25,11 @@ rt::Result<std::unique_ptr<rt::LibraryCall>>
 prepareDnnConv(const DnnContext &context, const sinter_command &command,
                const LibraryOptions &options, const ZeroFill &zeroFill);
 
+/// Prepares an ATTENTION; likewise.
+rt::Result<std::unique_ptr<rt::LibraryCall>>
+prepareDnnAttention(const DnnContext &context, const sinter_command &command,
+                    const LibraryOptions &options, const ZeroFill &zeroFill);
+
 /// The same for a graph that was made by hand: tensors name slices of
 /// `command`. `name` begins the description.
 rt::Result<std::unique_ptr<rt::LibraryCall>>

@@ -31,6 +31,8 @@ struct DnnTensor {
   /// Of the command, and where in it, in elements.
   uint32_t slice = SINTER_NONE;
   int64_t offset = 0;
+  /// Lies in the call's own scratch, at `offset`, instead of in a slice.
+  bool isScratch = false;
   /// Of the address, in bytes.
   int64_t alignment = 16;
 
@@ -77,6 +79,8 @@ struct DnnGraph {
   std::string refusal;
   /// Nothing in the result.
   bool empty = false;
+  /// Of the call's own, beside cuDNN's workspace.
+  uint64_t scratchBytes = 0;
   /// The result's slice is zeroed before the operations, if there are any.
   bool zeroFirst = false;
   /// Of the sums: dnn::f32 or dnn::f64.

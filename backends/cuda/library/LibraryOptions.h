@@ -14,7 +14,8 @@
 namespace sinter::cuda {
 
 struct LibraryOptions {
-  /// What one call may take of the program's scratch.
+  /// What one call may take of the program's scratch; the gradient of
+  /// attention, which has one algorithm, takes what that needs.
   uint64_t maxWorkspaceBytes = 32u << 20;
   /// Only algorithms whose sums have one order. What they compute then depends
   /// on the shape, the device and the library's version alone.

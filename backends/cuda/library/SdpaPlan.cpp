@@ -13,8 +13,10 @@ using namespace sinter;
 using namespace sinter::cuda;
 
 void SdpaShape::setDense() {
-  query = result = {heads * queries * depth, queries * depth, depth};
-  key = value = {heads * keys * depth, keys * depth, depth};
+  query = result = queryGrad =
+      resultGrad = {heads * queries * depth, queries * depth, depth};
+  key = value = keyGrad =
+      valueGrad = {heads * keys * depth, keys * depth, depth};
 }
 
 namespace {
@@ -32,7 +34,7 @@ public:
   void backward(bool deterministic);
 
 private:
-  bool takeType();
+  bool takeType(std::initializer_list<const SdpaStrides *> operands);
   int real(uint32_t slice, Dims dims, Dims strides, int32_t type);
   /// Rows of an operand, or its transpose.
   int rows(uint32_t slice, int64_t count, const SdpaStrides &strides);
@@ -62,7 +64,7 @@ private:
 
 } // namespace
 
-bool Builder::takeType() {
+bool Builder::takeType(std::initializer_list<const SdpaStrides *> operands) {
   if (s_.dtype == SINTER_F16)
     type_ = dnn::f16;
   if (s_.dtype != SINTER_F16 && s_.dtype != SINTER_BF16)
@@ -70,7 +72,7 @@ bool Builder::takeType() {
   else if (s_.depth % 8 || s_.depth > 256)
     graph_.refusal = "cuDNN's attention takes a depth of 8, 16, .. 256, not " +
                      std::to_string(s_.depth);
-  for (const SdpaStrides *strides : {&s_.query, &s_.key, &s_.value, &s_.result})
+  for (const SdpaStrides *strides : operands)
     for (int64_t stride : *strides)
       if (graph_.refusal.empty() && (stride < 1 || stride % 8))
         graph_.refusal =
@@ -172,7 +174,7 @@ int Builder::transpose(int scores) {
 }
 
 void Builder::forward(bool stats) {
-  if (!takeType())
+  if (!takeType({&s_.query, &s_.key, &s_.value, &s_.result}))
     return;
   int q = rows(0, s_.queries, s_.query), kt = transposed(1, s_.keys, s_.key),
       v = rows(2, s_.keys, s_.value);
@@ -190,12 +192,13 @@ void Builder::forward(bool stats) {
 }
 
 void Builder::backward(bool deterministic) {
-  if (!takeType())
+  if (!takeType({&s_.query, &s_.key, &s_.value, &s_.result, &s_.resultGrad,
+                 &s_.queryGrad, &s_.keyGrad, &s_.valueGrad}))
     return;
   enum { Q, K, V, O, DO, Stats, Sums, Accumulator, DQ, DK, DV };
   int q = rows(Q, s_.queries, s_.query), kt = transposed(K, s_.keys, s_.key),
       vt = transposed(V, s_.keys, s_.value), o = rows(O, s_.queries, s_.result),
-      dO = rows(DO, s_.queries, s_.result), stats = lines(Stats),
+      dO = rows(DO, s_.queries, s_.resultGrad), stats = lines(Stats),
       sums = lines(Sums);
   Dims dense = {s_.batch, s_.heads, s_.queries, s_.depth};
   int product = pointwise(dnn::mul, dO, o, between(dense));
@@ -206,19 +209,19 @@ void Builder::backward(bool deterministic) {
   x = pointwise(dnn::mul, x, number(s_.scale), between(scores_));
   x = mask(pointwise(dnn::sub, x, stats, between(scores_)));
   int p = pointwise(dnn::exp, x, -1, between(scores_));
-  matmul(transpose(p), dO, rows(DV, s_.keys, s_.value));
+  matmul(transpose(p), dO, rows(DV, s_.keys, s_.valueGrad));
 
   int dp = matmul(dO, vt, between(scores_));
   dp = pointwise(dnn::sub, dp, sums, between(scores_));
   dp = pointwise(dnn::mul, dp, p, between(scores_));
   int ds = pointwise(dnn::mul, dp, number(s_.scale), between(scores_, type_));
-  matmul(transpose(ds), q, rows(DK, s_.keys, s_.key));
+  matmul(transpose(ds), q, rows(DK, s_.keys, s_.keyGrad));
 
   int k = between({s_.batch, s_.heads, s_.keys, s_.depth}, type_);
   graph_.tensors[static_cast<size_t>(k)].strides = {s_.key[0], s_.key[1],
                                                     s_.key[2], 1};
   reshape(kt, k);
-  int dq = rows(DQ, s_.queries, s_.query);
+  int dq = rows(DQ, s_.queries, s_.queryGrad);
   if (deterministic) {
     matmul(ds, k, dq);
     return;

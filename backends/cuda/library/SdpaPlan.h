@@ -27,6 +27,7 @@ struct SdpaShape {
   bool causal = false;
   float scale = 1;
   SdpaStrides query{}, key{}, value{}, result{};
+  SdpaStrides queryGrad{}, keyGrad{}, valueGrad{}, resultGrad{}; // backward
 
   /// Dense {batch, heads, rows, depth} in all operands.
   void setDense();
@@ -38,9 +39,8 @@ DnnGraph sdpaForward(const SdpaShape &shape, bool stats);
 
 /// Slices of the backward graph: Q, K, V, O, dO, Stats, then the sums of dO * O
 /// (fp32, like Stats) and dQ's accumulator (fp32, dense {batch, heads, queries,
-/// depth}) that the caller lends, then dQ, dK, dV. Gradients and dO lie like
-/// what they belong to. With `deterministic`, dQ is written by its product and
-/// the accumulator is not used.
+/// depth}) that the caller lends, then dQ, dK, dV. With `deterministic`, dQ is
+/// written by its product and the accumulator is not used.
 DnnGraph sdpaBackward(const SdpaShape &shape, bool deterministic);
 
 } // namespace sinter::cuda

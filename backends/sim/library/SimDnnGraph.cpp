@@ -8,6 +8,7 @@
 #include "backends/sim/library/SimMemory.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 using namespace sinter;
@@ -206,6 +207,51 @@ std::string SimGraph::pattern() const {
   return last ? "GENERIC_CONV_FUSION" : "";
 }
 
+std::vector<std::pair<uintptr_t, uintptr_t>>
+SimTensor::runsAt(uintptr_t address) const {
+  std::vector<size_t> order(dims.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return strides[a] < strides[b]; });
+  // Dimensions that follow each other without gaps make one run.
+  int64_t run = 1;
+  size_t inner = 0;
+  for (; inner < order.size(); ++inner) {
+    size_t dim = order[inner];
+    if (dims[dim] != 1 && strides[dim] != run)
+      break;
+    run *= dims[dim];
+  }
+  std::vector<std::pair<uintptr_t, uintptr_t>> runs;
+  int64_t count = run ? elements() / run : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t offset = 0, rest = i;
+    for (size_t j = inner; j < order.size(); ++j) {
+      offset += rest % dims[order[j]] * strides[order[j]];
+      rest /= dims[order[j]];
+    }
+    uintptr_t begin = address + static_cast<uint64_t>(offset) * elementBytes();
+    runs.push_back(
+        {begin, begin + static_cast<uint64_t>(run) * elementBytes()});
+  }
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+/// Whether sorted runs of bytes meet.
+static bool shareBytes(const std::vector<std::pair<uintptr_t, uintptr_t>> &a,
+                       const std::vector<std::pair<uintptr_t, uintptr_t>> &b) {
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i].first < b[j].second && b[j].first < a[i].second)
+      return true;
+    if (a[i].second <= b[j].first)
+      ++i;
+    else
+      ++j;
+  }
+  return false;
+}
+
 std::string
 SimGraph::checkAddresses(const std::map<int64_t, void *> &addresses) const {
   for (const auto &[id, address] : addresses)
@@ -241,7 +287,8 @@ SimGraph::checkAddresses(const std::map<int64_t, void *> &addresses) const {
       bool inPlace = otherAt == at && other.dims == tensor.dims &&
                      other.strides == tensor.strides && !written.count(otherId);
       if (otherAt && !inPlace && at < otherAt + other.extentBytes() &&
-          otherAt < at + tensor.extentBytes())
+          otherAt < at + tensor.extentBytes() &&
+          shareBytes(tensor.runsAt(at), other.runsAt(otherAt)))
         return name(id) + " is written and overlaps " + name(otherId);
     }
   }

@@ -49,6 +49,9 @@ struct SimTensor {
   uint64_t elementBytes() const;
   /// From the first byte to the one after the last.
   uint64_t extentBytes() const;
+  /// The bytes of a tensor at `address`, from begin to end, ascending; not what
+  /// lies between its rows.
+  std::vector<std::pair<uintptr_t, uintptr_t>> runsAt(uintptr_t address) const;
   bool operator==(const SimTensor &) const = default;
 };
 

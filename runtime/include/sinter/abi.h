@@ -19,7 +19,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
-#define SINTER_ABI_MINOR 1
+#define SINTER_ABI_MINOR 2
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -120,7 +120,8 @@ typedef enum sinter_command_kind {
   SINTER_CMD_MATMUL,     /* `params` is a sinter_matmul */
   SINTER_CMD_CONV,       /* `params` is a sinter_conv */
   SINTER_CMD_COPY,       /* slices[1] = slices[0] (same size) */
-  SINTER_CMD_FILL        /* slices[0] = zeros */
+  SINTER_CMD_FILL,       /* slices[0] = zeros */
+  SINTER_CMD_ATTENTION   /* `params` is a sinter_attention */
 } sinter_command_kind;
 
 typedef struct sinter_command {
@@ -225,6 +226,35 @@ typedef struct sinter_conv {
                             O I/g spatial.. */
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
 } sinter_conv;
+
+/* Scaled dot-product attention: output = softmax(query * key^T * scale) * value
+ * over [batch, heads, rows, depth], and its gradients; with `causal`, keys
+ * beyond the query's position do not count. */
+typedef enum sinter_attention_direction {
+  SINTER_ATTENTION_FORWARD = 1, /* slices: query, key, value; then stats, if
+                                   hasStats, and output, written */
+  SINTER_ATTENTION_BACKWARD     /* slices: query, key, value, output, output
+                                   grad, stats; then query grad, key grad,
+                                   value grad, written */
+} sinter_attention_direction;
+
+/* Where one operand's rows lie, from the begin of its slice, in elements; the
+ * elements of a row are adjacent. */
+typedef struct sinter_heads {
+  int64_t batchStride, headStride, rowStride;
+} sinter_heads;
+
+typedef struct sinter_attention {
+  uint32_t direction; /* sinter_attention_direction */
+  uint32_t dtype;     /* of all but the statistics, which are fp32, dense
+                         [batch, heads, queries] */
+  uint32_t causal, hasStats;
+  int64_t batch, heads, queries, keys, depth;
+  float scale;
+  uint32_t reserved;
+  sinter_heads query, key, value, output, outputGrad, queryGrad, keyGrad,
+      valueGrad; /* the last four: BACKWARD only */
+} sinter_attention;
 
 /* ---- Kernels, entries, artifact
  * ---------------------------------------------- */

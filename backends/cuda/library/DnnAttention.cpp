@@ -1,0 +1,77 @@
+//===- DnnAttention.cpp - attention by cuDNN ------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/library/DnnConv.h"
+#include "backends/cuda/library/SdpaPlan.h"
+
+using namespace sinter;
+using namespace sinter::cuda;
+using namespace sinter::rt;
+
+namespace {
+
+SdpaStrides stridesOf(const sinter_heads &heads) {
+  return {heads.batchStride, heads.headStride, heads.rowStride};
+}
+
+/// What sdpaBackward numbers and the command does not have is scratch; the
+/// command's slices follow each other.
+void takeScratch(DnnGraph &graph, const SdpaShape &shape) {
+  constexpr uint32_t sums = 6, accumulator = 7, numScratch = 2;
+  int64_t lines = shape.batch * shape.heads * shape.queries;
+  // Both in fp32; the accumulator begins where the sums end, rounded up.
+  int64_t accumulatorAt = (lines + 63) / 64 * 64, end = accumulatorAt;
+  for (DnnTensor &tensor : graph.tensors) {
+    if (tensor.isVirtual || tensor.isByValue)
+      continue;
+    if (tensor.slice == sums || tensor.slice == accumulator) {
+      tensor.isScratch = true;
+      tensor.offset = tensor.slice == sums ? 0 : accumulatorAt;
+      if (tensor.slice == accumulator)
+        end = accumulatorAt + lines * shape.depth;
+      tensor.slice = SINTER_NONE;
+    } else if (tensor.slice > accumulator) {
+      tensor.slice -= numScratch;
+    }
+  }
+  graph.scratchBytes = static_cast<uint64_t>(end) * sizeof(float);
+}
+
+} // namespace
+
+Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnAttention(
+    const DnnContext &context, const sinter_command &command,
+    const LibraryOptions &options, const ZeroFill &zeroFill) {
+  const auto &p = *static_cast<const sinter_attention *>(command.params);
+  SdpaShape shape;
+  shape.dtype = p.dtype;
+  shape.batch = p.batch;
+  shape.heads = p.heads;
+  shape.queries = p.queries;
+  shape.keys = p.keys;
+  shape.depth = p.depth;
+  shape.causal = p.causal != 0;
+  shape.scale = p.scale;
+  shape.query = stridesOf(p.query);
+  shape.key = stridesOf(p.key);
+  shape.value = stridesOf(p.value);
+  shape.result = stridesOf(p.output);
+  if (p.direction == SINTER_ATTENTION_FORWARD)
+    return prepareDnnGraph(context, command,
+                           sdpaForward(shape, p.hasStats != 0),
+                           "cuDNN attention", options, zeroFill);
+  shape.resultGrad = stridesOf(p.outputGrad);
+  shape.queryGrad = stridesOf(p.queryGrad);
+  shape.keyGrad = stridesOf(p.keyGrad);
+  shape.valueGrad = stridesOf(p.valueGrad);
+  DnnGraph graph = sdpaBackward(shape, options.deterministic);
+  takeScratch(graph, shape);
+  // There is one engine for it, which takes what it needs.
+  LibraryOptions roomy = options;
+  roomy.maxWorkspaceBytes = UINT64_MAX;
+  return prepareDnnGraph(context, command, std::move(graph),
+                         "cuDNN attention gradient", roomy, zeroFill);
+}

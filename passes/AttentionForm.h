@@ -1,0 +1,68 @@
+//===- AttentionForm.h - attention as one library call ----------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Libraries read and write the heads of attention where a projection keeps
+// them: [batch, heads, rows, depth] with any strides but that of depth. The
+// fuse phase asks here which ops around an attention are only such strides, the
+// plan phase for the numbers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_ATTENTIONFORM_H
+#define SINTER_PASSES_ATTENTIONFORM_H
+
+#include "ir/Dialect.h"
+
+#include <array>
+
+namespace sinter::passes {
+
+/// Where the elements [batch, heads, rows, depth] of an operand or result lie
+/// in the dense row-major bytes of another value, in elements. Those of a row
+/// are adjacent.
+struct HeadsView {
+  mlir::Value base;
+  int64_t offset = 0;
+  std::array<int64_t, 3> strides{}; // batch, head, row
+};
+
+struct AttentionForm {
+  mlir::Operation *op = nullptr; // sinter.attention or attention_grad
+  int64_t batch = 1, heads = 1, queries = 1, keys = 1, depth = 1;
+  /// query, key, value; of a gradient also output and output gradient.
+  llvm::SmallVector<HeadsView> operands;
+  /// Output; of a gradient those of query, key and value.
+  llvm::SmallVector<HeadsView> results;
+  /// The ops that lead from the bases of operands to the op, the op itself, and
+  /// those that lead to the bases of results; in the order of the block.
+  llvm::SmallVector<mlir::Operation *> members;
+
+  bool isGradient() const { return results.size() == 3; }
+  /// float32 [batch, heads, queries].
+  mlir::Value stats() const;
+  /// Distinct bases of results, then the statistics where an attention's are
+  /// used.
+  llvm::SmallVector<mlir::Value> stored() const;
+};
+
+/// True for attention, or its gradient, on [batch, heads, rows, depth] or
+/// [batch, rows, depth], without a mask and with values as deep as queries.
+bool isPlainAttention(mlir::Operation *op);
+
+/// Rows that libraries read begin at multiples of 16 bytes; they take 16-bit
+/// floats only.
+constexpr int64_t kAttentionAlignment = 8;
+
+/// What libraries have code for among plain attentions, in whatever layout:
+/// 16-bit floats and a depth of 8, 16, .. 128. An attention and its gradient
+/// get the same answer.
+bool isLibraryAttention(mlir::Operation *op);
+
+/// The form of `op`, a plain attention or gradient in a block. Offsets and
+/// strides are multiples of `alignment` elements, as depth must be: what lies
+/// otherwise is read and written dense.
+AttentionForm attentionForm(mlir::Operation *op, int64_t alignment);
+
+} // namespace sinter::passes
+
+#endif // SINTER_PASSES_ATTENTIONFORM_H
