@@ -365,8 +365,22 @@ struct KernelUse {
   unsigned calls = 0;
   llvm::MapVector<StringRef, unsigned> callsOfEntry;
   llvm::SetVector<StringRef> nodes;
+  const sinter_kernel_desc *kernel = nullptr; // of a GPU; null: no launch
 };
 } // namespace
+
+// "grid 12x1x1, block 256x1x1, 2048 B shared, "
+static std::string launchText(const sinter_kernel_desc &kernel) {
+  auto size = [](const uint32_t(&of)[3]) {
+    return std::to_string(of[0]) + "x" + std::to_string(of[1]) + "x" +
+           std::to_string(of[2]);
+  };
+  std::string text =
+      "grid " + size(kernel.grid) + ", block " + size(kernel.block) + ", ";
+  if (kernel.sharedBytes)
+    text += std::to_string(kernel.sharedBytes) + " B dynamic shared, ";
+  return text;
+}
 
 // The kinds of kernels are in the manifest: {"kernels": {"k0_relu": "loop"}}.
 static std::string kernelKind(const json::Object *kinds, StringRef name) {
@@ -392,6 +406,9 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
       KernelUse &use = uses[name];
       use.kind = command.kind == SINTER_CMD_LAUNCH ? kernelKind(kinds, name)
                                                    : commandName(command.kind);
+      if (command.kind == SINTER_CMD_LAUNCH &&
+          artifact.kernels[command.target].grid[0])
+        use.kernel = &artifact.kernels[command.target];
       ++use.calls;
       ++use.callsOfEntry[entry.name];
       llvm::SmallVector<StringRef> nodes;
@@ -409,11 +426,18 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
       nodes.push_back(jsonText(node));
       text += (text.empty() ? "" : ", ") + shown(node);
     }
-    list.push_back(json::Object{{"name", jsonText(name)},
-                                {"kind", use.kind},
-                                {"calls", use.calls},
-                                {"entries", std::move(callsOfEntry)},
-                                {"nodes", std::move(nodes)}});
+    json::Object object{{"name", jsonText(name)},
+                        {"kind", use.kind},
+                        {"calls", use.calls},
+                        {"entries", std::move(callsOfEntry)},
+                        {"nodes", std::move(nodes)}};
+    if (use.kernel) {
+      object["grid"] = json::Array(use.kernel->grid);
+      object["block"] = json::Array(use.kernel->block);
+      object["shared_bytes"] = use.kernel->sharedBytes;
+      text = launchText(*use.kernel) + text;
+    }
+    list.push_back(std::move(object));
     if (!json)
       os << llvm::left_justify(shown(name), 40) << " "
          << llvm::left_justify(use.kind, 8) << llvm::format(" %4u  ", use.calls)

@@ -3,68 +3,21 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Every barrier of the block, and every comparison of indices that guards something, is
-left out once (sinter-run --sim-drop), under up to 5 schedules: it is found when the run
-fails or an output differs in a bit. Survivors are listed; one whose removal changes
-nothing, whatever happens, counts as a survivor all the same.
+Runs sinter-sim-mutation (Mutation.cpp) on programs and adds up. Survivors are listed; one
+whose removal changes nothing, whatever happens, counts as a survivor all the same.
 
-    mutation.py --build=build/release [--least=95] [--libraries=none] MODEL...
+    mutation.py --build=build/release [--least=95] [--list=FILE] [MODEL [FLAG..]]
 
-MODEL.onnx has its inputs in MODEL-in.npz beside it, or gets random ones.
+Each line of FILE is a model of --models and flags of sinterc. A model has its inputs in
+MODEL-in.npz beside it, or gets random ones.
 """
 
 import argparse
 import concurrent.futures
-import json
 import os
+import re
 import subprocess
 import sys
-import tempfile
-
-SEEDS = range(5)
-
-
-class Program:
-    def __init__(self, tool, model, libraries, folder):
-        inputs = model[:-len(".onnx")] + "-in.npz"
-        self.name = os.path.basename(model)
-        self.base = [tool, model, "--device=sim:0", "--libraries=" + libraries,
-                     "--inputs=" +
-                     (inputs if os.path.exists(inputs) else "random:seed=1")]
-        self.reference = os.path.join(folder, self.name + ".npz")
-        self.report = os.path.join(folder, self.name + ".json")
-
-    def run(self, *options):
-        return subprocess.run(self.base + list(options), capture_output=True, text=True,
-                              timeout=600)
-
-    def prepare(self):
-        """What is wrong with the program as it is; "" if nothing."""
-        first = self.run("--outputs=" + self.reference, "--sim-report=" + self.report)
-        if first.returncode != 0:
-            return (first.stderr or first.stdout).strip()
-        for seed in SEEDS:
-            if self.isFound(seed):
-                return f"differs under seed {seed}"
-        return ""
-
-    def isFound(self, seed, *options):
-        return self.run("--reference=" + self.reference, "--rtol=0", "--atol=0",
-                        f"--sim-seed={seed}", *options).returncode != 0
-
-    def sites(self):
-        """{"barrier:3": "kernel"} of the kernels that were launched."""
-        found = {}
-        with open(self.report, encoding="utf-8") as file:
-            for launch in json.load(file):
-                for kind in ("barrier", "predicate"):
-                    first, count = launch[kind + "Sites"]
-                    for number in range(first, first + count):
-                        found[f"{kind}:{number}"] = launch["kernel"]
-        return found
-
-    def survives(self, site):
-        return not any(self.isFound(seed, "--sim-drop=" + site) for seed in SEEDS)
 
 
 def main():
@@ -72,31 +25,35 @@ def main():
     parser.add_argument("--build", required=True, help="build folder")
     parser.add_argument("--least", type=float, default=95, help="per cent to be found")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--libraries", default="all", help="as sinterc's")
-    parser.add_argument("models", nargs="+", metavar="MODEL")
-    options = parser.parse_args()
-    tool = os.path.join(options.build, "bin", "sinter-run")
-    numSites = numSurvivors = 0
+    parser.add_argument("--list", help="programs, one a line")
+    parser.add_argument("--models", default="", help="folder of the list's models")
+    options, program = parser.parse_known_args()
+    tool = os.path.join(options.build, "test", "backends", "sim", "sinter-sim-mutation")
+    programs = [program] if program else []
+    if options.list:
+        with open(options.list, encoding="utf-8") as file:
+            programs += [line.split() for line in file if line.strip() and line[0] != "#"]
+    if not programs:
+        parser.error("no program is given")
+
+    def check(words):
+        return subprocess.run([tool, os.path.join(options.models, words[0]), *words[1:]],
+                              capture_output=True, text=True)
+
+    found = total = 0
     isBroken = False
-    with tempfile.TemporaryDirectory(prefix="sinter-mutation-") as folder, \
-            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for model in options.models:
-            program = Program(tool, model, options.libraries, folder)
-            problem = program.prepare()
-            if problem:
-                print(f"{program.name}: {problem}")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for words, done in zip(programs, pool.map(check, programs)):
+            print((done.stdout + done.stderr).strip(), flush=True)
+            score = re.search(r": (\d+) of (\d+) found$", done.stdout, re.M)
+            if done.returncode or not score:
+                print(f"{' '.join(words)}: exit code {done.returncode}")
                 isBroken = True
                 continue
-            sites = program.sites()
-            survivors = [site for site, lives in
-                         zip(sites, pool.map(program.survives, sites)) if lives]
-            numSites += len(sites)
-            numSurvivors += len(survivors)
-            print(f"{program.name}: {len(sites) - len(survivors)} of {len(sites)} found")
-            for site in survivors:
-                print(f"  survivor: {site} of {sites[site]}")
-    score = 100 * (numSites - numSurvivors) / numSites if numSites else 100
-    print(f"mutation score: {score:.1f} % of {numSites}")
+            found += int(score.group(1))
+            total += int(score.group(2))
+    score = 100 * found / total if total else 100
+    print(f"mutation score: {score:.1f} % of {total}")
     return 1 if isBroken or score < options.least else 0
 
 
