@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Driver.h"
+#include "compiler/Contracts.h"
 
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialects.h"
@@ -162,7 +163,15 @@ ExitCode Compilation::run(const Phase &last) {
     reportError(options, problem);
     return code == kExitDone ? kExitUsage : code;
   }
-  return code;
+  return code == kExitDone ? checkContracts() : code;
+}
+
+ExitCode Compilation::checkContracts() const {
+  std::vector<std::string> broken =
+      brokenContracts(options.contracts, *module_);
+  for (const std::string &line : broken)
+    reportError(options, line);
+  return broken.empty() ? kExitDone : kExitContract;
 }
 
 ExitCode Compilation::describe(ArtifactInfo &info) {

@@ -80,6 +80,8 @@ private:
   ExitCode importPhase();
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
+  /// What --require demands of a planned program.
+  ExitCode checkContracts() const;
 
   llvm::DefaultThreadPool pool_;
   mlir::MLIRContext context_;

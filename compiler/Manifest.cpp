@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Manifest.h"
 
+#include "compiler/Contracts.h"
+
 #include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 #include "ir/exec/Exec.h"
@@ -82,6 +84,7 @@ std::string compiler::makeManifest(const Options &options,
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = kernel.getKind();
   manifest["kernels"] = std::move(kernels);
+  manifest["contracts"] = realisedContracts(module);
   std::string result;
   llvm::raw_string_ostream(result) << json::Value(std::move(manifest));
   return result;

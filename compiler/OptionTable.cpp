@@ -6,6 +6,7 @@
 // is answered by "not yet".
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/Contracts.h"
 #include "compiler/OptionValues.h"
 #include "compiler/Phases.h"
 
@@ -313,8 +314,11 @@ if (wrong.empty() && word != "none" && word != "run")
 return wrong;
 }
 }
-, {"--require",  "CONTRACT,...", "fails the compile when it does not hold",
-   kTargetGroup, kCompile,       nullptr},
+, {"--require", "CONTRACT,...", "fails the compile when it does not hold",
+   kTargetGroup, kCompile, STORE{return readContracts(v, o.contracts);
+}
+}
+,
 
     {"--stop-after",
      "PHASE",

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Options.h"
+#include "compiler/Contracts.h"
 #include "compiler/Phases.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -169,6 +170,11 @@ void sinter::compiler::printHelp(llvm::raw_ostream &os, StringRef toolName,
     else
       (os << "\n").indent(32);
     os << row.help << (row.store ? "" : " (not yet)") << "\n";
+  }
+  if (tool & (kSinterc | kSinterRun)) {
+    os << "\nContracts of --require:\n";
+    for (const auto &[form, meaning] : contractTable())
+      os << "  " << llvm::left_justify(form, 30) << meaning << "\n";
   }
   os << "\nPhases:\n";
   for (const Phase &phase : phaseTable())

@@ -62,6 +62,13 @@ struct RunOptions {
   int threads = 0; // 0 = one per available core
 };
 
+/// One demand of --require: "kernels:40" (Contracts.h).
+struct Contract {
+  std::string text;  // as it was written
+  unsigned kind = 0; // row of the table of contracts
+  double bound = 0;  // a count, bytes or per cent
+};
+
 struct Options {
   std::string tool; // the program's name, for messages
   std::string model;
@@ -77,6 +84,7 @@ struct Options {
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
   TrainOptions train;
   RunOptions run;
+  std::vector<Contract> contracts; // --require
   std::string precision = "fp32";
   std::string stopAfter, dumpPhases, trace, remarks;
   bool timeReport = false, check = false, verbose = false, json = false;

@@ -145,6 +145,11 @@ static std::string checkOutput(const Options &options) {
     return "--emit=trainer needs --train";
   if (options.emitKind() == "lib" && options.train.enabled)
     return "--emit=lib contradicts --train: a library is for inference";
+  if (!options.contracts.empty() && !options.stopAfter.empty() &&
+      phaseIndex(*findPhase(options.stopAfter)) <
+          phaseIndex(*findPhase("plan")))
+    return "--require is about planned programs; --stop-after=" +
+           options.stopAfter + " ends before";
   if (!options.train.enabled && !options.train.loss.kind.empty())
     return "--loss needs --train";
   if (!options.train.enabled && !options.train.optimizer.empty())
