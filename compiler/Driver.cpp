@@ -10,6 +10,7 @@
 #include "compiler/Dialects.h"
 #include "compiler/Manifest.h"
 #include "compiler/Phases.h"
+#include "compiler/PrecisionPlan.h"
 #include "compiler/RemarkFile.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/import/onnx/ExportTemplate.h"
@@ -157,6 +158,11 @@ ExitCode Compilation::run(const Phase &last) {
   if (trace && problem.empty())
     problem = writeFile(options.trace,
                         [&](llvm::raw_ostream &os) { trace->write(os); });
+  if (code == kExitDone && problem.empty() &&
+      !options.savePrecisionPlan.empty())
+    problem =
+        writePrecisionPlan(options.savePrecisionPlan, options.precisionPolicy(),
+                           passes::precisionReport(*module_));
   if (problem.empty())
     problem = remarks.write();
   if (!problem.empty()) {

@@ -7,6 +7,7 @@
 
 #include "ir/Dialect.h"
 #include "ir/Locations.h"
+#include "passes/OpClasses.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -111,6 +112,33 @@ mlir::LogicalResult compiler::verifyPlaced(mlir::ModuleOp module,
         !context.target.keepsComposite(op))
       reports.report(op) << "composite '" << op->getName()
                          << "' was not decomposed";
+  });
+  return reports.result();
+}
+
+mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
+                                              const PhaseContext &context) {
+  Reports reports;
+  const Options &options = context.options;
+  // Nodes that are held back may read what others read rounded.
+  if (options.precisionPolicy() == "fp32" || !options.keepFp32.empty() ||
+      !options.plannedPrecisions.empty())
+    return mlir::success();
+  walkGraph(module, [&](mlir::Operation *op) {
+    if (reports.full() || dialectOf(op) != "sinter" ||
+        !op->hasTrait<ir::PrecisionAllow>() || op->getNumOperands() != 2)
+      return;
+    // A constant may have been folded into what it is widened to.
+    auto isWidened = [](mlir::Value value) {
+      return passes::widened(value) != nullptr;
+    };
+    bool hasConstant = llvm::any_of(op->getOperands(), [](mlir::Value value) {
+      return value.getDefiningOp<ir::ConstantOp>() != nullptr;
+    });
+    if (isWidened(op->getOperand(0)) != isWidened(op->getOperand(1)) &&
+        !hasConstant)
+      reports.report(op) << "'" << op->getName()
+                         << "' multiplies 16-bit floats by float32";
   });
   return reports.result();
 }

@@ -24,6 +24,9 @@ mlir::LogicalResult verifyTrained(mlir::ModuleOp module,
 /// does not keep.
 mlir::LogicalResult verifyPlaced(mlir::ModuleOp module,
                                  const PhaseContext &context);
+/// No contraction multiplies 16-bit floats by float32.
+mlir::LogicalResult verifyPrecision(mlir::ModuleOp module,
+                                    const PhaseContext &context);
 /// Outside of fusions only constants and ops that need no kernel are left.
 mlir::LogicalResult verifyFused(mlir::ModuleOp module,
                                 const PhaseContext &context);

@@ -6,6 +6,7 @@
 #include "compiler/Manifest.h"
 
 #include "compiler/Contracts.h"
+#include "compiler/PrecisionPlan.h"
 
 #include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
@@ -30,7 +31,8 @@ static void addIfGiven(json::Object &object, llvm::StringRef key,
     object[key] = *value;
 }
 
-static json::Object trainingOptions(const TrainOptions &train) {
+static json::Object trainingOptions(const TrainOptions &train,
+                                    llvm::StringRef lossScale) {
   json::Object object;
   object["loss"] = train.loss.kind.empty() ? "cross-entropy" : train.loss.kind;
   object["optimizer"] = train.optimizer.empty() ? "sgd" : train.optimizer;
@@ -40,6 +42,7 @@ static json::Object trainingOptions(const TrainOptions &train) {
     object["ignore_index"] = *train.loss.ignoreIndex;
   if (train.loss.labelSmoothing)
     object["label_smoothing"] = train.loss.labelSmoothing;
+  object["loss_scale"] = lossScale;
   addIfGiven(object, "momentum", train.momentum);
   addIfGiven(object, "beta1", train.beta1);
   addIfGiven(object, "beta2", train.beta2);
@@ -65,7 +68,10 @@ std::string compiler::makeManifest(const Options &options,
   manifest["sinter"] = versionText();
   manifest["target"] = target.name();
   manifest["mcpu"] = options.mcpu;
-  manifest["precision"] = options.precision;
+  manifest["precision"] = options.precisionPolicy();
+  if (auto entries = passes::precisionReport(module); !entries.empty())
+    manifest["precision_plan"] =
+        precisionPlanJson(options.precisionPolicy(), entries);
   manifest["opt_level"] = options.optLevel;
   json::Array libraries;
   for (const std::string &library : options.libraries)
@@ -79,7 +85,7 @@ std::string compiler::makeManifest(const Options &options,
   if (options.batch)
     manifest["batch"] = *options.batch;
   if (options.train.enabled)
-    manifest["training"] = trainingOptions(options.train);
+    manifest["training"] = trainingOptions(options.train, options.lossScale());
   json::Object kernels;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = kernel.getKind();

@@ -114,6 +114,8 @@ int sinter::compiler::optMain(int argc, char **argv,
   PhaseContext context{*options, *target};
   // The first registration of a name counts: these have a target.
   mlir::registerPass([&] { return passes::createPlaceOps(target.get()); });
+  mlir::registerPass(
+      [&] { return passes::createAssignPrecision(target.get()); });
   mlir::registerPass([&] { return passes::createFuseEpilogues(target.get()); });
   passes::registerSinterPasses();
   mlir::registerTransformsPasses();

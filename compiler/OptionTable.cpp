@@ -9,6 +9,7 @@
 #include "compiler/Contracts.h"
 #include "compiler/OptionValues.h"
 #include "compiler/Phases.h"
+#include "compiler/PrecisionPlan.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -86,6 +87,18 @@ static std::string storePrecision(Options &options, StringRef value) {
   if (!wrong.empty())
     return wrong;
   options.precision = word;
+  return "";
+}
+
+static std::string storeLossScale(Options &options, StringRef value) {
+  std::string word;
+  double number = 0;
+  if (readWord(value, word, "none|dynamic").empty())
+    options.train.lossScale = word;
+  else if (readNumber(value, number, {0, 3e38, true, false}).empty())
+    options.train.lossScale = value.str();
+  else
+    return "'" + value.str() + "': expected none, dynamic or a number above 0";
   return "";
 }
 
@@ -274,18 +287,25 @@ return "";
      kTargetGroup,
      kCompile,
      storePrecision},
-    {"--keep-fp32", "REGEX",  "nodes that stay in fp32",
-     kTargetGroup,  kCompile, nullptr},
-    {"--precision-plan", "FILE",   "precision of each node, from FILE",
-     kTargetGroup,       kCompile, nullptr},
-    {"--save-precision-plan",
-     "FILE",
-     "writes the precision of each node",
+    {"--keep-fp32", "REGEX", "nodes that stay in fp32", kTargetGroup, kCompile,
+     STORE{return readRegex(v, o.keepFp32);
+}
+}
+, {"--precision-plan", "FILE", "precision of each op, from FILE", kTargetGroup,
+   kCompile, STORE{return readPrecisionPlan(v, o);
+}
+}
+, {"--save-precision-plan", "FILE", "writes the precision of each op, and why",
+   kTargetGroup, kCompile, STORE{return readPath(v, o.savePrecisionPlan);
+}
+}
+,
+    {"--loss-scale",
+     "none|dynamic|N",
+     "scaling of the loss; default: dynamic for fp16, else none",
      kTargetGroup,
      kCompile,
-     nullptr},
-    {"--loss-scale", "none|dynamic|N", "scaling of the loss",
-     kTargetGroup,   kCompile,         storeOnly<'n', 'o', 'n', 'e'>},
+     storeLossScale},
     {"--place",    "REGEX=DEVICE", "pins nodes to a device",
      kTargetGroup, kCompile,       nullptr},
     {"--allow-cpu", "REGEX",  "nodes that may run on the CPU",

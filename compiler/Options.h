@@ -47,6 +47,7 @@ struct TrainOptions {
   bool freezeBatchNorm = false;
   bool unbiasedRunningVar = false;
   double clipNorm = 0, clipValue = 0; // 0 = no clipping
+  std::string lossScale; // "none", "dynamic", a number; "" = not given
 };
 
 /// What sinter-run does besides compiling.
@@ -85,7 +86,11 @@ struct Options {
   TrainOptions train;
   RunOptions run;
   std::vector<Contract> contracts; // --require
-  std::string precision = "fp32";
+  std::string precision; // "" = not given; see precisionPolicy
+  std::string keepFp32;  // regular expression of nodes; "" = none
+  std::string precisionPlan, savePrecisionPlan; // files; "" = none
+  std::string plannedPolicy;                    // of the plan
+  std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD
   std::string stopAfter, dumpPhases, trace, remarks;
   bool timeReport = false, check = false, verbose = false, json = false;
   bool help = false, version = false, listDevices = false, warnAll = false;
@@ -97,6 +102,18 @@ struct Options {
     return !emit.empty()   ? llvm::StringRef(emit)
            : train.enabled ? "trainer"
                            : "lib";
+  }
+  /// fp32, tf32, bf16 or fp16: what was asked for or planned.
+  llvm::StringRef precisionPolicy() const {
+    return !precision.empty()       ? llvm::StringRef(precision)
+           : !plannedPolicy.empty() ? llvm::StringRef(plannedPolicy)
+                                    : llvm::StringRef("fp32");
+  }
+  /// none, dynamic or a number; fp16 training scales dynamically by default.
+  llvm::StringRef lossScale() const {
+    return !train.lossScale.empty()      ? llvm::StringRef(train.lossScale)
+           : precisionPolicy() == "fp16" ? llvm::StringRef("dynamic")
+                                         : llvm::StringRef("none");
   }
   /// Whether libraries may be called for contractions.
   bool allowsLibrary(llvm::StringRef name) const;

@@ -66,6 +66,7 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.freeze = train.freeze;
   options.freezeBatchNorm = train.freezeBatchNorm;
   options.runningVariance = train.unbiasedRunningVar ? "unbiased" : "onnx";
+  options.lossScale = context.options.lossScale().str();
   options.clipNorm = train.clipNorm;
   options.clipValue = train.clipValue;
   pm.addPass(passes::createBuildTraining(options));
@@ -77,10 +78,23 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   addSimplifier(pm);
 }
 
+static void buildPrecision(mlir::OpPassManager &pm,
+                           const PhaseContext &context) {
+  const Options &options = context.options;
+  passes::PrecisionSettings settings;
+  settings.policy = options.precisionPolicy().str();
+  settings.keepFp32 = options.keepFp32;
+  settings.overrides = options.plannedPrecisions;
+  pm.addPass(passes::createAssignPrecision(&context.target, settings));
+  addSimplifier(pm);
+  pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
+}
+
 static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
   pm.addNestedPass<mlir::func::FuncOp>(passes::createAssignLayouts());
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createAlignContractions());
+  pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
@@ -90,6 +104,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(passes::createFuseEpilogues(&context.target));
   functions.addPass(passes::createFuseLoops());
   functions.addPass(passes::createFuseOutputs());
+  functions.addPass(passes::createFuseCasts());
 }
 
 static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
@@ -101,11 +116,17 @@ static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
 //===----------------------------------------------------------------------===//
 
 static std::string refusePrecision(const Options &options) {
-  if (options.precision == "fp32")
-    return "";
-  if (options.precision == "tf32" && options.targets.front() == "cpu")
+  if (!options.precision.empty() && !options.plannedPolicy.empty() &&
+      options.precision != options.plannedPolicy)
+    return "--precision=" + options.precision +
+           " contradicts --precision-plan, whose policy is " +
+           options.plannedPolicy;
+  StringRef policy = options.precisionPolicy();
+  if (policy == "tf32" && options.targets.front() == "cpu")
     return "--precision=tf32: a CPU has no tf32; it needs --target=cuda";
-  return "--precision=" + options.precision + ": not yet";
+  if (!options.train.lossScale.empty() && !options.train.enabled)
+    return "--loss-scale needs --train";
+  return "";
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,7 +142,7 @@ static const Phase phases[] = {
      verifyTrained, nullptr, kExitUsage},
     {"place", "gives each op a device; decomposes what it has no kernel for",
      buildPlace, verifyPlaced, nullptr, kExitUnsupported},
-    {"precision", "makes every cast explicit", nullptr, nullptr,
+    {"precision", "makes every cast explicit", buildPrecision, verifyPrecision,
      refusePrecision, kExitFailed},
     {"layout", "makes layouts explicit", buildLayout, nullptr, nullptr,
      kExitFailed},

@@ -30,6 +30,7 @@
 #include "ir/Attrs.h.inc"
 
 #include "ir/Interfaces.h.inc"
+#include "ir/PrecisionClass.h"
 
 #define GET_OP_CLASSES
 #include "ir/Ops.h.inc"

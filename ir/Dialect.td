@@ -63,6 +63,14 @@ def Sinter_InferenceChecked : NativeOpTrait<"InferenceChecked"> {
 }
 def Sinter_InferType : TraitList<[Sinter_InferenceChecked, InferTypeOpAdaptor]>;
 
+// What --precision=bf16 and fp16 do with an op (ir/PrecisionClass.h).
+def Sinter_PrecisionAllow : NativeOpTrait<"PrecisionAllow"> {
+  let cppNamespace = "::sinter::ir";
+}
+def Sinter_PrecisionInfer : NativeOpTrait<"PrecisionInfer"> {
+  let cppNamespace = "::sinter::ir";
+}
+
 class Sinter_Op<string mnemonic, list<Trait> traits = []>
     : Op<Sinter_Dialect, mnemonic, traits>;
 

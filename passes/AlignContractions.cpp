@@ -52,7 +52,7 @@ struct AlignContractionsPass
     auto aligned = builder.create<ir::DotGeneralOp>(
         dot.getLoc(), lhs, rhs, range(0, batch), range(0, batch),
         range(static_cast<int64_t>(lhsOrder.size()) - contracted, contracted),
-        range(batch, contracted));
+        range(batch, contracted), dot.getTf32());
     dot.replaceAllUsesWith(aligned.getResult());
     dot.erase();
   }

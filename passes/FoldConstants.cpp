@@ -92,6 +92,12 @@ private:
       result.sourceBytes += found->second.sourceBytes;
       allStored &= found->second.isStored;
     }
+    // A contraction reads what is widened; folded, it would multiply float32.
+    if (op->getNumOperands() == 1 && isa<CastOp>(op) &&
+        widened(op->getResult(0))) {
+      known[op->getResult(0)] = result;
+      return;
+    }
     int64_t bytes = 0;
     for (Type type : op->getResultTypes())
       bytes += sizeBytes(type);

@@ -20,6 +20,7 @@
 #include "passes/FusionInfo.h"
 #include "passes/IndexMap.h"
 #include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/PostOps.h"
 #include "passes/fuse/Epilogue.h"
@@ -49,7 +50,7 @@ bool isSplat(Value value) {
 /// The broadcast of one vector along the bias dimension that `value` is, if it
 /// is.
 ir::BroadcastOp asBias(Value value, Operation *contraction) {
-  auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
+  auto broadcast = asStored(value).getDefiningOp<ir::BroadcastOp>();
   std::optional<int64_t> dim = biasDim(contraction);
   if (!broadcast || !dim || broadcast.getDims() != ArrayRef<int64_t>{*dim})
     return nullptr;
@@ -76,6 +77,10 @@ ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim) {
 /// that.
 bool isStored(Value value) {
   bool hasOneUse = value.hasOneUse();
+  if (Value narrow = widened(value)) {
+    value = narrow;
+    hasOneUse &= value.hasOneUse();
+  }
   while (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
     value = reshape.getX();
     hasOneUse &= value.hasOneUse();
@@ -83,6 +88,12 @@ bool isStored(Value value) {
   Operation *def = value.getDefiningOp();
   return !def || isLibraryOp(def) || isa<ir::FusionOp, ir::ConstantOp>(def) ||
          !hasOneUse;
+}
+
+/// Adds the cast that `value` is, if it widens what is stored.
+void takeWidening(Value value, SmallVector<Operation *> &members) {
+  if (widened(value))
+    members.push_back(value.getDefiningOp());
 }
 
 /// Adds `user`, the only user of `value`, and what it needs to `members` if the
@@ -118,11 +129,13 @@ bool takeEpilogue(Operation *user, Value value, Operation *contraction,
     return false;
   if (ir::BroadcastOp bias = asBias(other, contraction)) {
     members.push_back(bias);
+    takeWidening(other, members);
     members.push_back(user);
     return true;
   }
   if (!isStored(other))
     return false;
+  takeWidening(other, members);
   members.push_back(user);
   return true;
 }
@@ -212,6 +225,8 @@ private:
     if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
       kind = fusion_kind::kMatmul;
       takeViews(dot, epilogue, isGenerated);
+    } else {
+      takeBefore(operandCasts(contraction), epilogue);
     }
     OpBuilder builder(members.back());
     ir::FusionOp fusion = buildFusion(builder, kind, members, epilogue.result);
@@ -230,6 +245,14 @@ private:
     bool accumulatesFloat = ir::tensorType(result).getElementType().isF32() &&
                             !isa<ir::ConvFilterGradOp>(contraction);
     SmallVector<PostOp> postOps;
+    // The longest epilogue whose operands have the type that is stored.
+    Epilogue best{members, result};
+    llvm::SmallDenseSet<Type> operandTypes;
+    auto note = [&] {
+      Type stored = ir::tensorType(result).getElementType();
+      if (llvm::all_of(operandTypes, [&](Type type) { return type == stored; }))
+        best = {members, result};
+    };
     auto isApplied = [&](PostOp postOp) {
       postOps.push_back(postOp);
       return !target || target->canFuseEpilogue(contraction, postOps);
@@ -240,6 +263,7 @@ private:
           break;
         llvm::append_range(members, gate->members);
         result = members.back()->getResult(0);
+        note();
         continue;
       }
       if (!result.hasOneUse())
@@ -257,9 +281,42 @@ private:
         members.truncate(before);
         break;
       }
+      if (postOp->operand)
+        operandTypes.insert(ir::tensorType(postOp->operand).getElementType());
       result = user->getResult(0);
+      note();
     }
-    return {members, result};
+    // Products of 16-bit floats may be rounded to their type when stored.
+    auto narrowing = result.hasOneUse()
+                         ? dyn_cast<ir::CastOp>(*result.user_begin())
+                         : nullptr;
+    if (narrowing &&
+        narrowing.getType().getElementType() ==
+            ir::tensorType(multiplied(contraction).first).getElementType()) {
+      members.push_back(narrowing);
+      result = narrowing;
+      note();
+    }
+    return best;
+  }
+
+  /// The casts by which 16-bit operands are what the contraction multiplies.
+  static SmallVector<Operation *> operandCasts(Operation *contraction) {
+    SmallVector<Operation *> casts;
+    if (multiplied(contraction).first == contraction->getOperand(0))
+      return casts;
+    for (Value operand : contraction->getOperands())
+      if (!llvm::is_contained(casts, operand.getDefiningOp()))
+        casts.push_back(operand.getDefiningOp());
+    return casts;
+  }
+
+  static void takeBefore(ArrayRef<Operation *> before, Epilogue &epilogue) {
+    llvm::erase_if(epilogue.members, [&](Operation *op) {
+      return llvm::is_contained(before, op);
+    });
+    epilogue.members.insert(epilogue.members.begin(), before.begin(),
+                            before.end());
   }
 
   /// Adds to `epilogue`, which begins with `dot`, the views that it reads and
@@ -281,15 +338,15 @@ private:
         epilogue.result = transpose.getResult();
       }
     llvm::SetVector<Operation *> before;
-    for (auto [operand, depth] : {std::pair(dot.getLhs(), views.lhs),
-                                  std::pair(dot.getRhs(), views.rhs)}) {
+    auto [lhs, rhs] = multiplied(dot);
+    for (auto [operand, depth] :
+         {std::pair(lhs, views.lhs), std::pair(rhs, views.rhs)}) {
       StridedView view = viewOf(operand, depth);
       before.insert(view.ops.begin(), view.ops.end());
     }
-    llvm::erase_if(epilogue.members,
-                   [&](Operation *op) { return before.contains(op); });
-    epilogue.members.insert(epilogue.members.begin(), before.begin(),
-                            before.end());
+    SmallVector<Operation *> casts = operandCasts(dot);
+    before.insert(casts.begin(), casts.end());
+    takeBefore(before.getArrayRef(), epilogue);
   }
 
   const Target *target;

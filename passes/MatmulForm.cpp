@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
 
 #include <array>
 #include <tuple>
@@ -221,7 +222,8 @@ std::optional<StridedView> operandView(Value operand, Operation &op,
 std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, ViewDepth lhs,
                                      ViewDepth rhs,
                                      ArrayRef<int64_t> resultStrides) {
-  StridedView a = viewOf(op.getLhs(), lhs), b = viewOf(op.getRhs(), rhs);
+  auto [left, right] = multiplied(op);
+  StridedView a = viewOf(left, lhs), b = viewOf(right, rhs);
   ArrayRef<int64_t> aShape = ir::tensorType(op.getLhs()).getShape(),
                     bShape = ir::tensorType(op.getRhs()).getShape(),
                     cShape = ir::tensorType(op.getResult()).getShape();

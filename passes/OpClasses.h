@@ -23,6 +23,34 @@ inline bool isElementwise(mlir::Operation *op) {
                    ShiftRightOp, CompareOp, IsNanOp, WhereOp, CastOp>(op);
 }
 
+/// The 16-bit floats that `value` is a cast to float32 of; null otherwise.
+inline mlir::Value widened(mlir::Value value) {
+  auto cast = value.getDefiningOp<ir::CastOp>();
+  if (!cast || !cast.getType().getElementType().isF32())
+    return {};
+  mlir::Type from = cast.getX().getType().getElementType();
+  return from.isF16() || from.isBF16() ? cast.getX() : mlir::Value();
+}
+
+/// `value`, or what it is widened from.
+inline mlir::Value asStored(mlir::Value value) {
+  mlir::Value narrow = widened(value);
+  return narrow ? narrow : value;
+}
+
+/// What a contraction multiplies: its two operands or, where both are widened
+/// from one type of 16-bit floats, those.
+inline std::pair<mlir::Value, mlir::Value>
+multiplied(mlir::Operation *contraction) {
+  mlir::Value lhs = contraction->getOperand(0),
+              rhs = contraction->getOperand(1);
+  mlir::Value a = widened(lhs), b = widened(rhs);
+  if (!a || !b ||
+      ir::tensorType(a).getElementType() != ir::tensorType(b).getElementType())
+    return {lhs, rhs};
+  return {a, b};
+}
+
 /// The constant's value when all its elements are one floating-point number,
 /// widened.
 inline std::optional<double> splatNumber(mlir::Value value) {

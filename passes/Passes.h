@@ -6,6 +6,7 @@
 #ifndef SINTER_PASSES_PASSES_H
 #define SINTER_PASSES_PASSES_H
 
+#include "passes/AssignPrecision.h"
 #include "passes/FuseEpilogues.h"
 #include "passes/PlaceOps.h"
 

@@ -28,6 +28,22 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def AssignPrecision : Pass<"sinter-assign-precision", "::mlir::ModuleOp"> {
+  let summary = "Round what contractions multiply, and what lies between them, to 16 bits";
+  let description = [{
+    bf16 and fp16: operands of contractions are rounded, and so are values that are stored between them;
+    arithmetic is float32 everywhere. States, loss, statistics, long sums and the results of the output layer
+    stay float32. tf32 marks contractions. The module's attribute `sinter.precision` has one reason per op.
+  }];
+  let constructor = "::sinter::passes::createAssignPrecision(nullptr)";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"fp32\"", "fp32, tf32, bf16 or fp16">,
+    Option<"keepFp32", "keep-fp32", "std::string", "\"\"", "regular expression of nodes that stay float32">,
+    ListOption<"overrides", "overrides", "std::string", "FUNCTION/NODE/OP/NUMBER=PRECISION, as a plan has them">,
+  ];
+}
+
 def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
   let summary = "Replace @main by @step and @eval: loss, gradients, optimizer";
   let description = [{
@@ -63,6 +79,8 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
     Option<"freezeBatchNorm", "freeze-bn", "bool", "false", "keep the running statistics and use them">,
     Option<"runningVariance", "bn-running-var", "std::string", "\"onnx\"",
            "onnx (biased) or unbiased (PyTorch's)">,
+    Option<"lossScale", "loss-scale", "std::string", "\"none\"",
+           "none, dynamic (PyTorch's GradScaler) or a number">,
     Option<"clipNorm", "clip-norm", "double", "0", "bound of the norm of all gradients together; 0: none">,
     Option<"clipValue", "clip-value", "double", "0", "bound of each element of a gradient; 0: none">,
   ];
@@ -127,6 +145,15 @@ def FuseAttention : Pass<"sinter-fuse-attention", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def FuseCasts : Pass<"sinter-fuse-casts", "::mlir::func::FuncOp"> {
+  let summary = "Merge the kernels that only cast arguments into one";
+  let description = [{
+    With 16-bit contractions each weight is rounded once per step. All of that becomes one fusion of kind multi
+    at the head of the function.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "Wrap contractions, with the ops that can be applied to their result";
   let description = [{
@@ -155,6 +182,15 @@ def FuseOutputs : Pass<"sinter-fuse-outputs", "::mlir::func::FuncOp"> {
   let description = [{
     Fusions whose results are only new values of state, and small ones whose results only leave the function
     (a loss, counts), become one fusion of kind multi: one launch, the whole optimizer.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def PlaceCasts : Pass<"sinter-place-casts", "::mlir::func::FuncOp"> {
+  let summary = "Let casts between 16-bit floats and float32 lie beside what computes";
+  let description = [{
+    Widening casts go behind views (transpose, reshape, slice, broadcast), narrowing ones before them, so that
+    views move 16-bit elements and contractions see what they multiply.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

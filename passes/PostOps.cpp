@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/PostOps.h"
 #include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
 
 #include <cmath>
 #include <limits>
@@ -49,7 +50,7 @@ bool hasStrides(const StridedView &view, ArrayRef<int64_t> strides) {
 /// stored like the result.
 std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims,
                                ArrayRef<int64_t> strides) {
-  StridedView view = viewOf(operand, ViewDepth::oneLoop);
+  StridedView view = viewOf(asStored(operand), ViewDepth::oneLoop);
   ArrayRef<int64_t> shape = ir::tensorType(operand).getShape();
   int64_t elements = ir::tensorType(view.base).getNumElements();
   SmallVector<int64_t> along(shape.size(), 0);

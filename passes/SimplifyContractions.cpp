@@ -70,9 +70,9 @@ struct TransposeIntoDot : OpRewritePattern<DotGeneralOp> {
       locs.push_back(right.getLoc());
     }
     Location loc = rewriter.getFusedLoc(locs);
-    rewriter.replaceOp(
-        op, rewriter.create<DotGeneralOp>(loc, lhs, rhs, lhsBatch, rhsBatch,
-                                          lhsContract, rhsContract));
+    rewriter.replaceOp(op, rewriter.create<DotGeneralOp>(
+                               loc, lhs, rhs, lhsBatch, rhsBatch, lhsContract,
+                               rhsContract, op.getTf32()));
     return success();
   }
 };
@@ -95,10 +95,11 @@ struct TransposeOfDot : OpRewritePattern<TransposeOp> {
       return rewriter.notifyMatchFailure(
           op, "it does more than swap the operands' roles");
     Location loc = rewriter.getFusedLoc({dot.getLoc(), op.getLoc()});
-    rewriter.replaceOp(op, rewriter.create<DotGeneralOp>(
-                               loc, dot.getRhs(), dot.getLhs(),
-                               dot.getRhsBatch(), dot.getLhsBatch(),
-                               dot.getRhsContract(), dot.getLhsContract()));
+    rewriter.replaceOp(
+        op, rewriter.create<DotGeneralOp>(loc, dot.getRhs(), dot.getLhs(),
+                                          dot.getRhsBatch(), dot.getLhsBatch(),
+                                          dot.getRhsContract(),
+                                          dot.getLhsContract(), dot.getTf32()));
     return success();
   }
 };

@@ -112,7 +112,7 @@ int64_t EntryTables::addMatmul(exec::MatmulOp op) {
   auto dtype = [](Value value) {
     return dtypeOf(exec::bufferOp(value).getTensorType().getElementType());
   };
-  p.dtype = dtype(op.getInputs()[0]);
+  p.dtype = op.getTf32() ? SINTER_TF32 : dtype(op.getInputs()[0]);
   p.outDtype = dtype(op.getOutput());
   p.batchRank = rank;
   copyTo(op.getBatch(), p.batch);
@@ -135,8 +135,11 @@ int64_t EntryTables::addMatmul(exec::MatmulOp op) {
 int64_t EntryTables::addConv(exec::ConvOp op) {
   sinter_conv &p = convs.emplace_back().value;
   p.direction = static_cast<uint32_t>(op.getDirection());
-  p.dtype =
-      dtypeOf(exec::bufferOp(op.getOutput()).getTensorType().getElementType());
+  auto dtype = [](Value value) {
+    return dtypeOf(exec::bufferOp(value).getTensorType().getElementType());
+  };
+  p.dtype = op.getTf32() ? SINTER_TF32 : dtype(op.getInputs()[0]);
+  p.outDtype = dtype(op.getOutput());
   p.layout =
       op.getChannelsLast() ? SINTER_CHANNELS_LAST : SINTER_CHANNELS_FIRST;
   p.spatialRank = op.getKernel().size();

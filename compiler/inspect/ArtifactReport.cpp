@@ -32,9 +32,10 @@ static llvm::ArrayRef<sinter_command> commands(const sinter_entry &entry) {
 //===----------------------------------------------------------------------===//
 
 static const char *dtypeName(uint32_t dtype) {
-  static const char *names[] = {
-      "?",     "bool",   "uint8", "int8",    "uint16",   "int16",   "uint32",
-      "int32", "uint64", "int64", "float16", "bfloat16", "float32", "float64"};
+  static const char *names[] = {"?",       "bool",    "uint8",   "int8",
+                                "uint16",  "int16",   "uint32",  "int32",
+                                "uint64",  "int64",   "float16", "bfloat16",
+                                "float32", "float64", "tf32"};
   return dtype < std::size(names) ? names[dtype] : "?";
 }
 

@@ -16,6 +16,7 @@
 #include "compiler/inspect/ArtifactReport.h"
 #include "compiler/inspect/CheckpointReport.h"
 #include "compiler/inspect/GraphReport.h"
+#include "compiler/inspect/PrecisionView.h"
 #include "compiler/inspect/TraceReport.h"
 
 #include "llvm/BinaryFormat/Magic.h"
@@ -52,7 +53,7 @@ constexpr Command kCommands[] = {
     {"kernels", "generated kernels and library calls", true},
     {"blame", "which pass made a line", false},
     {"grep", "lines of a trace", false},
-    {"precision", "the type of each node", false},
+    {"precision", "the precision of each op, and why", true},
     {"placement", "the device of each node", false},
     {"why", "why something was not done", false},
     {"bisect", "the first phase that changes results", false},
@@ -161,9 +162,10 @@ static int inspectCheckpoint(const InspectOptions &inspect,
 
 static int reportArtifact(const InspectOptions &inspect, const Options &options,
                           const sinter_artifact &artifact) {
-  auto report = inspect.command == "plan"      ? reportPlan
-                : inspect.command == "kernels" ? reportKernels
-                                               : reportSummary;
+  auto report = inspect.command == "plan"        ? reportPlan
+                : inspect.command == "kernels"   ? reportKernels
+                : inspect.command == "precision" ? reportPrecision
+                                                 : reportSummary;
   return print(options, [&](llvm::raw_ostream &os) {
     report(artifact, inspect.json, os);
   });

@@ -102,6 +102,9 @@ static LogicalResult verifyMatmul(MatmulOp op) {
   if (bufferOp(op.getInputs()[0]).getTensorType().getElementType() !=
       bufferOp(op.getInputs()[1]).getTensorType().getElementType())
     return op.emitOpError() << "has A and B of different element types";
+  if (op.getTf32() &&
+      !bufferOp(op.getInputs()[0]).getTensorType().getElementType().isF32())
+    return op.emitOpError() << "has tf32 operands that are not float32";
 
   auto extent = [&](int64_t offset, ArrayRef<int64_t> strides, int64_t rows,
                     int64_t columns) -> int64_t {

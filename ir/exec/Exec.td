@@ -162,7 +162,8 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul"> {
 
     C1: stride lists have one entry per batch dimension and two more, none negative; batch, sizes and offsets
     >= 0; at most 4 batch dimensions. C2: all elements lie in their buffers. C3: A and B have the same element type.
-    C4: at most 6 post-ops; the operand of a bias has n elements, that of an add covers C's elements.
+    C4: at most 6 post-ops; the operand of a bias has n elements, that of an add covers C's elements, and both
+    have C's element type. C5: `tf32` is for float32 A and B.
     ```mlir
     exec.matmul(%a, %b, %bias) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
         post [#exec.post_op<bias read 2>, #exec.post_op<relu>]
@@ -173,10 +174,11 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul"> {
                        DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
                        DenseI64ArrayAttr:$c_strides, DefaultValuedAttr<I64Attr, "0">:$a_offset,
                        DefaultValuedAttr<I64Attr, "0">:$b_offset,
-                       DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops);
+                       DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops,
+                       UnitAttr:$tf32);
   let assemblyFormat = [{
     `(` $inputs `)` `->` $output `m` $m `n` $n `k` $k `batch` $batch `a` $a_strides (`from` $a_offset^)?
-    `b` $b_strides (`from` $b_offset^)? `c` $c_strides (`post` $post_ops^)? attr-dict
+    `b` $b_strides (`from` $b_offset^)? `c` $c_strides (`post` $post_ops^)? (`tf32` $tf32^)? attr-dict
   }];
 }
 
@@ -201,12 +203,13 @@ def Exec_ConvOp : Exec_CommandOp<"conv"> {
                        DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low,
                        DenseI64ArrayAttr:$pads_high, UnitAttr:$channels_last,
-                       DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops);
+                       DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops,
+                       UnitAttr:$tf32);
   let assemblyFormat = [{
     `` $direction `(` $inputs `)` `->` $output `batch` $batch `channels` $channels `filters` $filters
     `groups` $groups `input` $input_dims `output` $output_dims `kernel` $kernel `strides` $strides
     `dilations` $dilations `low` $pads_low `high` $pads_high (`channels_last` $channels_last^)?
-    (`post` $post_ops^)? attr-dict
+    (`post` $post_ops^)? (`tf32` $tf32^)? attr-dict
   }];
 }
 

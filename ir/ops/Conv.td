@@ -10,13 +10,15 @@ include "Attrs.td"
 include "Interfaces.td"
 
 // The three are closed under differentiation; each is one library call. Activations
-// are N C spatial.. (channels_last: N spatial.. C); filters O I/groups spatial...
+// are N C spatial.. (channels_last: N spatial.. C); filters O I/groups spatial... `tf32`
+// and casts of 16-bit operands mean what they mean for dot_general.
 class Sinter_ConvLikeOp<string mnemonic, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, !listconcat([Pure,
+    : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_PrecisionAllow,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)> {
   dag window = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                 DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
-                DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$channels_last);
+                DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$channels_last,
+                UnitAttr:$tf32);
 }
 
 def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType]> {

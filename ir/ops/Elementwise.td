@@ -14,8 +14,8 @@ class Sinter_ElementwiseOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
 
 /// y[i] = f(x[i]), the type kept.
-class Sinter_UnaryOp<string mnemonic, Type tensor, string summary_>
-    : Sinter_ElementwiseOp<mnemonic, [SameOperandsAndResultType]> {
+class Sinter_UnaryOp<string mnemonic, Type tensor, string summary_, list<Trait> traits = []>
+    : Sinter_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = summary_;
   let description = "C1: `x` and the result have the same type.\n\n"
       "```mlir\n%y = sinter." # mnemonic # " %x : tensor<4xf32>\n```";
@@ -35,10 +35,12 @@ class Sinter_BinaryOp<string mnemonic, Type tensor, string summary_,
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
-def Sinter_AbsOp : Sinter_UnaryOp<"abs", Sinter_NumberTensor, "|x|; the least integer stays itself"> {
+def Sinter_AbsOp : Sinter_UnaryOp<"abs", Sinter_NumberTensor, "|x|; the least integer stays itself",
+    [Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
-def Sinter_NegOp : Sinter_UnaryOp<"neg", Sinter_NumberTensor, "-x; integers wrap"> {
+def Sinter_NegOp : Sinter_UnaryOp<"neg", Sinter_NumberTensor, "-x; integers wrap",
+    [Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
 def Sinter_SignOp : Sinter_UnaryOp<"sign", Sinter_NumberTensor, "-1, 0 or 1; NaN stays NaN">;
@@ -48,8 +50,10 @@ def Sinter_LogOp : Sinter_UnaryOp<"log", Sinter_FloatTensor, "natural logarithm"
 def Sinter_Log1pOp : Sinter_UnaryOp<"log1p", Sinter_FloatTensor, "log(1 + x), accurate near 0">;
 def Sinter_SqrtOp : Sinter_UnaryOp<"sqrt", Sinter_FloatTensor, "square root, correctly rounded">;
 def Sinter_RsqrtOp : Sinter_UnaryOp<"rsqrt", Sinter_FloatTensor, "1 / sqrt(x)">;
-def Sinter_TanhOp : Sinter_UnaryOp<"tanh", Sinter_FloatTensor, "hyperbolic tangent">;
-def Sinter_SigmoidOp : Sinter_UnaryOp<"sigmoid", Sinter_FloatTensor, "1 / (1 + e^-x)">;
+def Sinter_TanhOp : Sinter_UnaryOp<"tanh", Sinter_FloatTensor, "hyperbolic tangent",
+    [Sinter_PrecisionInfer]>;
+def Sinter_SigmoidOp : Sinter_UnaryOp<"sigmoid", Sinter_FloatTensor, "1 / (1 + e^-x)",
+    [Sinter_PrecisionInfer]>;
 def Sinter_ErfOp : Sinter_UnaryOp<"erf", Sinter_FloatTensor, "error function">;
 def Sinter_SinOp : Sinter_UnaryOp<"sin", Sinter_FloatTensor, "sine">;
 def Sinter_CosOp : Sinter_UnaryOp<"cos", Sinter_FloatTensor, "cosine">;
@@ -72,7 +76,8 @@ def Sinter_RoundOp : Sinter_UnaryOp<"round", Sinter_FloatTensor, "nearest intege
   let hasFolder = 1;
 }
 def Sinter_ReluOp : Sinter_UnaryOp<"relu", Sinter_NumberTensor,
-    "max(x, 0); NaN stays NaN; the gradient at 0 is 0"> {
+    "max(x, 0); NaN stays NaN; the gradient at 0 is 0",
+    [Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
 def Sinter_NotOp : Sinter_UnaryOp<"not", Sinter_BoolTensor, "logical negation"> {
@@ -82,11 +87,12 @@ def Sinter_BitNotOp : Sinter_UnaryOp<"bit_not", Sinter_IntTensor, "all bits inve
   let hasFolder = 1;
 }
 def Sinter_StopGradientOp : Sinter_UnaryOp<"stop_gradient", Sinter_Tensor,
-    "x; differentiation treats it as a constant"> {
+    "x; differentiation treats it as a constant",
+    [Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
 
-def Sinter_GeluOp : Sinter_ElementwiseOp<"gelu", [SameOperandsAndResultType,
+def Sinter_GeluOp : Sinter_ElementwiseOp<"gelu", [SameOperandsAndResultType, Sinter_PrecisionInfer,
     DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
   let summary = "Gaussian error linear unit";
   let description = [{
@@ -103,13 +109,16 @@ def Sinter_GeluOp : Sinter_ElementwiseOp<"gelu", [SameOperandsAndResultType,
   let assemblyFormat = "$form $x attr-dict `:` type($result)";
 }
 
-def Sinter_AddOp : Sinter_BinaryOp<"add", Sinter_NumberTensor, "x + y; integers wrap", [Commutative]> {
+def Sinter_AddOp : Sinter_BinaryOp<"add", Sinter_NumberTensor, "x + y; integers wrap",
+    [Commutative, Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
-def Sinter_SubOp : Sinter_BinaryOp<"sub", Sinter_NumberTensor, "x - y; integers wrap"> {
+def Sinter_SubOp : Sinter_BinaryOp<"sub", Sinter_NumberTensor, "x - y; integers wrap",
+    [Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
-def Sinter_MulOp : Sinter_BinaryOp<"mul", Sinter_NumberTensor, "x * y; integers wrap", [Commutative]> {
+def Sinter_MulOp : Sinter_BinaryOp<"mul", Sinter_NumberTensor, "x * y; integers wrap",
+    [Commutative, Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
 def Sinter_DivOp : Sinter_BinaryOp<"div", Sinter_NumberTensor,
@@ -120,10 +129,12 @@ def Sinter_PowOp : Sinter_BinaryOp<"pow", Sinter_NumberTensor,
     "x^y; integers wrap, and a negative integer exponent gives the quotient 1 / x^-y rounded toward zero"> {
   let hasFolder = 1;
 }
-def Sinter_MaxOp : Sinter_BinaryOp<"max", Sinter_NumberTensor, "the greater, -0 below +0; NaN if either is", [Commutative]> {
+def Sinter_MaxOp : Sinter_BinaryOp<"max", Sinter_NumberTensor, "the greater, -0 below +0; NaN if either is",
+    [Commutative, Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
-def Sinter_MinOp : Sinter_BinaryOp<"min", Sinter_NumberTensor, "the smaller, -0 below +0; NaN if either is", [Commutative]> {
+def Sinter_MinOp : Sinter_BinaryOp<"min", Sinter_NumberTensor, "the smaller, -0 below +0; NaN if either is",
+    [Commutative, Sinter_PrecisionInfer]> {
   let hasFolder = 1;
 }
 def Sinter_ModOp : Sinter_BinaryOp<"mod", Sinter_NumberTensor,
@@ -173,7 +184,8 @@ def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [Sinter_InferType]> {
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
-def Sinter_WhereOp : Sinter_ElementwiseOp<"where", [AllTypesMatch<["lhs", "rhs", "result"]>]> {
+def Sinter_WhereOp : Sinter_ElementwiseOp<"where", [Sinter_PrecisionInfer,
+    AllTypesMatch<["lhs", "rhs", "result"]>]> {
   let summary = "lhs where the condition holds, else rhs";
   let description = [{
     C1: `lhs`, `rhs` and the result have the same type. C2: `condition` has their shape.

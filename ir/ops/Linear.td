@@ -9,13 +9,16 @@
 include "Attrs.td"
 include "Interfaces.td"
 
-def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, Sinter_InferType,
+def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, Sinter_PrecisionAllow, Sinter_InferType,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>]> {
   let summary = "sum of products over contracted dimensions";
   let description = [{
     The result's dimensions are: the batch dimensions (in the order given), the free
     dimensions of `lhs`, the free dimensions of `rhs`. Float32 accumulation for 16-bit
-    and float32 operands.
+    and float32 operands. With `tf32` a device may round float32 operands to ten bits of mantissa.
+
+    Operands that are casts of 16-bit floats to float32 make a product of 16-bit floats whose
+    result is float32: the products are exact.
 
     C1: both operands have the same element type, which is the result's.
     C2: batch and contracting lists pair up, name distinct dimensions in range, and
@@ -27,7 +30,8 @@ def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, Sinter_InferType,
   }];
   let arguments = (ins Sinter_NumberTensor:$lhs, Sinter_NumberTensor:$rhs,
                        DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
-                       DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+                       DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract,
+                       UnitAttr:$tf32);
   let results = (outs Sinter_NumberTensor:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs `batch` $lhs_batch `x` $rhs_batch `contract` $lhs_contract `x` $rhs_contract

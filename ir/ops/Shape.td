@@ -13,6 +13,10 @@ class Sinter_ShapeOp<string mnemonic, list<Trait> traits = []>
     : Sinter_Op<mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
 
+// Elements in other places, none computed.
+class Sinter_MoveOp<string mnemonic, list<Trait> traits = []>
+    : Sinter_ShapeOp<mnemonic, !listconcat([Sinter_PrecisionInfer], traits)>;
+
 def Sinter_ConstantOp : Sinter_ShapeOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a tensor known at compile time";
   let description = [{
@@ -42,7 +46,7 @@ def Sinter_IotaOp : Sinter_ShapeOp<"iota"> {
   let hasVerifier = 1;
 }
 
-def Sinter_BroadcastOp : Sinter_ShapeOp<"broadcast"> {
+def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast"> {
   let summary = "repeat elements along new or unit dimensions";
   let description = [{
     Dimension i of `x` becomes dimension `dims[i]` of the result.
@@ -61,7 +65,7 @@ def Sinter_BroadcastOp : Sinter_ShapeOp<"broadcast"> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_ReshapeOp : Sinter_ShapeOp<"reshape"> {
+def Sinter_ReshapeOp : Sinter_MoveOp<"reshape"> {
   let summary = "the same elements in the same row-major order under another shape";
   let description = [{
     C1: the number of elements and the element type are kept.
@@ -77,7 +81,7 @@ def Sinter_ReshapeOp : Sinter_ShapeOp<"reshape"> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_TransposeOp : Sinter_ShapeOp<"transpose", [Sinter_InferType]> {
+def Sinter_TransposeOp : Sinter_MoveOp<"transpose", [Sinter_InferType]> {
   let summary = "permute dimensions";
   let description = [{
     Dimension i of the result is dimension `perm[i]` of `x`. C1: `perm` is a permutation.
@@ -92,7 +96,7 @@ def Sinter_TransposeOp : Sinter_ShapeOp<"transpose", [Sinter_InferType]> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_SliceOp : Sinter_ShapeOp<"slice", [Sinter_InferType]> {
+def Sinter_SliceOp : Sinter_MoveOp<"slice", [Sinter_InferType]> {
   let summary = "every stride-th element from start to below limit";
   let description = [{
     C1: one entry per dimension; 0 <= start <= limit <= size; stride >= 1.
@@ -109,7 +113,7 @@ def Sinter_SliceOp : Sinter_ShapeOp<"slice", [Sinter_InferType]> {
   let hasFolder = 1;
 }
 
-def Sinter_PadOp : Sinter_ShapeOp<"pad", [Sinter_InferType]> {
+def Sinter_PadOp : Sinter_MoveOp<"pad", [Sinter_InferType]> {
   let summary = "a tensor with a value around and between its elements";
   let description = [{
     Per dimension: `low` elements of the value before, `high` after, `interior` between neighbours.
@@ -129,7 +133,7 @@ def Sinter_PadOp : Sinter_ShapeOp<"pad", [Sinter_InferType]> {
   let hasFolder = 1;
 }
 
-def Sinter_ConcatOp : Sinter_ShapeOp<"concat", [Sinter_InferType]> {
+def Sinter_ConcatOp : Sinter_MoveOp<"concat", [Sinter_InferType]> {
   let summary = "tensors one after the other along one dimension";
   let description = [{
     C1: at least one operand; `axis` in range; equal element types and equal other sizes.
@@ -143,7 +147,7 @@ def Sinter_ConcatOp : Sinter_ShapeOp<"concat", [Sinter_InferType]> {
   let hasFolder = 1;
 }
 
-def Sinter_ReverseOp : Sinter_ShapeOp<"reverse", [SameOperandsAndResultType]> {
+def Sinter_ReverseOp : Sinter_MoveOp<"reverse", [SameOperandsAndResultType]> {
   let summary = "the order of elements reversed along some dimensions";
   let description = [{
     C1: `dims` are distinct and in range.
@@ -158,7 +162,7 @@ def Sinter_ReverseOp : Sinter_ShapeOp<"reverse", [SameOperandsAndResultType]> {
   let hasFolder = 1;
 }
 
-def Sinter_GatherOp : Sinter_ShapeOp<"gather", [Sinter_InferType]> {
+def Sinter_GatherOp : Sinter_MoveOp<"gather", [Sinter_InferType]> {
   let summary = "slices along one dimension, chosen by indices (ONNX Gather)";
   let description = [{
     The result's dimensions are those of `x` before `axis`, those of `indices`, those of `x` after
@@ -176,7 +180,7 @@ def Sinter_GatherOp : Sinter_ShapeOp<"gather", [Sinter_InferType]> {
   let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_GatherElementsOp : Sinter_ShapeOp<"gather_elements", [Sinter_InferType]> {
+def Sinter_GatherElementsOp : Sinter_MoveOp<"gather_elements", [Sinter_InferType]> {
   let summary = "one element along one dimension per index (ONNX GatherElements)";
   let description = [{
     y[i..] = x[i.., with indices[i..] at `axis`]. Negative and wild indices as in `gather`.
@@ -192,7 +196,7 @@ def Sinter_GatherElementsOp : Sinter_ShapeOp<"gather_elements", [Sinter_InferTyp
   let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_GatherNdOp : Sinter_ShapeOp<"gather_nd", [Sinter_InferType]> {
+def Sinter_GatherNdOp : Sinter_MoveOp<"gather_nd", [Sinter_InferType]> {
   let summary = "slices chosen by index tuples (ONNX GatherND)";
   let description = [{
     The last dimension of `indices` holds tuples that index the dimensions of `x` after the

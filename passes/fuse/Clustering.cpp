@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Clustering.h"
 #include "passes/Fusion.h"
+#include "passes/OpClasses.h"
 
 using namespace mlir;
 
@@ -24,11 +25,13 @@ bool Clustering::isGenerated(Operation *op) {
   return !isa<ir::FusionOp, func::ReturnOp>(op) && !isLibraryOp(op);
 }
 
-/// Pattern: free op with n users -> n copies, one before each user.
+/// Pattern: free op, or cast that widens 16-bit floats, with n users -> n
+/// copies, one before each user. What is stored stays 16 bits wide.
 void Clustering::copyFreeOpsToUsers() {
   for (Operation &op : llvm::make_early_inc_range(
            llvm::reverse(func.getBody().front().without_terminator()))) {
-    if (!isFree(&op) || op.use_empty())
+    bool widens = op.getNumResults() == 1 && widened(op.getResult(0));
+    if (!(isFree(&op) || widens) || op.use_empty())
       continue;
     for (OpOperand &use : llvm::make_early_inc_range(op.getUses())) {
       if (op.hasOneUse() || !isGenerated(use.getOwner()))

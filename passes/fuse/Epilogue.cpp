@@ -39,7 +39,11 @@ public:
       : shape(ir::tensorType(contraction->getResult(0)).getShape()) {
     members.insert(contraction);
     values.insert(contraction->getResult(0));
-    for (Value operand : contraction->getOperands()) {
+    auto [lhs, rhs] = multiplied(contraction);
+    for (Value operand : contraction->getOperands())
+      if (widened(operand))
+        summed.insert(operand.getDefiningOp());
+    for (Value operand : {lhs, rhs}) {
       StridedView view = viewOf(operand, ViewDepth::loops);
       summed.insert(view.ops.begin(), view.ops.end());
       if (Operation *def = view.base.getDefiningOp())

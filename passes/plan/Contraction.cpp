@@ -6,6 +6,7 @@
 #include "passes/plan/Contraction.h"
 #include "passes/FusionInfo.h"
 #include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
 #include "passes/PostOps.h"
 
 using namespace mlir;
@@ -115,6 +116,9 @@ LogicalResult Call::takeApart() {
       return error() << "it transposes and reshapes its result";
     }
   }
+  // What is stored says in which type.
+  if (!chain.empty() && isa<ir::CastOp>(chain.back()))
+    chain.pop_back();
   return success();
 }
 
@@ -158,7 +162,7 @@ LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
   builder.create<exec::MatmulOp>(
       fusion.getLoc(), reads, output, form->m, form->n, form->k, form->batch,
       form->aStrides, form->bStrides, form->cStrides, form->aOffset,
-      form->bOffset, builder.getArrayAttr(postOpAttrs));
+      form->bOffset, builder.getArrayAttr(postOpAttrs), op.getTf32());
   return success();
 }
 
@@ -183,7 +187,7 @@ Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
       filter.getShape().drop_front(2), op.getStrides(), op.getDilations(),
       op.getPadsLow(), op.getPadsHigh(),
       static_cast<bool>(op.getChannelsLast()),
-      builder.getArrayAttr(postOpAttrs));
+      builder.getArrayAttr(postOpAttrs), op.getTf32());
   return success();
 }
 
@@ -193,19 +197,18 @@ LogicalResult Call::create(OpBuilder &builder) {
   if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
     return createMatmul(builder, dot);
   auto type = [](Value value) { return ir::tensorType(value); };
+  auto [first, second] = multiplied(contraction);
   if (auto conv = dyn_cast<ir::ConvOp>(contraction))
-    return createConv(builder, conv, exec::ConvDirection::forward,
-                      conv.getInput(), conv.getFilter(), type(conv.getInput()),
-                      type(conv.getFilter()), type(conv.getResult()));
+    return createConv(builder, conv, exec::ConvDirection::forward, first,
+                      second, type(conv.getInput()), type(conv.getFilter()),
+                      type(conv.getResult()));
   if (auto conv = dyn_cast<ir::ConvInputGradOp>(contraction))
-    return createConv(builder, conv, exec::ConvDirection::input_grad,
-                      conv.getOutputGrad(), conv.getFilter(),
-                      type(conv.getResult()), type(conv.getFilter()),
+    return createConv(builder, conv, exec::ConvDirection::input_grad, first,
+                      second, type(conv.getResult()), type(conv.getFilter()),
                       type(conv.getOutputGrad()));
   auto conv = cast<ir::ConvFilterGradOp>(contraction);
-  return createConv(builder, conv, exec::ConvDirection::filter_grad,
-                    conv.getInput(), conv.getOutputGrad(),
-                    type(conv.getInput()), type(conv.getResult()),
+  return createConv(builder, conv, exec::ConvDirection::filter_grad, first,
+                    second, type(conv.getInput()), type(conv.getResult()),
                     type(conv.getOutputGrad()));
 }
 

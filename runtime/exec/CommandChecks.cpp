@@ -233,6 +233,11 @@ Result<std::vector<Dim>> activationDims(const sinter_conv &conv,
   return dims;
 }
 
+/// The dtype of a contraction's operands in memory.
+uint32_t storedDtype(uint32_t dtype) {
+  return dtype == SINTER_TF32 ? uint32_t(SINTER_F32) : dtype;
+}
+
 Status checkConvShape(const sinter_conv &conv) {
   if (conv.direction < SINTER_CONV_FORWARD ||
       conv.direction > SINTER_CONV_FILTER_GRAD)
@@ -247,8 +252,10 @@ Status checkConvShape(const sinter_conv &conv) {
   if (conv.spatialRank < 1 || conv.spatialRank > SINTER_MAX_SPATIAL_DIMS)
     return Status::invalid("has " + number(conv.spatialRank) +
                            " spatial dimensions");
-  if (!dtypeBytes(conv.dtype))
+  if (!dtypeBytes(storedDtype(conv.dtype)))
     return Status::invalid("has the unknown " + dtypeName(conv.dtype));
+  if (conv.outDtype && !dtypeBytes(conv.outDtype))
+    return Status::invalid("has the unknown " + dtypeName(conv.outDtype));
   if (conv.batch < 0 || conv.channels < 0 || conv.filters < 0 ||
       conv.groups < 1 || conv.channels % conv.groups != 0 ||
       conv.filters % conv.groups != 0)
@@ -286,10 +293,10 @@ Status checkConvShape(const sinter_conv &conv) {
 Status sinter::rt::checkMatmul(const sinter_command &command) {
   SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
   const auto &p = *static_cast<const sinter_matmul *>(command.params);
-  if (!dtypeBytes(p.dtype) || !dtypeBytes(p.outDtype))
-    return Status::invalid("has the unknown " + dtypeName(dtypeBytes(p.dtype)
-                                                              ? p.outDtype
-                                                              : p.dtype));
+  const uint32_t dtype = storedDtype(p.dtype);
+  if (!dtypeBytes(dtype) || !dtypeBytes(p.outDtype))
+    return Status::invalid("has the unknown " +
+                           dtypeName(dtypeBytes(dtype) ? p.outDtype : p.dtype));
   if (p.batchRank > SINTER_MAX_BATCH_DIMS)
     return Status::invalid("has " + number(p.batchRank) + " batch dimensions");
   if (p.m < 0 || p.n < 0 || p.k < 0)
@@ -306,10 +313,8 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
     c.push_back({p.batch[i], p.cBatchStrides[i]});
   }
   const sinter_slice &result = command.slices[command.numSlices - 1];
-  SINTER_RETURN_IF_ERROR(
-      checkOperand("A", a, p.dtype, command.slices[0], false));
-  SINTER_RETURN_IF_ERROR(
-      checkOperand("B", b, p.dtype, command.slices[1], false));
+  SINTER_RETURN_IF_ERROR(checkOperand("A", a, dtype, command.slices[0], false));
+  SINTER_RETURN_IF_ERROR(checkOperand("B", b, dtype, command.slices[1], false));
   SINTER_RETURN_IF_ERROR(checkOperand("C", c, p.outDtype, result, true));
   int64_t lines = p.m;
   for (uint32_t i = 0; i < p.batchRank; ++i)
@@ -394,9 +399,11 @@ Status sinter::rt::checkConv(const sinter_command &command) {
 
   const sinter_slice *slices = command.slices;
   const sinter_slice &result = slices[command.numSlices - 1];
+  const uint32_t outDtype = p.outDtype ? p.outDtype : storedDtype(p.dtype);
   auto check = [&](const char *what, const std::vector<Dim> &dims,
                    const sinter_slice &slice, bool written) {
-    return checkOperand(what, dims, p.dtype, slice, written);
+    return checkOperand(what, dims, written ? outDtype : storedDtype(p.dtype),
+                        slice, written);
   };
   const std::vector<Dim> *resultDims = &*output;
   int64_t biasSize = p.filters;
@@ -422,7 +429,7 @@ Status sinter::rt::checkConv(const sinter_command &command) {
     break;
   }
   return checkPostOps(command, p.postOps, p.numPostOps, *resultDims, biasSize,
-                      0, p.dtype);
+                      0, outDtype);
 }
 
 Status sinter::rt::checkCommand(const sinter_artifact &artifact,

@@ -6,6 +6,7 @@
 #include "backends/common/codegen/Contraction.h"
 #include "passes/Fusion.h"
 #include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -280,18 +281,19 @@ Contraction ConvBuilder::filterGrad(Value x, Value dy) {
 
 std::optional<Contraction> readConv(Operation *op) {
   auto type = [](Value value) { return ir::tensorType(value); };
+  auto [first, second] = passes::multiplied(op);
   if (auto conv = dyn_cast<ir::ConvOp>(op))
     return ConvBuilder(conv, type(conv.getInput()), type(conv.getFilter()),
                        type(conv.getResult()))
-        .forward(conv.getInput(), conv.getFilter());
+        .forward(first, second);
   if (auto conv = dyn_cast<ir::ConvInputGradOp>(op))
     return ConvBuilder(conv, type(conv.getResult()), type(conv.getFilter()),
                        type(conv.getOutputGrad()))
-        .inputGrad(conv.getOutputGrad(), conv.getFilter());
+        .inputGrad(first, second);
   auto conv = cast<ir::ConvFilterGradOp>(op);
   return ConvBuilder(conv, type(conv.getInput()), type(conv.getResult()),
                      type(conv.getOutputGrad()))
-      .filterGrad(conv.getInput(), conv.getOutputGrad());
+      .filterGrad(first, second);
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// To fp32 and back, to the nearest, ties to even; NaN stays NaN.
+// To fp32 and back, to the nearest, ties to even; NaN stays NaN. And what tf32
+// leaves of fp32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_DEVICE_FLOAT16_H
@@ -20,6 +21,11 @@ struct Half {
   uint16_t bits;
 };
 
+/// A float32 of which tensor cores see ten bits of mantissa.
+struct Tf32 {
+  float value;
+};
+
 inline float toFloat(float value) { return value; }
 inline double toFloat(double value) { return value; }
 inline float toFloat(Bfloat value) {
@@ -35,6 +41,14 @@ inline float toFloat(Half value) {
     return sign ? -magnitude : magnitude;
   }
   return std::bit_cast<float>(sign | ((rest << 13) + 0x38000000u));
+}
+
+/// To the nearest, ties away from zero (PTX's cvt.rna).
+inline float toFloat(Tf32 value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value.value);
+  if ((bits & 0x7f800000u) == 0x7f800000u) // infinity, NaN
+    return value.value;
+  return std::bit_cast<float>((bits + 0x1000u) & ~uint32_t(0x1fff));
 }
 
 inline void fromFloat(float value, float &to) { to = value; }

@@ -61,15 +61,9 @@ public:
 
   StringRef name() const override { return "cpu"; }
 
-  passes::Placement place(Operation *op, std::string &reason) const override {
-    if (passes::isLibraryOp(op)) {
-      Type element = getElementTypeOrSelf(op->getOperand(0).getType());
-      if (element.isF16() || element.isBF16()) {
-        reason = "not yet available in 16-bit floats on the CPU";
-        return passes::Placement::Unsupported;
-      }
+  passes::Placement place(Operation *op, std::string &) const override {
+    if (passes::isLibraryOp(op))
       return passes::Placement::Library;
-    }
     if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
       return passes::Placement::Alias;
     return passes::Placement::Generated;

@@ -252,18 +252,19 @@ std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
 
 shim::Desc sinter::cpu::activationDesc(const ConvShape &shape, bool input,
                                        int64_t batch, int64_t rows,
-                                       int64_t channels) {
+                                       int64_t channels,
+                                       memory::data_type type) {
   memory::dims dims = {batch, channels, rows};
   for (size_t i = 1; i < shape.dims.size(); ++i)
     dims.push_back(input ? shape.dims[i].in : shape.dims[i].out);
   static constexpr memory::format_tag tags[] = {memory::format_tag::nwc,
                                                 memory::format_tag::nhwc,
                                                 memory::format_tag::ndhwc};
-  return {dims, memory::data_type::f32, tags[shape.dims.size() - 1]};
+  return {dims, type, tags[shape.dims.size() - 1]};
 }
 
 shim::Desc sinter::cpu::filterDesc(const ConvShape &shape, int64_t filters,
-                                   bool any) {
+                                   bool any, memory::data_type type) {
   memory::dims dims;
   if (shape.groups > 1)
     dims.push_back(shape.groups);
@@ -275,7 +276,7 @@ shim::Desc sinter::cpu::filterDesc(const ConvShape &shape, int64_t filters,
   static constexpr tag plain[] = {tag::oiw, tag::oihw, tag::oidhw};
   static constexpr tag grouped[] = {tag::goiw, tag::goihw, tag::goidhw};
   size_t rank = shape.dims.size() - 1;
-  return {dims, memory::data_type::f32,
+  return {dims, type,
           any                ? tag::any
           : shape.groups > 1 ? grouped[rank]
                              : plain[rank]};

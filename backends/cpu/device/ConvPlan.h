@@ -73,11 +73,15 @@ std::vector<PlacedConvSlice> cutConv(const ConvShape &shape, bool inputGrad,
 /// Layouts for the library, always channels last and dense.
 /// {batch, channels, rows, dims[1..]..} where rows replaces the first
 /// dimension.
-shim::Desc activationDesc(const ConvShape &shape, bool input, int64_t batch,
-                          int64_t rows, int64_t channels);
+shim::Desc
+activationDesc(const ConvShape &shape, bool input, int64_t batch, int64_t rows,
+               int64_t channels,
+               dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 /// {[groups,] filters / groups, channels / groups, kernel..}: dense, or
 /// whatever the library prefers.
-shim::Desc filterDesc(const ConvShape &shape, int64_t filters, bool any);
+shim::Desc
+filterDesc(const ConvShape &shape, int64_t filters, bool any,
+           dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 shim::ConvGeometry geometry(const ConvShape &shape, int64_t padLow,
                             int64_t padHigh);
 

@@ -52,11 +52,28 @@ private:
       if (params.postOps[i].kind > SINTER_POST_HARD_SWISH)
         return unsupported("post-op " + std::to_string(params.postOps[i].kind) +
                            " is not there on the CPU");
-    if (isSixteenBit(params.dtype) || isSixteenBit(params.outDtype))
-      return unsupported("16-bit matmul is not supported on the CPU yet");
+    if (isSixteenBit(params.dtype) &&
+        (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
+      LibraryCallResult native =
+          prepareBfloatMatmul(context_, command, constants);
+      if (!native.ok() || *native)
+        return native;
+      return prepareWidened(context_, command, constants, prepareOneDnnMatmul);
+    }
     if (params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
       return prepareOneDnnMatmul(context_, command, constants);
     return preparePlainMatmul(command);
+  }
+
+  static LibraryCallResult prepareFloatConv(OneDnnContext &context,
+                                            const sinter_command &command,
+                                            const uint8_t *constants) {
+    const auto &params = *static_cast<const sinter_conv *>(command.params);
+    if (params.direction == SINTER_CONV_FILTER_GRAD)
+      return prepareOneDnnFilterGrad(context, command);
+    if (isPointwiseProduct(params))
+      return preparePointwise(context, command, constants);
+    return prepareOneDnnConv(context, command, constants);
   }
 
   LibraryCallResult prepareConv(const sinter_command &command,
@@ -65,15 +82,22 @@ private:
     if (params.filterLayout == SINTER_CHANNELS_LAST)
       return unsupported("filters with channels last are not supported on the "
                          "CPU");
-    if (isSixteenBit(params.dtype))
-      return unsupported("16-bit convolution is not supported on the CPU yet");
+    uint32_t outDtype = params.outDtype ? params.outDtype : params.dtype;
+    if (isSixteenBit(params.dtype) &&
+        (outDtype == params.dtype || outDtype == SINTER_F32)) {
+      LibraryCallResult native =
+          prepareBfloatConv(context_, command, constants);
+      if (!native.ok() || *native)
+        return native;
+      return prepareWidened(context_, command, constants, prepareFloatConv);
+    }
+    if (outDtype != params.dtype)
+      return unsupported("no CPU convolution takes dtype " +
+                         std::to_string(params.dtype) + " to dtype " +
+                         std::to_string(outDtype));
     if (params.dtype != SINTER_F32)
       return preparePlainConv(command);
-    if (params.direction == SINTER_CONV_FILTER_GRAD)
-      return prepareOneDnnFilterGrad(context_, command);
-    if (isPointwiseProduct(params))
-      return preparePointwise(context_, command, constants);
-    return prepareOneDnnConv(context_, command, constants);
+    return prepareFloatConv(context_, command, constants);
   }
 
   OneDnnContext context_;

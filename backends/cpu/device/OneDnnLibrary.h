@@ -41,6 +41,29 @@ LibraryCallResult preparePointwise(OneDnnContext &context,
 LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
                                           const sinter_command &command);
 
+/// MATMUL of bf16 into bf16 or fp32 by AMX; null where the CPU has none, or the
+/// library could only do it through copies. May throw dnnl::error.
+LibraryCallResult prepareBfloatMatmul(OneDnnContext &context,
+                                      const sinter_command &command,
+                                      const uint8_t *constants);
+
+/// CONV of bf16 on channels-last activations into bf16 or fp32 (gradients of
+/// filters: fp32) by AMX; null as above. May throw dnnl::error.
+LibraryCallResult prepareBfloatConv(OneDnnContext &context,
+                                    const sinter_command &command,
+                                    const uint8_t *constants);
+
+/// MATMUL or CONV of 16-bit floats, computed in fp32: operands are widened to
+/// scratch (constant ones once), and the result is rounded when it is stored.
+/// `prepareWide` makes the fp32 call.
+using PrepareCall = LibraryCallResult (*)(OneDnnContext &context,
+                                          const sinter_command &command,
+                                          const uint8_t *constants);
+LibraryCallResult prepareWidened(OneDnnContext &context,
+                                 const sinter_command &command,
+                                 const uint8_t *constants,
+                                 PrepareCall prepareWide);
+
 /// MATMUL of fp64 and integers.
 LibraryCallResult preparePlainMatmul(const sinter_command &command);
 

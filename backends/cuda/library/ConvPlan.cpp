@@ -42,7 +42,7 @@ private:
   DnnGraph &graph_;
   DnnOperation conv_;
   std::vector<sinter_post_op> postOps_;
-  int32_t type_ = dnn::f32;
+  int32_t type_ = dnn::f32, resultType_ = dnn::f32;
   /// cuDNN takes two or three spatial dimensions.
   size_t spatial_ = 2, missing_ = 0;
   bool cropped_ = false, emptySum_ = false;
@@ -50,25 +50,46 @@ private:
 
 } // namespace
 
-bool Builder::takeType() {
-  switch (p_.dtype) {
+/// False where cuDNN has no such type.
+static bool toDnnType(uint32_t dtype, int32_t &type) {
+  switch (dtype) {
   case SINTER_F32:
-    type_ = dnn::f32;
-    break;
+  case SINTER_TF32:
+    type = dnn::f32;
+    return true;
   case SINTER_F64:
-    type_ = dnn::f64;
-    break;
+    type = dnn::f64;
+    return true;
   case SINTER_F16:
-    type_ = dnn::f16;
-    break;
+    type = dnn::f16;
+    return true;
   case SINTER_BF16:
-    type_ = dnn::bf16;
-    break;
+    type = dnn::bf16;
+    return true;
   default:
+    return false;
+  }
+}
+
+bool Builder::takeType() {
+  if (!toDnnType(p_.dtype, type_)) {
     graph_.refusal =
         "cuDNN does not convolve dtype " + std::to_string(p_.dtype);
     return false;
   }
+  // 16-bit operands may have a float32 result, others one of their own type.
+  bool isNarrow = type_ == dnn::f16 || type_ == dnn::bf16;
+  if (p_.outDtype &&
+      (!toDnnType(p_.outDtype, resultType_) ||
+       (resultType_ != type_ && !(isNarrow && resultType_ == dnn::f32)))) {
+    graph_.refusal = "cuDNN does not convolve dtype " +
+                     std::to_string(p_.dtype) + " into dtype " +
+                     std::to_string(p_.outDtype);
+    return false;
+  }
+  if (!p_.outDtype)
+    resultType_ = type_;
+  graph_.allowsTf32 = p_.dtype == SINTER_TF32;
   graph_.computeType = type_ == dnn::f64 ? dnn::f64 : dnn::f32;
   return true;
 }
@@ -185,7 +206,7 @@ bool Builder::addPostOps(int value, DnnTensor result, int64_t channels) {
     switch (op.kind) {
     case SINTER_POST_BIAS: {
       DnnTensor bias;
-      bias.type = type_;
+      bias.type = resultType_;
       bias.dims.assign(static_cast<size_t>(rank), 1);
       bias.dims[1] = channels;
       bias.strides.assign(static_cast<size_t>(rank), channels);
@@ -267,6 +288,7 @@ void Builder::make() {
   };
   bool isForward = p_.direction == SINTER_CONV_FORWARD,
        isInputGrad = p_.direction == SINTER_CONV_INPUT_GRAD;
+  (isForward ? output : isInputGrad ? input : weights).type = resultType_;
   graph_.empty = isEmpty(isForward ? output : isInputGrad ? input : weights);
   if (graph_.empty)
     return;

@@ -85,6 +85,8 @@ struct DnnGraph {
   bool zeroFirst = false;
   /// Of the sums: dnn::f32 or dnn::f64.
   int32_t computeType = dnn::f32;
+  /// Engines may round fp32 operands to tf32.
+  bool allowsTf32 = false;
   std::vector<DnnTensor> tensors; // tensor i has the id i + 1
   std::vector<DnnOperation> operations;
 

@@ -119,7 +119,7 @@ bool isWide(const DnnGraph &graph) {
   return true;
 }
 
-/// fp32 means fp32: no inputs rounded to tf32, no sums in 16 bits.
+/// fp32 means fp32: no inputs rounded to tf32 unasked, no sums in 16 bits.
 bool isAllowed(uint32_t notes, const DnnGraph &graph,
                const LibraryOptions &options) {
   auto has = [&](dnn::NumericalNote note) { return notes >> note & 1; };
@@ -127,7 +127,7 @@ bool isAllowed(uint32_t notes, const DnnGraph &graph,
     return false;
   if (has(dnn::noteReducedReduction))
     return false;
-  return !isWide(graph) ||
+  return !isWide(graph) || graph.allowsTf32 ||
          (!has(dnn::noteTensorCore) && !has(dnn::noteDownConverts));
 }
 

@@ -37,6 +37,7 @@ enum DataType : int32_t {
 
 enum ComputeType : int {
   compute32F = 68,
+  compute32FFastTf32 = 77,
   compute64F = 70,
   compute32I = 72,
 };

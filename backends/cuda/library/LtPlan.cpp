@@ -80,6 +80,8 @@ bool Product::takeTypes() {
   };
   static constexpr Row rows[] = {
       {SINTER_F32, SINTER_F32, lt::f32, lt::f32, lt::compute32F, lt::f32},
+      {SINTER_TF32, SINTER_F32, lt::f32, lt::f32, lt::compute32FFastTf32,
+       lt::f32},
       {SINTER_BF16, SINTER_BF16, lt::bf16, lt::bf16, lt::compute32F, lt::f32},
       {SINTER_BF16, SINTER_F32, lt::bf16, lt::f32, lt::compute32F, lt::f32},
       {SINTER_F16, SINTER_F16, lt::f16, lt::f16, lt::compute32F, lt::f32},

@@ -343,15 +343,17 @@ int finalize(dnn::Desc desc) {
   return dnn::statusSuccess;
 }
 
-/// An engine that rounds fp32 to less computes nothing that may be wanted.
-std::string checkEngine(const SimGraph &graph, uint32_t engine) {
+/// An engine with tensor cores rounds operands of fp32 to tf32.
+bool roundsOperands(const SimGraph &graph, uint32_t engine) {
   bool narrow = false;
   for (const auto &[id, tensor] : graph.tensors)
     narrow |= tensor.type == dnn::f16 || tensor.type == dnn::bf16;
+  return !narrow && engineNotes[engine] >> dnn::noteTensorCore & 1;
+}
+
+std::string checkEngine(uint32_t engine) {
   if (engineNotes[engine] >> dnn::noteNondeterministic & 1)
     return "the engine's sums have no fixed order";
-  if (!narrow && engineNotes[engine] >> dnn::noteTensorCore & 1)
-    return "the engine rounds fp32 operands to tf32";
   return {};
 }
 
@@ -367,7 +369,7 @@ int execute(dnn::Handle handle, dnn::Desc planAt, dnn::Desc packAt) {
                 "a finalized plan and variant pack are expected");
   const DnnObject &config = *plan->object(dnn::planEngineConfig);
   SimGraph graph = graphOf(*config.object(dnn::heuristicGraph));
-  if (std::string broken = checkEngine(graph, config.engine); !broken.empty())
+  if (std::string broken = checkEngine(config.engine); !broken.empty())
     return fail(dnn::statusBadParam, broken);
   auto *workspace = pack->one<uint8_t *>(dnn::packWorkspace, nullptr);
   if (!workspace)
@@ -388,7 +390,7 @@ int execute(dnn::Handle handle, dnn::Desc planAt, dnn::Desc packAt) {
   if (std::string broken = graph.checkAddresses(addresses); !broken.empty())
     return fail(dnn::statusBadParam, broken);
   std::memset(workspace, 0xa5, workspaceBytes);
-  graph.compute(addresses);
+  graph.compute(addresses, roundsOperands(graph, config.engine));
   return dnn::statusSuccess;
 }
 

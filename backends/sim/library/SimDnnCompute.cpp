@@ -63,8 +63,9 @@ std::vector<int64_t> broadcastStrides(const SimTensor &operand,
 
 template <typename T> class Evaluation {
 public:
-  Evaluation(const SimGraph &graph, const std::map<int64_t, void *> &addresses)
-      : graph_(graph), addresses_(addresses) {}
+  Evaluation(const SimGraph &graph, const std::map<int64_t, void *> &addresses,
+             bool roundsOperands)
+      : graph_(graph), addresses_(addresses), roundsOperands_(roundsOperands) {}
 
   void run() {
     for (const SimOperation &operation : graph_.operations) {
@@ -178,6 +179,17 @@ private:
     return result;
   }
 
+  /// What a convolution multiplies, in `rounded` if that is not the value.
+  const T *operand(int64_t id, std::vector<T> &rounded) {
+    const std::vector<T> &values = value(id);
+    if (!roundsOperands_)
+      return values.data();
+    rounded.resize(values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      rounded[i] = toFloat(Tf32{static_cast<float>(values[i])});
+    return rounded.data();
+  }
+
   void convolve(const SimOperation &operation, std::vector<T> &result) {
     bool forward = operation.kind == dnn::opConvForward,
          inputGrad = operation.kind == dnn::opConvInputGrad;
@@ -203,8 +215,9 @@ private:
       conv.dilation[d] = d < missing ? 1 : operation.dilations[d - missing];
       conv.padLow[d] = d < missing ? 0 : operation.prePads[d - missing];
     }
-    const T *a = value(operation.inputs[0]).data(),
-            *b = value(operation.inputs[1]).data();
+    std::vector<T> roundedA, roundedB;
+    const T *a = operand(operation.inputs[0], roundedA),
+            *b = operand(operation.inputs[1], roundedB);
     int64_t units = forward     ? conv.forwardUnits()
                     : inputGrad ? conv.inputGradUnits()
                                 : conv.filterGradUnits();
@@ -351,17 +364,19 @@ private:
 
   const SimGraph &graph_;
   const std::map<int64_t, void *> &addresses_;
+  const bool roundsOperands_;
   std::map<int64_t, std::vector<T>> values_;
 };
 
 } // namespace
 
-void SimGraph::compute(const std::map<int64_t, void *> &addresses) const {
+void SimGraph::compute(const std::map<int64_t, void *> &addresses,
+                       bool roundsOperands) const {
   bool wide = false;
   for (const SimOperation &operation : operations)
     wide |= operation.computeType == dnn::f64;
   if (wide)
-    Evaluation<double>(*this, addresses).run();
+    Evaluation<double>(*this, addresses, false).run();
   else
-    Evaluation<float>(*this, addresses).run();
+    Evaluation<float>(*this, addresses, roundsOperands).run();
 }

@@ -81,7 +81,9 @@ struct SimGraph {
 
   /// Empty, or the rule that is broken by what the tensors' addresses are.
   std::string checkAddresses(const std::map<int64_t, void *> &addresses) const;
-  void compute(const std::map<int64_t, void *> &addresses) const;
+  /// `roundsOperands`: convolutions see what tf32 leaves of fp32.
+  void compute(const std::map<int64_t, void *> &addresses,
+               bool roundsOperands) const;
 
 private:
   std::string addTensor(const DnnObject *object, int64_t &id);

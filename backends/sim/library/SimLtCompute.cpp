@@ -197,6 +197,9 @@ void LtProblem::compute(const void *alpha, const void *aAt, const void *bAt,
                  : multiply<Half, Half, float>)(*this, alpha, aAt, bAt, beta,
                                                 cAt, dAt);
   default:
+    if (operation.computeType == lt::compute32FFastTf32)
+      return multiply<Tf32, float, float>(*this, alpha, aAt, bAt, beta, cAt,
+                                          dAt);
     return multiply<float, float, float>(*this, alpha, aAt, bAt, beta, cAt,
                                          dAt);
   }

@@ -61,6 +61,7 @@ struct TypeRow {
 };
 constexpr TypeRow typeRows[] = {
     {lt::compute32F, lt::f32, lt::f32, lt::f32, true},
+    {lt::compute32FFastTf32, lt::f32, lt::f32, lt::f32, true},
     {lt::compute32F, lt::f32, lt::bf16, lt::bf16, true},
     {lt::compute32F, lt::f32, lt::bf16, lt::f32, true},
     {lt::compute32F, lt::f32, lt::f16, lt::f16, true},

@@ -39,7 +39,10 @@ typedef enum sinter_dtype {
   SINTER_F16,
   SINTER_BF16,
   SINTER_F32,
-  SINTER_F64
+  SINTER_F64,
+  /* Of contractions only: float32 in memory, and the device may round operands
+   * to ten bits of mantissa before it multiplies them. */
+  SINTER_TF32
 } sinter_dtype;
 
 /* A named dense row-major tensor. `dims` has `rank` entries. */
@@ -181,7 +184,7 @@ typedef struct sinter_post_op {
  * Strides are in elements; a batch stride of 0 broadcasts. */
 typedef struct sinter_matmul {
   uint32_t dtype;     /* of A and B */
-  uint32_t outDtype;  /* of C */
+  uint32_t outDtype;  /* of C and of post-ops' operands */
   uint32_t batchRank; /* 0..SINTER_MAX_BATCH_DIMS */
   uint32_t numPostOps;
   int64_t batch[SINTER_MAX_BATCH_DIMS];
@@ -225,6 +228,8 @@ typedef struct sinter_conv {
   uint32_t filterLayout; /* SINTER_CHANNELS_LAST: O spatial.. I/g; else
                             O I/g spatial.. */
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
+  uint32_t outDtype; /* of the result and of post-ops' operands; 0: dtype */
+  uint32_t reserved;
 } sinter_conv;
 
 /* Scaled dot-product attention: output = softmax(query * key^T * scale) * value

@@ -167,6 +167,9 @@ TEST_CASE("cuDNN rules: fp32 is not rounded to tf32, sums have one order",
   auto wide = DnnPlan::build(**context, validGraph(), {});
   REQUIRE(wide.ok());
   REQUIRE(wide->candidates() == 1);
+  auto rounded = DnnPlan::build(**context, validGraph(SINTER_TF32), {});
+  REQUIRE(rounded.ok());
+  REQUIRE(rounded->candidates() == 2);
   auto narrow = DnnPlan::build(**context, validGraph(SINTER_BF16), {});
   REQUIRE(narrow.ok());
   REQUIRE(narrow->candidates() == 2);

@@ -100,6 +100,32 @@ TEST_CASE("real cuDNN: the three convolutions in every layout", "[dnn][real]") {
                 patterns[direction]);
 }
 
+TEST_CASE("real cuDNN: 16-bit operands with a float32 result", "[dnn][real]") {
+  const DnnContext &dnn = realCudnn();
+  const char *patterns[] = {"", "CONV_FORWARD", "CONV_BWD_DATA",
+                            "CONV_BWD_FILTER"};
+  for (uint32_t dtype : {SINTER_BF16, SINTER_F16})
+    for (Layout layout : {first, mixed, last})
+      for (uint32_t direction = 1; direction <= 3; ++direction) {
+        sinter_conv conv = makeConv(dtype, direction, layout);
+        conv.outDtype = SINTER_F32;
+        REQUIRE(patternOf(dnn, conv) == patterns[direction]);
+      }
+}
+
+TEST_CASE("real cuDNN: tf32 where it is asked for", "[dnn][real]") {
+  const DnnContext &dnn = realCudnn();
+  for (Layout layout : {first, mixed, last}) {
+    sinter_conv exact = makeConv(SINTER_F32, SINTER_CONV_FORWARD, layout),
+                rounded = makeConv(SINTER_TF32, SINTER_CONV_FORWARD, layout);
+    auto wide = DnnPlan::build(dnn, convGraph(exact, 9), roomy());
+    auto tensor = DnnPlan::build(dnn, convGraph(rounded, 9), roomy());
+    REQUIRE(wide.ok());
+    REQUIRE(tensor.ok());
+    REQUIRE(tensor->candidates() > wide->candidates());
+  }
+}
+
 TEST_CASE("real cuDNN: addition, bias and activation in every layout",
           "[dnn][real]") {
   const DnnContext &dnn = realCudnn();

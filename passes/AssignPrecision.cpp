@@ -1,0 +1,211 @@
+//===- AssignPrecision.cpp - which ops work in 16 bits --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Policies bf16 and fp16 round the operands of contractions, and what lies
+// between contractions, to 16 bits (precision/Rounding.h); tf32 marks
+// contractions. The ops' classes say what may be rounded (ir/PrecisionClass.h);
+// states, the loss, statistics, long sums and the output layer's result stay
+// float32. Runs after placement, since what a library call applies decides
+// where its result is stored. Legal always; models that are not float32 are
+// left alone. The decisions, one reason per op, become an attribute of the
+// module.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/AssignPrecision.h"
+#include "ir/Locations.h"
+#include "ir/Remarks.h"
+#include "passes/Fusion.h"
+#include "passes/Passes.h"
+#include "passes/precision/PrecisionReport.h"
+#include "passes/precision/Rounding.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_ASSIGNPRECISION
+#include "passes/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral kPass = "assign-precision";
+
+bool isFloat32(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getElementType().isF32();
+}
+
+/// All its tensors are float32.
+bool isFloatContraction(Operation *op) {
+  return isLibraryOp(op) && isFloat32(op->getResult(0)) &&
+         llvm::all_of(op->getOperands(), isFloat32);
+}
+
+class AssignPrecision : public impl::AssignPrecisionBase<AssignPrecision> {
+public:
+  explicit AssignPrecision(const Target *target) : target(target) {}
+  AssignPrecision(const Target *target, const PrecisionSettings &settings)
+      : target(target) {
+    policy = settings.policy;
+    keepFp32 = settings.keepFp32;
+    overrides = llvm::to_vector(settings.overrides);
+  }
+
+  void runOnOperation() override {
+    if (failed(run(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run(ModuleOp module) {
+    if (!llvm::is_contained({"fp32", "tf32", "bf16", "fp16"},
+                            StringRef(policy)))
+      return module.emitError()
+             << "precision must be fp32, tf32, bf16 or fp16, not " << policy;
+    std::string message;
+    llvm::Regex regex(keepFp32);
+    if (!keepFp32.empty() && !regex.isValid(message))
+      return module.emitError() << "keep-fp32=" << keepFp32
+                                << " is no regular expression: " << message;
+    if (policy == "fp32" && overrides.empty())
+      return success();
+    entries.clear();
+    planned.clear();
+    for (StringRef item : overrides) {
+      auto [key, word] = item.rsplit('=');
+      planned[key] = word.str();
+    }
+    for (auto function : module.getOps<func::FuncOp>())
+      assign(function, regex);
+    if (!planned.empty())
+      return module.emitError()
+             << "the precision plan names '" << planned.begin()->first()
+             << "', which is no op of this program";
+    setPrecisionReport(module, entries);
+    return success();
+  }
+
+  /// Entries of all ops that compute floats; those that the plan or keep-fp32
+  /// hold back are in `kept`.
+  void enter(func::FuncOp function, llvm::Regex &regex) {
+    kept.clear();
+    entryOf.clear();
+    llvm::StringMap<int64_t> numbers;
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      if (isa<ir::ConstantOp>(op) || !llvm::any_of(op.getResults(), isFloat32))
+        continue;
+      PrecisionEntry entry;
+      entry.function = function.getName();
+      entry.node = ir::joinedNodeNames(op.getLoc());
+      entry.op = op.getName().stripDialect();
+      entry.precision = "fp32";
+      entry.products = countMultiplyAdds(&op);
+      entry.number =
+          numbers[entry.function + "/" + entry.node + "/" + entry.op]++;
+      llvm::SmallSetVector<StringRef, 4> names;
+      ir::collectNodeNames(op.getLoc(), names);
+      auto found = planned.find(entry.key());
+      if (found != planned.end()) {
+        if (found->second == "fp32")
+          kept[&op] = "the plan says so";
+        planned.erase(found);
+      }
+      if (!keepFp32.empty() && llvm::any_of(names, [&](StringRef name) {
+            return regex.match(name);
+          }))
+        kept[&op] = "--keep-fp32";
+      entryOf[&op] = entries.size();
+      entries.push_back(std::move(entry));
+    }
+  }
+
+  void set(Operation *op, StringRef precision, const Twine &reason) {
+    PrecisionEntry &entry = entries[entryOf.lookup(op)];
+    entry.precision = precision;
+    entry.reason = reason.str();
+  }
+
+  void assign(func::FuncOp function, llvm::Regex &regex) {
+    enter(function, regex);
+    SmallVector<Operation *> contractions;
+    for (Operation &op : function.getBody().front())
+      if (isFloatContraction(&op) && !kept.count(&op))
+        contractions.push_back(&op);
+    if (policy == "tf32")
+      return markTf32(function, contractions);
+    if (policy == "fp32")
+      return explainRest(function);
+    Builder b(&getContext());
+    FloatType narrow = policy == "bf16" ? FloatType(b.getBF16Type())
+                                        : FloatType(b.getF16Type());
+    Rounding rounding(function, narrow, target,
+                      [&](Operation *op) { return kept.count(op); });
+    rounding.decide(contractions);
+    int64_t rounded = 0;
+    for (auto &[op, index] : entryOf)
+      if (StringRef reason = rounding.reasonOf(op); !reason.empty()) {
+        set(op, policy, reason);
+        ++rounded;
+      }
+    for (Operation *op : contractions) {
+      StringRef why = rounding.keptResultOf(op);
+      set(op, policy,
+          why.empty()
+              ? Twine("multiplies 16-bit operands, sums in float32")
+              : "multiplies 16-bit operands, sums and stores float32: " + why);
+    }
+    rounding.apply();
+    ir::remark(kPass, "contractions", function.getLoc(), policy,
+               static_cast<int64_t>(contractions.size()));
+    ir::remark(kPass, "rounded", function.getLoc(), policy, rounded);
+    explainRest(function);
+  }
+
+  void markTf32(func::FuncOp function, ArrayRef<Operation *> contractions) {
+    for (Operation *op : contractions) {
+      op->setAttr("tf32", UnitAttr::get(&getContext()));
+      set(op, "tf32", "operands are rounded to ten bits of mantissa");
+    }
+    explainRest(function);
+  }
+
+  /// Reasons of the ops that stay float32.
+  void explainRest(func::FuncOp function) {
+    for (auto &[op, index] : entryOf) {
+      PrecisionEntry &entry = entries[index];
+      if (!entry.reason.empty())
+        continue;
+      auto found = kept.find(op);
+      if (found != kept.end())
+        entry.reason = found->second;
+      else if (op->hasTrait<ir::PrecisionAllow>())
+        entry.reason = "the policy leaves contractions alone";
+      else if (!op->hasTrait<ir::PrecisionInfer>())
+        entry.reason = "its class computes and stores float32";
+      else
+        entry.reason = "no 16-bit op stores it";
+    }
+  }
+
+  const Target *target;
+  std::vector<PrecisionEntry> entries;
+  llvm::StringMap<std::string> planned; // by key
+  llvm::MapVector<Operation *, size_t> entryOf;
+  llvm::DenseMap<Operation *, StringRef> kept; // and why
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createAssignPrecision(const Target *target) {
+  return std::make_unique<AssignPrecision>(target);
+}
+
+std::unique_ptr<Pass> createAssignPrecision(const Target *target,
+                                            const PrecisionSettings &settings) {
+  return std::make_unique<AssignPrecision>(target, settings);
+}
+
+} // namespace sinter::passes

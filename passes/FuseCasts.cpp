@@ -1,0 +1,53 @@
+//===- FuseCasts.cpp - one kernel that rounds the weights -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// With 16-bit contractions each weight is rounded once per step: as many small
+// kernels as there are weights, which need nothing from each other. Merged into
+// one fusion of kind multi they are one launch at the head of the program. The
+// 16-bit weights then live from there on; that costs half of the weights' bytes
+// at most. Legal: the fusions read arguments of the function only.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Fusion.h"
+#include "passes/FusionInfo.h"
+
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_FUSECASTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Casts and moves nothing else than arguments of the function.
+bool isCastOfArguments(ir::FusionOp fusion) {
+  return fusion.getKind() == fusion_kind::kLoop &&
+         llvm::all_of(fusion.getInputs(), llvm::IsaPred<BlockArgument>) &&
+         llvm::all_of(fusion.getBody().front(),
+                      llvm::IsaPred<ir::CastOp, ir::YieldOp>);
+}
+
+struct FuseCastsPass : impl::FuseCastsBase<FuseCastsPass> {
+  void runOnOperation() override {
+    Block &block = getOperation().getBody().front();
+    SmallVector<Operation *> casts;
+    SmallVector<Value> results;
+    for (auto fusion : block.getOps<ir::FusionOp>())
+      if (isCastOfArguments(fusion)) {
+        casts.push_back(fusion);
+        llvm::append_range(results, fusion.getOutputs());
+      }
+    if (casts.size() < 2)
+      return;
+    OpBuilder builder(casts.front());
+    buildFusion(builder, fusion_kind::kMulti, casts, results);
+    for (Operation *cast : casts)
+      cast->erase();
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

@@ -1,0 +1,90 @@
+//===- PlaceCasts.cpp - casts beside what computes ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Casts between 16-bit floats and float32 commute with what only moves
+// elements. Widening ones go behind it and narrowing ones before it: fewer
+// bytes are moved, and a cast lies where FuseEpilogues looks for it, at the
+// operands of a contraction and after its post-ops. Legal always; a view that
+// is used as float32 as well stays as it is.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Build.h"
+#include "passes/OpClasses.h"
+#include "passes/Passes.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_PLACECASTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+bool isView(Operation *op) {
+  return isa_and_nonnull<ir::TransposeOp, ir::ReshapeOp, ir::SliceOp,
+                         ir::BroadcastOp>(op);
+}
+
+/// A copy of `view` that moves `source` instead of its operand.
+Value moveAlike(OpBuilder &builder, Operation *view, Value source) {
+  OperationState state(view->getLoc(), view->getName());
+  state.addOperands(source);
+  state.addAttributes(view->getAttrs());
+  state.addTypes(ir::tensorType(view->getResult(0))
+                     .clone(ir::tensorType(source).getElementType()));
+  return builder.create(state)->getResult(0);
+}
+
+// Pattern: view(cast(x : 16 bits) : f32) -> cast(view(x))
+struct WidenAfterView : RewritePattern {
+  explicit WidenAfterView(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isView(op))
+      return rewriter.notifyMatchFailure(op, "it computes");
+    Value narrow = widened(op->getOperand(0));
+    if (!narrow)
+      return rewriter.notifyMatchFailure(op, "it moves nothing widened");
+    Value moved = moveAlike(rewriter, op, narrow);
+    rewriter.replaceOpWithNewOp<ir::CastOp>(op, op->getResult(0).getType(),
+                                            moved);
+    return success();
+  }
+};
+
+// Pattern: cast(view(x : f32)) -> view(cast(x)), where the view has one use and
+// repeats nothing
+struct NarrowBeforeView : OpRewritePattern<ir::CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::CastOp op,
+                                PatternRewriter &rewriter) const override {
+    Type to = op.getType().getElementType();
+    Operation *view = op.getX().getDefiningOp();
+    if (!op.getX().getType().getElementType().isF32() ||
+        !(to.isF16() || to.isBF16()))
+      return rewriter.notifyMatchFailure(op, "it narrows nothing");
+    // A slice leaves elements out, which would be cast for nothing.
+    if (!isView(view) || isa<ir::SliceOp>(view) || !view->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "no view of one use");
+    Value narrow = ir::castTo(rewriter, op.getLoc(), view->getOperand(0), to);
+    rewriter.replaceOp(op, moveAlike(rewriter, view, narrow));
+    return success();
+  }
+};
+
+struct PlaceCastsPass : impl::PlaceCastsBase<PlaceCastsPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<WidenAfterView, NarrowBeforeView>(&getContext());
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

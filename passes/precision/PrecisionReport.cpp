@@ -1,0 +1,95 @@
+//===- PrecisionReport.cpp - the precision of each op, and why ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/precision/PrecisionReport.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+
+std::string PrecisionEntry::key() const {
+  return function + "/" + node + "/" + op + "/" + std::to_string(number);
+}
+
+double countMultiplyAdds(Operation *op) {
+  auto elements = [](Value value) {
+    return static_cast<double>(ir::tensorType(value).getNumElements());
+  };
+  if (auto dot = dyn_cast<ir::DotGeneralOp>(op)) {
+    double depth = 1;
+    for (int64_t dim : dot.getLhsContract())
+      depth *= ir::tensorType(dot.getLhs()).getDimSize(dim);
+    return elements(dot.getResult()) * depth;
+  }
+  // Each output element sums over what one filter sees.
+  auto ofConv = [&](Value output, Value filter) {
+    int64_t filters = ir::tensorType(filter).getDimSize(0);
+    return filters ? elements(output) * elements(filter) / filters : 0;
+  };
+  if (auto conv = dyn_cast<ir::ConvOp>(op))
+    return ofConv(conv.getResult(), conv.getFilter());
+  if (auto conv = dyn_cast<ir::ConvInputGradOp>(op))
+    return ofConv(conv.getOutputGrad(), conv.getFilter());
+  if (auto conv = dyn_cast<ir::ConvFilterGradOp>(op))
+    return ofConv(conv.getOutputGrad(), conv.getResult());
+  return 0;
+}
+
+double sixteenBitShare(ArrayRef<PrecisionEntry> entries) {
+  double all = 0, narrow = 0;
+  for (const PrecisionEntry &entry : entries) {
+    all += entry.products;
+    if (entry.precision == "bf16" || entry.precision == "fp16")
+      narrow += entry.products;
+  }
+  return all > 0 ? narrow / all : 1;
+}
+
+void setPrecisionReport(ModuleOp module, ArrayRef<PrecisionEntry> entries) {
+  Builder b(module.getContext());
+  SmallVector<Attribute> list;
+  for (const PrecisionEntry &entry : entries) {
+    auto text = [&](StringRef name, StringRef value) {
+      return b.getNamedAttr(name, b.getStringAttr(value));
+    };
+    SmallVector<NamedAttribute> fields{
+        text("function", entry.function),
+        text("node", entry.node),
+        text("op", entry.op),
+        b.getNamedAttr("number", b.getI64IntegerAttr(entry.number)),
+        text("precision", entry.precision),
+        text("reason", entry.reason)};
+    if (entry.products > 0)
+      fields.push_back(
+          b.getNamedAttr("products", b.getF64FloatAttr(entry.products)));
+    list.push_back(b.getDictionaryAttr(fields));
+  }
+  module->setAttr(kPrecisionAttr, b.getArrayAttr(list));
+}
+
+std::vector<PrecisionEntry> precisionReport(ModuleOp module) {
+  std::vector<PrecisionEntry> entries;
+  auto list = module->getAttrOfType<ArrayAttr>(kPrecisionAttr);
+  if (!list)
+    return entries;
+  for (auto fields : list.getAsRange<DictionaryAttr>()) {
+    auto text = [&](StringRef name) {
+      auto attr = fields.getAs<StringAttr>(name);
+      return attr ? attr.str() : std::string();
+    };
+    PrecisionEntry entry{text("function"),  text("node"),   text("op"), 0,
+                         text("precision"), text("reason"), 0};
+    if (auto number = fields.getAs<IntegerAttr>("number"))
+      entry.number = number.getInt();
+    if (auto products = fields.getAs<FloatAttr>("products"))
+      entry.products = products.getValueAsDouble();
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,44 @@
+//===- PrecisionReport.h - the precision of each op, and why ----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What AssignPrecision decided, as an attribute of the module: the manifest,
+// `--save-precision-plan` and `sinter-inspect precision` are made of it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_PRECISION_PRECISIONREPORT_H
+#define SINTER_PASSES_PRECISION_PRECISIONREPORT_H
+
+#include "ir/Dialect.h"
+
+#include <string>
+#include <vector>
+
+namespace sinter::passes {
+
+struct PrecisionEntry {
+  std::string function, node, op; // "step", "conv1", "conv_filter_grad"
+  int64_t number = 0;    // among ops of the same function, node and kind
+  std::string precision; // of operands (contractions) or of the stored result
+  std::string reason;
+  double products = 0; // multiply-adds of a contraction
+
+  /// What names the op in a plan: "step/conv1/conv_filter_grad/0".
+  std::string key() const;
+};
+
+/// Multiply-adds of a contraction; 0 for any other op.
+double countMultiplyAdds(mlir::Operation *op);
+
+/// The share of multiply-adds of `entries` whose operands have 16 bits, from 0
+/// to 1; 1 when there are none.
+double sixteenBitShare(llvm::ArrayRef<PrecisionEntry> entries);
+
+inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
+void setPrecisionReport(mlir::ModuleOp module,
+                        llvm::ArrayRef<PrecisionEntry> entries);
+std::vector<PrecisionEntry> precisionReport(mlir::ModuleOp module);
+
+} // namespace sinter::passes
+
+#endif // SINTER_PASSES_PRECISION_PRECISIONREPORT_H

@@ -1,0 +1,265 @@
+//===- Rounding.cpp - which values are rounded to 16 bits -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/precision/Rounding.h"
+#include "ir/Build.h"
+#include "passes/Fusion.h"
+#include "passes/OpClasses.h"
+#include "passes/PostOps.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+namespace {
+
+bool isView(Operation *op) {
+  return isa_and_nonnull<ir::TransposeOp, ir::ReshapeOp, ir::SliceOp,
+                         ir::BroadcastOp>(op);
+}
+
+bool isFloat32(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getElementType().isF32();
+}
+
+/// States, inputs and constants: others may need them as they are.
+bool isGiven(Value value) {
+  return isa<BlockArgument>(value) || value.getDefiningOp<ir::ConstantOp>();
+}
+
+bool isSplat(Value value) {
+  auto constant = value.getDefiningOp<ir::ConstantOp>();
+  return constant && isSplatConstant(constant);
+}
+
+/// Moves elements, or chooses among them: nothing new has to be rounded.
+bool isExact(Operation *op) {
+  if (auto windows = dyn_cast<ir::ReduceWindowOp>(op))
+    return windows.getKind() == ir::ReduceKind::max ||
+           windows.getKind() == ir::ReduceKind::min;
+  return isa<ir::ReluOp, ir::WhereOp, ir::MaxOp, ir::MinOp, ir::NegOp,
+             ir::AbsOp, ir::PadOp, ir::ConcatOp, ir::ReverseOp>(op);
+}
+
+} // namespace
+
+/// In the order of decisions: what is multiplied last before the outputs (the
+/// loss, where there is one) and what is followed by a further contraction.
+void Rounding::findLastContractions() {
+  Block &body = function.getBody().front();
+  auto mayFollow = [&](llvm::function_ref<bool(Operation *)> isInside,
+                       llvm::DenseSet<Operation *> &followed) {
+    llvm::DenseSet<Operation *> leads; // to a contraction
+    for (Operation &op : llvm::reverse(body)) {
+      if (!isInside(&op))
+        continue;
+      bool does = llvm::any_of(op.getUsers(), [&](Operation *user) {
+        return isInside(user) && (isLibraryOp(user) || leads.contains(user));
+      });
+      if (does)
+        leads.insert(&op);
+      if (does && isLibraryOp(&op))
+        followed.insert(&op);
+    }
+  };
+  mayFollow([](Operation *) { return true; }, beforeOthers);
+
+  // What leads to the outputs that are no states.
+  Operation *end = body.getTerminator();
+  llvm::DenseSet<Operation *> forward;
+  SmallVector<Operation *> work;
+  auto need = [&](Value value) {
+    Operation *def = value.getDefiningOp();
+    if (def && forward.insert(def).second)
+      work.push_back(def);
+  };
+  for (OpOperand &result : end->getOpOperands())
+    if (!isNewState(result))
+      need(result.get());
+  while (!work.empty())
+    llvm::for_each(work.pop_back_val()->getOperands(), need);
+  llvm::DenseSet<Operation *> followed;
+  mayFollow([&](Operation *op) { return forward.contains(op); }, followed);
+  for (Operation *op : forward)
+    if (isLibraryOp(op) && !followed.contains(op))
+      outputLayers.insert(op);
+}
+
+void Rounding::mark(Value value, StringRef reason) {
+  if (!isFloat32(value) || isGiven(value) || widened(value) ||
+      !rounded.insert({value, reason.str()}).second)
+    return;
+  // What is only moved is moved in 16 bits.
+  Operation *op = value.getDefiningOp();
+  if (isa<ir::PadOp, ir::ConcatOp, ir::ReduceWindowOp>(op) && isExact(op))
+    for (OpOperand &operand : op->getOpOperands())
+      if (ir::tensorType(operand.get()).getRank() > 0)
+        roundOperand(operand, "moved in 16 bits");
+}
+
+/// Rounds what `use` reads, where it is stored.
+void Rounding::roundOperand(OpOperand &use, StringRef reason) {
+  Value source = use.get();
+  while (isView(source.getDefiningOp()))
+    source = source.getDefiningOp()->getOperand(0);
+  if (!isFloat32(source) || widened(source) || isSplat(source))
+    return;
+  Operation *def = source.getDefiningOp();
+  if (isGiven(source) || keeps(def))
+    uses.insert(&use);
+  else
+    mark(source, reason);
+}
+
+/// The value that a contraction's kernel or library call stores. What it adds
+/// on the way has to have the same type.
+Value Rounding::endOfEpilogue(Operation *contraction) {
+  std::string ignored;
+  bool isGenerated =
+      target && target->place(contraction, ignored) == Placement::Generated;
+  Value value = contraction->getResult(0);
+  ArrayRef<int64_t> shape = ir::tensorType(value).getShape();
+  SmallVector<int64_t> dims = biasDims(contraction),
+                       strides = ir::rowMajorStrides(shape);
+  SmallVector<PostOp> postOps;
+  auto isApplied = [&](PostOp op) {
+    postOps.push_back(op);
+    return postOps.size() <= exec::kMaxPostOps &&
+           (!target || target->canFuseEpilogue(contraction, postOps));
+  };
+  bool isFilterGrad = isa<ir::ConvFilterGradOp>(contraction);
+  while (!isFilterGrad && !rounded.count(value)) {
+    if (std::optional<Gate> gate = matchGate(value)) {
+      if (!isGenerated && !isApplied({gate->kind, {}, {}}))
+        break;
+      value = gate->members.back()->getResult(0);
+      continue;
+    }
+    if (!value.hasOneUse())
+      break;
+    Operation *user = *value.user_begin();
+    if (!isElementwise(user) || !user->hasTrait<ir::PrecisionInfer>() ||
+        user->getNumResults() != 1 || keeps(user) ||
+        user->getResult(0).getType() != value.getType())
+      break;
+    if (!isGenerated) {
+      std::optional<PostOp> post = matchPostOp(user, value, dims, strides);
+      if (!post || !isApplied(*post))
+        break;
+      if (post->operand)
+        for (OpOperand &operand : user->getOpOperands())
+          if (operand.get() != value)
+            roundOperand(operand, "added to a 16-bit result");
+    }
+    value = user->getResult(0);
+  }
+  return value;
+}
+
+void Rounding::roundResult(Operation *contraction) {
+  if (outputLayers.contains(contraction)) {
+    keptResults[contraction] = "the output layer";
+    return;
+  }
+  if (!beforeOthers.contains(contraction)) {
+    keptResults[contraction] = "nothing is multiplied after it";
+    return;
+  }
+  Value end = endOfEpilogue(contraction);
+  if (llvm::all_of(end.getUsers(), [](Operation *user) {
+        return user->hasTrait<OpTrait::IsTerminator>();
+      })) {
+    keptResults[contraction] = "an output";
+    return;
+  }
+  mark(end, "result of a 16-bit contraction");
+}
+
+/// Results of ops that only choose among rounded values are kept in 16 bits
+/// too, which loses nothing.
+void Rounding::roundExactResults() {
+  for (Operation &op : function.getBody().front()) {
+    if (!isExact(&op) || op.getNumResults() != 1 || keeps(&op) ||
+        !isFloat32(op.getResult(0)) || op.getResult(0).hasOneUse())
+      continue;
+    bool hasRounded = false;
+    bool allExact = llvm::all_of(op.getOperands(), [&](Value operand) {
+      if (!isFloat32(operand))
+        return true;
+      while (isView(operand.getDefiningOp()))
+        operand = operand.getDefiningOp()->getOperand(0);
+      std::optional<double> number = splatNumber(operand);
+      bool isRounded = rounded.count(operand);
+      hasRounded |= isRounded;
+      return isRounded || (number && *number == 0);
+    });
+    if (hasRounded && allExact)
+      mark(op.getResult(0), "chosen among 16-bit values");
+  }
+}
+
+void Rounding::decide(ArrayRef<Operation *> contractions) {
+  findLastContractions();
+  for (Operation *contraction : contractions)
+    for (OpOperand &operand : contraction->getOpOperands())
+      roundOperand(operand, "operand of a 16-bit contraction");
+  for (Operation *contraction : contractions)
+    roundResult(contraction);
+  roundExactResults();
+}
+
+StringRef Rounding::reasonOf(Operation *op) const {
+  for (Value result : op->getResults()) {
+    auto found = rounded.find(result);
+    if (found != rounded.end())
+      return found->second;
+  }
+  return "";
+}
+
+void Rounding::apply() {
+  OpBuilder builder(function.getContext());
+  Type wide = builder.getF32Type();
+  auto narrowAndWiden = [&](Value value) {
+    Value stored = ir::castTo(builder, value.getLoc(), value, narrow);
+    return ir::castTo(builder, value.getLoc(), stored, wide);
+  };
+  // Given values once, before the first who reads them so; views are copied,
+  // since others may look through them at float32.
+  SmallVector<OpOperand *> inOrder(uses.begin(), uses.end());
+  llvm::stable_sort(inOrder, [](OpOperand *a, OpOperand *b) {
+    return a->getOwner()->isBeforeInBlock(b->getOwner());
+  });
+  llvm::DenseMap<Value, Value> copies;
+  for (OpOperand *use : inOrder) {
+    builder.setInsertionPoint(use->getOwner());
+    SmallVector<Operation *> views;
+    Value source = use->get();
+    for (; isView(source.getDefiningOp());
+         source = source.getDefiningOp()->getOperand(0))
+      views.push_back(source.getDefiningOp());
+    Value &copy = copies[source];
+    if (!copy)
+      copy = narrowAndWiden(source);
+    Value value = copy;
+    for (Operation *view : llvm::reverse(views)) {
+      Operation *clone = builder.clone(*view);
+      clone->setOperand(0, value);
+      value = clone->getResult(0);
+    }
+    use->set(value);
+  }
+  for (auto &[value, reason] : rounded) {
+    builder.setInsertionPointAfter(value.getDefiningOp());
+    Value stored = ir::castTo(builder, value.getLoc(), value, narrow);
+    Value read = ir::castTo(builder, value.getLoc(), stored, wide);
+    value.replaceUsesWithIf(read, [&](OpOperand &use) {
+      return use.getOwner() != stored.getDefiningOp() &&
+             !use.getOwner()->hasTrait<OpTrait::IsTerminator>();
+    });
+  }
+}
+
+} // namespace sinter::passes

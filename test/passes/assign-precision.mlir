@@ -1,0 +1,93 @@
+// RUN: sinter-opt %s --sinter-assign-precision="policy=bf16" --split-input-file | FileCheck %s
+// RUN: sinter-opt %s --sinter-assign-precision="policy=bf16 keep-fp32=second" --split-input-file | FileCheck %s --check-prefix=KEEP
+// RUN: sinter-opt %s --sinter-assign-precision="policy=tf32" --split-input-file | FileCheck %s --check-prefix=TF32
+
+// The first product's result is stored in 16 bits with its bias; the output layer takes 16-bit
+// operands and stores float32. Weights are rounded once, states stay float32.
+sinter.state @w1 : tensor<8x16xf32> {role = #sinter<role param>}
+sinter.state @b1 : tensor<16xf32> {role = #sinter<role param>}
+sinter.state @w2 : tensor<16x4xf32> {role = #sinter<role param>}
+// CHECK-LABEL: @two_layers
+// CHECK-SAME: %[[X:.*]]: tensor<32x8xf32>
+// CHECK: %[[X16:.*]] = sinter.cast %[[X]] : tensor<32x8xf32> -> tensor<32x8xbf16>
+// CHECK: sinter.cast %[[X16]] : tensor<32x8xbf16> -> tensor<32x8xf32>
+// CHECK: sinter.cast %{{.*}} : tensor<8x16xf32> -> tensor<8x16xbf16>
+// CHECK: sinter.dot_general {{.*}} -> tensor<32x16xf32>
+// CHECK: sinter.cast %{{.*}} : tensor<16xf32> -> tensor<16xbf16>
+// CHECK: sinter.add
+// CHECK: %[[H:.*]] = sinter.relu
+// CHECK-NEXT: %[[H16:.*]] = sinter.cast %[[H]] : tensor<32x16xf32> -> tensor<32x16xbf16>
+// CHECK-NEXT: %[[HR:.*]] = sinter.cast %[[H16]]
+// CHECK: %[[Y:.*]] = sinter.dot_general %[[HR]]
+// CHECK-NEXT: return %[[Y]]
+// KEEP-LABEL: @two_layers
+// KEEP-COUNT-1: -> tensor<32x8xbf16>
+// KEEP-NOT: -> tensor<16x4xbf16>
+// KEEP: return
+// TF32-LABEL: @two_layers
+// TF32-COUNT-2: sinter.dot_general {{.*}} {tf32}
+func.func @two_layers(%x: tensor<32x8xf32> {sinter.input = "x"},
+    %w1: tensor<8x16xf32> {sinter.state = @w1}, %b1: tensor<16xf32> {sinter.state = @b1},
+    %w2: tensor<16x4xf32> {sinter.state = @w2}) -> (tensor<32x4xf32> {sinter.output = "y"}) {
+  %0 = sinter.dot_general %x, %w1 batch [] x [] contract [1] x [0]
+     : (tensor<32x8xf32>, tensor<8x16xf32>) -> tensor<32x16xf32> loc("first")
+  %1 = sinter.broadcast %b1 dims [1] : tensor<16xf32> -> tensor<32x16xf32>
+  %2 = sinter.add %0, %1 : tensor<32x16xf32>
+  %3 = sinter.relu %2 : tensor<32x16xf32>
+  %4 = sinter.dot_general %3, %w2 batch [] x [] contract [1] x [0]
+     : (tensor<32x16xf32>, tensor<16x4xf32>) -> tensor<32x4xf32> loc("second")
+  return %4 : tensor<32x4xf32>
+}
+
+// -----
+
+// Softmax between two products: its steps are float32, what the second product reads is rounded.
+// CHECK-LABEL: @exponentials_stay
+// CHECK: %[[E:.*]] = sinter.exp %{{.*}} : tensor<8x8xf32>
+// CHECK: sinter.reduce sum %[[E]]
+// CHECK: %[[P:.*]] = sinter.div
+// CHECK-NEXT: sinter.cast %[[P]] : tensor<8x8xf32> -> tensor<8x8xbf16>
+func.func @exponentials_stay(%x: tensor<8x8xf32> {sinter.input = "x"},
+    %v: tensor<8x4xf32> {sinter.input = "v"}) -> (tensor<8x4xf32> {sinter.output = "y"}) {
+  %0 = sinter.dot_general %x, %x batch [] x [] contract [1] x [1]
+     : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = sinter.exp %0 : tensor<8x8xf32>
+  %2 = sinter.reduce sum %1 dims [1] : (tensor<8x8xf32>) -> tensor<8xf32>
+  %3 = sinter.broadcast %2 dims [0] : tensor<8xf32> -> tensor<8x8xf32>
+  %4 = sinter.div %1, %3 : tensor<8x8xf32>
+  %5 = sinter.dot_general %4, %v batch [] x [] contract [1] x [0]
+     : (tensor<8x8xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %5 : tensor<8x4xf32>
+}
+
+// -----
+
+// Pooling only chooses: its operand is rounded, so that 16 bits are moved.
+// CHECK-LABEL: @pooling_moves_16_bits
+// CHECK: %[[S:.*]] = sinter.sub
+// CHECK-NEXT: sinter.cast %[[S]] : tensor<1x2x8x8xf32> -> tensor<1x2x8x8xbf16>
+// CHECK: sinter.reduce_window
+func.func @pooling_moves_16_bits(%x: tensor<1x2x8x8xf32> {sinter.input = "x"},
+    %w: tensor<4x2x1x1xf32> {sinter.input = "w"}) -> (tensor<1x4x4x4xf32> {sinter.output = "y"}) {
+  %0 = sinter.sub %x, %x : tensor<1x2x8x8xf32>
+  %1 = sinter.reduce_window max %0 {window = array<i64: 1, 1, 2, 2>, strides = array<i64: 1, 1, 2, 2>,
+       dilations = array<i64: 1, 1, 1, 1>, pads_low = array<i64: 0, 0, 0, 0>, pads_high = array<i64: 0, 0, 0, 0>}
+     : (tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32>
+  %2 = sinter.conv %1, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+       pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>}
+     : (tensor<1x2x4x4xf32>, tensor<4x2x1x1xf32>) -> tensor<1x4x4x4xf32>
+  return %2 : tensor<1x4x4x4xf32>
+}
+
+// -----
+
+// Float64 is left alone.
+// CHECK-LABEL: @float64
+// CHECK-NOT: sinter.cast
+// TF32-LABEL: @float64
+// TF32-NOT: tf32}
+func.func @float64(%x: tensor<8x8xf64> {sinter.input = "x"}) -> (tensor<8x8xf64> {sinter.output = "y"}) {
+  %0 = sinter.dot_general %x, %x batch [] x [] contract [1] x [0]
+     : (tensor<8x8xf64>, tensor<8x8xf64>) -> tensor<8x8xf64>
+  return %0 : tensor<8x8xf64>
+}

@@ -1,0 +1,31 @@
+// RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-place-casts))' | FileCheck %s
+
+// CHECK-LABEL: @widened_after_views
+// CHECK: %[[T:.*]] = sinter.transpose %{{.*}} : {{.*}}bf16
+// CHECK: %[[R:.*]] = sinter.reshape %[[T]] : tensor<8x4xbf16> -> tensor<32xbf16>
+// CHECK: sinter.cast %[[R]] : tensor<32xbf16> -> tensor<32xf32>
+func.func @widened_after_views(%x: tensor<4x8xbf16>) -> tensor<32xf32> {
+  %0 = sinter.cast %x : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %1 = sinter.transpose %0 perm [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %2 = sinter.reshape %1 : tensor<8x4xf32> -> tensor<32xf32>
+  return %2 : tensor<32xf32>
+}
+
+// CHECK-LABEL: @narrowed_before_views
+// CHECK: %[[N:.*]] = sinter.cast %{{.*}} : tensor<4x8xf32> -> tensor<4x8xf16>
+// CHECK: sinter.transpose %[[N]]
+func.func @narrowed_before_views(%x: tensor<4x8xf32>) -> tensor<8x4xf16> {
+  %0 = sinter.neg %x : tensor<4x8xf32>
+  %1 = sinter.transpose %0 perm [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %2 = sinter.cast %1 : tensor<8x4xf32> -> tensor<8x4xf16>
+  return %2 : tensor<8x4xf16>
+}
+
+// CHECK-LABEL: @not_when_the_view_is_used_too
+// CHECK: %[[V:.*]] = sinter.transpose
+// CHECK: sinter.cast %[[V]]
+func.func @not_when_the_view_is_used_too(%x: tensor<4x8xf32>) -> (tensor<8x4xf16>, tensor<8x4xf32>) {
+  %1 = sinter.transpose %x perm [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %2 = sinter.cast %1 : tensor<8x4xf32> -> tensor<8x4xf16>
+  return %2, %1 : tensor<8x4xf16>, tensor<8x4xf32>
+}

@@ -1,0 +1,256 @@
+//===- NarrowContractionTest.cpp - 16-bit contractions on the CPU ---------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The fp32 call on the same values, widened, is the reference: it is checked by
+// itself elsewhere. Sums are fp32 in both, in another order on AMX.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/common/device/Float16.h"
+#include "test/runtime/OneCommand.h"
+
+#include <cmath>
+
+using namespace sinter;
+using namespace sinter::test;
+
+namespace {
+
+/// 16-bit values in the memory of floats, which is how OneCommand moves bytes.
+using Packed = std::vector<float>;
+
+uint16_t bitsOf(uint32_t dtype, float value) {
+  if (dtype == SINTER_BF16) {
+    plain::Bfloat to;
+    plain::fromFloat(value, to);
+    return to.bits;
+  }
+  plain::Half to;
+  plain::fromFloat(value, to);
+  return to.bits;
+}
+
+float valueOf(uint32_t dtype, uint16_t bits) {
+  return dtype == SINTER_BF16 ? plain::toFloat(plain::Bfloat{bits})
+                              : plain::toFloat(plain::Half{bits});
+}
+
+Packed pack(uint32_t dtype, const std::vector<float> &values) {
+  if (dtype == SINTER_F32)
+    return values;
+  Packed packed((values.size() + 1) / 2);
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint16_t bits = bitsOf(dtype, values[i]);
+    std::memcpy(reinterpret_cast<char *>(packed.data()) + 2 * i, &bits, 2);
+  }
+  return packed;
+}
+
+std::vector<float> unpack(uint32_t dtype, const Packed &packed, size_t count) {
+  if (dtype == SINTER_F32)
+    return packed;
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, reinterpret_cast<const char *>(packed.data()) + 2 * i,
+                2);
+    values[i] = valueOf(dtype, bits);
+  }
+  return values;
+}
+
+std::vector<float> rounded(uint32_t dtype, std::vector<float> values) {
+  if (dtype != SINTER_F32)
+    for (float &value : values)
+      value = valueOf(dtype, bitsOf(dtype, value));
+  return values;
+}
+
+struct Operand {
+  std::vector<float> values;
+  bool isMultiplied; // else a post-op's, of the result's dtype
+};
+
+/// Runs `narrow` with 1, 2 and 3 threads, requires equal bits, and compares
+/// with `wide`. Returns what was chosen.
+template <typename Params>
+std::string check(uint32_t kind, const Params &narrow, const Params &wide,
+                  const std::vector<Operand> &operands, size_t resultSize,
+                  bool constantSecond = false) {
+  OneCommand reference(kind, &wide), command(kind, &narrow);
+  for (const Operand &operand : operands) {
+    uint32_t dtype = operand.isMultiplied ? narrow.dtype : narrow.outDtype;
+    reference.operand(rounded(dtype, operand.values));
+    command.operand(pack(dtype, operand.values));
+  }
+  if (constantSecond) {
+    reference.constantFilter();
+    command.constantFilter();
+  }
+  std::vector<float> expected(resultSize, 0);
+  reference.run(1, expected);
+  REQUIRE(reference.status.ok());
+  Packed first = pack(narrow.outDtype, std::vector<float>(resultSize, 0));
+  command.run(1, first);
+  INFO(command.status.message());
+  REQUIRE(command.status.ok());
+  for (int threads : {2, 3}) {
+    Packed other = pack(narrow.outDtype, std::vector<float>(resultSize, 0));
+    command.run(threads, other);
+    REQUIRE(sameBits(first, other));
+  }
+  std::vector<float> got = unpack(narrow.outDtype, first, resultSize);
+  double largest = 0;
+  for (float value : expected)
+    largest = std::max(largest, std::abs(double(value)));
+  // Half a place of the result's type, and of a sum in fp32.
+  double place = narrow.outDtype == SINTER_BF16  ? 0x1p-8
+                 : narrow.outDtype == SINTER_F16 ? 0x1p-11
+                                                 : 0;
+  for (size_t i = 0; i < resultSize; ++i) {
+    CAPTURE(i, expected[i], got[i], command.description);
+    REQUIRE(std::abs(double(got[i]) - expected[i]) <=
+            place * std::abs(double(expected[i])) + 0x1p-17 * largest);
+  }
+  return command.description;
+}
+
+sinter_matmul dense(int64_t m, int64_t n, int64_t k) {
+  sinter_matmul p{};
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.aStrideM = k;
+  p.bStrideK = p.cStrideM = n;
+  p.aStrideK = p.bStrideN = p.cStrideN = 1;
+  return p;
+}
+
+std::string checkMatmul(sinter_matmul p, uint32_t dtype, uint32_t outDtype,
+                        std::initializer_list<uint32_t> postOps = {},
+                        bool constantB = false) {
+  int64_t batch = p.batchRank ? p.batch[0] : 1;
+  std::vector<Operand> operands{{someValues(batch * p.m * p.k, 1), true},
+                                {someValues(batch * p.k * p.n, 2), true}};
+  for (uint32_t op : postOps) {
+    bool reads = op == SINTER_POST_BIAS || op == SINTER_POST_ADD;
+    p.postOps[p.numPostOps++] = {
+        op, reads ? static_cast<uint32_t>(operands.size()) : 0, 0.25f, 0.75f};
+    if (reads)
+      operands.push_back(
+          {someValues(op == SINTER_POST_BIAS ? p.n : batch * p.m * p.n, 7 + op),
+           false});
+  }
+  sinter_matmul wide = p;
+  p.dtype = dtype;
+  p.outDtype = outDtype;
+  wide.dtype = wide.outDtype = SINTER_F32;
+  return check(SINTER_CMD_MATMUL, p, wide, operands,
+               static_cast<size_t>(batch * p.m * p.n), constantB);
+}
+
+const std::pair<uint32_t, uint32_t> types[] = {{SINTER_BF16, SINTER_BF16},
+                                               {SINTER_BF16, SINTER_F32},
+                                               {SINTER_F16, SINTER_F16},
+                                               {SINTER_F16, SINTER_F32}};
+
+} // namespace
+
+TEST_CASE("16-bit matmul: shapes and layouts", "[narrow]") {
+  for (auto [in, out] : types) {
+    for (auto [m, n, k] : {std::tuple{1, 1, 1},
+                           {17, 31, 7},
+                           {64, 96, 130},
+                           {3, 200, 64},
+                           {0, 4, 3},
+                           {5, 4, 0},
+                           {130, 1, 64}}) {
+      CAPTURE(in, out, m, n, k);
+      checkMatmul(dense(m, n, k), in, out);
+      sinter_matmul transposed = dense(m, n, k);
+      transposed.aStrideM = 1;
+      transposed.aStrideK = m;
+      transposed.bStrideK = 1;
+      transposed.bStrideN = k;
+      checkMatmul(transposed, in, out);
+      sinter_matmul columns = dense(m, n, k);
+      columns.cStrideM = 1;
+      columns.cStrideN = m;
+      checkMatmul(columns, in, out, {SINTER_POST_BIAS});
+    }
+    // A long sum with a small result is cut.
+    checkMatmul(dense(16, 16, 20000), in, out);
+    sinter_matmul heads = dense(24, 40, 16);
+    heads.batchRank = 1;
+    heads.batch[0] = 6;
+    heads.aBatchStrides[0] = 24 * 16;
+    heads.bBatchStrides[0] = 16 * 40;
+    heads.cBatchStrides[0] = 24 * 40;
+    checkMatmul(heads, in, out, {SINTER_POST_SCALE});
+  }
+}
+
+TEST_CASE("16-bit matmul: post-ops happen before the rounding", "[narrow]") {
+  for (auto [in, out] : types)
+    for (bool constantB : {false, true})
+      for (auto postOps :
+           std::initializer_list<std::initializer_list<uint32_t>>{
+               {SINTER_POST_BIAS},
+               {SINTER_POST_BIAS, SINTER_POST_RELU},
+               {SINTER_POST_RELU},
+               {SINTER_POST_ADD},
+               {SINTER_POST_BIAS, SINTER_POST_ADD, SINTER_POST_RELU},
+               {SINTER_POST_BIAS, SINTER_POST_GELU_ERF},
+               {SINTER_POST_RELU, SINTER_POST_ADD},
+               {SINTER_POST_BIAS, SINTER_POST_CLIP, SINTER_POST_SCALE}})
+        checkMatmul(dense(48, 128, 64), in, out, postOps, constantB);
+}
+
+TEST_CASE("16-bit convolutions", "[narrow]") {
+  for (auto [in, out] : types)
+    for (uint32_t layout : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
+      for (uint32_t direction : {SINTER_CONV_FORWARD, SINTER_CONV_INPUT_GRAD,
+                                 SINTER_CONV_FILTER_GRAD})
+        for (int64_t kernel : {1, 3})
+          for (bool constantFilter : {false, true}) {
+            bool isFilterGrad = direction == SINTER_CONV_FILTER_GRAD;
+            if (constantFilter && isFilterGrad)
+              continue;
+            sinter_conv p{};
+            p.direction = direction;
+            p.layout = layout;
+            p.spatialRank = 2;
+            p.batch = 3;
+            p.channels = 8;
+            p.filters = 12;
+            p.groups = 1;
+            for (int d = 0; d < 2; ++d) {
+              p.inputDims[d] = p.outputDims[d] = 9;
+              p.kernel[d] = kernel;
+              p.strides[d] = p.dilations[d] = 1;
+              p.padsLow[d] = p.padsHigh[d] = kernel / 2;
+            }
+            int64_t x = 3 * 8 * 81, w = 12 * 8 * kernel * kernel,
+                    y = 3 * 12 * 81;
+            bool isForward = direction == SINTER_CONV_FORWARD;
+            std::vector<Operand> operands{
+                {someValues(isForward || isFilterGrad ? x : y, 1), true},
+                {someValues(isFilterGrad ? y : w, 2), true}};
+            if (!isFilterGrad) {
+              operands.push_back({someValues(isForward ? 12 : 8, 3), false});
+              p.postOps[p.numPostOps++] = {SINTER_POST_BIAS, 2, 0, 0};
+              p.postOps[p.numPostOps++] = {SINTER_POST_RELU, 0, 0, 0};
+            }
+            sinter_conv wide = p;
+            p.dtype = in;
+            p.outDtype = out;
+            wide.dtype = wide.outDtype = SINTER_F32;
+            CAPTURE(in, out, layout, direction, kernel, constantFilter);
+            check(SINTER_CMD_CONV, p, wide, operands,
+                  static_cast<size_t>(isForward      ? y
+                                      : isFilterGrad ? w
+                                                     : x),
+                  constantFilter);
+          }
+}
