@@ -165,6 +165,7 @@ private:
     options.freeze = freeze;
     options.freezeBatchNorm = freezeBatchNorm;
     options.runningVariance = runningVariance;
+    options.lossScale = lossScale;
     options.clipNorm = clipNorm;
     options.clipValue = clipValue;
     return options;
@@ -187,11 +188,13 @@ private:
     FailureOr<StateSelection> selection =
         StateSelection::create(main.getLoc(), options);
     FailureOr<LossPlan> plan = planLoss(main, options);
-    if (failed(selection) || failed(plan) ||
+    FailureOr<LossScaling> scaling =
+        LossScaling::create(main.getLoc(), options);
+    if (failed(selection) || failed(plan) || failed(scaling) ||
         failed(checkOptimizer(main.getLoc(), options)))
       return failure();
 
-    if (failed(buildStep(main, *plan, options, *selection)) ||
+    if (failed(buildStep(main, *plan, options, *selection, *scaling)) ||
         failed(buildEval(main, *plan, options)))
       return failure();
     main.erase();
@@ -201,7 +204,8 @@ private:
 
   LogicalResult buildStep(func::FuncOp main, const LossPlan &plan,
                           const BuildTrainingOptions &options,
-                          const StateSelection &selection) {
+                          const StateSelection &selection,
+                          LossScaling scaling) {
     ProgramBuilder step(main, "step", plan);
     StateUpdates updates;
     if (!options.freezeBatchNorm) {
@@ -235,7 +239,9 @@ private:
       candidates.push_back({argument, state, {}});
       values.push_back(argument);
     }
-    auto grads = gradients(step.builder, loss.root, values, loss.seed);
+    Value seed =
+        scaling.scaleSeed(step.builder, step.function, loss.root, loss.seed);
+    auto grads = gradients(step.builder, loss.root, values, seed);
     if (failed(grads))
       return failure();
     SmallVector<TrainedState> trained;
@@ -260,10 +266,15 @@ private:
           decay = step.addControl("weight_decay", f32);
     Value clip =
         options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
+    scaling.unscale(step.builder, trained);
     clipGradients(step.builder, options, clip, trained);
+    const StateUpdates statistics = updates;
     buildUpdates(step.builder, step.function, options, selection, trained, lr,
                  decay, updates);
+    scaling.finish(step.builder, step.function, statistics, updates);
     step.addOutput("loss", loss.loss);
+    for (auto [name, value] : scaling.outputs(step.builder))
+      step.addOutput(name, value);
     for (auto [state, value] : updates)
       step.addNewState(cast<StateOp>(state), value);
     step.finish();

@@ -132,6 +132,45 @@ void buildUpdates(mlir::OpBuilder &builder, mlir::func::FuncOp step,
                   mlir::Value weightDecay, StateUpdates &updates);
 
 //===----------------------------------------------------------------------===//
+// Loss scaling
+//===----------------------------------------------------------------------===//
+
+/// Gradients are computed of the loss times a scale, so that few of them vanish
+/// in 16 bits, and divided by it again. With `dynamic` the scale is a state
+/// that follows PyTorch's GradScaler: a step whose gradients are not all finite
+/// changes no parameter and no state of the optimizer and halves the scale,
+/// which doubles after 2000 good steps in a row.
+class LossScaling {
+public:
+  /// One error at `loc` when the options name no scale.
+  static mlir::FailureOr<LossScaling>
+  create(mlir::Location loc, const BuildTrainingOptions &options);
+
+  /// The cotangent of `root` times the scale; `seed` null stands for ones, and
+  /// null is returned for it where nothing is scaled. Declares the states.
+  mlir::Value scaleSeed(mlir::OpBuilder &builder, mlir::func::FuncOp step,
+                        mlir::Value root, mlir::Value seed);
+  /// The gradients of the loss itself.
+  void unscale(mlir::OpBuilder &builder,
+               llvm::MutableArrayRef<TrainedState> states);
+  /// Keeps what `updates` changes of the states that are not in `others`, but
+  /// for a step that is skipped; adds the new states of the scale.
+  void finish(mlir::OpBuilder &builder, mlir::func::FuncOp step,
+              const StateUpdates &others, StateUpdates &updates);
+  /// What the step tells of the scale, each tensor<f32>, by output's name.
+  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>
+  outputs(mlir::OpBuilder &builder) const;
+
+private:
+  bool isDynamic = false;
+  double fixedScale = 1;              // 1: none
+  mlir::Value scale, growth, skipped; // before the step
+  mlir::Value newSkipped;
+  mlir::Value isFinite; // all gradients are; tensor<i1>
+  ir::StateOp scaleState, growthState, skippedState;
+};
+
+//===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 

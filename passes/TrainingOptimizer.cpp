@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Training.h"
+#include "passes/TrainingSlots.h"
 
 using namespace mlir;
 using namespace sinter::ir;
@@ -59,51 +60,6 @@ Optimizer chosenOptimizer(const BuildTrainingOptions &options) {
   choose(chosen.eps, options.eps);
   return chosen;
 }
-
-/// Adds states of the optimizer to the module and to the arguments of @step.
-class SlotTable {
-public:
-  explicit SlotTable(func::FuncOp step)
-      : step(step), module(step->getParentOfType<ModuleOp>()), symbols(module) {
-  }
-
-  /// The value before the step of a new slot; `of` is null for a program-wide
-  /// one.
-  std::pair<StateOp, Value> add(StringRef slot, RankedTensorType type,
-                                StateOp of) {
-    OpBuilder builder(module.getContext());
-    StateOp last;
-    for (auto state : module.getOps<StateOp>())
-      last = state;
-    if (last)
-      builder.setInsertionPointAfter(last);
-    else
-      builder.setInsertionPointToStart(module.getBody());
-    std::string name = slot.str() + (of ? "/" + of.getSymName().str() : "");
-    while (symbols.lookup(name))
-      name = "optimizer/" + name;
-    auto state = builder.create<StateOp>(
-        of ? of.getLoc() : step.getLoc(), name, type, StateRole::slot,
-        /*init=*/nullptr, /*trainable=*/false, builder.getStringAttr(slot),
-        of ? FlatSymbolRefAttr::get(of) : nullptr,
-        /*onnx=*/nullptr);
-    symbols.insert(state, Block::iterator(state));
-    unsigned index = 0;
-    while (index < step.getNumArguments() &&
-           !step.getArgAttr(index, SinterDialect::kControlAttr))
-      ++index;
-    auto attribute = builder.getNamedAttr(SinterDialect::kStateAttr,
-                                          FlatSymbolRefAttr::get(state));
-    step.insertArgument(index, type, builder.getDictionaryAttr(attribute),
-                        state.getLoc());
-    return {state, step.getArgument(index)};
-  }
-
-private:
-  func::FuncOp step;
-  ModuleOp module;
-  SymbolTable symbols;
-};
 
 } // namespace
 

@@ -102,11 +102,16 @@ static std::string shortest(float value) {
   return error == std::errc() ? std::string(text, end) : "null";
 }
 
-void JsonLog::step(int64_t step, int64_t epoch, float loss, float lr) {
+void JsonLog::step(int64_t step, int64_t epoch, float loss, float lr,
+                   const std::optional<Scale> &scale) {
+  std::string scaling;
+  if (scale)
+    scaling = ",\"loss_scale\":" + shortest(scale->scale) +
+              ",\"skipped_steps\":" + std::to_string(scale->skipped);
   if (fd_ >= 0)
     write("{\"step\":" + std::to_string(step) +
           ",\"epoch\":" + std::to_string(epoch) + ",\"loss\":" + number(loss) +
-          ",\"lr\":" + shortest(lr) + "}\n");
+          ",\"lr\":" + shortest(lr) + scaling + "}\n");
 }
 
 void JsonLog::evaluation(int64_t epoch, const Evaluation &evaluation) {

@@ -4,6 +4,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //   {"step":1,"epoch":0,"loss":2.30258512,"lr":0.001}
+//   (with dynamic loss scaling also "loss_scale":65536,"skipped_steps":0)
 //   {"eval":true,"epoch":0,"accuracy":0.8512,"loss":0.41}
 //
 // Steps count from 1, epochs from 0; a loss that is not finite is null, and so
@@ -34,7 +35,14 @@ public:
   /// the evaluation that follows the step.
   Status resume(const std::string &path, int64_t step, bool evaluated);
 
-  void step(int64_t step, int64_t epoch, float loss, float lr);
+  /// `scale` is there with dynamic loss scaling: what the step used, and how
+  /// many steps were skipped up to and including it.
+  struct Scale {
+    float scale = 0;
+    int64_t skipped = 0;
+  };
+  void step(int64_t step, int64_t epoch, float loss, float lr,
+            const std::optional<Scale> &scale);
   void evaluation(int64_t epoch, const Evaluation &evaluation);
 
 private:

@@ -74,15 +74,42 @@ Status Trainer::finishSteps() {
   return {};
 }
 
+/// Below this, scaling loses more than it saves.
+static constexpr float kLeastLossScale = 0x1p-16f;
+
+/// Of the step that was finished last; nothing without dynamic scaling.
+std::optional<JsonLog::Scale> Trainer::lossScale() const {
+  std::optional<float> scale = stepRunner_->scalar("loss_scale"),
+                       skipped = stepRunner_->scalar("skipped_steps");
+  if (!scale || !skipped)
+    return std::nullopt;
+  return JsonLog::Scale{*scale, static_cast<int64_t>(*skipped)};
+}
+
 /// Waits for the eldest step under way, logs it and looks at its loss.
 Status Trainer::finishStep() {
   SINTER_RETURN_IF_ERROR(stepRunner_->finish());
   const int64_t step = doneSteps_++;
   lastLoss_ = stepRunner_->scalar("loss").value_or(NAN);
+  std::optional<JsonLog::Scale> scale = lossScale();
   log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
-            control(step).lr);
+            control(step).lr, scale);
   progress_->step(step + 1, lastLoss_);
-  if (std::isfinite(lastLoss_) ||
+  const bool isSkipped =
+      scale && skippedSteps_ >= 0 && scale->skipped > skippedSteps_;
+  skippedSteps_ = scale ? scale->skipped : 0;
+  if (isSkipped && scale->scale < kLeastLossScale) {
+    char text[200];
+    std::snprintf(text, sizeof(text),
+                  "the loss scale fell to %g at step %" PRId64
+                  ": gradients are not finite however little the loss is "
+                  "scaled; a lower learning rate, clipping or "
+                  "--precision=bf16 may help",
+                  double(scale->scale) / 2, step + 1);
+    return Status::failed(text);
+  }
+  // A skipped step has changed nothing but the scale.
+  if (std::isfinite(lastLoss_) || isSkipped ||
       options_.checkNonfinite == TrainerOptions::NonFinite::Off)
     return {};
   std::vector<int64_t> rows(static_cast<size_t>(order_.batch));
@@ -110,6 +137,7 @@ Status Trainer::loop() {
   int64_t perEpoch = order_.batchesPerEpoch();
   int64_t every = options_.checkpointEvery.value_or(perEpoch);
   doneSteps_ = step_;
+  skippedSteps_ = step_ > 0 ? -1 : 0;
   // While the device works on one step, the next one is begun.
   const uint64_t ahead = session_->isAsynchronous() ? 1 : 0;
   // A run that was interrupted between an epoch and its evaluation.
@@ -202,6 +230,8 @@ void Trainer::report() const {
                      std::to_string(step_ / order_.batchesPerEpoch()) +
                      " epochs) in " + durationText(seconds_) + " on " +
                      session_->workers();
+  if (skippedSteps_ > 0)
+    text += ", " + std::to_string(skippedSteps_) + " of them skipped";
   if (lastEvaluation_)
     text += ": " + evaluationText(*lastEvaluation_);
   else if (steps > 0) {

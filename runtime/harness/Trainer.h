@@ -42,6 +42,7 @@ private:
   Status loop();
   Status beginStep(Loader &loader);
   Status finishStep();
+  std::optional<JsonLog::Scale> lossScale() const;
   Status finishSteps();
   Status evaluateNow();
   Status save();
@@ -74,7 +75,8 @@ private:
   Status lastSave_;
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
-  double seconds_ = 0; // of the loop
+  int64_t skippedSteps_ = 0; // before the next step to finish; -1: unknown
+  double seconds_ = 0;       // of the loop
 };
 
 } // namespace sinter::rt
