@@ -8,6 +8,8 @@
 #include "compiler/import/onnx/Text.h"
 #include "ir/Locations.h"
 #include "ir/exec/Exec.h"
+#include "passes/OpClasses.h"
+#include "passes/precision/PrecisionReport.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -121,33 +123,7 @@ double product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
-/// Multiplications of a contraction in a kernel.
-double multiplicationsOf(Operation *op) {
-  auto shapeOf = [](Value value) { return ir::tensorType(value).getShape(); };
-  if (auto dot = dyn_cast<ir::DotGeneralOp>(op)) {
-    double depth = 1;
-    for (int64_t dim : dot.getLhsContract())
-      depth *= static_cast<double>(shapeOf(dot.getLhs())[dim]);
-    return product(shapeOf(dot.getResult())) * depth;
-  }
-  auto perOutput = [&](Value output, Value filter, bool isChannelsLast) {
-    ArrayRef<int64_t> out = shapeOf(output);
-    double channels = static_cast<double>(isChannelsLast ? out.back() : out[1]);
-    return channels ? product(out) / channels * product(shapeOf(filter)) : 0;
-  };
-  if (auto conv = dyn_cast<ir::ConvOp>(op))
-    return perOutput(conv.getResult(), conv.getFilter(),
-                     conv.getChannelsLast());
-  if (auto conv = dyn_cast<ir::ConvInputGradOp>(op))
-    return perOutput(conv.getOutputGrad(), conv.getFilter(),
-                     conv.getChannelsLast());
-  if (auto conv = dyn_cast<ir::ConvFilterGradOp>(op))
-    return perOutput(conv.getOutputGrad(), conv.getResult(),
-                     conv.getChannelsLast());
-  return 0;
-}
-
-/// The same of a library call.
+/// Multiplications of a library call.
 double multiplicationsOfCall(Operation *op) {
   if (auto matmul = dyn_cast<exec::MatmulOp>(op))
     return product(matmul.getBatch()) * static_cast<double>(matmul.getM()) *
@@ -184,8 +160,8 @@ void forEachContraction(
             exec::bufferOp(op.getOperand(0)).getTensorType().getElementType(),
             count);
   forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
-    if (double count = multiplicationsOf(op))
-      visit(launch, elementOf(op->getOperand(0)), count);
+    if (double count = passes::countMultiplyAdds(op))
+      visit(launch, elementOf(passes::multiplied(op).first), count);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "ir/Dialect.h"
 #include "ir/Locations.h"
+#include "passes/AssignPrecision.h"
 #include "passes/OpClasses.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -105,11 +106,13 @@ mlir::LogicalResult compiler::verifyTrained(mlir::ModuleOp module,
 mlir::LogicalResult compiler::verifyPlaced(mlir::ModuleOp module,
                                            const PhaseContext &context) {
   Reports reports;
+  mlir::FloatType narrow = passes::narrowType(
+      module.getContext(), context.options.precisionPolicy());
   walkGraph(module, [&](mlir::Operation *op) {
     if (reports.full() || dialectOf(op) != "sinter")
       return;
     if (mlir::isa<ir::CompositeOpInterface>(op) &&
-        !context.target.keepsComposite(op))
+        !context.target.keepsComposite(op, narrow))
       reports.report(op) << "composite '" << op->getName()
                          << "' was not decomposed";
   });

@@ -86,8 +86,8 @@ struct Options {
   TrainOptions train;
   RunOptions run;
   std::vector<Contract> contracts; // --require
-  std::string precision; // "" = not given; see precisionPolicy
-  std::string keepFp32;  // regular expression of nodes; "" = none
+  std::string precision;           // "" = not given; see precisionPolicy
+  std::string keepFp32;            // regular expression of nodes; "" = none
   std::string precisionPlan, savePrecisionPlan; // files; "" = none
   std::string plannedPolicy;                    // of the plan
   std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD

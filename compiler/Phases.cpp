@@ -74,7 +74,8 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
 }
 
 static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
-  pm.addPass(passes::createPlaceOps(&context.target));
+  pm.addPass(passes::createPlaceOps(&context.target,
+                                    context.options.precisionPolicy()));
   addSimplifier(pm);
 }
 
@@ -86,6 +87,8 @@ static void buildPrecision(mlir::OpPassManager &pm,
   settings.keepFp32 = options.keepFp32;
   settings.overrides = options.plannedPrecisions;
   pm.addPass(passes::createAssignPrecision(&context.target, settings));
+  // What was kept for 16 bits and stays float32.
+  pm.addPass(passes::createPlaceOps(&context.target));
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }

@@ -13,8 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/AssignPrecision.h"
+#include "ir/Build.h"
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
+#include "passes/AttentionForm.h"
 #include "passes/Fusion.h"
 #include "passes/Passes.h"
 #include "passes/precision/PrecisionReport.h"
@@ -138,9 +140,8 @@ private:
       return markTf32(function, contractions);
     if (policy == "fp32")
       return explainRest(function);
-    Builder b(&getContext());
-    FloatType narrow = policy == "bf16" ? FloatType(b.getBF16Type())
-                                        : FloatType(b.getF16Type());
+    FloatType narrow = narrowType(&getContext(), policy);
+    narrowAttentions(function, narrow);
     Rounding rounding(function, narrow, target,
                       [&](Operation *op) { return kept.count(op); });
     rounding.decide(contractions);
@@ -162,6 +163,49 @@ private:
                static_cast<int64_t>(contractions.size()));
     ir::remark(kPass, "rounded", function.getLoc(), policy, rounded);
     explainRest(function);
+  }
+
+  /// Attention that the target has a call for takes and gives 16-bit floats; in
+  /// between it is float32 as everywhere. Others are decomposed, and stay as
+  /// wide as they are kept.
+  void narrowAttentions(func::FuncOp function, FloatType narrow) {
+    SmallVector<Operation *> attentions;
+    for (Operation &op : function.getBody().front())
+      if (isPlainAttention(&op) && isFloat32(op.getResult(0)) &&
+          !kept.count(&op) && target && target->keepsComposite(&op, narrow))
+        attentions.push_back(&op);
+    for (Operation *op : attentions) {
+      set(op, policy,
+          "a call that reads and stores 16 bits, softmax in float32");
+      narrowOp(op, narrow);
+      entryOf.erase(op);
+      op->erase();
+    }
+  }
+
+  /// Replaces all uses of `op` by those of a copy in which every tensor but the
+  /// statistics is `narrow`.
+  static void narrowOp(Operation *op, FloatType narrow) {
+    OpBuilder builder(op);
+    Value stats = isa<ir::AttentionOp>(op)
+                      ? cast<ir::AttentionOp>(op).getStats()
+                      : cast<ir::AttentionGradOp>(op).getStats();
+    OperationState state(op->getLoc(), op->getName());
+    for (Value operand : op->getOperands())
+      state.addOperands(operand == stats ? operand
+                                         : ir::castTo(builder, op->getLoc(),
+                                                      operand, narrow));
+    for (Value result : op->getResults())
+      state.addTypes(result == stats ? result.getType()
+                                     : ir::tensorType(result).clone(narrow));
+    state.addAttributes(op->getAttrs());
+    Operation *copy = builder.create(state);
+    for (auto [result, by] :
+         llvm::zip_equal(op->getResults(), copy->getResults()))
+      result.replaceAllUsesWith(
+          result == stats
+              ? Value(by)
+              : ir::castTo(builder, op->getLoc(), by, builder.getF32Type()));
   }
 
   void markTf32(func::FuncOp function, ArrayRef<Operation *> contractions) {
@@ -198,6 +242,13 @@ private:
 };
 
 } // namespace
+
+FloatType narrowType(MLIRContext *context, StringRef policy) {
+  Builder b(context);
+  return policy == "bf16"   ? FloatType(b.getBF16Type())
+         : policy == "fp16" ? FloatType(b.getF16Type())
+                            : FloatType();
+}
 
 std::unique_ptr<Pass> createAssignPrecision(const Target *target) {
   return std::make_unique<AssignPrecision>(target);

@@ -20,6 +20,9 @@ struct PrecisionSettings {
   std::vector<std::string> overrides; // of a plan: PrecisionEntry::key()=WORD
 };
 
+/// The 16-bit type of policy bf16 or fp16; null for the others.
+mlir::FloatType narrowType(mlir::MLIRContext *context, llvm::StringRef policy);
+
 /// The precision phase for a program that runs on `target`, which must outlive
 /// the pass; without a target every contraction is a library call that applies
 /// any post-ops.

@@ -13,21 +13,29 @@ using namespace mlir;
 namespace sinter::passes {
 namespace {
 
-/// [batch, rows, depth] has one head.
-struct HeadsShape {
-  int64_t batch, heads, rows, depth;
-
-  explicit HeadsShape(RankedTensorType type)
-      : batch(type.getDimSize(0)),
-        heads(type.getRank() == 4 ? type.getDimSize(1) : 1),
-        rows(type.getShape().end()[-2]), depth(type.getShape().back()) {}
+/// Leading sizes [batch, heads] of an attention. A single batch dimension may
+/// be both: a reshape joined them.
+struct Leading {
+  int64_t batch, heads;
 };
 
-/// `view` of a value of `type` as heads; nothing where a dimension is more than
-/// one loop, repeats, or is not aligned.
+/// The strides of `loops`, which run over batch and heads; nothing when they
+/// are divided otherwise. `dense` is that of dense heads.
+std::optional<std::array<int64_t, 2>>
+splitLeading(ArrayRef<StridedLoop> loops, Leading leading, int64_t dense) {
+  if (loops.empty())
+    return std::array{leading.heads * dense, dense};
+  if (loops.size() == 1)
+    return std::array{leading.heads * loops[0].stride, loops[0].stride};
+  if (loops.size() == 2 && loops[1].size == leading.heads)
+    return std::array{loops[0].stride, loops[1].stride};
+  return std::nullopt;
+}
+
+/// `view` of a value of `type` as heads; nothing where it is divided otherwise,
+/// repeats, or is not aligned.
 std::optional<HeadsView> asHeads(const StridedView &view, RankedTensorType type,
-                                 int64_t alignment) {
-  HeadsShape shape(type);
+                                 Leading leading, int64_t alignment) {
   HeadsView heads{view.base, view.offset, {}};
   ArrayRef<SmallVector<StridedLoop, 1>> dims = view.dims;
   // Of a dimension of size 1 the stride does not matter.
@@ -36,12 +44,18 @@ std::optional<HeadsView> asHeads(const StridedView &view, RankedTensorType type,
   };
   if (strideOf(dims.back(), 1) != 1 || view.offset % alignment != 0)
     return std::nullopt;
-  int64_t dense = shape.depth;
-  heads.strides[2] = strideOf(dims.end()[-2], dense);
-  dense *= shape.rows;
-  heads.strides[1] = dims.size() == 4 ? strideOf(dims[1], dense) : dense;
-  dense *= shape.heads;
-  heads.strides[0] = strideOf(dims[0], dense);
+  int64_t rows = type.getShape().end()[-2], depth = type.getShape().back();
+  heads.strides[2] = strideOf(dims.end()[-2], depth);
+  if (dims.size() == 3) {
+    auto split = splitLeading(dims[0], leading, rows * depth);
+    if (!split)
+      return std::nullopt;
+    heads.strides[0] = (*split)[0];
+    heads.strides[1] = (*split)[1];
+  } else {
+    heads.strides[1] = strideOf(dims[1], rows * depth);
+    heads.strides[0] = strideOf(dims[0], leading.heads * rows * depth);
+  }
   for (int64_t stride : heads.strides)
     if (stride < 1 || stride % alignment != 0)
       return std::nullopt;
@@ -56,13 +70,22 @@ public:
   }
 
   AttentionForm find() {
-    HeadsShape query(ir::tensorType(op->getOperand(0))),
-        key(ir::tensorType(op->getOperand(1)));
-    form.batch = query.batch;
-    form.heads = query.heads;
-    form.queries = query.rows;
-    form.keys = key.rows;
-    form.depth = query.depth;
+    ArrayRef<int64_t> query = ir::tensorType(op->getOperand(0)).getShape();
+    form.batch = query[0];
+    form.heads = query.size() == 4 ? query[1] : 1;
+    form.queries = query[query.size() - 2];
+    form.keys = ir::tensorType(op->getOperand(1)).getShape().end()[-2];
+    form.depth = query.back();
+    // How the operands lie says whether one dimension is two.
+    if (query.size() == 3)
+      for (Value operand : op->getOperands()) {
+        StridedView view = viewOf(operand, ViewDepth::loops);
+        if (view.dims.size() == 3 && view.dims[0].size() == 2) {
+          form.batch = view.dims[0][0].size;
+          form.heads = view.dims[0][1].size;
+          break;
+        }
+      }
     if (auto grad = dyn_cast<ir::AttentionGradOp>(op)) {
       for (Value operand : {grad.getQuery(), grad.getKey(), grad.getValue(),
                             grad.getOutput(), grad.getOutputGrad()})
@@ -85,7 +108,8 @@ private:
     for (ViewDepth depth :
          {ViewDepth::loops, ViewDepth::oneLoop, ViewDepth::none}) {
       StridedView view = viewOf(operand, depth);
-      std::optional<HeadsView> heads = asHeads(view, type, alignment);
+      std::optional<HeadsView> heads =
+          asHeads(view, type, {form.batch, form.heads}, alignment);
       if (!heads)
         continue;
       members.insert(view.ops.begin(), view.ops.end());
@@ -183,7 +207,8 @@ private:
       view = *before;
     }
     view.base = stop;
-    return asHeads(view, ir::tensorType(result), alignment);
+    return asHeads(view, ir::tensorType(result), {form.batch, form.heads},
+                   alignment);
   }
 
   Operation *op;
@@ -226,10 +251,13 @@ bool isPlainAttention(Operation *op) {
   return grad && isPlain(grad);
 }
 
-bool isLibraryAttention(Operation *op) {
+bool isLibraryAttention(Operation *op, FloatType narrow) {
   RankedTensorType query = ir::tensorType(op->getOperand(0));
   int64_t depth = query.getShape().back();
-  return (query.getElementType().isF16() || query.getElementType().isBF16()) &&
+  Type element = query.getElementType();
+  if (element.isF32() && narrow)
+    element = narrow;
+  return (element.isF16() || element.isBF16()) &&
          depth % kAttentionAlignment == 0 && depth <= 128;
 }
 

@@ -54,9 +54,10 @@ bool isPlainAttention(mlir::Operation *op);
 constexpr int64_t kAttentionAlignment = 8;
 
 /// What libraries have code for among plain attentions, in whatever layout:
-/// 16-bit floats and a depth of 8, 16, .. 128. An attention and its gradient
-/// get the same answer.
-bool isLibraryAttention(mlir::Operation *op);
+/// 16-bit floats (or float32 that the precision policy makes `narrow`, if that
+/// is not null) and a depth of 8, 16, .. 128. An attention and its gradient get
+/// the same answer.
+bool isLibraryAttention(mlir::Operation *op, mlir::FloatType narrow = {});
 
 /// The form of `op`, a plain attention or gradient in a block. Offsets and
 /// strides are multiples of `alignment` elements, as depth must be: what lies

@@ -81,11 +81,8 @@ private:
 
   static void fuse(Operation *op) {
     AttentionForm form = attentionForm(op, kAttentionAlignment);
-    // All operands are there where the last member is.
-    OpBuilder builder(form.members.back());
-    for (Operation *member : form.members)
-      if (builder.getInsertionPoint()->isBeforeInBlock(member))
-        builder.setInsertionPoint(member);
+    // What comes after the op moves its results only.
+    OpBuilder builder(op);
     buildFusion(builder, fusion_kind::kAttention, form.members, form.stored());
     for (Operation *member : llvm::reverse(form.members))
       if (member->use_empty())

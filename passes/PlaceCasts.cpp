@@ -56,6 +56,30 @@ struct WidenAfterView : RewritePattern {
   }
 };
 
+// Pattern: concat(cast(x : 16 bits), cast(y), ..) -> cast(concat(x, y, ..))
+struct WidenAfterConcat : OpRewritePattern<ir::ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::ConcatOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<Value> narrow;
+    for (Value input : op.getInputs())
+      if (Value from = widened(input))
+        narrow.push_back(from);
+    auto elementOf = [](Value value) {
+      return ir::tensorType(value).getElementType();
+    };
+    if (narrow.size() != op.getInputs().size() ||
+        llvm::any_of(narrow, [&](Value value) {
+          return elementOf(value) != elementOf(narrow[0]);
+        }))
+      return rewriter.notifyMatchFailure(op, "a part is float32");
+    Value joined =
+        rewriter.create<ir::ConcatOp>(op.getLoc(), narrow, op.getAxis());
+    rewriter.replaceOpWithNewOp<ir::CastOp>(op, op.getType(), joined);
+    return success();
+  }
+};
+
 // Pattern: cast(view(x : f32)) -> view(cast(x)), where the view has one use and
 // repeats nothing
 struct NarrowBeforeView : OpRewritePattern<ir::CastOp> {
@@ -79,7 +103,8 @@ struct NarrowBeforeView : OpRewritePattern<ir::CastOp> {
 struct PlaceCastsPass : impl::PlaceCastsBase<PlaceCastsPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<WidenAfterView, NarrowBeforeView>(&getContext());
+    patterns.add<WidenAfterView, WidenAfterConcat, NarrowBeforeView>(
+        &getContext());
     if (failed(
             applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -11,6 +11,7 @@
 #include "passes/PlaceOps.h"
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
+#include "passes/AssignPrecision.h"
 #include "passes/DecomposeComposites.h"
 #include "passes/Passes.h"
 
@@ -28,7 +29,8 @@ namespace {
 
 class PlaceOps : public impl::PlaceOpsBase<PlaceOps> {
 public:
-  explicit PlaceOps(const Target *target) : target(target) {}
+  PlaceOps(const Target *target, StringRef policy)
+      : target(target), policy(policy) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -39,8 +41,9 @@ public:
     decomposed = libraryCalls = 0;
     unsupported.clear();
     for (auto func : module.getOps<func::FuncOp>())
-      decomposed += decomposeComposites(
-          func, [&](Operation *op) { return target->keepsComposite(op); });
+      decomposed += decomposeComposites(func, [&](Operation *op) {
+        return target->keepsComposite(op, narrowType(&getContext(), policy));
+      });
     for (auto func : module.getOps<func::FuncOp>())
       func.walk([&](Operation *op) { place(op); });
     if (decomposed)
@@ -90,6 +93,7 @@ private:
   }
 
   const Target *target;
+  std::string policy; // of the precision phase, which follows
   int64_t decomposed = 0, libraryCalls = 0;
   /// Op and reason -> the nodes that need it, in the order of the program.
   using Key = std::pair<std::string, std::string>;
@@ -99,8 +103,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createPlaceOps(const Target *target) {
-  return std::make_unique<PlaceOps>(target);
+std::unique_ptr<Pass> createPlaceOps(const Target *target, StringRef policy) {
+  return std::make_unique<PlaceOps>(target, policy);
 }
 
 } // namespace sinter::passes

@@ -13,8 +13,10 @@
 namespace sinter::passes {
 
 /// The place phase for a program that runs on `target`, which must outlive the
-/// pass. Without a target the pass fails.
-std::unique_ptr<mlir::Pass> createPlaceOps(const Target *target);
+/// pass. Without a target the pass fails. `policy` is that of the precision
+/// phase: composites that will have 16-bit operands are kept for it.
+std::unique_ptr<mlir::Pass> createPlaceOps(const Target *target,
+                                           llvm::StringRef policy = "fp32");
 
 } // namespace sinter::passes
 

@@ -156,6 +156,25 @@ std::optional<Scores> Scores::of(Value masked, Match &match) {
   return std::nullopt;
 }
 
+/// Goes from an operand of the product of queries and keys to what is scaled
+/// there, behind moves of its elements, which are made again.
+Value withoutScale(ValueBuilder &b, Value operand, double &scale,
+                   Match &match) {
+  if (!operand.hasOneUse())
+    return operand;
+  if (Value source = throughScale(operand, scale, match); source != operand)
+    return source;
+  auto transpose = operand.getDefiningOp<TransposeOp>();
+  if (!transpose && !operand.getDefiningOp<ReshapeOp>())
+    return operand;
+  Value from = operand.getDefiningOp()->getOperand(0),
+        source = withoutScale(b, from, scale, match);
+  if (source == from)
+    return operand;
+  return transpose ? b.transpose(source, transpose.getPerm())
+                   : b.reshape(source, tensorType(operand).getShape());
+}
+
 // Pattern: dot(softmax(dot(query, key^T) * scale + mask), value) -> attention
 struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -180,13 +199,16 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
       return rewriter.notifyMatchFailure(
           op, "an intermediate value has another user");
 
+    ValueBuilder moves(rewriter, product.getLoc());
+    Value queries = withoutScale(moves, product.getLhs(), scores->scale, match);
+    Value keys = withoutScale(moves, product.getRhs(), scores->scale, match);
     ValueBuilder b(rewriter, match.location());
     Value query =
-        asMatrices(b, product.getLhs(), product.getLhsBatch(),
-                   product.getLhsFree()[0], product.getLhsContract()[0]);
+        asMatrices(b, queries, product.getLhsBatch(), product.getLhsFree()[0],
+                   product.getLhsContract()[0]);
     Value key =
-        asMatrices(b, product.getRhs(), product.getRhsBatch(),
-                   product.getRhsFree()[0], product.getRhsContract()[0]);
+        asMatrices(b, keys, product.getRhsBatch(), product.getRhsFree()[0],
+                   product.getRhsContract()[0]);
     Value value = asMatrices(b, op.getRhs(), op.getRhsBatch(),
                              op.getRhsContract()[0], op.getRhsFree()[0]);
     rewriter.replaceOp(op, b.make<AttentionOp>(query, key, value, scores->mask,

@@ -68,8 +68,10 @@ public:
   virtual Placement place(mlir::Operation *op, std::string &reason) const = 0;
 
   /// True when the target has a better whole for this composite than its
-  /// decomposition.
-  virtual bool keepsComposite(mlir::Operation *op) const = 0;
+  /// decomposition. `narrow` is the type of 16-bit floats in which the
+  /// precision policy will have it, or null.
+  virtual bool keepsComposite(mlir::Operation *op,
+                              mlir::FloatType narrow) const = 0;
 
   /// True when the library call `contraction` can apply all of `postOps`, in
   /// order, to its float32 result before storing it.

@@ -36,6 +36,15 @@ double countMultiplyAdds(Operation *op) {
     return ofConv(conv.getOutputGrad(), conv.getFilter());
   if (auto conv = dyn_cast<ir::ConvFilterGradOp>(op))
     return ofConv(conv.getOutputGrad(), conv.getResult());
+  // Two products, or the scores again and four.
+  auto ofAttention = [&](Value query, Value key) {
+    return elements(query) *
+           static_cast<double>(ir::tensorType(key).getShape().end()[-2]);
+  };
+  if (auto attention = dyn_cast<ir::AttentionOp>(op))
+    return 2 * ofAttention(attention.getQuery(), attention.getKey());
+  if (auto grad = dyn_cast<ir::AttentionGradOp>(op))
+    return 5 * ofAttention(grad.getQuery(), grad.getKey());
   return 0;
 }
 

@@ -69,7 +69,7 @@ public:
     return passes::Placement::Generated;
   }
 
-  bool keepsComposite(Operation *op) const override {
+  bool keepsComposite(Operation *op, FloatType) const override {
     return isa<ir::GeluOp>(op);
   }
 

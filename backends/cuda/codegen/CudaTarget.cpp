@@ -39,10 +39,10 @@ passes::Placement GpuTarget::place(Operation *op, std::string &) const {
   return passes::Placement::Generated;
 }
 
-bool GpuTarget::keepsComposite(Operation *op) const {
+bool GpuTarget::keepsComposite(Operation *op, FloatType narrow) const {
   if (isa<ir::AttentionOp, ir::AttentionGradOp>(op))
     return libraries.conv && passes::isPlainAttention(op) &&
-           passes::isLibraryAttention(op);
+           passes::isLibraryAttention(op, narrow);
   return isa<ir::GeluOp>(op);
 }
 

@@ -34,7 +34,8 @@ public:
   explicit GpuTarget(LibraryUse libraries) : libraries(libraries) {}
   passes::Placement place(mlir::Operation *op,
                           std::string &reason) const override;
-  bool keepsComposite(mlir::Operation *op) const override;
+  bool keepsComposite(mlir::Operation *op,
+                      mlir::FloatType narrow) const override;
   bool canFuseEpilogue(mlir::Operation *contraction,
                        llvm::ArrayRef<passes::PostOp> postOps) const override;
 

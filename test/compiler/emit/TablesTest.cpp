@@ -28,7 +28,9 @@ public:
   passes::Placement place(mlir::Operation *, std::string &) const override {
     return passes::Placement::Library;
   }
-  bool keepsComposite(mlir::Operation *) const override { return true; }
+  bool keepsComposite(mlir::Operation *, mlir::FloatType) const override {
+    return true;
+  }
   bool canFuseEpilogue(mlir::Operation *,
                        llvm::ArrayRef<passes::PostOp>) const override {
     return false;
