@@ -20,8 +20,9 @@ namespace json = llvm::json;
 
 static constexpr int64_t kVersion = 1;
 
+// A copy: a value made of a StringRef would only refer to it.
 static json::Value text(StringRef name) {
-  return json::isUTF8(name) ? json::Value(name)
+  return json::isUTF8(name) ? json::Value(name.str())
                             : json::Value(json::fixUTF8(name));
 }
 
@@ -94,7 +95,7 @@ compiler::precisionPlanJson(StringRef policy,
   for (auto &[function, list] : byFunction)
     shares[function] = passes::sixteenBitShare(list);
   return json::Object{{"version", kVersion},
-                      {"policy", policy},
+                      {"policy", policy.str()},
                       {"sixteen_bit_share", std::move(shares)},
                       {"ops", std::move(ops)}};
 }

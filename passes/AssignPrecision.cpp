@@ -139,7 +139,7 @@ private:
     if (policy == "tf32")
       return markTf32(function, contractions);
     if (policy == "fp32")
-      return explainRest(function);
+      return explainRest(function, isFloatContraction);
     FloatType narrow = narrowType(&getContext(), policy);
     narrowAttentions(function, narrow);
     Rounding rounding(function, narrow, target,
@@ -162,7 +162,9 @@ private:
     ir::remark(kPass, "contractions", function.getLoc(), policy,
                static_cast<int64_t>(contractions.size()));
     ir::remark(kPass, "rounded", function.getLoc(), policy, rounded);
-    explainRest(function);
+    explainRest(function, [&](Operation *op) {
+      return isFloatContraction(op) || rounding.isHeldBack(op);
+    });
   }
 
   /// Attention that the target has a call for takes and gives 16-bit floats; in
@@ -213,17 +215,19 @@ private:
       op->setAttr("tf32", UnitAttr::get(&getContext()));
       set(op, "tf32", "operands are rounded to ten bits of mantissa");
     }
-    explainRest(function);
+    explainRest(function, isFloatContraction);
   }
 
-  /// Reasons of the ops that stay float32.
-  void explainRest(func::FuncOp function) {
+  /// Reasons of the ops that stay float32. Those that `isHeldBack` would not,
+  /// were they not kept.
+  void explainRest(func::FuncOp function,
+                   llvm::function_ref<bool(Operation *)> isHeldBack) {
     for (auto &[op, index] : entryOf) {
       PrecisionEntry &entry = entries[index];
       if (!entry.reason.empty())
         continue;
       auto found = kept.find(op);
-      if (found != kept.end())
+      if (found != kept.end() && isHeldBack(op))
         entry.reason = found->second;
       else if (op->hasTrait<ir::PrecisionAllow>())
         entry.reason = "the policy leaves contractions alone";

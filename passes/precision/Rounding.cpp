@@ -88,11 +88,16 @@ void Rounding::findLastContractions() {
 }
 
 void Rounding::mark(Value value, StringRef reason) {
-  if (!isFloat32(value) || isGiven(value) || widened(value) ||
-      !rounded.insert({value, reason.str()}).second)
+  Operation *op = value.getDefiningOp();
+  if (!isFloat32(value) || isGiven(value) || widened(value))
+    return;
+  if (keeps(op)) {
+    heldBack.insert(op);
+    return;
+  }
+  if (!rounded.insert({value, reason.str()}).second)
     return;
   // What is only moved is moved in 16 bits.
-  Operation *op = value.getDefiningOp();
   if (isa<ir::PadOp, ir::ConcatOp, ir::ReduceWindowOp>(op) && isExact(op))
     for (OpOperand &operand : op->getOpOperands())
       if (ir::tensorType(operand.get()).getRank() > 0)
@@ -107,10 +112,10 @@ void Rounding::roundOperand(OpOperand &use, StringRef reason) {
   if (!isFloat32(source) || widened(source) || isSplat(source))
     return;
   Operation *def = source.getDefiningOp();
+  if (!isGiven(source))
+    mark(source, reason);
   if (isGiven(source) || keeps(def))
     uses.insert(&use);
-  else
-    mark(source, reason);
 }
 
 /// The value that a contraction's kernel or library call stores. What it adds
@@ -141,7 +146,7 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
       break;
     Operation *user = *value.user_begin();
     if (!isElementwise(user) || !user->hasTrait<ir::PrecisionInfer>() ||
-        user->getNumResults() != 1 || keeps(user) ||
+        user->getNumResults() != 1 ||
         user->getResult(0).getType() != value.getType())
       break;
     if (!isGenerated) {
@@ -159,6 +164,14 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
 }
 
 void Rounding::roundResult(Operation *contraction) {
+  // What a library cannot store otherwise is rounded whoever reads it.
+  std::string ignored;
+  if (target && target->place(contraction, ignored) == Placement::Library &&
+      !target->canFuseEpilogue(contraction, {})) {
+    mark(contraction->getResult(0), "the library stores it in 16 bits");
+    storedNarrow.insert(contraction->getResult(0));
+    return;
+  }
   if (outputLayers.contains(contraction)) {
     keptResults[contraction] = "the output layer";
     return;
@@ -181,7 +194,7 @@ void Rounding::roundResult(Operation *contraction) {
 /// too, which loses nothing.
 void Rounding::roundExactResults() {
   for (Operation &op : function.getBody().front()) {
-    if (!isExact(&op) || op.getNumResults() != 1 || keeps(&op) ||
+    if (!isExact(&op) || op.getNumResults() != 1 ||
         !isFloat32(op.getResult(0)) || op.getResult(0).hasOneUse())
       continue;
     bool hasRounded = false;
@@ -255,9 +268,11 @@ void Rounding::apply() {
     builder.setInsertionPointAfter(value.getDefiningOp());
     Value stored = ir::castTo(builder, value.getLoc(), value, narrow);
     Value read = ir::castTo(builder, value.getLoc(), stored, wide);
-    value.replaceUsesWithIf(read, [&](OpOperand &use) {
+    Value original = value;
+    original.replaceUsesWithIf(read, [&](OpOperand &use) {
       return use.getOwner() != stored.getDefiningOp() &&
-             !use.getOwner()->hasTrait<OpTrait::IsTerminator>();
+             (storedNarrow.contains(original) ||
+              !use.getOwner()->hasTrait<OpTrait::IsTerminator>());
     });
   }
 }

@@ -41,6 +41,9 @@ public:
     return keptResults.lookup(contraction);
   }
 
+  /// True when the result of `op` would be rounded, were it not kept.
+  bool isHeldBack(mlir::Operation *op) const { return heldBack.contains(op); }
+
 private:
   void roundOperand(mlir::OpOperand &use, llvm::StringRef reason);
   void roundResult(mlir::Operation *contraction);
@@ -59,6 +62,8 @@ private:
   llvm::SetVector<mlir::OpOperand *> uses;
   llvm::DenseSet<mlir::Operation *> outputLayers; // nothing is multiplied after
   llvm::DenseSet<mlir::Operation *> beforeOthers; // a contraction follows
+  llvm::DenseSet<mlir::Value> storedNarrow;       // outputs, too
+  llvm::DenseSet<mlir::Operation *> heldBack;
   llvm::DenseMap<mlir::Operation *, llvm::StringRef> keptResults;
 };
 

@@ -61,9 +61,16 @@ public:
 
   StringRef name() const override { return "cpu"; }
 
-  passes::Placement place(Operation *op, std::string &) const override {
-    if (passes::isLibraryOp(op))
+  passes::Placement place(Operation *op, std::string &reason) const override {
+    if (passes::isLibraryOp(op)) {
+      // abi.h's SINTER_MAX_SPATIAL_DIMS, and batch and channels.
+      if (!isa<ir::DotGeneralOp>(op) &&
+          ir::tensorType(op->getOperand(0)).getRank() > 5) {
+        reason = "not available over more than 3 spatial dimensions";
+        return passes::Placement::Unsupported;
+      }
       return passes::Placement::Library;
+    }
     if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
       return passes::Placement::Alias;
     return passes::Placement::Generated;

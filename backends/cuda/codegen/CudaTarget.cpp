@@ -27,8 +27,10 @@ passes::Placement GpuTarget::place(Operation *op, std::string &) const {
   if (passes::isLibraryOp(op)) {
     // Libraries have no products of integers but of the narrowest.
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
-    bool isCalled =
-        isa<ir::DotGeneralOp>(op) ? libraries.matmul : libraries.conv;
+    bool isCalled = isa<ir::DotGeneralOp>(op)
+                        ? libraries.matmul
+                        : libraries.conv &&
+                              ir::tensorType(op->getOperand(0)).getRank() <= 5;
     return isFloat && isCalled ? passes::Placement::Library
                                : passes::Placement::Generated;
   }
@@ -91,6 +93,8 @@ bool GpuTarget::canFuseEpilogue(Operation *contraction,
                                 ArrayRef<passes::PostOp> postOps) const {
   if (isa<ir::DotGeneralOp>(contraction))
     return canFuseIntoProduct(postOps);
+  if (postOps.empty()) // cuDNN stores gradients in the type of their operands
+    return isa<ir::ConvOp>(contraction);
   return isa<ir::ConvOp>(contraction) && canFuseIntoConv(postOps);
 }
 

@@ -77,8 +77,10 @@ bool Builder::takeType() {
         "cuDNN does not convolve dtype " + std::to_string(p_.dtype);
     return false;
   }
-  // 16-bit operands may have a float32 result, others one of their own type.
-  bool isNarrow = type_ == dnn::f16 || type_ == dnn::bf16;
+  // 16-bit operands may have a float32 result, forward (asked of cuDNN 9.19 for
+  // an H200; a test asks again); others have one of their own type.
+  bool isNarrow = (type_ == dnn::f16 || type_ == dnn::bf16) &&
+                  p_.direction == SINTER_CONV_FORWARD;
   if (p_.outDtype &&
       (!toDnnType(p_.outDtype, resultType_) ||
        (resultType_ != type_ && !(isNarrow && resultType_ == dnn::f32)))) {

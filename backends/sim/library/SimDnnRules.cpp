@@ -112,6 +112,13 @@ std::string checkConvOperation(const DnnObject &object) {
              " and pads " + text(pre) + ", " + text(post) + " does not give " +
              text(y.dims);
   }
+  const SimTensor &result = forward     ? y
+                            : inputGrad ? x
+                                        : w,
+                  &operand = forward ? x : y;
+  if (!forward && !result.isVirtual && result.type != operand.type)
+    return "a gradient of type " + number(operand.type) +
+           " is stored as type " + number(result.type);
   auto compute = conv->one<int32_t>(dnn::convComputeType, -1);
   int32_t data = x.isVirtual || inputGrad ? w.type : x.type;
   if (compute != (data == dnn::f64 ? dnn::f64 : dnn::f32))
