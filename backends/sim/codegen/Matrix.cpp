@@ -93,7 +93,8 @@ static Value *lowerAsyncCopy(const IntrinsicCall &call) {
     Value *pending =
         waitsForAll ? call.i32(SINTER_SIM_WAIT_ALL) : call.operands[0];
     call.table(offsetof(sinter_sim_functions, copyWait), builder.getVoidTy(),
-               {builder.CreateZExtOrTrunc(pending, builder.getInt32Ty())});
+               {call.site(SINTER_SIM_BARRIER),
+                builder.CreateZExtOrTrunc(pending, builder.getInt32Ty())});
     return nothing(call);
   }
   unsigned size = 0;

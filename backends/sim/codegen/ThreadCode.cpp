@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/ThreadCode.h"
 
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/ModuleSlotTracker.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
@@ -73,11 +75,45 @@ void ThreadCode::enterThread() {
   old->eraseFromParent();
 }
 
+// The global memory that an instruction reads or writes: where.
+static const Value *accessedAddress(const Instruction *instruction) {
+  if (const Value *address = getLoadStorePointerOperand(instruction))
+    return address;
+  if (auto *update = dyn_cast<AtomicRMWInst>(instruction))
+    return update->getPointerOperand();
+  if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(instruction))
+    return exchange->getPointerOperand();
+  auto *call = dyn_cast<CallInst>(instruction);
+  const Function *callee = call ? call->getCalledFunction() : nullptr;
+  constexpr unsigned kSource = 1;
+  return callee && callee->getName().starts_with("llvm.nvvm.cp.async.c")
+             ? call->getArgOperand(kSource)
+             : nullptr;
+}
+
+uint32_t ThreadCode::bufferOf(const Instruction *instruction) const {
+  const Value *address = accessedAddress(instruction);
+  if (!address)
+    return 0;
+  auto *load =
+      dyn_cast<LoadInst>(getUnderlyingObject(address, /*MaxLookup=*/0));
+  if (!load)
+    return 0;
+  APInt offset(64, 0);
+  const Value *base =
+      load->getPointerOperand()->stripAndAccumulateConstantOffsets(
+          module.getDataLayout(), offset, /*AllowNonInbounds=*/true);
+  return base == function->getArg(0)
+             ? uint32_t(offset.getZExtValue() / sizeof(void *)) + 1
+             : 0;
+}
+
 uint32_t ThreadCode::addSite(sinter_sim_site_kind kind,
                              const Instruction *instruction) {
   auto text = texts.find(instruction);
   sites.push_back({kind, numOfKind[kind]++,
-                   text == texts.end() ? "an access" : text->second});
+                   text == texts.end() ? "an access" : text->second,
+                   bufferOf(instruction)});
   return sites.size() - 1;
 }
 
@@ -146,13 +182,13 @@ void ThreadCode::describe(uint32_t flags) {
   Type *pointer = PointerType::getUnqual(context);
   auto number = [&](uint32_t value) { return ConstantInt::get(i32, value); };
 
-  auto *siteType = StructType::get(i32, i32, pointer);
-  static_assert(sizeof(sinter_sim_site) == 16);
+  auto *siteType = StructType::get(i32, i32, pointer, i32, i32);
+  static_assert(sizeof(sinter_sim_site) == 24);
   std::vector<Constant *> rows;
   for (const Site &site : sites)
-    rows.push_back(ConstantStruct::get(siteType, number(site.kind),
-                                       number(site.number),
-                                       textConstant(module, site.text)));
+    rows.push_back(ConstantStruct::get(
+        siteType, number(site.kind), number(site.number),
+        textConstant(module, site.text), number(site.buffer), number(0)));
   auto *rowsType = ArrayType::get(siteType, rows.size());
   auto *table = new GlobalVariable(module, rowsType, /*isConstant=*/true,
                                    GlobalValue::PrivateLinkage,

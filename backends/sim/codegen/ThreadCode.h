@@ -82,7 +82,9 @@ private:
     sinter_sim_site_kind kind;
     uint32_t number;
     std::string text;
+    uint32_t buffer; // as in sinter_sim_site
   };
+  uint32_t bufferOf(const llvm::Instruction *instruction) const;
 
   llvm::BasicBlock *entry = nullptr;  // loads of fields, allocas
   llvm::BasicBlock *params = nullptr; // loads of the buffers' addresses

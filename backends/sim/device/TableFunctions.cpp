@@ -164,8 +164,10 @@ struct TableFunctions {
     ++Worker::of(self).copiesOfThread().openGroup;
   }
 
-  static void copyWait(Self self, uint32_t pending) {
-    Worker::of(self).finishCopies(pending);
+  static void copyWait(Self self, uint32_t site, uint32_t pending) {
+    Worker &worker = Worker::of(self);
+    if (site != worker.context_.dropSite)
+      worker.finishCopies(pending);
   }
 
   static uint64_t clock(Self) { return __rdtsc(); }
@@ -222,6 +224,18 @@ void Worker::finishCopies(uint32_t pendingGroups) {
   copies.pending.resize(numLeft);
 }
 
+// What a launch says of the buffer that an access's address comes from; null
+// when that is not known.
+const MemoryRange *Worker::bufferOfSite(uint32_t site) const {
+  const Launch &launch = *context_.launch;
+  uint32_t buffer =
+      site < context_.info->numSites ? context_.info->sites[site].buffer : 0;
+  if (!context_.ranges || buffer == 0 || buffer > launch.ranges.size())
+    return nullptr;
+  const MemoryRange &range = launch.ranges[buffer - 1];
+  return range.begin == launch.buffers[buffer - 1] ? &range : nullptr;
+}
+
 void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
                          uint32_t alignment, uint32_t flags) {
   if (sizeBytes == 0)
@@ -262,6 +276,21 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
     if (verdict == AccessRanges::Verdict::Outside) {
       setError(doing() + context_.ranges->whereIs(address), site);
       leave();
+    }
+    // Of another buffer of the launch, which happens to lie there.
+    if (const MemoryRange *own = bufferOfSite(site)) {
+      auto from = int64_t(at - reinterpret_cast<uint64_t>(own->begin));
+      auto size = int64_t(own->sizeBytes);
+      if (from < 0 || from + int64_t(sizeBytes) > size) {
+        setError(doing() +
+                     (from < 0
+                          ? std::to_string(-from) + " bytes before"
+                          : std::to_string(from - size) + " bytes behind") +
+                     " the buffer of " + std::to_string(size) +
+                     " bytes that it computes addresses from",
+                 site);
+        leave();
+      }
     }
   }
   if (!context_.races)

@@ -136,6 +136,7 @@ private:
   void finishCopies(uint32_t pendingGroups);
   void doCopy(const PendingCopy &copy);
 
+  const MemoryRange *bufferOfSite(uint32_t site) const;
   void checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
                    uint32_t alignment, uint32_t flags);
 

@@ -25,17 +25,22 @@ extern "C" {
  */
 
 typedef enum sinter_sim_site_kind {
-  SINTER_SIM_BARRIER = 1, /* of the block; can be left out */
-  SINTER_SIM_WARP,        /* threads of a warp meet */
-  SINTER_SIM_PREDICATE,   /* a test that guards an index; can be forced */
-  SINTER_SIM_ACCESS,      /* a load, store or atomic operation */
-  SINTER_SIM_TRAP         /* a trap, an assertion, a division */
+  /* Of the block, or a wait for cp.async; can be left out. */
+  SINTER_SIM_BARRIER = 1,
+  SINTER_SIM_WARP,      /* threads of a warp meet */
+  SINTER_SIM_PREDICATE, /* a test that guards an index; can be forced */
+  SINTER_SIM_ACCESS,    /* a load, store or atomic operation */
+  SINTER_SIM_TRAP       /* a trap, an assertion, a division */
 } sinter_sim_site_kind;
 
 typedef struct sinter_sim_site {
   uint32_t kind;    /* sinter_sim_site_kind */
   uint32_t number;  /* among the sites of its kind, from 0 */
   const char *text; /* the instruction */
+  /* From 1: the kernel's buffer whose address this access, or the source of
+   * this copy, is computed from; 0: several or none. */
+  uint32_t buffer;
+  uint32_t reserved;
 } sinter_sim_site;
 
 typedef enum sinter_sim_kernel_flags {
@@ -209,7 +214,8 @@ struct sinter_sim_functions {
                     const void *from, uint32_t sizeBytes, uint32_t sourceBytes);
   void (*copyCommit)(const sinter_sim_functions *self);
   /* Until at most `pending` groups are under way, or SINTER_SIM_WAIT_ALL. */
-  void (*copyWait)(const sinter_sim_functions *self, uint32_t pending);
+  void (*copyWait)(const sinter_sim_functions *self, uint32_t site,
+                   uint32_t pending);
 
   uint64_t (*clock)(const sinter_sim_functions *self);
 

@@ -107,6 +107,26 @@ TEST_CASE("accesses outside the buffers") {
         "%from, align 16'");
 }
 
+TEST_CASE("accesses to another buffer than the address is for") {
+  SimKernel kernel("faulty.ll", "into_neighbour", checked);
+  REQUIRE(kernel.code());
+  std::vector<int32_t> both(128);
+  Engine engine({});
+  auto messageOf = [&](size_t numOfX) {
+    MemoryRange x{both.data(), numOfX * 4, true},
+        y{both.data() + 64, 64 * 4, true};
+    return engine.launch(kernel.launch({x, y}, 1, 32), nullptr).message();
+  };
+  CHECK(messageOf(33) == "");
+  both.assign(128, 0);
+  MemoryRange x{both.data() + 32, 32 * 4, true},
+      y{both.data() + 64, 32 * 4, true};
+  CHECK(engine.launch(kernel.launch({x, y}, 1, 32), nullptr).message() ==
+        "kernel into_neighbour, block (0,0,0), thread (31,0,0): reads 4 bytes "
+        "0 bytes behind the buffer of 128 bytes that it computes addresses "
+        "from, at '%value = load i32, ptr %from, align 4'");
+}
+
 TEST_CASE("accesses behind shared memory") {
   std::vector<int32_t> x(1), y(1);
   for (bool isChecked : {false, true}) {

@@ -198,3 +198,14 @@ declare void @llvm.nvvm.setmaxnreg.inc.sync.aligned.u32(i32)
 declare void @llvm.trap()
 
 !0 = !{}
+
+; What is read behind x may be y's.
+define void @into_neighbour(ptr %x, ptr %y) {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %next = add i32 %tid, 1
+  %from = getelementptr i32, ptr %x, i32 %next
+  %value = load i32, ptr %from, align 4
+  %to = getelementptr inbounds i32, ptr %y, i32 %tid
+  store i32 %value, ptr %to, align 4
+  ret void
+}
