@@ -53,6 +53,14 @@ bool isDirect(const codegen::Contraction &contraction);
 std::unique_ptr<BlockPart> createDirectPart(std::shared_ptr<codegen::Nest> nest,
                                             codegen::Contraction &&contraction);
 
+/// True when matrix instructions compute it: operands of 16 bits, or of float32
+/// where the op says that tf32 will do.
+bool isForTensorCores(const codegen::Contraction &contraction);
+std::unique_ptr<BlockPart> createTensorPart(std::shared_ptr<codegen::Nest> nest,
+                                            codegen::Contraction &&contraction);
+/// The attribute of a contraction of float32 numbers that says so.
+inline constexpr llvm::StringLiteral kTf32Attr = "tf32";
+
 /// True when the nest reduces to few columns, which threads share.
 bool hasSharedColumns(const codegen::Nest &nest);
 std::unique_ptr<BlockPart>

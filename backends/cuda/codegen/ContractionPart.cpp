@@ -446,6 +446,8 @@ createContractionPart(std::shared_ptr<codegen::Nest> nest) {
     return nullptr;
   if (isDirect(*contraction))
     return createDirectPart(std::move(nest), std::move(*contraction));
+  if (isForTensorCores(*contraction))
+    return createTensorPart(std::move(nest), std::move(*contraction));
   return std::make_unique<ContractionPart>(std::move(nest),
                                            std::move(*contraction));
 }

@@ -5,12 +5,18 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/OperandPlace.h"
 
+#include "backends/cuda/codegen/BlockPart.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <limits>
+#include <numeric>
 
 using namespace mlir;
 
 namespace sinter::cuda {
 
+using codegen::Contraction;
 using codegen::ProductDim;
 using codegen::ProductOperand;
 using codegen::ProductTerm;
@@ -24,6 +30,58 @@ SmallVector<Value> splitIndex(Threads &t, Value index,
     index = loop == 0 ? index : t.div(index, loops[loop]);
   }
   return values;
+}
+
+/// Elements that can be moved together along a dimension.
+static int64_t vectorAlong(const Contraction &contraction,
+                           const ProductOperand &operand, ProductDim dim,
+                           int64_t extent) {
+  ArrayRef<int64_t> loops = contraction.loopsOf(dim);
+  if (loops.empty())
+    return 1;
+  unsigned inner = loops.size() - 1;
+  if (operand.stride(dim, inner) != 1 || operand.movesWindow(dim, inner))
+    return 1;
+  Type element = ir::tensorType(operand.base).getElementType();
+  int64_t divisor = kBufferAlignment / ir::elementSizeBytes(element);
+  auto divide = [&](int64_t number) { divisor = std::gcd(divisor, number); };
+  divide(extent);
+  divide(loops.back());
+  divide(operand.offset);
+  for (const ProductTerm &term : operand.terms)
+    if (term.dim != dim || term.loop != inner)
+      divide(term.factor);
+  for (const WindowPosition &window : operand.windows)
+    divide(window.stride);
+  return std::max<int64_t>(divisor, 1);
+}
+
+/// How far apart neighbours along a dimension lie.
+static int64_t distanceAlong(const Contraction &contraction,
+                             const ProductOperand &operand, ProductDim dim) {
+  ArrayRef<int64_t> loops = contraction.loopsOf(dim);
+  if (loops.empty())
+    return std::numeric_limits<int64_t>::max();
+  unsigned inner = loops.size() - 1;
+  int64_t distance = operand.stride(dim, inner);
+  for (const WindowPosition &window : operand.windows)
+    for (const ProductTerm &term : window.terms)
+      if (term.dim == dim && term.loop == inner)
+        distance += term.factor * window.stride;
+  return std::abs(distance);
+}
+
+PiecesOfTile::PiecesOfTile(const Contraction &contraction,
+                           const ProductOperand &operand, ProductDim outerDim,
+                           int64_t outer, int64_t depth) {
+  int64_t alongDepth =
+              vectorAlong(contraction, operand, ProductDim::depth, depth),
+          alongOuter = vectorAlong(contraction, operand, outerDim, outer);
+  elements = std::max(alongDepth, alongOuter);
+  isAlongDepth = alongDepth != alongOuter
+                     ? alongDepth > alongOuter
+                     : distanceAlong(contraction, operand, ProductDim::depth) <
+                           distanceAlong(contraction, operand, outerDim);
 }
 
 static Value constant(Threads &t, Type type, int64_t value) {

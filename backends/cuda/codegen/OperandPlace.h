@@ -15,6 +15,18 @@ namespace sinter::cuda {
 llvm::SmallVector<mlir::Value> splitIndex(Threads &t, mlir::Value index,
                                           llvm::ArrayRef<int64_t> loops);
 
+/// What a thread moves at once of a tile of an operand, `outer` rows or columns
+/// and `depth` steps of the sum, both powers of two: neighbours along the
+/// dimension along which more of them lie together, 16 bytes at most.
+struct PiecesOfTile {
+  PiecesOfTile(const codegen::Contraction &contraction,
+               const codegen::ProductOperand &operand,
+               codegen::ProductDim outerDim, int64_t outer, int64_t depth);
+
+  bool isAlongDepth;
+  int64_t elements;
+};
+
 /// An element of an operand, by the dimensions of the product that are known so
 /// far.
 class OperandPlace {

@@ -10,16 +10,12 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace sinter::cuda {
 
 using codegen::ProductDim;
 using codegen::ProductOperand;
-using codegen::ProductTerm;
-using codegen::WindowPosition;
 
 OperandTile::OperandTile(const codegen::Contraction &contraction,
                          const ProductOperand &operand, ProductDim outerDim,
@@ -27,48 +23,12 @@ OperandTile::OperandTile(const codegen::Contraction &contraction,
     : contraction(contraction), operand(operand), outerDim(outerDim),
       outer(outer), depth(depth), threads(threads),
       element(ir::tensorType(operand.base).getElementType()) {
-  int64_t alongDepth = vectorAlong(ProductDim::depth, depth),
-          alongOuter = vectorAlong(outerDim, outer);
-  vector = std::max(alongDepth, alongOuter);
-  isAlongDepth = alongDepth != alongOuter ? alongDepth > alongOuter
-                                          : distanceAlong(ProductDim::depth) <
-                                                distanceAlong(outerDim);
+  PiecesOfTile together(contraction, operand, outerDim, outer, depth);
+  isAlongDepth = together.isAlongDepth;
+  vector = together.elements;
   int64_t all = outer * depth / vector;
   count = std::max<int64_t>(all / threads, 1);
   isForAll = all >= threads;
-}
-
-int64_t OperandTile::vectorAlong(ProductDim dim, int64_t extent) const {
-  ArrayRef<int64_t> loops = contraction.loopsOf(dim);
-  if (loops.empty())
-    return 1;
-  unsigned inner = loops.size() - 1;
-  if (operand.stride(dim, inner) != 1 || operand.movesWindow(dim, inner))
-    return 1;
-  int64_t divisor = kBufferAlignment / ir::elementSizeBytes(element);
-  auto divide = [&](int64_t number) { divisor = std::gcd(divisor, number); };
-  divide(extent);
-  divide(loops.back());
-  divide(operand.offset);
-  for (const ProductTerm &term : operand.terms)
-    if (term.dim != dim || term.loop != inner)
-      divide(term.factor);
-  for (const WindowPosition &window : operand.windows)
-    divide(window.stride);
-  return std::max<int64_t>(divisor, 1);
-}
-
-int64_t OperandTile::distanceAlong(ProductDim dim) const {
-  ArrayRef<int64_t> loops = contraction.loopsOf(dim);
-  if (loops.empty())
-    return std::numeric_limits<int64_t>::max();
-  unsigned inner = loops.size() - 1;
-  int64_t distance = operand.stride(dim, inner);
-  for (const WindowPosition &window : operand.windows)
-    for (const ProductTerm &term : window.terms)
-      if (term.dim == dim && term.loop == inner)
-        distance += term.factor * window.stride;
-  return std::abs(distance);
 }
 
 int64_t OperandTile::pitch() const {

@@ -52,10 +52,6 @@ private:
     OperandPlace place; // without the depth
   };
 
-  /// Elements that can be moved together along a dimension.
-  int64_t vectorAlong(codegen::ProductDim dim, int64_t extent) const;
-  /// How far apart neighbours along a dimension lie.
-  int64_t distanceAlong(codegen::ProductDim dim) const;
   Piece piece(int64_t number, mlir::Value first,
               llvm::ArrayRef<mlir::Value> batch);
 

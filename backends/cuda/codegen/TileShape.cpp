@@ -12,8 +12,6 @@ namespace sinter::cuda {
 
 namespace {
 
-/// Blocks that keep a GPU of some 130 multiprocessors busy.
-constexpr int64_t kManyBlocks = 128;
 /// Tiles are no smaller for the sake of more blocks: too little is computed
 /// with what they read.
 constexpr int64_t kSmallTile = 32;
@@ -25,9 +23,6 @@ int64_t powerOf2(int64_t size, int64_t least, int64_t most) {
   auto power = static_cast<int64_t>(llvm::PowerOf2Ceil(size));
   return std::clamp(power, least, most);
 }
-
-/// What a block may have without asking for more.
-constexpr int64_t kMostShared = 48 << 10;
 
 } // namespace
 
@@ -67,7 +62,7 @@ TileShape TileShape::choose(int64_t batch, int64_t rows, int64_t columns,
                                                             : 16;
   shape.depth = powerOf2(depth, 4, std::min<int64_t>(wanted, 64));
   shape.depth = std::max(shape.depth, shape.groups);
-  while (shape.sharedBytes(elementBytes) > kMostShared)
+  while (shape.sharedBytes(elementBytes) > kMostSharedBytes)
     (shape.depth > shape.groups ? shape.depth : shape.groups) /= 2;
   return shape;
 }

@@ -23,6 +23,11 @@
 
 namespace sinter::cuda {
 
+/// Blocks that keep a GPU of some 130 multiprocessors busy.
+inline constexpr int64_t kManyBlocks = 128;
+/// Shared memory that a block may have without asking for more.
+inline constexpr int64_t kMostSharedBytes = 48 << 10;
+
 /// All numbers are powers of two; threads() is a multiple of a warp's.
 struct TileShape {
   int64_t rows, columns, depth;

@@ -1,0 +1,72 @@
+//===- TensorShape.cpp - how tensor cores share a contraction -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cuda/codegen/TensorShape.h"
+#include "backends/cuda/codegen/Threads.h"
+#include "backends/cuda/codegen/TileShape.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace sinter::cuda {
+
+namespace {
+
+constexpr int64_t kLargestTile = 128;
+/// Tiles are no smaller for the sake of more blocks: too little is computed
+/// with what they read.
+constexpr int64_t kSmallTile = 32;
+/// What a warp computes at most: its sums and operands then fit into half of
+/// the registers that a thread may have.
+constexpr int64_t kWarpRows = 64, kWarpColumns = 32;
+/// Warps that hide each other's waiting.
+constexpr int64_t kEnoughWarps = 4;
+/// Bytes of a part along the sum: a line of shared memory, or half of it where
+/// tiles are large.
+constexpr int64_t kLineBytes = 128;
+constexpr int64_t kMostStages = 4;
+
+int64_t powerOf2(int64_t size, int64_t least, int64_t most) {
+  auto power = static_cast<int64_t>(llvm::PowerOf2Ceil(size));
+  return std::clamp(power, least, most);
+}
+
+} // namespace
+
+int64_t TensorShape::threads() const { return warps() * kWarpThreads; }
+
+TensorShape TensorShape::choose(int64_t batch, int64_t rows, int64_t columns,
+                                int64_t depth, int64_t elementBytes) {
+  TensorShape shape{powerOf2(rows, kMatrixOuter, kLargestTile),
+                    powerOf2(columns, kMatrixOuter, kLargestTile),
+                    0,
+                    0,
+                    0,
+                    0};
+  auto blocks = [&] {
+    return batch * llvm::divideCeil(rows, shape.rows) *
+           llvm::divideCeil(columns, shape.columns);
+  };
+  while (blocks() < kManyBlocks &&
+         std::max(shape.rows, shape.columns) > kSmallTile)
+    (shape.rows >= shape.columns ? shape.rows : shape.columns) /= 2;
+
+  shape.warpRows = std::min(shape.rows, kWarpRows);
+  shape.warpColumns = std::min(shape.columns, kWarpColumns);
+  while (shape.warps() < kEnoughWarps &&
+         std::max(shape.warpRows, shape.warpColumns) > kMatrixOuter)
+    (shape.warpRows >= shape.warpColumns ? shape.warpRows
+                                         : shape.warpColumns) /= 2;
+
+  bool isLarge = shape.rows + shape.columns > kLargestTile;
+  int64_t line = (isLarge ? kLineBytes / 2 : kLineBytes) / elementBytes;
+  // A matrix instruction takes 32 bytes of each operand along the sum.
+  shape.depth = powerOf2(depth, 32 / elementBytes, line);
+  shape.stages =
+      std::min({kMostSharedBytes / shape.stageBytes(elementBytes), kMostStages,
+                static_cast<int64_t>(llvm::divideCeil(depth, shape.depth))});
+  return shape;
+}
+
+} // namespace sinter::cuda

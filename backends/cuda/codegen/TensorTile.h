@@ -1,0 +1,109 @@
+//===- TensorTile.h - an operand's part of a step, for mma.sync -*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The threads of a block copy one operand of a product, for a tile of results
+// and some steps of the sum, as it is into shared memory, and the warps read
+// it as the operands of matrix instructions. Steps that are missing are
+// 0, rows behind the last are the last. It lies there in lines, along the sum
+// or along the rows (or columns), as it does in global memory. A line's chunks
+// of 16 bytes are exchanged so that neither copies nor reads of eight
+// neighbouring lines meet in a bank.
+//
+// Pieces of 4, 8 and 16 bytes travel by cp.async; single 16-bit numbers, which
+// nothing aligns, through registers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_CODEGEN_TENSORTILE_H
+#define SINTER_BACKENDS_CUDA_CODEGEN_TENSORTILE_H
+
+#include "backends/cuda/codegen/OperandPlace.h"
+
+namespace sinter::cuda {
+
+class TensorTile {
+public:
+  /// `outerDim` is rows or columns: the tile has `outer` of them and `depth`
+  /// steps of the sum, both powers of two, 16 and 32 bytes at least. Elements
+  /// have 16 or 32 bits.
+  TensorTile(const codegen::Contraction &contraction,
+             const codegen::ProductOperand &operand,
+             codegen::ProductDim outerDim, int64_t outer, int64_t depth,
+             int64_t threads);
+
+  /// True when pieces travel by cp.async, which must be waited for.
+  bool isAsync() const { return vector * elementBytes >= 4; }
+  /// Bytes of shared memory for a part of the sum.
+  int64_t sharedBytes() const { return outer * depth * elementBytes; }
+
+  /// Emits what does not change from part to part. The tile begins at row (or
+  /// column) `first`; `pointer` is the operand's; `batch` are the values of the
+  /// batch's loops. Parts lie in `shared` (bytes) from `start` on.
+  void begin(Threads &threads, mlir::Value shared, int64_t start,
+             mlir::Value pointer, mlir::Value first,
+             llvm::ArrayRef<mlir::Value> batch);
+  /// The warp's results begin at row (or column) `warpStart` of the tile.
+  void beginFragments(mlir::Value warpStart);
+
+  /// Starts to copy this thread's pieces of the steps from `firstDepth` on to
+  /// `place` (bytes, i32) if `condition` (null: always). Returns those that
+  /// store() must put there.
+  llvm::SmallVector<mlir::Value> load(mlir::Value firstDepth, mlir::Value place,
+                                      mlir::Value condition);
+  void store(mlir::Value place, mlir::Value condition,
+             llvm::ArrayRef<mlir::Value> pieces);
+
+  /// The registers (i32) of 16 rows or columns, number `block` of the warp's,
+  /// and 32 bytes of the sum, number `step` of the part's: of a first operand
+  /// its four, of a second operand two for each eight columns.
+  llvm::SmallVector<mlir::Value> fragment(mlir::Value place, int64_t block,
+                                          int64_t step);
+
+private:
+  struct Piece {
+    mlir::Value depth;  // where it begins in the tile
+    mlir::Value offset; // its bytes' in shared memory, i32
+    OperandPlace place; // without the depth
+  };
+
+  bool isFirstOperand() const { return outerDim == codegen::ProductDim::rows; }
+  int64_t lineBytes() const {
+    return (isAlongDepth ? depth : outer) * elementBytes;
+  }
+  /// True when fragments are read number by number: ldmatrix exchanges rows and
+  /// columns of 16-bit numbers only.
+  bool isReadSingly() const { return elementBytes == 4 && !isAlongDepth; }
+  Piece piece(int64_t number, mlir::Value first,
+              llvm::ArrayRef<mlir::Value> batch);
+  mlir::Value key(mlir::Value line);
+  mlir::Value chunkOffset(mlir::Value chunk, mlir::Value key);
+  mlir::Value sharedAddress(mlir::Value place, mlir::Value offset);
+  void copy(const OperandPlace &from, mlir::Value inside, mlir::Value to);
+  mlir::Value loadSingly(const OperandPlace &from, mlir::Value inside);
+  llvm::SmallVector<mlir::Value> readSingly(mlir::Value place, int64_t block,
+                                            int64_t step);
+
+  const codegen::Contraction &contraction;
+  const codegen::ProductOperand &operand;
+  codegen::ProductDim outerDim;
+  int64_t outer, depth, threads;
+  int64_t elementBytes;
+  bool isAlongDepth; // lines and pieces
+  int64_t vector;    // elements of a piece
+  int64_t count;     // pieces of a thread
+  bool isForAll;     // every thread has one
+
+  // While code is emitted.
+  Threads *t = nullptr;
+  mlir::Value shared, pointer; // in their address spaces
+  int64_t start = 0;
+  mlir::Value hasPiece; // null: always
+  std::vector<Piece> pieces;
+  // Of the lane's place in a fragment: its line and chunk (or row, with single
+  // reads) in block 0 and step 0, and the key of its line.
+  mlir::Value laneLine, laneChunk, laneKey;
+};
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_CODEGEN_TENSORTILE_H
