@@ -154,7 +154,7 @@ mlir::LogicalResult compiler::verifyFused(mlir::ModuleOp module,
       for (mlir::Operation &op : block) {
         std::string reason;
         if (reports.full() || isConstant(&op) || dialectOf(&op) != "sinter" ||
-            mlir::isa<ir::FusionOp>(op) ||
+            mlir::isa<ir::FusionOp, ir::AllReduceOp>(op) ||
             context.target.place(&op, reason) == passes::Placement::Alias)
           continue;
         reports.report(&op) << "'" << op.getName() << "' is in no fusion";

@@ -47,6 +47,8 @@ static json::Object trainingOptions(const TrainOptions &train,
   addIfGiven(object, "beta1", train.beta1);
   addIfGiven(object, "beta2", train.beta2);
   addIfGiven(object, "eps", train.eps);
+  if (train.replicas > 1)
+    object["replicas"] = train.replicas;
   if (train.nesterov)
     object["nesterov"] = true;
   if (!train.noDecay.empty())

@@ -248,6 +248,13 @@ return wrong;
      kTrainGroup,
      kSinterc | kSinterInspect,
      storeOnly<'1'>},
+    {"--replicas", "N",
+     "replicas that share a step, each with a batch of its own", kTrainGroup,
+     kSinterc | kSinterInspect,
+     STORE{return readInteger(v, o.train.replicas, 1, 256);
+}
+}
+,
     {"--ema",
      "X",
      "keeps an exponential moving average of the parameters",

@@ -69,6 +69,7 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.lossScale = context.options.lossScale().str();
   options.clipNorm = train.clipNorm;
   options.clipValue = train.clipValue;
+  options.replicas = train.replicas;
   pm.addPass(passes::createBuildTraining(options));
   addSimplifier(pm);
 }
@@ -98,6 +99,10 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createAlignContractions());
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
+}
+
+static void buildDistribute(mlir::OpPassManager &pm, const PhaseContext &) {
+  pm.addNestedPass<mlir::func::FuncOp>(passes::createBucketCollectives());
 }
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
@@ -149,8 +154,8 @@ static const Phase phases[] = {
      refusePrecision, kExitFailed},
     {"layout", "makes layouts explicit", buildLayout, nullptr, nullptr,
      kExitFailed},
-    {"distribute", "makes collectives explicit", nullptr, nullptr, nullptr,
-     kExitFailed},
+    {"distribute", "joins what replicas sum into messages", buildDistribute,
+     nullptr, nullptr, kExitFailed},
     {"fuse", "one fusion = one kernel", buildFuse, verifyFused, nullptr,
      kExitFailed},
     {"remat", "recomputes instead of keeping, until the memory limit holds",

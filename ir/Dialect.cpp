@@ -36,6 +36,7 @@ void SinterDialect::initialize() {
   registerLoss();
   registerOptim();
   registerRandom();
+  registerCollective();
   registerProgram();
 }
 

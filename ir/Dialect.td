@@ -46,6 +46,7 @@ def Sinter_Dialect : Dialect {
     void registerLoss();
     void registerOptim();
     void registerRandom();
+    void registerCollective();
     void registerProgram();
 
     /// Argument and result attributes of functions: see docs/architecture.md.

@@ -168,6 +168,7 @@ private:
     options.lossScale = lossScale;
     options.clipNorm = clipNorm;
     options.clipValue = clipValue;
+    options.replicas = replicas;
     return options;
   }
 
@@ -182,6 +183,8 @@ private:
           !main.getArgAttr(i, SinterDialect::kControlAttr))
         return main.emitError("argument ")
                << i << " is neither input, state nor control";
+    if (options.replicas < 1)
+      return module.emitError("replicas must be 1 or more");
     if (options.runningVariance != "onnx" &&
         options.runningVariance != "unbiased")
       return module.emitError("bn-running-var must be onnx or unbiased");
@@ -219,7 +222,12 @@ private:
       holder.erase();
       if (failed(replaced))
         return failure();
+      averageStatistics(step.builder, options.replicas, updates);
     }
+    if (options.replicas > 1)
+      numberDropouts(step.function, plan.batch, [&] {
+        return step.addControl("replica", step.builder.getI64Type());
+      });
     StepLoss loss =
         buildStepLoss(step.builder, plan, options, step.output, step.labels);
 
@@ -261,6 +269,7 @@ private:
       return main.emitError(
           "nothing to train: the loss depends on no trainable initializer");
 
+    sumGradients(step.builder, options.replicas, trained);
     Type f32 = step.builder.getF32Type();
     Value lr = step.addControl("lr", f32),
           decay = step.addControl("weight_decay", f32);
@@ -316,6 +325,9 @@ private:
         b.getNamedAttr("batch", b.getI64IntegerAttr(plan.batch)),
         b.getNamedAttr("num_classes", b.getI64IntegerAttr(plan.numClasses)),
     };
+    if (options.replicas > 1)
+      entries.push_back(
+          b.getNamedAttr("replicas", b.getI64IntegerAttr(options.replicas)));
     if (options.ignoreIndex != std::numeric_limits<int64_t>::min())
       entries.push_back(b.getNamedAttr(
           "ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));

@@ -44,6 +44,19 @@ def AssignPrecision : Pass<"sinter-assign-precision", "::mlir::ModuleOp"> {
   ];
 }
 
+def BucketCollectives : Pass<"sinter-bucket-collectives", "::mlir::func::FuncOp"> {
+  let summary = "join all_reduces that need not wait for each other into messages of some size";
+  let description = [{
+    Buckets fill up in the order in which operands become known, so that a message leaves while the
+    backward pass goes on. An all_reduce whose operand depends on another one's result is in a later
+    message; element types are not mixed.
+  }];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "25 << 20",
+           "a message is full when it has this many bytes">,
+  ];
+}
+
 def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
   let summary = "Replace @main by @step and @eval: loss, gradients, optimizer";
   let description = [{
@@ -83,6 +96,8 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
            "none, dynamic (PyTorch's GradScaler) or a number">,
     Option<"clipNorm", "clip-norm", "double", "0", "bound of the norm of all gradients together; 0: none">,
     Option<"clipValue", "clip-value", "double", "0", "bound of each element of a gradient; 0: none">,
+    Option<"replicas", "replicas", "int64_t", "1",
+           "copies of the program that share the work of a step: its batch is the part of one">,
   ];
 }
 

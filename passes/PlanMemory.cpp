@@ -75,6 +75,15 @@ private:
       reads.push_back(bufferValue(builder, read));
     for (unsigned write : command.writes)
       writes.push_back(bufferValue(builder, write));
+    if (command.allReduce) {
+      unsigned &event =
+          events.try_emplace(command.allReduce, events.size()).first->second;
+      if (command.isAllReduce())
+        builder.create<exec::AllReduceOp>(command.loc, event, reads, writes);
+      else
+        builder.create<exec::AwaitOp>(command.loc, event);
+      return success();
+    }
     if (!command.fusion) {
       builder.create<exec::CopyOp>(command.loc, reads[0], writes[0]);
       return success();
@@ -90,7 +99,8 @@ private:
   const Plan &plan;
   const ArenaLayout &layout;
   KernelPool &kernels;
-  std::vector<Value> values; // by buffer
+  std::vector<Value> values;                    // by buffer
+  llvm::DenseMap<Operation *, unsigned> events; // by all_reduce
 };
 
 class PlanMemory : public impl::PlanMemoryBase<PlanMemory> {

@@ -171,6 +171,30 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
+// Replicas
+//===----------------------------------------------------------------------===//
+
+/// The sum over replicas; `value` itself where there is one.
+mlir::Value sumOverReplicas(ValueBuilder &b, mlir::Value value,
+                            int64_t replicas);
+
+/// Replaces gradients by their sums over replicas. Losses are normalised over
+/// the whole batch, so that these are the whole batch's gradients.
+void sumGradients(mlir::OpBuilder &builder, int64_t replicas,
+                  llvm::MutableArrayRef<TrainedState> states);
+
+/// Replaces new running statistics, which replicas make of their own rows, by
+/// their means over replicas, with a warning.
+void averageStatistics(mlir::OpBuilder &builder, int64_t replicas,
+                       StateUpdates &updates);
+
+/// Makes dropouts draw by the element's number in the whole batch: that of a
+/// replica's first row is `replica()` times the elements of a replica. Warns of
+/// those whose leading dimension is not the batch.
+void numberDropouts(mlir::func::FuncOp step, int64_t batch,
+                    llvm::function_ref<mlir::Value()> replica);
+
+//===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 

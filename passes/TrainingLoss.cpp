@@ -129,23 +129,31 @@ StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
                        Value labels) {
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type();
+  const int64_t replicas = options.replicas;
   if (plan.kind == "none") {
     Value loss = graphLoss(b, output);
-    return {b.cast(loss, f32), loss, {}};
+    if (replicas == 1)
+      return {b.cast(loss, f32), loss, {}};
+    // The mean of what the replicas' rows give.
+    double share = 1.0 / static_cast<double>(replicas);
+    Value mean = b.mul(sumOverReplicas(b, b.cast(loss, f32), replicas), share);
+    return {mean, loss, b.like(loss, share)};
   }
   Losses losses =
       buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/false);
   RankedTensorType type = tensorType(losses.values);
   Value sum = b.sum(losses.values, allDims(losses.values));
-  Value count = b.like(
-      sum, static_cast<double>(std::max<int64_t>(type.getNumElements(), 1)));
+  Value count = b.like(sum, static_cast<double>(replicas) *
+                                static_cast<double>(std::max<int64_t>(
+                                    type.getNumElements(), 1)));
   if (losses.counted) {
     // Where every example is ignored the sum is 0, and so is the loss.
     Value mask = b.cast(losses.counted, type.getElementType());
-    count = b.max(b.sum(mask, allDims(mask)), b.like(sum, 1));
+    Value counted = sumOverReplicas(b, b.sum(mask, allDims(mask)), replicas);
+    count = b.max(counted, b.like(sum, 1));
   }
   Value loss = b.div(sum, count);
-  StepLoss result{b.cast(loss, f32), loss, {}};
+  StepLoss result{sumOverReplicas(b, b.cast(loss, f32), replicas), loss, {}};
   if (losses.slope) {
     result.root = losses.root;
     result.seed = b.div(losses.slope, b.broadcast(count, type.getShape(), {}));

@@ -40,6 +40,9 @@ template <> struct PointerFields<sinter_conv> {
 template <> struct PointerFields<sinter_attention> {
   static constexpr std::array<size_t, 0> offsets{};
 };
+template <> struct PointerFields<sinter_all_reduce> {
+  static constexpr std::array<size_t, 0> offsets{};
+};
 template <> struct PointerFields<sinter_tensor_desc> {
   static constexpr std::array offsets{offsetof(sinter_tensor_desc, name),
                                       offsetof(sinter_tensor_desc, dims)};

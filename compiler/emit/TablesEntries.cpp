@@ -50,7 +50,8 @@ static_assert(
     offsetof(sinter_control, step) == exec::control_offset::kStep &&
     offsetof(sinter_control, seed) == exec::control_offset::kSeed &&
     offsetof(sinter_control, validRows) == exec::control_offset::kValidRows &&
-    offsetof(sinter_control, microBatch) == exec::control_offset::kMicroBatch);
+    offsetof(sinter_control, microBatch) == exec::control_offset::kMicroBatch &&
+    offsetof(sinter_control, replica) == exec::control_offset::kReplica);
 
 namespace {
 
@@ -74,6 +75,7 @@ private:
   int64_t addConv(exec::ConvOp op);
   int64_t addAttention(exec::AttentionOp op);
   void addSlice(Value buffer, int64_t firstElement = 0);
+  int64_t addAllReduce(exec::AllReduceOp op);
   static uint32_t addPostOps(ArrayAttr postOps, sinter_post_op *out);
   std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names,
                                                ArrayAttr types);
@@ -86,6 +88,7 @@ private:
   std::vector<Row<sinter_matmul>> matmuls;
   std::vector<Row<sinter_conv>> convs;
   std::vector<Row<sinter_attention>> attentions;
+  std::vector<Row<sinter_all_reduce>> allReduces;
 };
 
 void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
@@ -206,6 +209,12 @@ void EntryTables::addSlice(Value buffer, int64_t firstElement) {
                     {}});
 }
 
+int64_t EntryTables::addAllReduce(exec::AllReduceOp op) {
+  allReduces.emplace_back().value.dtype = dtypeOf(
+      exec::bufferOp(op.getReads()[0]).getTensorType().getElementType());
+  return allReduces.size() - 1;
+}
+
 void EntryTables::addCommand(exec::CommandOpInterface command) {
   Pending pending{{}, slices.size(), -1};
   sinter_command &c = pending.row.value;
@@ -250,6 +259,16 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
         c.kind = SINTER_CMD_CONV;
         pending.params = addConv(op);
       })
+      .Case([&](exec::AllReduceOp op) {
+        c.kind = SINTER_CMD_ALL_REDUCE;
+        c.target = op.getEvent();
+        c.stream = 1;
+        pending.params = addAllReduce(op);
+      })
+      .Case([&](exec::AwaitOp op) {
+        c.kind = SINTER_CMD_AWAIT;
+        c.target = op.getEvent();
+      })
       .Case([&](exec::CopyOp) { c.kind = SINTER_CMD_COPY; })
       .Case([&](exec::FillOp) { c.kind = SINTER_CMD_FILL; });
   commands.push_back(std::move(pending));
@@ -274,6 +293,7 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   llvm::Constant *matmulTable = data.table<sinter_matmul>(matmuls);
   llvm::Constant *convTable = data.table<sinter_conv>(convs);
   llvm::Constant *attentionTable = data.table<sinter_attention>(attentions);
+  llvm::Constant *allReduceTable = data.table<sinter_all_reduce>(allReduces);
   auto paramsOf = [&](const Pending &pending) -> llvm::Constant * {
     if (pending.params < 0)
       return nullptr;
@@ -282,6 +302,9 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
       return data.offset(matmulTable, pending.params * sizeof(sinter_matmul));
     case SINTER_CMD_CONV:
       return data.offset(convTable, pending.params * sizeof(sinter_conv));
+    case SINTER_CMD_ALL_REDUCE:
+      return data.offset(allReduceTable,
+                         pending.params * sizeof(sinter_all_reduce));
     default:
       return data.offset(attentionTable,
                          pending.params * sizeof(sinter_attention));

@@ -276,6 +276,7 @@ compiler::trainingRow(TableData &data, ModuleOp module) {
   row.value.numClasses = integer("num_classes");
   row.value.ignoreIndex = integer("ignore_index");
   row.value.hasIgnoreIndex = entries.contains("ignore_index");
+  row.value.replicas = static_cast<uint32_t>(integer("replicas"));
   row.pointers = {text("optimizer"), text("loss")};
   if (!valid)
     return failure();

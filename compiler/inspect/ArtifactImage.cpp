@@ -146,6 +146,8 @@ static uint64_t paramsBytesOf(uint32_t kind) {
     return sizeof(sinter_conv);
   case SINTER_CMD_ATTENTION:
     return sizeof(sinter_attention);
+  case SINTER_CMD_ALL_REDUCE:
+    return sizeof(sinter_all_reduce);
   default:
     return 0;
   }

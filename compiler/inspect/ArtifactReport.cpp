@@ -40,8 +40,9 @@ static const char *dtypeName(uint32_t dtype) {
 }
 
 static const char *commandName(uint32_t kind) {
-  static const char *names[] = {"?",    "launch", "matmul",   "conv",
-                                "copy", "fill",   "attention"};
+  static const char *names[] = {"?",         "launch",     "matmul",
+                                "conv",      "copy",       "fill",
+                                "attention", "all_reduce", "await"};
   return kind < std::size(names) ? names[kind] : "?";
 }
 

@@ -59,6 +59,8 @@ SmallVector<Value> DropoutOp::decompose(OpBuilder &builder) {
   Type word = c.b.getIntegerType(64, /*isSigned=*/false);
   auto line = RankedTensorType::get({type.getNumElements()}, word);
   Value index = c.b.create<IotaOp>(c.loc, line, 0);
+  if (getFirst())
+    index = c.add(index, c.fill(castTo(c.b, c.loc, getFirst(), word), index));
   index = reshapeTo(c.b, c.loc, index, type.getShape());
   Value drawn = philox(c, index, castTo(c.b, c.loc, getSeed(), word),
                        castTo(c.b, c.loc, getStep(), word),

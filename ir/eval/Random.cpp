@@ -35,10 +35,12 @@ LogicalResult DropoutOp::evaluate(ArrayRef<Tensor> operands,
   uint32_t step = static_cast<uint32_t>(operands[2].ints[0]);
   uint32_t opId = static_cast<uint32_t>(getOpId());
   double kept = 1 - getRatio().convertToDouble();
+  uint64_t first = getFirst() ? operands[3].ints[0] : 0;
   for (size_t i = 0; i < x.floats.size(); ++i) {
+    uint64_t index = first + i;
     uint32_t word = philox(
-        {static_cast<uint32_t>(i), static_cast<uint32_t>(uint64_t(i) >> 32),
-         step, opId},
+        {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), step,
+         opId},
         {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
     result.floats[i] = word >= threshold ? x.floats[i] / kept : 0;
   }

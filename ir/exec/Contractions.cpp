@@ -292,6 +292,29 @@ static LogicalResult verifyAttention(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyAllReduce(AllReduceOp op) {
+  if (op.getReads().empty() || op.getReads().size() != op.getWrites().size())
+    return op.emitOpError()
+           << "has " << op.getReads().size() << " reads and "
+           << op.getWrites().size() << " writes, expected one or more of each";
+  auto element = [](Value buffer) {
+    return bufferOp(buffer).getTensorType().getElementType();
+  };
+  for (Value buffer : op->getOperands())
+    if (element(buffer) != element(op.getReads()[0]))
+      return op.emitOpError()
+             << "has elements of types " << element(op.getReads()[0]) << " and "
+             << element(buffer);
+  for (auto [read, write] : llvm::zip_equal(op.getReads(), op.getWrites())) {
+    int64_t from = bufferOp(read).getSlice().getSize();
+    int64_t to = bufferOp(write).getSlice().getSize();
+    if (from != to)
+      return op.emitOpError()
+             << "sums " << from << " bytes into a buffer of " << to;
+  }
+  return success();
+}
+
 LogicalResult exec::verifyCommand(Operation *command) {
   if (auto copy = dyn_cast<CopyOp>(command)) {
     int64_t from = bufferOp(copy.getFrom()).getSlice().getSize();
@@ -300,6 +323,8 @@ LogicalResult exec::verifyCommand(Operation *command) {
       return copy.emitOpError()
              << "copies " << from << " bytes into a buffer of " << to;
   }
+  if (auto reduce = dyn_cast<AllReduceOp>(command))
+    return verifyAllReduce(reduce);
   if (auto matmul = dyn_cast<MatmulOp>(command))
     return verifyMatmul(matmul);
   if (auto conv = dyn_cast<ConvOp>(command))

@@ -135,7 +135,8 @@ ArrayRef<ControlField> exec::controlFields() {
                                             {"step", kStep, 8},
                                             {"seed", kSeed, 8},
                                             {"valid_rows", kValidRows, 8},
-                                            {"micro_batch", kMicroBatch, 8}};
+                                            {"micro_batch", kMicroBatch, 8},
+                                            {"replica", kReplica, 8}};
   return fields;
 }
 
@@ -222,6 +223,8 @@ OperandRange ConvOp::getReads() { return getInputs(); }
 OperandRange ConvOp::getWrites() { return getOperands().take_back(1); }
 OperandRange AttentionOp::getReads() { return getInputs(); }
 OperandRange AttentionOp::getWrites() { return getOutputs(); }
+OperandRange AwaitOp::getReads() { return getOperation()->getOperands(); }
+OperandRange AwaitOp::getWrites() { return getOperation()->getOperands(); }
 OperandRange CopyOp::getReads() { return getOperands().take_front(1); }
 OperandRange CopyOp::getWrites() { return getOperands().take_back(1); }
 OperandRange FillOp::getReads() {

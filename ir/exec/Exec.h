@@ -40,7 +40,8 @@ int64_t sizeBytes(mlir::Type tensorType);
 /// lie.
 namespace control_offset {
 inline constexpr int64_t kLr = 0, kWeightDecay = 4, kClipNorm = 8, kStep = 16,
-                         kSeed = 24, kValidRows = 32, kMicroBatch = 40;
+                         kSeed = 24, kValidRows = 32, kMicroBatch = 40,
+                         kReplica = 48;
 } // namespace control_offset
 
 /// A field of the control block.

@@ -259,6 +259,36 @@ def Exec_FillOp : Exec_CommandOp<"fill"> {
   let assemblyFormat = "`->` $to attr-dict";
 }
 
+def Exec_AllReduceOp : Exec_CommandOp<"all_reduce", [AttrSizedOperandSegments]> {
+  let summary = "sums over all replicas, beside the commands that follow";
+  let description = [{
+    Write i is the sum of read i over the replicas. It begins when the commands before it are done; the
+    commands after it do not wait for it, until `exec.await` of the same event: up to there what it reads
+    stays as it is, and what it writes belongs to it.
+
+    C1: as many reads as writes, at least one; all of one element type, read i with the size of write i.
+    C2: `event` is not negative, and belongs to one all_reduce of the program.
+    ```mlir
+    exec.all_reduce event 0 (%a, %b) -> (%c, %d)
+    ```
+  }];
+  let arguments = (ins I64Attr:$event, Variadic<Exec_BufferType>:$reads,
+                       Variadic<Exec_BufferType>:$writes);
+  let assemblyFormat = "`event` $event `(` $reads `)` `->` `(` $writes `)` attr-dict";
+}
+
+def Exec_AwaitOp : Exec_CommandOp<"await"> {
+  let summary = "what follows begins after an all_reduce";
+  let description = [{
+    C1: there is one for each `exec.all_reduce`, after it.
+    ```mlir
+    exec.await event 0
+    ```
+  }];
+  let arguments = (ins I64Attr:$event);
+  let assemblyFormat = "`event` $event attr-dict";
+}
+
 //===----------------------------------------------------------------------===//
 // What commands refer to
 //===----------------------------------------------------------------------===//
@@ -347,7 +377,8 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
     that is read was written, or had its value when the program started; none is written twice, and none in
     a space that is only read. C4: buffers whose bytes overlap are not live at the same time; in one
     command, a written buffer may take the place of one that is read there for the last time, if both
-    have the same slice. C5: every output is written as a whole.
+    have the same slice. C5: every output is written as a whole. C6: what an `exec.all_reduce`
+    reads and writes is live, and what it writes is not touched by others, until its `exec.await`.
     ```mlir
     exec.program @main("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
       %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>

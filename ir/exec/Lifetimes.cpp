@@ -32,6 +32,7 @@ private:
   };
 
   LogicalResult collect();
+  LogicalResult collectAwait(AwaitOp op, unsigned position);
   LogicalResult step(Operation *op, unsigned position);
   /// A live buffer that shares bytes with `slice`; null if there is none.
   Operation *overlapping(SliceAttr slice);
@@ -60,12 +61,37 @@ private:
       space.erase(it);
   }
 
+  /// Buffers that a command keeps live; those of its all_reduce for an await.
+  OperandRange keptBy(Operation *op) {
+    auto await = dyn_cast<AwaitOp>(op);
+    return (await ? begun[await.getEvent()] : op)->getOperands();
+  }
+
   ProgramOp program;
+  llvm::DenseMap<uint64_t, Operation *> begun; // all_reduces by event
+  llvm::DenseMap<Operation *, Operation *>
+      pending; // buffer -> all_reduce under way that writes it
   llvm::DenseMap<Operation *, Use> uses; // by buffer
   std::map<Key, std::map<int64_t, Operation *>> live;
 };
 
 } // namespace
+
+/// The all_reduce ends here: what it reads and writes lives up to this.
+LogicalResult LiveBuffers::collectAwait(AwaitOp op, unsigned position) {
+  auto reduce = dyn_cast_or_null<AllReduceOp>(begun.lookup(op.getEvent()));
+  if (!reduce || !pending.contains(bufferOp(reduce.getWrites()[0])))
+    return op.emitOpError() << "waits for event " << op.getEvent()
+                            << ", which no all_reduce before it has";
+  for (auto [read, write] :
+       llvm::zip_equal(reduce.getReads(), reduce.getWrites())) {
+    pending.erase(bufferOp(write));
+    uses[bufferOp(write)].lastUse = position;
+    if (bufferOp(read).getSlice() != bufferOp(write).getSlice())
+      uses[bufferOp(read)].lastUse = position;
+  }
+  return success();
+}
 
 LogicalResult LiveBuffers::collect() {
   unsigned position = 0;
@@ -74,6 +100,22 @@ LogicalResult LiveBuffers::collect() {
     if (!command)
       continue;
     ++position;
+    if (auto await = dyn_cast<AwaitOp>(op)) {
+      if (failed(collectAwait(await, position)))
+        return failure();
+      continue;
+    }
+    for (Value value : op.getOperands())
+      if (Operation *reduce = pending.lookup(value.getDefiningOp())) {
+        auto diag = op.emitOpError()
+                    << "uses what an all_reduce writes before it is awaited";
+        diag.attachNote(reduce->getLoc()) << "the all_reduce is here";
+        return diag;
+      }
+    if (auto reduce = dyn_cast<AllReduceOp>(op);
+        reduce && !begun.try_emplace(reduce.getEvent(), &op).second)
+      return op.emitOpError() << "has event " << reduce.getEvent()
+                              << ", which another all_reduce has";
     for (Value value : command.getReads()) {
       Use &use = uses[value.getDefiningOp()];
       if (use.writtenBy == position)
@@ -94,8 +136,13 @@ LogicalResult LiveBuffers::collect() {
       if (use.isRead)
         return op.emitOpError() << "writes a buffer that was read before";
       use.writtenBy = use.lastUse = position;
+      if (isa<AllReduceOp>(op))
+        pending[buffer] = &op;
     }
   }
+  for (auto [event, op] : begun)
+    if (pending.contains(bufferOp(cast<AllReduceOp>(op).getWrites()[0])))
+      return op->emitOpError() << "is never awaited";
   return success();
 }
 
@@ -145,7 +192,7 @@ LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
     }
     insert(buffer);
   }
-  for (Value value : op->getOperands())
+  for (Value value : keptBy(op))
     if (endsHere(bufferOp(value)))
       erase(bufferOp(value));
   return success();

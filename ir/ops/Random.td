@@ -20,7 +20,8 @@ def Sinter_DropoutOp : Sinter_Op<"dropout", [Pure, AllTypesMatch<["x", "result"]
     first word of Philox4x32-10 (Salmon et al. 2011) with the two words of `seed` as its key, low
     word first, and the counter (low word of i, high word of i, low word of `step`, low word of
     `op_id`). There is no hidden state: clones and the gradient, which is the same op applied to the
-    result's gradient, see the same elements.
+    result's gradient, see the same elements. With `first`, i counts from there: where the elements
+    are a part of a larger tensor (the rows of one replica), that is the number of the part's first one.
 
     C1: 0 <= ratio < 1. C2: `x` and the result have the same type.
     ```mlir
@@ -29,7 +30,7 @@ def Sinter_DropoutOp : Sinter_Op<"dropout", [Pure, AllTypesMatch<["x", "result"]
     ```
   }];
   let arguments = (ins Sinter_FloatTensor:$x, Sinter_ScalarI64:$seed, Sinter_ScalarI64:$step,
-                       F64Attr:$ratio, I64Attr:$op_id);
+                       Optional<Sinter_ScalarI64>:$first, F64Attr:$ratio, I64Attr:$op_id);
   let results = (outs Sinter_FloatTensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{

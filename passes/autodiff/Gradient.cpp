@@ -28,6 +28,7 @@ const GradientRules &GradientRules::all() {
     addLossRules(all);
     addOptimRules(all);
     addRandomRules(all);
+    addCollectiveRules(all);
     return all;
   }();
   return rules;

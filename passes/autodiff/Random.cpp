@@ -14,7 +14,8 @@ namespace sinter::passes {
 void addRandomRules(GradientRules &rules) {
   rules.add<DropoutOp>([](DropoutOp op, OpGradient &g) {
     g.give(0, g.make<DropoutOp>(g.grad(), op.getSeed(), op.getStep(),
-                                op.getRatioAttr(), op.getOpIdAttr()));
+                                op.getFirst(), op.getRatioAttr(),
+                                op.getOpIdAttr()));
   });
 }
 

@@ -99,6 +99,7 @@ void addAttentionRules(GradientRules &rules);
 void addLossRules(GradientRules &rules);
 void addOptimRules(GradientRules &rules);
 void addRandomRules(GradientRules &rules);
+void addCollectiveRules(GradientRules &rules);
 
 } // namespace sinter::passes
 

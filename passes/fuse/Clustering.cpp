@@ -22,7 +22,8 @@ bool Clustering::isGenerated(Operation *op) {
     return isSplatConstant(constant) && hasGeneratedUser();
   if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
     return isUnitReshape(reshape) && hasGeneratedUser();
-  return !isa<ir::FusionOp, func::ReturnOp>(op) && !isLibraryOp(op);
+  return !isa<ir::FusionOp, ir::AllReduceOp, func::ReturnOp>(op) &&
+         !isLibraryOp(op);
 }
 
 /// Pattern: free op, or cast that widens 16-bit floats, with n users -> n

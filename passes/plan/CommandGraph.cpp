@@ -30,11 +30,12 @@ private:
 
   LogicalResult addArgument(unsigned number);
   LogicalResult addOp(Operation &op);
+  void addAllReduce(ir::AllReduceOp op);
   LogicalResult addResults();
 
   unsigned addBuffer(RankedTensorType type, Location loc,
                      exec::SliceAttr slice = {}) {
-    graph.buffers.push_back({type, loc, slice, {}, kNoCommand, {}});
+    graph.buffers.push_back({type, loc, slice, {}, kNoCommand, kNoCommand, {}});
     return graph.buffers.size() - 1;
   }
   unsigned addCommand(Command command);
@@ -69,6 +70,7 @@ private:
   ConstantPool &pool;
   const llvm::StringMap<unsigned> &states;
   CommandGraph graph;
+  unsigned lastAllReduce = kNoCommand;
   DynamicOrder order;
   llvm::DenseMap<Value, unsigned> bufferOf;
   llvm::DenseMap<unsigned, unsigned> oldValue; // state -> buffer
@@ -132,11 +134,36 @@ unsigned GraphBuilder::addCommand(Command command) {
       buffer.readers.push_back(number);
     if (buffer.writer != kNoCommand)
       order.addEdge(buffer.writer, number);
+    if (buffer.awaited != kNoCommand)
+      order.addEdge(buffer.awaited, number);
   }
   for (unsigned write : command.writes)
     graph.buffers[write].writer = number;
   graph.commands.push_back(std::move(command));
   return number;
+}
+
+/// All replicas send the same messages in the same order: that of the program.
+void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
+  Command send{nullptr, op.getLoc(), {}, {}, op};
+  for (Value input : op.getInputs())
+    send.reads.push_back(bufferOf.lookup(input));
+  for (Value output : op.getOutputs()) {
+    send.writes.push_back(addBuffer(ir::tensorType(output), op.getLoc()));
+    bufferOf[output] = send.writes.back();
+  }
+  Command await{nullptr, op.getLoc(), {}, {}, op};
+  await.reads = send.writes;
+  llvm::append_range(await.reads, send.reads);
+  unsigned sent = addCommand(std::move(send));
+  if (lastAllReduce != kNoCommand)
+    order.addEdge(lastAllReduce, sent);
+  lastAllReduce = sent;
+  unsigned awaited = addCommand(std::move(await));
+  order.addEdge(sent, awaited);
+  graph.commands[sent].await = awaited;
+  for (unsigned write : graph.commands[sent].writes)
+    graph.buffers[write].awaited = awaited;
 }
 
 LogicalResult GraphBuilder::addOp(Operation &op) {
@@ -148,6 +175,10 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
   }
   if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
     bufferOf[reshape.getResult()] = bufferOf.lookup(reshape.getX());
+    return success();
+  }
+  if (auto allReduce = dyn_cast<ir::AllReduceOp>(op)) {
+    addAllReduce(allReduce);
     return success();
   }
   auto fusion = dyn_cast<ir::FusionOp>(op);
@@ -291,7 +322,12 @@ CommandGraph GraphBuilder::take() {
     for (unsigned other : order.before(command))
       before.push_back(number[other]);
   }
+  for (Command &command : result.commands)
+    if (command.isAllReduce())
+      command.await = number[command.await];
   for (Buffer &buffer : graph.buffers) {
+    if (buffer.awaited != kNoCommand)
+      buffer.awaited = number[buffer.awaited];
     if (buffer.writer != kNoCommand)
       buffer.writer = number[buffer.writer];
     for (unsigned &reader : buffer.readers)
@@ -307,12 +343,65 @@ CommandGraph GraphBuilder::take() {
 
 bool CommandGraph::mayRunInPlace(const Command &command, unsigned output,
                                  unsigned buffer) const {
+  // Libraries sum in place, each part in its own.
+  if (command.isAllReduce())
+    return command.reads[output] == buffer &&
+           llvm::count(command.reads, buffer) == 1;
   if (!command.fusion)
     return false;
   for (auto [input, read] : llvm::enumerate(command.reads))
     if (read == buffer && !passes::mayRunInPlace(command.fusion, input, output))
       return false;
   return true;
+}
+
+Order CommandGraph::overlapped(const Order &order) const {
+  if (llvm::none_of(commands, [](const Command &c) { return c.isAllReduce(); }))
+    return order;
+  Order result;
+  std::vector<bool> done(commands.size(), false);
+  // What is sent, in the order in which it must be, and what is waited for.
+  SmallVector<unsigned> toSend;
+  for (auto [number, command] : llvm::enumerate(commands))
+    if (command.isAllReduce())
+      toSend.push_back(number);
+  auto put = [&](unsigned number) {
+    done[number] = true;
+    result.push_back(number);
+  };
+  auto isReady = [&](unsigned number, bool apartFromWaits) {
+    return llvm::all_of(before[number], [&](unsigned other) {
+      return done[other] || (apartFromWaits && commands[other].isAwait() &&
+                             llvm::all_of(before[other], [&](unsigned sent) {
+                               return done[sent];
+                             }));
+    });
+  };
+  auto putWaits = [&](unsigned number) {
+    for (unsigned other : before[number])
+      if (commands[other].isAwait() && !done[other])
+        put(other);
+  };
+  size_t sent = 0;
+  auto sendWhatIsReady = [&] {
+    for (; sent < toSend.size() && isReady(toSend[sent], true); ++sent) {
+      putWaits(toSend[sent]);
+      put(toSend[sent]);
+    }
+  };
+  sendWhatIsReady();
+  for (unsigned number : order) {
+    const Command &command = commands[number];
+    if (command.allReduce)
+      continue;
+    putWaits(number);
+    put(number);
+    sendWhatIsReady();
+  }
+  for (auto [number, command] : llvm::enumerate(commands))
+    if (!done[number])
+      put(number);
+  return result;
 }
 
 FailureOr<CommandGraph>

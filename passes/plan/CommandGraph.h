@@ -26,18 +26,24 @@ struct Buffer {
       constant; // a constant, whose slice is known once it is read
   unsigned writer =
       kNoCommand; // kNoCommand: has its value before the program starts
+  unsigned awaited = kNoCommand; // what writers of their own stream are done at
   llvm::SmallVector<unsigned, 4> readers; // commands, each once
 
   bool isInArena() const { return !slice && !constant; }
   int64_t bytes() const { return exec::sizeBytes(type); }
 };
 
-/// A kernel or library call, or a copy.
+/// A kernel or library call, an all_reduce or the wait for it, or a copy.
 struct Command {
   ir::FusionOp fusion; // null: copies reads[0] to writes[0]
   mlir::Location loc;
   llvm::SmallVector<unsigned, 4> reads,
-      writes; // buffers, one per operand and result
+      writes; // buffers, one per operand and result; a wait reads all of its
+              // all_reduce's, which live until then
+  ir::AllReduceOp allReduce = nullptr; // of an all_reduce and of its wait
+  unsigned await = kNoCommand;         // of an all_reduce: its wait
+  bool isAllReduce() const { return await != kNoCommand; }
+  bool isAwait() const { return allReduce && !isAllReduce(); }
 };
 
 class CommandGraph {
@@ -61,6 +67,10 @@ public:
   /// which it reads.
   bool mayRunInPlace(const Command &command, unsigned output,
                      unsigned buffer) const;
+
+  /// `order` with each all_reduce as early and each wait as late as the rest
+  /// allows, so that the commands between them hide it.
+  Order overlapped(const Order &order) const;
 
 private:
   friend class GraphBuilder;

@@ -22,7 +22,7 @@ private:
   Plan evaluate(Order order);
   void placeResult(Plan &plan, unsigned command, unsigned output,
                    unsigned position, ArrayRef<unsigned> lastUse,
-                   std::vector<bool> &given);
+                   ArrayRef<unsigned> positions, std::vector<bool> &given);
   bool mayRunInPlace(unsigned command, unsigned output, unsigned buffer);
 
   static int64_t footprint(const Buffer &buffer) {
@@ -39,7 +39,7 @@ Plan Planner::best() {
   Plan best;
   std::vector<int64_t> tried;
   for (Order &order : candidateOrders(scheduleGraph())) {
-    Plan plan = evaluate(std::move(order));
+    Plan plan = evaluate(graph.overlapped(order));
     tried.push_back(plan.maxLiveBytes);
     if (best.order.empty() || plan.maxLiveBytes < best.maxLiveBytes)
       best = std::move(plan);
@@ -79,12 +79,25 @@ bool Planner::mayRunInPlace(unsigned command, unsigned output,
 /// `given` are the buffers whose place was taken over.
 void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
                           unsigned position, ArrayRef<unsigned> lastUse,
+                          ArrayRef<unsigned> positions,
                           std::vector<bool> &given) {
   unsigned write = graph.commands[command].writes[output];
   const Buffer &result = graph.buffers[write];
-  for (unsigned read : graph.commands[command].reads) {
+  const Command &writer = graph.commands[command];
+  // A sum in place is waited for in the result's name.
+  auto endsHere = [&](unsigned read) {
+    return writer.isAllReduce()
+               ? llvm::all_of(graph.buffers[read].readers,
+                              [&](unsigned reader) {
+                                return reader == command ||
+                                       reader == writer.await ||
+                                       positions[reader] < position;
+                              })
+               : lastUse[read] == position;
+  };
+  for (unsigned read : writer.reads) {
     const Buffer &operand = graph.buffers[read];
-    if (!operand.isInArena() || given[read] || lastUse[read] != position ||
+    if (!operand.isInArena() || given[read] || !endsHere(read) ||
         operand.bytes() != result.bytes() || operand.bytes() == 0 ||
         !mayRunInPlace(command, output, read))
       continue;
@@ -115,7 +128,7 @@ Plan Planner::evaluate(Order order) {
   for (auto [at, command] : llvm::enumerate(order))
     for (auto [output, write] : llvm::enumerate(graph.commands[command].writes))
       if (graph.buffers[write].isInArena())
-        placeResult(plan, command, output, at, lastUse, given);
+        placeResult(plan, command, output, at, lastUse, position, given);
   plan.order = std::move(order);
   plan.maxLiveBytes = maxLiveBytes(plan.places);
   return plan;

@@ -7,12 +7,12 @@
 
 #include "runtime/data/Loader.h"
 
+#include "runtime/base/BlockSignals.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <pthread.h>
-#include <signal.h>
 #include <system_error>
 
 using namespace sinter::rt;
@@ -29,22 +29,6 @@ struct Loader::Slot {
       std::free(buffer);
   }
 };
-
-namespace {
-/// Signals are for the main thread: its loop decides when a run ends.
-class BlockSignals {
-public:
-  BlockSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-private:
-  sigset_t before_;
-};
-} // namespace
 
 Loader::Loader(const BatchReader &reader, Options options)
     : reader_(reader), options_(options), nextToFill_(options.begin),
@@ -90,7 +74,7 @@ Status Loader::fillSlot(Slot &slot, int64_t number) const {
       return Status(SINTER_OUT_OF_MEMORY, "no memory for a batch of data");
     slot.buffers.push_back(buffer);
   }
-  int64_t batch = options_.order.batch;
+  int64_t batch = options_.order.partRows();
   slot.rows.resize(batch);
   slot.validRows = batch;
   if (options_.evaluation) {

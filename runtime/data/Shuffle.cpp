@@ -58,13 +58,14 @@ int64_t Permutation::operator()(int64_t index) const {
 
 void RowOrder::rowsOfStep(int64_t step, int64_t *out) const {
   int64_t epoch = step / batchesPerEpoch();
-  int64_t first = step % batchesPerEpoch() * batch;
+  const int64_t count = partRows();
+  int64_t first = step % batchesPerEpoch() * batch + part * count;
   if (!shuffle) {
-    for (int64_t i = 0; i < batch; ++i)
+    for (int64_t i = 0; i < count; ++i)
       out[i] = first + i;
     return;
   }
   Permutation permutation(seed, epoch, rows);
-  for (int64_t i = 0; i < batch; ++i)
+  for (int64_t i = 0; i < count; ++i)
     out[i] = permutation(first + i);
 }

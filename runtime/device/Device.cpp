@@ -24,6 +24,14 @@ static Status noGraphs(const Device &device) {
   return {SINTER_UNSUPPORTED, "device '" + device.name() + "' has no graphs"};
 }
 
+Result<std::unique_ptr<Communicator>> Device::joinGroup(const sinter_rank &) {
+  return Status(SINTER_UNSUPPORTED,
+                "device '" + name() + "' cannot work with other replicas");
+}
+
+void Device::beginRange(const char *) {}
+void Device::endRange() {}
+
 uint64_t Device::availableBytes() const { return UINT64_MAX; }
 
 bool Device::hasGraphs() const { return false; }

@@ -14,6 +14,7 @@
 #define SINTER_RUNTIME_DEVICE_DEVICE_H
 
 #include "runtime/base/Status.h"
+#include "runtime/collective/Communicator.h"
 #include "runtime/device/DeviceOptions.h"
 #include "runtime/device/Library.h"
 #include "runtime/device/Stream.h"
@@ -133,6 +134,18 @@ public:
   /// The contraction library, opened when this is called first. Fails with one
   /// line that names what is not installed or not there.
   virtual Result<Library *> library() = 0;
+
+  /// This device as a replica's, once all replicas of the group have called
+  /// this, each on a thread of its own and with a device of its own, of one
+  /// kind. The result is dropped before the device. By default a failure: such
+  /// devices run one replica.
+  virtual Result<std::unique_ptr<Communicator>>
+  joinGroup(const sinter_rank &rank);
+
+  /// Names what this thread gives the device, for the vendor's profilers; ends
+  /// in the reverse order. By default nothing.
+  virtual void beginRange(const char *name);
+  virtual void endRange();
 
   //===--------------------------------------------------------------------===//
   // Graphs: a queue of commands, recorded once and started by one call

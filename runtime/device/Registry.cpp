@@ -58,6 +58,22 @@ DeviceRegistry::create(const std::string &name,
   return (*kind)->create(ordinalOf(name), options);
 }
 
+Status DeviceRegistry::nameGroup(const std::string &name,
+                                 uint8_t *group) const {
+  Result<const DeviceKind *> kind = kindOf(name);
+  if (!kind.ok())
+    return kind.status();
+  if (!(*kind)->nameGroup)
+    return {SINTER_UNSUPPORTED,
+            "devices '" + (*kind)->name + "' cannot work as replicas"};
+  return (*kind)->nameGroup(group);
+}
+
+bool DeviceRegistry::isNumbered(const std::string &name) const {
+  Result<const DeviceKind *> kind = kindOf(name);
+  return kind.ok() && (*kind)->isNumbered;
+}
+
 const DeviceRegistry &sinter::rt::linkedDevices() {
   // A function-local static is initialised once, by the first caller.
   static const DeviceRegistry *registry = [] {

@@ -24,6 +24,9 @@ struct DeviceKind {
   std::function<Result<std::unique_ptr<Device>>(int ordinal,
                                                 const DeviceOptions &options)>
       create;
+  /// Writes the name of a new group of replicas (SINTER_GROUP_BYTES) for
+  /// Device::joinGroup; null where there are none.
+  std::function<Status(uint8_t *group)> nameGroup = nullptr;
 };
 
 /// The kinds of devices of a process, in order of registration.
@@ -36,6 +39,11 @@ public:
   /// SINTER_INVALID when there is none of that name, naming the kinds.
   Result<std::unique_ptr<Device>> create(const std::string &name,
                                          const DeviceOptions &options) const;
+
+  /// The handshake of replicas on devices of the kind of `name`: its group.
+  Status nameGroup(const std::string &name, uint8_t *group) const;
+  /// Whether the devices of the kind of `name` are numbered.
+  bool isNumbered(const std::string &name) const;
 
   /// Whether create() would look for a device of that name.
   Status checkName(const std::string &name) const;

@@ -167,6 +167,8 @@ Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
                                     : std::string()) +
                      ": " + status.message());
   }
+  if (Status waits = checkWaits(entry); !waits.ok())
+    return corrupt(who + ": " + waits.message());
   return {};
 }
 

@@ -38,6 +38,9 @@ Result<const sinter_artifact *> artifactFor(const sinter_artifact &artifact,
 Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,
                     const sinter_command &command);
 
+/// Each ALL_REDUCE of checked commands has one AWAIT, after it.
+Status checkWaits(const sinter_entry &entry);
+
 /// MATMUL and CONV: parameters and operand extents against the slices.
 Status checkMatmul(const sinter_command &command);
 Status checkConv(const sinter_command &command);

@@ -9,6 +9,8 @@
 
 #include "runtime/exec/Program.h"
 
+#include "runtime/device/Registry.h"
+
 #include <exception>
 #include <new>
 
@@ -51,6 +53,23 @@ sinter_status sinter_program_create(const sinter_artifact *artifact,
       return loaded.status();
     *program = new sinter_program{std::move(*loaded)};
     return {};
+  });
+}
+
+sinter_status sinter_group_name(const char *device, uint8_t *group) {
+  return guarded([&]() -> Status {
+    if (!device || !group)
+      return Status::invalid("there is no device or no place for the group");
+    return linkedDevices().nameGroup(device, group);
+  });
+}
+
+sinter_status sinter_program_join(sinter_program *program,
+                                  const sinter_rank *rank) {
+  return guarded([&]() -> Status {
+    if (!program || !rank)
+      return Status::invalid("there is no program or no rank");
+    return program->program->join(*rank);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -432,6 +433,50 @@ Status sinter::rt::checkConv(const sinter_command &command) {
                       0, outDtype);
 }
 
+static Status checkAllReduce(const sinter_command &command) {
+  if (!command.params)
+    return Status::invalid("has no parameters");
+  const uint32_t count = command.numReads;
+  if (count == 0 || command.numSlices != 2 * count)
+    return Status::invalid("an all_reduce needs as many written slices as read "
+                           "ones");
+  const auto &params = *static_cast<const sinter_all_reduce *>(command.params);
+  const uint64_t elementBytes = dtypeBytes(params.dtype);
+  if (elementBytes == 0 || params.dtype == SINTER_BOOL)
+    return Status::invalid("sums elements of " + dtypeName(params.dtype));
+  for (uint32_t i = 0; i < count; ++i)
+    if (command.slices[i].sizeBytes != command.slices[count + i].sizeBytes ||
+        command.slices[i].sizeBytes % elementBytes != 0)
+      return Status::invalid(
+          "sums " + std::to_string(command.slices[i].sizeBytes) +
+          " bytes into " + std::to_string(command.slices[count + i].sizeBytes));
+  return {};
+}
+
+Status sinter::rt::checkWaits(const sinter_entry &entry) {
+  std::set<uint32_t> begun, known;
+  for (uint32_t i = 0; i < entry.numCommands; ++i) {
+    const sinter_command &command = entry.commands[i];
+    if (command.kind == SINTER_CMD_ALL_REDUCE) {
+      if (command.target >= entry.numCommands ||
+          !known.insert(command.target).second)
+        return Status::invalid("command " + number(i) + " has the event " +
+                               number(command.target) +
+                               " of another all_reduce");
+      begun.insert(command.target);
+    } else if (command.kind == SINTER_CMD_AWAIT &&
+               begun.erase(command.target) == 0) {
+      return Status::invalid("command " + number(i) + " waits for event " +
+                             number(command.target) +
+                             ", which no all_reduce before it has");
+    }
+  }
+  if (!begun.empty())
+    return Status::invalid("nothing waits for the all_reduce of event " +
+                           number(*begun.begin()));
+  return {};
+}
+
 Status sinter::rt::checkCommand(const sinter_artifact &artifact,
                                 const sinter_entry &entry,
                                 const sinter_command &command) {
@@ -479,6 +524,12 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
   case SINTER_CMD_FILL:
     if (command.numSlices != 1 || command.numReads != 0)
       return Status::invalid("a fill needs one written slice");
+    return {};
+  case SINTER_CMD_ALL_REDUCE:
+    return checkAllReduce(command);
+  case SINTER_CMD_AWAIT:
+    if (command.numSlices != 0)
+      return Status::invalid("a wait has no slices");
     return {};
   default:
     return Status::invalid("has the unknown kind " + number(command.kind));

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/exec/Executor.h"
+#include "runtime/exec/ArtifactChecks.h"
 
 #include <algorithm>
 #include <ctime>
@@ -69,6 +70,32 @@ Status Executor::prepareCall(const sinter_artifact &artifact,
   return {};
 }
 
+Status Executor::prepareSummation(const sinter_command &command, Place &place,
+                                  Step &step) {
+  step.reduction = static_cast<uint32_t>(reductions_.size());
+  if (reductionOf_.size() <= command.target)
+    reductionOf_.resize(command.target + 1);
+  reductionOf_[command.target] = step.reduction;
+  Summation &made = reductions_.emplace_back();
+  made.dtype = static_cast<const sinter_all_reduce *>(command.params)->dtype;
+  for (uint32_t i = 0; i < command.numReads; ++i)
+    made.elements.push_back(command.slices[i].sizeBytes /
+                            dtypeBytes(made.dtype));
+  for (std::unique_ptr<Event> *event : {&made.ready, &made.done}) {
+    auto created = place.device->createEvent(EventUse::Order);
+    if (!created.ok())
+      return created.status();
+    *event = std::move(*created);
+  }
+  if (place.collectives)
+    return {};
+  auto stream = place.device->createStream();
+  if (!stream.ok())
+    return stream.status();
+  place.collectives = std::move(*stream);
+  return {};
+}
+
 Result<Executor> Executor::create(const sinter_artifact &artifact,
                                   const sinter_entry &entry,
                                   std::span<Place> places) {
@@ -110,6 +137,12 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     case SINTER_CMD_CONV:
     case SINTER_CMD_ATTENTION:
       prepared = executor.prepareCall(artifact, command, step);
+      break;
+    case SINTER_CMD_ALL_REDUCE:
+      prepared = executor.prepareSummation(command, place, step);
+      break;
+    case SINTER_CMD_AWAIT:
+      step.reduction = executor.reductionOf_[command.target];
       break;
     default:
       step.sizeBytes = command.slices[0].sizeBytes;
@@ -155,7 +188,8 @@ std::string Executor::describeGraph() const {
   size_t count = 0;
   std::string names;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].kind == SINTER_CMD_COPY || steps_[i].kind == SINTER_CMD_FILL)
+    if (steps_[i].kind == SINTER_CMD_COPY ||
+        steps_[i].kind == SINTER_CMD_FILL || steps_[i].kind == SINTER_CMD_AWAIT)
       continue;
     if (++count <= most)
       names += (count > 1 ? "; " : "") + std::string(entry_->commands[i].label);
@@ -173,6 +207,20 @@ Status Executor::named(uint32_t step, const Status &status) const {
           std::string(entry_->commands[step].label) + ": " + status.message()};
 }
 
+/// Queues a summation beside what follows.
+Status Executor::sum(const Step &step, void *const *buffers) {
+  Place &place = *step.place;
+  Summation &what = reductions_[step.reduction];
+  if (!place.group)
+    return Status::invalid("is summed over the replicas of the program, which "
+                           "this one has not joined");
+  SINTER_RETURN_IF_ERROR(place.device->record(*what.ready, *place.stream));
+  SINTER_RETURN_IF_ERROR(place.device->wait(*place.collectives, *what.ready));
+  SINTER_RETURN_IF_ERROR(place.group->allReduce(
+      *place.collectives, {what.dtype, what.elements}, buffers));
+  return place.device->record(*what.done, *place.collectives);
+}
+
 Status Executor::runStep(const Step &step, uint32_t slot) {
   void *const *buffers = buffers_[slot].data() + step.firstBuffer;
   Device &device = *step.place->device;
@@ -185,11 +233,24 @@ Status Executor::runStep(const Step &step, uint32_t slot) {
   case SINTER_CMD_CONV:
   case SINTER_CMD_ATTENTION:
     return device.call(stream, *step.call, buffers);
+  case SINTER_CMD_ALL_REDUCE:
+    return sum(step, buffers);
+  case SINTER_CMD_AWAIT:
+    return device.wait(stream, *reductions_[step.reduction].done);
   case SINTER_CMD_COPY:
     return device.copy(stream, buffers[1], buffers[0], step.sizeBytes);
   default:
     return device.fill(stream, buffers[0], 0, step.sizeBytes);
   }
+}
+
+/// For a profiler of the vendor, under its nodes' names.
+Status Executor::runNamed(uint32_t step, uint32_t slot) {
+  Device &device = *steps_[step].place->device;
+  device.beginRange(entry_->commands[step].label);
+  Status status = runStep(steps_[step], slot);
+  device.endRange();
+  return status;
 }
 
 Status Executor::run(const void *const *inputs, void *const *outputs,
@@ -218,7 +279,7 @@ Status Executor::run(const void *const *inputs, void *const *outputs,
 Status Executor::runSteps(uint32_t slot, bool waits) {
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
-    Status status = runStep(steps_[i], slot);
+    Status status = runNamed(i, slot);
     if (status.ok() && waits)
       status = steps_[i].place->device->synchronize(*steps_[i].place->stream);
     if (!status.ok())
@@ -242,7 +303,7 @@ Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
   const uint64_t begin = nowNs();
   SINTER_RETURN_IF_ERROR(device.record(*marks_[0], *main_->stream));
   for (uint32_t i = 0; i < count; ++i) {
-    Status status = runStep(steps_[i], slot);
+    Status status = runNamed(i, slot);
     if (status.ok())
       status = device.record(*marks_[i + 1], *main_->stream);
     if (!status.ok())
@@ -303,5 +364,10 @@ Status Executor::start(uint32_t slot, ProfileSink *profile) {
   }
   if (!graphs_[slot])
     SINTER_RETURN_IF_ERROR(record(slot));
-  return isFirst ? Status() : device.start(*main_->stream, *graphs_[slot]);
+  if (isFirst)
+    return {};
+  device.beginRange(entry_->name);
+  Status started = device.start(*main_->stream, *graphs_[slot]);
+  device.endRange();
+  return started;
 }

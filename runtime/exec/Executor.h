@@ -64,6 +64,7 @@ private:
     union {
       uint32_t kernel;    // LAUNCH
       LibraryCall *call;  // MATMUL, CONV
+      uint32_t reduction; // ALL_REDUCE, AWAIT: in `reductions_`
       uint64_t sizeBytes; // COPY, FILL
     };
     int64_t tiles;
@@ -74,11 +75,23 @@ private:
     uint64_t offsetBytes;
   };
 
+  /// One ALL_REDUCE. It begins after `ready` of the commands' stream and ends
+  /// at `done` of its own.
+  struct Summation {
+    uint32_t dtype;
+    std::vector<uint64_t> elements;
+    std::unique_ptr<Event> ready, done;
+  };
+
+  Status prepareSummation(const sinter_command &command, Place &place,
+                          Step &step);
+  Status sum(const Step &step, void *const *buffers);
   Status prepareCall(const sinter_artifact &artifact,
                      const sinter_command &command, Step &step);
   void *address(const sinter_artifact &artifact, const Place &place,
                 const sinter_slice &slice, uint32_t slot);
   Status runStep(const Step &step, uint32_t slot);
+  Status runNamed(uint32_t step, uint32_t slot);
   Status runSteps(uint32_t slot, bool waits);
   Status runTimed(uint32_t slot, ProfileSink &profile);
   Status downloadOutputs(uint32_t slot);
@@ -92,6 +105,8 @@ private:
   std::vector<Patch> inputPatches_, outputPatches_;
   uint64_t outputBytes_ = 0; // of the block
   bool hasRun_ = false;
+  std::vector<Summation> reductions_;
+  std::vector<uint32_t> reductionOf_;               // by the event's number
   std::vector<std::unique_ptr<Graph>> graphs_;      // by slot
   std::vector<std::unique_ptr<Event>> marks_;       // of a profile
   std::vector<std::unique_ptr<LibraryCall>> calls_; // null but for contractions

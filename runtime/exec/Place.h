@@ -54,7 +54,9 @@ struct Slot {
 /// Member order: what is on a device goes before it.
 struct Place {
   std::unique_ptr<Device> device;
-  std::unique_ptr<Stream> stream; // the commands'
+  std::unique_ptr<Stream> stream;      // the commands'
+  std::unique_ptr<Stream> collectives; // all_reduces'; null: none
+  std::unique_ptr<Communicator> group; // null: not joined
   std::unique_ptr<KernelModule> kernels;
   uint8_t *arena = nullptr;
   uint8_t *states = nullptr;

@@ -253,6 +253,28 @@ Status Program::run(const char *name, const sinter_control *control,
   return begun.ok() ? wait(*begun) : begun.status();
 }
 
+Status Program::join(const sinter_rank &rank) {
+  const sinter_training *training = artifact_->training;
+  const uint32_t replicas =
+      training && training->replicas ? training->replicas : 1;
+  if (rank.replicas != replicas)
+    return Status::invalid("the program was compiled for " +
+                           std::to_string(replicas) + " replicas, not for " +
+                           std::to_string(rank.replicas));
+  Result<std::unique_ptr<Communicator>> group = device().joinGroup(rank);
+  if (!group.ok())
+    return group.status();
+  places_.front().group = std::move(*group);
+  return {};
+}
+
+void Program::leave() { places_.front().group.reset(); }
+
+void Program::abortGroup() {
+  if (places_.front().group)
+    places_.front().group->abort();
+}
+
 //===----------------------------------------------------------------------===//
 // States
 //===----------------------------------------------------------------------===//

@@ -56,6 +56,15 @@ public:
   /// Waits for run `run` and those before it.
   Status wait(RunNumber run);
 
+  /// Makes this program a replica of the group, once all of it call this, each
+  /// on a thread of its own; before the first run. SINTER_INVALID when the
+  /// program was compiled for another number of replicas.
+  Status join(const sinter_rank &rank);
+  /// Ends that again; all replicas do, each on its own thread.
+  void leave();
+  /// After a failure, from any thread: nobody waits for others any more.
+  void abortGroup();
+
   /// The bytes of state `index` in host memory; null when there is no such
   /// state, it is empty, or it lies on a device with memory of its own.
   uint8_t *state(uint32_t index);

@@ -36,6 +36,11 @@ static Status runCommand(const sinter_artifact &artifact,
   return Status::invalid("unknown command");
 }
 
+/// Of a list, one for each replica; all are of one kind.
+static std::string firstDevice(const std::string &devices) {
+  return devices.substr(0, devices.find(','));
+}
+
 static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
   if (!artifact)
     return Status::invalid("this binary holds no program");
@@ -60,7 +65,7 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
   Result<const sinter_artifact *> chosen =
       options->command == TrainerCommand::Doctor
           ? artifact
-          : Program::choose(*artifact, options->device);
+          : Program::choose(*artifact, firstDevice(options->device));
   if (!chosen.ok())
     return chosen.status();
   return runCommand(**chosen, *options);

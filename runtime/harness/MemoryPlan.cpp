@@ -28,6 +28,10 @@ static const char *kindName(uint32_t kind) {
     return "fill";
   case SINTER_CMD_ATTENTION:
     return "attention";
+  case SINTER_CMD_ALL_REDUCE:
+    return "all_reduce";
+  case SINTER_CMD_AWAIT:
+    return "await";
   }
   return "unknown";
 }

@@ -51,17 +51,18 @@ sinter_control Trainer::control(int64_t step) const {
       static_cast<float>(options_.clipNorm.value_or(double(training.clipNorm)));
   control.step = step;
   control.seed = seed_;
-  control.validRows = order_.batch;
+  control.validRows = trainData_->batch();
   return control;
 }
 
-Status Trainer::beginStep(Loader &loader) {
-  Result<Batch> batch = loader.next();
-  if (!batch.ok()) {
-    SINTER_RETURN_IF_ERROR(finishSteps());
-    return batch.status();
+Status Trainer::beginStep() {
+  Status begun = replicas_->begin(control(step_));
+  if (!begun.ok()) {
+    // Bad data is told after what came before it.
+    if (replicas_->size() == 1)
+      SINTER_RETURN_IF_ERROR(finishSteps());
+    return begun;
   }
-  SINTER_RETURN_IF_ERROR(stepRunner_->begin(control(step_), batch->inputs));
   ++step_;
   evaluated_ = false;
   return {};
@@ -69,7 +70,7 @@ Status Trainer::beginStep(Loader &loader) {
 
 /// All steps that were begun.
 Status Trainer::finishSteps() {
-  while (stepRunner_->underWay())
+  while (replicas_->underWay())
     SINTER_RETURN_IF_ERROR(finishStep());
   return {};
 }
@@ -79,8 +80,8 @@ static constexpr float kLeastLossScale = 0x1p-16f;
 
 /// Of the step that was finished last; nothing without dynamic scaling.
 std::optional<JsonLog::Scale> Trainer::lossScale() const {
-  std::optional<float> scale = stepRunner_->scalar("loss_scale"),
-                       skipped = stepRunner_->scalar("skipped_steps");
+  std::optional<float> scale = replicas_->scalar("loss_scale"),
+                       skipped = replicas_->scalar("skipped_steps");
   if (!scale || !skipped)
     return std::nullopt;
   return JsonLog::Scale{*scale, static_cast<int64_t>(*skipped)};
@@ -88,9 +89,9 @@ std::optional<JsonLog::Scale> Trainer::lossScale() const {
 
 /// Waits for the eldest step under way, logs it and looks at its loss.
 Status Trainer::finishStep() {
-  SINTER_RETURN_IF_ERROR(stepRunner_->finish());
+  SINTER_RETURN_IF_ERROR(replicas_->finish());
   const int64_t step = doneSteps_++;
-  lastLoss_ = stepRunner_->scalar("loss").value_or(NAN);
+  lastLoss_ = replicas_->scalar("loss").value_or(NAN);
   std::optional<JsonLog::Scale> scale = lossScale();
   log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
             control(step).lr, scale);
@@ -133,7 +134,7 @@ Status Trainer::loop() {
   loading.order = order_;
   loading.workers = options_.workers;
   loading.prefetch = options_.prefetch;
-  Loader loader(*trainData_, loading);
+  replicas_->load(*trainData_, loading);
   int64_t perEpoch = order_.batchesPerEpoch();
   int64_t every = options_.checkpointEvery.value_or(perEpoch);
   doneSteps_ = step_;
@@ -145,18 +146,19 @@ Status Trainer::loop() {
     SINTER_RETURN_IF_ERROR(evaluateNow());
   while (step_ < std::min(totalSteps_, options_.stopAfter) &&
          !stopRequested()) {
-    SINTER_RETURN_IF_ERROR(beginStep(loader));
+    SINTER_RETURN_IF_ERROR(beginStep());
     bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
     // The last one is saved by finish(), which does not forgive a failure.
     bool saves =
         store_ && every > 0 && step_ % every == 0 && step_ != totalSteps_;
-    while (stepRunner_->underWay() > (ends || saves ? 0 : ahead))
+    while (replicas_->underWay() > (ends || saves ? 0 : ahead))
       SINTER_RETURN_IF_ERROR(finishStep());
     if (ends)
       SINTER_RETURN_IF_ERROR(evaluateNow());
     if (saves && !stopRequested()) {
       Status saved = save();
-      if (saved.code() == SINTER_DEVICE_FAILED)
+      if (saved.code() == SINTER_DEVICE_FAILED ||
+          saved.code() == SINTER_MISMATCH)
         return saved;
       if (!saved.ok())
         progress_->warn("warning: " + saved.message() +
@@ -186,6 +188,7 @@ Status Trainer::evaluateNow() {
 }
 
 Status Trainer::save() {
+  SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
   Manifest manifest;
   manifest.model = artifact_.name;
   manifest.buildId = artifact_.buildId;
@@ -211,6 +214,8 @@ Status Trainer::finish() {
   bool interrupted =
       stopRequested() &&
       (step_ < totalSteps_ || (evalData_ && !evaluated_ && step_ > 0));
+  if (!store_)
+    SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
   if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))
     SINTER_RETURN_IF_ERROR(save());
   if (interrupted)
@@ -229,7 +234,7 @@ void Trainer::report() const {
   std::string text = "trained " + std::to_string(steps) + " steps (" +
                      std::to_string(step_ / order_.batchesPerEpoch()) +
                      " epochs) in " + durationText(seconds_) + " on " +
-                     session_->workers();
+                     replicas_->workers();
   if (skippedSteps_ > 0)
     text += ", " + std::to_string(skippedSteps_) + " of them skipped";
   if (lastEvaluation_)

@@ -14,7 +14,7 @@
 
 #include "runtime/harness/JsonLog.h"
 #include "runtime/harness/Progress.h"
-#include "runtime/harness/Session.h"
+#include "runtime/harness/Replicas.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Schedule.h"
 
@@ -40,7 +40,7 @@ private:
   Status planSteps(const Manifest &resumed);
   Status openLog();
   Status loop();
-  Status beginStep(Loader &loader);
+  Status beginStep();
   Status finishStep();
   std::optional<JsonLog::Scale> lossScale() const;
   Status finishSteps();
@@ -53,10 +53,11 @@ private:
   const sinter_artifact &artifact_;
   const TrainerOptions &options_;
 
-  std::unique_ptr<CheckpointStore> store_; // null without --out
-  std::unique_ptr<Session> session_;
-  std::optional<BatchReader> trainData_, evalData_;
-  std::optional<EntryRunner> stepRunner_, evalRunner_;
+  std::unique_ptr<CheckpointStore> store_;          // null without --out
+  std::optional<BatchReader> trainData_, evalData_; // outlive their loaders
+  std::unique_ptr<Replicas> replicas_;
+  Session *session_ = nullptr; // the first replica's
+  std::optional<EntryRunner> evalRunner_;
   std::optional<Schedule> schedule_;
   std::optional<Progress> progress_;
   JsonLog log_;

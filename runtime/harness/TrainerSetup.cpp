@@ -24,15 +24,12 @@ Status Trainer::prepare() {
                            "with --clip-norm=X)");
   SINTER_RETURN_IF_ERROR(openStore());
   SINTER_RETURN_IF_ERROR(openAllData());
-  Result<std::unique_ptr<Session>> session =
-      Session::create(artifact_, options_);
-  if (!session.ok())
-    return session.status();
-  session_ = std::move(*session);
-  Result<EntryRunner> step = EntryRunner::create(*session_, "step");
-  if (!step.ok())
-    return step.status();
-  stepRunner_ = std::move(*step);
+  Result<std::unique_ptr<Replicas>> replicas =
+      Replicas::create(artifact_, options_);
+  if (!replicas.ok())
+    return replicas.status();
+  replicas_ = std::move(*replicas);
+  session_ = &replicas_->first();
   if (evalData_) {
     Result<EntryRunner> eval = EntryRunner::create(*session_, "eval");
     if (!eval.ok())
@@ -40,6 +37,7 @@ Status Trainer::prepare() {
     evalRunner_ = std::move(*eval);
   }
   SINTER_RETURN_IF_ERROR(restore());
+  SINTER_RETURN_IF_ERROR(replicas_->spreadStates());
   SINTER_RETURN_IF_ERROR(openLog());
   Progress::Options progress;
   progress.quiet = options_.quiet;
@@ -53,7 +51,7 @@ Status Trainer::prepare() {
         std::string("program ") + artifact_.name + ", build " +
         artifact_.buildId + ": " + std::to_string(session_->states().size()) +
         " states of " + std::to_string(artifact_.stateBytes) + " bytes, " +
-        session_->workers() + ", steps " + std::to_string(step_ + 1) + " to " +
+        replicas_->workers() + ", steps " + std::to_string(step_ + 1) + " to " +
         std::to_string(totalSteps_) + ", seed " + std::to_string(seed_));
   int64_t left = order_.rows % order_.batch;
   if (left > 0 && !resumed_)
@@ -85,7 +83,7 @@ Status Trainer::openAllData() {
     return train.status();
   trainData_ = std::move(*train);
   order_.rows = trainData_->rows();
-  order_.batch = trainData_->batch();
+  order_.batch = trainData_->batch() * replicasOf(artifact_);
   order_.shuffle = options_.shuffle.value_or(true);
   if (order_.rows < order_.batch)
     return Status::invalid(

@@ -343,3 +343,78 @@ exec.program @attention_whole("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8
   exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
     at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>]
 }
+
+// -----
+
+// all_reduce C1: reads and writes in pairs of one size.
+exec.program @sum("x" : tensor<8xf32>) -> ("y" : tensor<4xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 16 : tensor<4xf32>
+  // expected-error @below {{sums 32 bytes into a buffer of 16}}
+  exec.all_reduce event 0 (%x) -> (%y)
+  exec.await event 0
+}
+
+// -----
+
+// all_reduce C2: one event each.
+exec.program @events("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>, "z" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+  %z = exec.buffer output[1] 0 + 32 : tensor<8xf32>
+  exec.all_reduce event 0 (%x) -> (%y)
+  // expected-error @below {{has event 0, which another all_reduce has}}
+  exec.all_reduce event 0 (%x) -> (%z)
+  exec.await event 0
+}
+
+// -----
+
+// await C1: after its all_reduce, once.
+exec.program @nothing_to_await("x" : tensor<8xf32>) -> () arena 0 unshared 0 max_live 0 {
+  // expected-error @below {{waits for event 3, which no all_reduce before it has}}
+  exec.await event 3
+}
+
+// -----
+
+exec.program @never_awaited("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+  // expected-error @below {{is never awaited}}
+  exec.all_reduce event 0 (%x) -> (%y)
+}
+
+// -----
+
+// program C6: the result is not used before the wait.
+exec.program @early("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 64 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  %a = exec.buffer arena[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+  // expected-note @below {{the all_reduce is here}}
+  exec.all_reduce event 0 (%x) -> (%a)
+  // expected-error @below {{uses what an all_reduce writes before it is awaited}}
+  exec.copy %a -> %y
+  exec.await event 0
+}
+
+// -----
+
+// program C6: what is read stays until the wait.
+exec.program @reused("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>, "z" : tensor<8xf32>) arena 128 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>
+  // expected-note @below {{the buffer is here}}
+  %a = exec.buffer arena[0] 0 + 32 : tensor<8xf32>
+  %b = exec.buffer arena[0] 64 + 32 : tensor<8xf32>
+  %c = exec.buffer arena[0] 0 + 32 : tensor<8xf32>
+  %y = exec.buffer output[0] 0 + 32 : tensor<8xf32>
+  %z = exec.buffer output[1] 0 + 32 : tensor<8xf32>
+  exec.copy %x -> %a
+  exec.all_reduce event 0 (%a) -> (%b)
+  // expected-error @below {{writes bytes of a buffer that is still in use}}
+  exec.copy %x -> %c
+  exec.await event 0
+  exec.copy %b -> %y
+  exec.copy %c -> %z
+}

@@ -279,7 +279,7 @@ void addDropouts(std::vector<OpCase> &cases) {
                      [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
                        Value seed = scalarI64(b.b, b.loc, 5),
                              step = scalarI64(b.b, b.loc, 7);
-                       return {b.make<DropoutOp>(x[0], seed, step,
+                       return {b.make<DropoutOp>(x[0], seed, step, Value(),
                                                  b.b.getF64FloatAttr(0.4),
                                                  b.b.getI64IntegerAttr(3))};
                      }});

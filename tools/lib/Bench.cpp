@@ -58,6 +58,10 @@ static const char *kindName(uint32_t kind) {
     return "fill";
   case SINTER_CMD_ATTENTION:
     return "attention";
+  case SINTER_CMD_ALL_REDUCE:
+    return "all_reduce";
+  case SINTER_CMD_AWAIT:
+    return "await";
   }
   return "?";
 }
@@ -93,7 +97,34 @@ std::string Profile::traceEvents() const {
   return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
-std::string Profile::report(bool json) const {
+// What a command must read and write at least.
+static double bytesOf(const sinter_command &command) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < command.numSlices; ++i)
+    bytes += static_cast<double>(command.slices[i].sizeBytes);
+  return bytes;
+}
+
+// Multiplications and additions of a library's call; generated kernels count
+// nothing.
+static double flopsOf(const sinter_command &command) {
+  double flops = 0;
+  if (command.kind == SINTER_CMD_MATMUL) {
+    const auto &matmul = *static_cast<const sinter_matmul *>(command.params);
+    flops = 2.0 * matmul.m * matmul.n * matmul.k;
+    for (uint32_t i = 0; i < matmul.batchRank; ++i)
+      flops *= matmul.batch[i];
+  } else if (command.kind == SINTER_CMD_CONV) {
+    const auto &conv = *static_cast<const sinter_conv *>(command.params);
+    flops = 2.0 * conv.batch * conv.filters * conv.channels /
+            static_cast<double>(conv.groups);
+    for (uint32_t i = 0; i < conv.spatialRank; ++i)
+      flops *= static_cast<double>(conv.outputDims[i]) * conv.kernel[i];
+  }
+  return flops;
+}
+
+std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
   std::vector<size_t> order(lines_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -103,21 +134,41 @@ std::string Profile::report(bool json) const {
   for (const Line &line : lines_)
     total += static_cast<double>(line.totalNs);
   nlohmann::json list = nlohmann::json::array();
-  std::string text = "   share     time us  command\n";
+  std::string text = "   share     time us      GB/s   TFLOP/s  command\n";
   for (size_t i : order) {
     const Line &line = lines_[i];
     const sinter_command &command = entry_->commands[i];
     double us = line.calls ? line.totalNs / 1e3 / line.calls : 0;
     double share = total > 0 ? 100 * line.totalNs / total : 0;
+    double gbps = us > 0 ? bytesOf(command) / us / 1e3 : 0;
+    double tflops = us > 0 ? flopsOf(command) / us / 1e6 : 0;
     list.push_back({{"index", i},
                     {"kind", kindName(command.kind)},
                     {"nodes", command.label},
                     {"us", us},
-                    {"share", share / 100}});
-    char columns[64];
-    std::snprintf(columns, sizeof(columns), "%6.1f %% %11.1f  %-7s ", share, us,
+                    {"share", share / 100},
+                    {"gb_per_s", gbps},
+                    {"tflop_per_s", tflops}});
+    char columns[96];
+    std::snprintf(columns, sizeof(columns),
+                  "%6.1f %% %11.1f %9.1f %9.3f  %-7s ", share, us, gbps, tflops,
                   kindName(command.kind));
     text += std::string(columns) + command.label + "\n";
   }
-  return json ? list.dump(-1, ' ', false, Handler::replace) + "\n" : text;
+  if (!json) {
+    char line[160];
+    std::snprintf(line, sizeof(line),
+                  "the device at most: %.1f GB/s (copy), %.3f TFLOP/s (fp32 "
+                  "product), %.3f (bf16)\n",
+                  ceilings.copyGBps, ceilings.f32TFlops, ceilings.bf16TFlops);
+    return ceilings.copyGBps > 0 ? text + line : text;
+  }
+  nlohmann::ordered_json object;
+  object["commands"] = std::move(list);
+  if (ceilings.copyGBps > 0) {
+    object["copy_gb_per_s"] = ceilings.copyGBps;
+    object["fp32_tflop_per_s"] = ceilings.f32TFlops;
+    object["bf16_tflop_per_s"] = ceilings.bf16TFlops;
+  }
+  return object.dump(-1, ' ', false, Handler::replace) + "\n";
 }

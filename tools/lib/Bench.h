@@ -6,6 +6,7 @@
 #ifndef SINTER_TOOLS_LIB_BENCH_H
 #define SINTER_TOOLS_LIB_BENCH_H
 
+#include "runtime/device/Ceilings.h"
 #include "runtime/exec/Profile.h"
 
 #include <cstdint>
@@ -31,9 +32,9 @@ public:
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
               uint64_t durationNs) override;
 
-  /// The commands of `entry` with their mean time and share, slowest first;
-  /// text, or one JSON array.
-  std::string report(bool json) const;
+  /// The commands of `entry` with their mean time, share, GB/s and TFLOP/s,
+  /// slowest first, beside what the device can do at all; text, or JSON.
+  std::string report(bool json, const rt::Ceilings &ceilings) const;
 
   /// All runs as the JSON that chrome://tracing and Perfetto read: one event a
   /// command, in the row of its device and stream.

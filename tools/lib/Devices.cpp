@@ -9,6 +9,7 @@
 #include "backends/cuda/device/CudaDevice.h"
 #include "backends/cuda/library/CudaLibrary.h"
 #include "backends/cuda/library/Loader.h"
+#include "backends/cuda/library/NcclGroup.h"
 #ifdef SINTER_SIMULATED
 #include "backends/sim/device/SimDevice.h"
 #endif
@@ -36,9 +37,22 @@ static rt::Result<std::unique_ptr<rt::Library>> makeCudaLibrary() {
   return cuda::createCudaLibrary(std::move(tables), {});
 }
 
+static rt::Status nameGroup(uint8_t *group) {
+  auto nccl = cuda::loadNccl();
+  return nccl.ok() ? cuda::nameNcclGroup(**nccl, group) : nccl.status();
+}
+
+static rt::Result<std::unique_ptr<rt::Communicator>>
+joinGroup(const sinter_rank &rank) {
+  auto nccl = cuda::loadNccl();
+  if (!nccl.ok())
+    return nccl.status();
+  return cuda::joinNcclGroup(**nccl, rank);
+}
+
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
   cpu::registerCpuDevice(registry);
-  cuda::registerCudaDevices(registry, makeCudaLibrary);
+  cuda::registerCudaDevices(registry, makeCudaLibrary, {nameGroup, joinGroup});
 #ifdef SINTER_SIMULATED
   sim::registerSimDevices(registry);
 #endif

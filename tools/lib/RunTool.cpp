@@ -298,8 +298,12 @@ static ExitCode runProgram(const Options &options, Runner &runner,
       if (!run())
         return report(options, status);
     (void)runner.profile(nullptr);
-    if (options.run.profile)
-      llvm::outs() << profile.report(options.json);
+    if (options.run.profile) {
+      rt::Result<rt::Ceilings> ceilings = runner.ceilings();
+      if (!ceilings.ok())
+        return report(options, ceilings.status());
+      llvm::outs() << profile.report(options.json, *ceilings);
+    }
     if (std::string problem = writeTraceEvents(options, profile);
         !problem.empty()) {
       reportError(options, problem);

@@ -34,6 +34,9 @@ public:
     program_->setProfileSink(sink);
     return {};
   }
+  rt::Result<rt::Ceilings> ceilings() override {
+    return rt::measureCeilings(program_->device());
+  }
 
 private:
   std::unique_ptr<rt::Program> program_;

@@ -9,6 +9,7 @@
 #define SINTER_TOOLS_LIB_RUNNER_H
 
 #include "runtime/base/Status.h"
+#include "runtime/device/Ceilings.h"
 #include "runtime/exec/Program.h"
 
 #include <memory>
@@ -27,6 +28,9 @@ public:
 
   /// Where the time goes, from now on. Fails where that cannot be told.
   virtual rt::Status profile(rt::ProfileSink *sink) = 0;
+
+  /// What its device can do at all; zeros where that cannot be told.
+  virtual rt::Result<rt::Ceilings> ceilings() { return rt::Ceilings(); }
 };
 
 /// Runs "main" of `artifact`, which must outlive it; `device` "": the

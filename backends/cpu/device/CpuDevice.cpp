@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/CpuDevice.h"
+#include "backends/cpu/device/CpuGroup.h"
+#include "runtime/collective/Rendezvous.h"
 
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "runtime/base/AlignedBlock.h"
@@ -189,6 +191,11 @@ public:
 
   Result<Library *> library() override { return library_.get(); }
 
+  Result<std::unique_ptr<Communicator>>
+  joinGroup(const sinter_rank &rank) override {
+    return cpu::joinCpuGroup(rank);
+  }
+
 private:
   int threads_;
   ThreadPool &pool_;
@@ -216,5 +223,9 @@ void sinter::cpu::registerCpuDevice(DeviceRegistry &registry) {
                 [](int, const DeviceOptions &options) {
                   return createCpuDevice(options.threads,
                                          options.memoryLimitBytes);
+                },
+                [](uint8_t *group) {
+                  nameLocalGroup(group);
+                  return Status();
                 }});
 }

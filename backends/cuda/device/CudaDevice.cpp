@@ -9,6 +9,7 @@
 #include "backends/cuda/device/CudaHandles.h"
 #include "backends/cuda/device/CudaModule.h"
 #include "backends/cuda/device/DeviceArena.h"
+#include "backends/cuda/device/Nvtx.h"
 #include "runtime/base/ByteText.h"
 
 #include <set>
@@ -34,11 +35,13 @@ DeviceAddress addressOf(const void *pointer) {
 class CudaDevice final : public Device {
 public:
   CudaDevice(std::unique_ptr<CudaContext> context, int ordinal,
-             const DeviceOptions &options, const LibraryFactory &makeLibrary)
+             const DeviceOptions &options, const LibraryFactory &makeLibrary,
+             const GroupFactory &groups)
       : name_(kindName + ":" + std::to_string(ordinal)),
         context_(std::move(context)), driver_(context_->driver()),
         arena_(driver_, name_, options.memoryLimitBytes, context_->freeBytes()),
-        syncLaunches_(options.syncLaunches), makeLibrary_(makeLibrary) {}
+        syncLaunches_(options.syncLaunches), makeLibrary_(makeLibrary),
+        groups_(groups) {}
   ~CudaDevice() override;
 
   /// Makes what the constructor cannot.
@@ -82,6 +85,10 @@ public:
                 void *const *buffers, int64_t tiles) override;
   Status call(Stream &stream, LibraryCall &call, void *const *buffers) override;
   Result<Library *> library() override;
+  Result<std::unique_ptr<Communicator>>
+  joinGroup(const sinter_rank &rank) override;
+  void beginRange(const char *name) override { nvtx::push(name); }
+  void endRange() override { nvtx::pop(); }
 
   bool hasGraphs() const override { return !syncLaunches_; }
   Status beginCapture(Stream &stream) override;
@@ -108,6 +115,7 @@ private:
   DeviceArena arena_;
   bool syncLaunches_;
   LibraryFactory makeLibrary_;
+  GroupFactory groups_;
   std::unique_ptr<Library> library_; // once it was needed
   StreamHandle setup_ = nullptr;     // clears new memory
   Launches launches_;
@@ -169,6 +177,7 @@ Status CudaDevice::checkWaited(DriverResult code) {
 //===----------------------------------------------------------------------===//
 
 Status CudaDevice::start() {
+  nvtx::attachFromEnvironment();
   CurrentContext current(driver_, context_->handle());
   return check(driver_.streamCreate(&setup_, streamNonBlocking),
                "making a stream");
@@ -223,6 +232,46 @@ Result<Library *> CudaDevice::library() {
   }
   return Status(SINTER_UNSUPPORTED,
                 "device '" + name_ + "' has no contraction library");
+}
+
+namespace {
+/// Makes every call with the device's context current.
+class CudaGroup final : public Communicator {
+public:
+  CudaGroup(const CudaContext &context, std::unique_ptr<Communicator> group)
+      : Communicator(group->rank(), group->replicas()), context_(context),
+        group_(std::move(group)) {}
+  ~CudaGroup() override {
+    CurrentContext current(context_.driver(), context_.handle());
+    group_.reset();
+  }
+  void abort() override {
+    CurrentContext current(context_.driver(), context_.handle());
+    group_->abort();
+  }
+  Status allReduce(Stream &stream, const Reduction &reduction,
+                   void *const *buffers) override {
+    CurrentContext current(context_.driver(), context_.handle());
+    return group_->allReduce(stream, reduction, buffers);
+  }
+
+private:
+  const CudaContext &context_;
+  std::unique_ptr<Communicator> group_;
+};
+} // namespace
+
+Result<std::unique_ptr<Communicator>>
+CudaDevice::joinGroup(const sinter_rank &rank) {
+  SINTER_RETURN_IF_ERROR(failure_);
+  if (!groups_.join)
+    return Device::joinGroup(rank);
+  CurrentContext current(driver_, context_->handle());
+  Result<std::unique_ptr<Communicator>> group = groups_.join(rank);
+  if (!group.ok())
+    return group.status();
+  return std::unique_ptr<Communicator>(
+      std::make_unique<CudaGroup>(*context_, std::move(*group)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -476,16 +525,15 @@ Status CudaDevice::start(Stream &stream, Graph &graph) {
 // Registration
 //===----------------------------------------------------------------------===//
 
-Result<std::unique_ptr<Device>>
-cuda::createCudaDevice(const DriverTable &driver, int ordinal,
-                       const DeviceOptions &options,
-                       const LibraryFactory &makeLibrary) {
+Result<std::unique_ptr<Device>> cuda::createCudaDevice(
+    const DriverTable &driver, int ordinal, const DeviceOptions &options,
+    const LibraryFactory &makeLibrary, const GroupFactory &groups) {
   Result<std::unique_ptr<CudaContext>> context =
       CudaContext::create(driver, ordinal);
   if (!context.ok())
     return context.status();
   auto device = std::make_unique<CudaDevice>(std::move(*context), ordinal,
-                                             options, makeLibrary);
+                                             options, makeLibrary, groups);
   SINTER_RETURN_IF_ERROR(device->start());
   return std::unique_ptr<Device>(std::move(device));
 }
@@ -502,14 +550,16 @@ static Result<int> countDevices() {
 }
 
 void cuda::registerCudaDevices(DeviceRegistry &registry,
-                               const LibraryFactory &makeLibrary) {
+                               const LibraryFactory &makeLibrary,
+                               const GroupFactory &groups) {
   registry.add({kindName, /*isNumbered=*/true, countDevices,
-                [makeLibrary](int ordinal, const DeviceOptions &options)
+                [makeLibrary, groups](int ordinal, const DeviceOptions &options)
                     -> Result<std::unique_ptr<Device>> {
                   Result<const DriverTable *> driver = openDriver();
                   if (!driver.ok())
                     return driver.status();
                   return createCudaDevice(**driver, ordinal, options,
-                                          makeLibrary);
-                }});
+                                          makeLibrary, groups);
+                },
+                groups.name});
 }

@@ -20,16 +20,27 @@ namespace sinter::cuda {
 using LibraryFactory =
     std::function<rt::Result<std::unique_ptr<rt::Library>>()>;
 
+/// How devices work with other replicas; each call is made with the device's
+/// context current, nameGroup without one. Null: not at all.
+struct GroupFactory {
+  std::function<rt::Status(uint8_t *group)> name = nullptr;
+  std::function<rt::Result<std::unique_ptr<rt::Communicator>>(
+      const sinter_rank &rank)>
+      join = nullptr;
+};
+
 /// Adds the devices "cuda:N".
 void registerCudaDevices(rt::DeviceRegistry &registry,
-                         const LibraryFactory &makeLibrary = nullptr);
+                         const LibraryFactory &makeLibrary = nullptr,
+                         const GroupFactory &groups = {});
 
 /// Device `ordinal` of a started driver, which must outlive the result.
 /// SINTER_INVALID when there are not so many.
 rt::Result<std::unique_ptr<rt::Device>>
 createCudaDevice(const DriverTable &driver, int ordinal,
                  const rt::DeviceOptions &options,
-                 const LibraryFactory &makeLibrary = nullptr);
+                 const LibraryFactory &makeLibrary = nullptr,
+                 const GroupFactory &groups = {});
 
 } // namespace sinter::cuda
 

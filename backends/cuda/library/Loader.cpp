@@ -55,6 +55,7 @@ private:
 
 constexpr const char *ltHint =
     "cuBLAS 12 or 13 (NVIDIA's package libcublas-13-0)";
+constexpr const char *ncclHint = "NCCL 2 (NVIDIA's package libnccl2)";
 constexpr const char *dnnHint = "cuDNN 9 (NVIDIA's package cudnn9-cuda-13)";
 
 struct LoadedLt {
@@ -131,6 +132,36 @@ LoadedDnn loadDnn() {
   return loaded;
 }
 
+struct LoadedNccl {
+  nccl::Api api{};
+  Status status;
+};
+
+LoadedNccl loadNcclOnce() {
+  LoadedNccl loaded;
+  Result<void *> library = openLibrary({"libnccl.so.2"}, ncclHint);
+  if (!library.ok()) {
+    loaded.status = library.status();
+    return loaded;
+  }
+  Symbols get(*library, "nccl");
+  nccl::Api &api = loaded.api;
+  get(api.getErrorString, "GetErrorString");
+  get(api.getVersion, "GetVersion");
+  get(api.getUniqueId, "GetUniqueId");
+  get(api.commInitRank, "CommInitRank");
+  get(api.commDestroy, "CommDestroy");
+  get(api.commAbort, "CommAbort");
+  get(api.commGetAsyncError, "CommGetAsyncError");
+  get(api.groupStart, "GroupStart");
+  get(api.groupEnd, "GroupEnd");
+  get(api.allReduce, "AllReduce");
+  if (!get.missing().empty())
+    loaded.status = {SINTER_DEVICE_FAILED, "libnccl has no " + get.missing() +
+                                               ": install " + ncclHint};
+  return loaded;
+}
+
 std::string dotted(size_t version) {
   return std::to_string(version / 10000) + "." +
          std::to_string(version / 100 % 100) + "." +
@@ -153,17 +184,21 @@ Result<const dnn::Api *> sinter::cuda::loadCudnn() {
   return &loaded.api;
 }
 
+Result<const nccl::Api *> sinter::cuda::loadNccl() {
+  static const LoadedNccl loaded = loadNcclOnce();
+  if (!loaded.status.ok())
+    return loaded.status;
+  return &loaded.api;
+}
+
 static std::string ncclLine() {
-  constexpr const char *hint = "NCCL 2 (NVIDIA's package libnccl2)";
-  Result<void *> library = openLibrary({"libnccl.so.2"}, hint);
-  if (!library.ok())
-    return library.status().message();
-  int (*getVersion)(int *) = nullptr;
-  Symbols get(*library, "nccl");
-  get(getVersion, "GetVersion");
+  Result<const nccl::Api *> api = loadNccl();
+  if (!api.ok())
+    return api.status().message();
   int version = 0;
-  if (!getVersion || getVersion(&version) != 0)
-    return std::string("libnccl does not tell its version: install ") + hint;
+  if ((*api)->getVersion(&version) != nccl::success)
+    return std::string("libnccl does not tell its version: install ") +
+           ncclHint;
   return "NCCL " + dotted(static_cast<size_t>(version));
 }
 

@@ -13,6 +13,7 @@
 
 #include "backends/cuda/library/DnnApi.h"
 #include "backends/cuda/library/LtApi.h"
+#include "backends/cuda/library/NcclApi.h"
 #include "runtime/base/Status.h"
 
 #include <string>
@@ -22,6 +23,7 @@ namespace sinter::cuda {
 
 rt::Result<const lt::Api *> loadCublasLt();
 rt::Result<const dnn::Api *> loadCudnn();
+rt::Result<const nccl::Api *> loadNccl();
 
 /// One line for each library: its version, or what to install. For `doctor`.
 std::vector<std::string> reportLibraries();

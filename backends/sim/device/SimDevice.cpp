@@ -4,12 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/SimDevice.h"
+#include "backends/cuda/library/NcclGroup.h"
 #include "backends/sim/device/DeviceMemory.h"
 #include "backends/sim/device/SimKernels.h"
 #include "backends/sim/device/SimReport.h"
 #include "backends/sim/device/Timeline.h"
 #include "backends/sim/library/SimLibrary.h"
 #include "backends/sim/library/SimMemory.h"
+#include "backends/sim/library/SimNccl.h"
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/base/CpuFeatures.h"
 
@@ -55,6 +57,8 @@ public:
     return timeline_.record(static_cast<SimEvent &>(event), of(stream));
   }
   Status wait(rt::Stream &stream, const rt::Event &event) override {
+    if (++numWaits_ == settings_.dropWait)
+      return {};
     return timeline_.wait(of(stream), static_cast<const SimEvent &>(event));
   }
   Status synchronize(const rt::Event &event) override {
@@ -85,6 +89,8 @@ public:
   Status call(rt::Stream &stream, rt::LibraryCall &call,
               void *const *buffers) override;
   Result<rt::Library *> library() override;
+  Result<std::unique_ptr<rt::Communicator>>
+  joinGroup(const sinter_rank &rank) override;
 
   bool hasGraphs() const override { return true; }
   Status beginCapture(rt::Stream &stream) override {
@@ -112,7 +118,42 @@ private:
   Timeline timeline_;
   std::unique_ptr<rt::Library> library_;
   std::unordered_map<void *, rt::AlignedBlock> hostBlocks_;
-  uint64_t numAllocations_ = 0, numLaunches_ = 0;
+  uint64_t numAllocations_ = 0, numLaunches_ = 0, numWaits_ = 0;
+};
+
+class SimStreams final : public MeetingStreams {
+public:
+  Status queue(void *stream, uint32_t rank, OpenMeeting open) override {
+    return Timeline::meet(*static_cast<SimStream *>(stream), rank,
+                          std::move(open));
+  }
+  void locked(const std::function<void()> &function) override {
+    Timeline::locked(function);
+  }
+};
+
+void useMeetingStreams() {
+  static auto *streams = new SimStreams;
+  setMeetingStreams(streams);
+}
+
+/// The CUDA device's adapter, with one call left out if that is asked for.
+class SimGroup final : public rt::Communicator {
+public:
+  SimGroup(std::unique_ptr<rt::Communicator> group, uint64_t drop)
+      : Communicator(group->rank(), group->replicas()),
+        group_(std::move(group)), drop_(drop) {}
+  void abort() override { group_->abort(); }
+  Status allReduce(rt::Stream &stream, const rt::Reduction &reduction,
+                   void *const *buffers) override {
+    if (++numCalls_ == drop_)
+      return {};
+    return group_->allReduce(stream, reduction, buffers);
+  }
+
+private:
+  std::unique_ptr<rt::Communicator> group_;
+  uint64_t drop_, numCalls_ = 0;
 };
 
 EngineOptions engineOptions(const SimSettings &settings) {
@@ -333,6 +374,18 @@ Result<rt::Library *> SimDevice::library() {
   return library_.get();
 }
 
+Result<std::unique_ptr<rt::Communicator>>
+SimDevice::joinGroup(const sinter_rank &rank) {
+  SINTER_RETURN_IF_ERROR(timeline_.status());
+  useMeetingStreams();
+  Result<std::unique_ptr<rt::Communicator>> group =
+      cuda::joinNcclGroup(ncclApi(), rank);
+  if (!group.ok())
+    return group.status();
+  return std::unique_ptr<rt::Communicator>(
+      std::make_unique<SimGroup>(std::move(*group), settings_.dropAllReduce));
+}
+
 Result<std::unique_ptr<rt::Device>>
 sinter::sim::createSimDevice(int ordinal, const SimSettings &settings) {
   if (ordinal >= numSimDevices)
@@ -348,14 +401,15 @@ sinter::sim::createSimDevice(int ordinal, const SimSettings &settings) {
 }
 
 void sinter::sim::registerSimDevices(rt::DeviceRegistry &registry) {
-  registry.add({"sim", /*isNumbered=*/true,
-                [] { return Result<int>(numSimDevices); },
-                [](int ordinal, const rt::DeviceOptions &options)
-                    -> Result<std::unique_ptr<rt::Device>> {
-                  Result<SimSettings> settings =
-                      readSettings(options, std::getenv("SINTER_SIM"));
-                  if (!settings.ok())
-                    return settings.status();
-                  return createSimDevice(ordinal, *settings);
-                }});
+  registry.add(
+      {"sim", /*isNumbered=*/true, [] { return Result<int>(numSimDevices); },
+       [](int ordinal, const rt::DeviceOptions &options)
+           -> Result<std::unique_ptr<rt::Device>> {
+         Result<SimSettings> settings =
+             readSettings(options, std::getenv("SINTER_SIM"));
+         if (!settings.ok())
+           return settings.status();
+         return createSimDevice(ordinal, *settings);
+       },
+       [](uint8_t *group) { return cuda::nameNcclGroup(ncclApi(), group); }});
 }

@@ -57,6 +57,10 @@ bool readWord(std::string_view key, std::string_view value,
     return readNumber(value, settings.ecc);
   if (key == "memory")
     return readSize(value, settings.memoryBytes);
+  if (key == "drop" && value.starts_with("wait:"))
+    return readNumber(value.substr(5), settings.dropWait);
+  if (key == "drop" && value.starts_with("all-reduce:"))
+    return readNumber(value.substr(11), settings.dropAllReduce);
   if (key == "drop")
     return readDrop(value, settings.drop);
   if (key != "report" || value.empty())
@@ -79,7 +83,8 @@ rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
         !readWord(word.substr(0, equals), word.substr(equals + 1), settings))
       return rt::Status::invalid(
           "SINTER_SIM: '" + std::string(word) +
-          "' is not one of seed=N, report=FILE, drop=barrier:N|predicate:N, "
+          "' is not one of seed=N, report=FILE, "
+          "drop=barrier:N|predicate:N|wait:N|all-reduce:N, "
           "memory=SIZE, fail-alloc=N, fail-launch=N, ecc=N");
   }
   settings.threads = options.threads;

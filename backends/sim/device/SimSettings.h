@@ -30,6 +30,9 @@ struct SimSettings {
   uint64_t failAlloc = 0, failLaunch = 0, ecc = 0; // 0: none
   std::string report;
   Drop drop; // its number counts through the whole program
+  /// Numbers of the wait of a stream for an event, and of the all-reduce, that
+  /// a device leaves out; 0: none.
+  uint64_t dropWait = 0, dropAllReduce = 0;
 };
 
 /// `environment` is the value of SINTER_SIM, or null. Fails with one line that

@@ -5,8 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/Timeline.h"
 
+#include "runtime/collective/Communicator.h"
+#include "runtime/collective/Rendezvous.h"
+
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <set>
+#include <unordered_map>
 
 namespace sinter::sim {
 
@@ -15,6 +21,15 @@ static std::recursive_mutex &theLock() {
   static auto *lock = new std::recursive_mutex;
   return *lock;
 }
+
+/// Something was queued on a stream, or a meeting is over.
+static std::condition_variable_any &theNews() {
+  static auto *news = new std::condition_variable_any;
+  return *news;
+}
+
+/// How long a replica waits for another one that is not even on its way.
+static constexpr std::chrono::seconds patience{60};
 
 static rt::Status whileRecording() {
   return rt::Status::failed("a graph is being recorded: nothing may be waited "
@@ -37,13 +52,27 @@ SimStream::~SimStream() {
 }
 
 bool SimStream::isBlocked() const {
-  return queue_.front().kind == Command::Await &&
-         !queue_.front().mark->isReached;
+  const Command &next = queue_.front();
+  return (next.kind == Command::Await && !next.mark->isReached) ||
+         (next.kind == Command::Meet && !next.meeting->isOver);
 }
 
 void SimStream::step() {
+  // What is waited for stays in the queue meanwhile: nobody may go on with this
+  // stream, though others, on other threads too, may see the wait end first.
+  const uint64_t number = numTaken_;
+  if (queue_.front().kind == Command::Await) {
+    std::shared_ptr<Mark> mark = queue_.front().mark;
+    Timeline::runUntil(*mark);
+  } else if (queue_.front().kind == Command::Meet) {
+    std::shared_ptr<SimMeeting> meeting = queue_.front().meeting;
+    Timeline::runUntilOver(*meeting);
+  }
+  if (numTaken_ != number)
+    return;
   Command command = std::move(queue_.front());
   queue_.pop_front();
+  ++numTaken_;
   switch (command.kind) {
   case Command::Run:
     // After a failure nothing runs any more, and nobody waits for ever.
@@ -56,7 +85,18 @@ void SimStream::step() {
     command.mark->timeUs = Timeline::nowUs();
     break;
   case Command::Await:
-    Timeline::runUntil(*command.mark);
+    break;
+  case Command::Arrive:
+    if (timeline_.status_.ok())
+      command.meeting->arrive(command.rank);
+    else
+      command.meeting->end(rt::Status::failed(
+          "replica " + std::to_string(command.rank) + " " + rt::leftGroupText));
+    theNews().notify_all();
+    break;
+  case Command::Meet:
+    if (!command.meeting->status.ok())
+      timeline_.fail(command.meeting->status);
     break;
   }
 }
@@ -130,21 +170,84 @@ void Timeline::runUntil(const Mark &mark) {
     mark.stream->step();
 }
 
-rt::Status Timeline::enqueueLocked(SimStream &stream, Work work) {
-  if (stream.recording_) {
-    stream.recording_->work.push_back(std::move(work));
-    return status_;
+/// Brings the other replicas' streams there, or waits until their threads have
+/// told them to come.
+void Timeline::runUntilOver(SimMeeting &meeting) {
+  const auto latest = std::chrono::steady_clock::now() + patience;
+  while (!meeting.isOver) {
+    SimStream *late = nullptr;
+    for (size_t rank = 0; rank < meeting.streams.size() && !late; ++rank)
+      if (!meeting.hasArrived[rank])
+        late = static_cast<SimStream *>(meeting.streams[rank]);
+    if (late && !late->queue_.empty()) {
+      late->step();
+      continue;
+    }
+    // The lock is held once here: by whoever queues or waits.
+    std::unique_lock lock(theLock(), std::adopt_lock);
+    if (theNews().wait_until(lock, latest) == std::cv_status::timeout)
+      meeting.end({SINTER_DEVICE_FAILED,
+                   "a replica did not come to an all-reduce that the others "
+                   "wait for"});
+    lock.release();
   }
-  stream.queue_.push_back({SimStream::Command::Run, std::move(work), nullptr});
+  theNews().notify_all();
+}
+
+/// Queues `item` on `stream`, where `mark` stands for its own.
+rt::Status Timeline::queue(SimStream &stream, const Recording::Item &item,
+                           const std::shared_ptr<Mark> &mark) {
+  using Command = SimStream::Command;
+  switch (item.kind) {
+  case Recording::Item::Run:
+    stream.queue_.push_back({Command::Run, item.work, nullptr, nullptr});
+    break;
+  case Recording::Item::Reach:
+    stream.queue_.push_back({Command::Reach, {}, mark, nullptr});
+    break;
+  case Recording::Item::Await:
+    stream.queue_.push_back({Command::Await, {}, mark, nullptr});
+    return status_;
+  case Recording::Item::Meet: {
+    std::shared_ptr<SimMeeting> meeting = item.open();
+    meeting->streams[item.rank] = &stream;
+    stream.queue_.push_back({Command::Arrive, {}, nullptr, meeting, item.rank});
+    stream.queue_.push_back({Command::Meet, {}, nullptr, meeting});
+    theNews().notify_all();
+    break;
+  }
+  }
   if (isEager(stream))
     stream.runWhilePossible();
   return status_;
 }
 
+rt::Status Timeline::enqueueLocked(SimStream &stream, Recording::Item item) {
+  if (!stream.recording_)
+    return queue(stream, item, item.mark);
+  stream.recording_->items.push_back(std::move(item));
+  return status_;
+}
+
+rt::Status Timeline::meet(SimStream &stream, uint32_t rank, OpenMeeting open) {
+  std::lock_guard lock(theLock());
+  Timeline &timeline = stream.timeline_;
+  SINTER_RETURN_IF_ERROR(timeline.status_);
+  return timeline.enqueueLocked(
+      stream, {Recording::Item::Meet, &stream, {}, nullptr, rank, open});
+}
+
+void Timeline::locked(const std::function<void()> &function) {
+  std::lock_guard lock(theLock());
+  function();
+  theNews().notify_all();
+}
+
 rt::Status Timeline::enqueue(SimStream &stream, Work work) {
   std::lock_guard lock(theLock());
   SINTER_RETURN_IF_ERROR(status_);
-  return enqueueLocked(stream, std::move(work));
+  return enqueueLocked(stream, {Recording::Item::Run, &stream, std::move(work),
+                                nullptr, 0, nullptr});
 }
 
 rt::Status Timeline::record(SimEvent &event, SimStream &stream) {
@@ -153,12 +256,8 @@ rt::Status Timeline::record(SimEvent &event, SimStream &stream) {
   event.mark = std::make_shared<Mark>();
   event.mark->stream = &stream;
   event.mark->recording = stream.recording_;
-  if (stream.recording_)
-    return {};
-  stream.queue_.push_back({SimStream::Command::Reach, {}, event.mark});
-  if (isEager(stream))
-    stream.runWhilePossible();
-  return status_;
+  return enqueueLocked(
+      stream, {Recording::Item::Reach, &stream, {}, event.mark, 0, nullptr});
 }
 
 rt::Status Timeline::wait(SimStream &stream, const SimEvent &event) {
@@ -173,13 +272,14 @@ rt::Status Timeline::wait(SimStream &stream, const SimEvent &event) {
     if (stream.recording_ && stream.recording_ != recording)
       return rt::Status::failed("a stream cannot be part of two graphs");
     stream.recording_ = recording; // it joins the capture
-    return {};
+    return enqueueLocked(
+        stream, {Recording::Item::Await, &stream, {}, event.mark, 0, nullptr});
   }
   if (stream.recording_)
     return rt::Status::failed("a graph is being recorded: an event outside it "
                               "cannot be waited for");
-  stream.queue_.push_back({SimStream::Command::Await, {}, event.mark});
-  return {};
+  return enqueueLocked(
+      stream, {Recording::Item::Await, &stream, {}, event.mark, 0, nullptr});
 }
 
 rt::Status Timeline::synchronize(const SimEvent &event) {
@@ -229,6 +329,7 @@ rt::Status Timeline::beginCapture(SimStream &stream) {
   if (stream.recording_)
     return rt::Status::failed("a graph is being recorded already");
   stream.recording_ = std::make_shared<Recording>();
+  stream.recording_->origin = &stream;
   return {};
 }
 
@@ -242,18 +343,52 @@ rt::Result<std::unique_ptr<rt::Graph>> Timeline::endCapture(SimStream &stream) {
     if (each->recording_ == recording)
       each->recording_ = nullptr;
   SINTER_RETURN_IF_ERROR(status_);
+  if (!isJoined(*recording))
+    return rt::Status::failed("a graph has work on another stream that the "
+                              "stream of the capture never waits for");
   auto graph = std::make_unique<SimGraph>();
   graph->recording = std::move(recording);
   return std::unique_ptr<rt::Graph>(std::move(graph));
 }
 
+/// Whether the stream of the capture waits for everything that others do.
+bool Timeline::isJoined(const Recording &recording) {
+  std::set<const Mark *> awaited;
+  std::set<const SimStream *> joined{recording.origin};
+  for (auto item = recording.items.rbegin(); item != recording.items.rend();
+       ++item) {
+    bool isJoined = joined.contains(item->stream);
+    if (item->kind == Recording::Item::Reach) {
+      if (awaited.contains(item->mark.get()))
+        joined.insert(item->stream);
+    } else if (item->kind == Recording::Item::Await) {
+      if (isJoined)
+        awaited.insert(item->mark.get());
+    } else if (!isJoined) {
+      return false;
+    }
+  }
+  return true;
+}
+
 rt::Status Timeline::start(SimStream &stream, const SimGraph &graph) {
   std::lock_guard lock(theLock());
   SINTER_RETURN_IF_ERROR(status_);
-  std::shared_ptr<const Recording> recording = graph.recording;
-  for (size_t i = 0; i < recording->work.size(); ++i)
-    SINTER_RETURN_IF_ERROR(
-        enqueueLocked(stream, [recording, i] { return recording->work[i](); }));
+  std::unordered_map<const Mark *, std::shared_ptr<Mark>> marks;
+  for (const Recording::Item &item : graph.recording->items) {
+    SimStream *on =
+        item.stream == graph.recording->origin ? &stream : item.stream;
+    std::shared_ptr<Mark> mark;
+    if (item.mark) {
+      std::shared_ptr<Mark> &own = marks[item.mark.get()];
+      if (!own) {
+        own = std::make_shared<Mark>();
+        own->stream = on;
+      }
+      mark = own;
+    }
+    SINTER_RETURN_IF_ERROR(queue(*on, item, mark));
+  }
   return {};
 }
 

@@ -14,6 +14,7 @@
 #define SINTER_BACKENDS_SIM_DEVICE_TIMELINE_H
 
 #include "backends/sim/device/Schedule.h"
+#include "backends/sim/library/SimMeeting.h"
 #include "runtime/base/Status.h"
 #include "runtime/device/Stream.h"
 
@@ -29,6 +30,7 @@ class SimStream;
 struct Recording;
 
 using Work = std::function<rt::Status()>;
+using OpenMeeting = std::function<std::shared_ptr<SimMeeting>()>;
 
 /// A place in a stream that was recorded.
 struct Mark {
@@ -43,10 +45,20 @@ public:
   std::shared_ptr<Mark> mark; // null: not recorded
 };
 
-/// Commands of a graph, in the order in which they were given.
+/// Commands of a graph, in the order in which they were given, each for the
+/// stream that it was given to.
 struct Recording {
-  bool isOpen = true; // until the capture ends
-  std::vector<Work> work;
+  struct Item {
+    enum Kind { Run, Reach, Await, Meet } kind;
+    SimStream *stream;
+    Work work;                  // Run
+    std::shared_ptr<Mark> mark; // Reach, Await: stands for one of each start
+    uint32_t rank = 0;          // Meet
+    OpenMeeting open;           // Meet
+  };
+  bool isOpen = true;          // until the capture ends
+  SimStream *origin = nullptr; // for which starts of the graph stand
+  std::vector<Item> items;
 };
 
 class SimGraph final : public rt::Graph {
@@ -66,6 +78,11 @@ public:
   rt::Status enqueue(SimStream &stream, Work work);
   rt::Status record(SimEvent &event, SimStream &stream);
   rt::Status wait(SimStream &stream, const SimEvent &event);
+  /// Queues a meeting with streams of other devices.
+  static rt::Status meet(SimStream &stream, uint32_t rank, OpenMeeting open);
+  /// Calls `function` under the lock of all simulated devices, and wakes who
+  /// waits for meetings.
+  static void locked(const std::function<void()> &function);
   rt::Status synchronize(const SimEvent &event);
   rt::Status synchronize(SimStream &stream);
   rt::Status synchronize();
@@ -82,9 +99,13 @@ private:
   friend class SimStream;
 
   bool isEager(const SimStream &stream);
-  rt::Status enqueueLocked(SimStream &stream, Work work);
+  rt::Status enqueueLocked(SimStream &stream, Recording::Item item);
   void stepOthers();
+  rt::Status queue(SimStream &stream, const Recording::Item &item,
+                   const std::shared_ptr<Mark> &mark);
   static void runUntil(const Mark &mark);
+  static void runUntilOver(SimMeeting &meeting);
+  static bool isJoined(const Recording &recording);
   static double nowUs();
 
   uint64_t seed_;
@@ -98,14 +119,18 @@ class SimStream final : public rt::Stream {
 public:
   explicit SimStream(Timeline &timeline);
   ~SimStream() override;
+  /// What libraries are given.
+  void *native() const override { return const_cast<SimStream *>(this); }
 
 private:
   friend class Timeline;
 
   struct Command {
-    enum Kind { Run, Reach, Await } kind;
+    enum Kind { Run, Reach, Await, Arrive, Meet } kind;
     Work work;
     std::shared_ptr<Mark> mark;
+    std::shared_ptr<SimMeeting> meeting; // Arrive, Meet
+    uint32_t rank = 0;                   // Arrive
   };
 
   bool isBlocked() const;
@@ -117,6 +142,7 @@ private:
   Timeline &timeline_;
   size_t number_; // on its device
   std::deque<Command> queue_;
+  uint64_t numTaken_ = 0;                // commands that left the queue
   std::shared_ptr<Recording> recording_; // while it is captured
 };
 

@@ -166,7 +166,7 @@ static void importDropout(NodeImport &n) {
     // Drops in training whatever mode the model was exported in.
     Value seed = n.graph().control("seed"), step = n.graph().control("step");
     n.out(n.b.create<ir::DropoutOp>(n.loc, n.in(0).getType(), n.in(0), seed,
-                                    step, llvm::APFloat(ratio),
+                                    step, Value(), llvm::APFloat(ratio),
                                     n.graph().nextRandomId())
               .getResult());
     return;

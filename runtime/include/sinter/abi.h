@@ -93,7 +93,8 @@ typedef struct sinter_control {
   int64_t seed;       /* offset 24 */
   int64_t validRows;  /* offset 32; rows of the batch that count (eval) */
   int64_t microBatch; /* offset 40 */
-  int64_t reserved1[2];
+  int64_t replica;    /* offset 48; 2.2: this replica's number */
+  int64_t reserved1[1];
 } sinter_control; /* 64 bytes */
 
 /* ---- Buffers ---------------------------------------------------------------
@@ -124,7 +125,15 @@ typedef enum sinter_command_kind {
   SINTER_CMD_CONV,       /* `params` is a sinter_conv */
   SINTER_CMD_COPY,       /* slices[1] = slices[0] (same size) */
   SINTER_CMD_FILL,       /* slices[0] = zeros */
-  SINTER_CMD_ATTENTION   /* `params` is a sinter_attention */
+  SINTER_CMD_ATTENTION,  /* `params` is a sinter_attention */
+  /* 2.2: with 2k slices, slice k + i = the sum of slice i over all replicas;
+   * `params` is a sinter_all_reduce, `target` the number of an event. It begins
+   * when the commands before it are done and goes on beside those after it...
+   */
+  SINTER_CMD_ALL_REDUCE,
+  /* 2.2: ... until this one, of the same `target`: what it reads stays and what
+   * it writes is not touched before. Not a slice of its own. */
+  SINTER_CMD_AWAIT
 } sinter_command_kind;
 
 typedef struct sinter_command {
@@ -194,6 +203,13 @@ typedef struct sinter_matmul {
   int64_t cBatchStrides[SINTER_MAX_BATCH_DIMS], cStrideM, cStrideN;
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
 } sinter_matmul;
+
+/* Slices [0, k) are read, [k, 2k) written; slice k + i is of the size of slice
+ * i and may be the same bytes, or shares none with any of the others. */
+typedef struct sinter_all_reduce {
+  uint32_t dtype; /* of all slices */
+  uint32_t reserved;
+} sinter_all_reduce;
 
 typedef enum sinter_conv_direction {
   SINTER_CONV_FORWARD =
@@ -324,13 +340,22 @@ typedef struct sinter_training {
   const char *optimizer;           /* "sgd", "adam", "adamw", ... */
   const char *loss;                /* "cross-entropy", ... */
   float lr, weightDecay, clipNorm; /* clipNorm 0: no clipping was compiled in */
-  int64_t batch;                   /* leading dimension of inputs and labels */
+  int64_t batch;                   /* leading dimension of inputs and labels,
+                                      of one replica */
   int64_t numClasses;  /* labels lie in [0, numClasses); 0: no range */
   int64_t ignoreIndex; /* a label that is allowed besides; meaningful
                           when hasIgnoreIndex */
   uint32_t hasIgnoreIndex;
-  uint32_t reserved;
+  uint32_t replicas; /* 2.2: how many run "step" together; 0 and 1: one */
 } sinter_training;
+
+/* The handshake of replicas (2.2): a process-wide or world-wide group, made by
+ * one of them, and who of it a program is. */
+#define SINTER_GROUP_BYTES 128
+typedef struct sinter_rank {
+  uint8_t group[SINTER_GROUP_BYTES];
+  uint32_t rank, replicas; /* rank < replicas */
+} sinter_rank;
 
 typedef struct sinter_artifact {
   uint64_t magic;

@@ -56,6 +56,16 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
                                  const void *const *inputs,
                                  void *const *outputs);
 
+/* Replicas: programs in one process that share the steps of a training program
+ * compiled for several (sinter_training.replicas). One of them names a group
+ * for a kind of device ("cuda:0" or "cuda"); then each joins it with a rank of
+ * its own, on a thread of its own, and all make the same runs. joining waits
+ * for all of them. */
+sinter_status sinter_group_name(const char *device,
+                                uint8_t group[SINTER_GROUP_BYTES]);
+sinter_status sinter_program_join(sinter_program *program,
+                                  const sinter_rank *rank);
+
 /* The current bytes of state `index`, owned by the program, valid between runs.
  * NULL when there is no such state, it is empty, or it lies in a device's own
  * memory. */

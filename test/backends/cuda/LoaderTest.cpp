@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/library/Loader.h"
+#include "backends/cuda/library/NcclGroup.h"
 
 #include <catch2/catch.hpp>
 
@@ -31,4 +32,22 @@ TEST_CASE("libraries that are not there are one line", "[loader]") {
              (lines[i].find(names[i].second) == 0 &&
               lines[i].find("install") != std::string::npos)));
   }
+}
+
+TEST_CASE("the installed NCCL names groups, and joins them where it can",
+          "[loader]") {
+  auto nccl = loadNccl();
+  if (!nccl.ok()) {
+    WARN(nccl.status().message());
+    return;
+  }
+  sinter_rank alone = {};
+  alone.replicas = 1;
+  REQUIRE(nameNcclGroup(**nccl, alone.group).ok());
+  auto group = joinNcclGroup(**nccl, alone);
+  if (group.ok())
+    return; // there is a GPU
+  CHECK(group.status().code() == SINTER_DEVICE_FAILED);
+  CHECK(group.status().message().find("NCCL: joining a group: ") == 0);
+  CHECK(group.status().message().find('\n') == std::string::npos);
 }

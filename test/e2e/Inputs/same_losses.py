@@ -1,10 +1,12 @@
-"""Whether two --log-json files have the same steps with nearly the same losses.
+"""Whether two --log-json files have the same steps with nearly the same losses (a third argument: how nearly).
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
 
 import json
 import sys
+
+tolerance = float(sys.argv[3]) if len(sys.argv) > 3 else 1e-5
 
 logs = []
 for path in sys.argv[1:3]:
@@ -13,4 +15,4 @@ for path in sys.argv[1:3]:
 assert logs[0] and len(logs[0]) == len(logs[1]), [len(log) for log in logs]
 for a, b in zip(*logs):
     assert a["step"] == b["step"], (a, b)
-    assert abs(a["loss"] - b["loss"]) <= 1e-5 * max(1, abs(b["loss"])), (a, b)
+    assert abs(a["loss"] - b["loss"]) <= tolerance * max(1, abs(b["loss"])), (a, b)

@@ -1,0 +1,155 @@
+//===- NcclGroup.cpp - replicas that sum by NCCL --------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/library/NcclGroup.h"
+#include "runtime/device/Stream.h"
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+using namespace sinter;
+using namespace sinter::cuda;
+using namespace sinter::rt;
+
+static_assert(sizeof(nccl::UniqueId) == SINTER_GROUP_BYTES);
+
+namespace {
+
+/// The oldest version whose calls graphs can hold.
+constexpr int oldestVersion = 20900;
+
+std::optional<int> dataType(uint32_t dtype) {
+  switch (dtype) {
+  case SINTER_I8:
+    return nccl::i8;
+  case SINTER_U8:
+    return nccl::u8;
+  case SINTER_I32:
+    return nccl::i32;
+  case SINTER_U32:
+    return nccl::u32;
+  case SINTER_I64:
+    return nccl::i64;
+  case SINTER_U64:
+    return nccl::u64;
+  case SINTER_F16:
+    return nccl::f16;
+  case SINTER_BF16:
+    return nccl::bf16;
+  case SINTER_F32:
+    return nccl::f32;
+  case SINTER_F64:
+    return nccl::f64;
+  default:
+    return std::nullopt;
+  }
+}
+
+Status check(const nccl::Api &api, int code, const char *what) {
+  if (code == nccl::success)
+    return {};
+  const char *text = api.getErrorString(code);
+  return {SINTER_DEVICE_FAILED, std::string("NCCL: ") + what + ": " +
+                                    (text ? text : "unknown error") + " (" +
+                                    std::to_string(code) + ")"};
+}
+
+class NcclGroup final : public Communicator {
+public:
+  NcclGroup(const nccl::Api &api, nccl::Comm comm, const sinter_rank &rank)
+      : Communicator(rank.rank, rank.replicas), api_(api), comm_(comm) {}
+
+  ~NcclGroup() override {
+    // What has failed must not wait for the others.
+    if (isBroken_)
+      abort();
+    else if (!isAborted_)
+      (void)api_.commDestroy(comm_);
+  }
+
+  void abort() override {
+    if (!isAborted_.exchange(true))
+      (void)api_.commAbort(comm_);
+  }
+
+  Status allReduce(Stream &stream, const Reduction &reduction,
+                   void *const *buffers) override {
+    std::optional<int> type = dataType(reduction.dtype);
+    if (!type)
+      return {SINTER_UNSUPPORTED, "NCCL does not sum elements of this dtype"};
+    if (isAborted_)
+      return Status::failed("replica " + std::to_string(rank()) + " " +
+                            leftGroupText);
+    Status status = queue(stream, reduction, *type, buffers);
+    isBroken_ |= !status.ok();
+    return status;
+  }
+
+private:
+  Status queue(Stream &stream, const Reduction &reduction, int type,
+               void *const *buffers) {
+    const size_t count = reduction.elements.size();
+    int asynchronous = nccl::success;
+    SINTER_RETURN_IF_ERROR(check(api_,
+                                 api_.commGetAsyncError(comm_, &asynchronous),
+                                 "asking for errors"));
+    if (asynchronous != nccl::inProgress)
+      SINTER_RETURN_IF_ERROR(
+          check(api_, asynchronous, "an all-reduce before this one"));
+    SINTER_RETURN_IF_ERROR(check(api_, api_.groupStart(), "beginning a group"));
+    Status queued;
+    for (size_t i = 0; i < count && queued.ok(); ++i)
+      if (reduction.elements[i])
+        queued = check(api_,
+                       api_.allReduce(buffers[i], buffers[count + i],
+                                      reduction.elements[i], type, nccl::sum,
+                                      comm_, stream.native()),
+                       "queueing an all-reduce");
+    // A group that was begun is ended in any case.
+    Status ended = check(api_, api_.groupEnd(), "queueing an all-reduce");
+    return queued.ok() ? ended : queued;
+  }
+
+  const nccl::Api &api_;
+  nccl::Comm comm_;
+  bool isBroken_ = false;
+  std::atomic<bool> isAborted_{false};
+};
+
+} // namespace
+
+Status sinter::cuda::nameNcclGroup(const nccl::Api &api, uint8_t *group) {
+  int version = 0;
+  SINTER_RETURN_IF_ERROR(
+      check(api, api.getVersion(&version), "asking for the version"));
+  if (version < oldestVersion)
+    return {SINTER_DEVICE_FAILED,
+            "NCCL has version " + std::to_string(version / 10000) + "." +
+                std::to_string(version / 100 % 100) +
+                ": install NCCL 2.9 or newer (NVIDIA's package libnccl2)"};
+  nccl::UniqueId id;
+  SINTER_RETURN_IF_ERROR(check(api, api.getUniqueId(&id), "naming a group"));
+  std::memcpy(group, id.bytes, sizeof(id));
+  return {};
+}
+
+Result<std::unique_ptr<Communicator>>
+sinter::cuda::joinNcclGroup(const nccl::Api &api, const sinter_rank &rank) {
+  if (rank.replicas == 0 || rank.rank >= rank.replicas)
+    return Status::invalid("replica " + std::to_string(rank.rank) + " of " +
+                           std::to_string(rank.replicas));
+  nccl::UniqueId id;
+  std::memcpy(id.bytes, rank.group, sizeof(id));
+  nccl::Comm comm = nullptr;
+  SINTER_RETURN_IF_ERROR(
+      check(api,
+            api.commInitRank(&comm, static_cast<int>(rank.replicas), id,
+                             static_cast<int>(rank.rank)),
+            "joining a group"));
+  return std::unique_ptr<Communicator>(
+      std::make_unique<NcclGroup>(api, comm, rank));
+}

@@ -1,0 +1,303 @@
+//===- SimNccl.cpp - NCCL's stand-in on simulated devices -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/sim/library/SimNccl.h"
+#include "backends/common/device/ReplicaSum.h"
+#include "backends/sim/library/SimMemory.h"
+#include "runtime/collective/Communicator.h"
+#include "runtime/collective/Rendezvous.h"
+
+#include <cstring>
+#include <map>
+
+using namespace sinter;
+using namespace sinter::sim;
+using namespace sinter::cuda;
+using rt::Status;
+
+namespace {
+
+MeetingStreams *theStreams = nullptr;
+
+/// One array of a call.
+struct Part {
+  const void *from;
+  void *to;
+  uint64_t count;
+  int type;
+
+  bool agreesWith(const Part &other) const {
+    return count == other.count && type == other.type;
+  }
+};
+using Parts = std::vector<Part>;
+
+struct TypeInfo {
+  uint32_t dtype; // of sinter
+  uint64_t bytes;
+  const char *name;
+};
+
+const TypeInfo *typeInfo(int type) {
+  static const TypeInfo infos[] = {
+      {SINTER_I8, 1, "i8"},    {SINTER_U8, 1, "u8"},   {SINTER_I32, 4, "i32"},
+      {SINTER_U32, 4, "u32"},  {SINTER_I64, 8, "i64"}, {SINTER_U64, 8, "u64"},
+      {SINTER_F16, 2, "f16"},  {SINTER_F32, 4, "f32"}, {SINTER_F64, 8, "f64"},
+      {SINTER_BF16, 2, "bf16"}};
+  return type >= 0 && type < static_cast<int>(std::size(infos)) ? &infos[type]
+                                                                : nullptr;
+}
+
+/// One grouped call of all replicas.
+class NcclSum final : public SimMeeting {
+public:
+  explicit NcclSum(uint32_t replicas, uint64_t number)
+      : SimMeeting(replicas), parts(replicas), number_(number) {}
+
+  std::vector<Parts> parts; // by rank
+  uint32_t numOpened = 0;
+
+private:
+  static std::string describe(const Parts &parts) {
+    std::string text;
+    for (const Part &part : parts)
+      text += (text.empty() ? "" : ", ") + std::to_string(part.count) + " " +
+              typeInfo(part.type)->name;
+    return text;
+  }
+
+  Status happen() override {
+    for (uint32_t r = 1; r < parts.size(); ++r)
+      if (!std::equal(parts[0].begin(), parts[0].end(), parts[r].begin(),
+                      parts[r].end(), [](const Part &a, const Part &b) {
+                        return a.agreesWith(b);
+                      }))
+        return {SINTER_DEVICE_FAILED,
+                "NCCL: all-reduce " + std::to_string(number_) +
+                    " of replica 0 has " + describe(parts[0]) +
+                    ", that of replica " + std::to_string(r) + " has " +
+                    describe(parts[r])};
+    std::vector<const void *> from(parts.size());
+    std::vector<void *> to(parts.size());
+    for (size_t i = 0; i < parts[0].size(); ++i) {
+      for (size_t r = 0; r < parts.size(); ++r) {
+        from[r] = parts[r][i].from;
+        to[r] = parts[r][i].to;
+      }
+      plain::sumReplicas(typeInfo(parts[0][i].type)->dtype, from, to, 0,
+                         parts[0][i].count);
+    }
+    return {};
+  }
+
+  uint64_t number_;
+};
+
+/// What the communicators of one group share; guarded by the streams' lock.
+struct Group {
+  std::map<uint64_t, std::shared_ptr<NcclSum>> open; // by number
+  std::string left;                                  // why nobody meets again
+};
+
+} // namespace
+
+struct cuda::nccl::CommState {
+  std::shared_ptr<rt::Rendezvous> meeting;
+  std::shared_ptr<Group> group;
+  uint32_t rank = 0, replicas = 0;
+  uint64_t numCalls = 0; // that were opened
+};
+
+namespace {
+
+using Comm = nccl::Comm;
+
+/// The call that this replica makes next, with its arrays.
+std::shared_ptr<SimMeeting> openNext(Comm comm, const Parts &parts) {
+  const uint64_t number = comm->numCalls++;
+  std::shared_ptr<NcclSum> &known = comm->group->open[number];
+  if (!known)
+    known = std::make_shared<NcclSum>(comm->replicas, number);
+  std::shared_ptr<NcclSum> sum = known;
+  sum->parts[comm->rank] = parts;
+  if (!comm->group->left.empty())
+    sum->end(Status::failed(comm->group->left));
+  if (++sum->numOpened == comm->replicas)
+    comm->group->open.erase(number);
+  return sum;
+}
+
+void leave(Comm comm) {
+  theStreams->locked([&] {
+    Group &group = *comm->group;
+    if (group.left.empty())
+      group.left =
+          "replica " + std::to_string(comm->rank) + " " + rt::leftGroupText;
+    for (auto &[number, sum] : group.open)
+      if (!sum->streams[comm->rank])
+        sum->end(Status::failed(group.left));
+  });
+  comm->meeting->leave(comm->rank);
+}
+
+/// Between groupStart and groupEnd of this thread.
+struct PendingGroup {
+  int depth = 0;
+  int error = nccl::success;
+  Comm comm = nullptr;
+  void *stream = nullptr;
+  Parts parts;
+};
+thread_local PendingGroup pending;
+
+const char *getErrorString(int status) {
+  switch (status) {
+  case nccl::success:
+    return "no error";
+  case nccl::invalidArgument:
+    return "invalid argument";
+  case nccl::invalidUsage:
+    return "invalid usage";
+  default:
+    return "internal error";
+  }
+}
+
+int getVersion(int *version) {
+  *version = 22809;
+  return nccl::success;
+}
+
+int getUniqueId(nccl::UniqueId *id) {
+  rt::nameLocalGroup(reinterpret_cast<uint8_t *>(id->bytes));
+  return nccl::success;
+}
+
+int commInitRank(Comm *comm, int replicas, nccl::UniqueId id, int rank) {
+  if (!comm || replicas < 1 || rank < 0 || rank >= replicas || !theStreams)
+    return nccl::invalidArgument;
+  sinter_rank local;
+  std::memcpy(local.group, id.bytes, sizeof(local.group));
+  local.rank = static_cast<uint32_t>(rank);
+  local.replicas = static_cast<uint32_t>(replicas);
+  auto meeting = rt::Rendezvous::join(local);
+  if (!meeting.ok())
+    return nccl::invalidUsage;
+  auto *state = new nccl::CommState;
+  state->meeting = std::move(*meeting);
+  state->rank = local.rank;
+  state->replicas = local.replicas;
+  // The first replica's group is everybody's.
+  auto group = std::make_shared<Group>();
+  if (!state->meeting->meet(local.rank, &group).ok()) {
+    delete state;
+    return nccl::systemError;
+  }
+  state->group =
+      *static_cast<const std::shared_ptr<Group> *>(state->meeting->shownBy(0));
+  if (!state->meeting->meet(local.rank, &group).ok()) {
+    delete state;
+    return nccl::systemError;
+  }
+  *comm = state;
+  return nccl::success;
+}
+
+int commDestroy(Comm comm) {
+  if (!comm)
+    return nccl::invalidArgument;
+  leave(comm);
+  delete comm;
+  return nccl::success;
+}
+
+/// Another thread may be using it: it stays in memory.
+int commAbort(Comm comm) {
+  if (!comm)
+    return nccl::invalidArgument;
+  leave(comm);
+  return nccl::success;
+}
+
+int commGetAsyncError(Comm comm, int *status) {
+  if (!comm || !status)
+    return nccl::invalidArgument;
+  *status = nccl::success;
+  return nccl::success;
+}
+
+int groupStart() {
+  if (pending.depth == 0)
+    pending = {};
+  ++pending.depth;
+  return nccl::success;
+}
+
+int groupEnd() {
+  if (pending.depth == 0)
+    return nccl::invalidUsage;
+  if (--pending.depth > 0)
+    return nccl::success;
+  PendingGroup group = std::move(pending);
+  pending = {};
+  if (group.error != nccl::success || group.parts.empty())
+    return group.error;
+  Comm comm = group.comm;
+  Status queued = theStreams->queue(
+      group.stream, comm->rank,
+      [comm, parts = std::move(group.parts)] { return openNext(comm, parts); });
+  return queued.ok() ? nccl::success : nccl::unhandledCudaError;
+}
+
+bool overlap(const Part &part, uint64_t bytes) {
+  auto from = reinterpret_cast<uint64_t>(part.from),
+       to = reinterpret_cast<uint64_t>(part.to);
+  return from != to && from < to + bytes && to < from + bytes;
+}
+
+int checkPart(const Part &part, int op, Comm comm, void *stream) {
+  const TypeInfo *type = typeInfo(part.type);
+  if (!comm || !stream || !type || op != nccl::sum || !part.from || !part.to)
+    return nccl::invalidArgument;
+  const uint64_t bytes = part.count * type->bytes;
+  if (reinterpret_cast<uint64_t>(part.from) % type->bytes ||
+      reinterpret_cast<uint64_t>(part.to) % type->bytes ||
+      !isLibraryMemory(part.from, bytes) || !isLibraryMemory(part.to, bytes) ||
+      overlap(part, bytes))
+    return nccl::invalidArgument;
+  if (pending.comm && (pending.comm != comm || pending.stream != stream))
+    return nccl::invalidUsage; // NCCL's rule is wider than our need
+  return nccl::success;
+}
+
+int allReduce(const void *from, void *to, size_t count, int type, int op,
+              Comm comm, void *stream) {
+  groupStart();
+  const Part part{from, to, count, type};
+  if (int error = checkPart(part, op, comm, stream)) {
+    pending.error = error;
+  } else {
+    pending.comm = comm;
+    pending.stream = stream;
+    pending.parts.push_back(part);
+  }
+  int error = pending.error;
+  int ended = groupEnd();
+  return error ? error : ended;
+}
+
+} // namespace
+
+const nccl::Api &sinter::sim::ncclApi() {
+  static const nccl::Api api = {
+      getErrorString, getVersion,        getUniqueId, commInitRank, commDestroy,
+      commAbort,      commGetAsyncError, groupStart,  groupEnd,     allReduce};
+  return api;
+}
+
+void sinter::sim::setMeetingStreams(MeetingStreams *streams) {
+  theStreams = streams;
+}

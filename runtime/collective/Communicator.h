@@ -1,0 +1,64 @@
+//===- Communicator.h - one replica among others --------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Replicas run one program, each on a device of its own, and sum values. A
+// device makes its Communicator (Device::joinGroup); the executor calls it for
+// ALL_REDUCE commands. What must stay true: all replicas make the same calls in
+// the same order, and get the same bits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_COLLECTIVE_COMMUNICATOR_H
+#define SINTER_RUNTIME_COLLECTIVE_COMMUNICATOR_H
+
+#include "runtime/base/Status.h"
+#include "sinter/abi.h"
+
+#include <cstdint>
+#include <span>
+
+namespace sinter::rt {
+
+class Stream;
+
+/// In the errors of replicas whose only trouble is another one.
+inline constexpr const char *leftGroupText = "has left its group";
+
+/// What one ALL_REDUCE sums: arrays of one dtype, as one message.
+struct Reduction {
+  uint32_t dtype; // sinter_dtype
+  std::span<const uint64_t> elements;
+};
+
+class Communicator {
+public:
+  /// Leaves the group. Nothing of it may be under way. All replicas do this,
+  /// each on its own thread, unless it was aborted.
+  virtual ~Communicator();
+
+  uint32_t rank() const { return rank_; }
+  uint32_t replicas() const { return replicas_; }
+
+  /// Sums into buffers[n + i], n = elements.size(), what all replicas have in
+  /// buffers[i]; both may be one address. Queued on `stream`, or done when this
+  /// returns where streams mean nothing; the spans and `buffers` stay in place
+  /// until the stream was synchronised. Allocates nothing that a recorded graph
+  /// could not.
+  virtual Status allReduce(Stream &stream, const Reduction &reduction,
+                           void *const *buffers) = 0;
+
+  /// For good, from any thread: what is under way ends, and calls fail with
+  /// leftGroupText, for this replica and for those that wait for it.
+  virtual void abort() = 0;
+
+protected:
+  Communicator(uint32_t rank, uint32_t replicas)
+      : rank_(rank), replicas_(replicas) {}
+
+private:
+  uint32_t rank_, replicas_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_COLLECTIVE_COMMUNICATOR_H

@@ -1,0 +1,28 @@
+//===- Ceilings.h - how fast a device can be at all -----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What a profile compares kernels and library calls with. Measured in the run
+// that reports it: figures of data sheets are not reached.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_DEVICE_CEILINGS_H
+#define SINTER_RUNTIME_DEVICE_CEILINGS_H
+
+#include "runtime/device/Device.h"
+
+namespace sinter::rt {
+
+struct Ceilings {
+  double copyGBps = 0;   // read and written bytes of a large copy
+  double f32TFlops = 0;  // of a large product; 0: the library has none
+  double bf16TFlops = 0; // likewise
+};
+
+/// Takes a second or less and gives back all memory. A device that works on its
+/// own is timed by its events.
+Result<Ceilings> measureCeilings(Device &device);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_DEVICE_CEILINGS_H

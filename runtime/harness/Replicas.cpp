@@ -1,0 +1,290 @@
+//===- Replicas.cpp - the replicas of a training program ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Replicas.h"
+
+#include "runtime/base/BlockSignals.h"
+#include "runtime/collective/Communicator.h"
+#include "runtime/device/Registry.h"
+#include "runtime/exec/Program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <system_error>
+
+using namespace sinter::rt;
+
+int64_t sinter::rt::replicasOf(const sinter_artifact &artifact) {
+  return artifact.training && artifact.training->replicas
+             ? artifact.training->replicas
+             : 1;
+}
+
+Result<std::vector<std::string>>
+sinter::rt::replicaDevices(const sinter_artifact &artifact,
+                           const std::string &device) {
+  const auto count = static_cast<size_t>(replicasOf(artifact));
+  std::vector<std::string> names;
+  if (device.empty() && count > 1) {
+    const std::string kind = artifact.target;
+    for (size_t i = 0; i < count; ++i)
+      names.push_back(linkedDevices().isNumbered(kind)
+                          ? kind + ":" + std::to_string(i)
+                          : kind);
+    return names;
+  }
+  for (size_t at = 0; at <= device.size();) {
+    size_t comma = std::min(device.find(',', at), device.size());
+    names.push_back(device.substr(at, comma - at));
+    at = comma + 1;
+  }
+  if (names.size() != count)
+    return Status::invalid(
+        "--device=" + device + ": names " + std::to_string(names.size()) +
+        (names.size() == 1 ? " device" : " devices") +
+        "; the program was compiled for " + std::to_string(count) +
+        (count == 1 ? " replica" : " replicas") + " (--replicas=N)");
+  for (size_t i = 1; i < count; ++i) {
+    if (deviceKindOf(names[i]) != deviceKindOf(names[0]))
+      return Status::invalid("--device=" + device +
+                             ": replicas run on devices of one kind");
+    if (linkedDevices().isNumbered(names[i]) &&
+        std::find(names.begin(), names.begin() + i, names[i]) !=
+            names.begin() + i)
+      return Status::invalid("--device=" + device + ": names " + names[i] +
+                             " twice");
+  }
+  return names;
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+/// When one replica fails, the others must not wait for it.
+Status Replicas::runJob(const Job &job, Replica &replica) {
+  Status status;
+  try {
+    status = job(replica);
+  } catch (const std::bad_alloc &) {
+    status = {SINTER_OUT_OF_MEMORY, "out of memory"};
+  } catch (const std::exception &error) {
+    status = Status::failed(error.what());
+  }
+  if (status.ok() || !isJoined_)
+    return status;
+  replica.session->program()->program->abortGroup();
+  for (const auto &other : replicas_)
+    other->session->program()->program->abortGroup();
+  return status;
+}
+
+void Replicas::threadMain(Replica &replica) {
+  uint64_t done = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stop_ || jobs_ > done; });
+    if (stop_)
+      return;
+    done = jobs_;
+    const Job &job = *job_;
+    lock.unlock();
+    Status status = runJob(job, replica);
+    lock.lock();
+    replica.status = std::move(status);
+    if (--running_ == 0)
+      changed_.notify_all();
+  }
+}
+
+Status Replicas::onAll(const Job &job) {
+  if (replicas_.size() == 1)
+    return job(*replicas_.front());
+  {
+    std::unique_lock lock(mutex_);
+    job_ = &job;
+    ++jobs_;
+    running_ = replicas_.size();
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return running_ == 0; });
+  }
+  // One that only missed another one knows least.
+  const Status *worst = nullptr;
+  for (const auto &replica : replicas_) {
+    const Status &status = replica->status;
+    if (status.ok())
+      continue;
+    bool isAboutOthers =
+        status.message().find(leftGroupText) != std::string::npos;
+    if (!worst || !isAboutOthers)
+      worst = &status;
+    if (!isAboutOthers)
+      break;
+  }
+  return worst ? *worst : Status();
+}
+
+Replicas::~Replicas() {
+  // Communication libraries want all to leave at once.
+  if (isJoined_)
+    (void)onAll([](Replica &replica) {
+      replica.session->program()->program->leave();
+      return Status();
+    });
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  for (auto &replica : replicas_)
+    if (replica->thread.joinable())
+      replica->thread.join();
+}
+
+//===----------------------------------------------------------------------===//
+// Beginning
+//===----------------------------------------------------------------------===//
+
+Result<std::unique_ptr<Replicas>>
+Replicas::create(const sinter_artifact &artifact,
+                 const TrainerOptions &options) {
+  Result<std::vector<std::string>> devices =
+      replicaDevices(artifact, options.device);
+  if (!devices.ok())
+    return devices.status();
+  std::unique_ptr<Replicas> all(new Replicas);
+  const auto count = static_cast<uint32_t>(devices->size());
+  sinter_rank group = {};
+  group.replicas = count;
+  if (count > 1)
+    SINTER_RETURN_IF_ERROR(
+        linkedDevices().nameGroup(devices->front(), group.group));
+  for (uint32_t i = 0; i < count; ++i) {
+    all->replicas_.push_back(std::make_unique<Replica>());
+    Replica &replica = *all->replicas_.back();
+    replica.rank = i;
+    if (count == 1)
+      break;
+    BlockSignals blocked;
+    try {
+      replica.thread = std::thread(
+          [all = all.get(), &replica] { all->threadMain(replica); });
+    } catch (const std::system_error &error) {
+      return Status::failed(std::string("a thread for replica ") +
+                            std::to_string(i) + ": " + error.what());
+    }
+  }
+  SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) -> Status {
+    TrainerOptions own = options;
+    own.device = (*devices)[replica.rank];
+    Result<std::unique_ptr<Session>> session = Session::create(artifact, own);
+    if (!session.ok())
+      return session.status();
+    replica.session = std::move(*session);
+    Result<EntryRunner> step = EntryRunner::create(*replica.session, "step");
+    if (!step.ok())
+      return step.status();
+    replica.step = std::move(*step);
+    return {};
+  }));
+  // Only now, since joining waits for all.
+  if (count > 1)
+    SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) {
+      sinter_rank rank = group;
+      rank.rank = replica.rank;
+      return replica.session->program()->program->join(rank);
+    }));
+  all->isJoined_ = count > 1;
+  return all;
+}
+
+std::string Replicas::workers() const {
+  std::string text;
+  for (size_t i = 0; i < replicas_.size(); ++i)
+    text += (i == 0                      ? ""
+             : i + 1 == replicas_.size() ? " and "
+                                         : ", ") +
+            replicas_[i]->session->workers();
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+Status Replicas::spreadStates() {
+  if (replicas_.size() == 1)
+    return {};
+  Program &source = *first().program()->program;
+  const sinter_artifact &artifact = source.artifact();
+  std::vector<uint8_t> bytes;
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    bytes.resize(artifact.states[i].tensor.sizeBytes);
+    SINTER_RETURN_IF_ERROR(source.readState(i, bytes.data()));
+    for (size_t r = 1; r < replicas_.size(); ++r)
+      SINTER_RETURN_IF_ERROR(
+          replicas_[r]->session->program()->program->writeState(i,
+                                                                bytes.data()));
+  }
+  return {};
+}
+
+Status Replicas::checkEqual() {
+  if (replicas_.size() == 1)
+    return {};
+  const sinter_artifact &artifact = first().program()->program->artifact();
+  std::vector<uint8_t> bytes, others;
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    const sinter_tensor_desc &tensor = artifact.states[i].tensor;
+    bytes.resize(tensor.sizeBytes);
+    others.resize(tensor.sizeBytes);
+    SINTER_RETURN_IF_ERROR(
+        first().program()->program->readState(i, bytes.data()));
+    for (size_t r = 1; r < replicas_.size(); ++r) {
+      SINTER_RETURN_IF_ERROR(
+          replicas_[r]->session->program()->program->readState(i,
+                                                               others.data()));
+      if (bytes != others)
+        return {SINTER_MISMATCH, "replica " + std::to_string(r) +
+                                     " differs from replica 0 in state '" +
+                                     tensor.name + "'"};
+    }
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void Replicas::load(const BatchReader &reader, const Loader::Options &options) {
+  for (auto &replica : replicas_) {
+    Loader::Options own = options;
+    own.order.part = replica->rank;
+    own.order.parts = static_cast<int64_t>(replicas_.size());
+    replica->loader = std::make_unique<Loader>(reader, own);
+  }
+}
+
+Status Replicas::begin(const sinter_control &control) {
+  SINTER_RETURN_IF_ERROR(onAll([&](Replica &replica) -> Status {
+    Result<Batch> batch = replica.loader->next();
+    if (!batch.ok())
+      return batch.status();
+    sinter_control own = control;
+    own.replica = replica.rank;
+    return replica.step->begin(own, batch->inputs);
+  }));
+  ++begun_;
+  return {};
+}
+
+Status Replicas::finish() {
+  ++finished_;
+  return onAll([](Replica &replica) { return replica.step->finish(); });
+}

@@ -1,0 +1,99 @@
+//===- Replicas.h - the replicas of a training program --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Each has a device, a copy of all states, a loader for its rows of every batch
+// and, when there are several, a thread of its own. What must stay true: their
+// states hold the same bytes after every step; checkEqual() looks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_REPLICAS_H
+#define SINTER_RUNTIME_HARNESS_REPLICAS_H
+
+#include "runtime/harness/Session.h"
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace sinter::rt {
+
+/// How many replicas `artifact` was compiled for.
+int64_t replicasOf(const sinter_artifact &artifact);
+
+/// The device of each replica: `device` is a list with commas, or "" for the
+/// first devices of the artifact's kind. SINTER_INVALID when their number is
+/// wrong, their kinds differ, or a numbered one is named twice.
+Result<std::vector<std::string>> replicaDevices(const sinter_artifact &artifact,
+                                                const std::string &device);
+
+class Replicas {
+public:
+  /// Loads the program on each device, and makes one group of them.
+  /// `artifact` and `options` outlive the result.
+  static Result<std::unique_ptr<Replicas>>
+  create(const sinter_artifact &artifact, const TrainerOptions &options);
+  ~Replicas();
+  Replicas(const Replicas &) = delete;
+  Replicas &operator=(const Replicas &) = delete;
+
+  size_t size() const { return replicas_.size(); }
+  /// The one whose states are saved, and that evaluates.
+  Session &first() { return *replicas_.front()->session; }
+  /// "2 threads", "cuda:0 and cuda:1".
+  std::string workers() const;
+
+  /// Gives the states of the first to all others.
+  Status spreadStates();
+  /// SINTER_MISMATCH naming a state in which two replicas differ.
+  Status checkEqual();
+
+  /// Prepares the batches `options` (whose order has one part) says. `reader`
+  /// outlives this.
+  void load(const BatchReader &reader, const Loader::Options &options);
+  /// Begins "step" with the next batch on all replicas.
+  Status begin(const sinter_control &control);
+  /// Waits for the eldest step under way.
+  Status finish();
+  uint64_t underWay() const { return begun_ - finished_; }
+  /// Of the step that was finished last; the same on all replicas.
+  std::optional<float> scalar(const char *output) const {
+    return replicas_.front()->step->scalar(output);
+  }
+
+private:
+  struct Replica {
+    uint32_t rank = 0;
+    std::unique_ptr<Session> session;
+    std::optional<EntryRunner> step;
+    std::unique_ptr<Loader> loader;
+    Status status; // of the last job
+    std::thread thread;
+  };
+  using Job = std::function<Status(Replica &)>;
+
+  Replicas() = default;
+  /// Runs `job` for every replica, each on its own thread; the first error that
+  /// is not about another replica.
+  Status onAll(const Job &job);
+  Status runJob(const Job &job, Replica &replica);
+  void threadMain(Replica &replica);
+
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  bool isJoined_ = false;
+  uint64_t begun_ = 0, finished_ = 0;
+
+  std::mutex mutex_; // guards what follows
+  std::condition_variable changed_;
+  const Job *job_ = nullptr;
+  uint64_t jobs_ = 0; // begun
+  size_t running_ = 0;
+  bool stop_ = false;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_REPLICAS_H

@@ -1,0 +1,225 @@
+//===- NcclGroupTest.cpp - replicas over a table of checking functions ----===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The stand-in below checks what NCCL asks of its callers: groups that begin
+// and end in pairs, communicators that live, counts in elements, the stream
+// that was given; it computes nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/cuda/library/NcclGroup.h"
+#include "runtime/device/Stream.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace sinter;
+using namespace sinter::cuda;
+
+namespace {
+
+struct Call {
+  const void *from;
+  void *to;
+  size_t count;
+  int type, op;
+  void *stream;
+};
+
+/// What the functions were told and what they are to answer.
+struct Checker {
+  int version = 22809;
+  int depth = 0, groups = 0;
+  std::vector<Call> calls;
+  std::set<nccl::Comm> live;
+  int destroyed = 0, aborted = 0;
+  int failCall = -1; // number of the all-reduce that fails
+  int asyncError = nccl::success;
+  int initRank = -1, initReplicas = 0;
+  std::string misuse;
+} checker;
+
+void misuse(const char *what) {
+  if (checker.misuse.empty())
+    checker.misuse = what;
+}
+
+nccl::Comm asComm(size_t number) {
+  return reinterpret_cast<nccl::Comm>(number);
+}
+
+const nccl::Api api = {
+    [](int status) {
+      return status == nccl::unhandledCudaError ? "unhandled cuda error"
+                                                : "some error";
+    },
+    [](int *version) {
+      *version = checker.version;
+      return int(nccl::success);
+    },
+    [](nccl::UniqueId *id) {
+      std::memset(id->bytes, 'g', sizeof(id->bytes));
+      return int(nccl::success);
+    },
+    [](nccl::Comm *comm, int replicas, nccl::UniqueId id, int rank) {
+      if (id.bytes[0] != 'g' || id.bytes[127] != 'g')
+        misuse("another group's name");
+      checker.initRank = rank;
+      checker.initReplicas = replicas;
+      *comm = asComm(16);
+      checker.live.insert(*comm);
+      return int(nccl::success);
+    },
+    [](nccl::Comm comm) {
+      if (!checker.live.erase(comm))
+        misuse("destroys what is not alive");
+      ++checker.destroyed;
+      return int(nccl::success);
+    },
+    [](nccl::Comm comm) {
+      if (!checker.live.erase(comm))
+        misuse("aborts what is not alive");
+      ++checker.aborted;
+      return int(nccl::success);
+    },
+    [](nccl::Comm comm, int *status) {
+      if (!checker.live.contains(comm))
+        misuse("asks a communicator that is not alive");
+      *status = checker.asyncError;
+      return int(nccl::success);
+    },
+    [] {
+      ++checker.depth;
+      return int(nccl::success);
+    },
+    [] {
+      if (checker.depth-- == 0)
+        misuse("ends a group that was not begun");
+      ++checker.groups;
+      return int(nccl::success);
+    },
+    [](const void *from, void *to, size_t count, int type, int op,
+       nccl::Comm comm, void *stream) {
+      if (checker.depth != 1)
+        misuse("an all-reduce outside of a group");
+      if (!checker.live.contains(comm))
+        misuse("sums by a communicator that is not alive");
+      if (checker.failCall == static_cast<int>(checker.calls.size()))
+        return int(nccl::unhandledCudaError);
+      checker.calls.push_back({from, to, count, type, op, stream});
+      return int(nccl::success);
+    }};
+
+class NamedStream final : public rt::Stream {
+public:
+  void *native() const override { return reinterpret_cast<void *>(0x50); }
+};
+
+std::unique_ptr<rt::Communicator> join(uint32_t rank = 1) {
+  checker = Checker();
+  sinter_rank mine;
+  REQUIRE(nameNcclGroup(api, mine.group).ok());
+  mine.rank = rank;
+  mine.replicas = 4;
+  auto group = joinNcclGroup(api, mine);
+  REQUIRE(group.ok());
+  return std::move(*group);
+}
+
+} // namespace
+
+TEST_CASE("a message is one group of calls on the stream", "[nccl]") {
+  auto group = join();
+  CHECK(group->rank() == 1);
+  CHECK(group->replicas() == 4);
+  CHECK(checker.initRank == 1);
+  CHECK(checker.initReplicas == 4);
+  float a[8], b[3], c[8];
+  void *buffers[] = {a, b, nullptr, c, b, nullptr};
+  const uint64_t elements[] = {8, 3, 0}; // nothing is sent for the last
+  NamedStream stream;
+  for (auto [dtype, type] : {std::pair<uint32_t, int>{SINTER_F32, nccl::f32},
+                             {SINTER_BF16, nccl::bf16},
+                             {SINTER_F16, nccl::f16},
+                             {SINTER_F64, nccl::f64},
+                             {SINTER_I64, nccl::i64},
+                             {SINTER_I32, nccl::i32},
+                             {SINTER_U8, nccl::u8}}) {
+    checker.calls.clear();
+    checker.groups = 0;
+    REQUIRE(group->allReduce(stream, {dtype, elements}, buffers).ok());
+    CHECK(checker.groups == 1);
+    REQUIRE(checker.calls.size() == 2);
+    CHECK(checker.calls[0].from == a);
+    CHECK(checker.calls[0].to == c);
+    CHECK(checker.calls[0].count == 8);
+    CHECK(checker.calls[1].from == b);
+    CHECK(checker.calls[1].to == b);
+    CHECK(checker.calls[1].count == 3);
+    for (const Call &call : checker.calls) {
+      CHECK(call.type == type);
+      CHECK(call.op == nccl::sum);
+      CHECK(call.stream == stream.native());
+    }
+  }
+  CHECK(group->allReduce(stream, {SINTER_BOOL, elements}, buffers).code() ==
+        SINTER_UNSUPPORTED);
+  group.reset();
+  CHECK(checker.destroyed == 1);
+  CHECK(checker.aborted == 0);
+  CHECK(checker.live.empty());
+  CHECK(checker.misuse == "");
+}
+
+TEST_CASE("a failed call ends its group and aborts", "[nccl]") {
+  auto group = join();
+  float a[8];
+  void *buffers[] = {a, a, a, a};
+  const uint64_t elements[] = {8, 8};
+  NamedStream stream;
+  checker.failCall = 1;
+  rt::Status status = group->allReduce(stream, {SINTER_F32, elements}, buffers);
+  CHECK(status.code() == SINTER_DEVICE_FAILED);
+  CHECK(status.message() ==
+        "NCCL: queueing an all-reduce: unhandled cuda error (1)");
+  CHECK(checker.depth == 0);
+  group.reset();
+  CHECK(checker.aborted == 1);
+  CHECK(checker.destroyed == 0);
+  CHECK(checker.misuse == "");
+}
+
+TEST_CASE("errors of calls under way come with the next one", "[nccl]") {
+  auto group = join();
+  float a[8];
+  void *buffers[] = {a, a};
+  const uint64_t elements[] = {8};
+  NamedStream stream;
+  checker.asyncError = nccl::inProgress;
+  CHECK(group->allReduce(stream, {SINTER_F32, elements}, buffers).ok());
+  checker.asyncError = nccl::remoteError;
+  rt::Status status = group->allReduce(stream, {SINTER_F32, elements}, buffers);
+  CHECK(status.message() ==
+        "NCCL: an all-reduce before this one: some error (6)");
+  CHECK(checker.calls.size() == 1);
+  group.reset();
+  CHECK(checker.misuse == "");
+}
+
+TEST_CASE("what cannot be joined is one line", "[nccl]") {
+  checker = Checker();
+  sinter_rank rank = {};
+  checker.version = 20804;
+  rt::Status old = nameNcclGroup(api, rank.group);
+  CHECK(old.message() == "NCCL has version 2.8: install NCCL 2.9 or newer "
+                         "(NVIDIA's package libnccl2)");
+  rank.rank = 2;
+  rank.replicas = 2;
+  CHECK(joinNcclGroup(api, rank).status().code() == SINTER_INVALID);
+  CHECK(checker.initRank == -1);
+}
