@@ -89,13 +89,11 @@ def makeTrainers(build, out, target, small):
     with open(os.path.join(out, "trainers.txt"), "w") as file:
         file.write("\n".join(lines) + "\n")
     # What is measured: a network at its real size on generated data.
-    for batch in (64,):
-        run([compiler, os.path.join(ROOT, "docs/examples/fashion_cnn.onnx"), "-o",
-             os.path.join(out, "trainers", f"bench-cnn-{batch}"), f"--target={target}",
-             "--train", "--optimizer=adam", f"--batch={batch}"])
-        run([compiler, os.path.join(HERE, "Inputs", "mlp.mlir"), "-o",
-             os.path.join(out, "trainers", f"bench-mlp-{batch}"), f"--target={target}",
-             "--train", "--optimizer=adam", f"--batch={batch}"])
+    for name, model, size in (
+            ("cnn", os.path.join(ROOT, "docs/examples/fashion_cnn.onnx"), ["--batch=64"]),
+            ("mlp", os.path.join(HERE, "Inputs/mlp.mlir"), [])):
+        run([compiler, model, "-o", os.path.join(out, "trainers", f"bench-{name}-64"),
+             f"--target={target}", "--train", "--optimizer=adam", *size])
 
 
 def main():
@@ -111,8 +109,6 @@ def main():
         sys.exit(f"prepare.py: {out} is not empty")
     copyTools(options.build, out, options.small)
     makeTrainers(options.build, out, options.target, options.small)
-    for kernel in glob.glob(os.path.join(HERE, "Inputs", "*.mlir")):
-        copyTo(kernel, os.path.join(out, "kernels"))
     for name in NETWORKS:
         copyTo(os.path.join(MODELS, name + ".onnx"), os.path.join(out, "models"))
     for script in SCRIPTS:

@@ -9,6 +9,7 @@ func.func @c1() {
 // -----
 
 func.func @c1_types(%x : tensor<4xf32>) {
+  // expected-error @+2 {{'sinter.all_reduce' op failed to infer returned types}}
   // expected-error @+1 {{'sinter.all_reduce' op inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<5xf32>'}}
   %0 = "sinter.all_reduce"(%x) {replicas = 2 : i64} : (tensor<4xf32>) -> tensor<5xf32>
   return

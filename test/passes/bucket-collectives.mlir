@@ -4,9 +4,9 @@
 // CHECK-LABEL: @by_size
 func.func @by_size(%a : tensor<4xf32>, %b : tensor<16xf32>, %c : tensor<4xf32>) -> (tensor<4xf32>, tensor<16xf32>, tensor<4xf32>) {
   // CHECK-NEXT: %[[B:.*]] = sinter.exp %arg1
-  // CHECK-NEXT: %[[SB:.*]] = sinter.all_reduce %[[B]] {replicas = 2 : i64}
   // CHECK-NEXT: %[[C:.*]] = sinter.exp %arg2
   // CHECK-NEXT: %[[A:.*]] = sinter.exp %arg0
+  // CHECK-NEXT: %[[SB:.*]] = sinter.all_reduce %[[B]] {replicas = 2 : i64}
   // CHECK-NEXT: %[[S:.*]]:2 = sinter.all_reduce %[[C]], %[[A]] {replicas = 2 : i64}
   // CHECK-NEXT: return %[[S]]#1, %[[SB]], %[[S]]#0
   %0 = sinter.exp %b : tensor<16xf32>

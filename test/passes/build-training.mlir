@@ -5,6 +5,22 @@
 // RUN: sinter-opt %s --sinter-build-training="labels=t" --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=LABELS
 
+// RUN: sinter-opt %s --sinter-build-training="optimizer=sgd replicas=2" --split-input-file 2> %t.err \
+// RUN:   | FileCheck %s --check-prefix=REPLICAS
+// RUN: FileCheck %s --check-prefix=WARNING < %t.err
+
+// The loss is divided by the whole batch's rows; it and the gradients are summed over replicas.
+// REPLICAS: replicas = 2 : i64
+// REPLICAS: func.func @step(
+// REPLICAS: sinter.constant dense<8.0{{0*}}e+00> : tensor<f32>
+// REPLICAS: sinter.all_reduce %{{.*}} {replicas = 2 : i64} : tensor<f32>
+// REPLICAS: sinter.all_reduce %{{.*}} {replicas = 2 : i64} : tensor<8x3xf32>
+// REPLICAS: sinter.all_reduce %{{.*}} {replicas = 2 : i64} : tensor<3xf32>
+// REPLICAS: func.func @eval(
+// REPLICAS-NOT: sinter.all_reduce
+// REPLICAS: return
+// WARNING: warning: batch normalisation uses the statistics of each replica's own rows, not of the whole batch
+
 // The states, their slots and the two functions. A final softmax is looked through.
 // CHECK: module @linear attributes {sinter.model = "linear", sinter.training = {
 // CHECK-SAME: batch = 4 : i64

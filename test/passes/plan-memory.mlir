@@ -489,3 +489,66 @@ module @convolutions {
     return %y, %dx, %dw : tensor<2x4x4x4xf32>, tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>
   }
 }
+
+// -----
+
+// A sum over replicas begins when its operand is there, is awaited where its result is read, and takes the
+// operand's place. What only lives beside it takes other bytes.
+module @beside {
+  // CHECK-LABEL: module @beside
+  // CHECK: exec.launch @k0_exp(%{{.*}}) -> (%[[G:.*]])
+  // CHECK: %[[S:.*]] = exec.buffer arena[0] [[AT:[0-9]+]] + 256
+  // CHECK: exec.all_reduce event 0(%[[G]]) -> (%[[S]])
+  // CHECK: exec.launch @k1_tanh
+  // CHECK: exec.launch @k2_neg
+  // CHECK-NEXT: exec.await event 0
+  // CHECK: exec.launch @k3_add
+  func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
+    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.exp %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %s = sinter.all_reduce %a {replicas = 2 : i64} : tensor<64xf32>
+    %b = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.tanh %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %c = sinter.fusion "loop"(%b) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.neg %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %d = sinter.fusion "loop"(%c, %s) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
+      %2 = sinter.add %0, %1 : tensor<64xf32>
+      sinter.yield %2 : tensor<64xf32>
+    }
+    return %d : tensor<64xf32>
+  }
+}
+
+// -----
+
+// An operand that others still read keeps its bytes until the wait.
+module @kept {
+  // CHECK-LABEL: module @kept
+  // CHECK: exec.program @main({{.*}} arena 512
+  // CHECK: exec.all_reduce event 0
+  // CHECK: exec.await event 0
+  func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
+    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>):
+      %1 = sinter.exp %0 : tensor<64xf32>
+      sinter.yield %1 : tensor<64xf32>
+    }
+    %s = sinter.all_reduce %a {replicas = 2 : i64} : tensor<64xf32>
+    %d = sinter.fusion "loop"(%a, %s) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
+      %2 = sinter.add %0, %1 : tensor<64xf32>
+      sinter.yield %2 : tensor<64xf32>
+    }
+    return %d : tensor<64xf32>
+  }
+}

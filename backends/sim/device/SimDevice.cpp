@@ -140,19 +140,24 @@ void useMeetingStreams() {
 /// The CUDA device's adapter, with one call left out if that is asked for.
 class SimGroup final : public rt::Communicator {
 public:
-  SimGroup(std::unique_ptr<rt::Communicator> group, uint64_t drop)
+  SimGroup(std::unique_ptr<rt::Communicator> group, const Timeline &timeline,
+           uint64_t drop)
       : Communicator(group->rank(), group->replicas()),
-        group_(std::move(group)), drop_(drop) {}
+        group_(std::move(group)), timeline_(timeline), drop_(drop) {}
   void abort() override { group_->abort(); }
   Status allReduce(rt::Stream &stream, const rt::Reduction &reduction,
                    void *const *buffers) override {
     if (++numCalls_ == drop_)
       return {};
-    return group_->allReduce(stream, reduction, buffers);
+    Status status = group_->allReduce(stream, reduction, buffers);
+    // What ended the device says more than the library's number.
+    Status cause = timeline_.status();
+    return status.ok() || cause.ok() ? status : cause;
   }
 
 private:
   std::unique_ptr<rt::Communicator> group_;
+  const Timeline &timeline_;
   uint64_t drop_, numCalls_ = 0;
 };
 
