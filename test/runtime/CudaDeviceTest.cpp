@@ -346,3 +346,62 @@ TEST_CASE("cuda: the library is made when it is needed first", "[cuda]") {
   checkLine(makeDevice(fake)->library().status(), SINTER_UNSUPPORTED,
             "device 'cuda:0' has no contraction library");
 }
+
+namespace {
+
+/// A group whose calls must find the device's context current.
+class ContextChecker final : public Communicator {
+public:
+  ContextChecker(const DriverTable &driver, std::vector<std::string> &calls)
+      : Communicator(1, 2), driver_(driver), calls_(calls) {}
+  ~ContextChecker() override { note("leave"); }
+  void abort() override { note("abort"); }
+  Status allReduce(Stream &stream, const Reduction &reduction,
+                   void *const *) override {
+    note(stream.native() ? "sum" : "sum without a stream");
+    CHECK(reduction.elements.size() == 1);
+    return {};
+  }
+
+private:
+  void note(const std::string &call) {
+    ContextHandle current = nullptr;
+    (void)driver_.ctxGetCurrent(&current);
+    calls_.push_back(current ? call : call + " without a context");
+  }
+  const DriverTable &driver_;
+  std::vector<std::string> &calls_;
+};
+
+} // namespace
+
+TEST_CASE("a group's calls are made with the device's context", "[cuda]") {
+  FakeDriver fake;
+  std::vector<std::string> calls;
+  GroupFactory groups;
+  groups.join =
+      [&](const sinter_rank &rank) -> Result<std::unique_ptr<Communicator>> {
+    CHECK(rank.rank == 1);
+    return std::unique_ptr<Communicator>(
+        std::make_unique<ContextChecker>(fake.table(), calls));
+  };
+  sinter_rank rank = {};
+  rank.rank = 1;
+  rank.replicas = 2;
+  {
+    auto device = createCudaDevice(fake.table(), 0, {}, nullptr, groups);
+    REQUIRE(device.ok());
+    auto stream = (*device)->createStream();
+    REQUIRE(stream.ok());
+    auto group = (*device)->joinGroup(rank);
+    REQUIRE(group.ok());
+    CHECK((*group)->rank() == 1);
+    const uint64_t elements[] = {4};
+    CHECK((*group)->allReduce(**stream, {SINTER_F32, elements}, nullptr).ok());
+    (*group)->abort();
+  }
+  CHECK(calls == std::vector<std::string>{"sum", "abort", "leave"});
+  CHECK(fake.violations == std::vector<std::string>());
+  checkLine(makeDevice(fake)->joinGroup(rank).status(), SINTER_UNSUPPORTED,
+            "device 'cuda:0' cannot work with other replicas");
+}

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/device/CudaDevice.h"
 
+#include "backends/cuda/device/CudaGroup.h"
 #include "backends/cuda/device/CudaHandles.h"
 #include "backends/cuda/device/CudaModule.h"
 #include "backends/cuda/device/DeviceArena.h"
@@ -233,33 +234,6 @@ Result<Library *> CudaDevice::library() {
   return Status(SINTER_UNSUPPORTED,
                 "device '" + name_ + "' has no contraction library");
 }
-
-namespace {
-/// Makes every call with the device's context current.
-class CudaGroup final : public Communicator {
-public:
-  CudaGroup(const CudaContext &context, std::unique_ptr<Communicator> group)
-      : Communicator(group->rank(), group->replicas()), context_(context),
-        group_(std::move(group)) {}
-  ~CudaGroup() override {
-    CurrentContext current(context_.driver(), context_.handle());
-    group_.reset();
-  }
-  void abort() override {
-    CurrentContext current(context_.driver(), context_.handle());
-    group_->abort();
-  }
-  Status allReduce(Stream &stream, const Reduction &reduction,
-                   void *const *buffers) override {
-    CurrentContext current(context_.driver(), context_.handle());
-    return group_->allReduce(stream, reduction, buffers);
-  }
-
-private:
-  const CudaContext &context_;
-  std::unique_ptr<Communicator> group_;
-};
-} // namespace
 
 Result<std::unique_ptr<Communicator>>
 CudaDevice::joinGroup(const sinter_rank &rank) {

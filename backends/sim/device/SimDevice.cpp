@@ -387,8 +387,8 @@ SimDevice::joinGroup(const sinter_rank &rank) {
       cuda::joinNcclGroup(ncclApi(), rank);
   if (!group.ok())
     return group.status();
-  return std::unique_ptr<rt::Communicator>(
-      std::make_unique<SimGroup>(std::move(*group), settings_.dropAllReduce));
+  return std::unique_ptr<rt::Communicator>(std::make_unique<SimGroup>(
+      std::move(*group), timeline_, settings_.dropAllReduce));
 }
 
 Result<std::unique_ptr<rt::Device>>
