@@ -6,6 +6,8 @@
 
 #include "runtime/exec/ArtifactChecks.h"
 
+#include "runtime/exec/ArtifactPlaces.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -123,11 +125,14 @@ Status checkStates(const sinter_artifact &artifact) {
     if (size)
       byOffset.push_back(&state);
   }
-  std::sort(byOffset.begin(), byOffset.end(),
-            [](auto *a, auto *b) { return a->offsetBytes < b->offsetBytes; });
+  std::sort(byOffset.begin(), byOffset.end(), [](auto *a, auto *b) {
+    return a->place != b->place ? a->place < b->place
+                                : a->offsetBytes < b->offsetBytes;
+  });
   for (size_t i = 1; i < byOffset.size(); ++i)
-    if (byOffset[i - 1]->offsetBytes + byOffset[i - 1]->tensor.sizeBytes >
-        byOffset[i]->offsetBytes)
+    if (byOffset[i - 1]->place == byOffset[i]->place &&
+        byOffset[i - 1]->offsetBytes + byOffset[i - 1]->tensor.sizeBytes >
+            byOffset[i]->offsetBytes)
       return corrupt(std::string("states '") + byOffset[i - 1]->tensor.name +
                      "' and '" + byOffset[i]->tensor.name + "' overlap");
   return {};
@@ -158,9 +163,19 @@ Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
   SINTER_RETURN_IF_ERROR(checkTensors(entry.inputs, entry.numInputs, "input"));
   SINTER_RETURN_IF_ERROR(
       checkTensors(entry.outputs, entry.numOutputs, "output"));
+  std::vector<bool> recorded(entry.numCommands, false);
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
     Status status = checkCommand(artifact, entry, command);
+    bool isWait = command.kind == SINTER_CMD_WAIT;
+    if (status.ok() && (isWait || command.kind == SINTER_CMD_RECORD)) {
+      if (recorded[command.target] != isWait)
+        status =
+            Status::invalid("event " + number(command.target) +
+                            (isWait ? " is waited for before it is recorded"
+                                    : " is recorded twice"));
+      recorded[command.target] = true;
+    }
     if (!status.ok())
       return corrupt(who + ", command " + number(i) +
                      (command.label ? std::string(" (") + command.label + ")"
@@ -215,19 +230,28 @@ uint64_t sinter::rt::dtypeBytes(uint32_t dtype) {
   }
 }
 
+bool sinter::rt::hasCodeFor(const sinter_artifact &artifact,
+                            const sinter_kernel_desc &kernel,
+                            const char *kind) {
+  if (std::strcmp(kind, "cpu") == 0)
+    return kernel.cpu != nullptr;
+  if (std::strcmp(kind, "sim") == 0)
+    return kernel.sim != nullptr;
+  return !kernel.cpu && !kernel.sim && artifact.numImages != 0;
+}
+
 /// Every kernel has code for the artifact's target, and a grid where that is a
 /// GPU.
 static Status checkKernels(const sinter_artifact &artifact) {
-  bool isCpu = std::strcmp(artifact.target, "cpu") == 0;
-  bool isSim = std::strcmp(artifact.target, "sim") == 0;
+  // Commands say which kernels run where: checkCommand.
+  bool spans = artifact.numPlaces > 1;
   for (uint32_t i = 0; i < artifact.numKernels; ++i) {
     const sinter_kernel_desc &kernel = artifact.kernels[i];
-    bool hasCode = isCpu   ? kernel.cpu != nullptr
-                   : isSim ? kernel.sim != nullptr
-                           : artifact.numImages != 0;
+    bool hasCode = spans ? kernel.cpu || kernel.sim || artifact.numImages
+                         : hasCodeFor(artifact, kernel, artifact.target);
     if (!kernel.name || !hasCode)
       return corrupt("kernel " + number(i) + " has no name or no code");
-    if (isCpu)
+    if (kernel.cpu)
       continue;
     for (int d = 0; d < 3; ++d)
       if (!kernel.grid[d] || !kernel.block[d])
@@ -251,6 +275,7 @@ std::string sinter::rt::dtypeName(uint32_t dtype) {
 Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
   SINTER_RETURN_IF_ERROR(checkHeader(artifact));
   SINTER_RETURN_IF_ERROR(checkStates(artifact));
+  SINTER_RETURN_IF_ERROR(checkPlaces(artifact));
   SINTER_RETURN_IF_ERROR(checkKernels(artifact));
   for (uint32_t i = 0; i < artifact.numEntries; ++i) {
     const sinter_entry &entry = artifact.entries[i];

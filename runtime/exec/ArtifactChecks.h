@@ -41,6 +41,10 @@ Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,
 /// Each ALL_REDUCE of checked commands has one AWAIT, after it.
 Status checkWaits(const sinter_entry &entry);
 
+/// Whether devices of `kind` ("cpu", "cuda", "sim") can run the kernel.
+bool hasCodeFor(const sinter_artifact &artifact,
+                const sinter_kernel_desc &kernel, const char *kind);
+
 /// MATMUL and CONV: parameters and operand extents against the slices.
 Status checkMatmul(const sinter_command &command);
 Status checkConv(const sinter_command &command);

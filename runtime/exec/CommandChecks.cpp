@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/ArtifactPlaces.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,10 +19,17 @@ namespace {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-/// Bytes of the space that `slice` lies in; an error when there is none such.
+/// Bytes of the space that `slice`, of a command on `place`, lies in; an error
+/// when there is none such.
 Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
                             const sinter_entry &entry,
-                            const sinter_slice &slice) {
+                            const sinter_slice &slice, int64_t place) {
+  auto here = [&](uint32_t other, const char *what) -> Status {
+    if (other == place)
+      return {};
+    return Status::invalid(std::string(what) + " of place " + number(other) +
+                           " in a command on place " + number(place));
+  };
   auto single = [&](uint64_t size) -> Result<uint64_t> {
     if (slice.index != 0)
       return Status::invalid("index " + number(slice.index) +
@@ -36,13 +44,15 @@ Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
   };
   switch (slice.space) {
   case SINTER_SPACE_ARENA:
-    return single(entry.arenaBytes);
+    SINTER_RETURN_IF_ERROR(here(slice.index, "the arena"));
+    return arenaBytes(artifact, entry, slice.index);
   case SINTER_SPACE_CONSTANT:
     return single(artifact.constantsBytes);
   case SINTER_SPACE_CONTROL:
     return single(sizeof(sinter_control));
   case SINTER_SPACE_STATE:
     SINTER_RETURN_IF_ERROR(indexed(artifact.numStates, "state"));
+    SINTER_RETURN_IF_ERROR(here(artifact.states[slice.index].place, "a state"));
     return artifact.states[slice.index].tensor.sizeBytes;
   case SINTER_SPACE_INPUT:
     SINTER_RETURN_IF_ERROR(indexed(entry.numInputs, "input"));
@@ -56,8 +66,8 @@ Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
 }
 
 Status checkSlice(const sinter_artifact &artifact, const sinter_entry &entry,
-                  const sinter_slice &slice, bool written) {
-  Result<uint64_t> total = spaceBytes(artifact, entry, slice);
+                  const sinter_slice &slice, bool written, int64_t place) {
+  Result<uint64_t> total = spaceBytes(artifact, entry, slice, place);
   if (!total.ok())
     return total.status();
   if (slice.offsetBytes > *total ||
@@ -482,17 +492,27 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
                                 const sinter_command &command) {
   if (!command.label)
     return Status::invalid("has no label");
-  if (command.device != 0)
-    return Status::invalid("runs on device " + number(command.device) +
-                           " of 1");
+  const uint32_t places = numPlaces(artifact);
+  if (command.device >= places)
+    return Status::invalid("runs on device " + number(command.device) + " of " +
+                           number(places));
+  if (command.stream > SINTER_STREAM_TRANSFER)
+    return Status::invalid("runs on stream " + number(command.stream) +
+                           " of 2");
   if (command.numSlices && !command.slices)
     return Status::invalid("has no slice table");
   if (command.numReads > command.numSlices)
     return Status::invalid("reads " + number(command.numReads) + " of " +
                            number(command.numSlices) + " slices");
   for (uint32_t i = 0; i < command.numSlices; ++i) {
-    Status status =
-        checkSlice(artifact, entry, command.slices[i], i >= command.numReads);
+    int64_t place = command.device;
+    if (command.kind == SINTER_CMD_COPY)
+      place = i == 0 ? command.target : command.tiles;
+    if (place < 0 || place >= int64_t(places))
+      return Status::invalid("copies from or to place " + number(place) +
+                             " of " + number(places));
+    Status status = checkSlice(artifact, entry, command.slices[i],
+                               i >= command.numReads, place);
     if (!status.ok())
       return Status::invalid("slice " + number(i) + ": " + status.message());
   }
@@ -503,8 +523,13 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
                              " of " + number(artifact.numKernels));
     if (command.tiles < 0)
       return Status::invalid("has " + number(command.tiles) + " tiles");
+    if (!hasCodeFor(artifact, artifact.kernels[command.target],
+                    placeKind(artifact, command.device)))
+      return Status::invalid("launches kernel " + number(command.target) +
+                             ", which has no code for " +
+                             placeKind(artifact, command.device));
     // A GPU takes as many parameters as the kernel says.
-    if (std::strcmp(artifact.target, "cpu") != 0 &&
+    if (std::strcmp(placeKind(artifact, command.device), "cpu") != 0 &&
         command.numSlices != artifact.kernels[command.target].numBuffers)
       return Status::invalid(
           "gives " + number(command.numSlices) + " buffers to a kernel of " +
@@ -520,6 +545,8 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     if (command.numSlices != 2 || command.numReads != 1 ||
         command.slices[0].sizeBytes != command.slices[1].sizeBytes)
       return Status::invalid("a copy needs two slices of one size");
+    if (command.device != command.target && command.device != command.tiles)
+      return Status::invalid("a copy runs on neither of its places");
     return {};
   case SINTER_CMD_FILL:
     if (command.numSlices != 1 || command.numReads != 0)
@@ -530,6 +557,12 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
   case SINTER_CMD_AWAIT:
     if (command.numSlices != 0)
       return Status::invalid("a wait has no slices");
+    return {};
+  case SINTER_CMD_RECORD:
+  case SINTER_CMD_WAIT:
+    if (command.numSlices != 0 || command.target >= entry.numCommands)
+      return Status::invalid("an event has slices, or a number beyond " +
+                             number(entry.numCommands));
     return {};
   default:
     return Status::invalid("has the unknown kind " + number(command.kind));

@@ -22,7 +22,8 @@ static uint64_t nowNs() {
 // At load
 //===----------------------------------------------------------------------===//
 
-/// The address of `slice` in slot `slot`; null for what changes by the run.
+/// The address of `slice` in slot `slot`, for a command on `place`; null for
+/// what changes by the run.
 void *Executor::address(const sinter_artifact &artifact, const Place &place,
                         const sinter_slice &slice, uint32_t slot) {
   const Slot &io = place.slots[slot];
@@ -96,12 +97,30 @@ Status Executor::prepareSummation(const sinter_command &command, Place &place,
   return {};
 }
 
+Status Executor::prepareEvent(const sinter_command &command, Step &step) {
+  step.event = command.target;
+  if (command.kind == SINTER_CMD_WAIT)
+    return {};
+  if (marksOfPlan_.size() <= step.event)
+    marksOfPlan_.resize(step.event + 1);
+  Device &device = *step.place->device;
+  if (device.sharesHostMemory())
+    return {};
+  Result<std::unique_ptr<Event>> event = device.createEvent(EventUse::Order);
+  if (!event.ok())
+    return event.status();
+  marksOfPlan_[step.event] = {std::move(*event), &device};
+  return {};
+}
+
 Result<Executor> Executor::create(const sinter_artifact &artifact,
                                   const sinter_entry &entry,
                                   std::span<Place> places) {
   Executor executor;
   executor.entry_ = &entry;
   executor.main_ = &places.front();
+  executor.places_ = places;
+  executor.outputPlaces_.assign(entry.numOutputs, &places.front());
   const auto numSlots = static_cast<uint32_t>(executor.main_->slots.size());
   executor.buffers_.resize(numSlots);
   executor.graphs_.resize(numSlots);
@@ -112,14 +131,24 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     Step step{};
     step.kind = command.kind;
     step.place = &place;
+    step.stream = command.stream == SINTER_STREAM_TRANSFER && place.transfers
+                      ? place.transfers.get()
+                      : place.stream.get();
+    if (command.kind == SINTER_CMD_COPY) {
+      step.from = &places[command.target];
+      step.to = &places[command.tiles];
+    }
     step.tiles = command.tiles;
     step.firstBuffer = static_cast<uint32_t>(executor.buffers_[0].size());
     for (uint32_t j = 0; j < command.numSlices; ++j) {
       const sinter_slice &slice = command.slices[j];
+      Place &there = !step.from ? place : j == 0 ? *step.from : *step.to;
+      if (slice.space == SINTER_SPACE_OUTPUT && j >= command.numReads)
+        executor.outputPlaces_[slice.index] = &there;
       auto buffer = static_cast<uint32_t>(executor.buffers_[0].size());
       for (uint32_t slot = 0; slot < numSlots; ++slot)
         executor.buffers_[slot].push_back(
-            executor.address(artifact, place, slice, slot));
+            executor.address(artifact, there, slice, slot));
       if (!place.slots[0].inputs && slice.space == SINTER_SPACE_INPUT)
         executor.inputPatches_.push_back(
             {buffer, slice.index, slice.offsetBytes});
@@ -143,6 +172,10 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
       break;
     case SINTER_CMD_AWAIT:
       step.reduction = executor.reductionOf_[command.target];
+      break;
+    case SINTER_CMD_RECORD:
+    case SINTER_CMD_WAIT:
+      prepared = executor.prepareEvent(command, step);
       break;
     default:
       step.sizeBytes = command.slices[0].sizeBytes;
@@ -188,8 +221,8 @@ std::string Executor::describeGraph() const {
   size_t count = 0;
   std::string names;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].kind == SINTER_CMD_COPY ||
-        steps_[i].kind == SINTER_CMD_FILL || steps_[i].kind == SINTER_CMD_AWAIT)
+    if (steps_[i].kind != SINTER_CMD_LAUNCH && !calls_[i] &&
+        steps_[i].kind != SINTER_CMD_ALL_REDUCE)
       continue;
     if (++count <= most)
       names += (count > 1 ? "; " : "") + std::string(entry_->commands[i].label);
@@ -221,10 +254,34 @@ Status Executor::sum(const Step &step, void *const *buffers) {
   return place.device->record(*what.done, *place.collectives);
 }
 
+/// A copy between two devices with memory of their own is the destination's;
+/// one from or to host memory is the other side's.
+Status Executor::runCopy(const Step &step, void *to, const void *from) {
+  Device &source = *step.from->device, &destination = *step.to->device;
+  if (step.from == step.to)
+    return destination.copy(*step.stream, to, from, step.sizeBytes);
+  if (source.sharesHostMemory())
+    return destination.upload(*step.stream, to, from, step.sizeBytes);
+  if (destination.sharesHostMemory())
+    return source.download(*step.stream, to, from, step.sizeBytes);
+  return destination.copyFromPeer(*step.stream, to, source, from,
+                                  step.sizeBytes);
+}
+
+Status Executor::awaitMark(const Step &step) {
+  const Mark &mark = marksOfPlan_[step.event];
+  if (!mark.event)
+    return {};
+  Device &device = *step.place->device;
+  // What the CPU is told next runs at once.
+  return device.sharesHostMemory() ? mark.device->synchronize(*mark.event)
+                                   : device.wait(*step.stream, *mark.event);
+}
+
 Status Executor::runStep(const Step &step, uint32_t slot) {
   void *const *buffers = buffers_[slot].data() + step.firstBuffer;
   Device &device = *step.place->device;
-  Stream &stream = *step.place->stream;
+  Stream &stream = *step.stream;
   switch (step.kind) {
   case SINTER_CMD_LAUNCH:
     return device.launch(stream, *step.place->kernels, step.kernel, buffers,
@@ -238,7 +295,13 @@ Status Executor::runStep(const Step &step, uint32_t slot) {
   case SINTER_CMD_AWAIT:
     return device.wait(stream, *reductions_[step.reduction].done);
   case SINTER_CMD_COPY:
-    return device.copy(stream, buffers[1], buffers[0], step.sizeBytes);
+    return runCopy(step, buffers[1], buffers[0]);
+  case SINTER_CMD_RECORD: {
+    Mark &mark = marksOfPlan_[step.event];
+    return mark.event ? device.record(*mark.event, stream) : Status();
+  }
+  case SINTER_CMD_WAIT:
+    return awaitMark(step);
   default:
     return device.fill(stream, buffers[0], 0, step.sizeBytes);
   }
@@ -322,6 +385,64 @@ Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
   return {};
 }
 
+/// Every stream waits for the run before, which may be another entry's: they
+/// share arenas and states.
+Status Executor::beginRun() {
+  for (Place &place : places_)
+    for (Place &other : places_) {
+      if (!other.end)
+        continue;
+      if (place.device->sharesHostMemory()) {
+        SINTER_RETURN_IF_ERROR(other.device->synchronize(*other.end));
+        continue;
+      }
+      for (Stream *stream : {place.stream.get(), place.transfers.get()})
+        SINTER_RETURN_IF_ERROR(place.device->wait(*stream, *other.end));
+    }
+  return {};
+}
+
+Status Executor::endRun(uint32_t slot) {
+  for (Place &place : places_) {
+    if (!place.end)
+      continue;
+    Device &device = *place.device;
+    SINTER_RETURN_IF_ERROR(device.record(*place.end, *place.transfers));
+    SINTER_RETURN_IF_ERROR(device.wait(*place.stream, *place.end));
+    SINTER_RETURN_IF_ERROR(downloadOutputs(slot, place));
+    SINTER_RETURN_IF_ERROR(device.record(*place.end, *place.stream));
+  }
+  return {};
+}
+
+/// As runTimed, for several devices: by the host's clock, one by one.
+Status Executor::runWaiting(uint32_t slot, ProfileSink &profile) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t begin = nowNs();
+    Status status = runStep(steps_[i], slot);
+    if (status.ok())
+      status = steps_[i].place->device->synchronize(*steps_[i].stream);
+    if (!status.ok())
+      return named(i, status);
+    profile.record(*entry_, i, begin, nowNs() - begin);
+  }
+  return {};
+}
+
+/// The outputs that `place` computes; the CPU writes into hostOutputs itself.
+Status Executor::downloadOutputs(uint32_t slot, Place &place) {
+  const Slot &io = place.slots[slot];
+  for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
+    const uint64_t offset = offsetInBlock(entry_->outputs, i);
+    if (outputPlaces_[i] == &place && entry_->outputs[i].sizeBytes)
+      SINTER_RETURN_IF_ERROR(place.device->download(
+          *place.stream, io.hostOutputs + offset, io.outputs + offset,
+          entry_->outputs[i].sizeBytes));
+  }
+  return {};
+}
+
 Status Executor::downloadOutputs(uint32_t slot) {
   const Slot &io = main_->slots[slot];
   if (!outputBytes_)
@@ -345,6 +466,12 @@ Status Executor::record(uint32_t slot) {
 }
 
 Status Executor::start(uint32_t slot, ProfileSink *profile) {
+  if (spans()) {
+    SINTER_RETURN_IF_ERROR(beginRun());
+    SINTER_RETURN_IF_ERROR(profile ? runWaiting(slot, *profile)
+                                   : runSteps(slot, /*waits=*/false));
+    return endRun(slot);
+  }
   Device &device = *main_->device;
   if (profile) {
     SINTER_RETURN_IF_ERROR(runTimed(slot, *profile));

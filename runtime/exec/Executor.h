@@ -7,8 +7,10 @@
 // inputs and outputs) is a short list of patches: a run writes the patches and
 // walks the commands. Elsewhere nothing changes, so that the commands of a run
 // are recorded as a graph at the first run and started by one call from then
-// on. What must stay true: run() and start() allocate nothing (once recorded),
-// take no lock and throw nothing.
+// on. A program on several devices is walked each time; events of the plan
+// order the streams within a run, and every stream begins a run when all have
+// ended the one before. What must stay true: run() and start() allocate nothing
+// (once recorded), take no lock and throw nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_EXECUTOR_H
@@ -46,8 +48,10 @@ public:
              ProfileSink *profile);
 
   /// Queues all commands on the data of slot `slot`, and a copy of the outputs
-  /// to its hostOutputs. The first time also waits for each command, so that
-  /// one that cannot work is named, and so does a run with a profile.
+  /// to its hostOutputs; what the slot's places have on their compute streams
+  /// then includes all of it. The first time a graph is made also waits for
+  /// each command, so that one that cannot work is named, and so does a run
+  /// with a profile.
   Status start(uint32_t slot, ProfileSink *profile);
 
   /// What the library chose for command `index`; empty for other commands.
@@ -61,13 +65,22 @@ private:
     uint32_t kind;
     uint32_t firstBuffer; // in a slot's buffers
     Place *place;
+    Stream *stream;
     union {
       uint32_t kernel;    // LAUNCH
       LibraryCall *call;  // MATMUL, CONV
       uint32_t reduction; // ALL_REDUCE, AWAIT: in `reductions_`
       uint64_t sizeBytes; // COPY, FILL
+      uint32_t event;     // RECORD, WAIT
     };
     int64_t tiles;
+    Place *from, *to; // COPY
+  };
+  /// An event of the plan. Null where the host's order is enough: what the CPU
+  /// was told is done when the call returns.
+  struct Mark {
+    std::unique_ptr<Event> event;
+    Device *device = nullptr; // that records it
   };
   struct Patch {
     uint32_t buffer; // in the only slot's buffers
@@ -88,18 +101,29 @@ private:
   Status sum(const Step &step, void *const *buffers);
   Status prepareCall(const sinter_artifact &artifact,
                      const sinter_command &command, Step &step);
+  Status prepareEvent(const sinter_command &command, Step &step);
   void *address(const sinter_artifact &artifact, const Place &place,
                 const sinter_slice &slice, uint32_t slot);
+  bool spans() const { return places_.size() > 1; }
+  Status runCopy(const Step &step, void *to, const void *from);
+  Status awaitMark(const Step &step);
+  Status beginRun();
+  Status endRun(uint32_t slot);
+  Status runWaiting(uint32_t slot, ProfileSink &profile);
   Status runStep(const Step &step, uint32_t slot);
   Status runNamed(uint32_t step, uint32_t slot);
   Status runSteps(uint32_t slot, bool waits);
   Status runTimed(uint32_t slot, ProfileSink &profile);
   Status downloadOutputs(uint32_t slot);
+  Status downloadOutputs(uint32_t slot, Place &place);
   Status record(uint32_t slot);
   Status named(uint32_t step, const Status &status) const;
 
   const sinter_entry *entry_ = nullptr;
   Place *main_ = nullptr; // where runs begin and end
+  std::span<Place> places_;
+  std::vector<Mark> marksOfPlan_;     // by event
+  std::vector<Place *> outputPlaces_; // by output: who writes it
   std::vector<Step> steps_;
   std::vector<std::vector<void *>> buffers_; // by slot
   std::vector<Patch> inputPatches_, outputPatches_;

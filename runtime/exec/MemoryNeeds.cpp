@@ -7,6 +7,7 @@
 #include "runtime/exec/MemoryNeeds.h"
 
 #include "runtime/base/ByteText.h"
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Place.h"
 #include "runtime/exec/Staging.h"
 
@@ -15,14 +16,15 @@
 
 using namespace sinter::rt;
 
-std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry) {
+std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry,
+                                                uint32_t place) {
   std::vector<ArenaValue> values;
   std::map<std::pair<uint64_t, uint64_t>, size_t> current;
   for (uint32_t c = 0; c < entry.numCommands; ++c) {
     const sinter_command &command = entry.commands[c];
     for (uint32_t s = 0; s < command.numSlices; ++s) {
       const sinter_slice &slice = command.slices[s];
-      if (slice.space != SINTER_SPACE_ARENA)
+      if (slice.space != SINTER_SPACE_ARENA || slice.index != place)
         continue;
       auto key = std::make_pair(slice.offsetBytes, slice.sizeBytes);
       auto found = current.find(key);
@@ -43,27 +45,27 @@ std::vector<ArenaValue> sinter::rt::arenaValues(const sinter_entry &entry) {
 }
 
 MemoryNeeds sinter::rt::memoryNeeds(const sinter_artifact &artifact,
-                                    bool sharesHostMemory) {
+                                    bool sharesHostMemory, uint32_t place) {
   MemoryNeeds needs;
-  needs.stateBytes = artifact.stateBytes;
-  for (uint32_t i = 0; i < artifact.numEntries; ++i)
-    needs.arenaBytes =
-        std::max(needs.arenaBytes, artifact.entries[i].arenaBytes);
+  needs.stateBytes = stateBytes(artifact, place);
+  needs.arenaBytes = arenaBytes(artifact, place);
   if (sharesHostMemory)
     return needs;
-  needs.constantBytes = ConstantMap(artifact, 0).sizeBytes();
+  needs.constantBytes = ConstantMap(artifact, place).sizeBytes();
   needs.inputBytes = Staging::deviceBytes(artifact);
   return needs;
 }
 
 /// "1.2 GiB of conv1, 800.0 MiB of conv2": the largest values of the entry that
 /// needs the largest arena.
-static std::string largestValues(const sinter_artifact &artifact) {
+static std::string largestValues(const sinter_artifact &artifact,
+                                 uint32_t place) {
   const sinter_entry *entry = &artifact.entries[0];
   for (uint32_t i = 1; i < artifact.numEntries; ++i)
-    if (artifact.entries[i].arenaBytes > entry->arenaBytes)
+    if (arenaBytes(artifact, artifact.entries[i], place) >
+        arenaBytes(artifact, *entry, place))
       entry = &artifact.entries[i];
-  std::vector<ArenaValue> values = arenaValues(*entry);
+  std::vector<ArenaValue> values = arenaValues(*entry, place);
   std::stable_sort(values.begin(), values.end(),
                    [](const ArenaValue &a, const ArenaValue &b) {
                      return a.sizeBytes > b.sizeBytes;
@@ -100,7 +102,7 @@ static std::string smallerBatch(const sinter_artifact &artifact,
 Status sinter::rt::checkMemory(const sinter_artifact &artifact,
                                const MemoryNeeds &needs,
                                const std::string &device,
-                               uint64_t availableBytes) {
+                               uint64_t availableBytes, uint32_t place) {
   if (needs.totalBytes() <= availableBytes || artifact.numEntries == 0)
     return {};
   std::string text = "the program needs " + bytesText(needs.totalBytes()) +
@@ -112,7 +114,7 @@ Status sinter::rt::checkMemory(const sinter_artifact &artifact,
   if (needs.inputBytes)
     text += ", inputs and outputs " + bytesText(needs.inputBytes);
   text += "), of which " + bytesText(availableBytes) + " are there";
-  std::string values = largestValues(artifact);
+  std::string values = largestValues(artifact, place);
   if (!values.empty())
     text += "; the largest values: " + values;
   return {SINTER_OUT_OF_MEMORY,

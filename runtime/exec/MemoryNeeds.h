@@ -23,11 +23,13 @@ struct ArenaValue {
   std::string label; // of the command that first writes it
 };
 
-/// Read off the command table, ordered by first use. A write ends the value
-/// that was in exactly these bytes unless the same command reads them too.
-std::vector<ArenaValue> arenaValues(const sinter_entry &entry);
+/// Those of a place, read off the command table, ordered by first use. A write
+/// ends the value that was in exactly these bytes unless the same command reads
+/// them too.
+std::vector<ArenaValue> arenaValues(const sinter_entry &entry,
+                                    uint32_t place = 0);
 
-/// Bytes that `artifact` needs on a device, known before anything is allocated;
+/// Bytes that `artifact` needs on a place, known before anything is allocated;
 /// what libraries want besides is known only when they have been asked.
 struct MemoryNeeds {
   uint64_t arenaBytes = 0;
@@ -43,13 +45,15 @@ struct MemoryNeeds {
     return total;
   }
 };
-MemoryNeeds memoryNeeds(const sinter_artifact &artifact, bool sharesHostMemory);
+MemoryNeeds memoryNeeds(const sinter_artifact &artifact, bool sharesHostMemory,
+                        uint32_t place = 0);
 
 /// Succeeds when that fits into `availableBytes`; else SINTER_OUT_OF_MEMORY
-/// with what `device` lacks, the five largest values and the batch that would
-/// fit, in one line.
+/// with what `device`, the place's, lacks, its five largest values and the
+/// batch that would fit, in one line.
 Status checkMemory(const sinter_artifact &artifact, const MemoryNeeds &needs,
-                   const std::string &device, uint64_t availableBytes);
+                   const std::string &device, uint64_t availableBytes,
+                   uint32_t place = 0);
 
 } // namespace sinter::rt
 

@@ -43,7 +43,8 @@ private:
 };
 
 /// What one run reads and writes besides arena and states. A device with memory
-/// of its own has two, so that inputs arrive while the run before computes.
+/// of its own has two, so that inputs arrive while the run before computes. The
+/// CPU's, in a program with such devices, are the host's side of theirs.
 struct Slot {
   uint8_t *control = nullptr;
   uint8_t *inputs = nullptr;  // null: the host's own arrays
@@ -54,7 +55,12 @@ struct Slot {
 /// Member order: what is on a device goes before it.
 struct Place {
   std::unique_ptr<Device> device;
-  std::unique_ptr<Stream> stream;      // the commands'
+  std::unique_ptr<Stream> stream; // SINTER_STREAM_COMPUTE
+  /// SINTER_STREAM_TRANSFER; null in programs on one device.
+  std::unique_ptr<Stream> transfers;
+  /// What the last run gave both streams; null likewise, and where host memory
+  /// is shared: that is done when the call returns.
+  std::unique_ptr<Event> end;
   std::unique_ptr<Stream> collectives; // all_reduces'; null: none
   std::unique_ptr<Communicator> group; // null: not joined
   std::unique_ptr<KernelModule> kernels;

@@ -8,6 +8,7 @@
 
 #include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
 
 #include <algorithm>
@@ -19,13 +20,16 @@ using namespace sinter::rt;
 // Loading
 //===----------------------------------------------------------------------===//
 
-Result<std::unique_ptr<Program>> Program::load(const sinter_artifact &artifact,
-                                               std::unique_ptr<Device> device) {
-  SINTER_RETURN_IF_ERROR(device->checkCode(artifact));
+Result<std::unique_ptr<Program>>
+Program::load(const sinter_artifact &artifact,
+              std::vector<std::unique_ptr<Device>> devices) {
   std::unique_ptr<Program> program(new Program);
   program->artifact_ = &artifact;
-  program->places_.resize(1);
-  program->places_[0].device = std::move(device);
+  program->places_.resize(devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    SINTER_RETURN_IF_ERROR(devices[i]->checkCode(artifact));
+    program->places_[i].device = std::move(devices[i]);
+  }
   SINTER_RETURN_IF_ERROR(program->load());
   return program;
 }
@@ -33,12 +37,32 @@ Result<std::unique_ptr<Program>> Program::load(const sinter_artifact &artifact,
 Result<std::unique_ptr<Program>>
 Program::create(const sinter_artifact &artifact,
                 std::unique_ptr<Device> device) {
+  std::vector<std::unique_ptr<Device>> devices;
+  devices.push_back(std::move(device));
+  return create(artifact, std::move(devices));
+}
+
+Result<std::unique_ptr<Program>>
+Program::create(const sinter_artifact &artifact,
+                std::vector<std::unique_ptr<Device>> devices) {
   SINTER_RETURN_IF_ERROR(checkArtifacts(artifact));
+  std::string names;
+  for (const std::unique_ptr<Device> &device : devices)
+    names += (names.empty() ? "" : ",") + device->name();
+  if (artifact.numPlaces) {
+    Result<std::vector<std::string>> fits = deviceNames(artifact, names);
+    if (!fits.ok())
+      return fits.status();
+    return load(artifact, std::move(devices));
+  }
+  if (devices.size() != 1)
+    return Status::invalid("the program runs on one device, not on '" + names +
+                           "'");
   Result<const sinter_artifact *> chosen =
-      artifactFor(artifact, device->kind(), device->name());
+      artifactFor(artifact, devices[0]->kind(), names);
   if (!chosen.ok())
     return chosen.status();
-  return load(**chosen, std::move(device));
+  return load(**chosen, std::move(devices));
 }
 
 Result<std::unique_ptr<Program>>
@@ -48,15 +72,28 @@ Program::create(const sinter_artifact &artifact, const std::string &device,
   Result<const sinter_artifact *> chosen = choose(artifact, device);
   if (!chosen.ok())
     return chosen.status();
-  Result<std::unique_ptr<Device>> made = linkedDevices().create(
-      device.empty() ? artifact.target : device, options);
-  if (!made.ok())
-    return made.status();
-  return load(**chosen, std::move(*made));
+  std::vector<std::string> names{device.empty() ? artifact.target : device};
+  if (artifact.numPlaces)
+    names = *deviceNames(artifact, device);
+  std::vector<std::unique_ptr<Device>> devices;
+  for (const std::string &name : names) {
+    Result<std::unique_ptr<Device>> made =
+        linkedDevices().create(name, options);
+    if (!made.ok())
+      return made.status();
+    devices.push_back(std::move(*made));
+  }
+  return load(**chosen, std::move(devices));
 }
 
 Result<const sinter_artifact *> Program::choose(const sinter_artifact &artifact,
                                                 const std::string &device) {
+  if (artifact.numPlaces) {
+    Result<std::vector<std::string>> names = deviceNames(artifact, device);
+    if (!names.ok())
+      return names.status();
+    return &artifact;
+  }
   std::string name = device.empty() ? artifact.target : device;
   SINTER_RETURN_IF_ERROR(linkedDevices().checkName(name));
   return artifactFor(artifact, deviceKindOf(name), name);
@@ -79,7 +116,27 @@ Result<uint8_t *> Program::allocate(Place &place, uint64_t sizeBytes,
   return static_cast<uint8_t *>(*address);
 }
 
-Status Program::loadPlace(uint32_t index, uint64_t arenaBytes) {
+/// Streams, and what orders runs where there are several devices.
+Status Program::loadQueues(Place &place) {
+  Device &device = *place.device;
+  Result<std::unique_ptr<Stream>> stream = device.createStream();
+  if (!stream.ok())
+    return stream.status();
+  place.stream = std::move(*stream);
+  if (places_.size() == 1 || device.sharesHostMemory())
+    return {};
+  Result<std::unique_ptr<Stream>> transfers = device.createStream();
+  if (!transfers.ok())
+    return transfers.status();
+  place.transfers = std::move(*transfers);
+  Result<std::unique_ptr<Event>> end = device.createEvent(EventUse::Order);
+  if (!end.ok())
+    return end.status();
+  place.end = std::move(*end);
+  return {};
+}
+
+Status Program::loadPlace(uint32_t index) {
   Place &place = places_[index];
   Device &device = *place.device;
   auto take = [&](uint8_t *&address, uint64_t sizeBytes,
@@ -90,21 +147,22 @@ Status Program::loadPlace(uint32_t index, uint64_t arenaBytes) {
     address = *block;
     return {};
   };
-  Result<std::unique_ptr<Stream>> stream = device.createStream();
-  if (!stream.ok())
-    return stream.status();
-  place.stream = std::move(*stream);
+  SINTER_RETURN_IF_ERROR(loadQueues(place));
   Result<std::unique_ptr<KernelModule>> kernels =
       device.loadKernels(*artifact_);
   if (!kernels.ok())
     return kernels.status();
   place.kernels = std::move(*kernels);
-  SINTER_RETURN_IF_ERROR(take(place.arena, arenaBytes, "the arena"));
-  device.discard(place.arena, arenaBytes);
+  // Entries run one after the other, so they share one arena.
+  const uint64_t sizeOfArena = arenaBytes(*artifact_, index);
+  SINTER_RETURN_IF_ERROR(take(place.arena, sizeOfArena, "the arena"));
+  device.discard(place.arena, sizeOfArena);
   SINTER_RETURN_IF_ERROR(
-      take(place.states, artifact_->stateBytes, "the state"));
+      take(place.states, stateBytes(*artifact_, index), "the state"));
   if (device.sharesHostMemory()) {
     place.constants = ConstantMap(artifact_->constants);
+    if (places_.size() > 1)
+      return {}; // its slots come with the others'
     place.slots.resize(1);
     return take(place.slots[0].control, sizeof(sinter_control),
                 "the control block");
@@ -117,16 +175,18 @@ Status Program::loadPlace(uint32_t index, uint64_t arenaBytes) {
 }
 
 Status Program::initializeStates() {
-  Place &place = places_.front();
   for (uint32_t i = 0; i < artifact_->numStates; ++i) {
     const sinter_state_desc &state = artifact_->states[i];
+    Place &place = placeOf(state);
     if (state.initOffsetBytes != UINT64_MAX && state.tensor.sizeBytes)
       SINTER_RETURN_IF_ERROR(
           place.device->upload(*place.stream, place.states + state.offsetBytes,
                                artifact_->constants + state.initOffsetBytes,
                                state.tensor.sizeBytes));
   }
-  return place.device->synchronize(*place.stream);
+  for (Place &place : places_)
+    SINTER_RETURN_IF_ERROR(place.device->synchronize(*place.stream));
+  return {};
 }
 
 Status Program::bindScratch(Place &place) {
@@ -157,18 +217,19 @@ Status Program::bindScratch(Place &place) {
 }
 
 Status Program::load() {
-  MemoryNeeds needs = memoryNeeds(*artifact_, device().sharesHostMemory());
-  SINTER_RETURN_IF_ERROR(checkMemory(*artifact_, needs, device().name(),
-                                     device().availableBytes()));
-  // Entries run one after the other, so they share one arena.
-  uint64_t arenaBytes = 0;
-  for (uint32_t i = 0; i < artifact_->numEntries; ++i)
-    arenaBytes = std::max(arenaBytes, artifact_->entries[i].arenaBytes);
+  bool ownsMemory = false;
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    Device &device = *places_[i].device;
+    ownsMemory |= !device.sharesHostMemory();
+    MemoryNeeds needs = memoryNeeds(*artifact_, device.sharesHostMemory(), i);
+    SINTER_RETURN_IF_ERROR(checkMemory(*artifact_, needs, device.name(),
+                                       device.availableBytes(), i));
+  }
   for (uint32_t i = 0; i < places_.size(); ++i)
-    SINTER_RETURN_IF_ERROR(loadPlace(i, arenaBytes));
-  if (!device().sharesHostMemory()) {
+    SINTER_RETURN_IF_ERROR(loadPlace(i));
+  if (ownsMemory) {
     Result<std::unique_ptr<Staging>> staging =
-        Staging::create(*artifact_, places_.front());
+        Staging::create(*artifact_, places_);
     if (!staging.ok())
       return staging.status();
     staging_ = std::move(*staging);
@@ -281,8 +342,7 @@ void Program::abortGroup() {
 
 uint8_t *Program::state(uint32_t index) {
   if (index >= artifact_->numStates ||
-      artifact_->states[index].tensor.sizeBytes == 0 ||
-      !device().sharesHostMemory())
+      artifact_->states[index].tensor.sizeBytes == 0 || staging_)
     return nullptr;
   return places_.front().states + artifact_->states[index].offsetBytes;
 }
@@ -298,7 +358,7 @@ Status Program::readState(uint32_t index, void *to) {
   const sinter_state_desc &state = artifact_->states[index];
   if (!state.tensor.sizeBytes)
     return {};
-  Place &place = places_.front();
+  Place &place = placeOf(state);
   SINTER_RETURN_IF_ERROR(place.device->download(
       *place.stream, to, place.states + state.offsetBytes,
       state.tensor.sizeBytes));
@@ -312,7 +372,7 @@ Status Program::writeState(uint32_t index, const void *from) {
   const sinter_state_desc &state = artifact_->states[index];
   if (!state.tensor.sizeBytes)
     return {};
-  Place &place = places_.front();
+  Place &place = placeOf(state);
   SINTER_RETURN_IF_ERROR(place.device->upload(*place.stream,
                                               place.states + state.offsetBytes,
                                               from, state.tensor.sizeBytes));

@@ -26,8 +26,14 @@ public:
   /// one for the device's kind is taken; SINTER_INVALID when there is none.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact, std::unique_ptr<Device> device);
+  /// The same for a program that names its devices: one each, in their order
+  /// and of their kinds.
+  static Result<std::unique_ptr<Program>>
+  create(const sinter_artifact &artifact,
+         std::vector<std::unique_ptr<Device>> devices);
   /// The same on a linked device by its name; "" is the first device of the
-  /// first artifact's kind.
+  /// first artifact's kind. A program that names its devices takes "" or others
+  /// of the same kinds, with commas.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact, const std::string &device,
          const DeviceOptions &options);
@@ -40,8 +46,11 @@ public:
   Program &operator=(const Program &) = delete;
 
   const sinter_artifact &artifact() const { return *artifact_; }
-  /// The device where runs begin and end.
+  /// The program's first device.
   Device &device() { return *places_.front().device; }
+  const std::vector<Place> &places() const { return places_; }
+  /// True when begin() returns while a device works.
+  bool isAsynchronous() const { return staging_ != nullptr; }
 
   /// As sinter_program_run.
   Status run(const char *entry, const sinter_control *control,
@@ -66,7 +75,7 @@ public:
   void abortGroup();
 
   /// The bytes of state `index` in host memory; null when there is no such
-  /// state, it is empty, or it lies on a device with memory of its own.
+  /// state, it is empty, or devices with memory of their own take part.
   uint8_t *state(uint32_t index);
   /// Copies all bytes of state `index`, after every run that was begun.
   /// SINTER_INVALID when there is no such state.
@@ -82,10 +91,15 @@ public:
 
 private:
   Program() = default;
-  static Result<std::unique_ptr<Program>> load(const sinter_artifact &artifact,
-                                               std::unique_ptr<Device> device);
+  static Result<std::unique_ptr<Program>>
+  load(const sinter_artifact &artifact,
+       std::vector<std::unique_ptr<Device>> devices);
   Status load();
-  Status loadPlace(uint32_t index, uint64_t arenaBytes);
+  Status loadPlace(uint32_t index);
+  Status loadQueues(Place &place);
+  Place &placeOf(const sinter_state_desc &state) {
+    return places_[state.place];
+  }
   Status initializeStates();
   Status bindScratch(Place &place);
   Result<uint8_t *> allocate(Place &place, uint64_t sizeBytes,

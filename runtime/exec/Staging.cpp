@@ -16,8 +16,8 @@ static constexpr uint64_t inputsOffset = 256;
 static_assert(sizeof(sinter_control) <= inputsOffset);
 
 Result<std::unique_ptr<Staging>>
-Staging::create(const sinter_artifact &artifact, Place &place) {
-  std::unique_ptr<Staging> staging(new Staging(place));
+Staging::create(const sinter_artifact &artifact, std::span<Place> places) {
+  std::unique_ptr<Staging> staging(new Staging(places));
   SINTER_RETURN_IF_ERROR(staging->allocate(artifact));
   return staging;
 }
@@ -43,16 +43,49 @@ uint64_t Staging::deviceBytes(const sinter_artifact &artifact) {
   return numSlots * sizes.inputBytes + sizes.outputBytes;
 }
 
-Status Staging::allocate(const sinter_artifact &artifact) {
-  Device &device = *place_.device;
+/// Pinned memory of the first device with memory of its own serves all.
+Status Staging::allocateHost(const sinter_artifact &artifact) {
+  Device &device = *lanes_.front().place->device;
   const auto [inputBytes, outputBytes, mostOutputs] = sizesOf(artifact);
-  auto take = [&](uint8_t *&address, uint64_t bytes, bool onHost,
+  auto take = [&](uint8_t *&address, uint64_t bytes,
                   const char *purpose) -> Status {
-    Result<void *> block = onHost ? device.allocateHost(bytes, purpose)
-                                  : device.allocate(bytes, purpose);
+    Result<void *> block = device.allocateHost(bytes, purpose);
     if (!block.ok())
       return block.status();
-    (onHost ? hostBlocks_ : blocks_).push_back(*block);
+    hostBlocks_.push_back({&device, *block});
+    address = static_cast<uint8_t *>(*block);
+    return {};
+  };
+  for (uint32_t i = 0; i < numSlots; ++i) {
+    Pending &pending = pending_[i];
+    uint8_t *outputs = nullptr;
+    SINTER_RETURN_IF_ERROR(
+        take(outputs, outputBytes, "the outputs in host memory"));
+    SINTER_RETURN_IF_ERROR(
+        take(pending.hostInputs, inputBytes, "the inputs in host memory"));
+    pending.outputs.resize(mostOutputs);
+    for (Place &place : places_) {
+      Slot &slot = place.slots[i];
+      slot.hostOutputs = outputs;
+      if (!place.device->sharesHostMemory())
+        continue;
+      slot.control = pending.hostInputs;
+      slot.inputs = pending.hostInputs + inputsOffset;
+      slot.outputs = outputs;
+    }
+  }
+  return {};
+}
+
+Status Staging::allocateLane(const sinter_artifact &artifact, Lane &lane) {
+  Device &device = *lane.place->device;
+  const auto [inputBytes, outputBytes, mostOutputs] = sizesOf(artifact);
+  auto take = [&](uint8_t *&address, uint64_t bytes,
+                  const char *purpose) -> Status {
+    Result<void *> block = device.allocate(bytes, purpose);
+    if (!block.ok())
+      return block.status();
+    blocks_.push_back({&device, *block});
     address = static_cast<uint8_t *>(*block);
     return {};
   };
@@ -66,35 +99,67 @@ Status Staging::allocate(const sinter_artifact &artifact) {
   Result<std::unique_ptr<Stream>> uploads = device.createStream();
   if (!uploads.ok())
     return uploads.status();
-  uploads_ = std::move(*uploads);
+  lane.uploads = std::move(*uploads);
   // Runs come one after the other: their outputs need one block there.
   uint8_t *outputs = nullptr;
-  SINTER_RETURN_IF_ERROR(take(outputs, outputBytes, false, "the outputs"));
-  place_.slots.resize(numSlots);
+  SINTER_RETURN_IF_ERROR(take(outputs, outputBytes, "the outputs"));
   for (uint32_t i = 0; i < numSlots; ++i) {
-    Slot &slot = place_.slots[i];
-    Pending &pending = pending_[i];
-    SINTER_RETURN_IF_ERROR(take(slot.control, inputBytes, false, "the inputs"));
+    Slot &slot = lane.place->slots[i];
+    SINTER_RETURN_IF_ERROR(take(slot.control, inputBytes, "the inputs"));
     slot.inputs = slot.control + inputsOffset;
     slot.outputs = outputs;
-    SINTER_RETURN_IF_ERROR(take(slot.hostOutputs, outputBytes, true,
-                                "the outputs in host memory"));
-    SINTER_RETURN_IF_ERROR(take(pending.hostInputs, inputBytes, true,
-                                "the inputs in host memory"));
-    SINTER_RETURN_IF_ERROR(make(pending.uploaded));
-    SINTER_RETURN_IF_ERROR(make(pending.done));
-    pending.outputs.resize(mostOutputs);
+    SINTER_RETURN_IF_ERROR(make(lane.uploaded[i]));
+    SINTER_RETURN_IF_ERROR(make(lane.done[i]));
   }
   return {};
 }
 
+/// Whether commands on `place` read inputs.
+static bool readsInputs(const sinter_artifact &artifact, uint32_t place) {
+  for (uint32_t i = 0; i < artifact.numEntries; ++i)
+    for (uint32_t j = 0; j < artifact.entries[i].numCommands; ++j) {
+      const sinter_command &command = artifact.entries[i].commands[j];
+      bool isCopy = command.kind == SINTER_CMD_COPY;
+      for (uint32_t k = 0; k < command.numReads; ++k)
+        if (command.slices[k].space == SINTER_SPACE_INPUT &&
+            (isCopy ? command.target : command.device) == place)
+          return true;
+    }
+  return false;
+}
+
+Status Staging::allocate(const sinter_artifact &artifact) {
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    Place &place = places_[i];
+    place.slots.resize(numSlots);
+    if (place.device->sharesHostMemory())
+      continue;
+    Lane &lane = lanes_.emplace_back();
+    lane.place = &place;
+    lane.readsInputs = readsInputs(artifact, i);
+  }
+  for (Lane &lane : lanes_)
+    SINTER_RETURN_IF_ERROR(allocateLane(artifact, lane));
+  return allocateHost(artifact);
+}
+
 Staging::~Staging() {
   // Nothing may be under way into memory that goes.
-  (void)place_.device->synchronize();
-  for (void *block : hostBlocks_)
-    place_.device->freeHost(block);
-  for (void *block : blocks_)
-    place_.device->free(block);
+  for (Lane &lane : lanes_)
+    (void)lane.place->device->synchronize();
+  for (auto &[device, block] : hostBlocks_)
+    device->freeHost(block);
+  for (auto &[device, block] : blocks_)
+    device->free(block);
+}
+
+Status Staging::upload(Lane &lane, uint32_t slot, uint64_t sizeBytes) {
+  Device &device = *lane.place->device;
+  SINTER_RETURN_IF_ERROR(device.upload(
+      *lane.uploads, lane.place->slots[slot].control, pending_[slot].hostInputs,
+      lane.readsInputs ? sizeBytes : inputsOffset));
+  SINTER_RETURN_IF_ERROR(device.record(*lane.uploaded[slot], *lane.uploads));
+  return device.wait(*lane.place->stream, *lane.uploaded[slot]);
 }
 
 Result<RunNumber> Staging::begin(Executor &executor,
@@ -105,7 +170,6 @@ Result<RunNumber> Staging::begin(Executor &executor,
   Pending &pending = pending_[slot];
   if (begun_ >= numSlots)
     SINTER_RETURN_IF_ERROR(finish(begun_ + 1 - numSlots));
-  Device &device = *place_.device;
   const sinter_entry &entry = executor.entry();
   std::memcpy(pending.hostInputs, &control, sizeof(control));
   for (uint32_t i = 0; i < entry.numInputs; ++i)
@@ -116,17 +180,18 @@ Result<RunNumber> Staging::begin(Executor &executor,
   std::copy(outputs, outputs + entry.numOutputs, pending.outputs.begin());
   const uint64_t bytes =
       inputsOffset + offsetInBlock(entry.inputs, entry.numInputs);
-  SINTER_RETURN_IF_ERROR(device.upload(*uploads_, place_.slots[slot].control,
-                                       pending.hostInputs, bytes));
-  SINTER_RETURN_IF_ERROR(device.record(*pending.uploaded, *uploads_));
-  SINTER_RETURN_IF_ERROR(device.wait(*place_.stream, *pending.uploaded));
+  for (Lane &lane : lanes_)
+    SINTER_RETURN_IF_ERROR(upload(lane, slot, bytes));
   pending.executor = &executor;
   Status started = executor.start(slot, profile);
-  if (started.ok())
-    started = device.record(*pending.done, *place_.stream);
+  for (Lane &lane : lanes_)
+    if (started.ok())
+      started =
+          lane.place->device->record(*lane.done[slot], *lane.place->stream);
   if (!started.ok()) {
     // What was queued still uses the slot.
-    (void)device.synchronize();
+    for (Lane &lane : lanes_)
+      (void)lane.place->device->synchronize();
     return started;
   }
   pending.isBusy = true;
@@ -146,15 +211,17 @@ Status Staging::deliver(uint32_t slot) {
   if (!pending.isBusy)
     return {};
   pending.isBusy = false;
-  Status status = place_.device->synchronize(*pending.done);
-  if (!status.ok()) {
-    if (status.code() != SINTER_DEVICE_FAILED || !place_.device->hasGraphs())
-      return status;
-    return {status.code(),
-            pending.executor->describeGraph() + ": " + status.message()};
+  for (Lane &lane : lanes_) {
+    Device &device = *lane.place->device;
+    Status status = device.synchronize(*lane.done[slot]);
+    if (status.code() == SINTER_DEVICE_FAILED && device.hasGraphs() &&
+        places_.size() == 1)
+      return {status.code(),
+              pending.executor->describeGraph() + ": " + status.message()};
+    SINTER_RETURN_IF_ERROR(status);
   }
   const sinter_entry &entry = pending.executor->entry();
-  const uint8_t *from = place_.slots[slot].hostOutputs;
+  const uint8_t *from = places_.front().slots[slot].hostOutputs;
   for (uint32_t i = 0; i < entry.numOutputs; ++i)
     if (entry.outputs[i].sizeBytes)
       std::memcpy(pending.outputs[i], from + offsetInBlock(entry.outputs, i),

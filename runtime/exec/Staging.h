@@ -5,7 +5,8 @@
 // Two slots of pinned host memory and of device memory: the control block and
 // the inputs of one run travel by one copy while the run before computes, and
 // its outputs come back by one copy. Addresses never change, so that recorded
-// graphs serve all runs.
+// graphs serve all runs. Of several devices each gets the block itself, when it
+// reads any of it; the CPU uses the host's side of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_STAGING_H
@@ -14,6 +15,8 @@
 #include "runtime/exec/Executor.h"
 
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace sinter::rt {
@@ -23,10 +26,11 @@ using RunNumber = uint64_t;
 
 class Staging {
 public:
-  /// Fills in place.slots. `place` stays where it is and outlives the staging.
+  /// Fills in the slots of `places`, which stay where they are and outlive the
+  /// staging. One of them has memory of its own.
   static Result<std::unique_ptr<Staging>>
-  create(const sinter_artifact &artifact, Place &place);
-  /// Bytes of the device's memory that this takes.
+  create(const sinter_artifact &artifact, std::span<Place> places);
+  /// Bytes of a device's memory that this takes.
   static uint64_t deviceBytes(const sinter_artifact &artifact);
   ~Staging();
   Staging(const Staging &) = delete;
@@ -48,24 +52,34 @@ private:
 
   struct Pending {
     uint8_t *hostInputs = nullptr; // control block first
-    std::unique_ptr<Event> uploaded, done;
     Executor *executor = nullptr;
     std::vector<void *> outputs; // the caller's
     bool isBusy = false;
   };
 
-  explicit Staging(Place &place) : place_(place) {}
+  /// A place with memory of its own.
+  struct Lane {
+    Place *place;
+    std::unique_ptr<Stream> uploads;
+    std::unique_ptr<Event> uploaded[numSlots], done[numSlots];
+    bool readsInputs = false; // besides the control block
+  };
+
+  explicit Staging(std::span<Place> places) : places_(places) {}
   struct Sizes {
     uint64_t inputBytes, outputBytes; // of a slot
     size_t mostOutputs;               // of an entry
   };
   static Sizes sizesOf(const sinter_artifact &artifact);
   Status allocate(const sinter_artifact &artifact);
+  Status allocateHost(const sinter_artifact &artifact);
+  Status allocateLane(const sinter_artifact &artifact, Lane &lane);
+  Status upload(Lane &lane, uint32_t slot, uint64_t sizeBytes);
   Status deliver(uint32_t slot);
 
-  Place &place_;
-  std::unique_ptr<Stream> uploads_;
-  std::vector<void *> blocks_, hostBlocks_;
+  std::span<Place> places_;
+  std::vector<Lane> lanes_;
+  std::vector<std::pair<Device *, void *>> blocks_, hostBlocks_;
   Pending pending_[numSlots];
   RunNumber begun_ = 0, finished_ = 0;
 };

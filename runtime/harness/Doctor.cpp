@@ -18,6 +18,17 @@ using namespace sinter::rt;
 
 using Json = nlohmann::ordered_json;
 
+/// The one of the targets, or the program itself when it has a place of that
+/// kind.
+static Result<const sinter_artifact *> partFor(const sinter_artifact &artifact,
+                                               const std::string &device) {
+  const std::string kind = deviceKindOf(device);
+  for (uint32_t i = 0; i < artifact.numPlaces; ++i)
+    if (kind == artifact.places[i].target)
+      return &artifact;
+  return artifactFor(artifact, kind, device);
+}
+
 /// What one device says of itself, and whether the program can run there.
 static Json examine(const std::string &name, const sinter_artifact &artifact,
                     const DeviceOptions &options) {
@@ -26,8 +37,7 @@ static Json examine(const std::string &name, const sinter_artifact &artifact,
   Result<std::unique_ptr<Device>> device =
       linkedDevices().create(name, options);
   Status status = device.status();
-  Result<const sinter_artifact *> own =
-      artifactFor(artifact, deviceKindOf(name), name);
+  Result<const sinter_artifact *> own = partFor(artifact, name);
   if (device.ok())
     status = own.ok() ? (*device)->checkCode(**own) : own.status();
   json["report"] = device.ok() ? Json((*device)->report()) : Json::array();

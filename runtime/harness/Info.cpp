@@ -62,6 +62,8 @@ static Json describe(const sinter_artifact &artifact,
   json["model"] = artifact.name;
   json["buildId"] = artifact.buildId;
   json["target"] = artifact.target;
+  for (uint32_t i = 0; i < artifact.numPlaces; ++i)
+    json["devices"].push_back(artifact.places[i].device);
   json["cpuFeatures"] = artifact.cpuFeatures;
   Json manifest = Json::parse(artifact.manifest, nullptr, false);
   json["manifest"] =
@@ -96,9 +98,14 @@ static void printLeaves(const std::string &prefix, const Json &json) {
 }
 
 static void printText(const Json &json) {
+  std::string target = json["target"];
+  if (json.contains("devices")) {
+    target.clear();
+    for (const Json &device : json["devices"])
+      target += (target.empty() ? "" : ", ") + device.get<std::string>();
+  }
   std::printf("model %s for %s, build %s\n",
-              json["model"].get<std::string>().c_str(),
-              json["target"].get<std::string>().c_str(),
+              json["model"].get<std::string>().c_str(), target.c_str(),
               json["buildId"].get<std::string>().c_str());
   std::string features = json["cpuFeatures"].get<std::string>();
   std::printf("needs CPU features: %s\n",

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
 #include "runtime/harness/Commands.h"
 
@@ -32,11 +33,28 @@ static const char *kindName(uint32_t kind) {
     return "all_reduce";
   case SINTER_CMD_AWAIT:
     return "await";
+  case SINTER_CMD_RECORD:
+    return "record";
+  case SINTER_CMD_WAIT:
+    return "wait";
   }
   return "unknown";
 }
 
-static nlohmann::ordered_json entryJson(const sinter_entry &entry) {
+static nlohmann::ordered_json valuesJson(const sinter_entry &entry,
+                                         uint32_t place) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const ArenaValue &value : arenaValues(entry, place))
+    json.push_back({{"offsetBytes", value.offsetBytes},
+                    {"sizeBytes", value.sizeBytes},
+                    {"firstCommand", value.firstCommand},
+                    {"lastCommand", value.lastCommand},
+                    {"label", value.label}});
+  return json;
+}
+
+static nlohmann::ordered_json entryJson(const sinter_artifact &artifact,
+                                        const sinter_entry &entry) {
   nlohmann::ordered_json json;
   json["entry"] = entry.name;
   json["arenaBytes"] = entry.arenaBytes;
@@ -45,31 +63,41 @@ static nlohmann::ordered_json entryJson(const sinter_entry &entry) {
   json["commands"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < entry.numCommands; ++i)
     json["commands"].push_back({{"kind", kindName(entry.commands[i].kind)},
+                                {"place", entry.commands[i].device},
                                 {"stream", entry.commands[i].stream},
                                 {"label", entry.commands[i].label}});
-  json["values"] = nlohmann::ordered_json::array();
-  for (const ArenaValue &value : arenaValues(entry))
-    json["values"].push_back({{"offsetBytes", value.offsetBytes},
-                              {"sizeBytes", value.sizeBytes},
-                              {"firstCommand", value.firstCommand},
-                              {"lastCommand", value.lastCommand},
-                              {"label", value.label}});
+  json["values"] = valuesJson(entry, 0);
+  for (uint32_t p = 0; p < artifact.numPlaces; ++p)
+    json["places"].push_back({{"device", artifact.places[p].device},
+                              {"arenaBytes", arenaBytes(artifact, entry, p)},
+                              {"values", valuesJson(entry, p)}});
   return json;
 }
 
-static void printEntry(const sinter_entry &entry) {
+static void printValues(const sinter_entry &entry, uint32_t place) {
+  std::printf("  %12s %12s  %11s  %s\n", "offset", "bytes", "commands",
+              "first written by");
+  for (const ArenaValue &value : arenaValues(entry, place))
+    std::printf(
+        "  %12" PRIu64 " %12" PRIu64 "  %4u .. %4u  %s %s\n", value.offsetBytes,
+        value.sizeBytes, value.firstCommand, value.lastCommand,
+        kindName(entry.commands[value.firstCommand].kind), value.label.c_str());
+}
+
+static void printEntry(const sinter_artifact &artifact,
+                       const sinter_entry &entry) {
   std::printf("entry %s: %u commands, arena %" PRIu64
               " bytes, largest live set "
               "%" PRIu64 " bytes, without reuse %" PRIu64 " bytes\n",
               entry.name, entry.numCommands, entry.arenaBytes,
               entry.maxLiveBytes, entry.unsharedBytes);
-  std::printf("  %12s %12s  %11s  %s\n", "offset", "bytes", "commands",
-              "first written by");
-  for (const ArenaValue &value : arenaValues(entry))
-    std::printf(
-        "  %12" PRIu64 " %12" PRIu64 "  %4u .. %4u  %s %s\n", value.offsetBytes,
-        value.sizeBytes, value.firstCommand, value.lastCommand,
-        kindName(entry.commands[value.firstCommand].kind), value.label.c_str());
+  if (!artifact.numPlaces)
+    return printValues(entry, 0);
+  for (uint32_t p = 0; p < artifact.numPlaces; ++p) {
+    std::printf(" on %s: arena %" PRIu64 " bytes\n", artifact.places[p].device,
+                arenaBytes(artifact, entry, p));
+    printValues(entry, p);
+  }
 }
 
 Status sinter::rt::runPlan(const sinter_artifact &artifact,
@@ -79,7 +107,7 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
                 artifact.numStates, artifact.stateBytes,
                 artifact.constantsBytes);
     for (uint32_t i = 0; i < artifact.numEntries; ++i)
-      printEntry(artifact.entries[i]);
+      printEntry(artifact, artifact.entries[i]);
     return {};
   }
   nlohmann::ordered_json json;
@@ -87,7 +115,7 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
   json["constantsBytes"] = artifact.constantsBytes;
   json["entries"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < artifact.numEntries; ++i)
-    json["entries"].push_back(entryJson(artifact.entries[i]));
+    json["entries"].push_back(entryJson(artifact, artifact.entries[i]));
   std::printf(
       "%s\n",
       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)

@@ -37,14 +37,17 @@ Session::create(const sinter_artifact &artifact,
 Session::~Session() { sinter_program_destroy(program_); }
 
 bool Session::isAsynchronous() const {
-  return !program_->program->device().sharesHostMemory();
+  return program_->program->isAsynchronous();
 }
 
 std::string Session::workers() const {
-  Device &device = program_->program->device();
-  return device.sharesHostMemory()
-             ? std::to_string(device.threads()) + " threads"
-             : device.name();
+  std::string text;
+  for (const Place &place : program_->program->places())
+    text += (text.empty() ? "" : ", ") +
+            (place.device->sharesHostMemory()
+                 ? std::to_string(place.device->threads()) + " threads"
+                 : place.device->name());
+  return text;
 }
 
 const sinter_entry *sinter::rt::findEntry(const sinter_artifact &artifact,

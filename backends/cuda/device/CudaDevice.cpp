@@ -207,7 +207,7 @@ std::vector<std::string> CudaDevice::report() const {
 }
 
 Status CudaDevice::checkCode(const sinter_artifact &artifact) const {
-  if (artifact.numKernels == 0 || bestImage(artifact, context_->facts().arch()))
+  if (!hasGpuKernels(artifact) || bestImage(artifact, context_->facts().arch()))
     return {};
   std::string has;
   for (uint32_t i = 0; i < artifact.numImages; ++i)

@@ -13,6 +13,12 @@ using namespace sinter::cuda;
 using rt::Result;
 using rt::Status;
 
+bool cuda::hasGpuKernels(const sinter_artifact &artifact) {
+  return std::any_of(
+      artifact.kernels, artifact.kernels + artifact.numKernels,
+      [](const sinter_kernel_desc &kernel) { return !kernel.cpu; });
+}
+
 const sinter_image *cuda::bestImage(const sinter_artifact &artifact,
                                     unsigned arch) {
   const sinter_image *best = nullptr;
@@ -44,7 +50,7 @@ Result<std::unique_ptr<CudaModule>>
 CudaModule::load(const CudaContext &context, const sinter_artifact &artifact) {
   std::unique_ptr<CudaModule> module(new CudaModule(context));
   module->table_ = artifact.kernels;
-  if (artifact.numKernels == 0)
+  if (!hasGpuKernels(artifact))
     return module;
   const sinter_image *image = bestImage(artifact, context.facts().arch());
   if (!image)
@@ -53,6 +59,10 @@ CudaModule::load(const CudaContext &context, const sinter_artifact &artifact) {
   SINTER_RETURN_IF_ERROR(module->loadImage(*image));
   uint32_t mostBuffers = 0;
   for (uint32_t i = 0; i < artifact.numKernels; ++i) {
+    if (artifact.kernels[i].cpu) {
+      module->functions_.push_back(nullptr); // functions go by kernel
+      continue;
+    }
     SINTER_RETURN_IF_ERROR(module->findKernel(artifact.kernels[i]));
     mostBuffers = std::max(mostBuffers, artifact.kernels[i].numBuffers);
   }

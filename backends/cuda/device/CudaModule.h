@@ -13,6 +13,10 @@
 
 namespace sinter::cuda {
 
+/// Whether any kernel is a GPU's: in a program with several places they may all
+/// be the CPU's.
+bool hasGpuKernels(const sinter_artifact &artifact);
+
 /// The image that a GPU of compute capability `arch` (90: 9.0) should load: a
 /// cubin of exactly this architecture, else the PTX of the newest architecture
 /// that is not above it; null when there is neither.

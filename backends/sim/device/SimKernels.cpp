@@ -25,7 +25,8 @@ SimKernels::create(const sinter_artifact &artifact, const Drop &drop,
 // Commands that share a kernel have slices of the same sizes, or it would be
 // another kernel.
 void SimKernels::readCommand(const sinter_command &command) {
-  if (command.kind != SINTER_CMD_LAUNCH)
+  if (command.kind != SINTER_CMD_LAUNCH ||
+      artifact_.kernels[command.target].cpu)
     return;
   std::vector<Buffer> &buffers = kernels_[command.target].buffers;
   buffers.resize(std::max<size_t>(buffers.size(), command.numSlices));
@@ -41,6 +42,8 @@ rt::Status SimKernels::countSites(const Drop &drop, Engine &engine) {
   bool isMutable = true;
   for (uint32_t i = 0; i < artifact_.numKernels; ++i) {
     const sinter_kernel_desc &desc = artifact_.kernels[i];
+    if (desc.cpu)
+      continue; // another place's
     const sinter_sim_kernel_info *info =
         desc.sim ? engine.describe(desc.sim) : nullptr;
     if (!info || info->sizeofInfo != sizeof *info)

@@ -70,11 +70,11 @@ typedef struct sinter_state_desc {
   sinter_tensor_desc tensor; /* the ONNX name, shape and dtype, for ever */
   uint32_t role;             /* sinter_state_role */
   uint32_t trainable;        /* 1: an optimizer updates it */
-  const char *slot; /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
-  uint32_t of;      /* SLOT: index of its parameter, or SINTER_NONE for
-                       program-wide counters such as Adam's t */
-  uint32_t reserved;
-  uint64_t offsetBytes; /* in the state block; a multiple of 64 */
+  const char *slot;     /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
+  uint32_t of;          /* SLOT: index of its parameter, or SINTER_NONE for
+                           program-wide counters such as Adam's t */
+  uint32_t place;       /* where it lies; 0 unless the artifact has places */
+  uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
   uint64_t
       initOffsetBytes; /* initial bytes in `constants`; UINT64_MAX: zeros */
 } sinter_state_desc;
@@ -101,7 +101,7 @@ typedef struct sinter_control {
  */
 
 typedef enum sinter_space {
-  SINTER_SPACE_ARENA = 1, /* index: the device's arena */
+  SINTER_SPACE_ARENA = 1, /* index: the place whose arena it is */
   SINTER_SPACE_STATE,     /* index: state; offsetBytes is inside that state */
   SINTER_SPACE_INPUT,     /* index: input of the entry */
   SINTER_SPACE_OUTPUT,    /* index: output of the entry */
@@ -123,7 +123,8 @@ typedef enum sinter_command_kind {
   SINTER_CMD_LAUNCH = 1, /* a generated kernel; `target` indexes `kernels` */
   SINTER_CMD_MATMUL,     /* `params` is a sinter_matmul */
   SINTER_CMD_CONV,       /* `params` is a sinter_conv */
-  SINTER_CMD_COPY,       /* slices[1] = slices[0] (same size) */
+  SINTER_CMD_COPY,       /* slices[1] = slices[0] (same size); `target` is the
+                            place of slices[0] and `tiles` that of slices[1] */
   SINTER_CMD_FILL,       /* slices[0] = zeros */
   SINTER_CMD_ATTENTION,  /* `params` is a sinter_attention */
   /* 2.2: with 2k slices, slice k + i = the sum of slice i over all replicas;
@@ -133,14 +134,25 @@ typedef enum sinter_command_kind {
   SINTER_CMD_ALL_REDUCE,
   /* 2.2: ... until this one, of the same `target`: what it reads stays and what
    * it writes is not touched before. Not a slice of its own. */
-  SINTER_CMD_AWAIT
+  SINTER_CMD_AWAIT,
+  /* Order between streams, in programs with several places. No slices. */
+  SINTER_CMD_RECORD = 16, /* event `target` = what the stream was told so far */
+  SINTER_CMD_WAIT         /* the stream goes on after event `target`, which an
+                             earlier command of the entry recorded */
 } sinter_command_kind;
+
+/* Commands of a place are given to one of these. What the tables put on
+ * different streams or places happens in any order that the events allow. */
+typedef enum sinter_stream {
+  SINTER_STREAM_COMPUTE = 0,
+  SINTER_STREAM_TRANSFER /* copies from and to other places */
+} sinter_stream;
 
 typedef struct sinter_command {
   uint32_t kind;   /* sinter_command_kind */
   uint32_t target; /* LAUNCH: kernel index */
-  uint32_t device; /* 0: the first of the artifact's devices */
-  uint32_t stream; /* commands of one stream run in order */
+  uint32_t device; /* the place whose stream runs it */
+  uint32_t stream; /* sinter_stream; commands of one stream run in order */
   int64_t tiles;   /* LAUNCH: tiles [0, tiles) are claimed by the workers */
   const sinter_slice *slices;
   const void *params;
@@ -319,10 +331,11 @@ typedef struct sinter_entry {
   const sinter_command *commands;
   uint32_t numInputs, numOutputs, numCommands;
   uint32_t reserved;
-  uint64_t arenaBytes;
+  uint64_t arenaBytes; /* of place 0 */
   uint64_t
-      unsharedBytes;     /* what the arena's buffers would take without reuse */
-  uint64_t maxLiveBytes; /* the largest sum of live buffers in this order */
+      unsharedBytes;     /* what the arenas' buffers would take without reuse */
+  uint64_t maxLiveBytes; /* the largest sum of live buffers in this order, of
+                            all places together */
 } sinter_entry;
 
 /* The ONNX model for `export`: the pieces in order, each either literal bytes
@@ -357,6 +370,14 @@ typedef struct sinter_rank {
   uint32_t rank, replicas; /* rank < replicas */
 } sinter_rank;
 
+/* A device of a program that spans several. Commands, arenas and states name
+ * it by its number. Inputs, constants and the control block are there on every
+ * place; an output is written on the one that computes it. */
+typedef struct sinter_place_desc {
+  const char *device; /* "cpu", "sim:1" */
+  const char *target; /* its kind: "cpu", "cuda" or "sim" */
+} sinter_place_desc;
+
 typedef struct sinter_artifact {
   uint64_t magic;
   uint32_t major, minor;
@@ -376,13 +397,19 @@ typedef struct sinter_artifact {
   const sinter_training *training;         /* NULL: inference */
   const uint8_t *constants;                /* page aligned */
   uint64_t constantsBytes;
-  uint64_t stateBytes; /* size of the state block */
+  uint64_t stateBytes; /* size of the state block, the largest one of places */
   uint32_t numStates, numEntries, numKernels, numExportPieces, numImages;
   uint32_t reserved;
   /* The same program for another target, or NULL: same states (by name, dtype,
    * shape and number), inputs and outputs; constants and export pieces are
    * shared where they are equal. The first one's target is the default. */
   const struct sinter_artifact *next;
+  /* The devices of a program that names them; NULL: one, which whoever loads
+   * the artifact picks among those of `target`. The first has kind `target`. */
+  const sinter_place_desc *places;
+  const uint64_t *arenas; /* arenas[entry * numPlaces + place] in bytes */
+  uint32_t numPlaces;
+  uint32_t reserved1;
 } sinter_artifact;
 
 #ifdef __cplusplus
