@@ -60,13 +60,12 @@ static ExitCode checkImport(const Options &options, const ModelFile &model,
   return reportImport(options, errors);
 }
 
-ExitCode compiler::checkCoverage(Options options,
-                                 std::unique_ptr<passes::Target> target) {
+ExitCode compiler::checkCoverage(Options options, TargetSet targets) {
   ModelFile model;
   if (ExitCode code = readModel(options, model))
     return code;
   bool madeUp = model.onnx && makeUpSizes(*model.onnx, options);
-  Compilation compilation(options, std::move(target));
+  Compilation compilation(options, std::move(targets));
   if (ExitCode code = compilation.checkOptions())
     return code;
   if (model.onnx)

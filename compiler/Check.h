@@ -23,7 +23,7 @@ void noteMadeUpSizes(const Options &options);
 /// has no code for and, with --train, every one that a gradient would have to
 /// pass and cannot. Sizes that the model leaves open are made up. Nothing is
 /// compiled. kExitUnsupported if there is any.
-ExitCode checkCoverage(Options options, std::unique_ptr<passes::Target> target);
+ExitCode checkCoverage(Options options, TargetSet targets);
 
 } // namespace sinter::compiler
 

@@ -9,6 +9,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialects.h"
 #include "compiler/Manifest.h"
+#include "compiler/OptionValues.h"
 #include "compiler/Phases.h"
 #include "compiler/PrecisionPlan.h"
 #include "compiler/RemarkFile.h"
@@ -16,10 +17,12 @@
 #include "compiler/import/onnx/ExportTemplate.h"
 #include "compiler/import/onnx/Text.h"
 #include "compiler/trace/TraceWriter.h"
+#include "ir/Locations.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 
 #include <chrono>
 
@@ -55,6 +58,67 @@ compiler::createTarget(const Options &options,
   return nullptr;
 }
 
+TargetSet::TargetSet(std::unique_ptr<passes::Target> target)
+    : main(std::move(target)) {
+  if (!main)
+    return;
+  StringRef kind = main->name();
+  devices.push_back(
+      {kind == "cpu" ? kind.str() : kind.str() + ":0", main.get()});
+}
+
+// Every device that the options name, the default first.
+static std::vector<std::string> deviceNames(const Options &options) {
+  std::vector<std::string> names = options.devices;
+  auto add = [&](StringRef name) {
+    std::string device;
+    if (readDevice(name, device).empty() && !llvm::is_contained(names, device))
+      names.push_back(device);
+  };
+  if (names.empty())
+    add(options.targets.front());
+  for (const std::string &rule : options.placeRules)
+    add(StringRef(rule).rsplit('=').second);
+  if (!options.allowCpu.empty())
+    add("cpu");
+  return names;
+}
+
+TargetSet compiler::createTargets(const Options &options,
+                                  llvm::ArrayRef<TargetFactory> factories) {
+  TargetSet set;
+  llvm::StringMap<const passes::Target *> byKind;
+  StringRef gpu;
+  std::vector<std::string> names = deviceNames(options);
+  if (names.empty()) // a target that no device runs
+    return TargetSet(createTarget(options, factories));
+  for (const std::string &name : names) {
+    StringRef kind = deviceKind(name);
+    if (kind != "cpu" && !gpu.empty() && gpu != kind) {
+      reportError(options, "a program spans the CPU and one kind of GPU, not " +
+                               gpu + " and " + kind);
+      return {};
+    }
+    if (kind != "cpu")
+      gpu = kind;
+    const passes::Target *&target = byKind[kind];
+    if (!target) {
+      Options own = options;
+      own.targets = {kind.str()};
+      std::unique_ptr<passes::Target> made = createTarget(own, factories);
+      if (!made)
+        return {};
+      target = made.get();
+      if (!set.main)
+        set.main = std::move(made);
+      else
+        set.others.push_back(std::move(made));
+    }
+    set.devices.push_back({name, target});
+  }
+  return set;
+}
+
 void compiler::printTargets(llvm::raw_ostream &os,
                             llvm::ArrayRef<TargetFactory> targets) {
   for (const TargetFactory &factory : targets)
@@ -73,9 +137,10 @@ static mlir::DialectRegistry makeRegistry() {
 
 // The context's locks stay on even with one thread: kernels are emitted in
 // parallel.
-Compilation::Compilation(const Options &options,
-                         std::unique_ptr<passes::Target> target)
-    : options(options), target(std::move(target)),
+Compilation::Compilation(const Options &options, TargetSet targets)
+    : options(options), target(std::move(targets.main)),
+      devices(std::move(targets.devices)),
+      otherTargets_(std::move(targets.others)),
       pool_(llvm::hardware_concurrency(options.jobs)),
       context_(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
   context_.setThreadPool(pool_);
@@ -119,11 +184,41 @@ ExitCode Compilation::importPhase() {
   if (!model.onnx && !model.source)
     if (ExitCode code = readModel(options, model))
       return code;
-  return importModel(options, model, &context_, module_);
+  if (ExitCode code = importModel(options, model, &context_, module_))
+    return code;
+  return checkPlaceRules();
+}
+
+// A rule that no node of the model's matches is a mistake.
+ExitCode Compilation::checkPlaceRules() {
+  if (options.placeRules.empty() && options.allowCpu.empty())
+    return kExitDone;
+  llvm::SmallSetVector<StringRef, 4> names;
+  module_->walk([&](mlir::Operation *op) {
+    if (!mlir::isa<mlir::ModuleOp, mlir::func::FuncOp, ir::StateOp>(op))
+      ir::collectNodeNames(op->getLoc(), names);
+  });
+  auto matches = [&](StringRef pattern) {
+    llvm::Regex regex(pattern);
+    return llvm::any_of(names,
+                        [&](StringRef name) { return regex.match(name); });
+  };
+  for (const std::string &rule : options.placeRules)
+    if (!matches(StringRef(rule).rsplit('=').first)) {
+      reportError(options,
+                  "--place=" + rule + ": no node of the model has such a name");
+      return kExitUsage;
+    }
+  if (!options.allowCpu.empty() && !matches(options.allowCpu)) {
+    reportError(options, "--allow-cpu=" + options.allowCpu +
+                             ": no node of the model has such a name");
+    return kExitUsage;
+  }
+  return kExitDone;
 }
 
 ExitCode Compilation::run(const Phase &last) {
-  PhaseContext phases{options, *target};
+  PhaseContext phases{options, *target, devices};
   Clock::time_point begin = Clock::now();
   if (ExitCode code = importPhase())
     return code;
@@ -201,6 +296,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
   if (ExitCode code = describe(info))
     return code;
   info.otherTargets = others.vec();
+  info.devices = devices;
   bool isFirst = program.objects.empty();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {

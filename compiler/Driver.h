@@ -42,6 +42,23 @@ struct TargetFactory {
 std::unique_ptr<passes::Target>
 createTarget(const Options &options, llvm::ArrayRef<TargetFactory> targets);
 
+/// What a program is compiled for: the devices that it may span, the default
+/// one first, with the targets of their kinds.
+struct TargetSet {
+  std::unique_ptr<passes::Target> main; // of the first device; null: none
+  std::vector<std::unique_ptr<passes::Target>> others;
+  std::vector<passes::ProgramDevice> devices;
+
+  TargetSet() = default;
+  /// One device.
+  TargetSet(std::unique_ptr<passes::Target> target);
+};
+
+/// The devices of --target, --place and --allow-cpu; without a `main` when
+/// there is none such, which was reported.
+TargetSet createTargets(const Options &options,
+                        llvm::ArrayRef<TargetFactory> targets);
+
 /// One line per target.
 void printTargets(llvm::raw_ostream &os, llvm::ArrayRef<TargetFactory> targets);
 
@@ -49,7 +66,7 @@ void printTargets(llvm::raw_ostream &os, llvm::ArrayRef<TargetFactory> targets);
 /// program refers to.
 class Compilation {
 public:
-  Compilation(const Options &options, std::unique_ptr<passes::Target> target);
+  Compilation(const Options &options, TargetSet targets);
   ~Compilation();
 
   /// The options that no phase can serve are refused first.
@@ -65,7 +82,8 @@ public:
 
   const Options &options;
   ModelFile model;
-  std::unique_ptr<passes::Target> target;
+  std::unique_ptr<passes::Target> target; // of the first device
+  std::vector<passes::ProgramDevice> devices;
 
   mlir::ModuleOp module() { return *module_; }
   mlir::MLIRContext &context() { return context_; }
@@ -78,11 +96,13 @@ public:
 
 private:
   ExitCode importPhase();
+  ExitCode checkPlaceRules();
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
   /// What --require demands of a planned program.
   ExitCode checkContracts() const;
 
+  std::vector<std::unique_ptr<passes::Target>> otherTargets_;
   llvm::DefaultThreadPool pool_;
   mlir::MLIRContext context_;
   std::unique_ptr<DiagnosticPrinter> diagnostics_;

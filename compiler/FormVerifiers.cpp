@@ -9,8 +9,11 @@
 #include "ir/Locations.h"
 #include "passes/AssignPrecision.h"
 #include "passes/OpClasses.h"
+#include "passes/place/Devices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -108,11 +111,22 @@ mlir::LogicalResult compiler::verifyPlaced(mlir::ModuleOp module,
   Reports reports;
   mlir::FloatType narrow = passes::narrowType(
       module.getContext(), context.options.precisionPolicy());
+  std::map<mlir::Operation *, passes::DeviceMap> maps; // by function
+  // Functions of one device say which; in others the operands do.
+  auto targetOf = [&](mlir::Operation *op) -> const passes::Target & {
+    auto function = op->getParentOfType<mlir::func::FuncOp>();
+    int64_t device = ir::deviceNumber(function);
+    if (!function.isPrivate() && ir::numDevices(module) > 1 &&
+        op->getParentOp() == function)
+      device =
+          maps.try_emplace(function, function).first->second.of(op).value_or(0);
+    return *passes::targetOf(module, device, context.devices, &context.target);
+  };
   walkGraph(module, [&](mlir::Operation *op) {
     if (reports.full() || dialectOf(op) != "sinter")
       return;
     if (mlir::isa<ir::CompositeOpInterface>(op) &&
-        !context.target.keepsComposite(op, narrow))
+        !targetOf(op).keepsComposite(op, narrow))
       reports.report(op) << "composite '" << op->getName()
                          << "' was not decomposed";
   });
@@ -154,8 +168,10 @@ mlir::LogicalResult compiler::verifyFused(mlir::ModuleOp module,
       for (mlir::Operation &op : block) {
         std::string reason;
         if (reports.full() || isConstant(&op) || dialectOf(&op) != "sinter" ||
-            mlir::isa<ir::FusionOp, ir::AllReduceOp>(op) ||
-            context.target.place(&op, reason) == passes::Placement::Alias)
+            mlir::isa<ir::FusionOp, ir::AllReduceOp, ir::CopyOp>(op) ||
+            passes::targetOf(module, ir::deviceNumber(function),
+                             context.devices, &context.target)
+                    ->place(&op, reason) == passes::Placement::Alias)
           continue;
         reports.report(&op) << "'" << op.getName() << "' is in no fusion";
       }

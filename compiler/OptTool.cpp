@@ -95,28 +95,17 @@ int sinter::compiler::optMain(int argc, char **argv,
   if (!options)
     return kExitUsage;
 
-  std::unique_ptr<passes::Target> target;
-  for (const TargetFactory &factory : targets)
-    if (factory.name == options->targets.front()) {
-      std::string error;
-      target = factory.create(*options, error);
-      if (!target) {
-        llvm::errs() << "sinter-opt: error: " << error << "\n";
-        return kExitUsage;
-      }
-    }
-  if (!target) {
-    llvm::errs() << "sinter-opt: error: cannot compile for '"
-                 << options->targets.front() << "' yet\n";
+  TargetSet set = createTargets(*options, targets);
+  if (!set.main)
     return kExitUsage;
-  }
 
-  PhaseContext context{*options, *target};
-  // The first registration of a name counts: these have a target.
-  mlir::registerPass([&] { return passes::createPlaceOps(target.get()); });
+  PhaseContext context{*options, *set.main, set.devices};
+  // The first registration of a name counts: these have targets.
+  mlir::registerPass([&] { return passes::createPlaceOps(set.devices, {}); });
   mlir::registerPass(
-      [&] { return passes::createAssignPrecision(target.get()); });
-  mlir::registerPass([&] { return passes::createFuseEpilogues(target.get()); });
+      [&] { return passes::createAssignPrecision(set.main.get()); });
+  mlir::registerPass(
+      [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
   passes::registerSinterPasses();
   mlir::registerTransformsPasses();
   registerPhasePipelines(context);

@@ -32,10 +32,31 @@ static std::string storeEmit(Options &options, StringRef value) {
   return readWord(value, options.emit, "trainer|lib|exe|obj|mlir|llvm|ptx");
 }
 
+// A program over several devices: "sim:0,sim:1,cpu".
+static std::string storeDevices(Options &options,
+                                llvm::ArrayRef<StringRef> names) {
+  options.devices.clear();
+  for (StringRef name : names) {
+    std::string device;
+    std::string wrong = readDevice(name, device);
+    if (!wrong.empty())
+      return wrong;
+    if (llvm::is_contained(options.devices, device))
+      return "'" + device + "' is there twice";
+    options.devices.push_back(device);
+  }
+  options.targets = {deviceKind(options.devices.front()).str()};
+  options.targetGiven = true;
+  return "";
+}
+
 static std::string storeTargets(Options &options, StringRef value) {
   llvm::SmallVector<StringRef> names;
   value.split(names, ',');
+  if (value.contains(':'))
+    return storeDevices(options, names);
   options.targets.clear();
+  options.devices.clear();
   for (StringRef name : names) {
     std::string target;
     std::string wrong = readWord(name, target, "cpu|cuda|sim");
@@ -47,6 +68,19 @@ static std::string storeTargets(Options &options, StringRef value) {
   }
   options.targetGiven = true;
   return "";
+}
+
+static std::string storePlaceRule(Options &options, StringRef value) {
+  auto [pattern, name] = value.rsplit('=');
+  if (pattern.empty() || name.empty())
+    return "'" + value.str() + "': expected REGEX=DEVICE";
+  std::string regex, device;
+  std::string wrong = readRegex(pattern, regex);
+  if (wrong.empty())
+    wrong = readDevice(name, device);
+  if (wrong.empty())
+    options.placeRules.push_back(regex + "=" + device);
+  return wrong;
 }
 
 static std::string storeGpuArchs(Options &options, StringRef value) {
@@ -313,14 +347,25 @@ return "";
      kTargetGroup,
      kCompile,
      storeLossScale},
-    {"--place",    "REGEX=DEVICE", "pins nodes to a device",
-     kTargetGroup, kCompile,       nullptr},
-    {"--allow-cpu", "REGEX",  "nodes that may run on the CPU",
-     kTargetGroup,  kCompile, nullptr},
-    {"--log-placement", "",       "prints the device of each node",
-     kTargetGroup,      kCompile, nullptr},
-    {"--list-devices", "", "lists what programs can be compiled for",
-     kTargetGroup, kSinterc | kSinterRun, STORE{o.listDevices = true;
+    {"--place",
+     "REGEX=DEVICE",
+     "pins nodes whose name matches to cpu, cuda:N or sim:N (again for more)",
+     kTargetGroup,
+     kCompile,
+     storePlaceRule},
+    {"--allow-cpu", "REGEX",
+     "nodes that may run on the CPU when the device cannot run or hold them",
+     kTargetGroup, kCompile, STORE{return readRegex(v, o.allowCpu);
+}
+}
+, {"--log-placement", "", "prints one line per region: device, nodes, reason",
+   kTargetGroup, kCompile, STORE{o.logPlacement = true;
+return "";
+}
+}
+, {"--list-devices", "",
+   "lists what programs can be compiled for; sinter-run also what is here",
+   kTargetGroup, kSinterc | kSinterRun, STORE{o.listDevices = true;
 return "";
 }
 }

@@ -95,6 +95,21 @@ std::string compiler::readWord(StringRef text, std::string &word,
   return "";
 }
 
+std::string compiler::readDevice(StringRef text, std::string &device) {
+  auto [kind, index] = text.split(':');
+  unsigned number = 0;
+  // As many simulated devices as there are; nobody has more GPUs than this.
+  unsigned count = kind == "cpu" ? 1 : kind == "sim" ? 8 : 64;
+  bool isKnown = kind == "cpu" || kind == "cuda" || kind == "sim";
+  if (!isKnown || (kind.size() < text.size() &&
+                   (index.getAsInteger(10, number) || number >= count)))
+    return "there is no device '" + text.str() +
+           "'; expected cpu, cuda:N or sim:N" +
+           (kind == "sim" ? " (0 to 7)" : "");
+  device = kind == "cpu" ? "cpu" : kind.str() + ":" + std::to_string(number);
+  return "";
+}
+
 std::string compiler::readRegex(StringRef text, std::string &regex) {
   std::string error;
   if (text.empty())

@@ -35,6 +35,12 @@ std::string readWord(llvm::StringRef text, std::string &word,
                      llvm::StringRef words);
 std::string readRegex(llvm::StringRef text, std::string &regex);
 std::string readPath(llvm::StringRef text, std::string &path);
+/// "cpu", "cuda:N" or "sim:N"; a kind alone is its first device.
+std::string readDevice(llvm::StringRef text, std::string &device);
+/// "sim" of "sim:1".
+inline llvm::StringRef deviceKind(llvm::StringRef device) {
+  return device.split(':').first;
+}
 /// "N=32".
 std::string readDim(llvm::StringRef text, Options &options);
 /// "x=1x3x224x224".

@@ -78,6 +78,13 @@ struct Options {
   std::string emit; // "" = the default: trainer with --train, else lib
   std::vector<std::string> targets = {"cpu"};
   bool targetGiven = false;
+  /// --target with numbers: the devices that one program may span, the first
+  /// one the default; `targets` is then its kind. Empty: the first device of
+  /// each of `targets`, and those that --place names.
+  std::vector<std::string> devices;
+  std::vector<std::string> placeRules; // REGEX=DEVICE
+  std::string allowCpu;                // a regular expression; "" = none
+  bool logPlacement = false;
   std::string mcpu = "native";
   std::vector<std::string> gpuArchs;
   std::vector<std::string> libraries = {"all"};

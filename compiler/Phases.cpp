@@ -75,8 +75,18 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
 }
 
 static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
-  pm.addPass(passes::createPlaceOps(&context.target,
-                                    context.options.precisionPolicy()));
+  passes::PlaceOpsOptions options;
+  options.rules = context.options.placeRules;
+  options.allowCpu = context.options.allowCpu;
+  options.log = context.options.logPlacement;
+  options.policy = context.options.precisionPolicy().str();
+  std::vector<passes::ProgramDevice> devices = context.devices.vec();
+  if (devices.empty()) {
+    llvm::StringRef kind = context.target.name();
+    devices.push_back(
+        {kind == "cpu" ? "cpu" : kind.str() + ":0", &context.target});
+  }
+  pm.addPass(passes::createPlaceOps(std::move(devices), options));
   addSimplifier(pm);
 }
 
@@ -88,8 +98,6 @@ static void buildPrecision(mlir::OpPassManager &pm,
   settings.keepFp32 = options.keepFp32;
   settings.overrides = options.plannedPrecisions;
   pm.addPass(passes::createAssignPrecision(&context.target, settings));
-  // What was kept for 16 bits and stays float32.
-  pm.addPass(passes::createPlaceOps(&context.target));
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }
@@ -106,10 +114,12 @@ static void buildDistribute(mlir::OpPassManager &pm, const PhaseContext &) {
 }
 
 static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
+  pm.addPass(passes::createSplitDevices());
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
   functions.addPass(passes::createSplitReductions());
-  functions.addPass(passes::createFuseEpilogues(&context.target));
+  functions.addPass(
+      passes::createFuseEpilogues(&context.target, context.devices));
   functions.addPass(passes::createFuseLoops());
   functions.addPass(passes::createFuseOutputs());
   functions.addPass(passes::createFuseCasts());

@@ -23,7 +23,9 @@ namespace sinter::compiler {
 /// What every phase may look at.
 struct PhaseContext {
   const Options &options;
-  const passes::Target &target;
+  const passes::Target &target; // of the first device
+  /// Those that the program may span.
+  llvm::ArrayRef<passes::ProgramDevice> devices = {};
 };
 
 struct Phase {

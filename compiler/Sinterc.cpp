@@ -11,9 +11,11 @@
 #include "compiler/emit/LibraryHeader.h"
 #include "compiler/emit/Link.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/emit/Tables.h"
 #include "compiler/import/onnx/Text.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <chrono>
 
@@ -65,14 +67,21 @@ static ExitCode writeModule(const Options &options, Compilation &compilation) {
   return report(options, problem, kExitUsage);
 }
 
+// A program on several devices may have kernels of several kinds.
+static mlir::FailureOr<passes::TargetCode>
+generateKernels(Compilation &compilation,
+                const passes::CodeGenOptions &codeGen) {
+  return generateForPlaces(compilation.module(), *compilation.target,
+                           compilation.devices, codeGen);
+}
+
 static ExitCode writeKernelText(const Options &options,
                                 Compilation &compilation) {
   passes::CodeGenOptions codeGen;
   codeGen.optLevel = options.optLevel;
   codeGen.form = options.emitKind() == "ptx" ? passes::CodeForm::Ptx
                                              : passes::CodeForm::Llvm;
-  auto code =
-      compilation.target->generateKernels(compilation.module(), codeGen);
+  auto code = generateKernels(compilation, codeGen);
   if (failed(code))
     return kExitFailed;
   std::string path = options.output.empty() ? "-" : options.output;
@@ -128,6 +137,16 @@ static bool isKernelText(StringRef kind) {
   return kind == "llvm" || kind == "ptx";
 }
 
+// One binary for any of several targets is not one program on several devices.
+static std::string checkPlacement(const Options &options) {
+  bool isPlaced = !options.placeRules.empty() || !options.allowCpu.empty();
+  if (!isPlaced || options.targets.size() == 1)
+    return "";
+  return std::string(options.placeRules.empty() ? "--allow-cpu" : "--place") +
+         " is about one program; --target=" + llvm::join(options.targets, ",") +
+         " makes one for each target";
+}
+
 // What the flags say about the output must fit together.
 static std::string checkOutput(const Options &options) {
   bool wantsText = !options.stopAfter.empty() || options.emitKind() == "mlir" ||
@@ -135,6 +154,8 @@ static std::string checkOutput(const Options &options) {
   if (options.check)
     return "";
   if (std::string wrong = checkOneTarget(options); !wrong.empty())
+    return wrong;
+  if (std::string wrong = checkPlacement(options); !wrong.empty())
     return wrong;
   if (!options.stopAfter.empty() && !options.emit.empty() &&
       options.emit != "mlir")
@@ -191,9 +212,8 @@ static ExitCode compileTargets(const Options &options,
   return kExitDone;
 }
 
-static ExitCode compile(const Options &options,
-                        std::unique_ptr<passes::Target> target) {
-  Compilation compilation(options, std::move(target));
+static ExitCode compile(const Options &options, TargetSet targets) {
+  Compilation compilation(options, std::move(targets));
   if (ExitCode code = compilation.checkOptions())
     return code;
   const Phase &last = lastPhase(options);
@@ -216,10 +236,10 @@ static ExitCode checkTargets(const Options &options,
   for (const std::string &name : options.targets) {
     Options own = options;
     own.targets = {name};
-    std::unique_ptr<passes::Target> target = createTarget(own, factories);
-    if (!target)
+    TargetSet set = createTargets(own, factories);
+    if (!set.main)
       return kExitUsage;
-    if (ExitCode code = checkCoverage(own, std::move(target)))
+    if (ExitCode code = checkCoverage(own, std::move(set)))
       worst = code;
   }
   return worst;
@@ -253,8 +273,8 @@ int compiler::sinterc(int argc, char **argv,
     return checkTargets(*options, targets);
   if (options->targets.size() > 1)
     return compileTargets(*options, targets);
-  std::unique_ptr<passes::Target> target = createTarget(*options, targets);
-  if (!target)
+  TargetSet set = createTargets(*options, targets);
+  if (!set.main)
     return kExitUsage;
-  return compile(*options, std::move(target));
+  return compile(*options, std::move(set));
 }

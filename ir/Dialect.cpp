@@ -49,11 +49,38 @@ Operation *SinterDialect::materializeConstant(OpBuilder &builder,
   return builder.create<ConstantOp>(loc, elements);
 }
 
+int64_t sinter::ir::numDevices(ModuleOp module) {
+  auto names = module->getAttrOfType<ArrayAttr>(SinterDialect::kDevicesAttr);
+  return names ? static_cast<int64_t>(names.size()) : 1;
+}
+
+int64_t sinter::ir::deviceNumber(Operation *op) {
+  auto number = op->getAttrOfType<IntegerAttr>(SinterDialect::kDeviceAttr);
+  return number ? number.getInt() : 0;
+}
+
 LogicalResult SinterDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
   if (attr.getName() == kModelNameAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitError() << "attribute '" << kModelNameAttr
                            << "' must be a string";
+  if (attr.getName() == kDevicesAttr) {
+    auto names = dyn_cast<ArrayAttr>(attr.getValue());
+    if (!names || names.empty() || !llvm::all_of(names, [](Attribute name) {
+          return isa<StringAttr>(name);
+        }))
+      return op->emitError() << "attribute '" << kDevicesAttr
+                             << "' must be a list of device names";
+  }
+  if (attr.getName() == kDeviceAttr) {
+    auto number = dyn_cast<IntegerAttr>(attr.getValue());
+    auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op)
+                                    : op->getParentOfType<ModuleOp>();
+    if (!number || number.getInt() < 0 ||
+        (module && number.getInt() >= numDevices(module)))
+      return op->emitError() << "attribute '" << kDeviceAttr
+                             << "' must be the number of a device";
+  }
   return success();
 }
 

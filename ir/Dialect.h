@@ -42,6 +42,11 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
 
+/// How many devices the program of `module` spans; 1 at least.
+int64_t numDevices(mlir::ModuleOp module);
+/// The `sinter.device` of a state or function.
+int64_t deviceNumber(mlir::Operation *op);
+
 } // namespace sinter::ir
 
 #endif // SINTER_IR_DIALECT_H

@@ -55,6 +55,11 @@ def Sinter_Dialect : Dialect {
     static constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
     static constexpr llvm::StringLiteral kControlAttr = "sinter.control";
     static constexpr llvm::StringLiteral kModelNameAttr = "sinter.model";
+    /// Of a module: the names of the devices that its program spans, in order.
+    /// Without it there is one, which whoever runs the program picks.
+    static constexpr llvm::StringLiteral kDevicesAttr = "sinter.devices";
+    /// Of a state or function: the number of its device; 0 without it.
+    static constexpr llvm::StringLiteral kDeviceAttr = "sinter.device";
   }];
 }
 

@@ -88,7 +88,8 @@ Carried carriedBy(Operation *op) {
                    ? Carried{{0}, true}
                    : Carried{};
       })
-      .Case([&](ir::ConcatOp) { return resultHas ? all : Carried{}; })
+      .Case<ir::ConcatOp, ir::CopyOp>(
+          [&](auto) { return resultHas ? all : Carried{}; })
       .Default([&](Operation *) {
         return resultHas && isElementwise(op) ? all : Carried{};
       });

@@ -17,6 +17,7 @@
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "passes/AttentionForm.h"
+#include "passes/DecomposeComposites.h"
 #include "passes/Fusion.h"
 #include "passes/Passes.h"
 #include "passes/precision/PrecisionReport.h"
@@ -183,6 +184,14 @@ private:
       entryOf.erase(op);
       op->erase();
     }
+    // What placement kept for 16 bits and stays float32.
+    decomposeComposites(function, [&](Operation *op) {
+      bool isKept = !isa<ir::AttentionOp, ir::AttentionGradOp>(op) ||
+                         !isFloat32(op->getResult(0));
+      if (!isKept)
+        entryOf.erase(op);
+      return isKept;
+    });
   }
 
   /// Replaces all uses of `op` by those of a copy in which every tensor but the

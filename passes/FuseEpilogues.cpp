@@ -195,9 +195,13 @@ FusionDomain resultDomain(RankedTensorType type) {
 
 class FuseEpiloguesPass : public impl::FuseEpiloguesBase<FuseEpiloguesPass> {
 public:
-  explicit FuseEpiloguesPass(const Target *target) : target(target) {}
+  FuseEpiloguesPass(const Target *target, ArrayRef<ProgramDevice> devices)
+      : mainTarget(target), devices(devices.vec()) {}
 
   void runOnOperation() override {
+    if (auto module = getOperation()->getParentOfType<ModuleOp>())
+      target = targetOf(module, ir::deviceNumber(getOperation()), devices,
+                        mainTarget);
     SmallVector<Operation *> contractions;
     for (Operation &op : getOperation().getBody().front())
       if (isLibraryOp(&op))
@@ -349,13 +353,16 @@ private:
     takeBefore(before.getArrayRef(), epilogue);
   }
 
-  const Target *target;
+  const Target *mainTarget; // of programs that name no devices
+  std::vector<ProgramDevice> devices;
+  const Target *target = nullptr; // of the function
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createFuseEpilogues(const Target *target) {
-  return std::make_unique<FuseEpiloguesPass>(target);
+std::unique_ptr<Pass> createFuseEpilogues(const Target *target,
+                                          ArrayRef<ProgramDevice> devices) {
+  return std::make_unique<FuseEpiloguesPass>(target, devices);
 }
 
 } // namespace sinter::passes

@@ -15,7 +15,9 @@ namespace sinter::passes {
 /// Wraps contractions with their epilogues. `target`, which must outlive the
 /// pass, says which of them are library calls and which are kernels of ours;
 /// without one all are library calls.
-std::unique_ptr<mlir::Pass> createFuseEpilogues(const Target *target);
+std::unique_ptr<mlir::Pass>
+createFuseEpilogues(const Target *target,
+                    llvm::ArrayRef<ProgramDevice> devices = {});
 
 } // namespace sinter::passes
 

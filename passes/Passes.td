@@ -211,12 +211,25 @@ def PlaceCasts : Pass<"sinter-place-casts", "::mlir::func::FuncOp"> {
 }
 
 def PlaceOps : Pass<"sinter-place-ops", "::mlir::ModuleOp"> {
-  let summary = "ask the target for every op; decompose the composites that it does not keep";
+  let summary = "give every op a device; decompose the composites that its target does not keep";
   let description = [{
-    Needs a target: tools that have one register the pass with it. What the target does not support is
-    one error with every op, its nodes and the reason.
+    Needs targets: tools that have them register the pass with the devices that a program may span. Nodes go
+    where a rule says, where they are supported and fit, and else to the first device, or to that of their
+    neighbours when this saves copies. Gradients follow their nodes, updates their parameters. Data crosses
+    by `sinter.copy`. What a target does not support is one error with every op, its nodes and the reason.
   }];
-  let constructor = "::sinter::passes::createPlaceOps(nullptr)";
+  let constructor = "::sinter::passes::createPlaceOps({}, {})";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    ListOption<"rules", "rule", "std::string", "REGEX=DEVICE: nodes whose name matches run there; the last rule counts">,
+    Option<"allowCpu", "allow-cpu", "std::string", "\"\"",
+           "regular expression of nodes that may run on the CPU when their device cannot">,
+    Option<"memoryLimit", "memory-limit", "int64_t", "0",
+           "bytes of states that a GPU may hold; 0: any number">,
+    Option<"log", "log", "bool", "false", "print one line per region with the reason">,
+    Option<"policy", "policy", "std::string", "\"fp32\"",
+           "of the precision phase: composites that will have 16-bit operands are kept for it">,
+  ];
 }
 
 def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
@@ -231,6 +244,16 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
     Option<"memoryLimit", "memory-limit", "int64_t", "0",
            "bytes that states, constants and the arena may take together; 0: any number">,
   ];
+}
+
+def SplitDevices : Pass<"sinter-split-devices", "::mlir::ModuleOp"> {
+  let summary = "Give each part of a program that runs on one device a function of its own";
+  let description = [{
+    A program whose values are on several devices becomes calls and `sinter.copy`s: the ops of one device
+    between two copies are a private function, with the number of its device. Nothing for programs on one
+    device.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def SplitReductions : Pass<"sinter-split-reductions", "::mlir::func::FuncOp"> {

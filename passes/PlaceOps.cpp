@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Decomposes the composites that the target has no better whole for, and asks
-// it about every op. What it cannot do is reported in one error that lists
-// everything, so that a user sees the whole distance at once. Legal always; ops
-// of sinter only are asked about.
+// Gives each node a device (place/Placement), makes data cross by copies
+// (place/Transfers), decomposes the composites that the device's target has no
+// better whole for, and asks it about every op. What it cannot do is reported
+// in one error that lists everything, so that a user sees the whole distance at
+// once. Legal always; ops of sinter only are asked about.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/PlaceOps.h"
@@ -14,6 +15,8 @@
 #include "passes/AssignPrecision.h"
 #include "passes/DecomposeComposites.h"
 #include "passes/Passes.h"
+#include "passes/place/Devices.h"
+#include "passes/place/Placement.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -29,44 +32,109 @@ namespace {
 
 class PlaceOps : public impl::PlaceOpsBase<PlaceOps> {
 public:
-  PlaceOps(const Target *target, StringRef policy)
-      : target(target), policy(policy) {}
+  PlaceOps(std::vector<ProgramDevice> devices, const PlaceOpsOptions &options)
+      : devices(std::move(devices)) {
+    rules = options.rules;
+    allowCpu = options.allowCpu;
+    memoryLimit = options.memoryLimit;
+    log = options.log;
+    policy = options.policy;
+  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!target) {
+    if (devices.empty()) {
       module.emitError() << "no target to place ops on";
       return signalPassFailure();
     }
     decomposed = libraryCalls = 0;
     unsupported.clear();
+    if (failed(assignDevices(module)))
+      return signalPassFailure();
     for (auto func : module.getOps<func::FuncOp>())
-      decomposed += decomposeComposites(func, [&](Operation *op) {
-        return target->keepsComposite(op, narrowType(&getContext(), policy));
-      });
-    for (auto func : module.getOps<func::FuncOp>())
-      func.walk([&](Operation *op) { place(op); });
+      decomposed += decompose(func);
+    for (auto func : module.getOps<func::FuncOp>()) {
+      DeviceMap map(func);
+      func.walk([&](Operation *op) { place(op, targetOfOp(map, op)); });
+    }
+    StringRef name = devices.front().target->name();
     if (decomposed)
-      ir::remark("place-ops", "decomposed", module.getLoc(), target->name(),
-                 decomposed);
+      ir::remark("place-ops", "decomposed", module.getLoc(), name, decomposed);
     if (libraryCalls)
-      ir::remark("place-ops", "library-calls", module.getLoc(), target->name(),
+      ir::remark("place-ops", "library-calls", module.getLoc(), name,
                  libraryCalls);
     if (!unsupported.empty())
       report(module);
   }
 
 private:
-  void place(Operation *op) {
-    if (!isa<ir::SinterDialect>(op->getDialect()))
+  LogicalResult assignDevices(ModuleOp module) {
+    PlaceOpsOptions options;
+    SmallVector<std::string> kept(rules.begin(), rules.end());
+    options.rules = kept; // refers to it
+    options.allowCpu = allowCpu;
+    options.memoryLimit = memoryLimit;
+    place::Placement placement(module, devices, options);
+    if (failed(placement.decide()))
+      return failure();
+    for (const std::string &line : placement.describe()) {
+      ir::remark("place-ops", "region", module.getLoc(), line, 1);
+      if (log)
+        llvm::errs() << line << "\n";
+    }
+    // The target's name alone is the first of its kind.
+    StringRef kind = devices.front().target->name();
+    std::string otherwise = kind == "cpu" ? "cpu" : (kind + ":0").str();
+    if (devices.size() > 1 || devices.front().name != otherwise)
+      place::insertTransfers(module, placement, otherwise);
+    return success();
+  }
+
+  /// Composites come and go meanwhile: only other ops are remembered.
+  int64_t decompose(func::FuncOp func) {
+    DeviceMap map(func);
+    llvm::DenseMap<Operation *, std::optional<int64_t>> lasting;
+    func.walk([&](Operation *op) {
+      if (!isa<ir::CompositeOpInterface, func::FuncOp>(op))
+        lasting[op] = map.of(op);
+    });
+    std::function<std::optional<int64_t>(Operation *)> deviceOf =
+        [&](Operation *op) -> std::optional<int64_t> {
+      for (Value operand : op->getOperands()) {
+        Operation *made = operand.getDefiningOp();
+        auto known = lasting.find(made);
+        std::optional<int64_t> device = !made ? map.of(operand)
+                                        : known != lasting.end()
+                                            ? known->second
+                                            : deviceOf(made);
+        if (device)
+          return device;
+      }
+      return std::nullopt;
+    };
+    return decomposeComposites(func, [&](Operation *op) {
+      return targetOf(getOperation(), deviceOf(op).value_or(0), devices,
+                      devices.front().target)
+          ->keepsComposite(op, narrowType(&getContext(), policy));
+    });
+  }
+
+  const Target &targetOfOp(DeviceMap &map, Operation *op) {
+    return *targetOf(getOperation(), map.of(op).value_or(0), devices,
+                     devices.front().target);
+  }
+
+  void place(Operation *op, const Target &target) {
+    if (!isa<ir::SinterDialect>(op->getDialect()) || isa<ir::CopyOp>(op))
       return;
     std::string reason;
-    Placement placement = target->place(op, reason);
+    Placement placement = target.place(op, reason);
     libraryCalls += placement == Placement::Library;
     if (placement != Placement::Unsupported)
       return;
     std::vector<std::string> &nodes =
-        unsupported[{op->getName().getStringRef().str(), reason}];
+        unsupported[target.name()]
+                   [{op->getName().getStringRef().str(), reason}];
     std::string node = ir::joinedNodeNames(op->getLoc());
     if (!node.empty() && !llvm::is_contained(nodes, node))
       nodes.push_back(node);
@@ -74,37 +142,42 @@ private:
 
   /// One error for all ops and reasons, with the nodes that need them.
   void report(ModuleOp module) {
-    InFlightDiagnostic diag = module.emitError() << "target " << target->name()
-                                                 << " does not support ";
-    bool isFirst = true;
-    for (auto &[key, nodes] : unsupported) {
-      diag << (isFirst ? "" : "; ") << key.first;
-      isFirst = false;
-      if (!key.second.empty())
-        diag << " (" << key.second << ")";
-      constexpr size_t kMaxNodes = 4;
-      for (auto [i, node] :
-           llvm::enumerate(ArrayRef(nodes).take_front(kMaxNodes)))
-        diag << (i ? ", " : " of node ") << node;
-      if (nodes.size() > kMaxNodes)
-        diag << " and " << nodes.size() - kMaxNodes << " more";
+    InFlightDiagnostic diag = module.emitError();
+    for (auto &[target, ops] : unsupported) {
+      diag << (target == unsupported.front().first ? "" : "; ") << "target "
+           << target << " does not support ";
+      bool isFirst = true;
+      for (auto &[key, nodes] : ops) {
+        diag << (isFirst ? "" : "; ") << key.first;
+        isFirst = false;
+        if (!key.second.empty())
+          diag << " (" << key.second << ")";
+        constexpr size_t kMaxNodes = 4;
+        for (auto [i, node] :
+             llvm::enumerate(ArrayRef(nodes).take_front(kMaxNodes)))
+          diag << (i ? ", " : " of node ") << node;
+        if (nodes.size() > kMaxNodes)
+          diag << " and " << nodes.size() - kMaxNodes << " more";
+      }
     }
     signalPassFailure();
   }
 
-  const Target *target;
-  std::string policy; // of the precision phase, which follows
+  std::vector<ProgramDevice> devices;
   int64_t decomposed = 0, libraryCalls = 0;
-  /// Op and reason -> the nodes that need it, in the order of the program.
+  /// Target -> op and reason -> the nodes that need it, in the order of the
+  /// program.
   using Key = std::pair<std::string, std::string>;
-  llvm::MapVector<Key, std::vector<std::string>, std::map<Key, unsigned>>
-      unsupported;
+  using Ops =
+      llvm::MapVector<Key, std::vector<std::string>, std::map<Key, unsigned>>;
+  llvm::MapVector<StringRef, Ops> unsupported;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createPlaceOps(const Target *target, StringRef policy) {
-  return std::make_unique<PlaceOps>(target, policy);
+std::unique_ptr<Pass> createPlaceOps(std::vector<ProgramDevice> devices,
+                                     const PlaceOpsOptions &options) {
+  return std::make_unique<PlaceOps>(std::move(devices), options);
 }
 
 } // namespace sinter::passes

@@ -12,11 +12,17 @@
 
 namespace sinter::passes {
 
-/// The place phase for a program that runs on `target`, which must outlive the
-/// pass. Without a target the pass fails. `policy` is that of the precision
-/// phase: composites that will have 16-bit operands are kept for it.
-std::unique_ptr<mlir::Pass> createPlaceOps(const Target *target,
-                                           llvm::StringRef policy = "fp32");
+struct PlaceOpsOptions; // Passes.h
+
+/// The place phase for a program that may span `devices`, whose targets must
+/// outlive the pass; the first one is where ops go without a reason to go
+/// elsewhere. Rules name these devices. Without devices the pass fails.
+std::unique_ptr<mlir::Pass> createPlaceOps(std::vector<ProgramDevice> devices,
+                                           const PlaceOpsOptions &options);
+
+/// "REGEX=DEVICE" apart, at the last "="; false for anything else.
+bool splitRule(llvm::StringRef rule, llvm::StringRef &pattern,
+               llvm::StringRef &device);
 
 } // namespace sinter::passes
 

@@ -7,18 +7,22 @@
 // result takes the place of an operand that is read for the last time where the
 // kernel allows it; what is left shares one arena. The steps are in plan/:
 // CommandGraph (what is done, and what must come before what), Schedule
-// (orders), Arena (offsets), KernelPool and ConstantPool (what is shared by
-// programs), Contraction (library calls).
+// (orders), Arena (offsets), Events (waits where data crosses devices),
+// KernelPool and ConstantPool (what is shared by programs), Contraction
+// (library calls).
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "passes/FusionInfo.h"
 #include "passes/Passes.h"
 #include "passes/plan/Contraction.h"
+#include "passes/plan/Events.h"
 #include "passes/plan/KernelPool.h"
 #include "passes/plan/Plan.h"
 
 #include "llvm/ADT/StringMap.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -34,7 +38,7 @@ namespace {
 class ProgramWriter {
 public:
   ProgramWriter(const CommandGraph &graph, const Plan &plan,
-                const ArenaLayout &layout, KernelPool &kernels)
+                const ProgramLayout &layout, KernelPool &kernels)
       : graph(graph), plan(plan), layout(layout), kernels(kernels),
         values(graph.buffers.size()) {}
 
@@ -45,12 +49,16 @@ public:
         builder.getArrayAttr(graph.inputNames),
         builder.getArrayAttr(graph.inputTypes),
         builder.getArrayAttr(graph.outputNames),
-        builder.getArrayAttr(graph.outputTypes), layout.bytes, unsharedBytes,
-        plan.maxLiveBytes);
+        builder.getArrayAttr(graph.outputTypes), layout.bytes.front(),
+        unsharedBytes, plan.maxLiveBytes);
+    if (layout.bytes.size() > 1)
+      program->setAttr(exec::ExecDialect::kArenasAttr,
+                       builder.getDenseI64ArrayAttr(layout.bytes));
     builder.setInsertionPointToEnd(&program.getBody().emplaceBlock());
     for (unsigned number : plan.order)
       if (failed(writeCommand(builder, graph.commands[number])))
         return failure();
+    insertEvents(program, graph.devices.size());
     return success();
   }
 
@@ -61,15 +69,45 @@ private:
     const Buffer &buffer = graph.buffers[number];
     exec::SliceAttr slice = buffer.slice;
     if (!slice)
-      slice = exec::SliceAttr::get(builder.getContext(), exec::Space::arena, 0,
-                                   layout.offsets[plan.placeOf[number]],
-                                   buffer.bytes());
+      slice = exec::SliceAttr::get(
+          builder.getContext(), exec::Space::arena, buffer.device,
+          layout.offsets[plan.placeOf[number]], buffer.bytes());
     return values[number] = builder.create<exec::BufferOp>(
                buffer.loc, exec::BufferType::get(builder.getContext()), slice,
                buffer.type);
   }
 
   LogicalResult writeCommand(OpBuilder &builder, const Command &command) {
+    if (failed(writeUnplaced(builder, command)))
+      return failure();
+    setPlace(&builder.getInsertionBlock()->back(), command.place);
+    return success();
+  }
+
+  /// Nothing for programs on one device.
+  static void setPlace(Operation *op, const exec::CommandPlace &place) {
+    OpBuilder builder(op->getContext());
+    auto set = [&](StringRef name, int64_t value, int64_t otherwise) {
+      if (value != otherwise)
+        op->setAttr(name, builder.getI64IntegerAttr(value));
+    };
+    set(exec::ExecDialect::kPlaceAttr, place.place, 0);
+    set(exec::ExecDialect::kStreamAttr, place.stream, exec::kCompute);
+    set(exec::ExecDialect::kFromAttr, place.from, place.place);
+    set(exec::ExecDialect::kToAttr, place.to, place.place);
+  }
+
+  /// Kernels of different kinds of devices are different kernels.
+  void nameKind(ir::FusionOp fusion, int64_t device) {
+    auto kindOf = [](StringRef name) { return name.split(':').first; };
+    StringRef kind = kindOf(graph.devices[device]);
+    if (llvm::any_of(graph.devices,
+                     [&](StringRef other) { return kindOf(other) != kind; }))
+      fusion->setAttr(exec::ExecDialect::kTargetAttr,
+                      StringAttr::get(fusion->getContext(), kind));
+  }
+
+  LogicalResult writeUnplaced(OpBuilder &builder, const Command &command) {
     SmallVector<Value> reads, writes;
     for (unsigned read : command.reads)
       reads.push_back(bufferValue(builder, read));
@@ -90,6 +128,7 @@ private:
     }
     if (isLibraryCall(command.fusion))
       return createCall(builder, command.fusion, reads, writes);
+    nameKind(command.fusion, command.place.place);
     builder.create<exec::LaunchOp>(
         command.loc, kernels.get(command.fusion).getSymName(), reads, writes);
     return success();
@@ -97,7 +136,7 @@ private:
 
   const CommandGraph &graph;
   const Plan &plan;
-  const ArenaLayout &layout;
+  const ProgramLayout &layout;
   KernelPool &kernels;
   std::vector<Value> values;                    // by buffer
   llvm::DenseMap<Operation *, unsigned> events; // by all_reduce
@@ -120,8 +159,10 @@ public:
     SymbolTable symbols(module);
     ConstantPool constants;
     KernelPool kernels(OpBuilder(functions.front()), symbols);
+    // Private functions are parts of others.
     for (func::FuncOp func : functions)
-      if (failed(planFunction(func, constants, kernels, states)))
+      if (!func.isPrivate() &&
+          failed(planFunction(func, constants, kernels, states)))
         return signalPassFailure();
     for (auto state : module.getOps<ir::StateOp>())
       if (std::optional<ElementsAttr> init = state.getInit();
@@ -144,9 +185,11 @@ private:
     if (failed(graph))
       return failure();
     Plan plan = choosePlan(*graph);
-    ArenaLayout layout = layOutArena(plan.places);
-    if (layout.bytes > largestArena) {
-      largestArena = layout.bytes;
+    ProgramLayout layout = layOut(plan, graph->devices.size());
+    int64_t arenaBytes =
+        std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
+    if (arenaBytes > largestArena) {
+      largestArena = arenaBytes;
       largestPeak = memoryLimit > 0 ? describePeak(*graph, plan) : "";
     }
     int64_t unshared = 0;
@@ -162,9 +205,9 @@ private:
       tried += " " + std::to_string(bytes);
     ir::remark(
         "plan-memory", "planned", func.getLoc(),
-        "@" + func.getSymName() + ": arena " + Twine(layout.bytes) +
-            " bytes, " + Twine(plan.maxLiveBytes) + " live at most, " +
-            Twine(unshared) + " without sharing, " + Twine(plan.inPlace) +
+        "@" + func.getSymName() + ": arena " + Twine(arenaBytes) + " bytes, " +
+            Twine(plan.maxLiveBytes) + " live at most, " + Twine(unshared) +
+            " without sharing, " + Twine(plan.inPlace) +
             " results in place; live at most in the orders tried:" + tried,
         graph->commands.size());
     return success();

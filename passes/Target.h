@@ -84,6 +84,18 @@ public:
                   const CodeGenOptions &options) const = 0;
 };
 
+/// A device that a program may be placed on; the target is its kind's.
+struct ProgramDevice {
+  std::string name; // "cpu", "sim:1"
+  const Target *target;
+};
+
+/// The target of device `number` of the program in `module`, one of `devices`;
+/// `otherwise` for a program that names no devices.
+const Target *targetOf(mlir::ModuleOp module, int64_t number,
+                       llvm::ArrayRef<ProgramDevice> devices,
+                       const Target *otherwise);
+
 } // namespace sinter::passes
 
 #endif // SINTER_PASSES_TARGET_H

@@ -43,6 +43,8 @@ struct ArtifactInfo {
   /// The targets that are compiled besides, after this one: their tables
   /// follow.
   std::vector<std::string> otherTargets;
+  /// Devices that a program which names its devices may name.
+  std::vector<passes::ProgramDevice> devices;
 };
 
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a

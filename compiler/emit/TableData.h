@@ -78,6 +78,10 @@ template <> struct PointerFields<sinter_training> {
   static constexpr std::array offsets{offsetof(sinter_training, optimizer),
                                       offsetof(sinter_training, loss)};
 };
+template <> struct PointerFields<sinter_place_desc> {
+  static constexpr std::array offsets{offsetof(sinter_place_desc, device),
+                                      offsetof(sinter_place_desc, target)};
+};
 template <> struct PointerFields<sinter_artifact> {
   static constexpr std::array offsets{offsetof(sinter_artifact, name),
                                       offsetof(sinter_artifact, buildId),
@@ -91,7 +95,9 @@ template <> struct PointerFields<sinter_artifact> {
                                       offsetof(sinter_artifact, exportPieces),
                                       offsetof(sinter_artifact, training),
                                       offsetof(sinter_artifact, constants),
-                                      offsetof(sinter_artifact, next)};
+                                      offsetof(sinter_artifact, next),
+                                      offsetof(sinter_artifact, places),
+                                      offsetof(sinter_artifact, arenas)};
 };
 
 /// A struct whose pointer fields are given apart, in the order of

@@ -101,7 +101,7 @@ kernelRows(TableData &data, ModuleOp module, const passes::TargetCode &code,
       desc.sharedBytes = kernel.getShared().value_or(0);
     }
     // What has images has no function in an object.
-    llvm::Constant *function = code.images.empty()
+    llvm::Constant *function = code.images.empty() || !isCuda
                                    ? data.externalFunction(kernel.getSymName())
                                    : nullptr;
     row.pointers = {data.string(kernel.getSymName()),
@@ -180,6 +180,14 @@ static std::vector<std::string> stateTexts(ModuleOp module) {
   return texts;
 }
 
+static bool usesSimulated(ModuleOp module) {
+  auto names =
+      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
+  return names && llvm::any_of(names.getAsRange<StringAttr>(), [](auto name) {
+           return name.getValue().starts_with("sim:");
+         });
+}
+
 namespace {
 /// One target's part of a program.
 struct Part {
@@ -195,7 +203,8 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   std::string id = buildId(module, target, options, info);
   if (!part.isFirst)
     renameKernels(module, part.target);
-  FailureOr<passes::TargetCode> code = target.generateKernels(module, options);
+  FailureOr<passes::TargetCode> code =
+      generateForPlaces(module, target, info.devices, options);
   if (failed(code))
     return failure();
 
@@ -213,7 +222,8 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   FailureOr<std::vector<ConstantPiece>> constants = constantPieces(module);
   if (failed(constants))
     return failure();
-  program.isSimulated |= target.name() == "sim";
+  std::vector<Row<sinter_place_desc>> placeTable = placeRows(data, module);
+  program.isSimulated |= target.name() == "sim" || usesSimulated(module);
   ConstantPlaces places;
   if (part.isFirst) {
     program.symbol = info.symbol;
@@ -266,6 +276,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   a.numKernels = kernels->size();
   a.numExportPieces = program.numExportPieces;
   a.numImages = images.size();
+  a.numPlaces = placeTable.size();
   artifact.pointers = {
       data.string(info.modelName), data.string(id), data.string(target.name()),
       data.string(info.manifest), data.string(code->features),
@@ -280,7 +291,9 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
           : nullptr,
       info.otherTargets.empty()
           ? nullptr
-          : data.externalData(artifactSymbol(info, info.otherTargets.front()))};
+          : data.externalData(artifactSymbol(info, info.otherTargets.front())),
+      data.table<sinter_place_desc>(placeTable),
+      placeTable.empty() ? nullptr : data.int64s(arenaRows(module))};
   data.table<sinter_artifact>(artifact, artifactSymbol(info, part.target));
 
   FailureOr<std::string> object = toObject(module, tables);

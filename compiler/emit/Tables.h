@@ -50,7 +50,7 @@ private:
 struct StateTable {
   std::vector<Row<sinter_state_desc>> rows;
   llvm::StringMap<uint32_t> numbers; // by symbol and by ONNX name
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;                // of the largest place's block
 };
 /// Must run before `constantPieces`, which replaces values. Fails when a
 /// state's initial value is no constant of the module, or a slot's parameter no
@@ -67,6 +67,19 @@ using KernelEntries = llvm::StringMap<KernelEntry>; // by symbol
 std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
                                          const KernelEntries &kernels,
                                          const ConstantPlaces &constants);
+
+/// The devices that the module names, and the arenas of every program on each;
+/// empty when it names none.
+std::vector<Row<sinter_place_desc>> placeRows(TableData &data,
+                                              mlir::ModuleOp module);
+std::vector<int64_t> arenaRows(mlir::ModuleOp module);
+
+/// Code of all kernels of `module`: those of each kind of device (exec.target)
+/// by the target of that kind among `devices`, the others by `target`.
+mlir::FailureOr<passes::TargetCode>
+generateForPlaces(mlir::ModuleOp module, const passes::Target &target,
+                  llvm::ArrayRef<passes::ProgramDevice> devices,
+                  const passes::CodeGenOptions &options);
 
 /// The row for the module's `sinter.training`; none without it.
 mlir::FailureOr<std::vector<Row<sinter_training>>>

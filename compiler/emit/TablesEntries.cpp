@@ -16,6 +16,8 @@ using namespace sinter::compiler;
 // are.
 #define SAME(ABI, EXEC)                                                        \
   static_assert(static_cast<int64_t>(ABI) == static_cast<int64_t>(exec::EXEC))
+SAME(SINTER_STREAM_COMPUTE, kCompute);
+SAME(SINTER_STREAM_TRANSFER, kTransfer);
 SAME(SINTER_SPACE_ARENA, Space::arena);
 SAME(SINTER_SPACE_STATE, Space::state);
 SAME(SINTER_SPACE_INPUT, Space::input);
@@ -218,6 +220,9 @@ int64_t EntryTables::addAllReduce(exec::AllReduceOp op) {
 void EntryTables::addCommand(exec::CommandOpInterface command) {
   Pending pending{{}, slices.size(), -1};
   sinter_command &c = pending.row.value;
+  exec::CommandPlace place = exec::placeOf(command);
+  c.device = place.place;
+  c.stream = place.stream;
   if (auto attention = dyn_cast<exec::AttentionOp>(*command)) {
     c.kind = SINTER_CMD_ATTENTION;
     pending.params = addAttention(attention);
@@ -262,14 +267,25 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       .Case([&](exec::AllReduceOp op) {
         c.kind = SINTER_CMD_ALL_REDUCE;
         c.target = op.getEvent();
-        c.stream = 1;
         pending.params = addAllReduce(op);
       })
       .Case([&](exec::AwaitOp op) {
         c.kind = SINTER_CMD_AWAIT;
         c.target = op.getEvent();
       })
-      .Case([&](exec::CopyOp) { c.kind = SINTER_CMD_COPY; })
+      .Case([&](exec::CopyOp) {
+        c.kind = SINTER_CMD_COPY;
+        c.target = place.from;
+        c.tiles = place.to;
+      })
+      .Case([&](exec::RecordOp op) {
+        c.kind = SINTER_CMD_RECORD;
+        c.target = op.getEvent();
+      })
+      .Case([&](exec::WaitOp op) {
+        c.kind = SINTER_CMD_WAIT;
+        c.target = op.getEvent();
+      })
       .Case([&](exec::FillOp) { c.kind = SINTER_CMD_FILL; });
   commands.push_back(std::move(pending));
 }

@@ -176,6 +176,7 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
                         constant.getOffset());
 
   StateTable table;
+  std::vector<uint64_t> blockBytes(ir::numDevices(module), 0); // by place
   llvm::StringMap<uint32_t> bySymbol;
   for (auto state : module.getOps<ir::StateOp>()) {
     auto type = cast<RankedTensorType>(state.getType());
@@ -187,9 +188,12 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
     desc.role = roleOf(state.getRole());
     desc.trainable = state.getTrainable();
     desc.of = SINTER_NONE;
-    desc.offsetBytes = table.bytes;
+    desc.place = ir::deviceNumber(state);
+    uint64_t &block = blockBytes[desc.place];
+    desc.offsetBytes = block;
     desc.initOffsetBytes = UINT64_MAX;
-    table.bytes = exec::alignedBytes(table.bytes + tensor.value.sizeBytes);
+    block = exec::alignedBytes(block + tensor.value.sizeBytes);
+    table.bytes = std::max(table.bytes, block);
     if (std::optional<ElementsAttr> init = state.getInit();
         init && !passes::plan::isAllZeros(*init)) {
       auto it = offsets.find(passes::plan::identityOf(*init));

@@ -171,6 +171,9 @@ bool ArtifactImage::checkTables() const {
       !contains(a.entries, a.numEntries, sizeof(sinter_entry)) ||
       !contains(a.kernels, a.numKernels, sizeof(sinter_kernel_desc)) ||
       !contains(a.images, a.numImages, sizeof(sinter_image)) ||
+      !contains(a.places, a.numPlaces, sizeof(sinter_place_desc)) ||
+      !contains(a.arenas, uint64_t(a.numPlaces) * a.numEntries,
+                sizeof(uint64_t)) ||
       (a.training && !contains(a.training, 1, sizeof(sinter_training))))
     return false;
   if (a.training &&
@@ -179,6 +182,9 @@ bool ArtifactImage::checkTables() const {
   for (uint32_t i = 0; i < a.numStates; ++i)
     if (!isTensor(a.states[i].tensor) ||
         (a.states[i].slot && !isText(a.states[i].slot)))
+      return false;
+  for (uint32_t i = 0; i < a.numPlaces; ++i)
+    if (!isText(a.places[i].device) || !isText(a.places[i].target))
       return false;
   for (uint32_t i = 0; i < a.numKernels; ++i)
     if (!isText(a.kernels[i].name))

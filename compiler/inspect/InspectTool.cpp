@@ -206,15 +206,15 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   if (isGraph && phaseIndex(*last) >= phaseIndex(*plan))
     return fail("--stop-after=" + options.stopAfter +
                 ": there is no graph any more; 'plan' shows the plan");
-  std::unique_ptr<passes::Target> target = createTarget(options, targets);
-  if (!target)
+  TargetSet set = createTargets(options, targets);
+  if (!set.main)
     return kExitUsage;
   ModelFile model;
   if (ExitCode code = readModel(options, model))
     return code;
   if (model.onnx && makeUpSizes(*model.onnx, options))
     noteMadeUpSizes(options);
-  Compilation compilation(options, std::move(target));
+  Compilation compilation(options, std::move(set));
   if (ExitCode code = compilation.checkOptions())
     return code;
   compilation.model = std::move(model);

@@ -144,6 +144,12 @@ LogicalResult StopGradientOp::evaluate(ArrayRef<Tensor> operands,
   return success();
 }
 
+LogicalResult CopyOp::evaluate(ArrayRef<Tensor> operands,
+                               SmallVectorImpl<Tensor> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
 LogicalResult GeluOp::evaluate(ArrayRef<Tensor> operands,
                                SmallVectorImpl<Tensor> &results) {
   if (getForm() == GeluForm::erf)

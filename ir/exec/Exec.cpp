@@ -227,6 +227,10 @@ OperandRange AwaitOp::getReads() { return getOperation()->getOperands(); }
 OperandRange AwaitOp::getWrites() { return getOperation()->getOperands(); }
 OperandRange CopyOp::getReads() { return getOperands().take_front(1); }
 OperandRange CopyOp::getWrites() { return getOperands().take_back(1); }
+OperandRange RecordOp::getReads() { return getOperation()->getOperands(); }
+OperandRange RecordOp::getWrites() { return getOperation()->getOperands(); }
+OperandRange WaitOp::getReads() { return getOperation()->getOperands(); }
+OperandRange WaitOp::getWrites() { return getOperation()->getOperands(); }
 OperandRange FillOp::getReads() {
   return getOperation()->getOperands().take_front(0);
 }

@@ -58,6 +58,22 @@ inline constexpr unsigned kMaxPostOps = 6;
 /// The op that declares `buffer`, an operand of a command.
 BufferOp bufferOp(mlir::Value buffer);
 
+/// Whose stream runs a command, and the places of what it touches: 0 without
+/// attributes. `from` is that of its reads, `to` that of its writes.
+struct CommandPlace {
+  int64_t place = 0, stream = 0, from = 0, to = 0;
+};
+CommandPlace placeOf(mlir::Operation *command);
+/// Streams of a place, as the numbers of sinter_stream.
+inline constexpr int64_t kCompute = 0, kTransfer = 1, kStreams = 2;
+
+/// The bytes of the arenas of all places, in order.
+llvm::SmallVector<int64_t> arenaBytes(ProgramOp program);
+
+/// Checks C6 and C7 of `exec.program`; reports the first violation.
+mlir::LogicalResult verifyOrder(ProgramOp program, int64_t numPlaces,
+                                llvm::ArrayRef<int64_t> placeOfState);
+
 /// Checks C3 and C4 of `exec.program`; reports the first violation at the
 /// command. The ops in the program must have been verified.
 mlir::LogicalResult verifyLifetimes(ProgramOp program);

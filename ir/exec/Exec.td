@@ -24,6 +24,12 @@ def Exec_Dialect : Dialect {
 
     Two buffers may share bytes only if all uses of the first happen before the first use of
     the second; the verifier of `exec.program` checks that.
+
+    A program that spans several devices names them by `sinter.devices` of the module. Its commands carry
+    `exec.place` (the number of the device that runs them) and `exec.stream` (0: compute, 1: transfers), copies from
+    one device to another also `exec.from` and `exec.to`; what is absent is 0, or the place. Commands of one place and
+    stream run in order, others in any order that `exec.record` and `exec.wait` allow. `exec.arenas` of a program
+    has the bytes of every place's arena, `exec.target` of a kernel the kind of device it is for.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -31,6 +37,13 @@ def Exec_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// Attribute of the module: a dictionary of what the artifact says about training.
     static constexpr llvm::StringLiteral kTrainingAttr = "sinter.training";
+    /// Of commands, programs and kernels; see the description.
+    static constexpr llvm::StringLiteral kPlaceAttr = "exec.place";
+    static constexpr llvm::StringLiteral kStreamAttr = "exec.stream";
+    static constexpr llvm::StringLiteral kFromAttr = "exec.from";
+    static constexpr llvm::StringLiteral kToAttr = "exec.to";
+    static constexpr llvm::StringLiteral kArenasAttr = "exec.arenas";
+    static constexpr llvm::StringLiteral kTargetAttr = "exec.target";
   }];
 }
 
@@ -54,8 +67,8 @@ def Exec_Space : Exec_Enum<"Space", "where bytes lie", [
 def Exec_SliceAttr : Exec_Attr<"Slice", "slice"> {
   let summary = "bytes of a space";
   let description = [{
-    `index` numbers the states of the module, or the inputs or outputs of the program, and is
-    0 in the other spaces. `offset` and `size` are bytes.
+    `index` numbers the places of the program in the arena space, the states of the module, or the inputs
+    or outputs of the program, and is 0 in the other spaces. `offset` and `size` are bytes.
     ```mlir
     #exec.slice<arena[0] 64 + 256>
     ```
@@ -252,6 +265,31 @@ def Exec_CopyOp : Exec_CommandOp<"copy"> {
   let assemblyFormat = "$from `->` $to attr-dict";
 }
 
+def Exec_RecordOp : Exec_CommandOp<"record"> {
+  let summary = "an event: what its place and stream were told so far";
+  let description = [{
+    C1: a program records an event once.
+    ```mlir
+    exec.record 0 {exec.place = 1 : i64}
+    ```
+  }];
+  let arguments = (ins I64Attr:$event);
+  let assemblyFormat = "$event attr-dict";
+}
+
+def Exec_WaitOp : Exec_CommandOp<"wait"> {
+  let summary = "its place and stream go on after an event";
+  let description = [{
+    C1: the event is recorded before, in the program's order.
+    ```mlir
+    exec.record 0
+    exec.wait 0 {exec.place = 1 : i64, exec.stream = 1 : i64}
+    ```
+  }];
+  let arguments = (ins I64Attr:$event);
+  let assemblyFormat = "$event attr-dict";
+}
+
 def Exec_FillOp : Exec_CommandOp<"fill"> {
   let summary = "zeros into a buffer";
   let description = "```mlir\nexec.fill -> %a\n```";
@@ -369,7 +407,7 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one entry: buffers, and commands in the order they run";
   let description = [{
-    `arena_bytes` is the size of the arena; `unshared_bytes` what its buffers would take without
+    `arena_bytes` is the size of the arena (of the first place); `unshared_bytes` what its buffers would take without
     sharing, and `max_live_bytes` the largest sum of buffers that are live at one command; both count
     each buffer rounded up to 64 bytes.
 
@@ -379,6 +417,9 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
     command, a written buffer may take the place of one that is read there for the last time, if both
     have the same slice. C5: every output is written as a whole. C6: what an `exec.all_reduce`
     reads and writes is live, and what it writes is not touched by others, until its `exec.await`.
+    C7: a command's arenas and states are those of its
+    place. C8: of two commands on different places or streams that touch the same bytes, one of which writes,
+    the later one waits for an event that comes after the earlier one.
     ```mlir
     exec.program @main("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
       %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>

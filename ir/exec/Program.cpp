@@ -49,14 +49,16 @@ static LogicalResult verifyOwnSlice(ProgramOp program, BufferOp buffer) {
         cast<TypeAttr>(types[buffer.getSlice().getIndex()]).getValue());
   };
   switch (buffer.getSlice().getSpace()) {
-  case Space::arena:
+  case Space::arena: {
+    SmallVector<int64_t> arenas = arenaBytes(program);
     if (buffer.getSlice().getOffset() % kBufferAlignment != 0)
       return buffer.emitOpError()
              << "lies at byte " << buffer.getSlice().getOffset()
              << " of the arena, which is no multiple of " << kBufferAlignment;
-    if (failed(verifyIndex(buffer, 1)))
+    if (failed(verifyIndex(buffer, arenas.size())))
       return failure();
-    return verifyWithin(buffer, program.getArenaBytes());
+    return verifyWithin(buffer, arenas[buffer.getSlice().getIndex()]);
+  }
   case Space::control:
     if (failed(verifyIndex(buffer, 1)))
       return failure();
@@ -86,6 +88,11 @@ LogicalResult ProgramOp::verify() {
   if (static_cast<int64_t>(getArenaBytes()) < 0)
     return emitOpError() << "has an arena of "
                          << static_cast<int64_t>(getArenaBytes()) << " bytes";
+  SmallVector<int64_t> arenas = arenaBytes(*this);
+  if (arenas.front() != static_cast<int64_t>(getArenaBytes()) ||
+      llvm::any_of(arenas, [](int64_t bytes) { return bytes < 0; }))
+    return emitOpError() << "has '" << ExecDialect::kArenasAttr
+                         << "' that do not begin with its arena";
   return success();
 }
 
@@ -125,12 +132,13 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &) {
   auto module = dyn_cast_or_null<ModuleOp>(getOperation()->getParentOp());
   if (!module)
     return emitOpError() << "must lie in a module";
-  SmallVector<int64_t> stateBytes;
+  SmallVector<int64_t> stateBytes, placeOfState;
   int64_t constantBytes = 0;
   for (Operation &op : module.getOps()) {
-    if (auto state = dyn_cast<ir::StateOp>(op))
+    if (auto state = dyn_cast<ir::StateOp>(op)) {
       stateBytes.push_back(sizeBytes(state.getType()));
-    else if (auto constant = dyn_cast<ConstantOp>(op))
+      placeOfState.push_back(ir::deviceNumber(state));
+    } else if (auto constant = dyn_cast<ConstantOp>(op))
       constantBytes = std::max<int64_t>(
           constantBytes, constant.getOffset() + constant.getSizeBytes());
   }
@@ -144,5 +152,17 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &) {
         failed(verifyWithin(buffer, constantBytes)))
       return failure();
   }
-  return success();
+  int64_t numPlaces = ir::numDevices(module);
+  if (arenaBytes(*this).size() != static_cast<size_t>(numPlaces))
+    return emitOpError() << "has " << arenaBytes(*this).size() << " arenas for "
+                         << numPlaces << " devices";
+  return verifyOrder(*this, numPlaces, placeOfState);
+}
+
+SmallVector<int64_t> exec::arenaBytes(ProgramOp program) {
+  auto arenas =
+      program->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kArenasAttr);
+  if (!arenas || arenas.empty())
+    return {static_cast<int64_t>(program.getArenaBytes())};
+  return llvm::to_vector(arenas.asArrayRef());
 }

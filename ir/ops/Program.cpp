@@ -47,6 +47,15 @@ LogicalResult StateOp::verify() {
   return success();
 }
 
+LogicalResult CopyOp::verify() {
+  auto module = getOperation()->getParentOfType<ModuleOp>();
+  int64_t device = getDevice();
+  if (device < 0 || (module && device >= numDevices(module)))
+    return Report(*this)("names device ", device, " of ",
+                         module ? numDevices(module) : 0);
+  return success();
+}
+
 LogicalResult FusionOp::verify() {
   Report report(*this);
   Block &body = getBody().front();

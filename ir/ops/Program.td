@@ -32,6 +32,25 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol]> {
   let hasVerifier = 1;
 }
 
+def Sinter_CopyOp : Sinter_Op<"copy", [Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>]> {
+  let summary = "x on another device";
+  let description = [{
+    Value of x, transferred to the device of this number among the module's `sinter.devices`. Made by the
+    place phase, wherever data crosses; no other op has operands on two devices. Constants and control fields
+    are on every device.
+
+    C1: `device` is the number of a device.
+    ```mlir
+    %y = sinter.copy %x to 0 : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_Tensor:$x, I64Attr:$device);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x `to` $device attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Sinter_FusionOp : Sinter_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "a region that becomes one kernel";
   let description = [{

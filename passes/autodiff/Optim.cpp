@@ -10,8 +10,9 @@ using namespace sinter::ir;
 namespace sinter::passes {
 
 void addOptimRules(GradientRules &rules) {
+  // Copies between devices are made after differentiation.
   rules.addKind<SgdUpdateOp, AdamUpdateOp, LambUpdateOp, LionUpdateOp,
-                AdagradUpdateOp, RmspropUpdateOp>(
+                AdagradUpdateOp, RmspropUpdateOp, CopyOp>(
       GradientRuleKind::NotDifferentiable);
 }
 

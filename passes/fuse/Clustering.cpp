@@ -22,7 +22,9 @@ bool Clustering::isGenerated(Operation *op) {
     return isSplatConstant(constant) && hasGeneratedUser();
   if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
     return isUnitReshape(reshape) && hasGeneratedUser();
-  return !isa<ir::FusionOp, ir::AllReduceOp, func::ReturnOp>(op) &&
+  // Calls and copies are those of a program on several devices.
+  return !isa<ir::FusionOp, ir::AllReduceOp, ir::CopyOp, func::CallOp,
+              func::ReturnOp>(op) &&
          !isLibraryOp(op);
 }
 

@@ -16,7 +16,17 @@ class GraphBuilder {
 public:
   GraphBuilder(func::FuncOp func, ConstantPool &pool,
                const llvm::StringMap<unsigned> &states)
-      : func(func), context(func.getContext()), pool(pool), states(states) {}
+      : func(func), context(func.getContext()), pool(pool), states(states) {
+    auto module = func->getParentOfType<ModuleOp>();
+    for (auto state : module.getOps<ir::StateOp>())
+      deviceOfState.push_back(ir::deviceNumber(state));
+    if (auto names =
+            module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
+      for (auto name : names.getAsRange<StringAttr>())
+        graph.devices.push_back(name.getValue());
+    if (graph.devices.empty())
+      graph.devices.push_back("");
+  }
 
   LogicalResult run();
   CommandGraph take();
@@ -31,17 +41,25 @@ private:
   LogicalResult addArgument(unsigned number);
   LogicalResult addOp(Operation &op);
   void addAllReduce(ir::AllReduceOp op);
+  LogicalResult addCall(func::CallOp call);
+  void addTransfer(ir::CopyOp copy);
   LogicalResult addResults();
 
   unsigned addBuffer(RankedTensorType type, Location loc,
                      exec::SliceAttr slice = {}) {
-    graph.buffers.push_back({type, loc, slice, {}, kNoCommand, kNoCommand, {}});
+    graph.buffers.push_back(
+        {type, loc, slice, {}, kNoCommand, kNoCommand, {}, device});
     return graph.buffers.size() - 1;
   }
-  unsigned addCommand(Command command);
-  unsigned addCopy(unsigned from, unsigned to, Location loc) {
-    return addCommand({nullptr, loc, {from}, {to}});
+  /// The same for a state, where that lies.
+  unsigned addStateBuffer(const StateUpdate &update) {
+    unsigned buffer = addBuffer(update.type, update.loc, stateSlice(update));
+    graph.buffers[buffer].device = deviceOfState[update.state];
+    return buffer;
   }
+  unsigned addCommand(Command command);
+  unsigned addCopy(unsigned from, unsigned to, Location loc);
+  bool isHost(int64_t device) const { return graph.devices[device] == "cpu"; }
   exec::SliceAttr slice(exec::Space space, int64_t index, int64_t offset,
                         Type type) {
     return exec::SliceAttr::get(context, space, index, offset,
@@ -57,11 +75,17 @@ private:
                                 : graph.buffers[it->second].readers;
   }
   void addUpdates();
+  /// An output is written where its value is.
+  void addOutputCopy(unsigned buffer, RankedTensorType type, Location loc,
+                     exec::SliceAttr output) {
+    unsigned to = addBuffer(type, loc, output);
+    if (!graph.buffers[buffer].isEverywhere())
+      graph.buffers[to].device = graph.buffers[buffer].device;
+    addCopy(buffer, to, loc);
+  }
   bool updateInPlace(const StateUpdate &update);
   unsigned addUpdateCopy(const StateUpdate &update) {
-    return addCopy(update.value,
-                   addBuffer(update.type, update.loc, stateSlice(update)),
-                   update.loc);
+    return addCopy(update.value, addStateBuffer(update), update.loc);
   }
   void orderCopy(const StateUpdate &update, unsigned copy);
 
@@ -75,6 +99,8 @@ private:
   llvm::DenseMap<Value, unsigned> bufferOf;
   llvm::DenseMap<unsigned, unsigned> oldValue; // state -> buffer
   SmallVector<StateUpdate> updates;
+  SmallVector<unsigned> deviceOfState;
+  unsigned device = 0; // of the ops that are read
 };
 
 static StringAttr stringAttr(Attribute attr) {
@@ -103,6 +129,7 @@ LogicalResult GraphBuilder::addArgument(unsigned number) {
     if (!oldValue.try_emplace(state, buffer).second)
       return func.emitError() << "has two arguments for the state " << symbol;
     place = slice(exec::Space::state, state, 0, type);
+    graph.buffers[buffer].device = deviceOfState[state];
     return success();
   }
   if (auto name = stringAttr(
@@ -145,14 +172,14 @@ unsigned GraphBuilder::addCommand(Command command) {
 
 /// All replicas send the same messages in the same order: that of the program.
 void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
-  Command send{nullptr, op.getLoc(), {}, {}, op};
+  Command send{nullptr, op.getLoc(), {}, {}, {}, op};
   for (Value input : op.getInputs())
     send.reads.push_back(bufferOf.lookup(input));
   for (Value output : op.getOutputs()) {
     send.writes.push_back(addBuffer(ir::tensorType(output), op.getLoc()));
     bufferOf[output] = send.writes.back();
   }
-  Command await{nullptr, op.getLoc(), {}, {}, op};
+  Command await{nullptr, op.getLoc(), {}, {}, {}, op};
   await.reads = send.writes;
   llvm::append_range(await.reads, send.reads);
   unsigned sent = addCommand(std::move(send));
@@ -164,6 +191,52 @@ void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
   graph.commands[sent].await = awaited;
   for (unsigned write : graph.commands[sent].writes)
     graph.buffers[write].awaited = awaited;
+}
+
+/// A copy between devices is the destination's, on its stream for transfers;
+/// that to the CPU, which has none, is the source's.
+unsigned GraphBuilder::addCopy(unsigned from, unsigned to, Location loc) {
+  exec::CommandPlace place;
+  place.to = graph.buffers[to].device;
+  place.from = graph.buffers[from].isEverywhere() ? place.to
+                                                  : graph.buffers[from].device;
+  place.place = isHost(place.to) ? place.from : place.to;
+  place.stream = place.from == place.to ? exec::kCompute : exec::kTransfer;
+  return addCommand({nullptr, loc, {from}, {to}, place});
+}
+
+/// What is everywhere needs no transfer.
+void GraphBuilder::addTransfer(ir::CopyOp copy) {
+  unsigned from = bufferOf.lookup(copy.getX());
+  const Buffer &source = graph.buffers[from];
+  if (source.isEverywhere() || source.device == copy.getDevice()) {
+    bufferOf[copy] = from;
+    return;
+  }
+  unsigned to = addBuffer(ir::tensorType(copy), copy.getLoc());
+  graph.buffers[to].device = copy.getDevice();
+  bufferOf[copy] = to;
+  addCopy(from, to, copy.getLoc());
+}
+
+LogicalResult GraphBuilder::addCall(func::CallOp call) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  if (!callee || !callee.getBody().hasOneBlock())
+    return call.emitError() << "calls no part of the program";
+  for (auto [argument, operand] :
+       llvm::zip_equal(callee.getArguments(), call.getOperands()))
+    bufferOf[argument] = bufferOf.lookup(operand);
+  device = ir::deviceNumber(callee);
+  for (Operation &op : callee.getBody().front().without_terminator())
+    if (failed(addOp(op)))
+      return failure();
+  device = 0;
+  for (auto [result, value] :
+       llvm::zip_equal(call.getResults(),
+                       callee.getBody().front().getTerminator()->getOperands()))
+    bufferOf[result] = bufferOf.lookup(value);
+  return success();
 }
 
 LogicalResult GraphBuilder::addOp(Operation &op) {
@@ -181,10 +254,18 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
     addAllReduce(allReduce);
     return success();
   }
+  if (auto copy = dyn_cast<ir::CopyOp>(op)) {
+    addTransfer(copy);
+    return success();
+  }
+  if (auto call = dyn_cast<func::CallOp>(op))
+    return addCall(call);
   auto fusion = dyn_cast<ir::FusionOp>(op);
   if (!fusion)
     return op.emitError() << "'" << op.getName() << "' is in no fusion";
-  Command command{fusion, fusion.getLoc(), {}, {}};
+  exec::CommandPlace place;
+  place.place = place.from = place.to = device;
+  Command command{fusion, fusion.getLoc(), {}, {}, place};
   for (Value input : fusion.getInputs())
     command.reads.push_back(bufferOf.lookup(input));
   for (Value output : fusion.getOutputs()) {
@@ -199,7 +280,8 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
 /// True when the new value was written where the old one was.
 bool GraphBuilder::updateInPlace(const StateUpdate &update) {
   Buffer &value = graph.buffers[update.value];
-  if (!value.isInArena() || value.writer == kNoCommand)
+  if (!value.isInArena() || value.writer == kNoCommand ||
+      value.device != deviceOfState[update.state])
     return false;
   unsigned writer = value.writer;
   const Command &command = graph.commands[writer];
@@ -230,6 +312,7 @@ void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
   };
   if (!llvm::all_of(oldReaders(update.state), possible)) {
     unsigned early = addBuffer(update.type, update.loc);
+    graph.buffers[early].device = deviceOfState[update.state];
     unsigned place = graph.commands[copy].writes[0];
     graph.commands[copy].writes[0] = early;
     graph.buffers[early].writer = copy;
@@ -278,7 +361,7 @@ LogicalResult GraphBuilder::addResults() {
       if (graph.buffers[buffer].isInArena())
         graph.buffers[buffer].slice = place;
       else
-        addCopy(buffer, addBuffer(type, loc, place), loc);
+        addOutputCopy(buffer, type, loc, place);
       continue;
     }
     auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(
@@ -334,6 +417,7 @@ CommandGraph GraphBuilder::take() {
       reader = number[reader];
   }
   result.buffers = std::move(graph.buffers);
+  result.devices = std::move(graph.devices);
   result.inputNames = std::move(graph.inputNames);
   result.inputTypes = std::move(graph.inputTypes);
   result.outputNames = std::move(graph.outputNames);

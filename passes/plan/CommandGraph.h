@@ -5,7 +5,9 @@
 // What a program has to do and in which orders it may be done, before places in
 // the arena are chosen. Every value is a buffer; reshapes are none. New values
 // of states are written straight onto the old ones where no reader of the old
-// value must come later.
+// value must come later. A program on several devices is a function that calls
+// one function for each part of it that runs on one; they are read as if they
+// were inlined.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_COMMANDGRAPH_H
@@ -28,8 +30,15 @@ struct Buffer {
       kNoCommand; // kNoCommand: has its value before the program starts
   unsigned awaited = kNoCommand; // what writers of their own stream are done at
   llvm::SmallVector<unsigned, 4> readers; // commands, each once
+  unsigned device = 0;                    // where it lies, unless everywhere
 
   bool isInArena() const { return !slice && !constant; }
+  /// Inputs, control fields and constants are on every device.
+  bool isEverywhere() const {
+    return constant || (slice && (slice.getSpace() == exec::Space::input ||
+                                  slice.getSpace() == exec::Space::control ||
+                                  slice.getSpace() == exec::Space::constant));
+  }
   int64_t bytes() const { return exec::sizeBytes(type); }
 };
 
@@ -40,6 +49,7 @@ struct Command {
   llvm::SmallVector<unsigned, 4> reads,
       writes; // buffers, one per operand and result; a wait reads all of its
               // all_reduce's, which live until then
+  exec::CommandPlace place = {};
   ir::AllReduceOp allReduce = nullptr; // of an all_reduce and of its wait
   unsigned await = kNoCommand;         // of an all_reduce: its wait
   bool isAllReduce() const { return await != kNoCommand; }
@@ -59,6 +69,8 @@ public:
   std::vector<Command> commands;
   std::vector<llvm::SmallVector<unsigned, 4>> before;
   std::vector<Buffer> buffers;
+  /// Names of the devices; one without a name when the program names none.
+  llvm::SmallVector<llvm::StringRef> devices;
 
   llvm::SmallVector<mlir::Attribute> inputNames, inputTypes, outputNames,
       outputTypes;

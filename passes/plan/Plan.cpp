@@ -12,6 +12,14 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
+std::vector<Lifetime> placesOf(const Plan &plan, unsigned device) {
+  std::vector<Lifetime> places;
+  for (auto [place, of] : llvm::zip_equal(plan.places, plan.deviceOf))
+    if (of == device)
+      places.push_back(place);
+  return places;
+}
+
 class Planner {
 public:
   explicit Planner(const CommandGraph &graph) : graph(graph) {}
@@ -109,6 +117,7 @@ void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
   }
   plan.placeOf[write] = plan.places.size();
   plan.places.push_back({footprint(result), position, lastUse[write]});
+  plan.deviceOf.push_back(result.device);
 }
 
 Plan Planner::evaluate(Order order) {
@@ -130,11 +139,26 @@ Plan Planner::evaluate(Order order) {
       if (graph.buffers[write].isInArena())
         placeResult(plan, command, output, at, lastUse, position, given);
   plan.order = std::move(order);
-  plan.maxLiveBytes = maxLiveBytes(plan.places);
+  for (unsigned device = 0; device < graph.devices.size(); ++device)
+    plan.maxLiveBytes += maxLiveBytes(placesOf(plan, device));
   return plan;
 }
 
 Plan choosePlan(const CommandGraph &graph) { return Planner(graph).best(); }
+
+ProgramLayout layOut(const Plan &plan, size_t numDevices) {
+  ProgramLayout layout;
+  layout.offsets.resize(plan.places.size());
+  for (unsigned device = 0; device < numDevices; ++device) {
+    ArenaLayout arena = layOutArena(placesOf(plan, device));
+    layout.bytes.push_back(arena.bytes);
+    size_t next = 0;
+    for (auto [place, of] : llvm::enumerate(plan.deviceOf))
+      if (of == device)
+        layout.offsets[place] = arena.offsets[next++];
+  }
+  return layout;
+}
 
 std::string describePeak(const CommandGraph &graph, const Plan &plan) {
   std::vector<int64_t> live = liveBytes(plan.places);

@@ -21,8 +21,9 @@ struct Plan {
   std::vector<unsigned>
       placeOf; // buffer -> number in `places`; kNoPlace outside of the arena
   std::vector<Lifetime>
-      places; // what needs bytes of the arena; positions in `order`
-  int64_t maxLiveBytes = 0;
+      places; // what needs bytes of an arena; positions in `order`
+  std::vector<unsigned> deviceOf;  // place -> whose arena
+  int64_t maxLiveBytes = 0;        // of all arenas together
   std::vector<int64_t> triedBytes; // the same of every order that was tried
   unsigned inPlace = 0;            // results that took the place of an operand
 };
@@ -31,6 +32,13 @@ struct Plan {
 /// result takes the place of an operand that is read for the last time where
 /// its kernel allows that.
 Plan choosePlan(const CommandGraph &graph);
+
+/// The arena of every device.
+struct ProgramLayout {
+  std::vector<int64_t> offsets; // by place, in its device's arena
+  std::vector<int64_t> bytes;   // by device
+};
+ProgramLayout layOut(const Plan &plan, size_t numDevices);
 
 /// The largest values that are live where most are, for people: "4096 bytes of
 /// Conv_3, ...".

@@ -418,3 +418,124 @@ exec.program @reused("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>, "z" : tensor<
   exec.copy %b -> %y
   exec.copy %c -> %z
 }
+
+// -----
+
+// wait C1: recorded before.
+exec.program @wait_first() -> () arena 0 unshared 0 max_live 0 {
+  // expected-error @below {{waits for an event that was not recorded}}
+  exec.wait 0
+  exec.record 0
+}
+
+// -----
+
+// record C1: once.
+exec.program @twice() -> () arena 0 unshared 0 max_live 0 {
+  exec.record 0
+  // expected-error @below {{records an event a second time}}
+  exec.record 0
+}
+
+// -----
+
+// program C6: arenas of its place.
+module attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  exec.program @elsewhere("x" : tensor<16xf32>) -> () arena 64 unshared 128 max_live 128 attributes {exec.arenas = array<i64: 64, 64>} {
+    %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+    %y = exec.buffer arena[1] 0 + 64 : tensor<16xf32>
+    // expected-error @below {{touches arena bytes of another place than 0}}
+    exec.copy %x -> %y
+  }
+}
+
+// -----
+
+// program C6: states of its place.
+module attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  sinter.state @s : tensor<16xf32> {role = #sinter<role buffer>, sinter.device = 1 : i64}
+  exec.program @state() -> () arena 0 unshared 0 max_live 0 attributes {exec.arenas = array<i64: 0, 0>} {
+    %s = exec.buffer state[0] 0 + 64 : tensor<16xf32>
+    // expected-error @below {{touches state bytes of another place than 0}}
+    exec.fill -> %s
+  }
+}
+
+// -----
+
+// program C6: one arena for each device.
+module attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  // expected-error @below {{has 1 arenas for 2 devices}}
+  exec.program @arenas() -> () arena 0 unshared 0 max_live 0 {
+  }
+}
+
+// -----
+
+// program C6: places that there are.
+exec.program @places("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  // expected-error @below {{is on place 1 of 1}}
+  exec.copy %x -> %y {exec.place = 1 : i64}
+}
+
+// -----
+
+// program C7: a copy to another place waits for what it reads.
+module attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  exec.program @missing_wait("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 128 max_live 128 attributes {exec.arenas = array<i64: 64, 64>} {
+    %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+    %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+    %b = exec.buffer arena[1] 0 + 64 : tensor<16xf32>
+    %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+    // expected-note @below {{the command is here}}
+    exec.copy %x -> %a
+    exec.record 0
+    // expected-error @below {{does not wait for a command on place 0, stream 0, that touches the same bytes}}
+    exec.copy %a -> %b {exec.place = 1 : i64, exec.stream = 1 : i64, exec.from = 0 : i64}
+    exec.copy %b -> %y {exec.place = 1 : i64}
+  }
+}
+
+// -----
+
+// program C7: the reader waits for the transfer.
+module attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  exec.program @reader("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 128 max_live 128 attributes {exec.arenas = array<i64: 64, 64>} {
+    %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+    %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+    %b = exec.buffer arena[1] 0 + 64 : tensor<16xf32>
+    %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+    exec.copy %x -> %a
+    exec.record 0
+    exec.wait 0 {exec.place = 1 : i64, exec.stream = 1 : i64}
+    // expected-note @below {{the command is here}}
+    exec.copy %a -> %b {exec.place = 1 : i64, exec.stream = 1 : i64, exec.from = 0 : i64}
+    // expected-error @below {{does not wait for a command on place 1, stream 1, that touches the same bytes}}
+    exec.copy %b -> %y {exec.place = 1 : i64}
+  }
+}
+
+// -----
+
+// program C7: bytes are not written again while a transfer may still read them.
+module attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  exec.program @reuse("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 128 max_live 128 attributes {exec.arenas = array<i64: 64, 64>} {
+    %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+    %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+    %b = exec.buffer arena[1] 0 + 64 : tensor<16xf32>
+    %c = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+    %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+    exec.copy %x -> %a
+    exec.record 0
+    exec.wait 0 {exec.place = 1 : i64, exec.stream = 1 : i64}
+    // expected-note @below {{the command is here}}
+    exec.copy %a -> %b {exec.place = 1 : i64, exec.stream = 1 : i64, exec.from = 0 : i64}
+    exec.record 1 {exec.place = 1 : i64, exec.stream = 1 : i64}
+    exec.wait 1 {exec.place = 1 : i64}
+    exec.copy %b -> %y {exec.place = 1 : i64}
+    // expected-error @below {{does not wait for a command on place 1, stream 1, that touches the same bytes}}
+    exec.fill -> %c
+  }
+}

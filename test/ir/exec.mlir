@@ -75,3 +75,26 @@ exec.program @attention("x" : tensor<2x4x48xf16>, "g" : tensor<2x2x4x8xf16>)
         #exec.heads<2 from 0 strides [64, 32, 8]>, #exec.heads<4 from 0 strides [192, 8, 48]>,
         #exec.heads<4 from 16 strides [192, 8, 48]>, #exec.heads<4 from 32 strides [192, 8, 48]>] stats 3
 }
+
+// -----
+
+// A program on two devices: events order their streams.
+// CHECK-LABEL: exec.program @two_devices
+// CHECK: exec.record 0
+// CHECK: exec.wait 0 {exec.place = 1 : i64, exec.stream = 1 : i64}
+// CHECK: exec.copy %{{.*}} -> %{{.*}} {exec.from = 0 : i64, exec.place = 1 : i64, exec.stream = 1 : i64}
+module attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  exec.program @two_devices("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 128 max_live 128 attributes {exec.arenas = array<i64: 64, 64>} {
+    %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+    %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+    %b = exec.buffer arena[1] 0 + 64 : tensor<16xf32>
+    %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+    exec.copy %x -> %a
+    exec.record 0
+    exec.wait 0 {exec.place = 1 : i64, exec.stream = 1 : i64}
+    exec.copy %a -> %b {exec.place = 1 : i64, exec.stream = 1 : i64, exec.from = 0 : i64}
+    exec.record 1 {exec.place = 1 : i64, exec.stream = 1 : i64}
+    exec.wait 1 {exec.place = 1 : i64}
+    exec.copy %b -> %y {exec.place = 1 : i64}
+  }
+}

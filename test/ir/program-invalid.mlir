@@ -96,3 +96,12 @@ func.func @yield_parent() {
   // expected-error @+1 {{'sinter.yield' op}}
   sinter.yield
 }
+
+// -----
+
+// copy C1: a device that there is.
+func.func @copy(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{names device 1 of 1}}
+  %y = sinter.copy %x to 1 : tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -28,3 +28,13 @@ module @net attributes {sinter.model = "net"} {
     return %z, %w : tensor<2x8xf32>, tensor<4x8xf32>
   }
 }
+
+// A program on two devices.
+// CHECK: module @placed attributes {sinter.devices = ["cpu", "sim:0"]}
+module @placed attributes {sinter.devices = ["cpu", "sim:0"]} {
+  // CHECK: sinter.copy %{{.*}} to 1 : tensor<4xf32>
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %y = sinter.copy %x to 1 : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}

@@ -1,4 +1,5 @@
 // RUN: sinter-opt %s --sinter-place-ops --split-input-file | FileCheck %s
+// RUN: sinter-opt %s --phase-options="--target=sim:0,sim:1" "--sinter-place-ops=rule=second=sim:1" --split-input-file | FileCheck %s --check-prefix=PLACED
 
 // The target has no better whole for softmax, so that it is decomposed; it keeps gelu.
 // CHECK-LABEL: @composites
@@ -24,4 +25,37 @@ func.func @others(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<12xf32> {
   %1 = sinter.reshape %0 : tensor<4x3xf32> -> tensor<12xf32>
   %2 = sinter.exp %1 : tensor<12xf32>
   return %2 : tensor<12xf32>
+}
+
+// -----
+
+// Pinned nodes are on their device with their parameter and its slot; what is spread there is
+// not copied, and an op that computes little stays with its neighbours.
+// CHECK-NOT: sinter.copy
+// PLACED: module attributes {sinter.devices = ["sim:0", "sim:1"]}
+// PLACED: sinter.state @w
+// PLACED-NOT: sinter.device
+// PLACED: sinter.state @v {{.*}}sinter.device = 1 : i64
+// PLACED: sinter.state @"m/v" {{.*}}sinter.device = 1 : i64
+// PLACED-LABEL: func.func @step
+// PLACED: %[[A:.*]] = sinter.dot_general
+// PLACED: %[[B:.*]] = sinter.copy %[[A]] to 1
+// PLACED: %[[C:.*]] = sinter.dot_general %[[B]]
+// PLACED-NOT: sinter.copy
+// PLACED: sinter.relu
+// PLACED-NOT: sinter.copy
+// PLACED: return
+module {
+  sinter.state @w : tensor<4x4xf32> {role = #sinter<role param>, trainable}
+  sinter.state @v : tensor<4x4xf32> {role = #sinter<role param>, trainable}
+  sinter.state @"m/v" : tensor<4x4xf32> {role = #sinter<role slot>, slot = "m", of = @v}
+  func.func @step(%x: tensor<4x4xf32> {sinter.input = "x"}, %w: tensor<4x4xf32> {sinter.state = @w},
+                  %v: tensor<4x4xf32> {sinter.state = @v}, %m: tensor<4x4xf32> {sinter.state = @"m/v"})
+      -> (tensor<4x4xf32> {sinter.output = "y"}, tensor<4x4xf32> {sinter.state = @"m/v"}) {
+    %a = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("first")
+    %b = sinter.dot_general %a, %v batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("second")
+    %c = sinter.relu %b : tensor<4x4xf32> loc("third")
+    %d = sinter.add %c, %b : tensor<4x4xf32> loc("third")
+    return %c, %d : tensor<4x4xf32>, tensor<4x4xf32>
+  }
 }

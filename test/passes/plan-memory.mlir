@@ -552,3 +552,43 @@ module @kept {
     return %d : tensor<64xf32>
   }
 }
+
+// -----
+
+// Two devices: an arena for each, a copy on the transfer stream between events.
+module @two attributes {sinter.devices = ["sim:0", "sim:1"]} {
+  // CHECK-LABEL: module @two
+  // CHECK: exec.program @main
+  // CHECK-SAME: exec.arenas = array<i64: 64, 64>
+  // CHECK: exec.buffer arena[0]
+  // CHECK: exec.launch @{{.*}} -> {{.*}}
+  // CHECK-NEXT: exec.record 0
+  // CHECK: exec.buffer arena[1]
+  // CHECK-NEXT: exec.wait 0 {exec.place = 1 : i64, exec.stream = 1 : i64}
+  // CHECK-NEXT: exec.copy %{{.*}} -> %{{.*}} {exec.from = 0 : i64, exec.place = 1 : i64, exec.stream = 1 : i64}
+  // CHECK-NEXT: exec.record 1 {exec.place = 1 : i64, exec.stream = 1 : i64}
+  // CHECK: exec.wait 1 {exec.place = 1 : i64}
+  // CHECK-NEXT: exec.launch @{{.*}} {exec.place = 1 : i64}
+  func.func @main(%x: tensor<16xf32> {sinter.input = "x"}) -> (tensor<16xf32> {sinter.output = "y"}) {
+    %a = call @main.0(%x) : (tensor<16xf32>) -> tensor<16xf32>
+    %b = sinter.copy %a to 1 : tensor<16xf32>
+    %c = call @main.1(%b) : (tensor<16xf32>) -> tensor<16xf32>
+    return %c : tensor<16xf32>
+  }
+  func.func private @main.0(%x: tensor<16xf32>) -> tensor<16xf32> {
+    %0 = sinter.fusion "loop"(%x) : (tensor<16xf32>) -> tensor<16xf32> {
+    ^bb0(%a: tensor<16xf32>):
+      %1 = sinter.relu %a : tensor<16xf32>
+      sinter.yield %1 : tensor<16xf32>
+    }
+    return %0 : tensor<16xf32>
+  }
+  func.func private @main.1(%x: tensor<16xf32>) -> tensor<16xf32> attributes {sinter.device = 1 : i64} {
+    %0 = sinter.fusion "loop"(%x) : (tensor<16xf32>) -> tensor<16xf32> {
+    ^bb0(%a: tensor<16xf32>):
+      %1 = sinter.abs %a : tensor<16xf32>
+      sinter.yield %1 : tensor<16xf32>
+    }
+    return %0 : tensor<16xf32>
+  }
+}

@@ -62,6 +62,10 @@ static const char *kindName(uint32_t kind) {
     return "all_reduce";
   case SINTER_CMD_AWAIT:
     return "await";
+  case SINTER_CMD_RECORD:
+    return "record";
+  case SINTER_CMD_WAIT:
+    return "wait";
   }
   return "?";
 }

@@ -6,10 +6,12 @@
 #include "tools/lib/RunTool.h"
 
 #include "compiler/Diagnostics.h"
+#include "compiler/OptionValues.h"
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
+#include "runtime/device/Registry.h"
 #include "tools/lib/Bench.h"
 #include "tools/lib/ElfSymbols.h"
 #include "tools/lib/Npz.h"
@@ -85,16 +87,15 @@ static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
 static ExitCode compileModel(Options &options, const HostTensors &arrays,
                              llvm::ArrayRef<TargetFactory> targets,
                              Loaded &loaded) {
-  std::unique_ptr<passes::Target> target = createTarget(options, targets);
-  if (!target)
+  TargetSet set = createTargets(options, targets);
+  if (!set.main)
     return kExitUsage;
   ModelFile model;
   if (ExitCode code = readModel(options, model))
     return code;
   if (model.onnx)
     bindOpenDims(*model.onnx, arrays, options);
-  loaded.compilation =
-      std::make_unique<Compilation>(options, std::move(target));
+  loaded.compilation = std::make_unique<Compilation>(options, std::move(set));
   Compilation &compilation = *loaded.compilation;
   compilation.model = std::move(model);
   if (ExitCode code = compilation.checkOptions())
@@ -112,8 +113,11 @@ static ExitCode compileModel(Options &options, const HostTensors &arrays,
     return kExitFailed;
   }
   loaded.jit = std::move(*jit);
-  auto runner = runArtifact(*loaded.jit->artifact(), options.run.device,
-                            deviceOptions(options));
+  // What was compiled for named devices has their names.
+  const sinter_artifact &artifact = *loaded.jit->artifact();
+  auto runner =
+      runArtifact(artifact, artifact.numPlaces ? "" : options.run.device,
+                  deviceOptions(options));
   if (!runner.ok())
     return report(options, runner.status());
   loaded.runner = std::move(*runner);
@@ -327,6 +331,13 @@ static std::string checkDevice(Options &options) {
     return "--device=" + device.str() +
            " contradicts --target=" + llvm::join(options.targets, ",");
   options.targets = {kind.str()};
+  bool isPlaced = !options.placeRules.empty() || !options.allowCpu.empty();
+  if (isPlaced && options.devices.empty()) {
+    options.devices.emplace_back();
+    if (std::string wrong = readDevice(device, options.devices.back());
+        !wrong.empty())
+      return "--device: " + wrong;
+  }
   return "";
 }
 
@@ -360,6 +371,19 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
   return runProgram(options, *loaded.runner, arrays, seed);
 }
 
+// What is here to run on, one line each; why not, where a kind has none.
+static void printDevices() {
+  for (const rt::DeviceKind &kind : rt::linkedDevices().kinds()) {
+    rt::Result<int> count = kind.count();
+    if (!count.ok())
+      llvm::outs() << "device " << kind.name
+                   << ": none: " << count.status().message() << "\n";
+    for (int i = 0; count.ok() && i < *count; ++i)
+      llvm::outs() << "device " << kind.name
+                   << (kind.isNumbered ? ":" + std::to_string(i) : "") << "\n";
+  }
+}
+
 int tools::sinterRun(int argc, char **argv,
                      llvm::ArrayRef<TargetFactory> targets) {
   prepareProcess("sinter-run");
@@ -378,6 +402,7 @@ int tools::sinterRun(int argc, char **argv,
   }
   if (options->listDevices) {
     printTargets(llvm::outs(), targets);
+    printDevices();
     return kExitDone;
   }
   return run(*options, targets);

@@ -59,7 +59,9 @@ makeSimTarget(const compiler::Options &options, std::string &error) {
   }
   simOptions.arch = archs.front();
   // What runs here and now is there to be checked.
-  simOptions.isChecked = !options.run.device.empty();
+  simOptions.isChecked =
+      !options.run.device.empty() ||
+      (options.tool == "sinter-run" && !options.devices.empty());
   simOptions.isMutable =
       !options.run.simReport.empty() || !options.run.simDrop.empty();
   simOptions.libraries = librariesOf(options);

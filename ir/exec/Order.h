@@ -1,0 +1,63 @@
+//===- Order.h - which commands must wait for which -------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// What the plan phase asks to insert events, and the verifier to check them.
+// Commands of a queue (a place and a stream) run in order; a clock says how
+// many commands of each queue have surely ended.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_EXEC_ORDER_H
+#define SINTER_IR_EXEC_ORDER_H
+
+#include "ir/exec/Exec.h"
+
+#include <map>
+#include <vector>
+
+namespace sinter::exec {
+
+/// Commands that have ended, by queue.
+using Clock = std::vector<unsigned>;
+
+inline void advance(Clock &clock, const Clock &other) {
+  for (size_t i = 0; i < clock.size(); ++i)
+    clock[i] = std::max(clock[i], other[i]);
+}
+
+/// Who last read and wrote which bytes, while commands are walked in the
+/// program's order.
+class AccessLog {
+public:
+  explicit AccessLog(int64_t numPlaces) : numQueues(numPlaces * kStreams) {}
+
+  size_t queues() const { return numQueues; }
+  static unsigned queueOf(const CommandPlace &place) {
+    return place.place * kStreams + place.stream;
+  }
+
+  /// What must have ended before `command` may touch what it does.
+  Clock needs(CommandOpInterface command) const;
+  /// The command is number `number`, counted from 1, on its queue.
+  void add(CommandOpInterface command, unsigned number);
+
+private:
+  struct Access {
+    int64_t begin, end;
+    unsigned queue, number;
+    bool isWrite;
+  };
+  using Key = std::pair<Space, int64_t>;
+
+  void
+  visit(CommandOpInterface command,
+        llvm::function_ref<void(Key, int64_t begin, int64_t end, bool isWrite)>
+            visitor) const;
+
+  size_t numQueues;
+  std::map<Key, std::vector<Access>> accesses;
+};
+
+} // namespace sinter::exec
+
+#endif // SINTER_IR_EXEC_ORDER_H

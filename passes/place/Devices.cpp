@@ -1,0 +1,94 @@
+//===- Devices.cpp - on which device a value is ---------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/place/Devices.h"
+#include "passes/Target.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+
+static ir::StateOp stateNamed(func::FuncOp func, Attribute attribute) {
+  auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(attribute);
+  return symbol
+             ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(func, symbol)
+             : ir::StateOp();
+}
+
+ir::StateOp stateOfArgument(func::FuncOp func, unsigned number) {
+  return stateNamed(func,
+                    func.getArgAttr(number, ir::SinterDialect::kStateAttr));
+}
+
+ir::StateOp stateOfResult(func::FuncOp func, unsigned number) {
+  return stateNamed(func,
+                    func.getResultAttr(number, ir::SinterDialect::kStateAttr));
+}
+
+std::optional<int64_t> deviceOfArgument(func::FuncOp func, unsigned number) {
+  if (ir::StateOp state = stateOfArgument(func, number))
+    return ir::deviceNumber(state);
+  if (func.getArgAttr(number, ir::SinterDialect::kControlAttr))
+    return std::nullopt;
+  return 0;
+}
+
+std::optional<int64_t> deviceOfResult(func::FuncOp func, unsigned number) {
+  if (ir::StateOp state = stateOfResult(func, number))
+    return ir::deviceNumber(state);
+  return std::nullopt;
+}
+
+std::optional<int64_t> DeviceMap::of(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return deviceOfArgument(func, argument.getArgNumber());
+  return of(value.getDefiningOp());
+}
+
+std::optional<int64_t> DeviceMap::of(Operation *op) {
+  // A stack of our own: graphs are deep.
+  SmallVector<Operation *> work{op};
+  while (!work.empty()) {
+    Operation *next = work.back();
+    if (ops.contains(next)) {
+      work.pop_back();
+      continue;
+    }
+    if (auto copy = dyn_cast<ir::CopyOp>(next)) {
+      ops[next] = static_cast<int64_t>(copy.getDevice());
+      continue;
+    }
+    std::optional<int64_t> device;
+    bool isKnown = true;
+    for (Value operand : next->getOperands()) {
+      Operation *made = operand.getDefiningOp();
+      if (made && !ops.contains(made)) {
+        work.push_back(made);
+        isKnown = false;
+      } else if (!device) {
+        device = made ? ops[made] : of(operand);
+      }
+    }
+    if (isKnown)
+      ops[next] = device;
+  }
+  return ops[op];
+}
+
+const Target *targetOf(ModuleOp module, int64_t number,
+                       ArrayRef<ProgramDevice> devices,
+                       const Target *otherwise) {
+  auto names =
+      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
+  if (!names)
+    return otherwise;
+  StringRef name = cast<StringAttr>(names[number]).getValue();
+  for (const ProgramDevice &device : devices)
+    if (device.name == name)
+      return device.target;
+  return otherwise;
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,456 @@
+//===- Placement.cpp - on which device each node runs ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/place/Placement.h"
+
+#include "ir/Locations.h"
+#include "ir/exec/Exec.h"
+#include "passes/DecomposeComposites.h"
+#include "passes/Fusion.h"
+#include "passes/place/Devices.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+
+bool splitRule(StringRef rule, StringRef &pattern, StringRef &device) {
+  std::tie(pattern, device) = rule.rsplit('=');
+  return !pattern.empty() && !device.empty();
+}
+
+namespace place {
+
+/// Ops of the training step that belong to no node.
+static bool isOfNoNode(StringRef name) {
+  return name.empty() || name == "clip" || name == "optimizer";
+}
+
+static bool isUpdate(Operation *op) {
+  return isa<ir::SgdUpdateOp, ir::AdamUpdateOp, ir::LambUpdateOp,
+             ir::LionUpdateOp, ir::AdagradUpdateOp, ir::RmspropUpdateOp>(op);
+}
+
+Placement::Placement(ModuleOp module, std::vector<ProgramDevice> devices,
+                     const PlaceOpsOptions &options)
+    : module(module), known(std::move(devices)), options(options) {}
+
+std::optional<unsigned> Placement::deviceOf(Operation *op) const {
+  auto found = unitOf.find(op);
+  if (found == unitOf.end())
+    return std::nullopt;
+  return all[found->second].device;
+}
+
+//===----------------------------------------------------------------------===//
+// Units and what passes between them
+//===----------------------------------------------------------------------===//
+
+unsigned Placement::unitNamed(StringRef name) {
+  auto [found, isNew] = byName.try_emplace(name, all.size());
+  if (isNew)
+    all.emplace_back().name = name.str();
+  return found->second;
+}
+
+void Placement::collectUnits() {
+  for (auto func : module.getOps<func::FuncOp>())
+    func.walk([&](Operation *op) {
+      if (!isa<ir::SinterDialect>(op->getDialect()) ||
+          isa<ir::ConstantOp>(op) || isUpdate(op))
+        return;
+      llvm::SmallSetVector<StringRef, 4> names;
+      ir::collectNodeNames(op->getLoc(), names);
+      StringRef name = names.empty() ? "" : names.front();
+      if (isOfNoNode(name))
+        return;
+      unsigned number = unitNamed(name);
+      unitOf[op] = number;
+      all[number].ops.push_back(op);
+      all[number].isHeavy |= isLibraryOp(op) || isa<ir::AttentionOp>(op);
+    });
+}
+
+void Placement::collectEdges(func::FuncOp func) {
+  func.walk([&](Operation *op) {
+    auto from = unitOf.find(op);
+    if (from == unitOf.end())
+      return;
+    for (Value result : op->getResults()) {
+      Edge edge{from->second, {}, exec::sizeBytes(result.getType())};
+      for (Operation *user : result.getUsers())
+        if (auto to = unitOf.find(user);
+            to != unitOf.end() && to->second != edge.from)
+          edge.to.insert(to->second);
+      if (edge.to.empty())
+        continue;
+      edgesOf[edge.from].push_back(edges.size());
+      for (unsigned to : edge.to) {
+        edgesOf[to].push_back(edges.size());
+        all[edge.from].neighbours.push_back(to);
+        all[to].neighbours.push_back(edge.from);
+      }
+      edges.push_back(std::move(edge));
+    }
+  });
+}
+
+/// A state belongs to the unit that reads it first, a slot to that of its
+/// parameter.
+void Placement::collectStates(func::FuncOp func) {
+  llvm::DenseMap<Operation *, int64_t> slotBytes;
+  for (auto state : module.getOps<ir::StateOp>())
+    if (state.getOf())
+      slotBytes[SymbolTable::lookupNearestSymbolFrom(
+          state, state.getOfAttr())] += exec::sizeBytes(state.getType());
+  llvm::SmallPtrSet<Operation *, 16> owned;
+  for (const Unit &unit : all)
+    owned.insert(unit.states.begin(), unit.states.end());
+  func.walk([&](Operation *op) {
+    auto unit = unitOf.find(op);
+    if (unit == unitOf.end())
+      return;
+    for (Value operand : op->getOperands()) {
+      auto argument = dyn_cast<BlockArgument>(operand);
+      ir::StateOp state =
+          argument ? stateOfArgument(func, argument.getArgNumber()) : nullptr;
+      if (!state || !owned.insert(state).second)
+        continue;
+      all[unit->second].states.insert(state);
+      all[unit->second].stateBytes +=
+          exec::sizeBytes(state.getType()) + slotBytes.lookup(state);
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Rules, support, memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult Placement::pin() {
+  for (const std::string &rule : options.rules) {
+    StringRef pattern, name;
+    if (!splitRule(rule, pattern, name))
+      return module.emitError()
+             << "the rule '" << rule << "' is not REGEX=DEVICE";
+    auto device = llvm::find_if(known, [&](const ProgramDevice &candidate) {
+      return candidate.name == name;
+    });
+    if (device == known.end())
+      return module.emitError()
+             << "the rule '" << rule << "' names no device of the program";
+    llvm::Regex regex(pattern);
+    for (Unit &unit : all)
+      if (regex.match(unit.name)) {
+        unit.device = device - known.begin();
+        unit.reason = Reason::Pinned;
+        unit.why = "--place=" + rule;
+      }
+  }
+  return success();
+}
+
+bool Placement::mayUseCpu(const Unit &unit) const {
+  return !options.allowCpu.empty() &&
+         llvm::Regex(options.allowCpu).match(unit.name);
+}
+
+std::string whyUnsupported(Operation *op, const Target &target) {
+  auto asked = [&](Operation *single) -> std::string {
+    std::string reason;
+    if (!isa<ir::SinterDialect>(single->getDialect()) ||
+        target.place(single, reason) != passes::Placement::Unsupported)
+      return "";
+    return single->getName().getStringRef().str() +
+           (reason.empty() ? "" : " (" + reason + ")");
+  };
+  if (!isa<ir::CompositeOpInterface>(op) || target.keepsComposite(op))
+    return asked(op);
+  // Decomposed in a function of its own.
+  OwningOpRef<ModuleOp> scratch = ModuleOp::create(op->getLoc());
+  OpBuilder builder(scratch->getBodyRegion());
+  auto func = builder.create<func::FuncOp>(
+      op->getLoc(), "scratch",
+      builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
+  Block *block = func.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  IRMapping inner;
+  for (auto [argument, operand] :
+       llvm::zip_equal(block->getArguments(), op->getOperands())) {
+    // Decompositions may look at constants.
+    if (auto constant = operand.getDefiningOp<ir::ConstantOp>())
+      inner.map(operand, builder.clone(*constant)->getResult(0));
+    else
+      inner.map(operand, argument);
+  }
+  Operation *clone = builder.clone(*op, inner);
+  builder.create<func::ReturnOp>(op->getLoc(), clone->getResults());
+  decomposeComposites(
+      func, [&](Operation *inner) { return target.keepsComposite(inner); });
+  std::string why;
+  func.walk([&](Operation *inner) {
+    if (why.empty())
+      why = asked(inner);
+  });
+  return why;
+}
+
+std::string Placement::whyUnsupported(const Unit &unit, const Target &target) {
+  for (Operation *op : unit.ops)
+    if (std::string why = place::whyUnsupported(op, target); !why.empty())
+      return why;
+  return "";
+}
+
+/// What a device cannot do goes to the CPU where that was allowed. What then
+/// remains is reported by the pass, all of it in one error.
+LogicalResult Placement::checkSupport() {
+  for (Unit &unit : all) {
+    std::string why = whyUnsupported(unit, *known[unit.device].target);
+    if (why.empty())
+      continue;
+    if (unit.reason == Reason::Pinned)
+      return module.emitError() << "node " << unit.name << " is pinned to "
+                                << known[unit.device].name << " (" << unit.why
+                                << "), which does not support " << why;
+    auto cpu = llvm::find_if(
+        known, [](const ProgramDevice &one) { return one.name == "cpu"; });
+    if (cpu == known.end() || !mayUseCpu(unit) ||
+        !whyUnsupported(unit, *cpu->target).empty())
+      continue;
+    unit.reason = Reason::Unsupported;
+    unit.why = known[unit.device].name + " does not support " + why;
+    unit.device = cpu - known.begin();
+  }
+  return success();
+}
+
+/// States that do not fit: the largest first to the CPU, where that was
+/// allowed; then the last nodes to the next device that has room.
+void Placement::spill() {
+  if (options.memoryLimit <= 0)
+    return;
+  std::vector<int64_t> held(known.size(), 0);
+  for (const Unit &unit : all)
+    held[unit.device] += unit.stateBytes;
+  auto isOver = [&](unsigned device) {
+    return !isCpu(device) && held[device] > options.memoryLimit;
+  };
+  auto move = [&](Unit &unit, unsigned to) {
+    unit.reason = Reason::Memory;
+    unit.why = known[unit.device].name + " would hold " +
+               std::to_string(held[unit.device]) + " bytes of states, above " +
+               std::to_string(options.memoryLimit);
+    held[unit.device] -= unit.stateBytes;
+    held[to] += unit.stateBytes;
+    unit.device = to;
+  };
+  std::vector<unsigned> bySize;
+  for (unsigned i = 0; i < all.size(); ++i)
+    if (all[i].reason != Reason::Pinned && all[i].stateBytes > 0)
+      bySize.push_back(i);
+  llvm::stable_sort(bySize, [&](unsigned a, unsigned b) {
+    return all[a].stateBytes > all[b].stateBytes;
+  });
+  for (unsigned number : bySize)
+    for (unsigned cpu = 0; cpu < known.size(); ++cpu)
+      if (isCpu(cpu) && isOver(all[number].device) && mayUseCpu(all[number]) &&
+          whyUnsupported(all[number], *known[cpu].target).empty())
+        move(all[number], cpu);
+  for (unsigned device = 0; device + 1 < known.size(); ++device) {
+    unsigned next = device + 1;
+    while (next < known.size() && isCpu(next))
+      ++next;
+    if (next == known.size())
+      break;
+    for (size_t i = all.size(); i-- > 0 && isOver(device);)
+      if (all[i].device == device && all[i].reason != Reason::Pinned)
+        move(all[i], next);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+/// Rough times in microseconds; only their order matters. A launch or copy
+/// costs its latency, everything else goes by bytes.
+static double transferUs(int64_t bytes) { return 10 + bytes / 25e3; }
+static double computeUs(int64_t bytes, bool onCpu) {
+  return bytes / (onCpu ? 20e3 : 1000e3);
+}
+
+/// What the units in `moved` cost: computing, and the values that cross to or
+/// from them.
+double Placement::cost(ArrayRef<unsigned> moved) const {
+  double total = 0;
+  llvm::SmallSetVector<unsigned, 16> touched;
+  for (unsigned number : moved) {
+    int64_t bytes = 0;
+    for (Operation *op : all[number].ops)
+      for (Value result : op->getResults())
+        bytes += exec::sizeBytes(result.getType());
+    total += computeUs(bytes, isCpu(all[number].device));
+    touched.insert(edgesOf[number].begin(), edgesOf[number].end());
+  }
+  for (unsigned number : touched) {
+    const Edge &edge = edges[number];
+    llvm::SmallSetVector<unsigned, 4> others;
+    for (unsigned to : edge.to)
+      if (all[to].device != all[edge.from].device)
+        others.insert(all[to].device);
+    total += others.size() * transferUs(edge.bytes);
+  }
+  return total;
+}
+
+bool Placement::moveIfBetter(ArrayRef<unsigned> component) {
+  unsigned before = all[component.front()].device;
+  llvm::SmallSetVector<unsigned, 4> candidates;
+  for (unsigned number : component)
+    for (unsigned neighbour : all[number].neighbours)
+      if (all[neighbour].device != before &&
+          (!isCpu(all[neighbour].device) || isCpu(0)))
+        candidates.insert(all[neighbour].device);
+  auto put = [&](unsigned device) {
+    for (unsigned number : component)
+      all[number].device = device;
+  };
+  double best = cost(component);
+  unsigned chosen = before;
+  for (unsigned device : candidates) {
+    put(device);
+    double now = cost(component);
+    if (now < best &&
+        llvm::all_of(
+            component,
+            [&](unsigned number) {
+              return whyUnsupported(all[number], *known[device].target).empty();
+            })) {
+      best = now;
+      chosen = device;
+    }
+  }
+  put(chosen);
+  if (chosen == before)
+    return false;
+  for (unsigned number : component) {
+    all[number].reason = Reason::Neighbours;
+    all[number].why = "";
+  }
+  return true;
+}
+
+/// Nodes that compute little go where their neighbours are when that makes
+/// fewer bytes cross: connected ones together, then one by one.
+void Placement::improve() {
+  auto isMovable = [&](const Unit &unit) {
+    return !unit.isHeavy && unit.states.empty() &&
+           (unit.reason == Reason::Default ||
+            unit.reason == Reason::Neighbours);
+  };
+  constexpr int kMaxRounds = 4;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    bool isChanged = false;
+    std::vector<bool> visited(all.size(), false);
+    for (unsigned first = 0; first < all.size(); ++first) {
+      if (visited[first] || !isMovable(all[first]))
+        continue;
+      SmallVector<unsigned> component{first};
+      visited[first] = true;
+      for (size_t i = 0; i < component.size(); ++i)
+        for (unsigned next : all[component[i]].neighbours)
+          if (!visited[next] && isMovable(all[next]) &&
+              all[next].device == all[first].device) {
+            visited[next] = true;
+            component.push_back(next);
+          }
+      isChanged |= moveIfBetter(component);
+    }
+    for (unsigned number = 0; number < all.size(); ++number)
+      if (isMovable(all[number]))
+        isChanged |= moveIfBetter(number);
+    if (!isChanged)
+      break;
+  }
+}
+
+LogicalResult Placement::decide() {
+  collectUnits();
+  if (known.size() == 1)
+    return success();
+  edgesOf.resize(all.size());
+  for (auto func : module.getOps<func::FuncOp>()) {
+    collectEdges(func);
+    collectStates(func);
+  }
+  for (Unit &unit : all) {
+    llvm::sort(unit.neighbours);
+    unit.neighbours.erase(llvm::unique(unit.neighbours), unit.neighbours.end());
+  }
+  if (failed(pin()) || failed(checkSupport()))
+    return failure();
+  spill();
+  improve();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What people read
+//===----------------------------------------------------------------------===//
+
+std::string Placement::regionText(ArrayRef<unsigned> region) const {
+  const Unit &first = all[region.front()];
+  const Unit &last = all[region.back()];
+  int64_t bytes = 0;
+  for (unsigned number : region)
+    bytes += all[number].stateBytes;
+  std::string text = known[first.device].name + ": " + first.name;
+  if (region.size() > 1)
+    text +=
+        " to " + last.name + ", " + std::to_string(region.size()) + " nodes";
+  if (bytes)
+    text += ", " + std::to_string(bytes) + " bytes of states";
+  switch (first.reason) {
+  case Reason::Default:
+    return text + ": the default device";
+  case Reason::Pinned:
+    return text + ": pinned by " + first.why;
+  case Reason::Unsupported:
+    return text + ": allowed by --allow-cpu, " + first.why;
+  case Reason::Memory:
+    return text + ": does not fit, " + first.why;
+  case Reason::Neighbours:
+    return text + ": where its neighbours are, less has to be copied";
+  }
+  return text;
+}
+
+std::vector<std::string> Placement::describe() const {
+  std::vector<std::string> lines;
+  std::vector<bool> visited(all.size(), false);
+  for (unsigned first = 0; first < all.size(); ++first) {
+    if (visited[first])
+      continue;
+    SmallVector<unsigned> region{first};
+    visited[first] = true;
+    for (size_t i = 0; i < region.size(); ++i)
+      for (unsigned next : all[region[i]].neighbours)
+        if (!visited[next] && all[next].device == all[first].device &&
+            all[next].reason == all[first].reason &&
+            all[next].why == all[first].why) {
+          visited[next] = true;
+          region.push_back(next);
+        }
+    llvm::sort(region);
+    lines.push_back(regionText(region));
+  }
+  return lines;
+}
+
+} // namespace place
+} // namespace sinter::passes

@@ -1,0 +1,103 @@
+//===- Placement.h - on which device each node runs -------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The decisions of the place phase. They are made for units: a unit is all ops,
+// in all functions, that belong to one ONNX node first, its gradients among
+// them, so that these follow it. Ops of no node (clipping, the optimizer's
+// scalars) and the optimizer's updates have no unit: they follow their operands
+// and parameters.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_PLACE_PLACEMENT_H
+#define SINTER_PASSES_PLACE_PLACEMENT_H
+
+#include "passes/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <string>
+#include <vector>
+
+namespace sinter::passes::place {
+
+/// Why a unit is where it is.
+enum class Reason { Default, Pinned, Unsupported, Memory, Neighbours };
+
+struct Unit {
+  std::string name; // of the node
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::SetVector<mlir::Operation *> states; // that it alone reads first
+  int64_t stateBytes = 0;                    // with their slots
+  bool isHeavy = false;                      // contracts
+  unsigned device = 0;
+  Reason reason = Reason::Default;
+  std::string why; // the rule, the op: for the log
+  llvm::SmallVector<unsigned> neighbours;
+};
+
+class Placement {
+public:
+  Placement(mlir::ModuleOp module, std::vector<ProgramDevice> devices,
+            const PlaceOpsOptions &options);
+
+  /// Fails with one line that names a node on a device that cannot run it.
+  mlir::LogicalResult decide();
+
+  /// The device of the op's unit; nothing for an op without one.
+  std::optional<unsigned> deviceOf(mlir::Operation *op) const;
+  llvm::ArrayRef<Unit> units() const { return all; }
+  llvm::ArrayRef<ProgramDevice> devices() const { return known; }
+
+  /// One line per connected region of one device and reason.
+  std::vector<std::string> describe() const;
+
+private:
+  /// A value that one unit computes and others use.
+  struct Edge {
+    unsigned from;
+    llvm::SmallSetVector<unsigned, 4> to;
+    int64_t bytes;
+  };
+
+  void collectUnits();
+  void collectEdges(mlir::func::FuncOp func);
+  void collectStates(mlir::func::FuncOp func);
+  unsigned unitNamed(llvm::StringRef name);
+
+  mlir::LogicalResult pin();
+  mlir::LogicalResult checkSupport();
+  void spill();
+  void improve();
+  bool mayUseCpu(const Unit &unit) const;
+  double cost(llvm::ArrayRef<unsigned> moved) const;
+  bool moveIfBetter(llvm::ArrayRef<unsigned> component);
+  std::string whyUnsupported(const Unit &unit, const Target &target);
+
+  bool isCpu(unsigned device) const { return known[device].name == "cpu"; }
+  std::string regionText(llvm::ArrayRef<unsigned> region) const;
+
+  mlir::ModuleOp module;
+  std::vector<ProgramDevice> known;
+  const PlaceOpsOptions &options;
+  std::vector<Unit> all;
+  llvm::StringMap<unsigned> byName;
+  llvm::DenseMap<mlir::Operation *, unsigned> unitOf;
+  std::vector<Edge> edges;
+  std::vector<llvm::SmallVector<unsigned>> edgesOf; // by unit
+};
+
+/// Why `target` cannot run `op`, decomposed where it keeps no composite; ""
+/// when it can.
+std::string whyUnsupported(mlir::Operation *op, const Target &target);
+
+/// Writes the decisions into the module: devices of states, `sinter.copy`s, and
+/// the names of the devices that are used. Constants and what is computed from
+/// control fields alone get none.
+void insertTransfers(mlir::ModuleOp module, const Placement &placement,
+                     llvm::StringRef defaultDevice);
+
+} // namespace sinter::passes::place
+
+#endif // SINTER_PASSES_PLACE_PLACEMENT_H
