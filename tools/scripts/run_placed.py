@@ -52,12 +52,15 @@ def checkPlan(commands, rules):
             if not re.match(r"--(inputs|reference|rtol|atol|outputs)=", w) and w != "-o"
             and words[i - 1] != "-o"]
     # What sinter-run reads off the arrays has to be said; any number will do.
-    for batch in ([], ["--batch=2"]):
+    sizes = []
+    while True:
         done = subprocess.run(
-            " ".join(kept + ["--stop-after=plan", "--log-placement", "-o", "-"] + batch),
+            " ".join(kept + ["--stop-after=plan", "--log-placement", "-o", "-"] + sizes),
             shell=True, capture_output=True, text=True)
-        if "open dimensions" not in done.stderr:
+        if sizes or "open dimensions" not in done.stderr:
             break
+        sizes = [f"--dim={name}=16" for name in
+                 sorted(set(re.findall(r"'([^']*)' of input", done.stderr)))]
     if done.returncode:
         return done.stderr.strip()[-500:]
     log = done.stderr.strip().splitlines()
