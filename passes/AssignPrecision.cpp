@@ -188,8 +188,12 @@ private:
     decomposeComposites(function, [&](Operation *op) {
       bool isKept = !isa<ir::AttentionOp, ir::AttentionGradOp>(op) ||
                          !isFloat32(op->getResult(0));
-      if (!isKept)
+      if (!isKept && entryOf.count(op)) {
+        auto found = kept.find(op);
+        set(op, "fp32",
+            found != kept.end() ? found->second : "its target has no call for it");
         entryOf.erase(op);
+      }
       return isKept;
     });
   }

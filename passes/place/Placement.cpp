@@ -168,7 +168,7 @@ std::string whyUnsupported(Operation *op, const Target &target) {
     return single->getName().getStringRef().str() +
            (reason.empty() ? "" : " (" + reason + ")");
   };
-  if (!isa<ir::CompositeOpInterface>(op) || target.keepsComposite(op))
+  if (!isa<ir::CompositeOpInterface>(op) || target.keepsComposite(op, {}))
     return asked(op);
   // Decomposed in a function of its own.
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(op->getLoc());
@@ -190,7 +190,7 @@ std::string whyUnsupported(Operation *op, const Target &target) {
   Operation *clone = builder.clone(*op, inner);
   builder.create<func::ReturnOp>(op->getLoc(), clone->getResults());
   decomposeComposites(
-      func, [&](Operation *inner) { return target.keepsComposite(inner); });
+      func, [&](Operation *inner) { return target.keepsComposite(inner, {}); });
   std::string why;
   func.walk([&](Operation *inner) {
     if (why.empty())
