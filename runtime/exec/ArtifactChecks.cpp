@@ -237,7 +237,9 @@ bool sinter::rt::hasCodeFor(const sinter_artifact &artifact,
     return kernel.cpu != nullptr;
   if (std::strcmp(kind, "sim") == 0)
     return kernel.sim != nullptr;
-  return !kernel.cpu && !kernel.sim && artifact.numImages != 0;
+  // The images have those that are no function here.
+  bool isFunction = artifact.numPlaces > 1 && (kernel.cpu || kernel.sim);
+  return !isFunction && artifact.numImages != 0;
 }
 
 /// Every kernel has code for the artifact's target, and a grid where that is a
@@ -245,13 +247,14 @@ bool sinter::rt::hasCodeFor(const sinter_artifact &artifact,
 static Status checkKernels(const sinter_artifact &artifact) {
   // Commands say which kernels run where: checkCommand.
   bool spans = artifact.numPlaces > 1;
+  bool isCpu = std::strcmp(artifact.target, "cpu") == 0;
   for (uint32_t i = 0; i < artifact.numKernels; ++i) {
     const sinter_kernel_desc &kernel = artifact.kernels[i];
     bool hasCode = spans ? kernel.cpu || kernel.sim || artifact.numImages
                          : hasCodeFor(artifact, kernel, artifact.target);
     if (!kernel.name || !hasCode)
       return corrupt("kernel " + number(i) + " has no name or no code");
-    if (kernel.cpu)
+    if (spans ? kernel.cpu != nullptr : isCpu)
       continue;
     for (int d = 0; d < 3; ++d)
       if (!kernel.grid[d] || !kernel.block[d])

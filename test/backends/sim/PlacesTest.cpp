@@ -16,10 +16,6 @@
 using namespace sinter;
 using namespace sinter::sim;
 
-void rt::registerLinkedDevices(rt::DeviceRegistry &registry) {
-  registerSimDevices(registry);
-}
-
 namespace {
 
 constexpr uint64_t bytes = 256;
