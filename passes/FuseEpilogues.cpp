@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/FuseEpilogues.h"
+#include "ir/Build.h"
 #include "ir/Remarks.h"
 #include "ir/exec/Exec.h"
 #include "passes/Fusion.h"
@@ -62,14 +63,40 @@ ir::BroadcastOp asBias(Value value, Operation *contraction) {
 
 /// The same number for all elements, as a bias along `dim`: what is left of one
 /// of equal numbers after folding.
-ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim) {
+/// `element` is the type that the library wants it in.
+ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim,
+                            Type element) {
   OpBuilder builder(user);
   RankedTensorType type = ir::tensorType(splat);
+  RankedTensorType vectorType = type.clone({type.getDimSize(dim)});
   auto value =
-      cast<DenseElementsAttr>(splat.getDefiningOp<ir::ConstantOp>().getValue());
-  Value vector = builder.create<ir::ConstantOp>(
-      splat.getLoc(), value.resizeSplat(type.clone({type.getDimSize(dim)})));
-  return builder.create<ir::BroadcastOp>(user->getLoc(), type, vector, dim);
+      cast<DenseElementsAttr>(splat.getDefiningOp<ir::ConstantOp>().getValue())
+          .resizeSplat(vectorType);
+  Value vector =
+      element == type.getElementType()
+          ? builder.create<ir::ConstantOp>(splat.getLoc(), value).getResult()
+          : ir::splat(builder, splat.getLoc(), vectorType.clone(element),
+                      value.getSplatValue<APFloat>().convertToFloat());
+  return builder.create<ir::BroadcastOp>(user->getLoc(), type.clone(element),
+                                         vector, dim);
+}
+
+/// The type of the cast in which elementwise ops from `value` on end; that of
+/// `value` where they do not.
+Type storedType(Value value) {
+  Type own = ir::tensorType(value).getElementType();
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (auto cast = dyn_cast<ir::CastOp>(user)) {
+      Type element = cast.getType().getElementType();
+      return element.isF16() || element.isBF16() ? element : own;
+    }
+    if (!isElementwise(user) || user->getNumResults() != 1 ||
+        user->getResult(0).getType() != value.getType())
+      break;
+    value = user->getResult(0);
+  }
+  return own;
 }
 
 /// True when `value` lies in memory anyway, or has other users for which it is
@@ -114,9 +141,14 @@ bool takeEpilogue(Operation *user, Value value, Operation *contraction,
     std::optional<int64_t> dim = biasDim(contraction);
     if (!dim)
       return false;
-    ir::BroadcastOp bias = splatAsBias(user, other, *dim);
-    user->setOperand(user->getOperand(0) == other ? 0 : 1, bias);
+    ir::BroadcastOp bias =
+        splatAsBias(user, other, *dim, storedType(user->getResult(0)));
     members.push_back(bias);
+    OpBuilder builder(user);
+    Value wide = ir::castTo(builder, user->getLoc(), bias,
+                            ir::tensorType(other).getElementType());
+    takeWidening(wide, members);
+    user->setOperand(user->getOperand(0) == other ? 0 : 1, wide);
     members.push_back(user);
     return true;
   }

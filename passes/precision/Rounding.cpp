@@ -235,14 +235,12 @@ StringRef Rounding::reasonOf(Operation *op) const {
 void Rounding::apply() {
   OpBuilder builder(function.getContext());
   Type wide = builder.getF32Type();
-  auto narrowAndWiden = [&](Value value) {
-    Value stored = ir::castTo(builder, value.getLoc(), value, narrow);
-    return ir::castTo(builder, value.getLoc(), stored, wide);
-  };
   // Given values once, before the first who reads them so; views are copied,
   // since others may look through them at float32.
   SmallVector<OpOperand *> inOrder(uses.begin(), uses.end());
-  llvm::stable_sort(inOrder, [](OpOperand *a, OpOperand *b) {
+  llvm::sort(inOrder, [](OpOperand *a, OpOperand *b) {
+    if (a->getOwner() == b->getOwner())
+      return a->getOperandNumber() < b->getOperandNumber();
     return a->getOwner()->isBeforeInBlock(b->getOwner());
   });
   llvm::DenseMap<Value, Value> copies;
@@ -254,8 +252,12 @@ void Rounding::apply() {
          source = source.getDefiningOp()->getOperand(0))
       views.push_back(source.getDefiningOp());
     Value &copy = copies[source];
-    if (!copy)
-      copy = narrowAndWiden(source);
+    // States and inputs have no node: the one that reads them has.
+    if (!copy) {
+      Location loc = use->getOwner()->getLoc();
+      copy = ir::castTo(builder, loc, ir::castTo(builder, loc, source, narrow),
+                        wide);
+    }
     Value value = copy;
     for (Operation *view : llvm::reverse(views)) {
       Operation *clone = builder.clone(*view);
