@@ -74,7 +74,8 @@ public:
                               mlir::FloatType narrow) const = 0;
 
   /// True when the library call `contraction` can apply all of `postOps`, in
-  /// order, to its float32 result before storing it.
+  /// order, to its float32 result before storing it. With none: that it can
+  /// store a float32 result of 16-bit operands.
   virtual bool canFuseEpilogue(mlir::Operation *contraction,
                                llvm::ArrayRef<PostOp> postOps) const = 0;
 
