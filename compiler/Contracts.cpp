@@ -225,7 +225,8 @@ Count countPeak(exec::ProgramOp program) {
 
 const Row rows[] = {
     {"no-library-calls", "no products, convolutions or attention by a library",
-     Form::None, countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
+     Form::None,
+     countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
               exec::AllReduceOp>},
     {"no-copies", "no copies between buffers", Form::None,
      countOps<exec::CopyOp>},

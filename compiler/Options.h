@@ -48,7 +48,7 @@ struct TrainOptions {
   bool unbiasedRunningVar = false;
   double clipNorm = 0, clipValue = 0; // 0 = no clipping
   std::string lossScale; // "none", "dynamic", a number; "" = not given
-  int64_t replicas = 1;               // that share a step
+  int64_t replicas = 1;  // that share a step
 };
 
 /// What sinter-run does besides compiling.

@@ -187,11 +187,12 @@ private:
     // What placement kept for 16 bits and stays float32.
     decomposeComposites(function, [&](Operation *op) {
       bool isKept = !isa<ir::AttentionOp, ir::AttentionGradOp>(op) ||
-                         !isFloat32(op->getResult(0));
+                    !isFloat32(op->getResult(0));
       if (!isKept && entryOf.count(op)) {
         auto found = kept.find(op);
         set(op, "fp32",
-            found != kept.end() ? found->second : "its target has no call for it");
+            found != kept.end() ? found->second
+                                : "its target has no call for it");
         entryOf.erase(op);
       }
       return isKept;

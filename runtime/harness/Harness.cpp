@@ -36,9 +36,12 @@ static Status runCommand(const sinter_artifact &artifact,
   return Status::invalid("unknown command");
 }
 
-/// Of a list, one for each replica; all are of one kind.
-static std::string firstDevice(const std::string &devices) {
-  return devices.substr(0, devices.find(','));
+/// What chooses the target: of a list for replicas, which are of one kind, the
+/// first one; the list itself where one program spans it.
+static std::string choosingDevice(const sinter_artifact &artifact,
+                                  const std::string &devices) {
+  return artifact.numPlaces > 1 ? devices
+                                : devices.substr(0, devices.find(','));
 }
 
 static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
@@ -65,7 +68,8 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
   Result<const sinter_artifact *> chosen =
       options->command == TrainerCommand::Doctor
           ? artifact
-          : Program::choose(*artifact, firstDevice(options->device));
+          : Program::choose(*artifact,
+                            choosingDevice(*artifact, options->device));
   if (!chosen.ok())
     return chosen.status();
   return runCommand(**chosen, *options);

@@ -38,6 +38,9 @@ sinter::rt::replicaDevices(const sinter_artifact &artifact,
                           : kind);
     return names;
   }
+  // The list is of the devices that one program spans.
+  if (artifact.numPlaces > 1 && count == 1)
+    return std::vector<std::string>{device};
   for (size_t at = 0; at <= device.size();) {
     size_t comma = std::min(device.find(',', at), device.size());
     names.push_back(device.substr(at, comma - at));
