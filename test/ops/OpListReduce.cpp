@@ -220,6 +220,20 @@ void addScans(std::vector<OpCase> &cases) {
 } // namespace
 
 void addReduceCases(std::vector<OpCase> &cases) {
+  // One replica; several are a program's matter (test/e2e/replicas).
+  for (const Dims &shape : std::vector<Dims>{
+           {}, {1}, {7}, {0, 3}, {3, 5}, {64}, {1, 1, 5}, {2, 3, 5}, {17, 3}})
+    for (size_t count : {size_t(1), size_t(2)})
+      cases.push_back(
+          {"sinter.all_reduce " + shapeText(shape) + " of " +
+               std::to_string(count),
+           std::vector<Operand>(count, {shape}),
+           [](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return llvm::to_vector(ValueRange(
+                 b.b.create<AllReduceOp>(b.loc, x, b.b.getI64IntegerAttr(1))
+                     ->getResults()));
+           }});
+
   addReductions(cases);
   addWindows(cases);
   addScans(cases);
