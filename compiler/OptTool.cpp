@@ -106,6 +106,8 @@ int sinter::compiler::optMain(int argc, char **argv,
       [&] { return passes::createAssignPrecision(set.main.get()); });
   mlir::registerPass(
       [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
+  mlir::registerPass(
+      [&] { return passes::createFuseSiblings(set.main.get()); });
   passes::registerSinterPasses();
   mlir::registerTransformsPasses();
   registerPhasePipelines(context);

@@ -117,12 +117,14 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addPass(passes::createSplitDevices());
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
-  functions.addPass(passes::createSplitReductions());
+  // First the contractions: a library may have the whole of a reduction.
   functions.addPass(
       passes::createFuseEpilogues(&context.target, context.devices));
+  functions.addPass(passes::createSplitReductions());
   functions.addPass(passes::createFuseLoops());
   functions.addPass(passes::createFuseOutputs());
   functions.addPass(passes::createFuseCasts());
+  functions.addPass(passes::createFuseSiblings(&context.target));
 }
 
 static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {

@@ -33,19 +33,15 @@ bool isCastOfArguments(ir::FusionOp fusion) {
 struct FuseCastsPass : impl::FuseCastsBase<FuseCastsPass> {
   void runOnOperation() override {
     Block &block = getOperation().getBody().front();
-    SmallVector<Operation *> casts;
-    SmallVector<Value> results;
+    SmallVector<ir::FusionOp> casts;
     for (auto fusion : block.getOps<ir::FusionOp>())
-      if (isCastOfArguments(fusion)) {
+      if (isCastOfArguments(fusion))
         casts.push_back(fusion);
-        llvm::append_range(results, fusion.getOutputs());
+    for (ArrayRef<ir::FusionOp> run : kernelRuns(casts))
+      if (run.size() > 1) {
+        OpBuilder builder(run.front());
+        mergeFusions(builder, run);
       }
-    if (casts.size() < 2)
-      return;
-    OpBuilder builder(casts.front());
-    buildFusion(builder, fusion_kind::kMulti, casts, results);
-    for (Operation *cast : casts)
-      cast->erase();
   }
 };
 

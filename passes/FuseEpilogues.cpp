@@ -3,20 +3,19 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Wraps every contraction and convolution in a `sinter.fusion` of kind matmul
-// or conv, together with the chain of single-user ops that the library applies
-// to a float32 result before storing it: bias, addition of a tensor of the same
-// shape, an activation (swish and hard swish too, which use their operand
-// twice), clipping, scaling. Where the target generates the contraction itself,
-// any elementwise ops join it (fuse/Epilogue.h), and the fusion says how its
-// loops lie. A matrix product also takes in the transposes, slices and reshapes
-// of its operands and of its result that its strides can express. Everything
-// else is left to FuseLoops.
+// or conv, together with what the library applies to a float32 result before
+// storing it and what it keeps beside it (fuse/LibraryEpilogue.h). Where the
+// target generates the contraction itself, any elementwise ops join it
+// (fuse/Epilogue.h), and the fusion says how its loops lie. A matrix product
+// also takes in the transposes, slices and reshapes of its operands and of its
+// result that its strides can express. Everything else is left to FuseLoops.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/FuseEpilogues.h"
 #include "ir/Build.h"
 #include "ir/Remarks.h"
 #include "ir/exec/Exec.h"
+#include "passes/DecomposeComposites.h"
 #include "passes/Fusion.h"
 #include "passes/FusionInfo.h"
 #include "passes/IndexMap.h"
@@ -24,7 +23,7 @@
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/PostOps.h"
-#include "passes/fuse/Epilogue.h"
+#include "passes/fuse/LibraryEpilogue.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
@@ -36,158 +35,6 @@ namespace sinter::passes {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// The one dimension of the result that a bias runs along, or nothing.
-std::optional<int64_t> biasDim(Operation *contraction) {
-  SmallVector<int64_t> dims = biasDims(contraction);
-  return dims.size() == 1 ? std::optional(dims.front()) : std::nullopt;
-}
-
-bool isSplat(Value value) {
-  auto constant = value.getDefiningOp<ir::ConstantOp>();
-  return constant && isSplatConstant(constant);
-}
-
-/// The broadcast of one vector along the bias dimension that `value` is, if it
-/// is.
-ir::BroadcastOp asBias(Value value, Operation *contraction) {
-  auto broadcast = asStored(value).getDefiningOp<ir::BroadcastOp>();
-  std::optional<int64_t> dim = biasDim(contraction);
-  if (!broadcast || !dim || broadcast.getDims() != ArrayRef<int64_t>{*dim})
-    return nullptr;
-  RankedTensorType type = broadcast.getType();
-  return ir::tensorType(broadcast.getX()).getShape()[0] == type.getDimSize(*dim)
-             ? broadcast
-             : nullptr;
-}
-
-/// The same number for all elements, as a bias along `dim`: what is left of one
-/// of equal numbers after folding.
-/// `element` is the type that the library wants it in.
-ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim,
-                            Type element) {
-  OpBuilder builder(user);
-  RankedTensorType type = ir::tensorType(splat);
-  RankedTensorType vectorType = type.clone({type.getDimSize(dim)});
-  auto value =
-      cast<DenseElementsAttr>(splat.getDefiningOp<ir::ConstantOp>().getValue())
-          .resizeSplat(vectorType);
-  Value vector =
-      element == type.getElementType()
-          ? builder.create<ir::ConstantOp>(splat.getLoc(), value).getResult()
-          : ir::splat(builder, splat.getLoc(), vectorType.clone(element),
-                      value.getSplatValue<APFloat>().convertToFloat());
-  return builder.create<ir::BroadcastOp>(user->getLoc(), type.clone(element),
-                                         vector, dim);
-}
-
-/// The type of the cast in which elementwise ops from `value` on end; that of
-/// `value` where they do not.
-Type storedType(Value value) {
-  Type own = ir::tensorType(value).getElementType();
-  while (value.hasOneUse()) {
-    Operation *user = *value.user_begin();
-    if (auto cast = dyn_cast<ir::CastOp>(user)) {
-      Type element = cast.getType().getElementType();
-      return element.isF16() || element.isBF16() ? element : own;
-    }
-    if (!isElementwise(user) || user->getNumResults() != 1 ||
-        user->getResult(0).getType() != value.getType())
-      break;
-    value = user->getResult(0);
-  }
-  return own;
-}
-
-/// True when `value` lies in memory anyway, or has other users for which it is
-/// stored. What would be computed for one addition alone is better fused with
-/// that.
-bool isStored(Value value) {
-  bool hasOneUse = value.hasOneUse();
-  if (Value narrow = widened(value)) {
-    value = narrow;
-    hasOneUse &= value.hasOneUse();
-  }
-  while (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
-    value = reshape.getX();
-    hasOneUse &= value.hasOneUse();
-  }
-  Operation *def = value.getDefiningOp();
-  return !def || isLibraryOp(def) || isa<ir::FusionOp, ir::ConstantOp>(def) ||
-         !hasOneUse;
-}
-
-/// Adds the cast that `value` is, if it widens what is stored.
-void takeWidening(Value value, SmallVector<Operation *> &members) {
-  if (widened(value))
-    members.push_back(value.getDefiningOp());
-}
-
-/// Adds `user`, the only user of `value`, and what it needs to `members` if the
-/// library can apply it.
-bool takeEpilogue(Operation *user, Value value, Operation *contraction,
-                  SmallVector<Operation *> &members) {
-  if (isa<ir::ReluOp, ir::GeluOp, ir::SigmoidOp, ir::TanhOp>(user)) {
-    members.push_back(user);
-    return true;
-  }
-  if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(user))
-    return false;
-  Value other =
-      user->getOperand(0) == value ? user->getOperand(1) : user->getOperand(0);
-  if (other == value)
-    return false;
-  if (isSplat(other) && isa<ir::AddOp>(user)) {
-    std::optional<int64_t> dim = biasDim(contraction);
-    if (!dim)
-      return false;
-    ir::BroadcastOp bias =
-        splatAsBias(user, other, *dim, storedType(user->getResult(0)));
-    members.push_back(bias);
-    OpBuilder builder(user);
-    Value wide = ir::castTo(builder, user->getLoc(), bias,
-                            ir::tensorType(other).getElementType());
-    takeWidening(wide, members);
-    user->setOperand(user->getOperand(0) == other ? 0 : 1, wide);
-    members.push_back(user);
-    return true;
-  }
-  if (isSplat(other)) {
-    members.push_back(other.getDefiningOp());
-    members.push_back(user);
-    return true;
-  }
-  if (!isa<ir::AddOp>(user))
-    return false;
-  if (ir::BroadcastOp bias = asBias(other, contraction)) {
-    members.push_back(bias);
-    takeWidening(other, members);
-    members.push_back(user);
-    return true;
-  }
-  if (!isStored(other))
-    return false;
-  takeWidening(other, members);
-  members.push_back(user);
-  return true;
-}
-
-struct OperandViews {
-  ViewDepth lhs = ViewDepth::none, rhs = ViewDepth::none;
-};
-
-/// How far `dot` can read its operands where they lie.
-OperandViews operandViews(ir::DotGeneralOp dot) {
-  constexpr ViewDepth deepestFirst[] = {ViewDepth::loops, ViewDepth::oneLoop,
-                                        ViewDepth::none};
-  for (ViewDepth lhs : deepestFirst)
-    for (ViewDepth rhs : deepestFirst) {
-      std::optional<MatmulForm> form = matmulForm(dot, lhs, rhs);
-      if (form && form->hasUnitStrides())
-        return {lhs, rhs};
-    }
-  return {};
-}
 
 /// The transpose with which the result of `dot`, after the post-ops up to
 /// `last`, can be stored, if that is its only use. A generated kernel may store
@@ -240,22 +87,36 @@ public:
         contractions.push_back(&op);
     // From the last: the residual of an addition then is the earlier of two
     // contractions.
+    decompose(
+        [&](ir::GeluGradOp grad) { return followsLibraryCall(grad, target); });
+    LibraryEpilogues library(target);
     int64_t generated = 0;
     for (Operation *contraction : llvm::reverse(contractions))
-      generated += fuse(contraction);
+      generated += fuse(contraction, library);
+    decompose([](ir::GeluGradOp grad) {
+      return isa<ir::FusionOp>(grad->getParentOp());
+    });
     if (generated)
       ir::remark("fuse-epilogues", "generated-contractions",
                  getOperation().getLoc(), "", generated);
   }
 
 private:
+  /// Gradients of GELUs that are no part of a library call become small ops.
+  void decompose(llvm::function_ref<bool(ir::GeluGradOp)> keeps) {
+    decomposeComposites(getOperation(), [&](Operation *op) {
+      auto grad = dyn_cast<ir::GeluGradOp>(op);
+      return !grad || keeps(grad);
+    });
+  }
+
   /// True when a kernel is made of it.
-  bool fuse(Operation *contraction) {
+  bool fuse(Operation *contraction, LibraryEpilogues &library) {
     std::string reason;
     bool isGenerated =
         target && target->place(contraction, reason) == Placement::Generated;
-    Epilogue epilogue = isGenerated ? generatedEpilogue(contraction)
-                                    : libraryEpilogue(contraction);
+    Epilogue epilogue =
+        isGenerated ? generatedEpilogue(contraction) : library.of(contraction);
     SmallVector<Operation *> &members = epilogue.members;
     StringRef kind = fusion_kind::kConv;
     if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
@@ -265,75 +126,15 @@ private:
       takeBefore(operandCasts(contraction), epilogue);
     }
     OpBuilder builder(members.back());
-    ir::FusionOp fusion = buildFusion(builder, kind, members, epilogue.result);
+    SmallVector<Value> results{epilogue.result};
+    llvm::append_range(results, epilogue.kept);
+    ir::FusionOp fusion = buildFusion(builder, kind, members, results);
     if (isGenerated)
       resultDomain(ir::tensorType(epilogue.result)).write(fusion);
     for (Operation *member : llvm::reverse(members))
       if (member->use_empty())
         member->erase();
     return isGenerated;
-  }
-
-  /// Takes what the library can apply.
-  Epilogue libraryEpilogue(Operation *contraction) const {
-    SmallVector<Operation *> members{contraction};
-    Value result = contraction->getResult(0);
-    bool accumulatesFloat = ir::tensorType(result).getElementType().isF32() &&
-                            !isa<ir::ConvFilterGradOp>(contraction);
-    SmallVector<PostOp> postOps;
-    // The longest epilogue whose operands have the type that is stored.
-    Epilogue best{members, result};
-    llvm::SmallDenseSet<Type> operandTypes;
-    auto note = [&] {
-      Type stored = ir::tensorType(result).getElementType();
-      if (llvm::all_of(operandTypes, [&](Type type) { return type == stored; }))
-        best = {members, result};
-    };
-    auto isApplied = [&](PostOp postOp) {
-      postOps.push_back(postOp);
-      return !target || target->canFuseEpilogue(contraction, postOps);
-    };
-    while (accumulatesFloat && postOps.size() < exec::kMaxPostOps) {
-      if (std::optional<Gate> gate = matchGate(result)) {
-        if (!isApplied({gate->kind, {}, {}}))
-          break;
-        llvm::append_range(members, gate->members);
-        result = members.back()->getResult(0);
-        note();
-        continue;
-      }
-      if (!result.hasOneUse())
-        break;
-      Operation *user = *result.user_begin();
-      size_t before = members.size();
-      if (user->getNumResults() != 1 ||
-          user->getResult(0).getType() != result.getType() ||
-          !takeEpilogue(user, result, contraction, members))
-        break;
-      std::optional<PostOp> postOp =
-          matchPostOp(user, result, biasDims(contraction),
-                      ir::rowMajorStrides(ir::tensorType(result).getShape()));
-      if (!postOp || !isApplied(*postOp)) {
-        members.truncate(before);
-        break;
-      }
-      if (postOp->operand)
-        operandTypes.insert(ir::tensorType(postOp->operand).getElementType());
-      result = user->getResult(0);
-      note();
-    }
-    // Products of 16-bit floats may be rounded to their type when stored.
-    auto narrowing = result.hasOneUse()
-                         ? dyn_cast<ir::CastOp>(*result.user_begin())
-                         : nullptr;
-    if (narrowing &&
-        narrowing.getType().getElementType() ==
-            ir::tensorType(multiplied(contraction).first).getElementType()) {
-      members.push_back(narrowing);
-      result = narrowing;
-      note();
-    }
-    return best;
   }
 
   /// The casts by which 16-bit operands are what the contraction multiplies.
@@ -360,14 +161,17 @@ private:
   static void takeViews(ir::DotGeneralOp dot, Epilogue &epilogue,
                         bool isGenerated) {
     OperandViews views = operandViews(dot);
-    // What a library adds would have to lie like the result.
+    // What a library adds or applies would have to lie like the result.
     bool addsTensor =
         !isGenerated && llvm::any_of(epilogue.members, [](Operation *member) {
+          if (isa<ir::WhereOp, ir::GeluGradOp>(member))
+            return true;
           return isa<ir::AddOp>(member) &&
-                 !member->getOperand(0).getDefiningOp<ir::BroadcastOp>() &&
-                 !member->getOperand(1).getDefiningOp<ir::BroadcastOp>();
+                 llvm::none_of(member->getOperands(), [](Value operand) {
+                   return asStored(operand).getDefiningOp<ir::BroadcastOp>();
+                 });
         });
-    if (!addsTensor)
+    if (!addsTensor && epilogue.kept.empty())
       if (ir::TransposeOp transpose =
               resultTranspose(dot, epilogue.result, views, isGenerated)) {
         epilogue.members.push_back(transpose);

@@ -22,19 +22,11 @@ namespace sinter::passes {
 
 namespace {
 
-bool readsLittle(ir::FusionOp fusion) {
-  int64_t elements = 0;
-  for (Value input : fusion.getInputs())
-    elements += ir::tensorType(input).getNumElements();
-  return elements <= kSmallElements;
-}
-
 struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     Operation *terminator = func.getBody().front().getTerminator();
-    SmallVector<Operation *> ends;
-    SmallVector<Value> results;
+    SmallVector<ir::FusionOp> ends;
     for (auto fusion : func.getBody().front().getOps<ir::FusionOp>()) {
       if (fusion.getKind() != fusion_kind::kLoop &&
           fusion.getKind() != fusion_kind::kReduce)
@@ -43,17 +35,17 @@ struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
         return user == terminator;
       });
       if (fusion->use_empty() || !onlyLeaves ||
-          !(llvm::all_of(fusion->getUses(), isNewState) || readsLittle(fusion)))
+          !(llvm::all_of(fusion->getUses(), isNewState) ||
+            elementsRead(fusion) <= kSmallElements))
         continue;
       ends.push_back(fusion);
-      llvm::append_range(results, fusion.getOutputs());
     }
-    if (ends.size() < 2)
-      return;
     OpBuilder builder(terminator);
-    buildFusion(builder, fusion_kind::kMulti, ends, results);
-    for (Operation *end : ends)
-      end->erase();
+    for (ArrayRef<ir::FusionOp> run : kernelRuns(ends))
+      if (run.size() > 1) {
+        builder.setInsertionPoint(terminator);
+        mergeFusions(builder, run);
+      }
   }
 };
 

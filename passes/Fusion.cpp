@@ -6,10 +6,14 @@
 #include "passes/Fusion.h"
 #include "passes/FusionInfo.h"
 #include "passes/IndexMap.h"
+#include "passes/PostOps.h"
+#include "passes/fuse/Cluster.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
+
+#include <functional>
 
 using namespace mlir;
 
@@ -25,6 +29,13 @@ bool isSplatConstant(ir::ConstantOp constant) {
   return elements && elements.isSplat();
 }
 
+int64_t elementsRead(ir::FusionOp fusion) {
+  int64_t elements = 0;
+  for (Value input : fusion.getInputs())
+    elements += ir::tensorType(input).getNumElements();
+  return elements;
+}
+
 bool isNewState(OpOperand &use) {
   auto function = use.getOwner()->getParentOfType<func::FuncOp>();
   return isa<func::ReturnOp>(use.getOwner()) &&
@@ -32,9 +43,29 @@ bool isNewState(OpOperand &use) {
                                 ir::SinterDialect::kStateAttr);
 }
 
+/// `members` with each free op right before the first that needs it: where it
+/// came from says nothing, and equal computations then are equal kernels.
+static SmallVector<Operation *> inOneOrder(ArrayRef<Operation *> members) {
+  llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
+  llvm::SmallSetVector<Operation *, 16> ordered;
+  std::function<void(Operation *)> place = [&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          def && inside.contains(def) && isFree(def) && !ordered.contains(def))
+        place(def);
+    ordered.insert(op);
+  };
+  for (Operation *member : members)
+    if (!isFree(member))
+      place(member);
+  for (Operation *member : members) // free ones that are results
+    place(member);
+  return ordered.takeVector();
+}
+
 ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
-                         ArrayRef<Operation *> members,
-                         ArrayRef<Value> results) {
+                         ArrayRef<Operation *> given, ArrayRef<Value> results) {
+  SmallVector<Operation *> members = inOneOrder(given);
   llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
   llvm::SetVector<Value> operands;
   SmallVector<Location> locations;
@@ -71,6 +102,65 @@ ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
   return fusion;
 }
 
+/// The parts of `fusion` as fusions of their own, before it; its results are
+/// theirs.
+static void unpack(ir::FusionOp fusion, SmallVectorImpl<Operation *> &parts) {
+  if (fusion.getKind() != fusion_kind::kMulti) {
+    parts.push_back(fusion);
+    return;
+  }
+  OpBuilder builder(fusion);
+  Block &body = fusion.getBody().front();
+  IRMapping mapping;
+  mapping.map(body.getArguments(), fusion.getInputs());
+  for (Operation &part : body.without_terminator())
+    parts.push_back(builder.clone(part, mapping));
+  for (auto [output, yielded] : llvm::zip_equal(
+           fusion.getOutputs(), body.getTerminator()->getOperands()))
+    output.replaceAllUsesWith(mapping.lookup(yielded));
+  fusion.erase();
+}
+
+ir::FusionOp mergeFusions(OpBuilder &builder, ArrayRef<ir::FusionOp> fusions) {
+  // What marks the place must not be one of those that go.
+  Operation *before = builder.getInsertionBlock()->getTerminator();
+  if (builder.getInsertionPoint() != builder.getInsertionBlock()->end())
+    before = &*builder.getInsertionPoint();
+  while (auto fusion = dyn_cast<ir::FusionOp>(before)) {
+    if (!llvm::is_contained(fusions, fusion))
+      break;
+    before = before->getNextNode();
+  }
+  SmallVector<Operation *> parts;
+  for (ir::FusionOp fusion : fusions)
+    unpack(fusion, parts);
+  SmallVector<Value> results;
+  for (Operation *part : parts)
+    llvm::append_range(results, part->getResults());
+  builder.setInsertionPoint(before);
+  ir::FusionOp merged =
+      buildFusion(builder, fusion_kind::kMulti, parts, results);
+  for (Operation *part : llvm::reverse(parts))
+    part->erase();
+  return merged;
+}
+
+SmallVector<ArrayRef<ir::FusionOp>> kernelRuns(ArrayRef<ir::FusionOp> fusions) {
+  SmallVector<ArrayRef<ir::FusionOp>> runs;
+  while (!fusions.empty()) {
+    size_t count = 0;
+    for (unsigned buffers = 0; count < fusions.size(); ++count) {
+      buffers +=
+          fusions[count]->getNumOperands() + fusions[count]->getNumResults();
+      if (count > 0 && buffers > kMostBuffers)
+        break;
+    }
+    runs.push_back(fusions.take_front(count));
+    fusions = fusions.drop_front(count);
+  }
+  return runs;
+}
+
 static bool isContractionKind(StringRef kind) {
   return kind == fusion_kind::kMatmul || kind == fusion_kind::kConv;
 }
@@ -78,6 +168,24 @@ static bool isContractionKind(StringRef kind) {
 bool isLibraryCall(ir::FusionOp fusion) {
   return fusion.getKind() == fusion_kind::kAttention ||
          (isContractionKind(fusion.getKind()) && !fusion->hasAttr("domain"));
+}
+
+RankedTensorType storedType(ir::FusionOp fusion, unsigned output) {
+  RankedTensorType type = ir::tensorType(fusion.getOutputs()[output]);
+  if (!isLibraryCall(fusion) || !type.getElementType().isInteger(1))
+    return type;
+  int64_t n = 1, lines = 1;
+  for (Operation &op : fusion.getBody().front().without_terminator()) {
+    if (!isLibraryOp(&op))
+      continue;
+    SmallVector<int64_t> dims = biasDims(&op);
+    for (auto [dim, size] : llvm::enumerate(type.getShape()))
+      (llvm::is_contained(dims, dim) ? n : lines) *= size;
+    break;
+  }
+  return RankedTensorType::get(
+      {lines, (n + 127) / 128 * 16},
+      IntegerType::get(fusion.getContext(), 8, IntegerType::Unsigned));
 }
 
 /// The answer for a fusion of kind multi: that of the part that yields
@@ -145,6 +253,24 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
       llvm::append_range(work, op->getOperands());
   }
   return true;
+}
+
+void forEachInPlacePair(Operation *fusion,
+                        llvm::function_ref<void(unsigned, unsigned)> visit) {
+  Block &body = fusion->getRegion(0).front();
+  bool isMulti = fusion->getAttrOfType<StringAttr>("kind").getValue() ==
+                 fusion_kind::kMulti;
+  for (auto [output, value] :
+       llvm::enumerate(body.getTerminator()->getOperands())) {
+    // A result of a part has to do with the part's own operands.
+    SmallVector<Value> inputs(body.getArguments());
+    if (Operation *part = value.getDefiningOp(); isMulti && part)
+      inputs.assign(part->operand_begin(), part->operand_end());
+    for (Value input : inputs)
+      if (auto argument = dyn_cast<BlockArgument>(input);
+          argument && mayRunInPlace(fusion, argument.getArgNumber(), output))
+        visit(argument.getArgNumber(), output);
+  }
 }
 
 } // namespace sinter::passes

@@ -23,6 +23,13 @@ bool isNewState(mlir::OpOperand &use);
 /// A kernel that reads no more elements than this costs little but its launch.
 constexpr int64_t kSmallElements = 16384;
 
+/// The elements that `fusion` reads.
+int64_t elementsRead(ir::FusionOp fusion);
+
+/// One kernel has no more buffers than this: their addresses are its
+/// parameters, of which CUDA takes 32,764 bytes.
+constexpr unsigned kMostBuffers = 4000;
+
 /// Builds, at the builder's insertion point, a fusion of copies of `members`
 /// (definitions before uses) that yields `results`, whose other uses then take
 /// the fusion's results. The members stay, to be erased by the caller; the
@@ -30,6 +37,16 @@ constexpr int64_t kSmallElements = 16384;
 ir::FusionOp buildFusion(mlir::OpBuilder &builder, llvm::StringRef kind,
                          llvm::ArrayRef<mlir::Operation *> members,
                          llvm::ArrayRef<mlir::Value> results);
+
+/// Puts fusions of kinds loop, reduce and multi, independent of each other,
+/// into one of kind multi at the builder's insertion point, which lies after
+/// all of their operands and before all of their users. They are erased.
+ir::FusionOp mergeFusions(mlir::OpBuilder &builder,
+                          llvm::ArrayRef<ir::FusionOp> fusions);
+
+/// `fusions` in as few runs as there can be, each small enough for one kernel.
+llvm::SmallVector<llvm::ArrayRef<ir::FusionOp>>
+kernelRuns(llvm::ArrayRef<ir::FusionOp> fusions);
 
 } // namespace sinter::passes
 

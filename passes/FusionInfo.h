@@ -37,10 +37,19 @@ inline constexpr llvm::StringLiteral kAttention =
 /// (FusionDomain).
 bool isLibraryCall(ir::FusionOp fusion);
 
+/// How result `output` of `fusion` lies in memory. The mask of a relu that a
+/// library call keeps is bits, eight to a byte, in lines of n padded to a
+/// multiple of 128, which other calls alone read; all else is of its own type.
+mlir::RankedTensorType storedType(ir::FusionOp fusion, unsigned output);
+
 /// True when the kernel of `fusion` (a sinter.fusion, or the exec.kernel made
 /// of it) reads every element of `input` only to compute the same element of
 /// `output`, and before that is written, so that both may have the same bytes.
 bool mayRunInPlace(mlir::Operation *fusion, unsigned input, unsigned output);
+
+/// Calls `visit(input, output)` for every pair that may run in place.
+void forEachInPlacePair(mlir::Operation *fusion,
+                        llvm::function_ref<void(unsigned, unsigned)> visit);
 
 } // namespace sinter::passes
 

@@ -319,6 +319,18 @@ bool MatmulForm::hasUnitStrides() const {
          isUnit(n, last(cStrides)[1]);
 }
 
+OperandViews operandViews(ir::DotGeneralOp dot) {
+  constexpr ViewDepth deepestFirst[] = {ViewDepth::loops, ViewDepth::oneLoop,
+                                        ViewDepth::none};
+  for (ViewDepth lhs : deepestFirst)
+    for (ViewDepth rhs : deepestFirst) {
+      std::optional<MatmulForm> form = matmulForm(dot, lhs, rhs);
+      if (form && form->hasUnitStrides())
+        return {lhs, rhs};
+    }
+  return {};
+}
+
 bool isMatmulExpressible(ir::DotGeneralOp op) {
   return matmulForm(op, ViewDepth::none, ViewDepth::none).has_value();
 }

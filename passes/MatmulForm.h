@@ -71,6 +71,12 @@ std::optional<MatmulForm>
 matmulForm(ir::DotGeneralOp op, ViewDepth lhs, ViewDepth rhs,
            llvm::ArrayRef<int64_t> resultStrides = {});
 
+/// How far a library can read the operands of a product where they lie.
+struct OperandViews {
+  ViewDepth lhs = ViewDepth::none, rhs = ViewDepth::none;
+};
+OperandViews operandViews(ir::DotGeneralOp dot);
+
 /// Whether `op` on dense operands is one library call; if not, transposes must
 /// come before it.
 bool isMatmulExpressible(ir::DotGeneralOp op);

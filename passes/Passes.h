@@ -8,6 +8,7 @@
 
 #include "passes/AssignPrecision.h"
 #include "passes/FuseEpilogues.h"
+#include "passes/FuseSiblings.h"
 #include "passes/PlaceOps.h"
 
 #include "mlir/Pass/Pass.h"

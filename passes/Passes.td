@@ -174,7 +174,8 @@ def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
   let description = [{
     Each contraction or convolution becomes a `sinter.fusion` of kind matmul or conv. For a library call it has
     the chain of single-user ops after it that the library applies before storing: bias, addition, activation.
-    Where the target generates the contraction, all elementwise ops that lead from it to one value join, and the
+    Where the target's library has them, it also keeps the mask of a relu and what a GELU is applied to, applies their
+    gradients, and has the sums over rows that are gradients of biases as further results. Where the target generates the contraction, all elementwise ops that lead from it to one value join, and the
     fusion gets a domain. Needs a target: tools that have one register the pass with it; without one all
     contractions are library calls.
   }];
@@ -198,6 +199,18 @@ def FuseOutputs : Pass<"sinter-fuse-outputs", "::mlir::func::FuncOp"> {
     Fusions whose results are only new values of state, and small ones whose results only leave the function
     (a loss, counts), become one fusion of kind multi: one launch, the whole optimizer.
   }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def FuseSiblings : Pass<"sinter-fuse-siblings", "::mlir::func::FuncOp"> {
+  let summary = "Merge small kernels with others that run in the same stretch of the program";
+  let description = [{
+    A fusion that reads and writes little joins the smallest fusion between the last of its operands and the first
+    of its users: both become parts of one of kind multi. Nothing is computed earlier than its operands or
+    later than its users need it. On a target whose launches are dear, sums join the kernel that reads the same tensors,
+    too: the gradients of a normalisation's parameters that of its input.
+  }];
+  let constructor = "::sinter::passes::createFuseSiblings(nullptr)";
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 

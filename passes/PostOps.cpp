@@ -119,6 +119,58 @@ std::optional<Gate> matchGate(Value value) {
   return std::nullopt;
 }
 
+bool isBiasSum(Operation *op, Value value, Operation *contraction) {
+  auto reduce = dyn_cast<ir::ReduceOp>(op);
+  if (!reduce || reduce.getKind() != ir::ReduceKind::sum ||
+      reduce.getX() != value)
+    return false;
+  SmallVector<int64_t> dims = biasDims(contraction);
+  int64_t rank = ir::tensorType(value).getRank();
+  return !dims.empty() &&
+         dims.size() + reduce.getDims().size() == static_cast<size_t>(rank) &&
+         llvm::none_of(dims, [&](int64_t dim) {
+           return llvm::is_contained(reduce.getDims(), dim);
+         });
+}
+
+std::optional<unsigned> summedOperand(Operation *op, ir::DotGeneralOp dot) {
+  auto reduce = dyn_cast<ir::ReduceOp>(op);
+  if (!reduce || reduce.getKind() != ir::ReduceKind::sum ||
+      !dot.getLhsBatch().empty())
+    return std::nullopt;
+  auto sums = [&](Value operand, ArrayRef<int64_t> contracted) {
+    return asStored(reduce.getX()) == asStored(operand) &&
+           reduce.getX().getType() == operand.getType() &&
+           reduce.getDims().size() == contracted.size() &&
+           llvm::all_of(contracted, [&](int64_t dim) {
+             return llvm::is_contained(reduce.getDims(), dim);
+           });
+  };
+  if (sums(dot.getLhs(), dot.getLhsContract()))
+    return 0;
+  if (sums(dot.getRhs(), dot.getRhsContract()))
+    return 1;
+  return std::nullopt;
+}
+
+ir::GeluOp keptGelu(Value value) {
+  ir::GeluOp gelu;
+  for (Operation *user : value.getUsers()) {
+    auto other = dyn_cast<ir::GeluOp>(user);
+    if (other && gelu)
+      return nullptr;
+    if (other)
+      gelu = other;
+  }
+  return gelu && gelu.getForm() == ir::GeluForm::tanh ? gelu : nullptr;
+}
+
+bool isReluMask(Operation *op, Value relu) {
+  auto compare = dyn_cast<ir::CompareOp>(op);
+  return compare && compare.getKind() == ir::CompareKind::gt &&
+         compare.getLhs() == relu && splatOf(compare.getRhs()) == 0.0f;
+}
+
 SmallVector<int64_t> biasDims(Operation *contraction) {
   int64_t rank = ir::tensorType(contraction->getResult(0)).getRank();
   if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
@@ -149,6 +201,21 @@ std::optional<PostOp> matchPostOp(Operation *op, Value value,
                   {},
                   {},
                   {}};
+  if (auto grad = dyn_cast<ir::GeluGradOp>(op)) {
+    std::optional<PostOp> post = grad.getGrad() == value &&
+                                         grad.getX() != value &&
+                                         grad.getForm() == ir::GeluForm::tanh
+                                     ? matchAdd(grad.getX(), {}, strides)
+                                     : std::nullopt;
+    if (post)
+      post->kind = exec::PostOpKind::gelu_tanh_grad;
+    return post;
+  }
+  if (auto where = dyn_cast<ir::WhereOp>(op)) {
+    if (where.getLhs() != value || splatOf(where.getRhs()) != 0.0f)
+      return std::nullopt;
+    return PostOp{exec::PostOpKind::relu_grad, where.getCondition(), {}, {}};
+  }
   if (isa<ir::SigmoidOp>(op))
     return PostOp{exec::PostOpKind::sigmoid, {}, {}, {}};
   if (isa<ir::TanhOp>(op))

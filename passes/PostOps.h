@@ -15,7 +15,7 @@ namespace sinter::passes {
 /// One step between a contraction and the store of its result.
 struct PostOp {
   exec::PostOpKind kind;
-  mlir::Value operand; // of bias and add: a dense value outside the chain
+  mlir::Value operand; // what is read: a dense value outside the chain
   mlir::FloatAttr alpha, beta{}; // as in exec.post_op
 };
 
@@ -33,6 +33,23 @@ std::optional<Gate> matchGate(mlir::Value value);
 /// The dimensions of the result along which a bias of `contraction` runs: those
 /// of n, or that of the channels. Empty when it takes none.
 llvm::SmallVector<int64_t> biasDims(mlir::Operation *contraction);
+
+/// True when `reduce` sums `value`, a result of `contraction`, to one number
+/// for each element of a bias.
+bool isBiasSum(mlir::Operation *reduce, mlir::Value value,
+               mlir::Operation *contraction);
+
+/// The operand of `dot`, 0 or 1, that `reduce` sums over the contracted
+/// dimensions, perhaps widened once more; nothing when it sums anything else.
+std::optional<unsigned> summedOperand(mlir::Operation *reduce,
+                                      ir::DotGeneralOp dot);
+
+/// The only GELU of `value`, which others use as well, if a call that computes
+/// `value` may go on with it and keep `value`; null otherwise.
+ir::GeluOp keptGelu(mlir::Value value);
+
+/// True when `compare` is `relu` > 0: the mask of the gradient of a relu.
+bool isReluMask(mlir::Operation *compare, mlir::Value relu);
 
 /// What `op` does to `value`, one of its operands; nothing when it is no
 /// post-op. `strides` are those with which the elements of `value` are stored;

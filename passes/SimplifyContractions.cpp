@@ -77,8 +77,9 @@ struct TransposeIntoDot : OpRewritePattern<DotGeneralOp> {
   }
 };
 
-// Pattern: transpose(dot_general(a, b)) -> dot_general(b, a), where it swaps
-// the free dimensions of a with those of b and moves nothing else
+// Pattern: transpose(dot_general(a, b)) -> transpose'(dot_general(b, a)), where
+// a's free dimensions come last: what is left, if anything, moves whole rows,
+// which a contraction can store as they come
 struct TransposeOfDot : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op,
@@ -87,19 +88,88 @@ struct TransposeOfDot : OpRewritePattern<TransposeOp> {
     if (!dot || !dot->hasOneUse())
       return rewriter.notifyMatchFailure(op, "no contraction of one use");
     int64_t numBatch = dot.getLhsBatch().size(), rank = op.getPerm().size();
-    int64_t split = numBatch + dot.getLhsFree().size();
-    SmallVector<int64_t> swapped = firstDims(numBatch);
-    swapped.append(dimRange(split, rank));
-    swapped.append(dimRange(numBatch, split));
-    if (op.getPerm() != ArrayRef<int64_t>(swapped))
+    int64_t numLeft = dot.getLhsFree().size(),
+            numRight = rank - numBatch - numLeft;
+    SmallVector<int64_t> perm;
+    for (int64_t dim : op.getPerm())
+      perm.push_back(dim < numBatch             ? dim
+                     : dim < numBatch + numLeft ? dim + numRight
+                                                : dim - numLeft);
+    bool isDone = llvm::is_sorted(perm);
+    // With batches neither operand is a weight, which libraries want second.
+    bool isFromLeft =
+        numLeft > 0 && perm.back() >= numBatch + numRight && numBatch > 0;
+    if (!isDone && !isFromLeft)
       return rewriter.notifyMatchFailure(
-          op, "it does more than swap the operands' roles");
+          op, "the operands' roles are as they should be");
+    if (numLeft == 0 || numRight == 0)
+      return rewriter.notifyMatchFailure(op, "there are no roles to swap");
     Location loc = rewriter.getFusedLoc({dot.getLoc(), op.getLoc()});
+    Value swapped = rewriter.create<DotGeneralOp>(
+        loc, dot.getRhs(), dot.getLhs(), dot.getRhsBatch(), dot.getLhsBatch(),
+        dot.getRhsContract(), dot.getLhsContract(), dot.getTf32());
+    if (!isDone)
+      swapped = rewriter.create<TransposeOp>(loc, swapped, perm);
+    rewriter.replaceOp(op, swapped);
+    return success();
+  }
+};
+
+// Pattern: transpose(concat(a, b)) -> concat(transpose(a), transpose(b)), where
+// contractions compute a and b: they can store their results transposed
+struct TransposeOfConcat : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  /// The contraction whose result `value` is, perhaps with one dimension more,
+  /// of size 1, at `axis`.
+  static DotGeneralOp contractionOf(Value value, int64_t axis) {
+    if (!value.hasOneUse())
+      return nullptr;
+    if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
+      SmallVector<int64_t> shape(tensorType(value).getShape());
+      if (shape[axis] != 1 || !reshape.getX().hasOneUse())
+        return nullptr;
+      shape.erase(shape.begin() + axis);
+      if (tensorType(reshape.getX()).getShape() != ArrayRef<int64_t>(shape))
+        return nullptr;
+      value = reshape.getX();
+    }
+    return value.getDefiningOp<DotGeneralOp>();
+  }
+
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto concat = op.getX().getDefiningOp<ConcatOp>();
+    if (!concat || !concat->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "no concat of one use");
+    auto axis = static_cast<int64_t>(concat.getAxis());
+    for (Value input : concat.getInputs())
+      if (!contractionOf(input, axis))
+        return rewriter.notifyMatchFailure(
+            op, "an operand is no result of a contraction alone");
+    SmallVector<int64_t> perm(op.getPerm()), without;
+    for (int64_t dim : perm)
+      if (dim != axis)
+        without.push_back(dim - (dim > axis));
+    SmallVector<Value> inputs;
+    for (Value input : concat.getInputs()) {
+      Location loc = rewriter.getFusedLoc({input.getLoc(), op.getLoc()});
+      auto reshape = input.getDefiningOp<ReshapeOp>();
+      if (!reshape) {
+        inputs.push_back(rewriter.create<TransposeOp>(loc, input, perm));
+        continue;
+      }
+      Value moved = rewriter.create<TransposeOp>(loc, reshape.getX(), without);
+      SmallVector<int64_t> shape;
+      for (int64_t dim : perm)
+        shape.push_back(tensorType(input).getDimSize(dim));
+      inputs.push_back(rewriter.create<ReshapeOp>(
+          loc, tensorType(input).clone(shape), moved));
+    }
+    int64_t newAxis = llvm::find(perm, axis) - perm.begin();
+    Location loc = rewriter.getFusedLoc({concat.getLoc(), op.getLoc()});
     rewriter.replaceOp(
-        op, rewriter.create<DotGeneralOp>(loc, dot.getRhs(), dot.getLhs(),
-                                          dot.getRhsBatch(), dot.getLhsBatch(),
-                                          dot.getRhsContract(),
-                                          dot.getLhsContract(), dot.getTf32()));
+        op, rewriter.create<ConcatOp>(loc, ValueRange(inputs), newAxis));
     return success();
   }
 };
@@ -183,7 +253,8 @@ void addContractionPatterns(RewritePatternSet &patterns) {
   patterns.add<EmptyContraction<DotGeneralOp>, EmptyContraction<ConvOp>,
                EmptyContraction<ConvInputGradOp>,
                EmptyContraction<ConvFilterGradOp>, TransposeIntoDot,
-               TransposeOfDot, BatchNormIntoWeights>(patterns.getContext());
+               TransposeOfDot, TransposeOfConcat, BatchNormIntoWeights>(
+      patterns.getContext());
 }
 
 } // namespace sinter::passes

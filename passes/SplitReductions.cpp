@@ -57,6 +57,8 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
   void runOnOperation() override {
     int64_t split = 0;
     getOperation().walk([&](ir::ReduceOp reduce) {
+      if (isa<ir::FusionOp>(reduce->getParentOp()))
+        return; // part of a library call
       if (size_t kept = keptDims(reduce)) {
         splitAfter(reduce, kept);
         ++split;

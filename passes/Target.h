@@ -79,6 +79,10 @@ public:
   virtual bool canFuseEpilogue(mlir::Operation *contraction,
                                llvm::ArrayRef<PostOp> postOps) const = 0;
 
+  /// True when a launch costs as much as reading many elements: kernels that
+  /// read the same then share one, even if no result takes an operand's place.
+  virtual bool launchesAreDear() const { return false; }
+
   /// Machine code for every `exec.kernel` of `module`.
   virtual mlir::FailureOr<TargetCode>
   generateKernels(mlir::ModuleOp module,

@@ -109,6 +109,17 @@ double defaultWeightDecay(const BuildTrainingOptions &options) {
   return findOptimizer(options.optimizer)->weightDecay;
 }
 
+/// Into how many rows of equal length a gradient is divided for its norm, so
+/// that there is work for many threads; a divisor of `elements`.
+static int64_t rowsOfNorm(int64_t elements) {
+  constexpr int64_t kMostRows = 64, kLeastLength = 1024;
+  for (int64_t rows = std::min(kMostRows, elements / kLeastLength); rows > 1;
+       --rows)
+    if (elements % rows == 0)
+      return rows;
+  return 1;
+}
+
 void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
                    Value clipNorm, MutableArrayRef<TrainedState> states) {
   ValueBuilder b(builder, NameLoc::get(builder.getStringAttr("clip")));
@@ -118,13 +129,20 @@ void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
                              b.like(state.gradient, options.clipValue));
   if (!clipNorm || states.empty())
     return;
+  // The sums of some rows of every gradient, side by side: one kernel, and one
+  // for their sum.
   Type f32 = builder.getF32Type();
-  Value total;
+  SmallVector<Value> sums;
   for (TrainedState &state : states) {
-    Value square = b.square(b.cast(state.gradient, f32));
-    Value sum = b.sum(square, firstDims(tensorType(square).getRank()));
-    total = total ? b.add(total, sum) : sum;
+    int64_t elements = tensorType(state.gradient).getNumElements();
+    int64_t rows = rowsOfNorm(elements);
+    Value flat = b.reshape(state.gradient, {rows, elements / rows});
+    sums.push_back(b.sum(b.square(b.cast(flat, f32)), {1}));
   }
+  Value all = sums.size() == 1
+                  ? sums.front()
+                  : b.make<ConcatOp>(ValueRange(sums), uint64_t(0));
+  Value total = b.sum(all, {0});
   Value scale =
       b.min(b.div(clipNorm, b.add(b.sqrt(total), 1e-6)), b.like(clipNorm, 1));
   for (TrainedState &state : states) {

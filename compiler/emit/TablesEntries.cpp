@@ -35,6 +35,13 @@ SAME(SINTER_POST_CLIP, PostOpKind::clip);
 SAME(SINTER_POST_SCALE, PostOpKind::scale);
 SAME(SINTER_POST_SWISH, PostOpKind::swish);
 SAME(SINTER_POST_HARD_SWISH, PostOpKind::hard_swish);
+SAME(SINTER_POST_STORE, PostOpKind::store);
+SAME(SINTER_POST_RELU_BITS, PostOpKind::relu_bits);
+SAME(SINTER_POST_RELU_GRAD, PostOpKind::relu_grad);
+SAME(SINTER_POST_GELU_TANH_GRAD, PostOpKind::gelu_tanh_grad);
+SAME(SINTER_POST_BIAS_GRAD, PostOpKind::bias_grad);
+SAME(SINTER_POST_A_SUM, PostOpKind::a_sum);
+SAME(SINTER_POST_B_SUM, PostOpKind::b_sum);
 SAME(SINTER_CONV_FORWARD, ConvDirection::forward);
 SAME(SINTER_CONV_INPUT_GRAD, ConvDirection::input_grad);
 SAME(SINTER_CONV_FILTER_GRAD, ConvDirection::filter_grad);
@@ -78,7 +85,8 @@ private:
   int64_t addAttention(exec::AttentionOp op);
   void addSlice(Value buffer, int64_t firstElement = 0);
   int64_t addAllReduce(exec::AllReduceOp op);
-  static uint32_t addPostOps(ArrayAttr postOps, sinter_post_op *out);
+  static uint32_t addPostOps(ArrayAttr postOps, size_t numReads,
+                             sinter_post_op *out);
   std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names,
                                                ArrayAttr types);
 
@@ -97,11 +105,14 @@ void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
 
 } // namespace
 
-uint32_t EntryTables::addPostOps(ArrayAttr postOps, sinter_post_op *out) {
+/// Slices: what is read, what post-ops keep, the result.
+uint32_t EntryTables::addPostOps(ArrayAttr postOps, size_t numReads,
+                                 sinter_post_op *out) {
   for (auto [i, post] :
        llvm::enumerate(postOps.getAsRange<exec::PostOpAttr>())) {
     out[i].kind = static_cast<uint32_t>(post.getKind());
-    out[i].slice = static_cast<uint32_t>(post.getRead());
+    out[i].slice = static_cast<uint32_t>(
+        post.getWrite() ? numReads + post.getWrite() - 1 : post.getRead());
     auto number = [](FloatAttr attr) {
       return attr ? static_cast<float>(attr.getValueAsDouble()) : 0.0f;
     };
@@ -133,7 +144,7 @@ int64_t EntryTables::addMatmul(exec::MatmulOp op) {
   copyTo(op.getCStrides().take_front(rank), p.cBatchStrides);
   p.cStrideM = op.getCStrides()[rank];
   p.cStrideN = op.getCStrides()[rank + 1];
-  p.numPostOps = addPostOps(op.getPostOps(), p.postOps);
+  p.numPostOps = addPostOps(op.getPostOps(), op.getInputs().size(), p.postOps);
   return matmuls.size() - 1;
 }
 
@@ -159,7 +170,7 @@ int64_t EntryTables::addConv(exec::ConvOp op) {
   copyTo(op.getDilations(), p.dilations);
   copyTo(op.getPadsLow(), p.padsLow);
   copyTo(op.getPadsHigh(), p.padsHigh);
-  p.numPostOps = addPostOps(op.getPostOps(), p.postOps);
+  p.numPostOps = addPostOps(op.getPostOps(), op.getInputs().size(), p.postOps);
   return convs.size() - 1;
 }
 
@@ -232,8 +243,11 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
   } else {
     for (Value buffer : command.getReads())
       addSlice(buffer);
-    for (Value buffer : command.getWrites())
+    auto matmul = dyn_cast<exec::MatmulOp>(*command);
+    for (Value buffer : matmul ? matmul.getKept() : command.getWrites())
       addSlice(buffer);
+    if (matmul)
+      addSlice(matmul.getOutput());
     c.numReads = command.getReads().size();
   }
   c.numSlices = slices.size() - pending.firstSlice;

@@ -182,6 +182,21 @@ static LogicalResult mapTwo(ArrayRef<Tensor> operands,
   return success();
 }
 
+LogicalResult GeluGradOp::evaluate(ArrayRef<Tensor> operands,
+                                   SmallVectorImpl<Tensor> &results) {
+  auto slope = [isErf = getForm() == GeluForm::erf](double x) {
+    if (isErf)
+      return (1 + std::erf(x / std::numbers::sqrt2)) / 2 +
+             x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    double scale = std::sqrt(2 / std::numbers::pi), a = 0.044715;
+    double t = std::tanh(scale * (x + a * x * x * x));
+    return (1 + t) / 2 + x * (1 - t * t) * scale * (1 + 3 * a * x * x) / 2;
+  };
+  return mapTwo(
+      operands, results, [=](double grad, double x) { return grad * slope(x); },
+      wrapMul);
+}
+
 LogicalResult AddOp::evaluate(ArrayRef<Tensor> operands,
                               SmallVectorImpl<Tensor> &results) {
   return mapTwo(

@@ -47,36 +47,113 @@ static LogicalResult verifyExtent(Operation *op, StringRef what,
   return success();
 }
 
+namespace {
+/// What the operands of post-ops must hold, in elements.
+struct PostOpSizes {
+  int64_t bias = 0, result = 0;
+  int64_t bitsBytes = -1; // -1: post-ops that keep something are not allowed
+  int64_t aSum = -1, bSum = -1; // -1: not allowed
+};
+
+/// What a post-op takes: an operand that it reads or one that it writes.
+enum class Takes { nothing, read, write };
+} // namespace
+
+static Takes takesOf(PostOpKind kind) {
+  switch (kind) {
+  case PostOpKind::bias:
+  case PostOpKind::add:
+  case PostOpKind::relu_grad:
+  case PostOpKind::gelu_tanh_grad:
+    return Takes::read;
+  case PostOpKind::store:
+  case PostOpKind::relu_bits:
+  case PostOpKind::bias_grad:
+  case PostOpKind::a_sum:
+  case PostOpKind::b_sum:
+    return Takes::write;
+  default:
+    return Takes::nothing;
+  }
+}
+
+/// The size and a name of the operand of `kind`.
+static std::pair<int64_t, StringRef> operandOf(PostOpKind kind,
+                                               const PostOpSizes &sizes) {
+  switch (kind) {
+  case PostOpKind::bias:
+    return {sizes.bias, "the bias"};
+  case PostOpKind::add:
+    return {sizes.result, "the added operand"};
+  case PostOpKind::bias_grad:
+    return {sizes.bias, "the bias gradient"};
+  case PostOpKind::relu_bits:
+  case PostOpKind::relu_grad:
+    return {sizes.bitsBytes, "the bits"};
+  case PostOpKind::a_sum:
+    return {sizes.aSum, "the sum of A"};
+  case PostOpKind::b_sum:
+    return {sizes.bSum, "the sum of B"};
+  default:
+    return {sizes.result, "the operand of a post-op"};
+  }
+}
+
 static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
-                                   OperandRange reads, int64_t biasElements,
-                                   int64_t resultElements) {
+                                   OperandRange reads, OperandRange writes,
+                                   const PostOpSizes &sizes) {
   if (postOps.size() > kMaxPostOps)
     return op->emitOpError()
            << "has " << postOps.size() << " post-ops, at most " << kMaxPostOps
            << " are allowed";
+  SmallVector<bool> isKept(writes.size(), false);
   for (PostOpAttr post : postOps.getAsRange<PostOpAttr>()) {
-    StringRef name = stringifyPostOpKind(post.getKind());
-    bool takesRead =
-        post.getKind() == PostOpKind::bias || post.getKind() == PostOpKind::add;
-    bool takesAlpha = post.getKind() == PostOpKind::clip ||
-                      post.getKind() == PostOpKind::scale;
-    bool takesBeta = post.getKind() == PostOpKind::clip;
+    PostOpKind kind = post.getKind();
+    StringRef name = stringifyPostOpKind(kind);
+    Takes takes = takesOf(kind);
+    bool takesAlpha = kind == PostOpKind::clip || kind == PostOpKind::scale;
+    bool takesBeta = kind == PostOpKind::clip;
     if (takesAlpha != bool(post.getAlpha()) ||
-        takesBeta != bool(post.getBeta()) || takesRead != (post.getRead() != 0))
+        takesBeta != bool(post.getBeta()) ||
+        (takes == Takes::read) != (post.getRead() != 0) ||
+        (takes == Takes::write) != (post.getWrite() != 0))
       return op->emitOpError()
              << "has a post-op " << name << " with other fields than it takes";
-    if (!takesRead)
+    bool isSum = kind == PostOpKind::a_sum || kind == PostOpKind::b_sum;
+    if ((kind >= PostOpKind::store && sizes.bitsBytes < 0) ||
+        (isSum && sizes.aSum < 0))
+      return op->emitOpError() << "cannot have the post-op " << name;
+    if (takes == Takes::nothing)
       continue;
-    if (post.getRead() < 2 ||
-        post.getRead() >= static_cast<int64_t>(reads.size()))
-      return op->emitOpError() << "has a post-op that takes read "
-                               << post.getRead() << " of " << reads.size();
-    bool isBias = post.getKind() == PostOpKind::bias;
-    if (failed(verifyExtent(op, isBias ? "the bias" : "the added operand",
-                            isBias ? biasElements : resultElements,
-                            reads[post.getRead()])))
+    bool isWrite = takes == Takes::write;
+    int64_t number = isWrite ? post.getWrite() : post.getRead();
+    OperandRange operands = isWrite ? writes : reads;
+    if (number < (isWrite ? 1 : 2) ||
+        number >= static_cast<int64_t>(operands.size()))
+      return op->emitOpError()
+             << "has a post-op that takes " << (isWrite ? "write " : "read ")
+             << number << " of " << operands.size();
+    auto [elements, what] = operandOf(kind, sizes);
+    auto elementOf = [](Value value) {
+      return bufferOp(value).getTensorType().getElementType();
+    };
+    bool isBits =
+        kind == PostOpKind::relu_bits || kind == PostOpKind::relu_grad;
+    if (Type type = elementOf(operands[number]);
+        isBits ? !type.isUnsignedInteger(8) : type != elementOf(writes[0]))
+      return op->emitOpError()
+             << what << (isBits ? " are " : " is ") << type << ", expected "
+             << (isBits ? IntegerType::get(op->getContext(), 8,
+                                           IntegerType::Unsigned)
+                        : elementOf(writes[0]));
+    if (failed(verifyExtent(op, what, elements, operands[number])))
       return failure();
+    if (isWrite && std::exchange(isKept[number], true))
+      return op->emitOpError() << "keeps two things in write " << number;
   }
+  for (size_t i = 1; i < isKept.size(); ++i)
+    if (!isKept[i])
+      return op->emitOpError() << "has no post-op for write " << i;
   return success();
 }
 
@@ -126,7 +203,19 @@ static LogicalResult verifyMatmul(MatmulOp op) {
                           op.getInputs()[1])) ||
       failed(verifyExtent(op, "C", result, op.getOutput())))
     return failure();
-  return verifyPostOps(op, op.getPostOps(), op.getInputs(), n, result);
+  int64_t lines = m;
+  bool fits = true;
+  for (int64_t size : batch)
+    fits &= !llvm::MulOverflow(lines, size, lines);
+  PostOpSizes sizes{n, result};
+  if (!fits || llvm::MulOverflow(lines, (n + 127) / 128 * 16, sizes.bitsBytes))
+    return op.emitOpError() << "has over 2^63 lines of results";
+  if (batch.empty()) {
+    sizes.aSum = m;
+    sizes.bSum = n;
+  }
+  return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),
+                       sizes);
 }
 
 /// Product of numbers >= 0, or -1.
@@ -203,11 +292,13 @@ static LogicalResult verifyConv(ConvOp op) {
   case ConvDirection::forward:
     if (check(input, filter, output))
       return failure();
-    return verifyPostOps(op, op.getPostOps(), op.getInputs(), filters, output);
+    return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),
+                         {filters, output});
   case ConvDirection::input_grad:
     if (check(output, filter, input))
       return failure();
-    return verifyPostOps(op, op.getPostOps(), op.getInputs(), channels, input);
+    return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),
+                         {channels, input});
   case ConvDirection::filter_grad:
     if (check(input, output, filter))
       return failure();

@@ -218,7 +218,9 @@ LogicalResult ConstantOp::verify() {
 //===----------------------------------------------------------------------===//
 
 OperandRange MatmulOp::getReads() { return getInputs(); }
-OperandRange MatmulOp::getWrites() { return getOperands().take_back(1); }
+OperandRange MatmulOp::getWrites() {
+  return getOperation()->getOperands().drop_front(getInputs().size());
+}
 OperandRange ConvOp::getReads() { return getInputs(); }
 OperandRange ConvOp::getWrites() { return getOperands().take_back(1); }
 OperandRange AttentionOp::getReads() { return getInputs(); }

@@ -82,23 +82,32 @@ def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is applied to a contraction'
   I32EnumAttrCase<"bias", 1>, I32EnumAttrCase<"add", 2>, I32EnumAttrCase<"relu", 3>,
   I32EnumAttrCase<"gelu_erf", 4>, I32EnumAttrCase<"gelu_tanh", 5>, I32EnumAttrCase<"sigmoid", 6>,
   I32EnumAttrCase<"tanh", 7>, I32EnumAttrCase<"clip", 8>, I32EnumAttrCase<"scale", 9>,
-  I32EnumAttrCase<"swish", 10>, I32EnumAttrCase<"hard_swish", 11>]>;
+  I32EnumAttrCase<"swish", 10>, I32EnumAttrCase<"hard_swish", 11>, I32EnumAttrCase<"store", 12>,
+  I32EnumAttrCase<"relu_bits", 13>, I32EnumAttrCase<"relu_grad", 14>,
+  I32EnumAttrCase<"gelu_tanh_grad", 15>, I32EnumAttrCase<"bias_grad", 16>,
+  I32EnumAttrCase<"a_sum", 17>, I32EnumAttrCase<"b_sum", 18>]>;
 
 def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
   let summary = "a step after a contraction";
   let description = [{
-    `read` numbers the operand of a bias or add among the command's reads (from 2).
+    `read` numbers the operand of bias, add, relu_grad or gelu_tanh_grad among the command's reads (from 2),
+    `write` what store, relu_bits, bias_grad, a_sum or b_sum keeps among its writes (from 1).
     `alpha` is the factor of a scale; `alpha` and `beta` are the bounds of a clip. swish is
-    x * sigmoid(x), hard_swish x * min(max(x / 6 + 0.5, 0), 1).
+    x * sigmoid(x), hard_swish x * min(max(x / 6 + 0.5, 0), 1). The kinds from store on
+    are for products on devices whose library has them: store keeps x, relu_bits the bits x > 0 of a relu,
+    in lines of n padded to a multiple of 128; relu_grad is x where the bit is 1, gelu_tanh_grad x * gelu'(read); bias_grad
+    keeps the sums of x over the rows, a_sum and b_sum those of A and B over k, and pass x on.
     ```mlir
     #exec.post_op<bias read 2>
+    #exec.post_op<relu_bits write 1>
     #exec.post_op<clip alpha 0.0 : f32 beta 6.0 : f32>
     ```
   }];
   let parameters = (ins EnumParameter<Exec_PostOpKind>:$kind, OptionalParameter<"int64_t">:$read,
+                        OptionalParameter<"int64_t">:$write,
                         OptionalParameter<"::mlir::FloatAttr">:$alpha,
                         OptionalParameter<"::mlir::FloatAttr">:$beta);
-  let assemblyFormat = "`<` $kind (`read` $read^)? (`alpha` $alpha^)? (`beta` $beta^)? `>`";
+  let assemblyFormat = "`<` $kind (`read` $read^)? (`write` $write^)? (`alpha` $alpha^)? (`beta` $beta^)? `>`";
 }
 def Exec_PostOps : TypedArrayAttrBase<Exec_PostOpAttr, "post-ops">;
 
@@ -166,31 +175,34 @@ def Exec_LaunchOp : Exec_CommandOp<"launch", [AttrSizedOperandSegments,
   let assemblyFormat = "$kernel `(` $reads `)` `->` `(` $writes `)` attr-dict";
 }
 
-def Exec_MatmulOp : Exec_CommandOp<"matmul"> {
+def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
   let summary = "C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n], then the post-ops";
   let description = [{
-    Reads A, B and the operands of post-ops; writes C. Strides count elements, batch strides
+    Reads A, B and the operands of post-ops; writes C and what post-ops keep. Strides count elements, batch strides
     first, and then those of m, k (A), k, n (B) and m, n (C). A batch stride of 0 repeats. A and B begin
     `a_offset` and `b_offset` elements into their buffers.
 
     C1: stride lists have one entry per batch dimension and two more, none negative; batch, sizes and offsets
     >= 0; at most 4 batch dimensions. C2: all elements lie in their buffers. C3: A and B have the same element type.
-    C4: at most 6 post-ops; the operand of a bias has n elements, that of an add covers C's elements, and both
-    have C's element type. C5: `tf32` is for float32 A and B.
+    C4: at most 6 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad covers
+    C's elements, a_sum has m and b_sum n elements, without batch, and all have C's element type; that of relu_bits
+    and relu_grad has the bytes of the bits. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.
     ```mlir
     exec.matmul(%a, %b, %bias) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
         post [#exec.post_op<bias read 2>, #exec.post_op<relu>]
+    exec.matmul(%a, %b) -> %c keeps(%bits) m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
+        post [#exec.post_op<relu_bits write 1>]
     ```
   }];
-  let arguments = (ins Variadic<Exec_BufferType>:$inputs, Exec_BufferType:$output, I64Attr:$m,
-                       I64Attr:$n, I64Attr:$k, DenseI64ArrayAttr:$batch,
+  let arguments = (ins Variadic<Exec_BufferType>:$inputs, Exec_BufferType:$output,
+                       Variadic<Exec_BufferType>:$kept, I64Attr:$m, I64Attr:$n, I64Attr:$k, DenseI64ArrayAttr:$batch,
                        DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
                        DenseI64ArrayAttr:$c_strides, DefaultValuedAttr<I64Attr, "0">:$a_offset,
                        DefaultValuedAttr<I64Attr, "0">:$b_offset,
                        DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops,
                        UnitAttr:$tf32);
   let assemblyFormat = [{
-    `(` $inputs `)` `->` $output `m` $m `n` $n `k` $k `batch` $batch `a` $a_strides (`from` $a_offset^)?
+    `(` $inputs `)` `->` $output (`keeps` `(` $kept^ `)`)? `m` $m `n` $n `k` $k `batch` $batch `a` $a_strides (`from` $a_offset^)?
     `b` $b_strides (`from` $b_offset^)? `c` $c_strides (`post` $post_ops^)? (`tf32` $tf32^)? attr-dict
   }];
 }

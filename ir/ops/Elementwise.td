@@ -109,6 +109,22 @@ def Sinter_GeluOp : Sinter_ElementwiseOp<"gelu", [SameOperandsAndResultType, Sin
   let assemblyFormat = "$form $x attr-dict `:` type($result)";
 }
 
+def Sinter_GeluGradOp : Sinter_ElementwiseOp<"gelu_grad", [SameOperandsAndResultType, Sinter_PrecisionInfer,
+    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
+  let summary = "gradient of gelu";
+  let description = [{
+    `grad * gelu'(x)`, with `gelu'` the derivative of `sinter.gelu` in the same form.
+
+    C1: `grad`, `x` and the result have the same type.
+    ```mlir
+    %dx = sinter.gelu_grad tanh %dy, %x : tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$grad, Sinter_FloatTensor:$x, Sinter_GeluFormAttr:$form);
+  let results = (outs Sinter_FloatTensor:$result);
+  let assemblyFormat = "$form $grad `,` $x attr-dict `:` type($result)";
+}
+
 def Sinter_AddOp : Sinter_BinaryOp<"add", Sinter_NumberTensor, "x + y; integers wrap",
     [Commutative, Sinter_PrecisionInfer]> {
   let hasFolder = 1;

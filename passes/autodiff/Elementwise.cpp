@@ -99,28 +99,9 @@ void addUnaryRules(GradientRules &rules) {
   });
 }
 
-/// An own rule rather than the decomposition's, so that a target may keep the
-/// forward op.
+/// A composite of its own, so that a target may keep it.
 void geluRule(GeluOp op, OpGradient &g) {
-  Value x = op.getX();
-  if (op.getForm() == GeluForm::erf) {
-    // d/dx x Phi(x) = Phi(x) + x phi(x)
-    Value cdf = g.mul(
-        g.add(g.make<ErfOp>(g.mul(x, std::numbers::sqrt2 / 2)), 1.0), 0.5);
-    Value density = g.mul(g.exp(g.mul(g.square(x), -0.5)),
-                          std::numbers::inv_sqrtpi / std::numbers::sqrt2);
-    g.give(0, g.mul(g.grad(), g.add(cdf, g.mul(x, density))));
-    return;
-  }
-  // u = k (x + a x^3); d/dx x (1 + tanh u) / 2 = (1 + t) / 2 + x (1 - t^2) k (1
-  // + 3 a x^2) / 2
-  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, a = 0.044715;
-  Value square = g.square(x);
-  Value u = g.mul(g.add(x, g.mul(g.mul(square, x), a)), k);
-  Value t = g.make<TanhOp>(u);
-  Value slope = g.mul(g.add(g.mul(square, 3 * a), 1.0), k);
-  Value inner = g.mul(g.mul(x, g.sub(1.0, g.square(t))), slope);
-  g.give(0, g.mul(g.grad(), g.mul(g.add(g.add(t, 1.0), inner), 0.5)));
+  g.give(0, g.b.create<GeluGradOp>(g.loc, g.grad(), op.getX(), op.getForm()));
 }
 
 void addRule(AddOp, OpGradient &g) {

@@ -14,6 +14,8 @@ namespace sinter::passes {
 /// compile.
 static constexpr unsigned kMaxOperands = 48;
 static constexpr unsigned kMaxOps = 256;
+/// The parts of a concat are emitted one by one.
+static constexpr unsigned kMaxConcatOps = 8192;
 
 /// The kind of ops that become one kernel on their own, with their own mapping.
 static StringRef soloKind(Operation *op) {
@@ -184,18 +186,23 @@ bool Cluster::fitReduction(Operation *op, ArrayRef<Index> index) {
 
 bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
                       bool asRoot) const {
-  if (ops.size() >= kMaxOps || !soloKind(op).empty() || isa<ir::ConcatOp>(op) ||
-      numOperands(op) > kMaxOperands)
-    return false;
   bool isConcat = kind == fusion_kind::kConcat;
+  if (ops.size() >= (isConcat ? kMaxConcatOps : kMaxOps) ||
+      !soloKind(op).empty() || isa<ir::ConcatOp>(op) ||
+      (!isConcat && numOperands(op) > kMaxOperands))
+    return false;
   if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce && !isConcat)
     return false;
   if (asRoot && (isConcat || !index))
     return false;
   RankedTensorType type = ir::tensorType(op->getResult(0));
   if (isReduction(op)) {
+    // A part of a concat may be a reduction, with the loops of that.
+    if (isConcat)
+      return !asRoot && isa<ir::ReduceOp>(op) && op->hasOneUse() &&
+             isa<ir::ConcatOp>(*op->user_begin());
     // Computed once per row: over anything but the reduced loops.
-    if (!index || isConcat)
+    if (!index)
       return false;
     Cluster with;
     with.kind = kind;
@@ -225,7 +232,7 @@ bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
 
 void Cluster::take(Operation *op, const std::optional<IndexVector> &index,
                    bool asRoot) {
-  if (isReduction(op))
+  if (isReduction(op) && kind != fusion_kind::kConcat)
     fitReduction(op, *index);
   ops.insert(op);
   if (index)

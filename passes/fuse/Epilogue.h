@@ -14,7 +14,9 @@ struct Epilogue {
   /// The contraction and what joins it, in the order of the block. Constants
   /// and broadcasts among them may have other users.
   llvm::SmallVector<mlir::Operation *> members;
-  mlir::Value result; // all that is used outside
+  mlir::Value result; // what is stored
+  /// Further values that are stored, by library calls only.
+  llvm::SmallVector<mlir::Value> kept{};
 };
 
 /// The elementwise ops after `contraction` that a generated kernel can compute

@@ -268,9 +268,9 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
   Command command{fusion, fusion.getLoc(), {}, {}, place};
   for (Value input : fusion.getInputs())
     command.reads.push_back(bufferOf.lookup(input));
-  for (Value output : fusion.getOutputs()) {
+  for (auto [number, output] : llvm::enumerate(fusion.getOutputs())) {
     command.writes.push_back(
-        addBuffer(ir::tensorType(output), fusion.getLoc()));
+        addBuffer(storedType(fusion, number), fusion.getLoc()));
     bufferOf[output] = command.writes.back();
   }
   addCommand(std::move(command));

@@ -9,6 +9,8 @@
 #include "passes/OpClasses.h"
 #include "passes/PostOps.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 
 namespace sinter::passes::plan {
@@ -17,14 +19,21 @@ namespace {
 /// The body of a contraction fusion, taken apart.
 class Call {
 public:
-  Call(ir::FusionOp fusion, ValueRange inputs, Value output)
-      : fusion(fusion), inputs(inputs), output(output) {}
+  Call(ir::FusionOp fusion, ValueRange inputs, ValueRange outputs)
+      : fusion(fusion), inputs(inputs), outputs(outputs) {}
   LogicalResult create(OpBuilder &builder);
 
 private:
-  /// Finds the contraction, how its result is stored, and the chain of ops
-  /// after it.
+  /// Finds the contraction, how its result is stored, and the steps after it.
   LogicalResult takeApart();
+  FailureOr<Operation *> takeUsers(Value value);
+  /// Whether one of the results but the first is `value`, and which.
+  std::optional<int64_t> keptNumber(Value value);
+  /// The relu whose mask result `write` is.
+  Value reluOf(int64_t write) {
+    Value mask = fusion.getBody().front().getTerminator()->getOperand(write);
+    return mask.getDefiningOp()->getOperand(0);
+  }
   LogicalResult matchPostOps();
   LogicalResult createMatmul(OpBuilder &builder, ir::DotGeneralOp op);
   template <class OpTy>
@@ -47,11 +56,17 @@ private:
     return success();
   }
 
+  /// An op of the chain, or what is kept beside it.
+  struct Step {
+    Operation *op;
+    exec::PostOpKind kind{};
+    int64_t write = 0;
+  };
+
   ir::FusionOp fusion;
-  ValueRange inputs;
-  Value output;
+  ValueRange inputs, outputs;
   Operation *contraction = nullptr;
-  SmallVector<Operation *> chain;
+  SmallVector<Step> steps;
   SmallVector<int64_t>
       resultStrides; // of the contraction's result, in elements
   bool transposed = false;
@@ -67,11 +82,56 @@ bool isContractionOp(Operation *op) {
 
 } // namespace
 
+std::optional<int64_t> Call::keptNumber(Value value) {
+  OperandRange yielded =
+      fusion.getBody().front().getTerminator()->getOperands().drop_front();
+  auto it = llvm::find(yielded, value);
+  return it == yielded.end() ? std::nullopt
+                             : std::optional<int64_t>(it - yielded.begin() + 1);
+}
+
+/// Adds what is kept of `value`, and finds the one op that goes on from it;
+/// null: it is the result.
+FailureOr<Operation *> Call::takeUsers(Value value) {
+  Operation *next = nullptr;
+  bool isResult = false;
+  llvm::SmallSetVector<Operation *, 4> unique(value.user_begin(),
+                                              value.user_end());
+  SmallVector<Operation *> users = unique.takeVector();
+  llvm::sort(users,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *user : users) {
+    if (isa<ir::YieldOp>(user)) {
+      isResult = user->getOperand(0) == value;
+      if (std::optional<int64_t> write = keptNumber(value))
+        steps.push_back({nullptr, exec::PostOpKind::store, *write});
+      continue;
+    }
+    std::optional<int64_t> write = user->getNumResults() == 1
+                                       ? keptNumber(user->getResult(0))
+                                       : std::nullopt;
+    if (write && isa<ir::CastOp>(user)) {
+      steps.push_back({nullptr, exec::PostOpKind::store, *write});
+    } else if (write && isBiasSum(user, value, contraction)) {
+      steps.push_back({nullptr, exec::PostOpKind::bias_grad, *write});
+    } else if (write && isReluMask(user, value) && !steps.empty() &&
+               isa_and_nonnull<ir::ReluOp>(steps.back().op)) {
+      steps.back() = {nullptr, exec::PostOpKind::relu_bits, *write};
+    } else if (next) {
+      return error() << "a value of the epilogue has "
+                     << llvm::range_size(value.getUses()) << " uses";
+    } else {
+      next = user;
+    }
+  }
+  if (isResult && next)
+    return error() << "its result has another use inside of it";
+  return next;
+}
+
 LogicalResult Call::takeApart() {
   Block &body = fusion.getBody().front();
   Operation *terminator = body.getTerminator();
-  if (terminator->getNumOperands() != 1)
-    return error() << "it has " << terminator->getNumOperands() << " results";
   for (Operation &op : body)
     if (isContractionOp(&op)) {
       if (contraction)
@@ -82,27 +142,39 @@ LogicalResult Call::takeApart() {
     return error() << "it has no contraction";
   for (Value value = contraction->getResult(0);;) {
     if (std::optional<Gate> gate = matchGate(value)) {
-      chain.push_back(gate->members.back());
-      value = chain.back()->getResult(0);
+      steps.push_back({gate->members.back()});
+      value = steps.back().op->getResult(0);
       continue;
     }
-    if (!value.hasOneUse())
-      return error() << "a value of the epilogue has "
-                     << llvm::range_size(value.getUses()) << " uses";
-    Operation *user = *value.user_begin();
-    if (user == terminator)
+    FailureOr<Operation *> next = takeUsers(value);
+    if (failed(next))
+      return failure();
+    if (!*next)
       break;
-    if (user->getNumResults() != 1)
-      return error() << "'" << user->getName() << "' is no post-op";
-    chain.push_back(user);
-    value = user->getResult(0);
+    if ((*next)->getNumResults() != 1)
+      return error() << "'" << (*next)->getName() << "' is no post-op";
+    steps.push_back({*next});
+    value = (*next)->getResult(0);
   }
+  if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
+    for (Value kept : terminator->getOperands().drop_front())
+      if (Operation *def = kept.getDefiningOp())
+        if (std::optional<unsigned> summed = summedOperand(def, dot))
+          steps.push_back(
+              {nullptr,
+               *summed == 0 ? exec::PostOpKind::a_sum : exec::PostOpKind::b_sum,
+               *keptNumber(kept)});
+  size_t numKept =
+      llvm::count_if(steps, [](const Step &step) { return step.write != 0; });
+  if (numKept + 1 != terminator->getNumOperands())
+    return error() << "it has " << terminator->getNumOperands() << " results";
 
   // Reshapes and transposes at the end say where elements are stored.
   RankedTensorType type = ir::tensorType(terminator->getOperand(0));
   resultStrides = ir::rowMajorStrides(type.getShape());
-  while (!chain.empty() && isa<ir::ReshapeOp, ir::TransposeOp>(chain.back())) {
-    Operation *op = chain.pop_back_val();
+  while (!steps.empty() &&
+         isa_and_nonnull<ir::ReshapeOp, ir::TransposeOp>(steps.back().op)) {
+    Operation *op = steps.pop_back_val().op;
     if (auto transpose = dyn_cast<ir::TransposeOp>(op)) {
       SmallVector<int64_t> strides(resultStrides.size());
       for (auto [i, dim] : llvm::enumerate(transpose.getPerm()))
@@ -117,18 +189,32 @@ LogicalResult Call::takeApart() {
     }
   }
   // What is stored says in which type.
-  if (!chain.empty() && isa<ir::CastOp>(chain.back()))
-    chain.pop_back();
+  if (!steps.empty() && isa_and_nonnull<ir::CastOp>(steps.back().op))
+    steps.pop_back();
   return success();
 }
 
 LogicalResult Call::matchPostOps() {
   SmallVector<int64_t> dims = biasDims(contraction);
   Value value = contraction->getResult(0);
-  for (Operation *op : chain) {
-    std::optional<PostOp> post = matchPostOp(op, value, dims, resultStrides);
+  auto add = [&](exec::PostOpKind kind, int64_t read, int64_t write,
+                 FloatAttr alpha, FloatAttr beta) {
+    postOpAttrs.push_back(exec::PostOpAttr::get(fusion.getContext(), kind, read,
+                                                write, alpha, beta));
+  };
+  for (const Step &step : steps) {
+    if (step.write) {
+      if (transposed)
+        return error() << "it transposes its result and keeps another";
+      add(step.kind, 0, step.write, {}, {});
+      if (step.kind == exec::PostOpKind::relu_bits)
+        value = reluOf(step.write);
+      continue;
+    }
+    std::optional<PostOp> post =
+        matchPostOp(step.op, value, dims, resultStrides);
     if (!post)
-      return error() << "'" << op->getName() << "' is no post-op";
+      return error() << "'" << step.op->getName() << "' is no post-op";
     int64_t read = 0;
     if (post->operand) {
       read = reads.size();
@@ -136,9 +222,8 @@ LogicalResult Call::matchPostOps() {
         return failure();
     }
     postOps.push_back(*post);
-    postOpAttrs.push_back(exec::PostOpAttr::get(fusion.getContext(), post->kind,
-                                                read, post->alpha, post->beta));
-    value = op->getResult(0);
+    add(post->kind, read, 0, post->alpha, post->beta);
+    value = step.op->getResult(0);
   }
   return success();
 }
@@ -160,9 +245,10 @@ LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
         form->m != 0)
       return error() << "its bias does not run along n";
   builder.create<exec::MatmulOp>(
-      fusion.getLoc(), reads, output, form->m, form->n, form->k, form->batch,
-      form->aStrides, form->bStrides, form->cStrides, form->aOffset,
-      form->bOffset, builder.getArrayAttr(postOpAttrs), op.getTf32());
+      fusion.getLoc(), reads, outputs[0], outputs.drop_front(), form->m,
+      form->n, form->k, form->batch, form->aStrides, form->bStrides,
+      form->cStrides, form->aOffset, form->bOffset,
+      builder.getArrayAttr(postOpAttrs), op.getTf32());
   return success();
 }
 
@@ -173,6 +259,8 @@ Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
                  RankedTensorType filter, RankedTensorType outputType) {
   if (transposed)
     return error() << "it transposes its result";
+  if (outputs.size() != 1)
+    return error() << "it has " << outputs.size() << " results";
   if (failed(addRead(first)) || failed(addRead(second)) ||
       failed(matchPostOps()))
     return failure();
@@ -180,7 +268,7 @@ Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
          channelDim = op.getChannelsLast() ? spatialRank + 1 : 1;
   size_t firstSpatial = op.getChannelsLast() ? 1 : 2;
   builder.create<exec::ConvOp>(
-      fusion.getLoc(), direction, reads, output, input.getDimSize(0),
+      fusion.getLoc(), direction, reads, outputs[0], input.getDimSize(0),
       input.getDimSize(channelDim), filter.getDimSize(0), op.getGroups(),
       input.getShape().slice(firstSpatial, spatialRank),
       outputType.getShape().slice(firstSpatial, spatialRank),
@@ -216,9 +304,7 @@ LogicalResult createCall(OpBuilder &builder, ir::FusionOp fusion,
                          ValueRange inputs, ValueRange outputs) {
   if (fusion.getKind() == fusion_kind::kAttention)
     return createAttentionCall(builder, fusion, inputs, outputs);
-  if (outputs.size() != 1)
-    return fusion.emitError() << "a library call has one result";
-  return Call(fusion, inputs, outputs[0]).create(builder);
+  return Call(fusion, inputs, outputs).create(builder);
 }
 
 } // namespace sinter::passes::plan

@@ -8,6 +8,7 @@
 #include "passes/Fusion.h"
 #include "passes/OpClasses.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/LibraryEpilogue.h"
 
 using namespace mlir;
 
@@ -118,6 +119,12 @@ void Rounding::roundOperand(OpOperand &use, StringRef reason) {
     uses.insert(&use);
 }
 
+/// False for the gradient of a relu whose mask no call keeps.
+bool Rounding::mayTakeMask(Operation *user, Operation *contraction) const {
+  auto where = dyn_cast<ir::WhereOp>(user);
+  return !where || findMaskedRelu(where, contraction, target).relu;
+}
+
 /// The value that a contraction's kernel or library call stores. What it adds
 /// on the way has to have the same type.
 Value Rounding::endOfEpilogue(Operation *contraction) {
@@ -129,21 +136,29 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
   SmallVector<int64_t> dims = biasDims(contraction),
                        strides = ir::rowMajorStrides(shape);
   SmallVector<PostOp> postOps;
-  auto isApplied = [&](PostOp op) {
+  auto takes = [&](PostOp op) {
     postOps.push_back(op);
-    return postOps.size() <= exec::kMaxPostOps &&
-           (!target || target->canFuseEpilogue(contraction, postOps));
+    return isApplied(target, contraction, postOps);
   };
   bool isFilterGrad = isa<ir::ConvFilterGradOp>(contraction);
   while (!isFilterGrad && !rounded.count(value)) {
     if (std::optional<Gate> gate = matchGate(value)) {
-      if (!isGenerated && !isApplied({gate->kind, {}, {}}))
+      if (!isGenerated && !takes({gate->kind, {}, {}}))
         break;
       value = gate->members.back()->getResult(0);
       continue;
     }
-    if (!value.hasOneUse())
-      break;
+    if (!value.hasOneUse()) {
+      // The call stores this value, too.
+      ir::GeluOp gelu = isGenerated ? nullptr : keptGelu(value);
+      if (!gelu || !takes({exec::PostOpKind::store, {}, {}}) ||
+          !takes({exec::PostOpKind::gelu_tanh, {}, {}}))
+        break;
+      mark(value, "kept by a 16-bit contraction");
+      readExactly.insert(gelu);
+      value = gelu.getResult();
+      continue;
+    }
     Operation *user = *value.user_begin();
     if (!isElementwise(user) || !user->hasTrait<ir::PrecisionInfer>() ||
         user->getNumResults() != 1 ||
@@ -151,7 +166,7 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
       break;
     if (!isGenerated) {
       std::optional<PostOp> post = matchPostOp(user, value, dims, strides);
-      if (!post || !isApplied(*post))
+      if (!post || !mayTakeMask(user, contraction) || !takes(*post))
         break;
       if (post->operand)
         for (OpOperand &operand : user->getOpOperands())
@@ -273,6 +288,7 @@ void Rounding::apply() {
     Value original = value;
     original.replaceUsesWithIf(read, [&](OpOperand &use) {
       return use.getOwner() != stored.getDefiningOp() &&
+             !readExactly.contains(use.getOwner()) &&
              (storedNarrow.contains(original) ||
               !use.getOwner()->hasTrait<OpTrait::IsTerminator>());
     });

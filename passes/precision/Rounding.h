@@ -48,6 +48,7 @@ private:
   void roundOperand(mlir::OpOperand &use, llvm::StringRef reason);
   void roundResult(mlir::Operation *contraction);
   mlir::Value endOfEpilogue(mlir::Operation *contraction);
+  bool mayTakeMask(mlir::Operation *user, mlir::Operation *contraction) const;
   void mark(mlir::Value value, llvm::StringRef reason);
   void roundExactResults();
   void findLastContractions();
@@ -58,6 +59,9 @@ private:
   llvm::function_ref<bool(mlir::Operation *)> keeps;
   /// Computed values that all users read rounded, each with the reason.
   llvm::MapVector<mlir::Value, std::string> rounded;
+  /// GELUs in the call that computes what they are applied to: what is rounded
+  /// there is for others.
+  llvm::DenseSet<mlir::Operation *> readExactly;
   /// Uses of states, inputs and constants that read them rounded.
   llvm::SetVector<mlir::OpOperand *> uses;
   llvm::DenseSet<mlir::Operation *> outputLayers; // nothing is multiplied after

@@ -141,6 +141,8 @@ PostOpSlice sliceUse(const sinter_post_op &op) {
   case SINTER_POST_STORE:
   case SINTER_POST_RELU_BITS:
   case SINTER_POST_BIAS_GRAD:
+  case SINTER_POST_A_SUM:
+  case SINTER_POST_B_SUM:
     return PostOpSlice::Written;
   default:
     return PostOpSlice::None;
@@ -157,7 +159,7 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
                            number(SINTER_MAX_POST_OPS) + " are allowed");
   for (uint32_t i = 0; i < count; ++i) {
     const sinter_post_op &op = ops[i];
-    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_BIAS_GRAD ||
+    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_B_SUM ||
         (op.kind > SINTER_POST_HARD_SWISH && command.kind != SINTER_CMD_MATMUL))
       return Status::invalid("has the unknown post-op " + number(op.kind));
     PostOpSlice use = sliceUse(op);
@@ -176,8 +178,13 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
     switch (op.kind) {
     case SINTER_POST_BIAS:
     case SINTER_POST_BIAS_GRAD:
+    case SINTER_POST_B_SUM:
       SINTER_RETURN_IF_ERROR(
           checkOperand("the bias", {{biasSize, 1}}, dtype, slice, written));
+      break;
+    case SINTER_POST_A_SUM:
+      SINTER_RETURN_IF_ERROR(
+          checkOperand("the sum", {{lines, 1}}, dtype, slice, written));
       break;
     case SINTER_POST_RELU_BITS:
     case SINTER_POST_RELU_GRAD: {

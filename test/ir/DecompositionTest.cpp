@@ -105,6 +105,10 @@ TEST_CASE("gelu") {
   compareAll(R"(func.func @f(%x : tensor<3x5xELT>) -> tensor<3x5xELT> {
     %y = sinter.gelu tanh %x : tensor<3x5xELT>
     return %y : tensor<3x5xELT> })");
+  for (std::string form : {"erf", "tanh"})
+    compareAll("func.func @f(%g : tensor<7xELT>, %x : tensor<7xELT>) -> "
+               "tensor<7xELT> {\n  %y = sinter.gelu_grad " +
+               form + " %g, %x : tensor<7xELT>\n  return %y : tensor<7xELT> }");
 }
 
 TEST_CASE("softmax and log_softmax along every axis, and of nothing") {

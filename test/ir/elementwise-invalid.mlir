@@ -41,6 +41,14 @@ func.func @binary_c1(%x : tensor<4xf32>, %y : tensor<1xf32>) {
 
 // -----
 
+func.func @gelu_grad_c1(%x : tensor<4xf32>, %y : tensor<5xf32>) {
+  // expected-error @+1 {{'sinter.gelu_grad' op requires the same type for all operands and results}}
+  %0 = "sinter.gelu_grad"(%x, %y) {form = #sinter<gelu_form erf>} : (tensor<4xf32>, tensor<5xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @gelu_c1(%x : tensor<4xf32>) {
   // expected-error @+1 {{'sinter.gelu' op requires the same type for all operands and results}}
   %0 = "sinter.gelu"(%x) {form = #sinter<gelu_form erf>} : (tensor<4xf32>) -> tensor<4xf64>

@@ -36,6 +36,8 @@ func.func @unary(%x : tensor<4xf32>, %i : tensor<4xui8>, %b : tensor<4xi1>) -> t
   %28 = sinter.gelu erf %27 : tensor<4xf32>
   // CHECK: sinter.gelu tanh %{{.*}} : tensor<4xf32>
   %29 = sinter.gelu tanh %28 : tensor<4xf32>
+  // CHECK: sinter.gelu_grad tanh %{{.*}}, %{{.*}} : tensor<4xf32>
+  %gelu_grad = sinter.gelu_grad tanh %29, %28 : tensor<4xf32>
   // CHECK: sinter.bit_not %{{.*}} : tensor<4xui8>
   %30 = sinter.bit_not %i : tensor<4xui8>
   // CHECK: sinter.not %{{.*}} : tensor<4xi1>

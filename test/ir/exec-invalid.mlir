@@ -201,6 +201,49 @@ exec.program @bias("x" : tensor<4x4xf32>, "b" : tensor<3xf32>) -> ("y" : tensor<
 
 // -----
 
+// matmul C4: what is read and what is written are other fields.
+exec.program @bits_read("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  // expected-error @+1 {{'exec.matmul' op has a post-op relu_bits with other fields than it takes}}
+  exec.matmul(%x, %x, %x) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<relu_bits read 2>]
+}
+
+// -----
+
+// matmul C4: bits are lines of 128.
+exec.program @bits_short("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %b = exec.buffer arena[0] 0 + 63 : tensor<63xui8>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  // expected-error @+1 {{'exec.matmul' op the bits needs 64 elements, its buffer has 63}}
+  exec.matmul(%x, %x) -> %y keeps(%b) m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<relu_bits write 1>]
+}
+
+// -----
+
+// matmul C4: sums of an operand have no batch.
+exec.program @batched_sum("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %s = exec.buffer arena[0] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  // expected-error @+1 {{'exec.matmul' op cannot have the post-op a_sum}}
+  exec.matmul(%x, %x) -> %y keeps(%s) m 4 n 4 k 4 batch [1] a [0, 4, 1] b [0, 4, 1] c [16, 4, 1] post [#exec.post_op<a_sum write 1>]
+}
+
+// -----
+
+// matmul C5: every kept buffer belongs to a post-op.
+exec.program @kept_nothing("x" : tensor<16xf32>) -> ("y" : tensor<16xf32>) arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %s = exec.buffer arena[0] 0 + 16 : tensor<4xf32>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  // expected-error @+1 {{'exec.matmul' op has no post-op for write 1}}
+  exec.matmul(%x, %x) -> %y keeps(%s) m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1]
+}
+
+// -----
+
 // matmul C4: fields of post-ops.
 exec.program @post_op("x" : tensor<4x4xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
   %x = exec.buffer input[0] 0 + 64 : tensor<4x4xf32>
@@ -342,6 +385,28 @@ exec.program @attention_whole("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8
   // expected-error @below {{writes 0 elements of a buffer of 16}}
   exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
     at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>]
+}
+
+// -----
+
+// matmul C4: a kept value has C's type.
+exec.program @kept_type("x" : tensor<64xf32>) -> ("y" : tensor<64xf32>, "z" : tensor<64xbf16>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 256 : tensor<64xf32>
+  %y = exec.buffer output[0] 0 + 256 : tensor<64xf32>
+  %z = exec.buffer output[1] 0 + 128 : tensor<64xbf16>
+  // expected-error @+1 {{'exec.matmul' op the operand of a post-op is 'bf16', expected 'f32'}}
+  exec.matmul(%x, %x) -> %y keeps(%z) m 8 n 8 k 8 batch [] a [8, 1] b [8, 1] c [8, 1] post [#exec.post_op<store write 1>, #exec.post_op<gelu_tanh>]
+}
+
+// -----
+
+// matmul C4: bits are bytes, not booleans.
+exec.program @bits_type("x" : tensor<16xf32>, "m" : tensor<64xi1>) -> ("y" : tensor<16xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %m = exec.buffer input[1] 0 + 64 : tensor<64xi1>
+  %y = exec.buffer output[0] 0 + 64 : tensor<16xf32>
+  // expected-error @+1 {{'exec.matmul' op the bits are 'i1', expected 'ui8'}}
+  exec.matmul(%x, %x, %m) -> %y m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<relu_grad read 2>]
 }
 
 // -----

@@ -98,3 +98,18 @@ module attributes {sinter.devices = ["sim:0", "sim:1"]} {
     exec.copy %b -> %y {exec.place = 1 : i64}
   }
 }
+
+// What post-ops keep is written beside the result.
+// CHECK-LABEL: exec.program @kept
+exec.program @kept("x" : tensor<4x4xf32>, "g" : tensor<4x4xf32>) -> ("y" : tensor<4x4xf32>, "s" : tensor<4xf32>, "z" : tensor<4x4xf32>) arena 64 unshared 64 max_live 64 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<4x4xf32>
+  %g = exec.buffer input[1] 0 + 64 : tensor<4x4xf32>
+  %bits = exec.buffer arena[0] 0 + 64 : tensor<4x16xui8>
+  %y = exec.buffer output[0] 0 + 64 : tensor<4x4xf32>
+  // CHECK: exec.matmul(%[[X:.*]], %[[X]]) -> %{{.*}} keeps(%[[BITS:.*]]) m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<relu_bits write 1>]
+  exec.matmul(%x, %x) -> %y keeps(%bits) m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<relu_bits write 1>]
+  %s = exec.buffer output[1] 0 + 16 : tensor<4xf32>
+  %z = exec.buffer output[2] 0 + 64 : tensor<4x4xf32>
+  // CHECK: exec.matmul(%{{.*}}, %[[X]], %[[BITS]]) -> %{{.*}} keeps(%{{.*}}) {{.*}} post [#exec.post_op<relu_grad read 2>, #exec.post_op<bias_grad write 1>]
+  exec.matmul(%g, %x, %bits) -> %z keeps(%s) m 4 n 4 k 4 batch [] a [4, 1] b [4, 1] c [4, 1] post [#exec.post_op<relu_grad read 2>, #exec.post_op<bias_grad write 1>]
+}

@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 from export import FOLDER, saveArrays, toDouble
 from make_sequence import Bert, Gpt2
+from make_fusion import EncoderLayer
 from make_vision import VitBlock, convNorm
 
 STEPS, BATCH, ROWS = 48, 8, 96
@@ -143,6 +144,12 @@ class Encoder(nn.Module):
         return self.head(self.norm(x).mean(1))
 
 
+def layers():
+    """Relus and widths in multiples of 8: what libraries keep for gradients."""
+    return nn.Sequential(nn.Linear(12, 40), nn.ReLU(), nn.Linear(40, 24), nn.ReLU(),
+                         nn.Linear(24, 5))
+
+
 class BertClassifier(nn.Module):
     def __init__(self):
         super().__init__()
@@ -214,6 +221,11 @@ def main():
          lambda p: adam(p, 5e-3))
     save("train-lstm-folded", LstmClassifier(), {"tokens": tokens}, classes, entropy,
          lambda p: sgd(p, 0.2, momentum=0.9), opset=14, fold=True)
+    save("train-relu-adam", layers(), {"x": real(12)}, whole(5), entropy,
+         lambda p: adam(p, 1e-3))
+    # Heads of 8 and a hidden layer of 48: the GELU and its gradient in library calls.
+    save("train-layer-sgd", EncoderLayer(16, 2, 48, packed=True, tanh=True), {"x": real(6, 16)},
+         real(6, 16), F.mse_loss, lambda p: sgd(p, 0.2, momentum=0.9))
 
 
 if __name__ == "__main__":

@@ -84,6 +84,15 @@ void addUnaryCases(std::vector<OpCase> &cases) {
            [form](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              return {b.make<GeluOp>(x[0], form)};
            }});
+  for (auto form : {GeluForm::erf, GeluForm::tanh})
+    for (const auto &shape : kShapes)
+      cases.push_back(
+          {"sinter.gelu_grad " + stringifyGeluForm(form).str() + " " +
+               shapeText(shape),
+           {{shape, -2, 2}, {shape, -3, 3}},
+           [form](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             return {b.make<GeluGradOp>(x[0], x[1], form)};
+           }});
 }
 
 void addBinaryCases(std::vector<OpCase> &cases) {

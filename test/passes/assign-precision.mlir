@@ -91,3 +91,23 @@ func.func @float64(%x: tensor<8x8xf64> {sinter.input = "x"}) -> (tensor<8x8xf64>
      : (tensor<8x8xf64>, tensor<8x8xf64>) -> tensor<8x8xf64>
   return %0 : tensor<8x8xf64>
 }
+
+// -----
+
+// Without a library that keeps it, what a GELU is applied to is rounded for the GELU as well.
+// CHECK-LABEL: @trained_gelu
+// CHECK: %[[Z:.*]] = sinter.dot_general
+// CHECK-NEXT: %[[Z16:.*]] = sinter.cast %[[Z]] : tensor<4x16xf32> -> tensor<4x16xbf16>
+// CHECK-NEXT: %[[ZW:.*]] = sinter.cast %[[Z16]]
+// CHECK: sinter.gelu tanh %[[ZW]]
+// CHECK: sinter.gelu_grad tanh %{{.*}}, %[[ZW]]
+func.func @trained_gelu(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x16xf32> {sinter.input = "w"},
+    %g: tensor<4x2xf32> {sinter.input = "g"}, %v: tensor<2x16xf32> {sinter.input = "v"})
+    -> (tensor<4x4xf32> {sinter.output = "y"}) {
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = sinter.gelu tanh %0 : tensor<4x16xf32>
+  %2 = sinter.dot_general %g, %v batch [] x [] contract [1] x [0] : (tensor<4x2xf32>, tensor<2x16xf32>) -> tensor<4x16xf32>
+  %3 = sinter.gelu_grad tanh %2, %0 : tensor<4x16xf32>
+  %4 = sinter.dot_general %1, %3 batch [] x [] contract [1] x [1] : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x4xf32>
+  return %4 : tensor<4x4xf32>
+}

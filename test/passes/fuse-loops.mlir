@@ -124,3 +124,31 @@ func.func @short_sum_with_update(%w: tensor<64xf32> {sinter.state = @w}, %x: ten
   %1 = sinter.sub %w, %0 : tensor<64xf32>
   return %1 : tensor<64xf32>
 }
+
+// Sums that are put side by side are parts of one kernel: the norm of all
+// gradients.
+// CHECK-LABEL: @concat_of_sums
+// CHECK: sinter.fusion "concat"(%arg0, %arg1)
+// CHECK: sinter.reduce sum
+// CHECK: sinter.reduce sum
+// CHECK: sinter.concat
+// CHECK-NOT: sinter.fusion
+// CHECK: return
+func.func @concat_of_sums(%a: tensor<4x100xf32>, %b: tensor<1x7xf32>) -> tensor<5xf32> {
+  %0 = sinter.mul %a, %a : tensor<4x100xf32>
+  %1 = sinter.reduce sum %0 dims [1] : (tensor<4x100xf32>) -> tensor<4xf32>
+  %2 = sinter.mul %b, %b : tensor<1x7xf32>
+  %3 = sinter.reduce sum %2 dims [1] : (tensor<1x7xf32>) -> tensor<1xf32>
+  %4 = sinter.concat %1, %3 axis 0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<5xf32>
+  return %4 : tensor<5xf32>
+}
+
+// Must not fire: the sum has another user.
+// CHECK-LABEL: @concat_of_used_sum
+// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.fusion "concat"
+func.func @concat_of_used_sum(%a: tensor<4x100xf32>, %b: tensor<1xf32>) -> (tensor<5xf32>, tensor<4xf32>) {
+  %1 = sinter.reduce sum %a dims [1] : (tensor<4x100xf32>) -> tensor<4xf32>
+  %4 = sinter.concat %1, %b axis 0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<5xf32>
+  return %4, %1 : tensor<5xf32>, tensor<4xf32>
+}

@@ -300,6 +300,66 @@ func.func @transpose_of_dot(%a: tensor<4x8xf32>, %b: tensor<8x3xf32>) -> tensor<
 
 // -----
 
+// What is left of the transpose moves whole rows.
+// CHECK-LABEL: @transpose_of_batched_dot
+// CHECK-NEXT: %[[D:.*]] = sinter.dot_general %arg1, %arg0 batch [0] x [0] contract [2] x [1]
+// CHECK-NEXT: sinter.transpose %[[D]] perm [1, 0, 2]
+func.func @transpose_of_batched_dot(%a: tensor<2x8x4xf32>, %b: tensor<2x3x8xf32>) -> tensor<3x2x4xf32> {
+  %d = sinter.dot_general %a, %b batch [0] x [0] contract [1] x [2]
+    : (tensor<2x8x4xf32>, tensor<2x3x8xf32>) -> tensor<2x4x3xf32>
+  %y = sinter.transpose %d perm [2, 0, 1] : (tensor<2x4x3xf32>) -> tensor<3x2x4xf32>
+  return %y : tensor<3x2x4xf32>
+}
+
+// -----
+
+// Must not fire: the rows are the right operand's already.
+// CHECK-LABEL: @transpose_of_rows
+// CHECK-NEXT: %[[D:.*]] = sinter.dot_general %arg0, %arg1
+// CHECK-NEXT: sinter.transpose %[[D]] perm [1, 0, 2]
+func.func @transpose_of_rows(%a: tensor<2x8x4xf32>, %b: tensor<2x3x8xf32>) -> tensor<4x2x3xf32> {
+  %d = sinter.dot_general %a, %b batch [0] x [0] contract [1] x [2]
+    : (tensor<2x8x4xf32>, tensor<2x3x8xf32>) -> tensor<2x4x3xf32>
+  %y = sinter.transpose %d perm [1, 0, 2] : (tensor<2x4x3xf32>) -> tensor<4x2x3xf32>
+  return %y : tensor<4x2x3xf32>
+}
+
+// -----
+
+// Contractions store what is concatenated in its new order.
+// CHECK-LABEL: @transpose_of_concat
+// CHECK-NOT: sinter.concat
+// CHECK: sinter.transpose %{{.*}} perm [1, 0, 2]
+// CHECK: sinter.transpose %{{.*}} perm [1, 0, 2]
+// CHECK: %[[C:.*]] = sinter.concat %{{.*}}, %{{.*}} axis 2 : (tensor<4x2x1x3xf32>, tensor<4x2x1x3xf32>) -> tensor<4x2x2x3xf32>
+// CHECK-NEXT: return %[[C]]
+func.func @transpose_of_concat(%a: tensor<2x4x8xf32>, %b: tensor<2x8x3xf32>, %c: tensor<2x8x3xf32>) -> tensor<4x2x2x3xf32> {
+  %d = sinter.dot_general %a, %b batch [0] x [0] contract [2] x [1]
+    : (tensor<2x4x8xf32>, tensor<2x8x3xf32>) -> tensor<2x4x3xf32>
+  %e = sinter.dot_general %a, %c batch [0] x [0] contract [2] x [1]
+    : (tensor<2x4x8xf32>, tensor<2x8x3xf32>) -> tensor<2x4x3xf32>
+  %0 = sinter.reshape %d : tensor<2x4x3xf32> -> tensor<1x2x4x3xf32>
+  %1 = sinter.reshape %e : tensor<2x4x3xf32> -> tensor<1x2x4x3xf32>
+  %2 = sinter.concat %0, %1 axis 0 : (tensor<1x2x4x3xf32>, tensor<1x2x4x3xf32>) -> tensor<2x2x4x3xf32>
+  %y = sinter.transpose %2 perm [2, 1, 0, 3] : (tensor<2x2x4x3xf32>) -> tensor<4x2x2x3xf32>
+  return %y : tensor<4x2x2x3xf32>
+}
+
+// -----
+
+// Must not fire: a kernel computes what is concatenated.
+// CHECK-LABEL: @transpose_of_other_concat
+// CHECK: sinter.concat %{{.*}}, %{{.*}} axis 0
+// CHECK: sinter.transpose
+func.func @transpose_of_other_concat(%a: tensor<2x4x3xf32>, %b: tensor<2x4x3xf32>) -> tensor<3x4x4xf32> {
+  %0 = sinter.exp %a : tensor<2x4x3xf32>
+  %1 = sinter.concat %0, %b axis 0 : (tensor<2x4x3xf32>, tensor<2x4x3xf32>) -> tensor<4x4x3xf32>
+  %y = sinter.transpose %1 perm [2, 1, 0] : (tensor<4x4x3xf32>) -> tensor<3x4x4xf32>
+  return %y : tensor<3x4x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @batch_norm_into_weights
 // CHECK-NOT: sinter.batch_norm
 // CHECK: sinter.conv

@@ -172,6 +172,42 @@ int64_t Nest::reducedSteps() const {
 // Parts of kernels
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// The fusions of a kernel that are parts with one nest, by what they compute.
+class EqualParts {
+public:
+  /// The number of the part that computes what `fusion` does; `next` where
+  /// there is none.
+  size_t firstOf(ir::FusionOp fusion, size_t next) {
+    bool isNest = fusion.getKind() == fusion_kind::kLoop ||
+                  fusion.getKind() == fusion_kind::kReduce;
+    if (!isNest)
+      return next;
+    auto &known = byHash[hash(fusion)];
+    for (auto &[other, number] : known)
+      if (other->getAttrDictionary() == fusion->getAttrDictionary() &&
+          OperationEquivalence::isRegionEquivalentTo(
+              &other.getBody(), &fusion.getBody(),
+              OperationEquivalence::IgnoreLocations))
+        return number;
+    known.push_back({fusion, next});
+    return next;
+  }
+
+private:
+  static size_t hash(ir::FusionOp fusion) {
+    llvm::hash_code hash =
+        llvm::hash_value(fusion->getAttrDictionary().getAsOpaquePointer());
+    for (Type type : fusion.getBody().getArgumentTypes())
+      hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
+    return llvm::hash_combine(hash,
+                              fusion.getBody().front().getOperations().size());
+  }
+  llvm::DenseMap<size_t, SmallVector<std::pair<ir::FusionOp, size_t>, 1>>
+      byHash;
+};
+} // namespace
+
 static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
                      ArrayRef<unsigned> outputs,
                      std::vector<KernelPart> &parts) {
@@ -180,11 +216,12 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
   Operation *yield = body.getTerminator();
   auto addNest = [&](FusionDomain domain, std::vector<Root> roots) {
     parts.push_back({std::make_shared<Nest>(body, domain, std::move(roots)),
-                     nullptr, llvm::to_vector(inputs),
-                     llvm::to_vector(outputs)});
+                     nullptr,
+                     {{llvm::to_vector(inputs), llvm::to_vector(outputs)}}});
   };
 
   if (kind == fusion_kind::kMulti) {
+    EqualParts equal;
     for (auto part : body.getOps<ir::FusionOp>()) {
       SmallVector<unsigned> partInputs, partOutputs;
       for (Value input : part.getInputs())
@@ -192,6 +229,11 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
       for (Value output : part.getOutputs())
         for (OpOperand &use : output.getUses())
           partOutputs.push_back(outputs[use.getOperandNumber()]);
+      size_t first = equal.firstOf(part, parts.size());
+      if (first < parts.size()) {
+        parts[first].buffers.push_back({partInputs, partOutputs});
+        continue;
+      }
       addParts(part, partInputs, partOutputs, parts);
     }
     return;
@@ -215,9 +257,15 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
       RankedTensorType type = ir::tensorType(operand);
       FusionDomain domain;
       IndexVector read;
-      for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      // A reduction that is part of it has its own loops, as in a nest alone.
+      auto reduce = operand.getDefiningOp<ir::ReduceOp>();
+      RankedTensorType loops = reduce ? ir::tensorType(reduce.getX()) : type;
+      for (auto [dim, size] : llvm::enumerate(loops.getShape())) {
         domain.sizes.push_back(size);
-        read.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
+        if (reduce && llvm::is_contained(reduce.getDims(), dim))
+          domain.reduced.push_back(dim);
+        else
+          read.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
       }
       IndexVector write = read;
       write[concat.getAxis()] = write[concat.getAxis()].plus(offset);
@@ -231,11 +279,12 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
   Operation *op = &body.front();
   KernelPart part;
   part.solo = op;
+  PartBuffers &own = part.buffers.emplace_back();
   for (Value operand : op->getOperands())
-    part.inputs.push_back(inputs[cast<BlockArgument>(operand).getArgNumber()]);
-  part.outputs.resize(op->getNumResults());
+    own.inputs.push_back(inputs[cast<BlockArgument>(operand).getArgNumber()]);
+  own.outputs.resize(op->getNumResults());
   for (auto [number, value] : llvm::enumerate(yield->getOperands()))
-    part.outputs[cast<OpResult>(value).getResultNumber()] = outputs[number];
+    own.outputs[cast<OpResult>(value).getResultNumber()] = outputs[number];
   parts.push_back(std::move(part));
 }
 

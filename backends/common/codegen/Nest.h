@@ -69,16 +69,23 @@ private:
   bool isReadByContractionOnly(mlir::Value value) const;
 };
 
-/// A part of a kernel: a nest, or an op that is a kernel of its own. `inputs`
-/// and `outputs` are the numbers, among the kernel's, of what the nest's block
-/// arguments and results are, or the op's operands and results.
-struct KernelPart {
-  std::shared_ptr<Nest> nest;
-  mlir::Operation *solo = nullptr; // when there is no nest
+/// The numbers, among a kernel's, of what a nest's block arguments and results
+/// are, or an op's operands and results.
+struct PartBuffers {
   llvm::SmallVector<unsigned> inputs, outputs;
 };
 
-/// The parts of an exec.kernel, in order. They are independent of each other.
+/// A part of a kernel: a nest, or an op that is a kernel of its own. Parts that
+/// differ in nothing but their buffers, as the updates of parameters of one
+/// shape, are one part with several: its code is made once.
+struct KernelPart {
+  std::shared_ptr<Nest> nest;
+  mlir::Operation *solo = nullptr; // when there is no nest
+  llvm::SmallVector<PartBuffers, 1> buffers;
+};
+
+/// The parts of an exec.kernel, in the order in which they are first there.
+/// They are independent of each other.
 std::vector<KernelPart> kernelParts(mlir::Operation *kernel);
 
 } // namespace sinter::codegen

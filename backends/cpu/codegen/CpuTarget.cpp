@@ -80,8 +80,11 @@ public:
     return isa<ir::GeluOp>(op);
   }
 
-  bool canFuseEpilogue(Operation *, ArrayRef<passes::PostOp>) const override {
-    return true;
+  bool canFuseEpilogue(Operation *,
+                       ArrayRef<passes::PostOp> postOps) const override {
+    return llvm::all_of(postOps, [](const passes::PostOp &postOp) {
+      return postOp.kind < exec::PostOpKind::store;
+    });
   }
 
   FailureOr<passes::TargetCode>

@@ -28,7 +28,7 @@ struct Part {
   std::function<void(OpBuilder &, Location, Value begin, Value end,
                      ArrayRef<Value> inputs, ArrayRef<Value> outputs)>
       emit;
-  SmallVector<unsigned> inputs, outputs; // numbers among the kernel's
+  SmallVector<codegen::PartBuffers, 1> buffers;
 };
 
 /// Null when there is no mapping.
@@ -41,7 +41,7 @@ std::optional<Part> mapPart(const codegen::KernelPart &part, int64_t lanes) {
                     ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
                   loops->emit(builder, loc, begin, end, inputs, outputs);
                 },
-                part.inputs, part.outputs};
+                part.buffers};
   }
   std::shared_ptr<SoloKernel> solo = SoloKernel::create(part.solo, lanes);
   if (!solo)
@@ -51,7 +51,51 @@ std::optional<Part> mapPart(const codegen::KernelPart &part, int64_t lanes) {
                      ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
                 solo->emit(builder, loc, begin, end, inputs, outputs);
               },
-              part.inputs, part.outputs};
+              part.buffers};
+}
+
+/// A function of its own, before `kernel`, for a part that is there several
+/// times: of its buffers, its first tile and the end of its tiles.
+LLVM::LLVMFuncOp emitCommon(OpBuilder &builder, LLVM::LLVMFuncOp kernel,
+                            unsigned kernelInputs, Part &part) {
+  OpBuilder::InsertionGuard guard(builder);
+  MLIRContext *context = kernel.getContext();
+  Location loc = kernel.getLoc();
+  auto module = kernel->getParentOfType<ModuleOp>();
+  size_t numInputs = part.buffers.front().inputs.size(),
+         numBuffers = numInputs + part.buffers.front().outputs.size();
+  SmallVector<Type> types(numBuffers, LLVM::LLVMPointerType::get(context));
+  types.append(2, builder.getI64Type());
+  unsigned number = llvm::range_size(module.getOps<LLVM::LLVMFuncOp>());
+  builder.setInsertionPoint(kernel);
+  auto function = builder.create<LLVM::LLVMFuncOp>(
+      loc, (kernel.getSymName() + "_part" + Twine(number)).str(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types),
+      LLVM::Linkage::Internal);
+  function.setPassthroughAttr(builder.getStrArrayAttr({"noinline"}));
+  // What holds for one of the buffers holds for all that come in its place.
+  for (size_t i = 0; i < numBuffers; ++i) {
+    bool isAlone =
+        llvm::all_of(part.buffers, [&](const codegen::PartBuffers &buffers) {
+          unsigned argument =
+              i < numInputs ? buffers.inputs[i]
+                            : kernelInputs + buffers.outputs[i - numInputs];
+          return bool(kernel.getArgAttr(
+              argument, LLVM::LLVMDialect::getNoAliasAttrName()));
+        });
+    if (isAlone)
+      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+  }
+  Block *entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  part.emit(builder, loc, entry->getArgument(numBuffers),
+            entry->getArgument(numBuffers + 1),
+            SmallVector<Value>(entry->getArguments().take_front(numInputs)),
+            SmallVector<Value>(entry->getArguments().slice(
+                numInputs, numBuffers - numInputs)));
+  builder.create<LLVM::ReturnOp>(loc, ValueRange{});
+  return function;
 }
 
 } // namespace
@@ -82,10 +126,9 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
       loc, (kernel.getSymName() + "_tiles").str(),
       LLVM::LLVMFunctionType::get(none, innerTypes), LLVM::Linkage::Internal);
   SmallVector<bool> shared(numInputs + numOutputs, false);
-  for (unsigned input = 0; input < numInputs; ++input)
-    for (unsigned output = 0; output < numOutputs; ++output)
-      if (passes::mayRunInPlace(kernel, input, output))
-        shared[input] = shared[numInputs + output] = true;
+  passes::forEachInPlacePair(kernel, [&](unsigned input, unsigned output) {
+    shared[input] = shared[numInputs + output] = true;
+  });
   for (auto [number, isShared] : llvm::enumerate(shared))
     if (!isShared)
       inner.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),
@@ -99,25 +142,40 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
   auto number = [&](int64_t value) {
     return builder.create<arith::ConstantIntOp>(loc, value, 64).getResult();
   };
+  size_t numParts = 0;
+  for (const Part &part : parts)
+    numParts += part.buffers.size();
   for (Part &part : parts) {
     if (part.tiles == 0)
       continue;
-    Value first = begin, last = end;
-    if (parts.size() > 1) {
-      first = builder.create<arith::MaxSIOp>(loc, begin, number(tiles));
-      last =
-          builder.create<arith::MinSIOp>(loc, end, number(tiles + part.tiles));
-      first = builder.create<arith::SubIOp>(loc, first, number(tiles));
-      last = builder.create<arith::SubIOp>(loc, last, number(tiles));
-      last = builder.create<arith::MaxSIOp>(loc, last, first);
+    LLVM::LLVMFuncOp common;
+    if (part.buffers.size() > 1)
+      common = emitCommon(builder, inner, numInputs, part);
+    for (const codegen::PartBuffers &buffers : part.buffers) {
+      Value first = begin, last = end;
+      if (numParts > 1) {
+        first = builder.create<arith::MaxSIOp>(loc, begin, number(tiles));
+        last = builder.create<arith::MinSIOp>(loc, end,
+                                              number(tiles + part.tiles));
+        first = builder.create<arith::SubIOp>(loc, first, number(tiles));
+        last = builder.create<arith::SubIOp>(loc, last, number(tiles));
+        last = builder.create<arith::MaxSIOp>(loc, last, first);
+      }
+      SmallVector<Value> inputs, outputs;
+      for (unsigned input : buffers.inputs)
+        inputs.push_back(entry->getArgument(input));
+      for (unsigned output : buffers.outputs)
+        outputs.push_back(entry->getArgument(numInputs + output));
+      if (common) {
+        SmallVector<Value> operands(inputs);
+        llvm::append_range(operands, outputs);
+        operands.append({first, last});
+        builder.create<LLVM::CallOp>(loc, common, operands);
+      } else {
+        part.emit(builder, loc, first, last, inputs, outputs);
+      }
+      tiles += part.tiles;
     }
-    SmallVector<Value> inputs, outputs;
-    for (unsigned input : part.inputs)
-      inputs.push_back(entry->getArgument(input));
-    for (unsigned output : part.outputs)
-      outputs.push_back(entry->getArgument(numInputs + output));
-    part.emit(builder, loc, first, last, inputs, outputs);
-    tiles += part.tiles;
   }
   builder.create<LLVM::ReturnOp>(loc, ValueRange{});
 

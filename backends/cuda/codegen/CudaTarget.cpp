@@ -45,11 +45,14 @@ bool GpuTarget::keepsComposite(Operation *op, FloatType narrow) const {
   if (isa<ir::AttentionOp, ir::AttentionGradOp>(op))
     return libraries.conv && passes::isPlainAttention(op) &&
            passes::isLibraryAttention(op, narrow);
-  return isa<ir::GeluOp>(op);
+  auto grad = dyn_cast<ir::GeluGradOp>(op);
+  return isa<ir::GeluOp>(op) ||
+         (grad && libraries.matmul && grad.getForm() == ir::GeluForm::tanh);
 }
 
 /// The menu of cuBLASLt (backends/cuda/library/LtPlan.h).
-static bool canFuseIntoProduct(ArrayRef<passes::PostOp> postOps) {
+static bool canFuseIntoProduct(ir::DotGeneralOp dot,
+                               ArrayRef<passes::PostOp> postOps) {
   using Kind = exec::PostOpKind;
   if (!postOps.empty() && postOps.front().kind == Kind::scale)
     postOps = postOps.drop_front();
@@ -62,9 +65,36 @@ static bool canFuseIntoProduct(ArrayRef<passes::PostOp> postOps) {
     isTaken = true;
     postOps = postOps.drop_front();
   }
-  return postOps.empty() ||
-         (postOps.size() == 1 && (postOps.front().kind == Kind::relu ||
-                                  postOps.front().kind == Kind::gelu_tanh));
+  if (postOps.empty())
+    return true;
+  int64_t n = 1;
+  for (int64_t dim : passes::biasDims(dot))
+    n *= ir::tensorType(dot.getResult()).getDimSize(dim);
+  bool isBatched = !dot.getLhsBatch().empty();
+  // A matrix beside the result has lines of 16 bytes at least in bf16; that of
+  // a store may still have no GELU after it.
+  bool hasMatrix = n % 8 == 0;
+  Kind first = postOps.front().kind;
+  switch (first) {
+  case Kind::relu:
+  case Kind::gelu_tanh:
+    return postOps.size() == 1;
+  case Kind::relu_bits:
+    return !isBatched && postOps.size() == 1;
+  case Kind::store:
+    return hasMatrix && !isBatched && postOps.size() <= 2 &&
+           (postOps.size() == 1 || postOps[1].kind == Kind::gelu_tanh);
+  case Kind::relu_grad:
+  case Kind::gelu_tanh_grad:
+    return !hasBias && !isBatched && (first == Kind::relu_grad || hasMatrix) &&
+           postOps.size() <= 2 &&
+           (postOps.size() == 1 || postOps[1].kind == Kind::bias_grad);
+  case Kind::a_sum:
+  case Kind::b_sum:
+    return !hasBias && !isBatched && postOps.size() == 1;
+  default:
+    return false;
+  }
 }
 
 /// What cuDNN has engines for whatever the layout of the filter
@@ -91,8 +121,8 @@ static bool canFuseIntoConv(ArrayRef<passes::PostOp> postOps) {
 
 bool GpuTarget::canFuseEpilogue(Operation *contraction,
                                 ArrayRef<passes::PostOp> postOps) const {
-  if (isa<ir::DotGeneralOp>(contraction))
-    return canFuseIntoProduct(postOps);
+  if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
+    return canFuseIntoProduct(dot, postOps);
   if (postOps.empty()) // cuDNN stores gradients in the type of their operands
     return isa<ir::ConvOp>(contraction);
   return isa<ir::ConvOp>(contraction) && canFuseIntoConv(postOps);

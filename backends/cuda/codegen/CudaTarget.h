@@ -39,6 +39,8 @@ public:
   bool canFuseEpilogue(mlir::Operation *contraction,
                        llvm::ArrayRef<passes::PostOp> postOps) const override;
 
+  bool launchesAreDear() const override { return true; }
+
 protected:
   /// The kernels of `module` as LLVM IR or PTX for `arch`.
   mlir::FailureOr<passes::TargetCode>

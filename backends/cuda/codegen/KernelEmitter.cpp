@@ -2,7 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The parts of a kernel lie one after the other in the grid.
+// The parts of a kernel lie one after the other in the grid. A part that is
+// there several times, on different buffers, has one code; its blocks choose
+// their buffers by their number.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/KernelEmitter.h"
@@ -23,8 +25,10 @@ namespace {
 
 struct PlacedPart {
   std::unique_ptr<BlockPart> part;
-  SmallVector<unsigned> inputs, outputs; // numbers among the kernel's
-  int64_t firstBlock, blocks;
+  SmallVector<codegen::PartBuffers, 1> buffers;
+  int64_t firstBlock, blocks; // of one time that the part is there
+
+  int64_t times() const { return static_cast<int64_t>(buffers.size()); }
 };
 
 std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
@@ -71,16 +75,71 @@ private:
       own = b.create<arith::SubIOp>(
           loc, block,
           b.create<arith::ConstantIntOp>(loc, placed.firstBlock, 32));
+    SmallVector<Value> buffers = buffersAt(placed, 0);
+    if (placed.times() > 1) {
+      auto blocks = b.create<arith::ConstantIntOp>(loc, placed.blocks, 32);
+      Value time = b.create<arith::DivUIOp>(loc, own, blocks);
+      own = b.create<arith::RemUIOp>(loc, own, blocks);
+      // What all of them have in common, as a learning rate, is no choice.
+      SmallVector<unsigned> places;
+      for (unsigned place = 0; place < buffers.size(); ++place)
+        for (size_t other = 1; other < placed.buffers.size(); ++other)
+          if (bufferAt(placed, other, place) != buffers[place]) {
+            places.push_back(place);
+            break;
+          }
+      SmallVector<Value> chosen =
+          choose(placed, places, time, 0, placed.buffers.size());
+      for (auto [place, value] : llvm::zip_equal(places, chosen))
+        buffers[place] = value;
+    }
     // A part with one block knows it.
     if (placed.blocks == 1)
       own = b.create<arith::ConstantIntOp>(loc, 0, 32);
     Threads threads(b, loc, kernel, blockThreads, own, thread);
-    SmallVector<Value> inputs, outputs;
-    for (unsigned input : placed.inputs)
-      inputs.push_back(kernel.getArgument(input));
-    for (unsigned output : placed.outputs)
-      outputs.push_back(kernel.getArgument(numInputs + output));
-    placed.part->emit(threads, inputs, outputs);
+    ArrayRef<Value> all = buffers;
+    size_t numIn = placed.buffers.front().inputs.size();
+    placed.part->emit(threads, all.take_front(numIn), all.drop_front(numIn));
+  }
+
+  /// Of the inputs and then the outputs.
+  Value bufferAt(const PlacedPart &placed, size_t time, unsigned place) {
+    const codegen::PartBuffers &buffers = placed.buffers[time];
+    unsigned numIn = buffers.inputs.size();
+    return place < numIn
+               ? kernel.getArgument(buffers.inputs[place])
+               : kernel.getArgument(numInputs + buffers.outputs[place - numIn]);
+  }
+  SmallVector<Value> buffersAt(const PlacedPart &placed, size_t time) {
+    SmallVector<Value> buffers;
+    const codegen::PartBuffers &own = placed.buffers[time];
+    for (unsigned i = 0, count = own.inputs.size() + own.outputs.size();
+         i < count; ++i)
+      buffers.push_back(bufferAt(placed, time, i));
+    return buffers;
+  }
+
+  /// What lies at `places` in time number `time`, one of [begin, end): halves
+  /// of them at a time.
+  SmallVector<Value> choose(const PlacedPart &placed, ArrayRef<unsigned> places,
+                            Value time, size_t begin, size_t end) {
+    SmallVector<Value> buffers;
+    for (unsigned place : places)
+      buffers.push_back(bufferAt(placed, begin, place));
+    if (end - begin == 1 || places.empty())
+      return buffers;
+    size_t middle = begin + (end - begin) / 2;
+    Value isFirst = b.create<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::ult, time,
+        b.create<arith::ConstantIntOp>(loc, middle, 32));
+    auto choice = b.create<scf::IfOp>(loc, ValueRange(buffers).getTypes(),
+                                      isFirst, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    b.create<scf::YieldOp>(loc, choose(placed, places, time, begin, middle));
+    b.setInsertionPointToStart(choice.elseBlock());
+    b.create<scf::YieldOp>(loc, choose(placed, places, time, middle, end));
+    return SmallVector<Value>(choice.getResults());
   }
 
   OpBuilder &b;
@@ -108,14 +167,13 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
       return kernel->emitError("CUDA has no mapping for fusions of kind ")
              << kernel.getKind();
     blockThreads = std::max(blockThreads, part->threads());
-    parts.push_back(
-        {std::move(part), kernelPart.inputs, kernelPart.outputs, 0, 0});
+    parts.push_back({std::move(part), kernelPart.buffers, 0, 0});
   }
   int64_t blocks = 0;
   for (PlacedPart &placed : parts) {
     placed.firstBlock = blocks;
     placed.blocks = placed.part->blocks(blockThreads);
-    blocks += placed.blocks;
+    blocks += placed.blocks * placed.times();
     if (blocks > std::numeric_limits<int32_t>::max())
       return kernel->emitError(
           "has more blocks of threads than a grid may have");
@@ -134,10 +192,9 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
       NVVM::NVVMDialect::getMaxntidAttrName(),
       builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads), 1, 1}));
   SmallVector<bool> shared(numInputs + numOutputs, false);
-  for (unsigned input = 0; input < numInputs; ++input)
-    for (unsigned output = 0; output < numOutputs; ++output)
-      if (passes::mayRunInPlace(kernel, input, output))
-        shared[input] = shared[numInputs + output] = true;
+  passes::forEachInPlacePair(kernel, [&](unsigned input, unsigned output) {
+    shared[input] = shared[numInputs + output] = true;
+  });
   for (auto [number, isShared] : llvm::enumerate(shared))
     if (!isShared)
       function.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),

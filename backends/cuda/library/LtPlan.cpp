@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 using namespace sinter;
@@ -60,6 +61,7 @@ private:
   bool takeBatches();
   bool checkIntegers();
   bool checkAux();
+  bool takeSums();
 
   const sinter_matmul &p_;
   LtPlan &plan_;
@@ -67,6 +69,9 @@ private:
   std::array<Loop, maxLoops> batches_;
   int numBatches_ = 0;
   bool activated_ = false, keeps_ = false;
+  /// The operand whose sums over k are stored, and where.
+  std::optional<LtPlan::Operand> summed_;
+  uint32_t sumSlice_ = noSlice;
 };
 
 } // namespace
@@ -159,6 +164,13 @@ bool Product::takePostOp(const sinter_post_op &op) {
     plan_.epilogue |= lt::epilogueDReluBGrad & ~lt::epilogueDRelu;
     plan_.biasSlice = op.slice;
     return true;
+  case SINTER_POST_A_SUM:
+  case SINTER_POST_B_SUM:
+    if (summed_)
+      return false;
+    summed_ = op.kind == SINTER_POST_A_SUM ? LtPlan::A : LtPlan::B;
+    sumSlice_ = op.slice;
+    return true;
   default:
     return false;
   }
@@ -166,11 +178,11 @@ bool Product::takePostOp(const sinter_post_op &op) {
 
 bool Product::takePostOps() {
   static constexpr const char *names[] = {
-      "",         "bias",      "add",       "relu",
-      "gelu_erf", "gelu_tanh", "sigmoid",   "tanh",
-      "clip",     "scale",     "swish",     "hard_swish",
-      "store",    "relu_bits", "relu_grad", "gelu_tanh_grad",
-      "bias_grad"};
+      "",          "bias",      "add",       "relu",
+      "gelu_erf",  "gelu_tanh", "sigmoid",   "tanh",
+      "clip",      "scale",     "swish",     "hard_swish",
+      "store",     "relu_bits", "relu_grad", "gelu_tanh_grad",
+      "bias_grad", "a_sum",     "b_sum"};
   for (uint32_t i = 0; i < p_.numPostOps; ++i) {
     const sinter_post_op &op = p_.postOps[i];
     if (!takePostOp(op))
@@ -182,6 +194,9 @@ bool Product::takePostOps() {
   if (keeps_ && !activated_)
     return refuse("cuBLASLt stores a value before a GELU only");
   bool plain = plan_.epilogue == lt::epilogueDefault;
+  if (summed_ && !plain)
+    return refuse("cuBLASLt sums an operand with no other epilogue");
+  plain &= !summed_;
   if (p_.dtype == SINTER_F64 && !plain)
     return refuse("cuBLASLt has no epilogue in fp64");
   if (p_.dtype == SINTER_I8 && p_.numPostOps)
@@ -437,6 +452,19 @@ bool Product::checkAux() {
   return true;
 }
 
+/// The sums run along the rows of the column-major result, or along its
+/// columns.
+bool Product::takeSums() {
+  if (!summed_)
+    return true;
+  if (plan_.batch > 1 || plan_.calls() > 1 || p_.batchRank > 0)
+    return refuse("sums of an operand over several products");
+  bool alongRows = (plan_.aSlice == 0) == (*summed_ == LtPlan::A);
+  plan_.epilogue = alongRows ? lt::epilogueBGradA : lt::epilogueBGradB;
+  plan_.biasSlice = sumSlice_;
+  return true;
+}
+
 void Product::make() {
   if (!takeTypes() || !takePostOps())
     return;
@@ -454,8 +482,8 @@ void Product::make() {
   // Folding may let another batch continue.
   while (foldInto(m_, LtPlan::B) || foldInto(n_, LtPlan::A)) {
   }
-  if (place() && takeBatches() && checkIntegers())
-    checkAux();
+  if (place() && takeBatches() && checkIntegers() && checkAux())
+    takeSums();
 }
 
 LtPlan LtPlan::make(const sinter_matmul &params) {

@@ -10,6 +10,9 @@
 // The epilogue menu (alpha, C, bias, activation, in this order):
 //   [scale] [add] [bias] [relu | gelu_tanh], add and bias in either order;
 //   a clip to [0, inf] is a relu; erf GELU, sigmoid, tanh, swish are not there.
+//   Gradients: [store] gelu_tanh keeps what the GELU is applied to, relu_bits
+//   a mask; relu_grad or gelu_tanh_grad, perhaps with a bias_grad, stand alone
+//   but for the scale and the add. a_sum or b_sum goes with no epilogue.
 //   The bias runs along the rows of the column-major result, our n.
 //
 //===----------------------------------------------------------------------===//

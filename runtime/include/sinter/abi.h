@@ -185,8 +185,12 @@ typedef enum sinter_post_op_kind {
   SINTER_POST_RELU_GRAD,      /* x where slice's bit is 1, else 0 */
   SINTER_POST_GELU_TANH_GRAD, /* x * gelu'(slice), which is laid out like the
                                  result */
-  SINTER_POST_BIAS_GRAD       /* slice[j] = the sum of x over the rows; x goes
+  SINTER_POST_BIAS_GRAD,      /* slice[j] = the sum of x over the rows; x goes
                                  on as it is; written, the result's dtype */
+  SINTER_POST_A_SUM,          /* slice[i] = the sum over k of A[i,k], without
+                                 batch dimensions; x goes on as it is; written,
+                                 the result's dtype */
+  SINTER_POST_B_SUM /* slice[j] = the sum over k of B[k,j], likewise */
 } sinter_post_op_kind;
 
 /* RELU_BITS: lines of n bits, padded to a multiple of 128, one for each row of

@@ -186,6 +186,17 @@ TEST_CASE("cublasLt: epilogues of training", "[lt]") {
     product(in).post(SINTER_POST_RELU_GRAD).check();
     product(in).post(SINTER_POST_RELU_GRAD).post(SINTER_POST_BIAS_GRAD).check();
   }
+  // The gradients of a bias and of its weights, whichever way both lie.
+  for (uint32_t sum : {SINTER_POST_A_SUM, SINTER_POST_B_SUM})
+    for (uint32_t in : {SINTER_F32, SINTER_BF16}) {
+      product(in).post(sum).check();
+      product(in).transposeA().post(sum).check();
+      product(in).transposeB().post(sum).check();
+      product(in).transposeA().transposeB().transposeC().post(sum).check();
+      product(in).post(SINTER_POST_ADD).post(sum).check();
+    }
+  OneProduct(SINTER_F32, SINTER_F32, 1, 40, 9).post(SINTER_POST_A_SUM).check();
+  OneProduct(SINTER_F32, SINTER_F32, 40, 1, 9).post(SINTER_POST_B_SUM).check();
   // n = 40 takes lines of 128 bits, n = 130 of 256.
   OneProduct(SINTER_F32, SINTER_F32, 5, 130, 9)
       .batch(2, 45, 0, 650)
@@ -215,6 +226,9 @@ TEST_CASE("cublasLt: what no epilogue has is refused", "[lt]") {
     REQUIRE(refused(product().post(kind)).find("no epilogue of cuBLASLt") == 0);
   refused(product().post(SINTER_POST_CLIP, 0, 6));
   refused(product().post(SINTER_POST_CLIP, 1, infinity));
+  refused(product().post(SINTER_POST_BIAS).post(SINTER_POST_A_SUM));
+  refused(product().post(SINTER_POST_A_SUM).post(SINTER_POST_B_SUM));
+  refused(product().post(SINTER_POST_RELU_GRAD).post(SINTER_POST_B_SUM));
   refused(product().post(SINTER_POST_RELU).post(SINTER_POST_BIAS));
   refused(product().post(SINTER_POST_RELU).post(SINTER_POST_ADD));
   refused(product().post(SINTER_POST_RELU).post(SINTER_POST_GELU_TANH));

@@ -95,6 +95,9 @@ TEST_CASE("cublasLt plan: post-ops and their epilogues", "[lt]") {
                     SINTER_POST_GELU_TANH}) == 164);
   REQUIRE(epilogue({SINTER_POST_GELU_TANH_GRAD}) == 192);
   REQUIRE(epilogue({SINTER_POST_GELU_TANH_GRAD, SINTER_POST_BIAS_GRAD}) == 208);
+  // Row-major: B comes first in the library's product, and has its rows.
+  REQUIRE(epilogue({SINTER_POST_A_SUM}) == 512);
+  REQUIRE(epilogue({SINTER_POST_B_SUM}) == 256);
   OneProduct residual(SINTER_F32, SINTER_F32, 16, 16, 16);
   residual.post(SINTER_POST_SCALE, 2)
       .post(SINTER_POST_ADD)

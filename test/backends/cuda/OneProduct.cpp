@@ -19,7 +19,8 @@ namespace {
 
 bool isWritten(uint32_t kind) {
   return kind == SINTER_POST_STORE || kind == SINTER_POST_RELU_BITS ||
-         kind == SINTER_POST_BIAS_GRAD;
+         kind == SINTER_POST_BIAS_GRAD || kind == SINTER_POST_A_SUM ||
+         kind == SINTER_POST_B_SUM;
 }
 bool isRead(uint32_t kind) {
   return kind == SINTER_POST_BIAS || kind == SINTER_POST_ADD ||
@@ -114,9 +115,12 @@ void OneProduct::build() {
       if (written ? !isWritten(op.kind) : !isRead(op.kind))
         continue;
       op.slice = static_cast<uint32_t>(operands_.size());
-      bool vector =
-          op.kind == SINTER_POST_BIAS || op.kind == SINTER_POST_BIAS_GRAD;
-      if (isBits(op.kind))
+      bool vector = op.kind == SINTER_POST_BIAS ||
+                    op.kind == SINTER_POST_BIAS_GRAD ||
+                    op.kind == SINTER_POST_B_SUM;
+      if (op.kind == SINTER_POST_A_SUM)
+        add(p.outDtype, p.m);
+      else if (isBits(op.kind))
         add(SINTER_BOOL, lines * cuda::reluBitsPerLine(p.n) / 8);
       else
         add(p.outDtype, vector ? p.n : c);
@@ -205,6 +209,9 @@ void OneProduct::compare() const {
             sums[j] += x;
             sumMagnitudes[j] += gated ? 0 : magnitude;
             break;
+          case SINTER_POST_A_SUM:
+          case SINTER_POST_B_SUM:
+            break; // of the operands: compareSums
           default:
             FAIL("no meaning here");
           }
@@ -215,6 +222,29 @@ void OneProduct::compare() const {
   if (sumOperand)
     for (int64_t j = 0; j < p.n; ++j)
       expect(j, sums[j], sumMagnitudes[j] * 4, *sumOperand, "bias gradient");
+  compareSums();
+}
+
+/// The sums of A or B over k.
+void OneProduct::compareSums() const {
+  const sinter_matmul &p = params;
+  for (uint32_t o = 0; o < p.numPostOps; ++o) {
+    const sinter_post_op &op = p.postOps[o];
+    bool ofA = op.kind == SINTER_POST_A_SUM;
+    if (!ofA && op.kind != SINTER_POST_B_SUM)
+      continue;
+    for (int64_t i = 0; i < (ofA ? p.m : p.n); ++i) {
+      double sum = 0, magnitude = 1;
+      for (int64_t l = 0; l < p.k; ++l) {
+        double value = operands_[ofA ? 0 : 1]
+                           .values[ofA ? i * p.aStrideM + l * p.aStrideK
+                                       : l * p.bStrideK + i * p.bStrideN];
+        sum += value;
+        magnitude += std::abs(value);
+      }
+      expect(i, sum, magnitude, operands_[op.slice], "sum of an operand");
+    }
+  }
 }
 
 std::string OneProduct::refusal() {

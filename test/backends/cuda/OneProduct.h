@@ -40,6 +40,7 @@ private:
   void expect(int64_t element, double value, double magnitude,
               const Operand &operand, const char *what) const;
   void compare() const;
+  void compareSums() const;
 
   std::vector<Operand> operands_; // in the order of the slices
   uint32_t numReads_ = 0;

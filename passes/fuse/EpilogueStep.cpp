@@ -1,0 +1,154 @@
+//===- EpilogueStep.cpp - one op that a library call applies --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/EpilogueStep.h"
+#include "ir/Build.h"
+#include "passes/Fusion.h"
+#include "passes/OpClasses.h"
+#include "passes/PostOps.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+
+bool isSplat(Value value) {
+  auto constant = value.getDefiningOp<ir::ConstantOp>();
+  return constant && isSplatConstant(constant);
+}
+
+namespace {
+
+/// The one dimension of the result that a bias runs along, or nothing.
+std::optional<int64_t> biasDim(Operation *contraction) {
+  SmallVector<int64_t> dims = biasDims(contraction);
+  return dims.size() == 1 ? std::optional(dims.front()) : std::nullopt;
+}
+
+/// The broadcast of one vector along the bias dimension that `value` is, if it
+/// is.
+ir::BroadcastOp asBias(Value value, Operation *contraction) {
+  auto broadcast = asStored(value).getDefiningOp<ir::BroadcastOp>();
+  std::optional<int64_t> dim = biasDim(contraction);
+  if (!broadcast || !dim || broadcast.getDims() != ArrayRef<int64_t>{*dim})
+    return nullptr;
+  RankedTensorType type = broadcast.getType();
+  return ir::tensorType(broadcast.getX()).getShape()[0] == type.getDimSize(*dim)
+             ? broadcast
+             : nullptr;
+}
+
+/// The same number for all elements, as a bias along `dim`: what is left of one
+/// of equal numbers after folding. `element` is the type that the library wants
+/// it in.
+ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim,
+                            Type element) {
+  OpBuilder builder(user);
+  RankedTensorType type = ir::tensorType(splat);
+  RankedTensorType vectorType = type.clone({type.getDimSize(dim)});
+  auto value =
+      cast<DenseElementsAttr>(splat.getDefiningOp<ir::ConstantOp>().getValue())
+          .resizeSplat(vectorType);
+  Value vector =
+      element == type.getElementType()
+          ? builder.create<ir::ConstantOp>(splat.getLoc(), value).getResult()
+          : ir::splat(builder, splat.getLoc(), vectorType.clone(element),
+                      value.getSplatValue<APFloat>().convertToFloat());
+  return builder.create<ir::BroadcastOp>(user->getLoc(), type.clone(element),
+                                         vector, dim);
+}
+
+/// The type to which `value`, or what elementwise ops make of it, is rounded;
+/// its own where it is not.
+Type storedType(Value value) {
+  Type own = ir::tensorType(value).getElementType();
+  for (;;) {
+    for (Operation *user : value.getUsers())
+      if (auto cast = dyn_cast<ir::CastOp>(user))
+        if (Type element = cast.getType().getElementType();
+            element.isF16() || element.isBF16())
+          return element;
+    if (!value.hasOneUse())
+      return own;
+    Operation *user = *value.user_begin();
+    if (!isElementwise(user) || user->getNumResults() != 1 ||
+        user->getResult(0).getType() != value.getType())
+      return own;
+    value = user->getResult(0);
+  }
+}
+
+/// True when `value` lies in memory anyway, or has other users for which it is
+/// stored. What would be computed for one addition alone is better fused with
+/// that.
+bool isStored(Value value) {
+  bool hasOneUse = value.hasOneUse();
+  if (Value narrow = widened(value)) {
+    value = narrow;
+    hasOneUse &= value.hasOneUse();
+  }
+  while (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
+    value = reshape.getX();
+    hasOneUse &= value.hasOneUse();
+  }
+  Operation *def = value.getDefiningOp();
+  return !def || isLibraryOp(def) || isa<ir::FusionOp, ir::ConstantOp>(def) ||
+         !hasOneUse;
+}
+
+} // namespace
+
+void takeWidening(Value value, SmallVectorImpl<Operation *> &members) {
+  if (widened(value))
+    members.push_back(value.getDefiningOp());
+}
+
+bool takeEpilogueStep(Operation *user, Value value, Operation *contraction,
+                      SmallVectorImpl<Operation *> &members) {
+  if (isa<ir::ReluOp, ir::GeluOp, ir::SigmoidOp, ir::TanhOp>(user)) {
+    members.push_back(user);
+    return true;
+  }
+  if (!isa<ir::AddOp, ir::MulOp, ir::MaxOp, ir::MinOp>(user))
+    return false;
+  Value other =
+      user->getOperand(0) == value ? user->getOperand(1) : user->getOperand(0);
+  if (other == value)
+    return false;
+  if (isSplat(other) && isa<ir::AddOp>(user)) {
+    std::optional<int64_t> dim = biasDim(contraction);
+    if (!dim)
+      return false;
+    ir::BroadcastOp bias =
+        splatAsBias(user, other, *dim, storedType(user->getResult(0)));
+    members.push_back(bias);
+    OpBuilder builder(user);
+    Value wide = ir::castTo(builder, user->getLoc(), bias,
+                            ir::tensorType(other).getElementType());
+    takeWidening(wide, members);
+    user->setOperand(user->getOperand(0) == other ? 0 : 1, wide);
+    members.push_back(user);
+    return true;
+  }
+  if (isSplat(other)) {
+    members.push_back(other.getDefiningOp());
+    members.push_back(user);
+    return true;
+  }
+  if (!isa<ir::AddOp>(user))
+    return false;
+  if (ir::BroadcastOp bias = asBias(other, contraction)) {
+    members.push_back(bias);
+    takeWidening(other, members);
+    members.push_back(user);
+    return true;
+  }
+  if (!isStored(other))
+    return false;
+  takeWidening(other, members);
+  members.push_back(user);
+  return true;
+}
+
+} // namespace sinter::passes

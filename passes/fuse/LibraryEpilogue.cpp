@@ -1,0 +1,454 @@
+//===- LibraryEpilogue.cpp - what a library call applies ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The chain of single-user ops that a library applies to a float32 result, and,
+// where the target's library has them, the parts of training: the value before
+// a GELU and the mask of a relu are kept for the gradients, which then are part
+// of the call that computes what they are applied to, and the sums over rows
+// that are gradients of biases come with the call that has the rows. A result
+// of 16-bit products may be rounded to their type when stored; all that is read
+// or kept beside it then has this type, too, but bits.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/LibraryEpilogue.h"
+#include "passes/Fusion.h"
+#include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
+#include "passes/fuse/EpilogueStep.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+namespace {
+
+/// What `value` was before it was rounded to 16 bits and widened again; itself
+/// if it was not.
+Value beforeRounding(Value value) {
+  Value narrow = widened(value);
+  auto cast = narrow ? narrow.getDefiningOp<ir::CastOp>() : nullptr;
+  return cast && cast.getX().getType() == value.getType() ? cast.getX() : value;
+}
+
+Operation *lastOf(ArrayRef<Operation *> members) {
+  Operation *last = members.front();
+  for (Operation *member : members)
+    if (last->isBeforeInBlock(member))
+      last = member;
+  return last;
+}
+
+/// True when all users of `values` but `members` come after all `members`, so
+/// that one op in the place of the last of them can have these results. A cast
+/// that widens one of them can follow it (see moveWideningAfter).
+bool usersComeAfter(ArrayRef<Operation *> members, ArrayRef<Value> values) {
+  Operation *last = lastOf(members);
+  return llvm::all_of(values, [&](Value value) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return llvm::is_contained(members, user) || last->isBeforeInBlock(user) ||
+             (user->getNumResults() == 1 &&
+              widened(user->getResult(0)) == value &&
+              usersComeAfter(members, user->getResult(0)));
+    });
+  });
+}
+
+void moveWideningAfter(ArrayRef<Operation *> members, ArrayRef<Value> values) {
+  Operation *last = lastOf(members);
+  for (Value value : values)
+    for (Operation *user : value.getUsers())
+      if (!llvm::is_contained(members, user) && user->isBeforeInBlock(last))
+        user->moveAfter(last);
+}
+
+bool isCalled(Operation *op, const Target *target) {
+  std::string reason;
+  return op && isLibraryOp(op) &&
+         (!target || target->place(op, reason) == Placement::Library);
+}
+
+} // namespace
+
+bool isApplied(const Target *target, Operation *contraction,
+               ArrayRef<PostOp> postOps) {
+  return postOps.size() <= exec::kMaxPostOps &&
+         (target ? target->canFuseEpilogue(contraction, postOps)
+                 : postOps.back().kind < exec::PostOpKind::store);
+}
+
+//===----------------------------------------------------------------------===//
+// One call
+//===----------------------------------------------------------------------===//
+
+class LibraryEpilogues::Growth {
+public:
+  Growth(LibraryEpilogues &all, Operation *contraction)
+      : all(all), contraction(contraction), members{contraction},
+        result(contraction->getResult(0)) {}
+
+  Epilogue run() {
+    note();
+    if (ir::tensorType(result).getElementType().isF32() &&
+        !isa<ir::ConvFilterGradOp>(contraction)) {
+      while (takeNext())
+        note();
+      takeOperandSum();
+      note();
+    }
+    takeNarrowing();
+    note();
+    llvm::sort(best.members, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    return best;
+  }
+
+private:
+  /// Adds a step if the library can do it after those before.
+  bool apply(const PostOp &postOp) {
+    postOps.push_back(postOp);
+    if (isApplied(all.target, contraction, postOps))
+      return true;
+    postOps.pop_back();
+    return false;
+  }
+
+  /// What is stored beside the result, or read, has its type.
+  bool fits(Type stored) const {
+    return llvm::all_of(besides, [&](Type type) { return type == stored; });
+  }
+
+  /// Remembers the epilogue as it is, if it is one.
+  void note() {
+    if (fits(ir::tensorType(result).getElementType()))
+      best = {members, result, kept};
+  }
+
+  /// The cast of `value`, of which nothing else is used outside of the call, to
+  /// the 16-bit type of the products; null when there is none.
+  ir::CastOp narrowing(Value value) const {
+    ir::CastOp cast;
+    for (Operation *user : value.getUsers()) {
+      if (llvm::is_contained(members, user))
+        continue;
+      if (cast || !isNarrowing(user))
+        return nullptr;
+      cast = llvm::cast<ir::CastOp>(user);
+    }
+    return cast;
+  }
+  bool isNarrowing(Operation *op) const {
+    auto cast = dyn_cast<ir::CastOp>(op);
+    if (!cast || !cast.getX().getType().getElementType().isF32())
+      return false;
+    Type to = cast.getType().getElementType(),
+         from = ir::tensorType(multiplied(contraction).first).getElementType();
+    return to == from && (to.isF16() || to.isBF16());
+  }
+
+  bool takeNext() {
+    if (std::optional<Gate> gate = matchGate(result)) {
+      if (!apply({gate->kind, {}, {}}))
+        return false;
+      llvm::append_range(members, gate->members);
+      result = gate->members.back()->getResult(0);
+      return true;
+    }
+    if (!result.hasOneUse())
+      return takeBiasSum() || takeKeptGelu();
+    Operation *user = *result.user_begin();
+    if (user->getNumResults() != 1 ||
+        user->getResult(0).getType() != result.getType())
+      return false;
+    return takeReluWithMask(user) || takeGradient(user) || takeChain(user);
+  }
+
+  /// Appends `more` and goes on from `next`; nothing where its users would come
+  /// before it.
+  bool append(ArrayRef<Operation *> more, Value next, Value keep = {}) {
+    SmallVector<Operation *> grown(members);
+    for (Operation *op : more)
+      if (!llvm::is_contained(grown, op))
+        grown.push_back(op);
+    SmallVector<Value> values(kept);
+    values.push_back(next);
+    if (keep)
+      values.push_back(keep);
+    if (!usersComeAfter(grown, values))
+      return false;
+    moveWideningAfter(grown, values);
+    members = std::move(grown);
+    if (keep) {
+      kept.push_back(keep);
+      goesBeside(keep);
+    }
+    result = next;
+    return true;
+  }
+
+  void goesBeside(Value value) {
+    Type type = ir::tensorType(value).getElementType();
+    if (!type.isInteger(1)) // bits
+      besides.insert(type);
+  }
+
+  bool takeChain(Operation *user) {
+    size_t before = members.size();
+    if (!takeEpilogueStep(user, result, contraction, members))
+      return false;
+    std::optional<PostOp> postOp =
+        matchPostOp(user, result, biasDims(contraction),
+                    ir::rowMajorStrides(ir::tensorType(result).getShape()));
+    SmallVector<Value> values(kept);
+    values.push_back(user->getResult(0));
+    if (!postOp || !usersComeAfter(members, values) || !apply(*postOp)) {
+      members.truncate(before);
+      return false;
+    }
+    moveWideningAfter(members, values);
+    if (postOp->operand)
+      goesBeside(postOp->operand);
+    result = user->getResult(0);
+    return true;
+  }
+
+  // Pattern: relu(x), and relu(x) > 0 for a gradient -> one call that keeps
+  // bits
+  bool takeReluWithMask(Operation *user) {
+    if (!isa<ir::ReluOp>(user))
+      return false;
+    Value relu = user->getResult(0);
+    for (Operation *mask : relu.getUsers()) {
+      if (!all.masks.contains(mask))
+        continue;
+      if (!apply({exec::PostOpKind::relu_bits, {}, {}}))
+        return false;
+      return append({user, mask->getOperand(1).getDefiningOp(), mask}, relu,
+                    mask->getResult(0)) ||
+             unapply();
+    }
+    return false;
+  }
+
+  // Pattern: x, and gelu(x) -> one call that keeps x, rounded where all others
+  // read it rounded
+  bool takeKeptGelu() {
+    ir::GeluOp gelu = keptGelu(result);
+    if (!gelu || !apply({exec::PostOpKind::store, {}, {}}))
+      return false;
+    if (!apply({exec::PostOpKind::gelu_tanh, {}, {}}))
+      return unapply();
+    Value x = result;
+    SmallVector<Operation *> more{gelu};
+    auto others = llvm::make_filter_range(
+        result.getUsers(), [&](Operation *user) { return user != gelu; });
+    if (llvm::hasSingleElement(others) && isNarrowing(*others.begin())) {
+      more.push_back(*others.begin());
+      x = more.back()->getResult(0);
+    }
+    if (append(more, gelu.getResult(), x))
+      return true;
+    postOps.pop_back();
+    return unapply();
+  }
+
+  // Pattern: where(relu > 0, x, 0), or gelu_grad(x, ..) -> the last step of a
+  // call
+  bool takeGradient(Operation *user) {
+    auto where = dyn_cast<ir::WhereOp>(user);
+    if (!where && !isa<ir::GeluGradOp>(user))
+      return false;
+    std::optional<PostOp> postOp =
+        matchPostOp(user, result, biasDims(contraction),
+                    ir::rowMajorStrides(ir::tensorType(result).getShape()));
+    if (!postOp || !apply(*postOp))
+      return false;
+    if (!where) {
+      SmallVector<Operation *> more{user};
+      takeWidening(cast<ir::GeluGradOp>(user).getX(), more);
+      if (!append(more, user->getResult(0)))
+        return unapply();
+      goesBeside(postOp->operand);
+      return true;
+    }
+    // The mask is rewritten last, when all else is known to fit.
+    auto zeros = where.getRhs().getDefiningOp<ir::ConstantOp>();
+    SmallVector<Operation *> grown(members);
+    grown.push_back(user);
+    ir::CastOp narrow = narrowing(where.getResult());
+    Type stored =
+        ir::tensorType(narrow ? narrow.getResult() : where.getResult())
+            .getElementType();
+    if (!zeros || !usersComeAfter(grown, user->getResult(0)) ||
+        !(fits(ir::tensorType(result).getElementType()) || fits(stored)) ||
+        !all.keptMask(where, contraction))
+      return unapply();
+    return append({zeros, user}, user->getResult(0));
+  }
+
+  // Pattern: the gradient x of an activation, and its sum over rows -> one call
+  bool takeBiasSum() {
+    if (postOps.empty() ||
+        (postOps.back().kind != exec::PostOpKind::relu_grad &&
+         postOps.back().kind != exec::PostOpKind::gelu_tanh_grad) ||
+        !isOneProduct())
+      return false;
+    for (Operation *user : result.getUsers())
+      if (isBiasSum(user, result, contraction))
+        return apply({exec::PostOpKind::bias_grad, {}, {}}) &&
+               (append({user}, result, user->getResult(0)) || unapply());
+    return false;
+  }
+
+  // Pattern: a product, and the sum of one operand over what it contracts ->
+  // one call. The sum is float32, and so is the result beside it.
+  void takeOperandSum() {
+    auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
+    if (!dot || !kept.empty() || narrowing(result) || !isOneProduct())
+      return;
+    for (Value operand : {dot.getLhs(), dot.getRhs()})
+      for (Operation *user : readersOf(operand)) {
+        std::optional<unsigned> summed = summedOperand(user, dot);
+        if (!summed || user->getBlock() != dot->getBlock() ||
+            !apply({*summed == 0 ? exec::PostOpKind::a_sum
+                                 : exec::PostOpKind::b_sum,
+                    {},
+                    {}}))
+          continue;
+        if (append({user}, result, user->getResult(0))) {
+          user->setOperand(0, operand);
+          return;
+        }
+        unapply();
+      }
+  }
+
+  // Pattern: a result, rounded to the type of what is multiplied -> one call
+  void takeNarrowing() {
+    if (ir::CastOp cast = narrowing(result))
+      append({cast}, cast.getResult());
+  }
+
+  /// All that read `value`, also where it is widened a second time.
+  static SmallVector<Operation *> readersOf(Value value) {
+    SmallVector<Operation *> readers(value.getUsers());
+    if (Value narrow = widened(value))
+      for (Operation *cast : narrow.getUsers())
+        if (cast != value.getDefiningOp() && cast->getNumResults() == 1 &&
+            widened(cast->getResult(0)))
+          llvm::append_range(readers, cast->getResult(0).getUsers());
+    return readers;
+  }
+
+  /// True when the call has no batches, of which each would have its own sums.
+  bool isOneProduct() const {
+    auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
+    if (!dot)
+      return false;
+    OperandViews views = operandViews(dot);
+    std::optional<MatmulForm> form = matmulForm(dot, views.lhs, views.rhs);
+    return form && form->batch.empty();
+  }
+
+  bool unapply() {
+    postOps.pop_back();
+    return false;
+  }
+
+  LibraryEpilogues &all;
+  Operation *contraction;
+  SmallVector<Operation *> members;
+  Value result;
+  SmallVector<Value> kept;
+  SmallVector<PostOp> postOps;
+  /// The element types of what is read or kept beside the result.
+  llvm::SmallDenseSet<Type> besides;
+  /// The longest epilogue that could be called.
+  Epilogue best;
+};
+
+//===----------------------------------------------------------------------===//
+// All calls
+//===----------------------------------------------------------------------===//
+
+Epilogue LibraryEpilogues::of(Operation *contraction) {
+  return Growth(*this, contraction).run();
+}
+
+MaskedRelu findMaskedRelu(ir::WhereOp where, Operation *backward,
+                          const Target *target) {
+  auto compare = where.getCondition().getDefiningOp<ir::CompareOp>();
+  if (!compare || !compare.getRhs().getDefiningOp<ir::ConstantOp>() ||
+      !isReluMask(compare, compare.getLhs()))
+    return {};
+  auto relu = beforeRounding(compare.getLhs()).getDefiningOp<ir::ReluOp>();
+  if (!relu)
+    return {};
+  // What leads from a call to the relu is the call's alone: a bias, a scale.
+  Operation *forward = relu.getX().getDefiningOp();
+  while (forward && !isLibraryOp(forward)) {
+    if (!isa<ir::AddOp, ir::MulOp>(forward) || !forward->hasOneUse())
+      return {};
+    auto isAside = [](Value operand) {
+      return asStored(operand).getDefiningOp<ir::BroadcastOp>() ||
+             isSplat(operand);
+    };
+    bool isSecond = isAside(forward->getOperand(0));
+    if (!isAside(forward->getOperand(isSecond ? 0 : 1)))
+      return {};
+    forward = forward->getOperand(isSecond ? 1 : 0).getDefiningOp();
+  }
+  // Both calls must agree on where a line of bits begins.
+  if (!isa_and_nonnull<ir::DotGeneralOp>(forward) || !forward->hasOneUse() ||
+      !isCalled(forward, target) || biasDims(backward) != biasDims(forward))
+    return {};
+  return {compare, relu, forward};
+}
+
+/// Has `where`, which is applied to the result of the call of `backward`, read
+/// a mask that the call of the relu keeps. Null when no call can: the relu then
+/// has a result of other lines, or is computed elsewhere. The mask is that of
+/// the relu as it is computed, though its result may be rounded when stored.
+Value LibraryEpilogues::keptMask(ir::WhereOp where, Operation *backward) {
+  auto [compare, relu, forward] = findMaskedRelu(where, backward, target);
+  if (!relu)
+    return {};
+  for (Operation *user : relu->getUsers())
+    if (masks.contains(user)) {
+      where.getConditionMutable().assign(user->getResult(0));
+      return user->getResult(0);
+    }
+
+  OpBuilder builder(relu->getContext());
+  builder.setInsertionPointAfter(relu);
+  IRMapping copies;
+  Operation *zeros = builder.clone(*compare.getRhs().getDefiningOp(), copies);
+  Operation *mask = builder.clone(*compare, copies);
+  mask->setOperand(0, relu.getResult());
+  masks.insert(mask);
+  if (!llvm::is_contained(of(forward).kept, mask->getResult(0))) {
+    masks.erase(mask);
+    mask->erase();
+    zeros->erase();
+    return {};
+  }
+  where.getConditionMutable().assign(mask->getResult(0));
+  for (Operation *op :
+       {compare.getOperation(), compare.getLhs().getDefiningOp()})
+    if (op->use_empty())
+      op->erase();
+  return mask->getResult(0);
+}
+
+bool followsLibraryCall(ir::GeluGradOp grad, const Target *target) {
+  Operation *def = grad.getGrad().getDefiningOp();
+  while (isa_and_nonnull<ir::MulOp, ir::AddOp>(def) && def->hasOneUse() &&
+         !isLibraryOp(def))
+    def = def->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<ir::DotGeneralOp>(def) && def->hasOneUse() &&
+         isCalled(def, target);
+}
+
+} // namespace sinter::passes
