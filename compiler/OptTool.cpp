@@ -108,6 +108,8 @@ int sinter::compiler::optMain(int argc, char **argv,
       [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
   mlir::registerPass(
       [&] { return passes::createFuseSiblings(set.main.get()); });
+  mlir::registerPass(
+      [&] { return passes::createSplitContractions(set.main.get()); });
   passes::registerSinterPasses();
   mlir::registerTransformsPasses();
   registerPhasePipelines(context);

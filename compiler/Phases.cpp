@@ -117,6 +117,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addPass(passes::createSplitDevices());
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
+  functions.addPass(passes::createSplitContractions(&context.target));
   // First the contractions: a library may have the whole of a reduction.
   functions.addPass(
       passes::createFuseEpilogues(&context.target, context.devices));

@@ -10,6 +10,7 @@
 #include "passes/FuseEpilogues.h"
 #include "passes/FuseSiblings.h"
 #include "passes/PlaceOps.h"
+#include "passes/SplitContractions.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -169,6 +169,17 @@ def FuseCasts : Pass<"sinter-fuse-casts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def SplitContractions : Pass<"sinter-split-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Long sums of products with few results become several, so that there is work for all blocks";
+  let description = [{
+    Stretches of the contracted dimension become a batch of products in float32, which a reduction adds up. How
+    many depends on the shape alone. Only contractions that the target makes kernels of: tools that have a target
+    register the pass with it; without one nothing is split.
+  }];
+  let constructor = "::sinter::passes::createSplitContractions(nullptr)";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def FuseEpilogues : Pass<"sinter-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "Wrap contractions, with the ops that can be applied to their result";
   let description = [{

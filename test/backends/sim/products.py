@@ -34,6 +34,7 @@ PRODUCTS = [
     (3, 37, 29, 53, "", "relu"),
     (3, 40, 24, 136, "ab", "residual"),
     (2, 16, 136, 264, "b", "bias"),
+    (1, 20, 24, 2048, "a", "bias"),  # split where results are float32
     (33, 140, 136, 24, "", "relu"),  # the largest tiles
     (20, 132, 136, 80, "ab", "bias"),
 ]
