@@ -41,6 +41,20 @@ public:
                              llvm::ArrayRef<Index> input, unsigned level) = 0;
 };
 
+/// An extreme and its position (i64) along the reduced loop.
+struct Found {
+  mlir::Value value, position;
+};
+
+/// Takes over the end of an arg_reduce: threads that share a row.
+class ArgSharer {
+public:
+  virtual ~ArgSharer() = default;
+  /// What all threads of the row found, from what each of them did.
+  virtual Found combine(ElementEmitter &emitter, ir::ArgReduceOp op,
+                        Found found) = 0;
+};
+
 class ElementEmitter {
 public:
   /// Emits with `builder`, whose insertion point the caller moves into the
@@ -87,6 +101,17 @@ public:
     reducedLaneLoop = loop;
     laneReducer = reducer;
   }
+  /// Each of `step` threads looks at every so many elements of an arg_reduce
+  /// from its own `first` (i64) on, and leaves the rest to `sharer`. There are
+  /// as many elements as threads at least.
+  void setArgSharer(mlir::Value first, int64_t step, ArgSharer *sharer) {
+    argFirst = first;
+    argStep = step;
+    argSharer = sharer;
+  }
+  /// Whether x comes before y whatever their order: greater for max, NaN before
+  /// numbers.
+  mlir::Value isBeyond(ir::ArgReduceOp op, mlir::Value x, mlir::Value y);
   /// What a step of the reduced loop number `level` adds to a reduction: the
   /// operand's element, or what the loops inside make of it.
   mlir::Value reducedElement(ir::ReduceOp op, llvm::ArrayRef<Index> input,
@@ -237,6 +262,9 @@ private:
   unsigned reducedLaneLoop = ~0u;
   int64_t reducedLaneCount = 1;
   LaneReducer *laneReducer = nullptr;
+  mlir::Value argFirst; // null: 0
+  int64_t argStep = 1;
+  ArgSharer *argSharer = nullptr;
   unsigned bufferAlignment = 1;
   unsigned nextDynamicLoop;
 };

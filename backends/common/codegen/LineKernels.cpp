@@ -5,6 +5,7 @@
 // A unit is one line along the axis.
 //
 //===----------------------------------------------------------------------===//
+#include "backends/common/codegen/ReductionTree.h"
 #include "backends/common/codegen/UnitKernel.h"
 
 using namespace mlir;
@@ -31,32 +32,64 @@ protected:
   int64_t size, inner;
 };
 
+/// Running sums, in the order of ReductionTree.h.
 class Cumulative : public LineKernel {
 public:
   explicit Cumulative(ir::CumulativeOp op)
       : LineKernel(op.getType(), op.getAxis(),
                    op.getType().getDimSize(op.getAxis())),
-        op(op) {}
+        op(op), element(op.getType().getElementType()) {}
 
   void emitUnit(Scalar &s, Value unit, ArrayRef<Value> operands,
                 ArrayRef<Value> results) override {
-    Type element = op.getType().getElementType();
     Value start = lineStart(s, unit, size);
-    Value sum = s.emitter.identity(op.getKind(), element);
-    s.carry(s.number(0), s.number(size), {sum},
-            [&](Value i, ValueRange carried) -> SmallVector<Value> {
-              Value step = op.getReverse() ? s.sub(s.number(size - 1), i) : i;
-              Value at = s.add(start, s.mul(step, inner));
-              Value next = s.emitter.combine(op.getKind(), element, carried[0],
-                                             s.load(element, operands[0], at));
-              s.store(element, op.getExclusive() ? carried[0] : next,
-                      results[0], at);
-              return {next};
-            });
+    Value none = s.emitter.identity(op.getKind(), element);
+    auto combine = [&](Value x, Value y) {
+      return s.emitter.combine(op.getKind(), element, x, y);
+    };
+    // `body` makes of a piece's number, and of what the pieces before it come
+    // to, what this piece comes to.
+    auto sumUp = [&](Value count,
+                     llvm::function_ref<Value(Value, Value)> body) {
+      return s.carry(s.number(0), count, {none},
+                     [&](Value i, ValueRange before) -> SmallVector<Value> {
+                       return {combine(before[0], body(i, before[0]))};
+                     })[0];
+    };
+    auto run = [&](Value first, Value base) {
+      return sumUp(
+          s.minimum(s.number(kRunSteps), s.sub(s.number(size), first)),
+          [&](Value i, Value before) {
+            Value step = s.add(first, i);
+            if (op.getReverse())
+              step = s.sub(s.number(size - 1), step);
+            Value at = s.add(start, s.mul(step, inner));
+            Value x = s.load(element, operands[0], at);
+            Value sum = op.getExclusive() ? before : combine(before, x);
+            s.store(element, base ? combine(base, sum) : sum, results[0], at);
+            return x;
+          });
+    };
+    if (size <= kRunSteps) {
+      run(s.number(0), Value());
+      return;
+    }
+    int64_t runs = llvm::divideCeil(size, kRunSteps);
+    sumUp(s.number(llvm::divideCeil(runs, kGroupRuns)),
+          [&](Value group, Value before) {
+            Value firstRun = s.mul(group, kGroupRuns);
+            return sumUp(s.minimum(s.number(kGroupRuns),
+                                   s.sub(s.number(runs), firstRun)),
+                         [&](Value i, Value beforeRun) {
+                           return run(s.mul(s.add(firstRun, i), kRunSteps),
+                                      combine(before, beforeRun));
+                         });
+          });
   }
 
 private:
   ir::CumulativeOp op;
+  Type element;
 };
 
 /// Insertion into the k best so far, which lie in the result.
@@ -89,7 +122,7 @@ public:
             Value moving = s.compare(arith::CmpIPredicate::eq, carried[0],
                                      s.add(j, s.number(1)));
             Value other = s.load(element, results[0], slot(j));
-            Value moves = s.both(moving, beats(s, element, x, other));
+            Value moves = s.both(moving, comesBefore(s, op, x, other));
             s.when(s.both(moves, s.within(s.add(j, s.number(1)), k)), [&] {
               Value back = slot(s.add(j, s.number(1)));
               s.store(element, other, results[0], back);
@@ -105,28 +138,28 @@ public:
   }
 
 private:
-  /// x comes before y: greater, or smaller without `largest`; NaN is greater
-  /// than numbers.
-  Value beats(Scalar &s, Type element, Value x, Value y) {
-    if (!op.getLargest())
-      std::swap(x, y);
-    if (!isa<FloatType>(element))
-      return s.compare(element.isUnsignedInteger() ? arith::CmpIPredicate::ugt
-                                                   : arith::CmpIPredicate::sgt,
-                       x, y);
-    auto compare = [&](arith::CmpFPredicate predicate, Value a,
-                       Value b) -> Value {
-      return s.b.create<arith::CmpFOp>(s.loc, predicate, a, b);
-    };
-    Value nanFirst = s.both(compare(arith::CmpFPredicate::UNO, x, x),
-                            compare(arith::CmpFPredicate::ORD, y, y));
-    return s.b.create<arith::OrIOp>(
-        s.loc, compare(arith::CmpFPredicate::OGT, x, y), nanFirst);
-  }
   ir::TopKOp op;
 };
 
 } // namespace
+
+Value comesBefore(Scalar &s, ir::TopKOp op, Value x, Value y) {
+  Type element = ir::tensorType(op.getX()).getElementType();
+  if (!op.getLargest())
+    std::swap(x, y);
+  if (!isa<FloatType>(element))
+    return s.compare(element.isUnsignedInteger() ? arith::CmpIPredicate::ugt
+                                                 : arith::CmpIPredicate::sgt,
+                     x, y);
+  auto compare = [&](arith::CmpFPredicate predicate, Value a,
+                     Value b) -> Value {
+    return s.b.create<arith::CmpFOp>(s.loc, predicate, a, b);
+  };
+  Value nanFirst = s.both(compare(arith::CmpFPredicate::UNO, x, x),
+                          compare(arith::CmpFPredicate::ORD, y, y));
+  return s.b.create<arith::OrIOp>(
+      s.loc, compare(arith::CmpFPredicate::OGT, x, y), nanFirst);
+}
 
 std::unique_ptr<UnitKernel> createLineKernel(Operation *op) {
   if (auto cumulative = dyn_cast<ir::CumulativeOp>(op))

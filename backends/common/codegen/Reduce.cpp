@@ -256,22 +256,42 @@ Value ElementEmitter::reduceRange(ir::ReduceOp op, ArrayRef<Index> input,
   return loop.getResult(0);
 }
 
+Value ElementEmitter::isBeyond(ir::ArgReduceOp op, Value x, Value y) {
+  Type elementType = ir::tensorType(op.getX()).getElementType();
+  ir::CompareKind better = op.getKind() == ir::ReduceKind::max
+                               ? ir::CompareKind::gt
+                               : ir::CompareKind::lt;
+  Value is = emitCompare(better, x, y, elementType);
+  if (!isa<FloatType>(elementType))
+    return is;
+  Value isNan =
+      builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, x, x);
+  Value isNumber =
+      builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::ORD, y, y);
+  return builder.create<arith::OrIOp>(
+      loc, is, builder.create<arith::AndIOp>(loc, isNan, isNumber));
+}
+
 Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
   IndexVector input =
       *passes::mapIndex(op->getOpOperand(0), index, domain.reduced);
   unsigned loop = domain.reduced[0];
   Type i64 = builder.getI64Type();
   Type elementType = ir::tensorType(op.getX()).getElementType();
-  Value zero = constantInt(i64, 0);
+  Value start = argFirst ? argFirst : constantInt(i64, 0);
 
-  setLoop(loop, zero);
+  setLoop(loop, start);
   pushFrame();
   Value first = splat(element(op.getX(), input));
   popFrame();
-  auto scan = builder.create<scf::ForOp>(
-      loc, constantInt(i64, 1), constantInt(i64, domain.sizes[loop]),
-      constantInt(i64, 1), ValueRange{first, splat(zero)});
-  OpBuilder::InsertionGuard guard(builder);
+  Value step = constantInt(i64, argStep);
+  Value second =
+      argFirst ? builder.create<arith::AddIOp>(loc, start, step).getResult()
+               : constantInt(i64, 1);
+  auto scan = builder.create<scf::ForOp>(loc, second,
+                                         constantInt(i64, domain.sizes[loop]),
+                                         step, ValueRange{first, splat(start)});
+  std::optional<OpBuilder::InsertionGuard> guard(builder);
   builder.setInsertionPointToStart(scan.getBody());
   pushFrame();
   setLoop(loop, scan.getInductionVar());
@@ -302,6 +322,10 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
   Value position =
       select(take, splat(scan.getInductionVar()), scan.getRegionIterArg(1));
   builder.create<scf::YieldOp>(loc, ValueRange{newBest, position});
+  guard.reset();
+  if (argSharer)
+    return argSharer->combine(*this, op, {scan.getResult(0), scan.getResult(1)})
+        .position;
   return scan.getResult(1);
 }
 

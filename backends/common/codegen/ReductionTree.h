@@ -25,6 +25,13 @@ inline constexpr int64_t kChunkSteps = 16;
 /// The same for passes of a loop with lanes.
 inline constexpr int64_t kChunkPasses = 8;
 
+/// Running sums: a line is cut into runs of so many steps, and its runs into
+/// groups. An element is (what the groups before come to + what the runs before
+/// in its group come to) + what is before it in its run, itself included, each
+/// of the three summed up one after the other. A line of one run has the last
+/// alone.
+inline constexpr int64_t kRunSteps = 32, kGroupRuns = 32;
+
 /// Lanes along a reduced loop of `size` steps, when that is the one along which
 /// what is reduced lies contiguous. A power of two.
 inline int64_t reductionLanes(int64_t size) {

@@ -172,6 +172,9 @@ public:
 
 /// The kernel of a scatter, scatter_elements or scatter_nd.
 std::unique_ptr<UnitKernel> createScatter(mlir::Operation *op, int64_t run);
+/// Whether x comes before y wherever they lie: greater, or smaller without
+/// `largest`; NaN is greater than numbers.
+mlir::Value comesBefore(Scalar &s, ir::TopKOp op, mlir::Value x, mlir::Value y);
 /// The kernel of a running sum or of a top_k.
 std::unique_ptr<UnitKernel> createLineKernel(mlir::Operation *op);
 

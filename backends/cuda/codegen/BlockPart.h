@@ -42,6 +42,15 @@ std::unique_ptr<BlockPart> createLoopPart(std::shared_ptr<codegen::Nest> nest);
 bool hasSharedRows(const codegen::Nest &nest);
 std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest);
 
+/// True when the nest finds extremes' positions along rows that threads share.
+bool hasSharedArg(const codegen::Nest &nest);
+std::unique_ptr<BlockPart> createArgPart(std::shared_ptr<codegen::Nest> nest);
+
+/// True when results lie along another loop than what they are computed from.
+bool isTransposed(const codegen::Nest &nest);
+std::unique_ptr<BlockPart>
+createTransposePart(std::shared_ptr<codegen::Nest> nest);
+
 /// A contraction and what follows it; null when it cannot be read as products
 /// of matrices. It has a kernel for itself.
 std::unique_ptr<BlockPart>
@@ -69,6 +78,12 @@ createColumnPart(std::shared_ptr<codegen::Nest> nest);
 /// An op that is a kernel of its own, a thread per unit; null when there is
 /// none for it.
 std::unique_ptr<BlockPart> createUnitPart(mlir::Operation *op);
+
+/// Running sums along few lines, each of which a block shares; null for other
+/// ops.
+std::unique_ptr<BlockPart> createScanPart(mlir::Operation *op);
+/// The same for the first of lines in order, if not too many are wanted.
+std::unique_ptr<BlockPart> createSortPart(mlir::Operation *op);
 
 /// Tells `emitter` what a nest reads, and `nest` where its results lie; loops
 /// of one step are at 0.

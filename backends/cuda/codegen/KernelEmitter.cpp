@@ -32,12 +32,18 @@ struct PlacedPart {
 };
 
 std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
-  if (!part.nest)
+  if (!part.nest) {
+    for (auto *create : {createScanPart, createSortPart})
+      if (std::unique_ptr<BlockPart> shared = create(part.solo))
+        return shared;
     return createUnitPart(part.solo);
+  }
   if (part.nest->contraction)
     return createContractionPart(part.nest);
   return hasSharedRows(*part.nest)      ? createRowPart(part.nest)
          : hasSharedColumns(*part.nest) ? createColumnPart(part.nest)
+         : hasSharedArg(*part.nest)     ? createArgPart(part.nest)
+         : isTransposed(*part.nest)     ? createTransposePart(part.nest)
                                         : createLoopPart(part.nest);
 }
 

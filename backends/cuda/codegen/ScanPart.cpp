@@ -1,0 +1,183 @@
+//===- ScanPart.cpp - threads that share a running sum --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A block has a line, of which it takes some groups of runs at a time
+// (ReductionTree.h): each thread sums up a run, one thread of each group the
+// runs before each of its group, every thread the groups before its own; each
+// thread then goes through its run again and stores.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/common/codegen/ReductionTree.h"
+#include "backends/common/codegen/UnitKernel.h"
+#include "backends/cuda/codegen/BlockPart.h"
+
+using namespace mlir;
+
+namespace sinter::cuda {
+
+using codegen::kGroupRuns;
+using codegen::kRunSteps;
+using codegen::Scalar;
+
+namespace {
+
+/// Groups at a time.
+constexpr int64_t kGroups = 8;
+constexpr int64_t kScanThreads = kGroups * kGroupRuns;
+/// With as many lines a thread has one.
+constexpr int64_t kManyLines = 1 << 13;
+
+int64_t innerSize(ir::CumulativeOp op) {
+  return codegen::product(op.getType().getShape().drop_front(op.getAxis() + 1));
+}
+int64_t lineSize(ir::CumulativeOp op) {
+  return op.getType().getDimSize(op.getAxis());
+}
+int64_t linesOf(ir::CumulativeOp op) {
+  return codegen::product(op.getType().getShape().take_front(op.getAxis())) *
+         innerSize(op);
+}
+
+class ScanPart : public BlockPart {
+public:
+  explicit ScanPart(ir::CumulativeOp op)
+      : op(op), element(op.getType().getElementType()), size(lineSize(op)),
+        inner(innerSize(op)) {}
+
+  int64_t threads() const override { return kScanThreads; }
+  int64_t blocks(int64_t) const override { return linesOf(op); }
+  void emit(Threads &threads, ArrayRef<Value> inputs,
+            ArrayRef<Value> outputs) override;
+
+private:
+  Value combine(Value x, Value y) {
+    return s->emitter.combine(op.getKind(), element, x, y);
+  }
+  Value none() { return s->emitter.identity(op.getKind(), element); }
+  Value sharedPlace(Value number, int64_t first);
+  /// Groups of a round that have elements.
+  int64_t groups() const {
+    return std::min<int64_t>(kGroups,
+                             llvm::divideCeil(size, kGroupRuns * kRunSteps));
+  }
+  Value load(Value place);
+  void store(Value value, Value place);
+  Value eachStep(llvm::function_ref<void(Value, Value, Value)> body);
+  Value emitGroups(Value before);
+
+  ir::CumulativeOp op;
+  Type element;
+  int64_t size, inner;
+
+  // While code is emitted.
+  Threads *t = nullptr;
+  Scalar *s = nullptr;
+  Value input, output, shared;
+  Value lineStart;  // i64
+  Value run, group; // of this thread, i32
+  Value firstStep;  // of this thread's run in the line, i64
+};
+
+/// Where the runs' sums, what comes before each (from kScanThreads on) and the
+/// groups' sums (from 2 kScanThreads on) lie.
+Value ScanPart::sharedPlace(Value number, int64_t first) {
+  return t->elementAddress(shared, s->emitter.computeType(element),
+                           t->add(number, t->number(first)));
+}
+Value ScanPart::load(Value place) {
+  return t->b.create<LLVM::LoadOp>(t->loc, s->emitter.computeType(element),
+                                   place);
+}
+void ScanPart::store(Value value, Value place) {
+  t->b.create<LLVM::StoreOp>(t->loc, value, place);
+}
+
+/// The sum of this thread's run; `body` gets the element's position, what comes
+/// before it, and that with it.
+Value ScanPart::eachStep(llvm::function_ref<void(Value, Value, Value)> body) {
+  Value left = s->sub(s->number(size), firstStep);
+  // Runs behind the end have no steps: their loop ends before it begins.
+  return s->carry(s->number(0), s->minimum(s->number(kRunSteps), left),
+                  {none()},
+                  [&](Value i, ValueRange before) -> SmallVector<Value> {
+                    Value step = s->add(firstStep, i);
+                    if (op.getReverse())
+                      step = s->sub(s->number(size - 1), step);
+                    Value at = s->add(lineStart, s->mul(step, inner));
+                    Value sum = combine(before[0], s->load(element, input, at));
+                    if (body)
+                      body(at, before[0], sum);
+                    return {sum};
+                  })[0];
+}
+
+/// The next kGroups groups; returns what they and all before come to.
+Value ScanPart::emitGroups(Value before) {
+  store(eachStep(nullptr), sharedPlace(run, 0));
+  t->barrier();
+  t->when(t->isLess(run, groups()), [&] {
+    Value first = t->mul(run, kGroupRuns);
+    Value sum = none();
+    for (int64_t i = 0; i < kGroupRuns; ++i) {
+      Value at = t->add(first, t->number(i));
+      store(sum, sharedPlace(at, kScanThreads));
+      sum = combine(sum, load(sharedPlace(at, 0)));
+    }
+    store(sum, sharedPlace(run, 2 * kScanThreads));
+  });
+  t->barrier();
+  Value all = before, own = before;
+  for (int64_t i = 0; i < groups(); ++i) {
+    if (i > 0)
+      own = t->select(t->isAtLeast(group, i), all, own);
+    all = combine(all, load(sharedPlace(t->number(i), 2 * kScanThreads)));
+  }
+  Value base = combine(own, load(sharedPlace(run, kScanThreads)));
+  eachStep([&](Value at, Value exclusive, Value inclusive) {
+    s->store(element, combine(base, op.getExclusive() ? exclusive : inclusive),
+             output, at);
+  });
+  return all;
+}
+
+void ScanPart::emit(Threads &threads, ArrayRef<Value> inputs,
+                    ArrayRef<Value> outputs) {
+  t = &threads;
+  Scalar scalar(t->b, t->loc);
+  s = &scalar;
+  input = inputs[0];
+  output = outputs[0];
+  shared = t->beginExchange(s->emitter.computeType(element),
+                            2 * kScanThreads + kGroups, /*isRepeated=*/false);
+  Value line = t->wide(t->block);
+  lineStart =
+      s->add(s->mul(s->div(line, inner), size * inner), s->rem(line, inner));
+  run = t->thread;
+  group = t->div(run, kGroupRuns);
+  Value first = s->mul(t->wide(run), kRunSteps);
+  constexpr int64_t kStepsTogether = kScanThreads * kRunSteps;
+  int64_t rounds = llvm::divideCeil(size, kStepsTogether);
+  if (rounds == 1) {
+    firstStep = first;
+    emitGroups(none());
+    return;
+  }
+  s->carry(s->number(0), s->number(rounds), {none()},
+           [&](Value round, ValueRange before) -> SmallVector<Value> {
+             firstStep = s->add(s->mul(round, kStepsTogether), first);
+             return {emitGroups(before[0])};
+           });
+}
+
+} // namespace
+
+std::unique_ptr<BlockPart> createScanPart(Operation *op) {
+  auto cumulative = dyn_cast<ir::CumulativeOp>(op);
+  if (!cumulative || lineSize(cumulative) <= 2 * kRunSteps ||
+      linesOf(cumulative) >= kManyLines)
+    return nullptr;
+  return std::make_unique<ScanPart>(cumulative);
+}
+
+} // namespace sinter::cuda
