@@ -3,9 +3,10 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    check_ptxas.py PROGRAMS --models=DIR
+    check_ptxas.py PROGRAMS --models=DIR [--list]
 
-PROGRAMS lists a model of DIR and the flags of sinterc on each line. The PTX for sm_80 is
+PROGRAMS lists a model of DIR and the flags of sinterc on each line. --list prints what each
+kernel takes on sm_90, and the share of a multiprocessor's threads that it can have there. The PTX for sm_80 is
 assembled for sm_80; that for sm_90 for sm_90, and for sm_100 and sm_120, which run it too.
 """
 
@@ -28,8 +29,23 @@ def findPtxas():
     sys.exit("check_ptxas: there is no ptxas; it comes with the CUDA toolkit")
 
 
+# Of a multiprocessor with sm_90: threads, registers, bytes of shared memory, blocks; and
+# shared memory that each block takes beside its own.
+THREADS, REGISTERS, SHARED, BLOCKS, SHARED_OF_BLOCK = 2048, 65536, 228 << 10, 32, 1 << 10
+
+
+def occupancy(threads, registers, shared):
+    """The share of a multiprocessor's threads that a kernel's blocks can have."""
+    warps = -(-threads // 32)
+    registersOfBlock = warps * -(-max(registers, 1) * 32 // 256) * 256
+    blocks = min(THREADS // (warps * 32), REGISTERS // registersOfBlock,
+                 SHARED // (shared + SHARED_OF_BLOCK), BLOCKS)
+    return blocks * warps * 32 / THREADS
+
+
 def assemble(ptxas, text, target, folder):
-    """The entries that ptxas compiled, with their spills; its complaint, if any."""
+    """The entries that ptxas compiled, with stack, spills, registers and shared memory; its
+    complaint, if any."""
     source = os.path.join(folder, "kernels.ptx")
     with open(source, "w") as file:
         file.write(text)
@@ -45,6 +61,9 @@ def assemble(ptxas, text, target, folder):
         elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, "
                                 r"(\d+) bytes spill loads", line):
             entries[name] = tuple(map(int, match.groups()))
+        elif name and (match := re.search(r"Used (\d+) registers", line)):
+            shared = re.search(r"(\d+) bytes smem", line)
+            entries[name] += (int(match.group(1)), int(shared.group(1)) if shared else 0)
     return entries, None
 
 
@@ -52,6 +71,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs")
     parser.add_argument("--models", required=True)
+    parser.add_argument("--list", action="store_true",
+                        help="print what each kernel takes")
     options = parser.parse_args()
     ptxas = findPtxas()
     with open(options.programs) as file:
@@ -68,6 +89,7 @@ def main():
                     problems.append(f"{model}: {done.stderr.strip()}")
                     break
                 expected = set(re.findall(r"\.entry (\w+)\(", done.stdout))
+                threads = dict(re.findall(r"\.entry (\w+)\([^{]*?\.maxntid (\d+)", done.stdout))
                 kernels += len(expected)
                 for target in targets:
                     entries, complaint = assemble(ptxas, done.stdout, target, folder)
@@ -75,7 +97,11 @@ def main():
                         problems.append(f"{model} for {target}: "
                                         f"{complaint or 'entries are missing'}")
                     assembled += len(entries)
-                    for name, (stack, stores, loads) in entries.items():
+                    for name, (stack, stores, loads, registers, shared) in entries.items():
+                        if options.list and target == "sm_90":
+                            share = occupancy(int(threads[name]), registers, shared)
+                            print(f"{model} {name}: {threads[name]} threads, {registers} "
+                                  f"registers, {shared} bytes shared, {share:.0%} of threads")
                         if stack or stores or loads:
                             problems.append(
                                 f"{model} for {target}: {name} has {stack} bytes of stack, "
