@@ -174,6 +174,45 @@ TEST_CASE("f16 fragments") {
     }
 }
 
+TEST_CASE("a chain of instructions is within its bound of the exact sum") {
+  // Row 0 times column 0: lane 0's elements 0 and 1 of each half, and those of
+  // lanes 1 to 3.
+  constexpr int kInstructions = 64;
+  for (auto kind :
+       {SINTER_SIM_MMA_M16N8K16_F16, SINTER_SIM_MMA_M16N8K16_BF16}) {
+    auto type =
+        kind == SINTER_SIM_MMA_M16N8K16_F16 ? SINTER_SIM_F16 : SINTER_SIM_BF16;
+    uint32_t state = 1;
+    auto random = [&] {
+      state = state * 1664525u + 1013904223u;
+      return uint16_t(narrow(type, SINTER_SIM_NEAREST,
+                             double(int32_t(state)) / (1u << 28)));
+    };
+    double exact = 0, magnitude = 0;
+    uint32_t sum = 0;
+    for (int step = 0; step < kInstructions; ++step) {
+      Fragments warp(kind);
+      for (int lane = 0; lane < 4; ++lane)
+        for (int half = 0; half < 2; ++half)
+          for (int slot = 0; slot < 2; ++slot) {
+            uint16_t a = random(), b = random();
+            warp.operands[lane][2 * half] |= uint32_t(a) << 16 * slot;
+            warp.operands[lane][4 + half] |= uint32_t(b) << 16 * slot;
+            double product = double(widen(type, a)) * widen(type, b);
+            exact += product;
+            magnitude += std::fabs(product);
+          }
+      warp.operands[0][6] = sum;
+      computeMma(warp.lanes);
+      sum = warp.results[0][0];
+    }
+    double bound = 16 * kInstructions * std::ldexp(magnitude, -24);
+    double error = std::fabs(std::bit_cast<float>(sum) - exact);
+    CHECK(error <= bound);
+    CHECK(error > 0); // it does round
+  }
+}
+
 TEST_CASE("s8 fragments") {
   Fragments warp(SINTER_SIM_MMA_M16N8K32_S8);
   auto a = [](int row, int k) { return row * 7 % 19 - k; };
