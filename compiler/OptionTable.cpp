@@ -354,7 +354,7 @@ return "";
      kCompile,
      storePlaceRule},
     {"--allow-cpu", "REGEX",
-     "nodes that may run on the CPU when the device cannot run or hold them",
+     "nodes that may run on the CPU when their device cannot run them",
      kTargetGroup, kCompile, STORE{return readRegex(v, o.allowCpu);
 }
 }
