@@ -21,7 +21,7 @@ namespace json = llvm::json;
 
 // JSON strings are UTF-8; names in models may be anything.
 static json::Value text(llvm::StringRef name) {
-  return json::isUTF8(name) ? json::Value(name)
+  return json::isUTF8(name) ? json::Value(name.str())
                             : json::Value(json::fixUTF8(name));
 }
 

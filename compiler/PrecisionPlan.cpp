@@ -93,7 +93,7 @@ compiler::precisionPlanJson(StringRef policy,
   }
   json::Object shares;
   for (auto &[function, list] : byFunction)
-    shares[function] = passes::sixteenBitShare(list);
+    shares[function.str()] = passes::sixteenBitShare(list);
   return json::Object{{"version", kVersion},
                       {"policy", policy.str()},
                       {"sixteen_bit_share", std::move(shares)},
