@@ -84,15 +84,19 @@ void addUnaryCases(std::vector<OpCase> &cases) {
            [form](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              return {b.make<GeluOp>(x[0], form)};
            }});
+  // The second derivative is zero at +-1.4: few elements could all lie where
+  // nothing but the rounding of its terms is left.
   for (auto form : {GeluForm::erf, GeluForm::tanh})
-    for (const auto &shape : kShapes)
+    for (const auto &shape : kShapes) {
+      double reach = ShapedType::getNumElements(shape) < 8 ? 1 : 3;
       cases.push_back(
           {"sinter.gelu_grad " + stringifyGeluForm(form).str() + " " +
                shapeText(shape),
-           {{shape, -2, 2}, {shape, -3, 3}},
+           {{shape, -2, 2}, {shape, -reach, reach}},
            [form](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              return {b.make<GeluGradOp>(x[0], x[1], form)};
            }});
+    }
 }
 
 void addBinaryCases(std::vector<OpCase> &cases) {

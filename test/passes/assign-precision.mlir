@@ -96,6 +96,8 @@ func.func @float64(%x: tensor<8x8xf64> {sinter.input = "x"}) -> (tensor<8x8xf64>
 
 // Without a library that keeps it, what a GELU is applied to is rounded for the GELU as well.
 // CHECK-LABEL: @trained_gelu
+// TF32-LABEL: @trained_gelu
+// TF32: sinter.gelu tanh
 // CHECK: %[[Z:.*]] = sinter.dot_general
 // CHECK-NEXT: %[[Z16:.*]] = sinter.cast %[[Z]] : tensor<4x16xf32> -> tensor<4x16xbf16>
 // CHECK-NEXT: %[[ZW:.*]] = sinter.cast %[[Z16]]

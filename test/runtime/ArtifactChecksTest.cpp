@@ -261,9 +261,8 @@ TEST_CASE("artifact: matmul parameters", "[artifact]") {
           [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_STORE; });
   refused("bits ends at",
           [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_RELU_GRAD; });
-  refused("unknown post-op", [](Sample &s) {
-    s.matmul.postOps[0].kind = SINTER_POST_BIAS_GRAD + 1;
-  });
+  refused("unknown post-op",
+          [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_B_SUM + 1; });
 }
 
 TEST_CASE("artifact: convolution parameters", "[artifact]") {

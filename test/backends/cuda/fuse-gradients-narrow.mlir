@@ -55,8 +55,8 @@ func.func @relu(%x: tensor<4x8xbf16> {sinter.input = "x"}, %w: tensor<8x16xbf16>
 // CHECK: sinter.fusion "matmul"
 // CHECK: sinter.dot_general
 // CHECK-NEXT: sinter.yield %{{.*}} : tensor<4x16xf32>
-// CHECK: sinter.compare
 // CHECK: sinter.add
+// CHECK: sinter.compare
 // CHECK: sinter.where
 func.func @relu_beside_float32(%x: tensor<4x8xbf16> {sinter.input = "x"}, %w: tensor<8x16xbf16> {sinter.input = "w"}, %g: tensor<4x2xbf16> {sinter.input = "g"}, %v: tensor<2x16xbf16> {sinter.input = "v"}, %a: tensor<4x16xf32> {sinter.input = "a"}, %b: tensor<4x16xbf16> {sinter.input = "b"})
     -> (tensor<4x16xbf16> {sinter.output = "y"}, tensor<4x16xbf16> {sinter.output = "dx"}) {
@@ -111,12 +111,17 @@ func.func @gelu(%x: tensor<4x8xf16> {sinter.input = "x"}, %w: tensor<8x16xf16> {
   return %y, %4 : tensor<4x16xf16>, tensor<4x16xf16>
 }
 
-// Must not fire: the result is rounded, but what is kept would not be.
+// What is kept has the type of the result: where it must not be rounded, a
+// kernel of its own rounds the result.
 // CHECK-LABEL: @gelu_of_float32
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1)
+// CHECK: %[[Y:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1)
 // CHECK: %[[X:.*]] = sinter.dot_general
-// CHECK-NEXT: sinter.yield %[[X]] : tensor<4x16xf32>
-// CHECK: sinter.gelu
+// CHECK-NEXT: %[[GELU:.*]] = sinter.gelu tanh %[[X]]
+// CHECK-NEXT: sinter.yield %[[GELU]], %[[X]] : tensor<4x16xf32>, tensor<4x16xf32>
+// CHECK: sinter.cast %[[Y]]#0
+// PLAN-LABEL: exec.program @gelu_of_float32(
+// PLAN: exec.matmul({{.*}} post [#exec.post_op<store write 1>, #exec.post_op<gelu_tanh>]
+// PLAN: exec.launch
 func.func @gelu_of_float32(%x: tensor<4x8xbf16> {sinter.input = "x"}, %w: tensor<8x16xbf16> {sinter.input = "w"})
     -> (tensor<4x16xbf16> {sinter.output = "y"}, tensor<4x16xf32> {sinter.output = "z"}) {
   %xw = sinter.cast %x : tensor<4x8xbf16> -> tensor<4x8xf32>
@@ -146,9 +151,9 @@ func.func @weights_and_bias(%g: tensor<12x16xbf16> {sinter.input = "g"}, %x: ten
 
 // Must not fire: the gradient of the weights is rounded, the sum is not.
 // CHECK-LABEL: @rounded_weights_and_bias
+// CHECK: sinter.reduce
 // CHECK: sinter.fusion "matmul"(%arg0, %arg1)
 // CHECK: sinter.yield %{{.*}} : tensor<16x8xbf16>
-// CHECK: sinter.reduce
 func.func @rounded_weights_and_bias(%g: tensor<12x16xbf16> {sinter.input = "g"}, %x: tensor<12x8xbf16> {sinter.input = "x"})
     -> (tensor<16x8xbf16> {sinter.output = "dw"}, tensor<16xf32> {sinter.output = "db"}) {
   %gw = sinter.cast %g : tensor<12x16xbf16> -> tensor<12x16xf32>
