@@ -109,6 +109,8 @@ int sinter::compiler::optMain(int argc, char **argv,
   mlir::registerPass(
       [&] { return passes::createFuseSiblings(set.main.get()); });
   mlir::registerPass(
+      [&] { return passes::createFuseStages(set.main.get(), set.devices); });
+  mlir::registerPass(
       [&] { return passes::createSplitContractions(set.main.get()); });
   passes::registerSinterPasses();
   mlir::registerTransformsPasses();

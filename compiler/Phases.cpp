@@ -126,6 +126,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(passes::createFuseOutputs());
   functions.addPass(passes::createFuseCasts());
   functions.addPass(passes::createFuseSiblings(&context.target));
+  functions.addPass(passes::createFuseStages(&context.target, context.devices));
 }
 
 static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {

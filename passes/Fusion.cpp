@@ -188,14 +188,16 @@ RankedTensorType storedType(ir::FusionOp fusion, unsigned output) {
       IntegerType::get(fusion.getContext(), 8, IntegerType::Unsigned));
 }
 
-/// The answer for a fusion of kind multi: that of the part that yields
-/// `output`, if no other part uses `input`.
-static bool mayRunPartInPlace(Block &body, unsigned input, unsigned output) {
+/// The answer for fusions of several: that of the part that yields `output`, if
+/// no other part uses `input`, unless that one is an earlier stage.
+static bool mayRunPartInPlace(Block &body, bool isStaged, unsigned input,
+                              unsigned output) {
   Value argument = body.getArgument(input),
         result = body.getTerminator()->getOperand(output);
   auto part = result.getDefiningOp<ir::FusionOp>();
-  if (!part || llvm::any_of(argument.getUsers(),
-                            [&](Operation *user) { return user != part; }))
+  if (!part || llvm::any_of(argument.getUsers(), [&](Operation *user) {
+        return user != part && !(isStaged && user->isBeforeInBlock(part));
+      }))
     return false;
   for (auto [number, operand] : llvm::enumerate(part.getInputs()))
     if (operand == argument &&
@@ -211,8 +213,9 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   if (argument.getType() != result.getType())
     return false;
   StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
-  if (kind == fusion_kind::kMulti)
-    return mayRunPartInPlace(body, input, output);
+  bool isStaged = kind == fusion_kind::kStaged;
+  if (kind == fusion_kind::kMulti || isStaged)
+    return mayRunPartInPlace(body, isStaged, input, output);
   if (kind == fusion_kind::kScatter) // begins by copying what it scatters into
     return body.front().getNumOperands() > 0 &&
            body.front().getOperand(0) == argument && argument.hasOneUse();
@@ -258,13 +261,13 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
 void forEachInPlacePair(Operation *fusion,
                         llvm::function_ref<void(unsigned, unsigned)> visit) {
   Block &body = fusion->getRegion(0).front();
-  bool isMulti = fusion->getAttrOfType<StringAttr>("kind").getValue() ==
-                 fusion_kind::kMulti;
+  StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
+  bool hasParts = kind == fusion_kind::kMulti || kind == fusion_kind::kStaged;
   for (auto [output, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
     // A result of a part has to do with the part's own operands.
     SmallVector<Value> inputs(body.getArguments());
-    if (Operation *part = value.getDefiningOp(); isMulti && part)
+    if (Operation *part = value.getDefiningOp(); hasParts && part)
       inputs.assign(part->operand_begin(), part->operand_end());
     for (Value input : inputs)
       if (auto argument = dyn_cast<BlockArgument>(input);

@@ -9,6 +9,7 @@
 #include "passes/AssignPrecision.h"
 #include "passes/FuseEpilogues.h"
 #include "passes/FuseSiblings.h"
+#include "passes/FuseStages.h"
 #include "passes/PlaceOps.h"
 #include "passes/SplitContractions.h"
 

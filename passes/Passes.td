@@ -225,6 +225,17 @@ def FuseSiblings : Pass<"sinter-fuse-siblings", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def FuseStages : Pass<"sinter-fuse-stages", "::mlir::func::FuncOp"> {
+  let summary = "Let the last block of a kernel go on with the small kernel that reads its results";
+  let description = [{
+    On a target whose launches are dear, a fusion that reads little, some of it the results of another fusion,
+    becomes that one's second stage, in one of kind staged: the norm of all gradients behind their sums of
+    squares, a mean behind the sums of its rows.
+  }];
+  let constructor = "::sinter::passes::createFuseStages(nullptr, {})";
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def PlaceCasts : Pass<"sinter-place-casts", "::mlir::func::FuncOp"> {
   let summary = "Let casts between 16-bit floats and float32 lie beside what computes";
   let description = [{

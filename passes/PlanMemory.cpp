@@ -84,6 +84,17 @@ private:
     return success();
   }
 
+  Value ticket(OpBuilder &builder, Location loc) {
+    MLIRContext *context = builder.getContext();
+    RankedTensorType type = exec::ticketType(context);
+    return builder.create<exec::BufferOp>(
+        loc, exec::BufferType::get(context),
+        exec::SliceAttr::get(context, exec::Space::control, 0,
+                             exec::control_offset::kTicket,
+                             exec::sizeBytes(type)),
+        type);
+  }
+
   /// Nothing for programs on one device.
   static void setPlace(Operation *op, const exec::CommandPlace &place) {
     OpBuilder builder(op->getContext());
@@ -129,8 +140,11 @@ private:
     if (isLibraryCall(command.fusion))
       return createCall(builder, command.fusion, reads, writes);
     nameKind(command.fusion, command.place.place);
-    builder.create<exec::LaunchOp>(
-        command.loc, kernels.get(command.fusion).getSymName(), reads, writes);
+    exec::KernelOp kernel = kernels.get(command.fusion);
+    if (kernel.isStaged())
+      reads.push_back(ticket(builder, command.loc));
+    builder.create<exec::LaunchOp>(command.loc, kernel.getSymName(), reads,
+                                   writes);
     return success();
   }
 

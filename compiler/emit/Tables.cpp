@@ -93,8 +93,7 @@ kernelRows(TableData &data, ModuleOp module, const passes::TargetCode &code,
         static_cast<int64_t>(kernel.getTiles().value_or(1))};
     auto &row = rows.emplace_back();
     sinter_kernel_desc &desc = row.value;
-    desc.numBuffers =
-        kernel.getBody().front().getNumArguments() + kernel.getYielded().size();
+    desc.numBuffers = kernel.getNumBuffers();
     if (isCuda) {
       llvm::copy(*kernel.getGrid(), desc.grid);
       llvm::copy(*kernel.getBlock(), desc.block);

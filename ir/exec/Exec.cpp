@@ -140,6 +140,10 @@ ArrayRef<ControlField> exec::controlFields() {
   return fields;
 }
 
+RankedTensorType exec::ticketType(MLIRContext *context) {
+  return RankedTensorType::get({}, IntegerType::get(context, 32));
+}
+
 BufferOp exec::bufferOp(Value buffer) {
   // The verifier of programs makes sure of the kind of op.
   return cast<BufferOp>(buffer.getDefiningOp());
@@ -179,6 +183,11 @@ LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   if (body.empty() || !isa<ir::YieldOp>(body.back()))
     return emitOpError() << "has a body that does not end with sinter.yield";
+  if (isStaged() &&
+      (body.getOperations().size() != 3 ||
+       !llvm::all_of(body.without_terminator(), llvm::IsaPred<ir::FusionOp>)))
+    return emitOpError() << "has two stages, but a body that is not two "
+                            "fusions";
   auto isTensor = [](Type type) { return ir::hasBoundedSize(type); };
   if (!llvm::all_of(body.getArgumentTypes(), isTensor))
     return emitOpError() << "has an argument that is no tensor of static shape";
@@ -263,7 +272,17 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     }
     return success();
   };
-  if (failed(check("reads", body.getArgumentTypes(), getReads())))
+  SmallVector<Type> reads(body.getArgumentTypes());
+  if (kernel.isStaged())
+    reads.push_back(ticketType(getContext()));
+  if (failed(check("reads", reads, getReads())))
     return failure();
+  if (kernel.isStaged()) {
+    auto ticket = getReads().back().getDefiningOp<BufferOp>();
+    if (ticket && (ticket.getSlice().getSpace() != Space::control ||
+                   ticket.getSlice().getOffset() != control_offset::kTicket))
+      return emitOpError() << "has no ticket as its last operand, though "
+                           << getKernelAttr() << " has two stages";
+  }
   return check("writes", kernel.getYielded().getTypes(), getWrites());
 }

@@ -41,7 +41,7 @@ int64_t sizeBytes(mlir::Type tensorType);
 namespace control_offset {
 inline constexpr int64_t kLr = 0, kWeightDecay = 4, kClipNorm = 8, kStep = 16,
                          kSeed = 24, kValidRows = 32, kMicroBatch = 40,
-                         kReplica = 48;
+                         kReplica = 48, kTicket = 56;
 } // namespace control_offset
 
 /// A field of the control block.
@@ -51,6 +51,9 @@ struct ControlField {
 };
 llvm::ArrayRef<ControlField> controlFields();
 inline constexpr int64_t kControlBytes = 64;
+
+/// The type of the ticket, which is no value of a program.
+mlir::RankedTensorType ticketType(mlir::MLIRContext *context);
 
 /// A contraction's most post-ops (SINTER_MAX_POST_OPS of abi.h).
 inline constexpr unsigned kMaxPostOps = 6;

@@ -180,6 +180,39 @@ exec.program @size("x" : tensor<8xf32>) -> () arena 64 unshared 64 max_live 64 {
 
 // -----
 
+// launch: the ticket of a kernel of two stages.
+exec.kernel @k0 "staged" {
+^bb0(%x: tensor<16xf32>):
+  %0 = sinter.fusion "loop"(%x) : (tensor<16xf32>) -> tensor<16xf32> {
+  ^bb0(%a: tensor<16xf32>):
+    sinter.yield %a : tensor<16xf32>
+  }
+  %1 = sinter.fusion "loop"(%0) : (tensor<16xf32>) -> tensor<16xf32> {
+  ^bb0(%a: tensor<16xf32>):
+    sinter.yield %a : tensor<16xf32>
+  }
+  sinter.yield %0, %1 : tensor<16xf32>, tensor<16xf32>
+}
+exec.program @no_ticket("x" : tensor<16xf32>) -> () arena 128 unshared 128 max_live 128 {
+  %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
+  %t = exec.buffer input[0] 0 + 4 : tensor<i32>
+  %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
+  %b = exec.buffer arena[0] 64 + 64 : tensor<16xf32>
+  // expected-error @below {{has no ticket as its last operand, though @k0 has two stages}}
+  exec.launch @k0(%x, %t) -> (%a, %b)
+}
+
+// -----
+
+// kernel C4: two stages are two fusions.
+// expected-error @below {{has two stages, but a body that is not two fusions}}
+exec.kernel @k0 "staged" {
+^bb0(%x: tensor<16xf32>):
+  sinter.yield %x : tensor<16xf32>
+}
+
+// -----
+
 // matmul C2: all elements in their buffers.
 exec.program @stride("x" : tensor<4x4xf32>) -> ("y" : tensor<4x4xf32>) arena 0 unshared 0 max_live 0 {
   %x = exec.buffer input[0] 0 + 64 : tensor<4x4xf32>

@@ -288,6 +288,31 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
   parts.push_back(std::move(part));
 }
 
+std::vector<std::vector<KernelPart>> kernelStages(Operation *kernel) {
+  if (kernel->getAttrOfType<StringAttr>("kind").getValue() !=
+      fusion_kind::kStaged)
+    return {kernelParts(kernel)};
+  Block &body = kernel->getRegion(0).front();
+  Operation *yield = body.getTerminator();
+  llvm::DenseMap<Value, unsigned> numbers;
+  for (BlockArgument argument : body.getArguments())
+    numbers[argument] = argument.getArgNumber();
+  std::vector<std::vector<KernelPart>> stages;
+  for (auto fusion : body.getOps<ir::FusionOp>()) {
+    SmallVector<unsigned> inputs, outputs;
+    for (Value input : fusion.getInputs())
+      inputs.push_back(numbers.lookup(input));
+    for (Value output : fusion.getOutputs())
+      for (OpOperand &use : output.getUses())
+        if (use.getOwner() == yield) {
+          outputs.push_back(use.getOperandNumber());
+          numbers[output] = body.getNumArguments() + use.getOperandNumber();
+        }
+    addParts(fusion, inputs, outputs, stages.emplace_back());
+  }
+  return stages;
+}
+
 std::vector<KernelPart> kernelParts(Operation *kernel) {
   Block &body = kernel->getRegion(0).front();
   std::vector<KernelPart> parts;

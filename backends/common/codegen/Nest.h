@@ -84,9 +84,14 @@ struct KernelPart {
   llvm::SmallVector<PartBuffers, 1> buffers;
 };
 
-/// The parts of an exec.kernel, in the order in which they are first there.
-/// They are independent of each other.
+/// The parts of an exec.kernel that has one stage, in the order in which they
+/// are first there. They are independent of each other.
 std::vector<KernelPart> kernelParts(mlir::Operation *kernel);
+
+/// The parts of each stage of an exec.kernel, of which there are one or two. A
+/// second stage's input that the first one computes has the number of that
+/// result behind all of the kernel's inputs.
+std::vector<std::vector<KernelPart>> kernelStages(mlir::Operation *kernel);
 
 } // namespace sinter::codegen
 

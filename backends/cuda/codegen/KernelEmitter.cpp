@@ -4,7 +4,9 @@
 //
 // The parts of a kernel lie one after the other in the grid. A part that is
 // there several times, on different buffers, has one code; its blocks choose
-// their buffers by their number.
+// their buffers by their number. The parts of a second stage have no blocks of
+// their own: the block that is done last with the first stage does their work,
+// one block's after the other.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/KernelEmitter.h"
@@ -49,10 +51,12 @@ std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
 
 class KernelBody {
 public:
+  /// The kernel's parameters are `numRead` buffers and then those that it
+  /// writes; the parts do not know of a ticket that is the last one read.
   KernelBody(OpBuilder &builder, Location loc, LLVM::LLVMFuncOp kernel,
-             unsigned numInputs, int64_t blockThreads)
+             unsigned numInputs, unsigned numRead, int64_t blockThreads)
       : b(builder), loc(loc), kernel(kernel), numInputs(numInputs),
-        blockThreads(blockThreads) {
+        numRead(numRead), blockThreads(blockThreads) {
     block = b.create<NVVM::BlockIdXOp>(loc, b.getI32Type());
     thread = b.create<NVVM::ThreadIdXOp>(loc, b.getI32Type());
   }
@@ -60,8 +64,8 @@ public:
   /// Emits the choice among `parts` by the block's number: halves of them at a
   /// time.
   void emit(ArrayRef<PlacedPart> parts) {
-    if (parts.size() == 1)
-      return emitOne(parts.front());
+    if (parts.size() <= 1)
+      return parts.empty() ? void() : emitOne(parts.front());
     size_t half = parts.size() / 2;
     Value isFirst = b.create<arith::CmpIOp>(
         loc, arith::CmpIPredicate::ult, block,
@@ -74,13 +78,79 @@ public:
     emit(parts.drop_front(half));
   }
 
+  /// Emits the second stage, behind the first one, which has `blocks` blocks.
+  void emitSecond(ArrayRef<PlacedPart> parts, int64_t blocks) {
+    Threads threads(b, loc, kernel, blockThreads, block, thread);
+    threads.afterOthers();
+    Value isLast;
+    if (blocks > 1)
+      isLast = takesLastTicket(threads, blocks);
+    else
+      threads.barrier(); // the only block is the last one
+    threads.when(isLast, [&] {
+      for (const PlacedPart &placed : parts)
+        emitAlone(placed);
+    });
+  }
+
 private:
+  /// True in all threads of the block that is done last, which then see what
+  /// all blocks have written. The barrier before, a fence, the ticket, another
+  /// fence and the barrier behind it order the one after the other.
+  Value takesLastTicket(Threads &threads, int64_t blocks) {
+    Type i32 = b.getI32Type();
+    Value shared = threads.beginExchange(i32, 1, /*isRepeated=*/false);
+    Value ticket = kernel.getArgument(numInputs);
+    auto fence = [&] {
+      b.create<LLVM::CallIntrinsicOp>(
+          loc, TypeRange{}, StringRef("llvm.nvvm.membar.gl"), ValueRange{});
+    };
+    auto change = [&](LLVM::AtomicBinOp kind, int64_t value) -> Value {
+      return b.create<LLVM::AtomicRMWOp>(loc, kind, ticket,
+                                         threads.number(value),
+                                         LLVM::AtomicOrdering::monotonic);
+    };
+    threads.when(threads.isLess(thread, 1), [&] {
+      fence();
+      Value mine = change(LLVM::AtomicBinOp::add, 1);
+      b.create<LLVM::StoreOp>(loc, mine, shared);
+      threads.when(threads.isAtLeast(mine, blocks - 1), [&] {
+        change(LLVM::AtomicBinOp::xchg, 0);
+        fence();
+      });
+    });
+    threads.barrier();
+    return threads.isAtLeast(b.create<LLVM::LoadOp>(loc, i32, shared),
+                             blocks - 1);
+  }
+
+  /// Emits all blocks of a part, one after the other, in every block that gets
+  /// here.
+  void emitAlone(const PlacedPart &placed) {
+    int64_t blocks = placed.blocks * placed.times();
+    auto number = [&](int64_t value) -> Value {
+      return b.create<arith::ConstantIntOp>(loc, value, 32);
+    };
+    if (blocks == 1)
+      return emitBlock(placed, number(0), /*isAlone=*/true);
+    auto loop = b.create<scf::ForOp>(loc, number(0), number(blocks), number(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    emitBlock(placed, loop.getInductionVar(), /*isAlone=*/true);
+  }
+
   void emitOne(const PlacedPart &placed) {
     Value own = block;
     if (placed.firstBlock > 0)
       own = b.create<arith::SubIOp>(
           loc, block,
           b.create<arith::ConstantIntOp>(loc, placed.firstBlock, 32));
+    emitBlock(placed, own, /*isAlone=*/false);
+  }
+
+  /// Emits what block `own` of the part's does. `isAlone`: the threads did the
+  /// work of other blocks before.
+  void emitBlock(const PlacedPart &placed, Value own, bool isAlone) {
     SmallVector<Value> buffers = buffersAt(placed, 0);
     if (placed.times() > 1) {
       auto blocks = b.create<arith::ConstantIntOp>(loc, placed.blocks, 32);
@@ -103,6 +173,8 @@ private:
     if (placed.blocks == 1)
       own = b.create<arith::ConstantIntOp>(loc, 0, 32);
     Threads threads(b, loc, kernel, blockThreads, own, thread);
+    if (isAlone)
+      threads.afterOthers();
     ArrayRef<Value> all = buffers;
     size_t numIn = placed.buffers.front().inputs.size();
     placed.part->emit(threads, all.take_front(numIn), all.drop_front(numIn));
@@ -112,9 +184,11 @@ private:
   Value bufferAt(const PlacedPart &placed, size_t time, unsigned place) {
     const codegen::PartBuffers &buffers = placed.buffers[time];
     unsigned numIn = buffers.inputs.size();
-    return place < numIn
-               ? kernel.getArgument(buffers.inputs[place])
-               : kernel.getArgument(numInputs + buffers.outputs[place - numIn]);
+    unsigned number = place < numIn
+                          ? buffers.inputs[place]
+                          : numInputs + buffers.outputs[place - numIn];
+    return kernel.getArgument(
+        number < numInputs ? number : number - numInputs + numRead);
   }
   SmallVector<Value> buffersAt(const PlacedPart &placed, size_t time) {
     SmallVector<Value> buffers;
@@ -151,7 +225,7 @@ private:
   OpBuilder &b;
   Location loc;
   LLVM::LLVMFuncOp kernel;
-  unsigned numInputs;
+  unsigned numInputs, numRead;
   int64_t blockThreads;
   Value block, thread;
 };
@@ -165,29 +239,39 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   unsigned numInputs = body.getNumArguments();
   unsigned numOutputs = kernel.getYielded().size();
 
-  std::vector<PlacedPart> parts;
+  std::vector<std::vector<PlacedPart>> stages;
   int64_t blockThreads = kWarpThreads;
-  for (const codegen::KernelPart &kernelPart : codegen::kernelParts(kernel)) {
-    std::unique_ptr<BlockPart> part = mapPart(kernelPart);
-    if (!part)
-      return kernel->emitError("CUDA has no mapping for fusions of kind ")
-             << kernel.getKind();
-    blockThreads = std::max(blockThreads, part->threads());
-    parts.push_back({std::move(part), kernelPart.buffers, 0, 0});
+  for (const std::vector<codegen::KernelPart> &kernelParts :
+       codegen::kernelStages(kernel)) {
+    std::vector<PlacedPart> &parts = stages.emplace_back();
+    for (const codegen::KernelPart &kernelPart : kernelParts) {
+      std::unique_ptr<BlockPart> part = mapPart(kernelPart);
+      if (!part)
+        return kernel->emitError("CUDA has no mapping for fusions of kind ")
+               << kernel.getKind();
+      blockThreads = std::max(blockThreads, part->threads());
+      parts.push_back({std::move(part), kernelPart.buffers, 0, 0});
+    }
   }
-  int64_t blocks = 0;
-  for (PlacedPart &placed : parts) {
-    placed.firstBlock = blocks;
-    placed.blocks = placed.part->blocks(blockThreads);
-    blocks += placed.blocks * placed.times();
-    if (blocks > std::numeric_limits<int32_t>::max())
-      return kernel->emitError(
-          "has more blocks of threads than a grid may have");
+  int64_t blocks = 0; // of the first stage
+  for (std::vector<PlacedPart> &parts : stages) {
+    int64_t end = 0;
+    for (PlacedPart &placed : parts) {
+      placed.firstBlock = end;
+      placed.blocks = placed.part->blocks(blockThreads);
+      end += placed.blocks * placed.times();
+      if (end > std::numeric_limits<int32_t>::max())
+        return kernel->emitError(
+            "has more blocks of threads than a grid may have");
+    }
+    llvm::erase_if(parts, [](const PlacedPart &p) { return p.blocks == 0; });
+    if (&parts == &stages.front())
+      blocks = std::max<int64_t>(end, 1);
   }
-  llvm::erase_if(parts, [](const PlacedPart &p) { return p.blocks == 0; });
 
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  SmallVector<Type> types(numInputs + numOutputs,
+  unsigned numRead = numInputs + kernel.isStaged();
+  SmallVector<Type> types(numRead + numOutputs,
                           LLVM::LLVMPointerType::get(context));
   auto function = builder.create<LLVM::LLVMFuncOp>(
       loc, kernel.getSymName(),
@@ -197,9 +281,9 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   function->setAttr(
       NVVM::NVVMDialect::getMaxntidAttrName(),
       builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads), 1, 1}));
-  SmallVector<bool> shared(numInputs + numOutputs, false);
+  SmallVector<bool> shared(numRead + numOutputs, false);
   passes::forEachInPlacePair(kernel, [&](unsigned input, unsigned output) {
-    shared[input] = shared[numInputs + output] = true;
+    shared[input] = shared[numRead + output] = true;
   });
   for (auto [number, isShared] : llvm::enumerate(shared))
     if (!isShared)
@@ -207,12 +291,13 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
                           builder.getUnitAttr());
 
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  if (!parts.empty()) {
-    KernelBody kernelBody(builder, loc, function, numInputs, blockThreads);
-    kernelBody.emit(parts);
-  }
+  KernelBody kernelBody(builder, loc, function, numInputs, numRead,
+                        blockThreads);
+  kernelBody.emit(stages.front());
+  if (stages.size() > 1)
+    kernelBody.emitSecond(stages.back(), blocks);
   builder.create<LLVM::ReturnOp>(loc, ValueRange{});
-  kernel.setGrid(ArrayRef<int64_t>{std::max<int64_t>(blocks, 1), 1, 1});
+  kernel.setGrid(ArrayRef<int64_t>{blocks, 1, 1});
   kernel.setBlock(ArrayRef<int64_t>{blockThreads, 1, 1});
   return success();
 }

@@ -66,7 +66,7 @@ private:
   /// themselves.
   bool sharesBlock() const { return groups <= 2; }
   int64_t rowsPerBlock(int64_t blockThreads) const {
-    return sharesBlock() ? blockThreads / rowThreads : 1;
+    return sharesBlock() && rows > 1 ? blockThreads / rowThreads : 1;
   }
   int64_t passes() const { // of a chunk
     return std::min<int64_t>(kChunkPasses, llvm::divideCeil(size, lanes));
@@ -152,7 +152,12 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
   inRow = t->thread;
   Value row = t->block;
   isActive = nullptr;
-  if (perBlock * rowThreads < t->blockThreads)
+  // Other groups of threads than a block's only one read what that one reads.
+  bool isHarmless = perBlock == 1 && groups == 1 &&
+                    llvm::none_of(nest->roots, [&](const Root &root) {
+                      return nest->isOverAllLoops(root);
+                    });
+  if (perBlock * rowThreads < t->blockThreads && !isHarmless)
     isActive = t->isLess(t->thread, perBlock * rowThreads);
   if (perBlock > 1) {
     inRow = t->rem(t->thread, rowThreads);

@@ -49,6 +49,8 @@ public:
   /// be read, or this one of the round before (`isRepeated`), a barrier comes
   /// first.
   mlir::Value beginExchange(mlir::Type element, int64_t count, bool isRepeated);
+  /// The block has exchanged before, in code that these threads come from.
+  void afterOthers() { hadExchange = true; }
   mlir::Value elementAddress(mlir::Value array, mlir::Type element,
                              mlir::Value position);
 

@@ -6,6 +6,7 @@
 #include "backends/sim/device/SimKernels.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace sinter::sim {
@@ -33,7 +34,10 @@ void SimKernels::readCommand(const sinter_command &command) {
   for (uint32_t i = 0; i < command.numSlices; ++i) {
     Buffer &buffer = buffers[i];
     buffer.sizeBytes = std::max(buffer.sizeBytes, command.slices[i].sizeBytes);
-    buffer.isWritten |= i >= command.numReads;
+    const sinter_slice &slice = command.slices[i];
+    buffer.isWritten |= i >= command.numReads ||
+                        (slice.space == SINTER_SPACE_CONTROL &&
+                         slice.offsetBytes == offsetof(sinter_control, ticket));
   }
 }
 
