@@ -33,7 +33,8 @@ constexpr int64_t kLeastSteps = 512;
 /// bytes where the whole is.
 constexpr int64_t kAlignment = 8;
 
-/// How many stretches the sum of `dot` makes; 1: it is not worth splitting.
+} // namespace
+
 int64_t stretchesOf(ir::DotGeneralOp dot) {
   RankedTensorType lhs = ir::tensorType(dot.getLhs()),
                    rhs = ir::tensorType(dot.getRhs());
@@ -59,6 +60,8 @@ int64_t stretchesOf(ir::DotGeneralOp dot) {
     stretches *= 2;
   return stretches;
 }
+
+namespace {
 
 /// `value` with its dimension `dim` cut into `count` stretches, which are a
 /// dimension of their own before it. What is cast is cut before.

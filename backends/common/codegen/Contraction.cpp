@@ -428,4 +428,23 @@ std::optional<Contraction> Contraction::read(Block &body) {
   return c;
 }
 
+bool Contraction::isReadable(Operation *op, int64_t stretches) {
+  Block body;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    auto type = ir::tensorType(operand);
+    if (auto dot = dyn_cast<ir::DotGeneralOp>(op); dot && stretches > 1) {
+      SmallVector<int64_t> shape(type.getShape());
+      ArrayRef<int64_t> summed =
+          number == 0 ? dot.getLhsContract() : dot.getRhsContract();
+      shape[summed.front()] /= stretches;
+      type = RankedTensorType::get(shape, type.getElementType());
+    }
+    body.addArgument(type, op->getLoc());
+  }
+  Operation *alone = op->clone();
+  alone->setOperands(body.getArguments());
+  body.push_back(alone);
+  return read(body).has_value();
+}
+
 } // namespace sinter::codegen

@@ -4,10 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/CudaTarget.h"
+#include "backends/common/codegen/Contraction.h"
 #include "backends/cuda/codegen/Lowering.h"
 #include "ir/Dialect.h"
 #include "passes/AttentionForm.h"
 #include "passes/Fusion.h"
+#include "passes/SplitContractions.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -23,7 +25,7 @@ std::optional<unsigned> parseGpuArch(StringRef name) {
   return llvm::is_contained(known, arch) ? std::optional(arch) : std::nullopt;
 }
 
-passes::Placement GpuTarget::place(Operation *op, std::string &) const {
+passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
   if (passes::isLibraryOp(op)) {
     // Libraries have no products of integers but of the narrowest.
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
@@ -31,8 +33,15 @@ passes::Placement GpuTarget::place(Operation *op, std::string &) const {
                         ? libraries.matmul
                         : libraries.conv &&
                               ir::tensorType(op->getOperand(0)).getRank() <= 5;
-    return isFloat && isCalled ? passes::Placement::Library
-                               : passes::Placement::Generated;
+    if (isFloat && isCalled)
+      return passes::Placement::Library;
+    auto dot = dyn_cast<ir::DotGeneralOp>(op);
+    if (codegen::Contraction::isReadable(op,
+                                         dot ? passes::stretchesOf(dot) : 1))
+      return passes::Placement::Generated;
+    reason = "kernels count up to 2147483647 in each dimension, padding and "
+             "dilation included";
+    return passes::Placement::Unsupported;
   }
   if (passes::isPlainAttention(op))
     return passes::Placement::Library;
