@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Contracts.h"
+#include "compiler/ContractCounts.h"
 
 #include "compiler/import/onnx/Text.h"
 #include "ir/Locations.h"
@@ -25,25 +26,6 @@ namespace json = llvm::json;
 
 namespace {
 
-/// How much of something an op of a program stands for.
-struct Finding {
-  Operation *op;
-  double amount;
-};
-
-/// What is counted in one entry, with where it is.
-struct Count {
-  double total = 0;
-  SmallVector<Finding> findings;
-
-  void add(Operation *op, double amount = 1) {
-    if (amount == 0)
-      return;
-    total += amount;
-    findings.push_back({op, amount});
-  }
-};
-
 /// How a bound is written, and what is compared with it.
 enum class Form {
   None,    // nothing may be counted
@@ -58,193 +40,28 @@ struct Row {
   Count (*count)(exec::ProgramOp program);
 };
 
-//===----------------------------------------------------------------------===//
-// What can be counted
-//===----------------------------------------------------------------------===//
-
-template <class... Ops> Count countOps(exec::ProgramOp program) {
-  Count count;
-  for (Operation &op : program.getBody().front())
-    if (isa<Ops...>(op))
-      count.add(&op);
-  return count;
-}
-
-exec::KernelOp kernelOf(exec::LaunchOp launch) {
-  return SymbolTable::lookupNearestSymbolFrom<exec::KernelOp>(
-      launch->getParentOp(), launch.getKernelAttr());
-}
-
-/// Calls `visit` for every op of every kernel that is launched, as often as it
-/// is.
-void forEachComputed(
-    exec::ProgramOp program,
-    llvm::function_ref<void(exec::LaunchOp, Operation *)> visit) {
-  for (auto launch : program.getBody().getOps<exec::LaunchOp>())
-    if (exec::KernelOp kernel = kernelOf(launch))
-      kernel.getBody().walk([&](Operation *op) { visit(launch, op); });
-}
-
-Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
-
-Count countCasts(exec::ProgramOp program) {
-  Count count;
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
-    auto cast = dyn_cast<ir::CastOp>(op);
-    if (cast && isa<FloatType>(elementOf(cast.getX())) &&
-        isa<FloatType>(elementOf(cast.getResult())))
-      count.add(launch);
-  });
-  return count;
-}
-
-/// Anything that is computed in float64.
-Count countF64(exec::ProgramOp program) {
-  Count count;
-  auto isF64 = [](Value value) { return elementOf(value).isF64(); };
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
-    if (llvm::any_of(op->getResults(), isF64))
-      count.add(launch);
-  });
-  for (Operation &op : program.getBody().front())
-    if (isa<exec::MatmulOp, exec::ConvOp>(op) &&
-        exec::bufferOp(op.getOperand(0))
-            .getTensorType()
-            .getElementType()
-            .isF64())
-      count.add(&op);
-  return count;
-}
-
-double product(ArrayRef<int64_t> sizes) {
-  double result = 1;
-  for (int64_t size : sizes)
-    result *= static_cast<double>(size);
-  return result;
-}
-
-/// Multiplications of a library call.
-double multiplicationsOfCall(Operation *op) {
-  if (auto matmul = dyn_cast<exec::MatmulOp>(op))
-    return product(matmul.getBatch()) * static_cast<double>(matmul.getM()) *
-           static_cast<double>(matmul.getN()) *
-           static_cast<double>(matmul.getK());
-  if (auto conv = dyn_cast<exec::ConvOp>(op))
-    return static_cast<double>(conv.getBatch()) *
-           static_cast<double>(conv.getFilters()) *
-           static_cast<double>(conv.getChannels()) /
-           static_cast<double>(conv.getGroups()) *
-           product(conv.getOutputDims()) * product(conv.getKernel());
-  if (auto attention = dyn_cast<exec::AttentionOp>(op)) {
-    bool isForward =
-        attention.getDirection() == exec::AttentionDirection::forward;
-    double size = 1;
-    for (int64_t factor : {static_cast<int64_t>(attention.getBatch()),
-                           static_cast<int64_t>(attention.getNumHeads()),
-                           static_cast<int64_t>(attention.getQueries()),
-                           static_cast<int64_t>(attention.getKeys()),
-                           static_cast<int64_t>(attention.getDepth())})
-      size *= static_cast<double>(factor);
-    return (isForward ? 2 : 5) * size;
-  }
-  return 0;
-}
-
-/// All multiplications of contractions by the type of their operands.
-void forEachContraction(
-    exec::ProgramOp program,
-    llvm::function_ref<void(Operation *, Type, double)> visit) {
-  for (Operation &op : program.getBody().front())
-    if (double count = multiplicationsOfCall(&op))
-      visit(&op,
-            exec::bufferOp(op.getOperand(0)).getTensorType().getElementType(),
-            count);
-  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
-    if (double count = passes::countMultiplyAdds(op))
-      visit(launch, elementOf(passes::multiplied(op).first), count);
-  });
-}
-
-/// Those that are not in one of `types`, which are separated by '|'.
-Count countOthers(exec::ProgramOp program, StringRef types) {
-  SmallVector<StringRef> names;
-  types.split(names, '|');
-  Count count;
-  forEachContraction(program, [&](Operation *op, Type type, double amount) {
-    std::string name;
-    llvm::raw_string_ostream(name) << type;
-    if (!llvm::is_contained(names, StringRef(name)))
-      count.add(op, amount);
-  });
-  return count;
-}
-
-double multiplications(exec::ProgramOp program) {
-  double total = 0;
-  forEachContraction(
-      program, [&](Operation *, Type, double amount) { total += amount; });
-  return total;
-}
-
-/// The buffers of the arena, the largest first, as what takes the room.
-Count countArena(exec::ProgramOp program) {
-  Count count;
-  for (auto buffer : program.getBody().getOps<exec::BufferOp>())
-    if (buffer.getSlice().getSpace() == exec::Space::arena)
-      count.findings.push_back(
-          {buffer, static_cast<double>(buffer.getSlice().getSize())});
-  count.total = static_cast<double>(program.getArenaBytes());
-  return count;
-}
-
-Count countStates(exec::ProgramOp program) {
-  Count count;
-  auto module = program->getParentOfType<ModuleOp>();
-  for (auto state : module.getOps<ir::StateOp>())
-    count.add(state, static_cast<double>(exec::sizeBytes(state.getType())));
-  return count;
-}
-
-Count countConstants(exec::ProgramOp program) {
-  Count count;
-  auto module = program->getParentOfType<ModuleOp>();
-  for (auto constant : module.getOps<exec::ConstantOp>())
-    count.add(constant, static_cast<double>(constant.getSizeBytes()));
-  return count;
-}
-
-/// What the plan puts on the device: arena, states, constants.
-Count countPeak(exec::ProgramOp program) {
-  Count count = countArena(program);
-  for (const Count &other : {countStates(program), countConstants(program)}) {
-    count.total += other.total;
-    count.findings.append(other.findings);
-  }
-  return count;
-}
-
 const Row rows[] = {
     {"no-library-calls", "no products, convolutions or attention by a library",
-     Form::None,
-     countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
-              exec::AllReduceOp>},
-    {"no-copies", "no copies between buffers", Form::None,
-     countOps<exec::CopyOp>},
+     Form::None, countLibraryCalls},
+    {"no-copies", "no copies between buffers", Form::None, countCopies},
     {"no-casts", "no conversions between float types in kernels", Form::None,
      countCasts},
     {"no-f64", "nothing is computed in float64", Form::None, countF64},
+    {"no-cpu-fallback",
+     "in a program for a GPU, no node is on the CPU that no --place put there",
+     Form::None, countFallbacks},
+    {"no-host-sync", "in a run the host never waits for a GPU", Form::None,
+     countHostSyncs},
     {"kernels", "at most N launches and library calls in a run", Form::Number,
-     countOps<exec::LaunchOp, exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
-              exec::AllReduceOp>},
+     countKernels},
     {"launches", "at most N launches of generated kernels in a run",
-     Form::Number, countOps<exec::LaunchOp>},
+     Form::Number, countLaunches},
     {"library-calls", "at most N library calls in a run", Form::Number,
-     countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
-              exec::AllReduceOp>},
+     countLibraryCalls},
     {"copies", "at most N copies between buffers in a run", Form::Number,
-     countOps<exec::CopyOp>},
+     countCopies},
     {"fills", "at most N buffers that are zeroed in a run", Form::Number,
-     countOps<exec::FillOp>},
+     countFills},
     {"casts", "at most N conversions between float types in kernels",
      Form::Number, countCasts},
     {"peak", "arena, states and constants take at most SIZE", Form::Bytes,
@@ -448,11 +265,24 @@ std::vector<std::string> compiler::brokenContracts(ArrayRef<Contract> contracts,
   return broken;
 }
 
+/// Under which name the manifest has what `row` counts; "" for what another row
+/// counts.
+static std::string countedName(const Row &row) {
+  if (row.form != Form::None)
+    return row.name;
+  StringRef name(row.name);
+  return name == "no-f64"            ? "f64-ops"
+         : name == "no-cpu-fallback" ? "cpu-fallbacks"
+         : name == "no-host-sync"    ? "host-syncs"
+                                     : "";
+}
+
 json::Object compiler::realisedContracts(ModuleOp module) {
   json::Object object;
   for (const Row &row : rows) {
     // "no-copies" says the same as "copies".
-    if (row.form == Form::None && StringRef(row.name) != "no-f64")
+    std::string name = countedName(row);
+    if (name.empty())
       continue;
     std::optional<double> worst;
     for (auto program : module.getOps<exec::ProgramOp>()) {
@@ -462,7 +292,7 @@ json::Object compiler::realisedContracts(ModuleOp module) {
                                           : std::max(*worst, value);
     }
     if (worst)
-      object[row.form == Form::None ? "f64-ops" : row.name] = *worst;
+      object[name] = *worst;
   }
   return object;
 }

@@ -14,6 +14,7 @@
 #include "compiler/PrecisionPlan.h"
 #include "compiler/RemarkFile.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/emit/Tables.h"
 #include "compiler/import/onnx/ExportTemplate.h"
 #include "compiler/import/onnx/Text.h"
 #include "compiler/trace/TraceWriter.h"
@@ -275,10 +276,22 @@ ExitCode Compilation::checkContracts() const {
   return broken.empty() ? kExitDone : kExitContract;
 }
 
+const passes::Target &Compilation::mainTarget() const {
+  return *passes::targetOf(*module_, 0, devices, target.get());
+}
+
+mlir::FailureOr<passes::TargetCode>
+Compilation::kernelText(passes::CodeForm form) {
+  passes::CodeGenOptions codeGen;
+  codeGen.optLevel = options.optLevel;
+  codeGen.form = form;
+  return generateForPlaces(*module_, mainTarget(), devices, codeGen);
+}
+
 ExitCode Compilation::describe(ArtifactInfo &info) {
   info.symbol = symbol_;
   info.modelName = modelStem(options);
-  info.manifest = makeManifest(options, *target, *module_);
+  info.manifest = makeManifest(options, mainTarget(), *module_);
   if (!model.onnx || !options.train.enabled)
     return kExitDone;
   ImportErrors errors;
@@ -300,8 +313,8 @@ ExitCode Compilation::emit(CompiledProgram &program,
   bool isFirst = program.objects.empty();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {
-    result = addTarget(program, *module_, *target, codeGen, info);
-  } else if (auto first = emitProgram(*module_, *target, codeGen, info);
+    result = addTarget(program, *module_, mainTarget(), codeGen, info);
+  } else if (auto first = emitProgram(*module_, mainTarget(), codeGen, info);
              succeeded(first)) {
     program = std::move(*first);
     result = mlir::success();

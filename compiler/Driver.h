@@ -86,6 +86,11 @@ public:
   std::vector<passes::ProgramDevice> devices;
 
   mlir::ModuleOp module() { return *module_; }
+  /// The target of the program's first device: once ops are placed, this need
+  /// not be the default one.
+  const passes::Target &mainTarget() const;
+  /// Kernels of every device of the program as text.
+  mlir::FailureOr<passes::TargetCode> kernelText(passes::CodeForm form);
   mlir::MLIRContext &context() { return context_; }
   /// The identifier in the names of the artifact's symbols.
   const std::string &symbol() const { return symbol_; }

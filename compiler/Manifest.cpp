@@ -6,6 +6,7 @@
 #include "compiler/Manifest.h"
 
 #include "compiler/Contracts.h"
+#include "compiler/PlacementSummary.h"
 #include "compiler/PrecisionPlan.h"
 
 #include "compiler/import/onnx/Text.h"
@@ -92,6 +93,7 @@ std::string compiler::makeManifest(const Options &options,
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = kernel.getKind();
   manifest["kernels"] = std::move(kernels);
+  manifest["placement"] = placementJson(module, target.name());
   manifest["contracts"] = realisedContracts(module);
   std::string result;
   llvm::raw_string_ostream(result) << json::Value(std::move(manifest));

@@ -7,6 +7,7 @@
 
 #include "compiler/FormVerifiers.h"
 
+#include "passes/Failure.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -206,6 +207,13 @@ mlir::LogicalResult compiler::verifyForms(mlir::ModuleOp module,
   return mlir::success();
 }
 
+static ExitCode exitCodeOf(mlir::ModuleOp module, const Phase &phase) {
+  auto kind = module->getAttrOfType<mlir::StringAttr>(passes::kFailureAttr);
+  if (!kind)
+    return phase.failure;
+  return kind.getValue() == passes::kMemoryFailure ? kExitMemory : kExitUsage;
+}
+
 ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
                              const Phase &first, const Phase &last,
                              const PhaseObserver &observer) {
@@ -219,7 +227,7 @@ ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
       if (observer.prepare)
         observer.prepare(phase, pm);
       if (failed(pm.run(module)))
-        return phase.failure;
+        return exitCodeOf(module, phase);
     }
     // A form that does not hold is our own mistake, never the user's.
     if (phase.verifyForm && failed(phase.verifyForm(module, context)))

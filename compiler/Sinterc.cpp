@@ -11,7 +11,6 @@
 #include "compiler/emit/LibraryHeader.h"
 #include "compiler/emit/Link.h"
 #include "compiler/emit/OutputFile.h"
-#include "compiler/emit/Tables.h"
 #include "compiler/import/onnx/Text.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -67,21 +66,11 @@ static ExitCode writeModule(const Options &options, Compilation &compilation) {
   return report(options, problem, kExitUsage);
 }
 
-// A program on several devices may have kernels of several kinds.
-static mlir::FailureOr<passes::TargetCode>
-generateKernels(Compilation &compilation,
-                const passes::CodeGenOptions &codeGen) {
-  return generateForPlaces(compilation.module(), *compilation.target,
-                           compilation.devices, codeGen);
-}
-
 static ExitCode writeKernelText(const Options &options,
                                 Compilation &compilation) {
-  passes::CodeGenOptions codeGen;
-  codeGen.optLevel = options.optLevel;
-  codeGen.form = options.emitKind() == "ptx" ? passes::CodeForm::Ptx
-                                             : passes::CodeForm::Llvm;
-  auto code = generateKernels(compilation, codeGen);
+  auto code = compilation.kernelText(options.emitKind() == "ptx"
+                                         ? passes::CodeForm::Ptx
+                                         : passes::CodeForm::Llvm);
   if (failed(code))
     return kExitFailed;
   std::string path = options.output.empty() ? "-" : options.output;
@@ -160,7 +149,9 @@ static std::string checkOutput(const Options &options) {
   if (!options.stopAfter.empty() && !options.emit.empty() &&
       options.emit != "mlir")
     return "--stop-after writes IR; it contradicts --emit=" + options.emit;
-  if (options.emitKind() == "ptx" && options.targets.front() == "cpu")
+  auto isCpu = [](StringRef device) { return device == "cpu"; };
+  if (options.emitKind() == "ptx" && options.targets.front() == "cpu" &&
+      llvm::all_of(options.devices, isCpu))
     return "--emit=ptx needs --target=cuda or --target=sim";
   if (options.emitKind() == "trainer" && !options.train.enabled)
     return "--emit=trainer needs --train";

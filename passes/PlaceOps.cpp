@@ -17,6 +17,7 @@
 #include "passes/Passes.h"
 #include "passes/place/Devices.h"
 #include "passes/place/Placement.h"
+#include "passes/place/PlacementReport.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -77,11 +78,14 @@ private:
     place::Placement placement(module, devices, options);
     if (failed(placement.decide()))
       return failure();
-    for (const std::string &line : placement.describe()) {
-      ir::remark("place-ops", "region", module.getLoc(), line, 1);
+    std::vector<PlacementRegion> regions = placement.regions();
+    for (const PlacementRegion &region : regions) {
+      ir::remark("place-ops", "region", module.getLoc(), region.line(), 1);
       if (log)
-        llvm::errs() << line << "\n";
+        llvm::errs() << region.line() << "\n";
     }
+    if (devices.size() > 1)
+      setPlacementReport(module, regions);
     // The target's name alone is the first of its kind.
     StringRef kind = devices.front().target->name();
     std::string otherwise = kind == "cpu" ? "cpu" : (kind + ":0").str();

@@ -72,7 +72,9 @@ compiler::generateForPlaces(ModuleOp module, const passes::Target &target,
       if (kindOf(kernel, target.name()) == kind)
         copies.push_back(
             {kernel, cast<exec::KernelOp>(builder.clone(*kernel))});
-    if (copies.empty())
+    // PTX is for GPUs; the CPU's kernels have none.
+    if (copies.empty() ||
+        (options.form == passes::CodeForm::Ptx && kind == "cpu"))
       continue;
     FailureOr<passes::TargetCode> code = own->generateKernels(*part, options);
     if (failed(code))

@@ -43,7 +43,10 @@ static const char *commandName(uint32_t kind) {
   static const char *names[] = {"?",         "launch",     "matmul",
                                 "conv",      "copy",       "fill",
                                 "attention", "all_reduce", "await"};
-  return kind < std::size(names) ? names[kind] : "?";
+  return kind == SINTER_CMD_RECORD ? "record"
+         : kind == SINTER_CMD_WAIT ? "wait"
+         : kind < std::size(names) ? names[kind]
+                                   : "?";
 }
 
 static const char *spaceName(uint32_t space) {
@@ -303,6 +306,12 @@ static StringRef targetName(const sinter_artifact &artifact,
              : commandName(command.kind);
 }
 
+static std::string deviceName(const sinter_artifact &artifact, int64_t place) {
+  return place >= 0 && place < artifact.numPlaces
+             ? shown(artifact.places[place].device)
+             : "?";
+}
+
 static json::Object commandJson(const sinter_artifact &artifact,
                                 const sinter_command &command) {
   json::Array reads, writes;
@@ -314,12 +323,42 @@ static json::Object commandJson(const sinter_artifact &artifact,
                         {"size", slice.sizeBytes}};
     (i < command.numReads ? reads : writes).push_back(std::move(object));
   }
-  return json::Object{{"kind", commandName(command.kind)},
+  json::Object object{{"kind", commandName(command.kind)},
                       {"target", jsonText(targetName(artifact, command))},
                       {"nodes", jsonNodes(command.label)},
                       {"tiles", command.tiles},
                       {"reads", std::move(reads)},
                       {"writes", std::move(writes)}};
+  if (artifact.numPlaces > 1) {
+    object["device"] = deviceName(artifact, command.device);
+    if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
+      object["event"] = command.target;
+    if (command.kind == SINTER_CMD_COPY) {
+      object["from"] = deviceName(artifact, command.target);
+      object["to"] = deviceName(artifact, command.tiles);
+    }
+  }
+  return object;
+}
+
+// "sim:1 matmul(", "cpu wait 3", "sim:0 copy to cpu(".
+static std::string commandText(const sinter_artifact &artifact,
+                               const sinter_command &command) {
+  std::string text = shown(targetName(artifact, command));
+  if (artifact.numPlaces > 1)
+    text = deviceName(artifact, command.device) + " " + text;
+  if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
+    return text + " " + std::to_string(command.target);
+  if (command.kind == SINTER_CMD_COPY && command.target != command.tiles)
+    text += " from " + deviceName(artifact, command.target) + " to " +
+            deviceName(artifact, command.tiles);
+  text += "(";
+  for (uint32_t s = 0; s < command.numSlices; ++s)
+    text += (s == command.numReads ? ") -> ("
+             : s                   ? ", "
+                                   : "") +
+            sliceText(command.slices[s]);
+  return text + (command.numReads == command.numSlices ? ") -> ()" : ")");
 }
 
 void compiler::reportPlan(const sinter_artifact &artifact, bool json,
@@ -337,14 +376,7 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
         entryCommands.push_back(commandJson(artifact, command));
         continue;
       }
-      os << llvm::format("%5zu  ", i) << shown(targetName(artifact, command))
-         << "(";
-      for (uint32_t s = 0; s < command.numSlices; ++s)
-        os << (s == command.numReads ? ") -> ("
-               : s                   ? ", "
-                                     : "")
-           << sliceText(command.slices[s]);
-      os << (command.numReads == command.numSlices ? ") -> ()" : ")") << "  "
+      os << llvm::format("%5zu  ", i) << commandText(artifact, command) << "  "
          << shown(command.label, 200) << "\n";
     }
     list.push_back(json::Object{{"name", jsonText(entry.name)},

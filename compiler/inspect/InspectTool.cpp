@@ -16,6 +16,7 @@
 #include "compiler/inspect/ArtifactReport.h"
 #include "compiler/inspect/CheckpointReport.h"
 #include "compiler/inspect/GraphReport.h"
+#include "compiler/inspect/PlacementView.h"
 #include "compiler/inspect/PrecisionView.h"
 #include "compiler/inspect/TraceReport.h"
 
@@ -54,7 +55,7 @@ constexpr Command kCommands[] = {
     {"blame", "which pass made a line", false},
     {"grep", "lines of a trace", false},
     {"precision", "the precision of each op, and why", true},
-    {"placement", "the device of each node", false},
+    {"placement", "the device of each node, why, and what is copied", true},
     {"why", "why something was not done", false},
     {"bisect", "the first phase that changes results", false},
 };
@@ -165,6 +166,7 @@ static int reportArtifact(const InspectOptions &inspect, const Options &options,
   auto report = inspect.command == "plan"        ? reportPlan
                 : inspect.command == "kernels"   ? reportKernels
                 : inspect.command == "precision" ? reportPrecision
+                : inspect.command == "placement" ? reportPlacement
                                                  : reportSummary;
   return print(options, [&](llvm::raw_ostream &os) {
     report(artifact, inspect.json, os);
@@ -223,11 +225,7 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   if (isGraph)
     return printModuleGraph(inspect, options, compilation);
   if (inspect.llvm) {
-    passes::CodeGenOptions codeGen;
-    codeGen.form = passes::CodeForm::Llvm;
-    codeGen.optLevel = options.optLevel;
-    auto code =
-        compilation.target->generateKernels(compilation.module(), codeGen);
+    auto code = compilation.kernelText(passes::CodeForm::Llvm);
     if (failed(code))
       return kExitFailed;
     return print(options, [&](llvm::raw_ostream &os) { os << code->text; });

@@ -8,6 +8,7 @@
 #include "ir/Locations.h"
 #include "ir/exec/Exec.h"
 #include "passes/DecomposeComposites.h"
+#include "passes/Failure.h"
 #include "passes/Fusion.h"
 #include "passes/place/Devices.h"
 
@@ -131,25 +132,70 @@ void Placement::collectStates(func::FuncOp func) {
 // Rules, support, memory
 //===----------------------------------------------------------------------===//
 
+/// Units of nodes whose name matches. A node that was made part of another one
+/// (a GELU's division) stands for that one.
+SmallVector<unsigned> Placement::unitsOf(const llvm::Regex &pattern) const {
+  SmallVector<unsigned> found;
+  for (unsigned number = 0; number < all.size(); ++number)
+    if (pattern.match(all[number].name))
+      found.push_back(number);
+  if (!found.empty())
+    return found;
+  for (unsigned number = 0; number < all.size(); ++number)
+    if (llvm::any_of(all[number].ops, [&](Operation *op) {
+          llvm::SmallSetVector<StringRef, 4> names;
+          ir::collectNodeNames(op->getLoc(), names);
+          return llvm::any_of(
+              names, [&](StringRef name) { return pattern.match(name); });
+        }))
+      found.push_back(number);
+  return found;
+}
+
 LogicalResult Placement::pin() {
-  for (const std::string &rule : options.rules) {
+  for (auto [number, rule] : llvm::enumerate(options.rules)) {
     StringRef pattern, name;
     if (!splitRule(rule, pattern, name))
-      return module.emitError()
+      return emitFailure(module, kUsageFailure)
              << "the rule '" << rule << "' is not REGEX=DEVICE";
     auto device = llvm::find_if(known, [&](const ProgramDevice &candidate) {
       return candidate.name == name;
     });
     if (device == known.end())
-      return module.emitError()
+      return emitFailure(module, kUsageFailure)
              << "the rule '" << rule << "' names no device of the program";
-    llvm::Regex regex(pattern);
-    for (Unit &unit : all)
-      if (regex.match(unit.name)) {
-        unit.device = device - known.begin();
-        unit.reason = Reason::Pinned;
-        unit.why = "--place=" + rule;
-      }
+    SmallVector<unsigned> units = unitsOf(llvm::Regex(pattern));
+    if (units.empty())
+      return emitFailure(module, kUsageFailure)
+             << "--place=" << rule
+             << " pins nothing: no op is left of the nodes that it matches";
+    for (unsigned unit : units) {
+      all[unit].device = device - known.begin();
+      all[unit].reason = Reason::Pinned;
+      all[unit].why = "--place=" + rule;
+      all[unit].rule = number;
+    }
+  }
+  return checkRules();
+}
+
+/// Of several rules for a node the last one counts, so that exceptions follow
+/// what is general. A rule that is left without any node contradicts those
+/// after it.
+LogicalResult Placement::checkRules() const {
+  for (auto [number, rule] : llvm::enumerate(options.rules)) {
+    if (llvm::any_of(all, [&, number = number](const Unit &unit) {
+          return unit.reason == Reason::Pinned && unit.rule == number;
+        }))
+      continue;
+    StringRef pattern, name;
+    splitRule(rule, pattern, name);
+    const Unit &taken = all[unitsOf(llvm::Regex(pattern)).front()];
+    if (known[taken.device].name != name)
+      return emitFailure(module, kUsageFailure)
+             << "--place=" << rule << " and " << taken.why
+             << " contradict each other about node " << taken.name
+             << ": the later one leaves the first no node";
   }
   return success();
 }
@@ -339,7 +385,7 @@ bool Placement::moveIfBetter(ArrayRef<unsigned> component) {
   if (chosen == before)
     return false;
   for (unsigned number : component) {
-    all[number].reason = Reason::Neighbours;
+    all[number].reason = chosen == 0 ? Reason::Default : Reason::Neighbours;
     all[number].why = "";
   }
   return true;
@@ -381,8 +427,6 @@ void Placement::improve() {
 
 LogicalResult Placement::decide() {
   collectUnits();
-  if (known.size() == 1)
-    return success();
   edgesOf.resize(all.size());
   for (auto func : module.getOps<func::FuncOp>()) {
     collectEdges(func);
@@ -392,6 +436,8 @@ LogicalResult Placement::decide() {
     llvm::sort(unit.neighbours);
     unit.neighbours.erase(llvm::unique(unit.neighbours), unit.neighbours.end());
   }
+  if (known.size() == 1)
+    return success();
   if (failed(pin()) || failed(checkSupport()))
     return failure();
   spill();
@@ -403,35 +449,24 @@ LogicalResult Placement::decide() {
 // What people read
 //===----------------------------------------------------------------------===//
 
-std::string Placement::regionText(ArrayRef<unsigned> region) const {
-  const Unit &first = all[region.front()];
-  const Unit &last = all[region.back()];
-  int64_t bytes = 0;
-  for (unsigned number : region)
-    bytes += all[number].stateBytes;
-  std::string text = known[first.device].name + ": " + first.name;
-  if (region.size() > 1)
-    text +=
-        " to " + last.name + ", " + std::to_string(region.size()) + " nodes";
-  if (bytes)
-    text += ", " + std::to_string(bytes) + " bytes of states";
-  switch (first.reason) {
+std::string Placement::whyText(const Unit &unit) const {
+  switch (unit.reason) {
   case Reason::Default:
-    return text + ": the default device";
+    return "the default device";
   case Reason::Pinned:
-    return text + ": pinned by " + first.why;
+    return "pinned by " + unit.why;
   case Reason::Unsupported:
-    return text + ": allowed by --allow-cpu, " + first.why;
+    return "allowed by --allow-cpu, " + unit.why;
   case Reason::Memory:
-    return text + ": does not fit, " + first.why;
+    return "does not fit, " + unit.why;
   case Reason::Neighbours:
-    return text + ": where its neighbours are, less has to be copied";
+    return "where its neighbours are, less has to be copied";
   }
-  return text;
+  return "";
 }
 
-std::vector<std::string> Placement::describe() const {
-  std::vector<std::string> lines;
+std::vector<PlacementRegion> Placement::regions() const {
+  std::vector<PlacementRegion> list;
   std::vector<bool> visited(all.size(), false);
   for (unsigned first = 0; first < all.size(); ++first) {
     if (visited[first])
@@ -447,9 +482,16 @@ std::vector<std::string> Placement::describe() const {
           region.push_back(next);
         }
     llvm::sort(region);
-    lines.push_back(regionText(region));
+    PlacementRegion &entry = list.emplace_back();
+    entry.device = known[all[first].device].name;
+    entry.reason = all[first].reason;
+    entry.why = whyText(all[first]);
+    for (unsigned number : region) {
+      entry.nodes.push_back(all[number].name);
+      entry.stateBytes += all[number].stateBytes;
+    }
   }
-  return lines;
+  return list;
 }
 
 } // namespace place

@@ -13,6 +13,7 @@
 #define SINTER_PASSES_PLACE_PLACEMENT_H
 
 #include "passes/Passes.h"
+#include "passes/place/PlacementReport.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -20,10 +21,13 @@
 #include <string>
 #include <vector>
 
+namespace llvm {
+class Regex;
+}
+
 namespace sinter::passes::place {
 
-/// Why a unit is where it is.
-enum class Reason { Default, Pinned, Unsupported, Memory, Neighbours };
+using Reason = PlaceReason;
 
 struct Unit {
   std::string name; // of the node
@@ -33,7 +37,8 @@ struct Unit {
   bool isHeavy = false;                      // contracts
   unsigned device = 0;
   Reason reason = Reason::Default;
-  std::string why; // the rule, the op: for the log
+  std::string why;   // the rule, the op: for the log
+  unsigned rule = 0; // of a pinned one: its number
   llvm::SmallVector<unsigned> neighbours;
 };
 
@@ -42,7 +47,8 @@ public:
   Placement(mlir::ModuleOp module, std::vector<ProgramDevice> devices,
             const PlaceOpsOptions &options);
 
-  /// Fails with one line that names a node on a device that cannot run it.
+  /// Fails with one line that names a node on a device that cannot run it, a
+  /// rule without effect, or states that fit nowhere.
   mlir::LogicalResult decide();
 
   /// The device of the op's unit; nothing for an op without one.
@@ -50,8 +56,8 @@ public:
   llvm::ArrayRef<Unit> units() const { return all; }
   llvm::ArrayRef<ProgramDevice> devices() const { return known; }
 
-  /// One line per connected region of one device and reason.
-  std::vector<std::string> describe() const;
+  /// Connected units of one device and reason.
+  std::vector<PlacementRegion> regions() const;
 
 private:
   /// A value that one unit computes and others use.
@@ -67,6 +73,8 @@ private:
   unsigned unitNamed(llvm::StringRef name);
 
   mlir::LogicalResult pin();
+  llvm::SmallVector<unsigned> unitsOf(const llvm::Regex &pattern) const;
+  mlir::LogicalResult checkRules() const;
   mlir::LogicalResult checkSupport();
   void spill();
   void improve();
@@ -76,7 +84,7 @@ private:
   std::string whyUnsupported(const Unit &unit, const Target &target);
 
   bool isCpu(unsigned device) const { return known[device].name == "cpu"; }
-  std::string regionText(llvm::ArrayRef<unsigned> region) const;
+  std::string whyText(const Unit &unit) const;
 
   mlir::ModuleOp module;
   std::vector<ProgramDevice> known;

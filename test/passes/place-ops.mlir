@@ -1,5 +1,5 @@
 // RUN: sinter-opt %s --sinter-place-ops --split-input-file | FileCheck %s
-// RUN: sinter-opt %s --phase-options="--target=sim:0,sim:1" "--sinter-place-ops=rule=second=sim:1" --split-input-file | FileCheck %s --check-prefix=PLACED
+// RUN: sinter-opt %s --phase-options="--target=sim:0,sim:1" "--sinter-place-ops=rule=second|other=sim:1" --split-input-file | FileCheck %s --check-prefix=PLACED
 
 // The target has no better whole for softmax, so that it is decomposed; it keeps gelu.
 // CHECK-LABEL: @composites
@@ -8,7 +8,7 @@
 // CHECK: sinter.gelu
 func.func @composites(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %y = sinter.softmax %x {axis = 1 : i64} : tensor<4x8xf32>
-  %z = sinter.gelu erf %y : tensor<4x8xf32>
+  %z = sinter.gelu erf %y : tensor<4x8xf32> loc("other")
   return %z : tensor<4x8xf32>
 }
 
@@ -23,7 +23,7 @@ func.func @composites(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 func.func @others(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<12xf32> {
   %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
   %1 = sinter.reshape %0 : tensor<4x3xf32> -> tensor<12xf32>
-  %2 = sinter.exp %1 : tensor<12xf32>
+  %2 = sinter.exp %1 : tensor<12xf32> loc("other")
   return %2 : tensor<12xf32>
 }
 
@@ -32,7 +32,10 @@ func.func @others(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<12xf32> {
 // Pinned nodes are on their device with their parameter and its slot; what is spread there is
 // not copied, and an op that computes little stays with its neighbours.
 // CHECK-NOT: sinter.copy
-// PLACED: module attributes {sinter.devices = ["sim:0", "sim:1"]}
+// PLACED-LABEL: func.func @others
+// PLACED: module attributes {sinter.devices = ["sim:0", "sim:1"], sinter.placement =
+// PLACED-SAME: {device = "sim:0", nodes = ["first"], reason = "default", state_bytes = 64 : i64, why = "the default device"}
+// PLACED-SAME: {device = "sim:1", nodes = ["second"], reason = "pinned", state_bytes = 128 : i64, why = "pinned by --place=second|other=sim:1"}
 // PLACED: sinter.state @w
 // PLACED-NOT: sinter.device
 // PLACED: sinter.state @v {{.*}}sinter.device = 1 : i64

@@ -25,13 +25,16 @@ PROGRAMS = [
     "train-cnn-adam.onnx --train --batch=8 --target=cuda",
     "train-gpt2-lm.onnx --train --batch=4 --loss=cross-entropy:axis=-1,ignore_index=-100"
     " --optimizer=adamw --target=sim",
+    "ranking.onnx --batch=2 --target=cuda:0,cuda:1 --place=^/items/=cpu --place=^/tower/=cuda:1",
+    "../e2e/Inputs/far.mlir --target=cuda --libraries=onednn,cublaslt --allow-cpu=far",
 ]
 # Contract -> how a number is demanded; by how much it is breached.
 COUNTS = ["kernels", "launches", "library-calls", "copies", "fills", "casts"]
 BYTES = ["peak", "arena", "states", "constants"]
 SHARES = ["bf16-flops", "fp16-flops", "16bit-flops", "fp32-flops"]
 NOTHING = {"no-library-calls": "library-calls", "no-copies": "copies", "no-casts": "casts",
-           "no-f64": "f64-ops"}
+           "no-f64": "f64-ops", "no-cpu-fallback": "cpu-fallbacks",
+           "no-host-sync": "host-syncs"}
 
 
 def compiled(words, output, *flags):

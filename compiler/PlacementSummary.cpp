@@ -1,0 +1,71 @@
+//===- PlacementSummary.cpp - devices of a program, for people ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/PlacementSummary.h"
+
+#include "compiler/FormVerifiers.h"
+#include "ir/exec/Exec.h"
+#include "passes/place/PlacementReport.h"
+
+using namespace mlir;
+using namespace sinter;
+namespace json = llvm::json;
+
+// JSON strings are UTF-8; names in models may be anything.
+static json::Value text(StringRef name) {
+  return json::isUTF8(name) ? json::Value(name.str())
+                            : json::Value(json::fixUTF8(name));
+}
+
+static json::Array devicesJson(ModuleOp module, StringRef kind) {
+  json::Array devices;
+  if (auto names =
+          module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
+    for (auto name : names.getAsRange<StringAttr>())
+      devices.push_back(name.getValue());
+  else
+    devices.push_back(kind == "cpu" ? "cpu" : kind.str() + ":0");
+  return devices;
+}
+
+static json::Array copiesJson(ModuleOp module, const json::Array &devices) {
+  json::Array copies;
+  for (auto program : module.getOps<exec::ProgramOp>())
+    for (auto copy : program.getBody().getOps<exec::CopyOp>()) {
+      exec::CommandPlace place = exec::placeOf(copy);
+      if (place.from == place.to)
+        continue;
+      json::Array nodes;
+      for (StringRef node : compiler::nodeNames(copy.getLoc()))
+        nodes.push_back(text(node));
+      copies.push_back(json::Object{
+          {"entry", text(program.getSymName())},
+          {"from", devices[place.from]},
+          {"to", devices[place.to]},
+          {"bytes", static_cast<int64_t>(
+                        exec::bufferOp(copy.getTo()).getSlice().getSize())},
+          {"nodes", std::move(nodes)}});
+    }
+  return copies;
+}
+
+json::Object compiler::placementJson(ModuleOp module, StringRef kind) {
+  json::Array devices = devicesJson(module, kind), regions;
+  for (const passes::PlacementRegion &region :
+       passes::placementReport(module)) {
+    json::Array nodes;
+    for (const std::string &node : region.nodes)
+      nodes.push_back(text(node));
+    regions.push_back(json::Object{{"device", region.device},
+                                   {"nodes", std::move(nodes)},
+                                   {"state_bytes", region.stateBytes},
+                                   {"reason", passes::nameOf(region.reason)},
+                                   {"why", text(region.why)}});
+  }
+  json::Array copies = copiesJson(module, devices);
+  return json::Object{{"devices", std::move(devices)},
+                      {"regions", std::move(regions)},
+                      {"copies", std::move(copies)}};
+}

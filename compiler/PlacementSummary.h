@@ -1,0 +1,22 @@
+//===- PlacementSummary.h - devices of a program, for people ----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_PLACEMENTSUMMARY_H
+#define SINTER_COMPILER_PLACEMENTSUMMARY_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+
+namespace sinter::compiler {
+
+/// The manifest's "placement" of a planned `module`: its devices, regions of
+/// nodes with the reason why they are where they are, and what is copied from
+/// one device to another. `kind` is the first device's. Of a program that could
+/// only be on one device there are no regions.
+llvm::json::Object placementJson(mlir::ModuleOp module, llvm::StringRef kind);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_PLACEMENTSUMMARY_H

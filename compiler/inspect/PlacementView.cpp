@@ -1,0 +1,78 @@
+//===- PlacementView.cpp - the device of each node, printed ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/inspect/PlacementView.h"
+
+#include "compiler/import/onnx/Text.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+static std::string field(const json::Object &object, StringRef name) {
+  constexpr size_t kMost = 400;
+  auto text = object.getString(name);
+  return text ? shown(*text, kMost) : std::string();
+}
+
+static std::string joined(const json::Array *list) {
+  std::string text;
+  if (list)
+    for (const json::Value &value : *list)
+      if (auto item = value.getAsString())
+        text += (text.empty() ? "" : ", ") + shown(*item);
+  return text;
+}
+
+// Calls `visit` for each object of the list `name`.
+static void forEach(const json::Object &object, StringRef name,
+                    llvm::function_ref<void(const json::Object &)> visit) {
+  if (const json::Array *list = object.getArray(name))
+    for (const json::Value &value : *list)
+      if (const json::Object *item = value.getAsObject())
+        visit(*item);
+}
+
+static void printPlacement(const json::Object &placement,
+                           llvm::raw_ostream &os) {
+  os << "devices " << joined(placement.getArray("devices")) << "\n";
+  bool isChosen = false;
+  forEach(placement, "regions", [&](const json::Object &region) {
+    isChosen = true;
+    const json::Array *nodes = region.getArray("nodes");
+    os << "region  " << field(region, "device") << ": "
+       << (nodes ? nodes->size() : 0) << " nodes, "
+       << region.getInteger("state_bytes").value_or(0)
+       << " bytes of states: " << field(region, "why") << "\n        "
+       << joined(nodes) << "\n";
+  });
+  if (!isChosen)
+    os << "all nodes: the program's only device\n";
+  forEach(placement, "copies", [&](const json::Object &copy) {
+    os << "copy    " << field(copy, "entry") << ": " << field(copy, "from")
+       << " -> " << field(copy, "to") << ", "
+       << copy.getInteger("bytes").value_or(0) << " bytes, of "
+       << joined(copy.getArray("nodes")) << "\n";
+  });
+}
+
+void compiler::reportPlacement(const sinter_artifact &artifact, bool json,
+                               llvm::raw_ostream &os) {
+  auto manifest = json::parse(artifact.manifest);
+  const json::Object *placement = nullptr;
+  if (!manifest)
+    llvm::consumeError(manifest.takeError());
+  else if (const json::Object *object = manifest->getAsObject())
+    placement = object->getObject("placement");
+  if (json)
+    os << (placement ? json::Value(json::Object(*placement))
+                     : json::Value(nullptr))
+       << "\n";
+  else if (placement)
+    printPlacement(*placement, os);
+}

@@ -1,0 +1,33 @@
+//===- Failure.h - what kind of failure ends a phase ------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A pass that fails says in one error what is wrong. Where tools end with
+// another code than that of the phase, it also leaves the kind in the module.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_FAILURE_H
+#define SINTER_PASSES_FAILURE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sinter::passes {
+
+inline constexpr llvm::StringLiteral kFailureAttr = "sinter.failure";
+/// What was asked for contradicts itself or the model.
+inline constexpr llvm::StringLiteral kUsageFailure = "usage";
+/// What was asked for needs more memory than there may be.
+inline constexpr llvm::StringLiteral kMemoryFailure = "memory";
+
+/// An error about the whole module, of that kind.
+inline mlir::InFlightDiagnostic emitFailure(mlir::ModuleOp module,
+                                            llvm::StringRef kind) {
+  module->setAttr(kFailureAttr,
+                  mlir::StringAttr::get(module.getContext(), kind));
+  return module.emitError();
+}
+
+} // namespace sinter::passes
+
+#endif // SINTER_PASSES_FAILURE_H
