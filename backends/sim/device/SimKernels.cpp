@@ -59,7 +59,10 @@ rt::Status SimKernels::countSites(const Drop &drop, Engine &engine) {
     sites.firstPredicate = numPredicates;
     for (uint32_t j = 0; j < info->numSites; ++j) {
       sites.numBarriers += info->sites[j].kind == SINTER_SIM_BARRIER;
-      sites.numPredicates += info->sites[j].kind == SINTER_SIM_PREDICATE;
+      if (info->sites[j].kind == SINTER_SIM_PREDICATE) {
+        ++sites.numPredicates;
+        sites.predicates.push_back(info->sites[j].text);
+      }
     }
     numBarriers += sites.numBarriers;
     numPredicates += sites.numPredicates;

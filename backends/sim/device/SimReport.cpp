@@ -38,6 +38,8 @@ void addToReport(const std::string &path, const std::string &device,
   entry["races"] = launch.races;
   entry["barrierSites"] = {sites.firstBarrier, sites.numBarriers};
   entry["predicateSites"] = {sites.firstPredicate, sites.numPredicates};
+  if (!sites.predicates.empty())
+    entry["predicates"] = sites.predicates;
   std::string text = entry.dump();
   std::lock_guard lock(reportsMutex);
   reports()[path].push_back(std::move(text));

@@ -5,10 +5,12 @@
 // A list with one object a launch:
 //   {"device": "sim:0", "kernel": "k", "grid": [8,1,1], "block": [128,1,1],
 //    "threads": 1024, "barriers": 8, "shuffles": 0, "races": 0,
-//    "barrierSites": [4,1], "predicateSites": [9,2]}
+//    "barrierSites": [4,1], "predicateSites": [9,2],
+//    "predicates": ["%7 = icmp ult i32 %6, 72", ..]}
 // `barriers` and `shuffles` were passed (a meeting of a warp counts once);
 // `*Sites` are the number of the kernel's first one in its program, by which
-// --sim-drop names it, and how many it has.
+// --sim-drop names it, and how many it has; `predicates` is what these compare,
+// where there are any.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_SIMREPORT_H
@@ -17,6 +19,7 @@
 #include "backends/sim/device/Engine.h"
 
 #include <string>
+#include <vector>
 
 namespace sinter::sim {
 
@@ -24,6 +27,7 @@ namespace sinter::sim {
 struct DropSites {
   uint32_t firstBarrier = 0, numBarriers = 0;
   uint32_t firstPredicate = 0, numPredicates = 0;
+  std::vector<std::string> predicates; // the comparisons, as LLVM prints them
 };
 
 /// Adds a launch to the report at `path`; devices of one process may share it.

@@ -128,7 +128,7 @@ std::optional<Trace> Subject::run(const rt::DeviceOptions &options,
   return status.ok() ? std::optional(std::move(trace)) : std::nullopt;
 }
 
-/// "barrier:3" -> kernel, of the kernels in a device's report.
+/// "barrier:3" -> kernel and what it is, of the kernels in a device's report.
 static std::map<std::string, std::string> sitesOf(const std::string &path) {
   std::map<std::string, std::string> sites;
   auto file = llvm::MemoryBuffer::getFile(path);
@@ -145,9 +145,15 @@ static std::map<std::string, std::string> sitesOf(const std::string &path) {
       const auto &range = *launch.getAsObject()->getArray(kind + "Sites");
       int64_t first = *range[0].getAsInteger(),
               count = *range[1].getAsInteger();
-      for (int64_t i = first; i < first + count; ++i)
-        sites[kind + ":" + std::to_string(i)] =
-            launch.getAsObject()->getString("kernel")->str();
+      const llvm::json::Array *texts =
+          kind == "predicate" ? launch.getAsObject()->getArray("predicates")
+                              : nullptr;
+      for (int64_t i = first; i < first + count; ++i) {
+        std::string &text = sites[kind + ":" + std::to_string(i)];
+        text = launch.getAsObject()->getString("kernel")->str();
+        if (texts)
+          text += ", '" + (*texts)[i - first].getAsString()->str() + "'";
+      }
     }
   return sites;
 }
