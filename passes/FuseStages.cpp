@@ -6,8 +6,9 @@
 // computed of it is a handful of numbers. As a kernel of its own this waits for
 // all blocks of the one before, is launched, and reads a few kilobytes. Here
 // the block of the first kernel that is done last does it: blocks take tickets,
-// and who has the last one sees what the others wrote. Each block pays an
-// atomic addition for it, so kernels of very many blocks are left alone.
+// and who has the last one sees what the others wrote. What reads its results
+// in turn may follow in the same block. Each block pays an atomic addition, so
+// kernels of very many blocks are left alone.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/FuseStages.h"
@@ -26,8 +27,9 @@ namespace sinter::passes {
 
 namespace {
 
-/// What a first stage reads at most: tickets are then a small part of it.
-constexpr int64_t kMostOfFirstStage = int64_t(1) << 24;
+/// What a kernel with stages reads at most: tickets are then a small part of
+/// it.
+constexpr int64_t kMostElements = int64_t(1) << 24;
 
 bool mayBeStage(ir::FusionOp fusion) {
   StringRef kind = fusion.getKind();
@@ -43,8 +45,28 @@ int64_t elementsMoved(ir::FusionOp fusion) {
   return elements;
 }
 
-/// The fusion that `second` may be the second stage of: the last that computes
-/// an operand of it.
+/// True when the new value of a state, which `second` computes, would be there
+/// before all between `first` and it have read the old one.
+bool updatesWhatIsRead(ir::FusionOp second, ir::FusionOp first) {
+  auto function = second->getParentOfType<func::FuncOp>();
+  for (OpOperand &use : second->getUses()) {
+    if (!isNewState(use))
+      continue;
+    Attribute state = function.getResultAttr(use.getOperandNumber(),
+                                             ir::SinterDialect::kStateAttr);
+    for (BlockArgument argument : function.getArguments())
+      if (function.getArgAttr(argument.getArgNumber(),
+                              ir::SinterDialect::kStateAttr) == state)
+        for (Operation *user : argument.getUsers())
+          if (user != second && first->isBeforeInBlock(user) &&
+              !isa<func::ReturnOp>(user))
+            return true;
+  }
+  return false;
+}
+
+/// The fusion that `second` may be a later stage of: the last that computes an
+/// operand of it.
 ir::FusionOp firstStageOf(ir::FusionOp second) {
   Operation *last = nullptr;
   for (Value input : second.getInputs())
@@ -53,38 +75,30 @@ ir::FusionOp firstStageOf(ir::FusionOp second) {
       last = def;
   auto first = dyn_cast_or_null<ir::FusionOp>(last);
   if (!first ||
-      !(mayBeStage(first) || first.getKind() == fusion_kind::kConcat) ||
-      elementsRead(first) > kMostOfFirstStage ||
+      !(mayBeStage(first) || first.getKind() == fusion_kind::kConcat ||
+        first.getKind() == fusion_kind::kStaged) ||
+      elementsRead(first) > kMostElements ||
       first->getNumOperands() + first->getNumResults() +
               second->getNumOperands() + second->getNumResults() >
           kMostBuffers)
     return nullptr;
-  // What reads a state's old value after the first stage must still find it.
-  auto function = second->getParentOfType<func::FuncOp>();
-  for (Value input : second.getInputs()) {
-    auto argument = dyn_cast<BlockArgument>(input);
-    if (!argument || !function.getArgAttr(argument.getArgNumber(),
-                                          ir::SinterDialect::kStateAttr))
-      continue;
-    for (Operation *user : argument.getUsers())
-      if (user != second && first->isBeforeInBlock(user) &&
-          !isa<func::ReturnOp>(user))
-        return nullptr;
-  }
-  return first;
+  return updatesWhatIsRead(second, first) ? nullptr : first;
 }
 
 /// One fusion of both, where the first was. They are erased.
 void join(ir::FusionOp first, ir::FusionOp second) {
-  SmallVector<Value> results(first.getOutputs());
-  llvm::append_range(results, second.getOutputs());
-  OpBuilder builder(first->getContext());
-  builder.setInsertionPointAfter(first);
   second->moveAfter(first);
+  OpBuilder builder(second);
+  SmallVector<Operation *> stages;
+  unpackFusion(first, fusion_kind::kStaged, stages);
+  stages.push_back(second);
+  SmallVector<Value> results;
+  for (Operation *stage : stages)
+    llvm::append_range(results, stage->getResults());
   builder.setInsertionPointAfter(second);
-  buildFusion(builder, fusion_kind::kStaged, {first, second}, results);
-  second.erase();
-  first.erase();
+  buildFusion(builder, fusion_kind::kStaged, stages, results);
+  for (Operation *stage : llvm::reverse(stages))
+    stage->erase();
 }
 
 struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
@@ -98,19 +112,16 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
                         mainTarget);
     if (!target || !target->launchesAreDear())
       return;
+    // What is joined is the one at hand and one that was at hand before.
     SmallVector<ir::FusionOp> fusions(
         getOperation().getBody().front().getOps<ir::FusionOp>());
-    llvm::SmallPtrSet<Operation *, 8> gone;
     int64_t joined = 0;
     for (ir::FusionOp second : fusions) {
-      if (gone.contains(second) || !mayBeStage(second) ||
-          elementsMoved(second) > kSmallElements)
+      if (!mayBeStage(second) || elementsMoved(second) > kSmallElements)
         continue;
       ir::FusionOp first = firstStageOf(second);
       if (!first)
         continue;
-      gone.insert(first);
-      gone.insert(second);
       join(first, second);
       ++joined;
     }

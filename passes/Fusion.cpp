@@ -102,10 +102,9 @@ ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
   return fusion;
 }
 
-/// The parts of `fusion` as fusions of their own, before it; its results are
-/// theirs.
-static void unpack(ir::FusionOp fusion, SmallVectorImpl<Operation *> &parts) {
-  if (fusion.getKind() != fusion_kind::kMulti) {
+void unpackFusion(ir::FusionOp fusion, StringRef kind,
+                  SmallVectorImpl<Operation *> &parts) {
+  if (fusion.getKind() != kind) {
     parts.push_back(fusion);
     return;
   }
@@ -133,7 +132,7 @@ ir::FusionOp mergeFusions(OpBuilder &builder, ArrayRef<ir::FusionOp> fusions) {
   }
   SmallVector<Operation *> parts;
   for (ir::FusionOp fusion : fusions)
-    unpack(fusion, parts);
+    unpackFusion(fusion, fusion_kind::kMulti, parts);
   SmallVector<Value> results;
   for (Operation *part : parts)
     llvm::append_range(results, part->getResults());

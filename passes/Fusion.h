@@ -38,6 +38,12 @@ ir::FusionOp buildFusion(mlir::OpBuilder &builder, llvm::StringRef kind,
                          llvm::ArrayRef<mlir::Operation *> members,
                          llvm::ArrayRef<mlir::Value> results);
 
+/// The parts of `fusion`, if it is of `kind`, which has parts, as fusions of
+/// their own before it, whose results take the place of its own; it is erased.
+/// Another one is its only part.
+void unpackFusion(ir::FusionOp fusion, llvm::StringRef kind,
+                  llvm::SmallVectorImpl<mlir::Operation *> &parts);
+
 /// Puts fusions of kinds loop, reduce and multi, independent of each other,
 /// into one of kind multi at the builder's insertion point, which lies after
 /// all of their operands and before all of their users. They are erased.

@@ -25,7 +25,7 @@ inline constexpr llvm::StringLiteral kSort = "sort"; // top_k
 inline constexpr llvm::StringLiteral kMulti =
     "multi"; // independent fusions in one kernel
 inline constexpr llvm::StringLiteral kStaged =
-    "staged"; // two fusions; the second reads what the first computes
+    "staged"; // fusions that read what those before compute
 inline constexpr llvm::StringLiteral kMatmul =
     "matmul"; // dot_general and its epilogue
 inline constexpr llvm::StringLiteral kConv =

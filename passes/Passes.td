@@ -229,7 +229,7 @@ def FuseStages : Pass<"sinter-fuse-stages", "::mlir::func::FuncOp"> {
   let summary = "Let the last block of a kernel go on with the small kernel that reads its results";
   let description = [{
     On a target whose launches are dear, a fusion that reads little, some of it the results of another fusion,
-    becomes that one's second stage, in one of kind staged: the norm of all gradients behind their sums of
+    becomes a stage behind that one, in one of kind staged: the norm of all gradients behind their sums of
     squares, a mean behind the sums of its rows.
   }];
   let constructor = "::sinter::passes::createFuseStages(nullptr, {})";

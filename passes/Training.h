@@ -116,6 +116,14 @@ mlir::LogicalResult checkOptimizer(mlir::Location loc,
 double defaultLearningRate(const BuildTrainingOptions &options);
 double defaultWeightDecay(const BuildTrainingOptions &options);
 
+/// The elements of all gradients, mapped as float32 by `map`, reduced along
+/// some rows of each: one vector, which is reduced in turn. One kernel for them
+/// all.
+mlir::Value reduceGradients(mlir::OpBuilder &builder, mlir::Location loc,
+                            ir::ReduceKind kind,
+                            llvm::ArrayRef<TrainedState> states,
+                            llvm::function_ref<mlir::Value(mlir::Value)> map);
+
 /// Bounds gradients as the options ask: elements first, then the norm of all
 /// together, against the control `clipNorm` (tensor<f32>; null: no bound).
 void clipGradients(mlir::OpBuilder &builder,

@@ -109,15 +109,33 @@ double defaultWeightDecay(const BuildTrainingOptions &options) {
   return findOptimizer(options.optimizer)->weightDecay;
 }
 
-/// Into how many rows of equal length a gradient is divided for its norm, so
-/// that there is work for many threads; a divisor of `elements`.
-static int64_t rowsOfNorm(int64_t elements) {
+/// Into how many rows of equal length a gradient is divided, so that there is
+/// work for many threads; a divisor of `elements`.
+static int64_t rowsOf(int64_t elements) {
   constexpr int64_t kMostRows = 64, kLeastLength = 1024;
   for (int64_t rows = std::min(kMostRows, elements / kLeastLength); rows > 1;
        --rows)
     if (elements % rows == 0)
       return rows;
   return 1;
+}
+
+Value reduceGradients(OpBuilder &builder, Location loc, ReduceKind kind,
+                      ArrayRef<TrainedState> states,
+                      llvm::function_ref<Value(Value)> map) {
+  ValueBuilder b(builder, loc);
+  SmallVector<Value> results;
+  for (const TrainedState &state : states) {
+    int64_t elements = tensorType(state.gradient).getNumElements();
+    int64_t rows = rowsOf(elements);
+    Value flat = b.reshape(state.gradient, {rows, elements / rows});
+    results.push_back(reduceOver(builder, loc, kind,
+                                 map(b.cast(flat, builder.getF32Type())), {1}));
+  }
+  Value all = results.size() == 1
+                  ? results.front()
+                  : b.make<ConcatOp>(ValueRange(results), uint64_t(0));
+  return reduceOver(builder, loc, kind, all, {0});
 }
 
 void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
@@ -129,20 +147,8 @@ void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
                              b.like(state.gradient, options.clipValue));
   if (!clipNorm || states.empty())
     return;
-  // The sums of some rows of every gradient, side by side: one kernel, and one
-  // for their sum.
-  Type f32 = builder.getF32Type();
-  SmallVector<Value> sums;
-  for (TrainedState &state : states) {
-    int64_t elements = tensorType(state.gradient).getNumElements();
-    int64_t rows = rowsOfNorm(elements);
-    Value flat = b.reshape(state.gradient, {rows, elements / rows});
-    sums.push_back(b.sum(b.square(b.cast(flat, f32)), {1}));
-  }
-  Value all = sums.size() == 1
-                  ? sums.front()
-                  : b.make<ConcatOp>(ValueRange(sums), uint64_t(0));
-  Value total = b.sum(all, {0});
+  Value total = reduceGradients(builder, b.loc, ReduceKind::sum, states,
+                                [&](Value x) { return b.square(x); });
   Value scale =
       b.min(b.div(clipNorm, b.add(b.sqrt(total), 1e-6)), b.like(clipNorm, 1));
   for (TrainedState &state : states) {

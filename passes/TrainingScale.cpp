@@ -81,15 +81,13 @@ void LossScaling::unscale(OpBuilder &builder,
   // The reciprocal is taken in float64, as GradScaler does; powers of two have
   // exact ones in float32.
   Value inverse = b.div(b.like(scale, 1), scale);
+  // NaN comes out of a maximum, and no comparison with it holds.
+  Value largest = reduceGradients(builder, b.loc, ReduceKind::max, states,
+                                  [&](Value x) { return b.make<AbsOp>(x); });
+  isFinite = b.compare(CompareKind::le, largest,
+                       double(std::numeric_limits<float>::max()));
   for (TrainedState &state : states) {
     RankedTensorType type = tensorType(state.gradient);
-    // NaN comes out of a maximum, and no comparison with it holds.
-    Value size = b.make<AbsOp>(b.cast(state.gradient, builder.getF32Type()));
-    Value largest = reduceOver(builder, b.loc, ReduceKind::max, size,
-                               firstDims(type.getRank()));
-    Value finite = b.compare(CompareKind::le, largest,
-                             double(std::numeric_limits<float>::max()));
-    isFinite = isFinite ? b.make<AndOp>(isFinite, finite) : finite;
     state.gradient = b.mul(state.gradient,
                            b.broadcast(b.cast(inverse, type.getElementType()),
                                        type.getShape(), {}));

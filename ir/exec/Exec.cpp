@@ -184,10 +184,10 @@ LogicalResult KernelOp::verify() {
   if (body.empty() || !isa<ir::YieldOp>(body.back()))
     return emitOpError() << "has a body that does not end with sinter.yield";
   if (isStaged() &&
-      (body.getOperations().size() != 3 ||
+      (body.getOperations().size() < 3 ||
        !llvm::all_of(body.without_terminator(), llvm::IsaPred<ir::FusionOp>)))
-    return emitOpError() << "has two stages, but a body that is not two "
-                            "fusions";
+    return emitOpError() << "has stages, but a body that is not two fusions or "
+                            "more";
   auto isTensor = [](Type type) { return ir::hasBoundedSize(type); };
   if (!llvm::all_of(body.getArgumentTypes(), isTensor))
     return emitOpError() << "has an argument that is no tensor of static shape";
@@ -282,7 +282,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (ticket && (ticket.getSlice().getSpace() != Space::control ||
                    ticket.getSlice().getOffset() != control_offset::kTicket))
       return emitOpError() << "has no ticket as its last operand, though "
-                           << getKernelAttr() << " has two stages";
+                           << getKernelAttr() << " has stages";
   }
   return check("writes", kernel.getYielded().getTypes(), getWrites());
 }

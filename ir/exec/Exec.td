@@ -374,12 +374,12 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
     are the blocks, the threads of a block (x, y, z) and the bytes of dynamic shared memory of a CUDA launch. They
     are known once code was generated.
 
-    A body of kind `staged` is two fusions, of which the second reads what the first computes: the block that is
-    done last goes on with it. To find out which one this is, blocks take tickets: a launch of such a kernel has
-    the ticket of the control block as its last operand.
+    A body of kind `staged` is fusions of which each reads what those before compute: the block that is done last
+    with the first goes on with the others. To find out which one this is, blocks take tickets: a launch of such a
+    kernel has the ticket of the control block as its last operand.
 
     C1: the body ends with `sinter.yield`. C2: `tiles` is not negative. C3: `grid` and `block` come together, with
-    three positive numbers each. C4: a body of kind `staged` is two fusions.
+    three positive numbers each. C4: a body of kind `staged` is two fusions or more.
     ```mlir
     exec.kernel @k0_relu "loop" {
     ^bb0(%x: tensor<8x8xf32>):
@@ -400,7 +400,7 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
   let extraClassDeclaration = [{
     /// The values that the body yields.
     ::mlir::OperandRange getYielded();
-    /// True when the last block of the first stage computes the second: launches then have one more operand,
+    /// True when the last block of the first stage computes the others: launches then have one more operand,
     /// the ticket of the control block.
     bool isStaged() { return getKind() == "staged"; }
     /// Buffers that a launch reads, a ticket too, and writes.

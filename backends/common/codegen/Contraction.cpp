@@ -428,23 +428,32 @@ std::optional<Contraction> Contraction::read(Block &body) {
   return c;
 }
 
-bool Contraction::isReadable(Operation *op, int64_t stretches) {
-  Block body;
-  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
-    auto type = ir::tensorType(operand);
-    if (auto dot = dyn_cast<ir::DotGeneralOp>(op); dot && stretches > 1) {
-      SmallVector<int64_t> shape(type.getShape());
-      ArrayRef<int64_t> summed =
-          number == 0 ? dot.getLhsContract() : dot.getRhsContract();
-      shape[summed.front()] /= stretches;
-      type = RankedTensorType::get(shape, type.getElementType());
-    }
-    body.addArgument(type, op->getLoc());
+bool Contraction::isCountable(Operation *op, int64_t stretches) {
+  auto dot = dyn_cast<ir::DotGeneralOp>(op);
+  if (!dot) {
+    Block body;
+    for (Value operand : op->getOperands())
+      body.addArgument(operand.getType(), op->getLoc());
+    Operation *alone = op->clone();
+    alone->setOperands(body.getArguments());
+    body.push_back(alone);
+    return read(body).has_value();
   }
-  Operation *alone = op->clone();
-  alone->setOperands(body.getArguments());
-  body.push_back(alone);
-  return read(body).has_value();
+  // The layout phase makes of it what can be read; its sizes stay.
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
+  ArrayRef<int64_t> lhs = ir::tensorType(dot.getLhs()).getShape(),
+                    rhs = ir::tensorType(dot.getRhs()).getShape();
+  auto product = [](ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+    int64_t size = 1;
+    for (int64_t dim : dims)
+      size *= shape[dim];
+    return size;
+  };
+  int64_t batches = std::max<int64_t>(product(lhs, dot.getLhsBatch()), 1),
+          depth = std::max<int64_t>(product(lhs, dot.getLhsContract()), 1);
+  return batches <= limit && depth / stretches <= limit &&
+         ShapedType::getNumElements(lhs) / batches / depth <= limit &&
+         ShapedType::getNumElements(rhs) / batches / depth <= limit;
 }
 
 } // namespace sinter::codegen

@@ -59,9 +59,10 @@ struct Contraction {
   /// and more.
   static std::optional<Contraction> read(mlir::Block &body);
 
-  /// True when a body of `op` alone could be read, its sum in `stretches` equal
-  /// parts: then kernels of ours can compute it.
-  static bool isReadable(mlir::Operation *op, int64_t stretches = 1);
+  /// True when kernels of ours can count the steps of `op`, a contraction whose
+  /// sum is in `stretches` equal parts: 32 bits for each of the dimensions that
+  /// a product has, padding and dilation included.
+  static bool isCountable(mlir::Operation *op, int64_t stretches = 1);
 
   /// The op itself, anywhere in the body; null if there is none.
   static mlir::Operation *find(mlir::Block &body);

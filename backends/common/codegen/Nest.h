@@ -88,9 +88,9 @@ struct KernelPart {
 /// are first there. They are independent of each other.
 std::vector<KernelPart> kernelParts(mlir::Operation *kernel);
 
-/// The parts of each stage of an exec.kernel, of which there are one or two. A
-/// second stage's input that the first one computes has the number of that
-/// result behind all of the kernel's inputs.
+/// The parts of each stage of an exec.kernel. A later stage's input that an
+/// earlier one computes has the number of that result behind all of the
+/// kernel's inputs.
 std::vector<std::vector<KernelPart>> kernelStages(mlir::Operation *kernel);
 
 } // namespace sinter::codegen

@@ -36,8 +36,8 @@ passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
     if (isFloat && isCalled)
       return passes::Placement::Library;
     auto dot = dyn_cast<ir::DotGeneralOp>(op);
-    if (codegen::Contraction::isReadable(op,
-                                         dot ? passes::stretchesOf(dot) : 1))
+    if (codegen::Contraction::isCountable(op,
+                                          dot ? passes::stretchesOf(dot) : 1))
       return passes::Placement::Generated;
     reason = "kernels count up to 2147483647 in each dimension, padding and "
              "dilation included";

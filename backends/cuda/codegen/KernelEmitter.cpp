@@ -4,7 +4,7 @@
 //
 // The parts of a kernel lie one after the other in the grid. A part that is
 // there several times, on different buffers, has one code; its blocks choose
-// their buffers by their number. The parts of a second stage have no blocks of
+// their buffers by their number. The parts of later stages have no blocks of
 // their own: the block that is done last with the first stage does their work,
 // one block's after the other.
 //
@@ -78,8 +78,8 @@ public:
     emit(parts.drop_front(half));
   }
 
-  /// Emits the second stage, behind the first one, which has `blocks` blocks.
-  void emitSecond(ArrayRef<PlacedPart> parts, int64_t blocks) {
+  /// Emits the later stages, behind the first one, which has `blocks` blocks.
+  void emitLater(ArrayRef<std::vector<PlacedPart>> stages, int64_t blocks) {
     Threads threads(b, loc, kernel, blockThreads, block, thread);
     threads.afterOthers();
     Value isLast;
@@ -88,8 +88,12 @@ public:
     else
       threads.barrier(); // the only block is the last one
     threads.when(isLast, [&] {
-      for (const PlacedPart &placed : parts)
-        emitAlone(placed);
+      for (const std::vector<PlacedPart> &stage : stages) {
+        if (&stage != &stages.front())
+          threads.barrier();
+        for (const PlacedPart &placed : stage)
+          emitAlone(placed);
+      }
     });
   }
 
@@ -295,7 +299,7 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
                         blockThreads);
   kernelBody.emit(stages.front());
   if (stages.size() > 1)
-    kernelBody.emitSecond(stages.back(), blocks);
+    kernelBody.emitLater(ArrayRef(stages).drop_front(), blocks);
   builder.create<LLVM::ReturnOp>(loc, ValueRange{});
   kernel.setGrid(ArrayRef<int64_t>{blocks, 1, 1});
   kernel.setBlock(ArrayRef<int64_t>{blockThreads, 1, 1});

@@ -94,7 +94,7 @@ typedef struct sinter_control {
   int64_t validRows;  /* offset 32; rows of the batch that count (eval) */
   int64_t microBatch; /* offset 40 */
   int64_t replica;    /* offset 48; 2.2: this replica's number */
-  uint32_t ticket;    /* offset 56; 0. A kernel of two stages counts its blocks
+  uint32_t ticket;    /* offset 56; 0. A kernel that has stages counts blocks
                          here, and leaves 0: the only field that is written */
   uint32_t reserved1;
 } sinter_control; /* 64 bytes */
