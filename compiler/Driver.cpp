@@ -310,6 +310,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
     return code;
   info.otherTargets = others.vec();
   info.devices = devices;
+  info.byLoops = !options.allowsLibrary("onednn");
   bool isFirst = program.objects.empty();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {

@@ -96,9 +96,13 @@ mlir::LogicalResult compiler::verifyTrained(mlir::ModuleOp module,
   if (module.getOps<mlir::func::FuncOp>().empty())
     return mlir::success(); // planned
   if (context.options.train.enabled) {
-    if (!hasFunction(module, "step") || !hasFunction(module, "eval") ||
-        hasFunction(module, "main"))
-      return module.emitError("a training program has @step and @eval only");
+    bool hasStep =
+        context.options.train.accumulate > 1
+            ? hasFunction(module, "grad") && hasFunction(module, "apply")
+            : hasFunction(module, "step");
+    if (!hasStep || !hasFunction(module, "eval") || hasFunction(module, "main"))
+      return module.emitError("a training program has @step (with "
+                              "micro-batches @grad and @apply) and @eval only");
     return mlir::success();
   }
   if (!hasFunction(module, "main"))

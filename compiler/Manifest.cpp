@@ -50,6 +50,12 @@ static json::Object trainingOptions(const TrainOptions &train,
   addIfGiven(object, "eps", train.eps);
   if (train.replicas > 1)
     object["replicas"] = train.replicas;
+  if (train.accumulate > 1)
+    object["accumulate"] = train.accumulate;
+  if (train.shards > 0)
+    object["shards"] = train.shards;
+  if (train.ema > 0)
+    object["ema"] = train.ema;
   if (train.nesterov)
     object["nesterov"] = true;
   if (!train.noDecay.empty())
@@ -76,6 +82,8 @@ std::string compiler::makeManifest(const Options &options,
     manifest["precision_plan"] =
         precisionPlanJson(options.precisionPolicy(), entries);
   manifest["opt_level"] = options.optLevel;
+  manifest["deterministic"] =
+      options.deterministic.empty() ? "run" : options.deterministic;
   json::Array libraries;
   for (const std::string &library : options.libraries)
     libraries.push_back(library);

@@ -195,7 +195,8 @@ static ExitCode checkModule(const Options &options, mlir::ModuleOp module) {
     return unreadable(options, "--batch, --dim and --shape bind sizes of ONNX "
                                "models; a sinter module has static shapes");
   auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
-  bool isTraining = module.lookupSymbol<mlir::func::FuncOp>("step") != nullptr;
+  bool isTraining = module.lookupSymbol<mlir::func::FuncOp>("step") ||
+                    module.lookupSymbol<mlir::func::FuncOp>("apply");
   if (!main && !isTraining)
     return unreadable(options, "the module has no function @main");
   for (auto function : module.getOps<mlir::func::FuncOp>())

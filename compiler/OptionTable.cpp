@@ -186,8 +186,8 @@ return "";
 }
 ,
 
-    {"--train", "", "makes a training program", kTrainGroup,
-     kSinterc | kSinterInspect, STORE{o.train.enabled = true;
+    {"--train", "", "makes a training program", kTrainGroup, kSinterc | kSinterInspect,
+     STORE{o.train.enabled = true;
 return "";
 }
 }
@@ -199,29 +199,25 @@ return "";
 }
 }
 , {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
-   "the update rule; defaults are PyTorch's", kTrainGroup,
-   kSinterc | kSinterInspect,
-   STORE{if (v == "muon") return "'" + v.str() + "': not yet";
-return readWord(v, o.train.optimizer,
-                "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
+   "the update rule; defaults are PyTorch's", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readWord(v, o.train.optimizer,
+                         "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
 }
 }
 , {"--lr", "X", "learning rate", kTrainGroup, kSinterc | kSinterInspect,
    STORE{return readOptional(v, o.train.lr, kNotNegative);
 }
 }
-, {"--momentum", "X", "of sgd and rmsprop", kTrainGroup,
-   kSinterc | kSinterInspect,
+, {"--momentum", "X", "of sgd, rmsprop and muon", kTrainGroup, kSinterc | kSinterInspect,
    STORE{return readOptional(v, o.train.momentum, kBelowOne);
 }
 }
-, {"--nesterov", "", "Nesterov momentum", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{o.train.nesterov = true;
+, {"--nesterov", "", "Nesterov momentum", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{o.train.nesterov = true;
 return "";
 }
 }
-, {"--weight-decay", "X", "of every trainable parameter", kTrainGroup,
-   kSinterc | kSinterInspect,
+, {"--weight-decay", "X", "of every trainable parameter", kTrainGroup, kSinterc | kSinterInspect,
    STORE{return readOptional(v, o.train.weightDecay, kNotNegative);
 }
 }
@@ -229,19 +225,17 @@ return "";
    kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.noDecay);
 }
 }
-, {"--beta1", "X", "of adam, adamw, lamb and lion", kTrainGroup,
-   kSinterc | kSinterInspect,
-   STORE{return readOptional(v, o.train.beta1, kBelowOne);
+, {"--beta1", "X", "of adam, adamw, lamb, lion and muon's adamw", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{return readOptional(v, o.train.beta1, kBelowOne);
 }
 }
-, {"--beta2", "X", "of adam, adamw, lamb, lion; rmsprop's alpha", kTrainGroup,
-   kSinterc | kSinterInspect,
-   STORE{return readOptional(v, o.train.beta2, kBelowOne);
+, {"--beta2", "X",
+   "of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{return readOptional(v, o.train.beta2, kBelowOne);
 }
 }
-, {"--eps", "X", "of adam, adamw, lamb, adagrad and rmsprop", kTrainGroup,
-   kSinterc | kSinterInspect,
-   STORE{return readOptional(v, o.train.eps, kPositive);
+, {"--eps", "X", "of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
+   kTrainGroup, kSinterc | kSinterInspect, STORE{return readOptional(v, o.train.eps, kPositive);
 }
 }
 , {"--trainable", "REGEX", "only these parameters are trained", kTrainGroup,
@@ -258,43 +252,38 @@ return "";
 }
 }
 , {"--bn-running-var", "onnx|unbiased",
-   "whose definition of the running variance", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{std::string word;
+   "whose definition of the running variance", kTrainGroup, kSinterc | kSinterInspect,
+   STORE{std::string word;
 std::string wrong = readWord(v, word, "onnx|unbiased");
 o.train.unbiasedRunningVar = word == "unbiased";
 return wrong;
 }
 }
 , {"--clip-norm", "X", "limits the norm of the whole gradient", kTrainGroup,
-   kSinterc | kSinterInspect,
-   STORE{return readNumber(v, o.train.clipNorm, kPositive);
+   kSinterc | kSinterInspect, STORE{return readNumber(v, o.train.clipNorm, kPositive);
 }
 }
 , {"--clip-value", "X", "limits every element of the gradient", kTrainGroup,
-   kSinterc | kSinterInspect,
-   STORE{return readNumber(v, o.train.clipValue, kPositive);
+   kSinterc | kSinterInspect, STORE{return readNumber(v, o.train.clipValue, kPositive);
+}
+}
+, {"--accumulate", "N", "micro-batches of one step; --batch is the size of one",
+   kTrainGroup, kSinterc | kSinterInspect,
+   STORE{return readInteger(v, o.train.accumulate, 1, 65536);
+}
+}
+, {"--replicas", "N",
+   "replicas that share a step, each with a batch of its own", kTrainGroup,
+   kSinterc | kSinterInspect, STORE{return readInteger(v, o.train.replicas, 1, 256);
+}
+}
+, {"--ema", "X",
+   "keeps averages of the trained weights, ema = X ema + (1 - X) weight, which "
+   "eval and export use",
+   kTrainGroup, kSinterc | kSinterInspect, STORE{return readNumber(v, o.train.ema, kBelowOne);
 }
 }
 ,
-    {"--accumulate",
-     "N",
-     "micro-batches of one step",
-     kTrainGroup,
-     kSinterc | kSinterInspect,
-     storeOnly<'1'>},
-    {"--replicas", "N",
-     "replicas that share a step, each with a batch of its own", kTrainGroup,
-     kSinterc | kSinterInspect,
-     STORE{return readInteger(v, o.train.replicas, 1, 256);
-}
-}
-,
-    {"--ema",
-     "X",
-     "keeps an exponential moving average of the parameters",
-     kTrainGroup,
-     kSinterc | kSinterInspect,
-     nullptr},
 
     {"--target",
      "cpu|cuda|sim[,...]",
@@ -379,11 +368,7 @@ return "";
      kTargetGroup,         kCompile, nullptr},
     {"--deterministic", "none|run|arch|topology",
      "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
-     STORE{std::string word;
-std::string wrong = readWord(v, word, "none|run|arch|topology");
-if (wrong.empty() && word != "none" && word != "run")
-  return "'" + word + "': not yet";
-return wrong;
+     STORE{return readWord(v, o.deterministic, "none|run|arch|topology");
 }
 }
 , {"--require", "CONTRACT,...", "fails the compile when it does not hold",
@@ -506,8 +491,8 @@ return "";
 }
 , {"--replay", "FILE",     "runs a recorded command",
    kRunGroup,  kSinterRun, nullptr},
-    {"--sim-report", "FILE", "what the simulated device saw, as JSON",
-     kRunGroup, kSinterRun, STORE{return readPath(v, o.run.simReport);
+    {"--sim-report", "FILE", "what the simulated device saw, as JSON", kRunGroup,
+   kSinterRun, STORE{return readPath(v, o.run.simReport);
 }
 }
 , {"--sim-seed", "N", "schedule of the simulated device", kRunGroup, kSinterRun,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Options.h"
 #include "compiler/Contracts.h"
+#include "compiler/Determinism.h"
 #include "compiler/Phases.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -147,6 +148,8 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
             (found.extras.empty() ? found.positional[1] : found.extras[0]) +
             "'");
   options.model = found.positional[0];
+  if (std::string problem = applyDeterminism(options); !problem.empty())
+    return fail(toolName, problem);
   return options;
 }
 

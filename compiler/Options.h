@@ -47,13 +47,16 @@ struct TrainOptions {
   bool freezeBatchNorm = false;
   bool unbiasedRunningVar = false;
   double clipNorm = 0, clipValue = 0; // 0 = no clipping
-  std::string lossScale; // "none", "dynamic", a number; "" = not given
-  int64_t replicas = 1;  // that share a step
+  std::string lossScale;  // "none", "dynamic", a number; "" = not given
+  int64_t replicas = 1;   // that share a step
+  int64_t accumulate = 1; // micro-batches of a step
+  double ema = 0;         // decay of the averaged weights; 0 = none
+  int64_t shards = 0;     // of a batch, with --deterministic=topology
 };
 
 /// What sinter-run does besides compiling.
 struct RunOptions {
-  std::string inputs, outputs, reference;
+  std::string inputs, outputs, reference, replay;
   double rtol = 1e-4, atol = 1e-5;
   std::string device;
   bool bench = false, profile = false, syncLaunches = false;
@@ -100,6 +103,7 @@ struct Options {
   std::string plannedPolicy;                    // of the plan
   std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD
   std::string stopAfter, dumpPhases, trace, remarks;
+  std::string deterministic; // "none", "run", ...; "" = not given: run
   bool timeReport = false, check = false, verbose = false, json = false;
   bool help = false, version = false, listDevices = false, warnAll = false;
   unsigned optLevel = 2;
@@ -123,6 +127,7 @@ struct Options {
            : precisionPolicy() == "fp16" ? llvm::StringRef("dynamic")
                                          : llvm::StringRef("none");
   }
+  bool isTopology() const { return deterministic == "topology"; }
   /// Whether libraries may be called for contractions.
   bool allowsLibrary(llvm::StringRef name) const;
 };

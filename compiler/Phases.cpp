@@ -71,6 +71,9 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.clipNorm = train.clipNorm;
   options.clipValue = train.clipValue;
   options.replicas = train.replicas;
+  options.accumulate = train.accumulate;
+  options.pairwise = context.options.isTopology();
+  options.ema = train.ema;
   pm.addPass(passes::createBuildTraining(options));
   addSimplifier(pm);
 }

@@ -4,16 +4,19 @@
 //
 // @step(inputs, labels, states, controls) -> (loss, new states): the loss of a
 // batch, its gradients by the trainable states, clipped, and the optimizer's
-// updates.
+// updates. With micro-batches its parts are two functions, which meet in
+// states:
+// @grad(inputs, labels, states, controls) and @apply(states, controls) -> loss.
 // @eval(inputs, labels, states, valid_rows) -> sums of losses and right
-// answers. Which states are trained is decided here: those that receive a
-// gradient, less what the options and the values rule out. Leaves constants and
-// dead ops to the simplifier.
+// answers, with averaged weights if there are any. Which states are trained is
+// decided here: those that receive a gradient, less what the options and the
+// values rule out. Leaves constants and dead ops to the simplifier.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "passes/DecomposeComposites.h"
-#include "passes/Training.h"
+#include "passes/TrainingSlots.h"
 #include "passes/autodiff/Gradient.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -70,6 +73,14 @@ public:
       builder.clone(op, mapping);
     output = mapping.lookup(source.getTerminator()->getOperand(plan.output));
   }
+  /// An empty function beside `main`.
+  ProgramBuilder(func::FuncOp main, StringRef name)
+      : builder(main.getContext()) {
+    builder.setInsertionPoint(main);
+    function = builder.create<func::FuncOp>(main.getLoc(), name,
+                                            builder.getFunctionType({}, {}));
+    builder.setInsertionPointToEnd(function.addEntryBlock());
+  }
 
   /// Evaluation drops nothing out, and needs no control of the graph's own.
   void dropRandomness() {
@@ -86,7 +97,23 @@ public:
         function.eraseArgument(i);
   }
 
+  /// Reads other states in the place of some.
+  void useAverages(const Averages &averages) {
+    for (BlockArgument argument : function.getArguments()) {
+      auto found = averages.find(stateOf(argument));
+      if (found != averages.end())
+        function.setArgAttr(argument.getArgNumber(), SinterDialect::kStateAttr,
+                            FlatSymbolRefAttr::get(found->second));
+    }
+  }
+
+  /// The control of this name, a new argument at its first mention.
   Value addControl(StringRef name, Type element) {
+    for (BlockArgument argument : function.getArguments())
+      if (auto known = function.getArgAttrOfType<StringAttr>(
+              argument.getArgNumber(), SinterDialect::kControlAttr);
+          known && known.getValue() == name)
+        return argument;
     return addArgument(RankedTensorType::get({}, element),
                        attribute(SinterDialect::kControlAttr, name));
   }
@@ -97,10 +124,11 @@ public:
   void addOutput(StringRef name, Value value) {
     addResult(value, attribute(SinterDialect::kOutputAttr, name));
   }
-  void addNewState(StateOp state, Value value) {
-    addResult(value,
-              builder.getDictionaryAttr(builder.getNamedAttr(
-                  SinterDialect::kStateAttr, FlatSymbolRefAttr::get(state))));
+  void addNewStates(const StateUpdates &updates) {
+    for (auto [state, value] : updates)
+      addResult(value, builder.getDictionaryAttr(builder.getNamedAttr(
+                           SinterDialect::kStateAttr,
+                           FlatSymbolRefAttr::get(cast<StateOp>(state)))));
   }
   /// Builds the return and the function's type.
   void finish() {
@@ -169,6 +197,9 @@ private:
     options.clipNorm = clipNorm;
     options.clipValue = clipValue;
     options.replicas = replicas;
+    options.accumulate = accumulate;
+    options.pairwise = pairwise;
+    options.ema = ema;
     return options;
   }
 
@@ -185,6 +216,12 @@ private:
                << i << " is neither input, state nor control";
     if (options.replicas < 1)
       return module.emitError("replicas must be 1 or more");
+    if (options.accumulate < 1)
+      return module.emitError("accumulate must be 1 or more");
+    if (options.pairwise && !llvm::isPowerOf2_64(options.accumulate))
+      return module.emitError("pairwise needs a power of two of micro-batches");
+    if (!(options.ema >= 0 && options.ema < 1))
+      return module.emitError("ema must lie in [0, 1)");
     if (options.runningVariance != "onnx" &&
         options.runningVariance != "unbiased")
       return module.emitError("bn-running-var must be onnx or unbiased");
@@ -197,19 +234,39 @@ private:
         failed(checkOptimizer(main.getLoc(), options)))
       return failure();
 
-    if (failed(buildStep(main, *plan, options, *selection, *scaling)) ||
-        failed(buildEval(main, *plan, options)))
+    FailureOr<Averages> averages =
+        buildStep(main, *plan, options, *selection, *scaling);
+    if (failed(averages) || failed(buildEval(main, *plan, options, *averages)))
       return failure();
     main.erase();
     describe(module, *plan, options);
     return success();
   }
 
-  LogicalResult buildStep(func::FuncOp main, const LossPlan &plan,
-                          const BuildTrainingOptions &options,
-                          const StateSelection &selection,
-                          LossScaling scaling) {
-    ProgramBuilder step(main, "step", plan);
+  /// Which of the micro-batches' and replicas' parts of the batch this is.
+  Value partOfBatch(ProgramBuilder &step, const BuildTrainingOptions &options) {
+    Type i64 = step.builder.getI64Type();
+    Value replica =
+        options.replicas > 1 ? step.addControl("replica", i64) : Value();
+    if (options.accumulate == 1)
+      return replica;
+    Value microBatch = step.addControl("micro_batch", i64);
+    if (!replica)
+      return microBatch;
+    OpBuilder begin = OpBuilder::atBlockBegin(&step.function.getBody().front());
+    ValueBuilder b(begin, step.function.getLoc());
+    return b.add(b.mul(replica, scalarI64(begin, b.loc, options.accumulate)),
+                 microBatch);
+  }
+
+  /// Adds the functions of a step. Gives the averages of weights that there
+  /// are.
+  FailureOr<Averages> buildStep(func::FuncOp main, const LossPlan &plan,
+                                const BuildTrainingOptions &options,
+                                const StateSelection &selection,
+                                LossScaling scaling) {
+    Accumulation accumulation(options);
+    ProgramBuilder step(main, accumulation.isUsed() ? "grad" : "step", plan);
     StateUpdates updates;
     if (!options.freezeBatchNorm) {
       // What the loss reads may be the result of a batch_norm that is about to
@@ -223,11 +280,17 @@ private:
       if (failed(replaced))
         return failure();
       averageStatistics(step.builder, options.replicas, updates);
+      if (options.pairwise && options.replicas > 1 && !updates.empty())
+        return emitError(updates.begin()->second.getLoc())
+               << "batch normalisation averages its running statistics over "
+                  "replicas, whose sums no other split of the batch has; "
+                  "--freeze-bn, or another --deterministic than topology";
+      if (accumulation.isUsed())
+        warnOfStatistics(updates, options);
     }
-    if (options.replicas > 1)
-      numberDropouts(step.function, plan.batch, [&] {
-        return step.addControl("replica", step.builder.getI64Type());
-      });
+    if (options.replicas > 1 || accumulation.isUsed())
+      numberDropouts(step.function, plan.batch,
+                     [&] { return partOfBatch(step, options); });
     StepLoss loss =
         buildStepLoss(step.builder, plan, options, step.output, step.labels);
 
@@ -244,7 +307,11 @@ private:
           remark(kTrainRemarks, "not-trained", state.getLoc(), refusal);
         continue;
       }
-      candidates.push_back({argument, state, {}});
+      bool isMatrix = tensorType(argument).getRank() == 2 &&
+                      llvm::none_of(argument.getUsers(), [](Operation *user) {
+                        return isa<GatherOp>(user);
+                      });
+      candidates.push_back({argument, state, {}, isMatrix});
       values.push_back(argument);
     }
     Value seed =
@@ -269,7 +336,38 @@ private:
       return main.emitError(
           "nothing to train: the loss depends on no trainable initializer");
 
-    sumGradients(step.builder, options.replicas, trained);
+    if (!accumulation.isUsed()) {
+      sumGradients(step.builder, options.replicas, trained);
+      return finishStep(step, options, selection, scaling, loss, trained,
+                        updates);
+    }
+    Value microBatch =
+        options.pairwise
+            ? step.addControl("micro_batch", step.builder.getI64Type())
+            : Value();
+    accumulation.add(step.builder, step.function, loss, trained, microBatch,
+                     updates);
+    step.addNewStates(updates);
+    step.finish();
+
+    ProgramBuilder apply(main, "apply");
+    SlotTable states(apply.function);
+    for (TrainedState &state : trained)
+      state.value = states.argument(state.state);
+    updates.clear();
+    accumulation.take(apply.builder, apply.function, loss, trained, updates);
+    return finishStep(apply, options, selection, scaling, loss, trained,
+                      updates);
+  }
+
+  /// From gradients to new states, at the end of @step or @apply. `updates` has
+  /// what changes in skipped steps, too.
+  Averages finishStep(ProgramBuilder &step, const BuildTrainingOptions &options,
+                      const StateSelection &selection, LossScaling &scaling,
+                      const StepLoss &loss,
+                      MutableArrayRef<TrainedState> trained,
+                      StateUpdates updates) {
+    scaling.enter(step.function, options.accumulate > 1);
     Type f32 = step.builder.getF32Type();
     Value lr = step.addControl("lr", f32),
           decay = step.addControl("weight_decay", f32);
@@ -277,22 +375,41 @@ private:
         options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
     scaling.unscale(step.builder, trained);
     clipGradients(step.builder, options, clip, trained);
-    const StateUpdates statistics = updates;
+    const StateUpdates others = updates;
     buildUpdates(step.builder, step.function, options, selection, trained, lr,
                  decay, updates);
-    scaling.finish(step.builder, step.function, statistics, updates);
+    Averages averages;
+    if (options.ema > 0)
+      averages = buildAverages(step.builder, step.function, options.ema,
+                               trained, updates);
+    scaling.finish(step.builder, step.function, others, updates);
     step.addOutput("loss", loss.loss);
     for (auto [name, value] : scaling.outputs(step.builder))
       step.addOutput(name, value);
-    for (auto [state, value] : updates)
-      step.addNewState(cast<StateOp>(state), value);
+    step.addNewStates(updates);
     step.finish();
-    return success();
+    return averages;
+  }
+
+  static void warnOfStatistics(const StateUpdates &updates,
+                               const BuildTrainingOptions &options) {
+    if (updates.empty())
+      return;
+    Location loc = updates.begin()->second.getLoc();
+    std::string name = joinedNodeNames(loc);
+    emitWarning(loc)
+        << "batch normalisation uses the statistics of each micro-batch's own "
+           "rows, not of the whole batch"
+        << (name.empty() ? "" : " (first at " + name + ")")
+        << "; running statistics change " << options.accumulate
+        << " times in a step";
   }
 
   LogicalResult buildEval(func::FuncOp main, const LossPlan &plan,
-                          const BuildTrainingOptions &options) {
+                          const BuildTrainingOptions &options,
+                          const Averages &averages) {
     ProgramBuilder eval(main, "eval", plan);
+    eval.useAverages(averages);
     eval.dropRandomness();
     if (plan.kind != "none" &&
         failed(checkRowsIndependent(eval.function, logitsOf(eval.output, plan),
@@ -328,6 +445,9 @@ private:
     if (options.replicas > 1)
       entries.push_back(
           b.getNamedAttr("replicas", b.getI64IntegerAttr(options.replicas)));
+    if (options.accumulate > 1)
+      entries.push_back(b.getNamedAttr(
+          "accumulate", b.getI64IntegerAttr(options.accumulate)));
     if (options.ignoreIndex != std::numeric_limits<int64_t>::min())
       entries.push_back(b.getNamedAttr(
           "ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));

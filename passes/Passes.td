@@ -61,7 +61,7 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
   let summary = "Replace @main by @step and @eval: loss, gradients, optimizer";
   let description = [{
     @step computes the loss of a batch, its gradients by the trainable states and their new
-    values; @eval sums loss and correct answers over the rows that count. States of the
+    values; with micro-batches @grad adds up losses and gradients and @apply uses the sums. @eval sums loss and correct answers over the rows that count. States of the
     optimizer are declared. See docs/training.md.
   }];
   let options = [
@@ -75,10 +75,10 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
            "label of examples that do not count; the least number: none">,
     Option<"labelSmoothing", "label-smoothing", "double", "0", "share of the target spread over all classes">,
     Option<"optimizer", "optimizer", "std::string", "\"sgd\"",
-           "sgd, adam, adamw, lamb, lion, adagrad or rmsprop">,
+           "sgd, adam, adamw, lamb, lion, adagrad, rmsprop or muon">,
     Option<"lr", "lr", "double", "-1", "default learning rate; negative: the optimizer's">,
     Option<"momentum", "momentum", "double", "-1",
-           "of sgd and rmsprop; 0: no velocity is kept; negative: the optimizer's">,
+           "of sgd, rmsprop and muon; 0: no velocity is kept; negative: the optimizer's">,
     Option<"nesterov", "nesterov", "bool", "false", "Nesterov momentum of sgd">,
     Option<"weightDecay", "weight-decay", "double", "-1",
            "default weight decay; negative: the optimizer's">,
@@ -98,6 +98,12 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
     Option<"clipValue", "clip-value", "double", "0", "bound of each element of a gradient; 0: none">,
     Option<"replicas", "replicas", "int64_t", "1",
            "copies of the program that share the work of a step: its batch is the part of one">,
+    Option<"accumulate", "accumulate", "int64_t", "1",
+           "micro-batches of a step: @grad for each and one @apply in the place of @step">,
+    Option<"pairwise", "pairwise", "bool", "false",
+           "sum micro-batches in a binary tree; their number is a power of two">,
+    Option<"ema", "ema", "double", "0",
+           "decay of the average of the weights that @eval and the export use; 0: none">,
   ];
 }
 

@@ -50,6 +50,11 @@ struct StepLoss {
   mlir::Value loss; // tensor<f32>, the mean over what counts
   mlir::Value root; // the value to differentiate, and
   mlir::Value seed; // its cotangent; null: ones
+  /// With micro-batches loss and seed are divided by `elements`, those of the
+  /// whole step. Where only some of them count, `count` of this micro-batch's
+  /// do (tensor<f32>; null: all).
+  mlir::Value count;
+  double elements = 0;
 };
 /// `output` is the value that @main returns for the plan's output; `labels`
 /// null without labels.
@@ -106,6 +111,7 @@ struct TrainedState {
   mlir::Value value;
   ir::StateOp state;
   mlir::Value gradient;
+  bool isMatrix = false; // of two dimensions, and no table of rows to look up
 };
 
 /// One error at `loc` when the options name no optimizer that there is, or
@@ -139,6 +145,50 @@ void buildUpdates(mlir::OpBuilder &builder, mlir::func::FuncOp step,
                   llvm::ArrayRef<TrainedState> states, mlir::Value lr,
                   mlir::Value weightDecay, StateUpdates &updates);
 
+/// Averages of the parameters' new values as slots "ema", which begin at the
+/// initial weights: ema' = decay ema + (1 - decay) param'. By parameter.
+using Averages = llvm::MapVector<mlir::Operation *, ir::StateOp>;
+Averages buildAverages(mlir::OpBuilder &builder, mlir::func::FuncOp step,
+                       double decay, llvm::ArrayRef<TrainedState> states,
+                       StateUpdates &updates);
+
+//===----------------------------------------------------------------------===//
+// Micro-batches
+//===----------------------------------------------------------------------===//
+
+/// Sums over the micro-batches of a step, in states of role accum.
+///
+/// In order: a sum begins at zero, and @apply sets it to zero again. Pairwise:
+/// the tree over micro-batches 0 .. N-1 (a power of two) that adds neighbours,
+/// then neighbouring sums, and so on, with one state for each of its levels, as
+/// a binary counter has digits; what they hold between two steps is of no use.
+class Accumulation {
+public:
+  explicit Accumulation(const BuildTrainingOptions &options);
+  /// Whether there is more than one micro-batch.
+  bool isUsed() const { return numParts > 1; }
+
+  /// Declares the states and adds this micro-batch's loss, count and gradients
+  /// to them. `microBatch`: its number, a tensor<i64>.
+  void add(mlir::OpBuilder &builder, mlir::func::FuncOp grad,
+           const StepLoss &loss, llvm::ArrayRef<TrainedState> states,
+           mlir::Value microBatch, StateUpdates &updates);
+  /// The sums over micro-batches and replicas in the place of the loss and the
+  /// gradients, divided by what counts.
+  void take(mlir::OpBuilder &builder, mlir::func::FuncOp apply, StepLoss &loss,
+            llvm::MutableArrayRef<TrainedState> states, StateUpdates &updates);
+
+private:
+  using Levels = llvm::SmallVector<ir::StateOp, 1>;
+  mlir::Value takeOne(mlir::OpBuilder &builder, mlir::func::FuncOp apply,
+                      const Levels &levels, StateUpdates &updates);
+
+  int64_t numParts, replicas;
+  bool pairwise;
+  Levels loss, count;
+  llvm::SmallVector<Levels> gradients;
+};
+
 //===----------------------------------------------------------------------===//
 // Loss scaling
 //===----------------------------------------------------------------------===//
@@ -155,9 +205,13 @@ public:
   create(mlir::Location loc, const BuildTrainingOptions &options);
 
   /// The cotangent of `root` times the scale; `seed` null stands for ones, and
-  /// null is returned for it where nothing is scaled. Declares the states.
+  /// null is returned for it where nothing is scaled. Declares the states and
+  /// adds the scale to the arguments of `step`.
   mlir::Value scaleSeed(mlir::OpBuilder &builder, mlir::func::FuncOp step,
                         mlir::Value root, mlir::Value seed);
+  /// Adds to `step`'s arguments what the rest of this needs; all that follows
+  /// is about this function. `isOther`: it is not the one that scales.
+  void enter(mlir::func::FuncOp step, bool isOther);
   /// The gradients of the loss itself.
   void unscale(mlir::OpBuilder &builder,
                llvm::MutableArrayRef<TrainedState> states);
@@ -197,10 +251,11 @@ void averageStatistics(mlir::OpBuilder &builder, int64_t replicas,
                        StateUpdates &updates);
 
 /// Makes dropouts draw by the element's number in the whole batch: that of a
-/// replica's first row is `replica()` times the elements of a replica. Warns of
-/// those whose leading dimension is not the batch.
+/// part's first row is `part()` times the elements of a part. Warns of those
+/// whose leading dimension is not the batch. Parts are what micro-batches and
+/// replicas make of a batch; `part` inserts at the function's begin.
 void numberDropouts(mlir::func::FuncOp step, int64_t batch,
-                    llvm::function_ref<mlir::Value()> replica);
+                    llvm::function_ref<mlir::Value()> part);
 
 //===----------------------------------------------------------------------===//
 // Rows

@@ -129,31 +129,41 @@ StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
                        Value labels) {
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type();
-  const int64_t replicas = options.replicas;
+  const bool accumulates = options.accumulate > 1;
+  // With micro-batches, replicas meet when all of these are done.
+  const int64_t replicas = accumulates ? 1 : options.replicas;
+  const double parts = static_cast<double>(options.replicas) *
+                       static_cast<double>(options.accumulate);
   if (plan.kind == "none") {
     Value loss = graphLoss(b, output);
-    if (replicas == 1)
-      return {b.cast(loss, f32), loss, {}};
-    // The mean of what the replicas' rows give.
-    double share = 1.0 / static_cast<double>(replicas);
+    if (parts == 1)
+      return {b.cast(loss, f32), loss, {}, {}};
+    // The mean of what the parts' rows give.
+    double share = 1.0 / parts;
     Value mean = b.mul(sumOverReplicas(b, b.cast(loss, f32), replicas), share);
-    return {mean, loss, b.like(loss, share)};
+    return {mean, loss, b.like(loss, share), {}};
   }
   Losses losses =
       buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/false);
   RankedTensorType type = tensorType(losses.values);
   Value sum = b.sum(losses.values, allDims(losses.values));
-  Value count = b.like(sum, static_cast<double>(replicas) *
-                                static_cast<double>(std::max<int64_t>(
-                                    type.getNumElements(), 1)));
-  if (losses.counted) {
+  const double elements =
+      parts * static_cast<double>(std::max<int64_t>(type.getNumElements(), 1));
+  Value count = b.like(sum, elements), countedHere;
+  if (losses.counted && accumulates) {
+    countedHere = b.sum(b.cast(losses.counted, f32), allDims(losses.counted));
+  } else if (losses.counted) {
     // Where every example is ignored the sum is 0, and so is the loss.
     Value mask = b.cast(losses.counted, type.getElementType());
     Value counted = sumOverReplicas(b, b.sum(mask, allDims(mask)), replicas);
     count = b.max(counted, b.like(sum, 1));
   }
   Value loss = b.div(sum, count);
-  StepLoss result{sumOverReplicas(b, b.cast(loss, f32), replicas), loss, {}};
+  StepLoss result{sumOverReplicas(b, b.cast(loss, f32), replicas),
+                  loss,
+                  {},
+                  countedHere,
+                  elements};
   if (losses.slope) {
     result.root = losses.root;
     result.seed = b.div(losses.slope, b.broadcast(count, type.getShape(), {}));

@@ -36,9 +36,18 @@ const Optimizer kOptimizers[] = {
     {.name = "lion", .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
     {.name = "adagrad", .lr = 1e-2, .eps = 1e-10},
     {.name = "rmsprop", .lr = 1e-2, .momentum = 0, .beta2 = 0.99, .eps = 1e-8},
+    // Betas and eps are those of its AdamW.
+    {.name = "muon",
+     .weightDecay = 0.1,
+     .momentum = 0.95,
+     .beta1 = 0.9,
+     .beta2 = 0.999,
+     .eps = 1e-8},
 };
 
-constexpr StringLiteral kLater[] = {"muon"};
+/// torch.optim.Muon's eps and ns_steps.
+constexpr double kMuonEpsilon = 1e-7;
+constexpr int64_t kMuonSteps = 5;
 
 const Optimizer *findOptimizer(StringRef name) {
   const Optimizer *found = llvm::find_if(
@@ -65,8 +74,6 @@ Optimizer chosenOptimizer(const BuildTrainingOptions &options) {
 
 LogicalResult checkOptimizer(Location loc,
                              const BuildTrainingOptions &options) {
-  if (llvm::is_contained(kLater, options.optimizer))
-    return emitError(loc) << "optimizer " << options.optimizer << ": not yet";
   const Optimizer *optimizer = findOptimizer(options.optimizer);
   if (!optimizer) {
     InFlightDiagnostic error = emitError(loc)
@@ -90,8 +97,8 @@ LogicalResult checkOptimizer(Location loc,
       return emitError(loc) << "the optimizer " << optimizer->name
                             << " takes no " << given.name;
   Optimizer chosen = chosenOptimizer(options);
-  if (options.nesterov && optimizer->name != "sgd")
-    return emitError(loc) << "nesterov belongs to the optimizer sgd";
+  if (options.nesterov && optimizer->name != "sgd" && optimizer->name != "muon")
+    return emitError(loc) << "nesterov belongs to the optimizers sgd and muon";
   if (options.nesterov && !(*chosen.momentum > 0))
     return emitError(loc) << "nesterov needs a momentum above 0";
   if (options.clipNorm < 0 || options.clipValue < 0)
@@ -166,12 +173,16 @@ class UpdateBuilder {
 public:
   UpdateBuilder(OpBuilder &builder, func::FuncOp step,
                 const BuildTrainingOptions &options, Value lr,
-                StateUpdates &updates)
+                ArrayRef<TrainedState> states, StateUpdates &updates)
       : builder(builder), optimizer(chosenOptimizer(options)),
         nesterov(options.nesterov), lr(lr), slots(step), updates(updates) {
     // The number of the update, from 1, in the bias corrections.
+    bool someByAdam = optimizer.name == "muon" &&
+                      llvm::any_of(states, [](const TrainedState &state) {
+                        return !state.isMatrix;
+                      });
     if (optimizer.name == "adam" || optimizer.name == "adamw" ||
-        optimizer.name == "lamb") {
+        optimizer.name == "lamb" || someByAdam) {
       ValueBuilder program(builder,
                            NameLoc::get(builder.getStringAttr("optimizer")));
       auto [state, before] =
@@ -196,13 +207,22 @@ public:
     auto slot = [&](StringRef name) {
       return slots.add(name, tensorType(trained.value), trained.state);
     };
-    if (optimizer.name == "adam" || optimizer.name == "adamw") {
+    if (optimizer.name == "muon" && trained.isMatrix) {
+      auto [vState, velocity] = slot("momentum");
+      finish(builder.create<MuonUpdateOp>(
+                 loc, param, grad, velocity, lr, decay,
+                 number(optimizer.momentum), builder.getUnitAttr(),
+                 builder.getF64FloatAttr(kMuonEpsilon),
+                 builder.getI64IntegerAttr(kMuonSteps)),
+             {vState});
+    } else if (optimizer.name == "adam" || optimizer.name == "adamw" ||
+               optimizer.name == "muon") {
       auto [mState, m] = slot("m");
       auto [vState, v] = slot("v");
       finish(builder.create<AdamUpdateOp>(
                  loc, param, grad, m, v, lr, decay, count,
                  number(optimizer.beta1), number(optimizer.beta2),
-                 number(optimizer.eps), flag(optimizer.name == "adamw")),
+                 number(optimizer.eps), flag(optimizer.name != "adam")),
              {mState, vState});
     } else if (optimizer.name == "lamb") {
       auto [mState, m] = slot("m");
@@ -274,7 +294,7 @@ void buildUpdates(OpBuilder &builder, func::FuncOp step,
                   StateUpdates &updates) {
   if (states.empty())
     return;
-  UpdateBuilder update(builder, step, options, lr, updates);
+  UpdateBuilder update(builder, step, options, lr, states, updates);
   Value noDecay;
   for (const TrainedState &trained : states) {
     if (selection.decays(trained.state)) {
@@ -287,6 +307,22 @@ void buildUpdates(OpBuilder &builder, func::FuncOp step,
                     .like(weightDecay, 0);
     update.build(trained, noDecay);
   }
+}
+
+Averages buildAverages(OpBuilder &builder, func::FuncOp step, double decay,
+                       ArrayRef<TrainedState> states, StateUpdates &updates) {
+  Averages averages;
+  SlotTable slots(step);
+  for (const TrainedState &trained : states) {
+    auto [state, before] =
+        slots.add("ema", tensorType(trained.value), trained.state,
+                  StateOp(trained.state).getInitAttr());
+    ValueBuilder b(builder, updates[trained.state].getLoc());
+    updates[state] =
+        b.add(b.mul(before, decay), b.mul(updates[trained.state], 1 - decay));
+    averages[trained.state] = state;
+  }
+  return averages;
 }
 
 } // namespace sinter::passes

@@ -51,18 +51,18 @@ void averageStatistics(OpBuilder &builder, int64_t replicas,
 }
 
 void numberDropouts(func::FuncOp step, int64_t batch,
-                    llvm::function_ref<Value()> replica) {
+                    llvm::function_ref<Value()> part) {
   SmallVector<DropoutOp> dropouts(step.getBody().front().getOps<DropoutOp>());
   if (dropouts.empty())
     return;
-  Value number = replica();
+  Value number = part();
   for (DropoutOp dropout : dropouts) {
     RankedTensorType type = tensorType(dropout.getX());
     if (batch == 0 || type.getRank() == 0 || type.getDimSize(0) % batch != 0)
-      dropout.emitWarning()
-          << "dropout of " << type
-          << ", whose first dimension is not the batch: replicas drop other "
-             "elements than one device with the whole batch would";
+      dropout.emitWarning() << "dropout of " << type
+                            << ", whose first dimension is not the batch: "
+                               "parts of a batch drop other "
+                               "elements than the whole batch at once would";
     OpBuilder builder(dropout);
     ValueBuilder b(builder, dropout.getLoc());
     dropout.getFirstMutable().assign(

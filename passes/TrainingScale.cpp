@@ -61,11 +61,21 @@ Value LossScaling::scaleSeed(OpBuilder &builder, func::FuncOp step, Value root,
        count = RankedTensorType::get({}, builder.getI64Type());
   std::tie(scaleState, scale) =
       slots.add("loss_scale", scalar, {}, splatAttr(scalar, kFirstScale));
-  std::tie(growthState, growth) = slots.add("growth_tracker", count, {});
-  std::tie(skippedState, skipped) = slots.add("skipped_steps", count, {});
+  growthState = slots.declare("growth_tracker", count, {});
+  skippedState = slots.declare("skipped_steps", count, {});
   RankedTensorType type = tensorType(cotangent);
   return b.mul(cotangent, b.broadcast(b.cast(scale, type.getElementType()),
                                       type.getShape(), {}));
+}
+
+void LossScaling::enter(func::FuncOp step, bool isOther) {
+  if (!isDynamic)
+    return;
+  SlotTable slots(step);
+  if (isOther)
+    scale = slots.argument(scaleState);
+  growth = slots.argument(growthState);
+  skipped = slots.argument(skippedState);
 }
 
 void LossScaling::unscale(OpBuilder &builder,

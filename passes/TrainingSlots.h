@@ -18,12 +18,19 @@ public:
         symbols(module) {}
 
   /// The value before the step of a new slot; `of` is null for a program-wide
-  /// one.
-  /// `init` null: zeros.
+  /// one. `init` null: zeros.
   std::pair<ir::StateOp, mlir::Value> add(llvm::StringRef slot,
                                           mlir::RankedTensorType type,
                                           ir::StateOp of,
                                           mlir::ElementsAttr init = nullptr) {
+    ir::StateOp state = declare(slot, type, of, init);
+    return {state, argument(state)};
+  }
+
+  /// A new state after those there are.
+  ir::StateOp declare(llvm::StringRef slot, mlir::RankedTensorType type,
+                      ir::StateOp of, mlir::ElementsAttr init = nullptr,
+                      ir::StateRole role = ir::StateRole::slot) {
     using namespace mlir;
     using namespace ir;
     OpBuilder builder(module.getContext());
@@ -38,20 +45,28 @@ public:
     while (symbols.lookup(name))
       name = "optimizer/" + name;
     auto state = builder.create<StateOp>(
-        of ? of.getLoc() : step.getLoc(), name, type, StateRole::slot, init,
+        of ? of.getLoc() : step.getLoc(), name, type, role, init,
         /*trainable=*/false, builder.getStringAttr(slot),
         of ? FlatSymbolRefAttr::get(of) : nullptr,
         /*onnx=*/nullptr);
     symbols.insert(state, Block::iterator(state));
+    return state;
+  }
+
+  /// The value of `state` before the step: a new argument, before the controls.
+  mlir::Value argument(ir::StateOp state) {
+    using namespace mlir;
+    using namespace ir;
+    OpBuilder builder(module.getContext());
     unsigned index = 0;
     while (index < step.getNumArguments() &&
            !step.getArgAttr(index, SinterDialect::kControlAttr))
       ++index;
     auto attribute = builder.getNamedAttr(SinterDialect::kStateAttr,
                                           FlatSymbolRefAttr::get(state));
-    step.insertArgument(index, type, builder.getDictionaryAttr(attribute),
-                        state.getLoc());
-    return {state, step.getArgument(index)};
+    step.insertArgument(index, state.getType(),
+                        builder.getDictionaryAttr(attribute), state.getLoc());
+    return step.getArgument(index);
   }
 
 private:

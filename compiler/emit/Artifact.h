@@ -45,6 +45,8 @@ struct ArtifactInfo {
   std::vector<std::string> otherTargets;
   /// Devices that a program which names its devices may name.
   std::vector<passes::ProgramDevice> devices;
+  /// Contractions on the CPU are loops of the runtime's own.
+  bool byLoops = false;
 };
 
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a

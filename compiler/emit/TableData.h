@@ -97,7 +97,8 @@ template <> struct PointerFields<sinter_artifact> {
                                       offsetof(sinter_artifact, constants),
                                       offsetof(sinter_artifact, next),
                                       offsetof(sinter_artifact, places),
-                                      offsetof(sinter_artifact, arenas)};
+                                      offsetof(sinter_artifact, arenas),
+                                      offsetof(sinter_artifact, sliceDtypes)};
 };
 
 /// A struct whose pointer fields are given apart, in the order of

@@ -141,7 +141,10 @@ exportRows(TableData &data, ModuleOp module, const StateTable &states,
       return module.emitError()
              << "the exported model names the state '" << piece.state
              << "', which the program does not have";
-    row.value.state = it->second;
+    // Of a trained weight that has one, its average.
+    auto average = states.averages.find(it->second);
+    row.value.state =
+        average == states.averages.end() ? it->second : average->second;
     row.value.sizeBytes = states.rows[it->second].value.tensor.sizeBytes;
   }
   return rows;
@@ -236,8 +239,9 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
       if (state.value.initOffsetBytes != UINT64_MAX)
         state.value.initOffsetBytes = places(state.value.initOffsetBytes);
   }
+  std::string sliceDtypes;
   std::vector<Row<sinter_entry>> entries =
-      entryRows(data, module, kernelEntries, places);
+      entryRows(data, module, kernelEntries, places, info.byLoops, sliceDtypes);
   std::vector<Row<sinter_image>> images = imageRows(data, *code);
 
   // The pieces lie with the first target; they name states by number.
@@ -292,7 +296,8 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
           ? nullptr
           : data.externalData(artifactSymbol(info, info.otherTargets.front())),
       data.table<sinter_place_desc>(placeTable),
-      placeTable.empty() ? nullptr : data.int64s(arenaRows(module))};
+      placeTable.empty() ? nullptr : data.int64s(arenaRows(module)),
+      data.bytes(sliceDtypes)};
   data.table<sinter_artifact>(artifact, artifactSymbol(info, part.target));
 
   FailureOr<std::string> object = toObject(module, tables);

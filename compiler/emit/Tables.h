@@ -50,7 +50,9 @@ private:
 struct StateTable {
   std::vector<Row<sinter_state_desc>> rows;
   llvm::StringMap<uint32_t> numbers; // by symbol and by ONNX name
-  uint64_t bytes = 0;                // of the largest place's block
+  /// Numbers of averaged weights, by those of the weights.
+  llvm::DenseMap<uint32_t, uint32_t> averages;
+  uint64_t bytes = 0; // of the largest place's block
 };
 /// Must run before `constantPieces`, which replaces values. Fails when a
 /// state's initial value is no constant of the module, or a slot's parameter no
@@ -63,10 +65,14 @@ struct KernelEntry {
   int64_t tiles;
 };
 using KernelEntries = llvm::StringMap<KernelEntry>; // by symbol
-/// `constants` says where the plan's constants lie in the program.
+/// `constants` says where the plan's constants lie in the program; contractions
+/// are `byLoops` or a library's. Adds the sinter_dtype of every slice to
+/// `sliceDtypes`.
 std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
                                          const KernelEntries &kernels,
-                                         const ConstantPlaces &constants);
+                                         const ConstantPlaces &constants,
+                                         bool byLoops,
+                                         std::string &sliceDtypes);
 
 /// The devices that the module names, and the arenas of every program on each;
 /// empty when it names none.

@@ -69,8 +69,10 @@ namespace {
 class EntryTables {
 public:
   EntryTables(TableData &data, const KernelEntries &kernels,
-              const ConstantPlaces &constants)
-      : data(data), kernels(kernels), constants(constants) {}
+              const ConstantPlaces &constants, bool byLoops,
+              std::string &sliceDtypes)
+      : data(data), kernels(kernels), constants(constants), byLoops(byLoops),
+        sliceDtypes(sliceDtypes) {}
   Row<sinter_entry> build(exec::ProgramOp program);
 
 private:
@@ -93,6 +95,8 @@ private:
   TableData &data;
   const KernelEntries &kernels;
   const ConstantPlaces &constants;
+  bool byLoops;
+  std::string &sliceDtypes; // a byte for each of `slices`
   std::vector<Pending> commands;
   std::vector<Row<sinter_slice>> slices;
   std::vector<Row<sinter_matmul>> matmuls;
@@ -220,6 +224,8 @@ void EntryTables::addSlice(Value buffer, int64_t firstElement) {
                      static_cast<uint32_t>(slice.getIndex()), offset + skipped,
                      static_cast<uint64_t>(slice.getSize()) - skipped},
                     {}});
+  sliceDtypes.push_back(
+      static_cast<char>(dtypeOf(declared.getTensorType().getElementType())));
 }
 
 int64_t EntryTables::addAllReduce(exec::AllReduceOp op) {
@@ -261,6 +267,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       })
       .Case([&](exec::MatmulOp op) {
         c.kind = SINTER_CMD_MATMUL;
+        c.target = byLoops;
         pending.params = addMatmul(op);
         auto begin = [&](size_t read, int64_t elements) {
           Type element = exec::bufferOp(op.getInputs()[read])
@@ -276,6 +283,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       })
       .Case([&](exec::ConvOp op) {
         c.kind = SINTER_CMD_CONV;
+        c.target = byLoops;
         pending.params = addConv(op);
       })
       .Case([&](exec::AllReduceOp op) {
@@ -364,12 +372,12 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   return entry;
 }
 
-std::vector<Row<sinter_entry>>
-compiler::entryRows(TableData &data, ModuleOp module,
-                    const KernelEntries &kernels,
-                    const ConstantPlaces &constants) {
+std::vector<Row<sinter_entry>> compiler::entryRows(
+    TableData &data, ModuleOp module, const KernelEntries &kernels,
+    const ConstantPlaces &constants, bool byLoops, std::string &sliceDtypes) {
   std::vector<Row<sinter_entry>> rows;
   for (auto program : module.getOps<exec::ProgramOp>())
-    rows.push_back(EntryTables(data, kernels, constants).build(program));
+    rows.push_back(EntryTables(data, kernels, constants, byLoops, sliceDtypes)
+                       .build(program));
   return rows;
 }

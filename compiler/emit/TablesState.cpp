@@ -219,6 +219,8 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
                << "state @" << state.getSymName() << " belongs to @"
                << *state.getOf() << ", which is no state";
       table.rows[number].value.of = it->second;
+      if (state.getSlot() == "ema")
+        table.averages[it->second] = number;
     }
     ++number;
   }
@@ -281,6 +283,7 @@ compiler::trainingRow(TableData &data, ModuleOp module) {
   row.value.ignoreIndex = integer("ignore_index");
   row.value.hasIgnoreIndex = entries.contains("ignore_index");
   row.value.replicas = static_cast<uint32_t>(integer("replicas"));
+  row.value.accumulate = static_cast<uint32_t>(integer("accumulate"));
   row.pointers = {text("optimizer"), text("loss")};
   if (!valid)
     return failure();

@@ -145,3 +145,38 @@ SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
   return {c.store(c.sub(param, c.mul(lr, velocity))), c.store(v),
           c.store(velocity)};
 }
+
+SmallVector<Value> MuonUpdateOp::decompose(OpBuilder &builder) {
+  Compute c(builder, getLoc(), getParam());
+  Value param = c.load(getParam()), grad = c.load(getGrad());
+  Value lr = c.load(getLr()), decay = c.load(getWeightDecay());
+  double momentum = getMomentum().convertToDouble();
+  Value share = c.mul(grad, 1 - momentum);
+  Value velocity = c.add(c.mul(c.load(getVelocity()), momentum), share);
+  Value direction =
+      getNesterov() ? c.add(c.mul(velocity, momentum), share) : velocity;
+
+  Value norm = c.make<SqrtOp>(squaredNorm(c, direction));
+  Value divisor =
+      c.make<MaxOp>(norm, c.constant(norm, getEpsilon().convertToDouble()));
+  Value x = c.div(direction, c.fill(divisor, direction));
+  // The products are of the smaller side: X X^T, or X^T X.
+  RankedTensorType type = tensorType(x);
+  const bool isTall = type.getDimSize(0) > type.getDimSize(1);
+  auto product = [&](Value lhs, int64_t lhsSummed, Value rhs,
+                     int64_t rhsSummed) -> Value {
+    return builder.create<DotGeneralOp>(
+        getLoc(), lhs, rhs, ArrayRef<int64_t>(), ArrayRef<int64_t>(),
+        ArrayRef<int64_t>(lhsSummed), ArrayRef<int64_t>(rhsSummed));
+  };
+  for (int64_t i = 0, steps = getSteps(); i < steps; ++i) {
+    Value gram = isTall ? product(x, 0, x, 0) : product(x, 1, x, 1);
+    Value change = c.add(c.mul(gram, kB), c.mul(product(gram, 1, gram, 0), kC));
+    Value moved = isTall ? product(x, 1, change, 0) : product(change, 1, x, 0);
+    x = c.add(c.mul(x, kA), moved);
+  }
+  Value kept = c.sub(c.constant(lr, 1), c.mul(lr, decay));
+  Value step = c.fill(c.mul(lr, getRateFactor()), x);
+  Value newParam = c.sub(c.mul(param, c.fill(kept, param)), c.mul(step, x));
+  return {c.store(newParam), c.store(velocity)};
+}

@@ -154,3 +154,70 @@ LogicalResult RmspropUpdateOp::evaluate(ArrayRef<Tensor> operands,
     results.push_back(std::move(newVelocity));
   return success();
 }
+
+namespace {
+/// Row-major, of float64.
+struct Matrix {
+  Matrix(int64_t rows, int64_t columns)
+      : rows(rows), columns(columns),
+        values(static_cast<size_t>(rows * columns)) {}
+  double &at(int64_t i, int64_t j) { return values[i * columns + j]; }
+  double at(int64_t i, int64_t j) const { return values[i * columns + j]; }
+  Matrix transposed() const {
+    Matrix result(columns, rows);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        result.at(j, i) = at(i, j);
+    return result;
+  }
+  Matrix operator*(const Matrix &other) const {
+    Matrix result(rows, other.columns);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t k = 0; k < columns; ++k)
+        for (int64_t j = 0; j < other.columns; ++j)
+          result.at(i, j) += at(i, k) * other.at(k, j);
+    return result;
+  }
+
+  int64_t rows, columns;
+  std::vector<double> values;
+};
+} // namespace
+
+LogicalResult MuonUpdateOp::evaluate(ArrayRef<Tensor> operands,
+                                     SmallVectorImpl<Tensor> &results) {
+  const Tensor &param = operands[0];
+  double lr = operands[3].floats[0], decay = operands[4].floats[0];
+  double momentum = getMomentum().convertToDouble();
+  RankedTensorType type = param.type();
+  Tensor newParam(type), newVelocity(type);
+  Matrix x(type.getDimSize(0), type.getDimSize(1));
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    double share = (1 - momentum) * operands[1].floats[i];
+    double velocity = momentum * operands[2].floats[i] + share;
+    newVelocity.floats[i] = velocity;
+    x.values[i] = getNesterov() ? momentum * velocity + share : velocity;
+  }
+  double divisor = std::max(norm(x.values), getEpsilon().convertToDouble());
+  for (double &value : x.values)
+    value /= divisor;
+  const bool isTall = x.rows > x.columns;
+  if (isTall)
+    x = x.transposed();
+  for (int64_t step = 0, steps = getSteps(); step < steps; ++step) {
+    Matrix gram = x * x.transposed(), square = gram * gram;
+    for (size_t i = 0; i < gram.values.size(); ++i)
+      gram.values[i] = kB * gram.values[i] + kC * square.values[i];
+    Matrix moved = gram * x;
+    for (size_t i = 0; i < x.values.size(); ++i)
+      x.values[i] = kA * x.values[i] + moved.values[i];
+  }
+  if (isTall)
+    x = x.transposed();
+  for (size_t i = 0; i < x.values.size(); ++i)
+    newParam.floats[i] =
+        param.floats[i] * (1 - lr * decay) - lr * getRateFactor() * x.values[i];
+  results.push_back(std::move(newParam));
+  results.push_back(std::move(newVelocity));
+  return success();
+}

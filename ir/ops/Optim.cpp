@@ -6,6 +6,8 @@
 #include "ir/Dialect.h"
 #include "ir/ops/Checks.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -53,6 +55,23 @@ LogicalResult SgdUpdateOp::verify() { return verifyVelocity(*this); }
 LogicalResult AdamUpdateOp::verify() { return verifyBetas(*this); }
 LogicalResult LambUpdateOp::verify() { return verifyBetas(*this); }
 LogicalResult LionUpdateOp::verify() { return verifyBetas(*this); }
+LogicalResult MuonUpdateOp::verify() {
+  Report report(*this);
+  if (tensorType(getParam()).getRank() != 2)
+    return report("updates ", getParam().getType(),
+                  ", expected two dimensions");
+  if (getSteps() < 1 || getSteps() > 100)
+    return report("'steps' is ", getSteps(), ", expected 1 to 100");
+  return verifyShare(*this, "momentum", getMomentum());
+}
+
+double MuonUpdateOp::getRateFactor() {
+  RankedTensorType type = tensorType(getParam());
+  auto rows = static_cast<double>(type.getDimSize(0)),
+       columns = static_cast<double>(type.getDimSize(1));
+  return rows > columns && columns > 0 ? std::sqrt(rows / columns) : 1;
+}
+
 LogicalResult RmspropUpdateOp::verify() {
   if (failed(verifyVelocity(*this)))
     return failure();

@@ -156,4 +156,37 @@ def Sinter_RmspropUpdateOp : Sinter_UpdateOp<"rmsprop_update",
   let hasVerifier = 1;
 }
 
+def Sinter_MuonUpdateOp : Sinter_UpdateOp<"muon_update",
+    [AllTypesMatch<["param", "grad", "velocity", "new_param", "new_velocity"]>]> {
+  let summary = "Muon: steps along an orthogonalised momentum (torch.optim.Muon; Jordan et al. 2024)";
+  let description = [{
+    `velocity' = momentum velocity + (1 - momentum) grad`; the direction is `velocity'`, with `nesterov`
+    `momentum velocity' + (1 - momentum) grad`. It is divided by its Frobenius norm (at least `epsilon`) and goes
+    `steps` times through `X <- a X + (b G + c G^2) X` with `G = X X^T` (for more rows than columns
+    `X <- a X + X (b G + c G^2)` with `G = X^T X`), a = 3.4445, b = -4.775, c = 2.0315, which brings its singular
+    values near 1. `param' = param * (1 - lr * weight_decay) - lr * sqrt(max(1, rows / columns)) * X`.
+
+    C1: `param` has two dimensions. C2: 0 <= momentum < 1. C3: `steps` is 1 to 100.
+    ```mlir
+    %p, %v1 = sinter.muon_update %w, %g, %v, %lr, %wd
+         {momentum = 0.95 : f64, nesterov, epsilon = 1.0e-7 : f64, steps = 5 : i64}
+       : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>)
+      -> (tensor<4x8xf32>, tensor<4x8xf32>)
+    ```
+  }];
+  let arguments = (ins Sinter_FloatTensor:$param, Sinter_FloatTensor:$grad,
+                       Sinter_FloatTensor:$velocity, Sinter_ScalarF32:$lr,
+                       Sinter_ScalarF32:$weight_decay, F64Attr:$momentum, UnitAttr:$nesterov,
+                       F64Attr:$epsilon, I64Attr:$steps);
+  let results = (outs Sinter_FloatTensor:$new_param, Sinter_FloatTensor:$new_velocity);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    /// The coefficients of one step of the Newton-Schulz iteration.
+    static constexpr double kA = 3.4445, kB = -4.775, kC = 2.0315;
+    /// What the rate is multiplied by, for the parameter's shape.
+    double getRateFactor();
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // SINTER_IR_OPS_OPTIM_TD

@@ -12,7 +12,7 @@ namespace sinter::passes {
 void addOptimRules(GradientRules &rules) {
   // Copies between devices are made after differentiation.
   rules.addKind<SgdUpdateOp, AdamUpdateOp, LambUpdateOp, LionUpdateOp,
-                AdagradUpdateOp, RmspropUpdateOp, CopyOp>(
+                AdagradUpdateOp, RmspropUpdateOp, MuonUpdateOp, CopyOp>(
       GradientRuleKind::NotDifferentiable);
 }
 

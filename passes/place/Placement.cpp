@@ -33,7 +33,8 @@ static bool isOfNoNode(StringRef name) {
 
 static bool isUpdate(Operation *op) {
   return isa<ir::SgdUpdateOp, ir::AdamUpdateOp, ir::LambUpdateOp,
-             ir::LionUpdateOp, ir::AdagradUpdateOp, ir::RmspropUpdateOp>(op);
+             ir::LionUpdateOp, ir::AdagradUpdateOp, ir::RmspropUpdateOp,
+             ir::MuonUpdateOp>(op);
 }
 
 Placement::Placement(ModuleOp module, std::vector<ProgramDevice> devices,

@@ -83,7 +83,7 @@ Status Loader::fillSlot(Slot &slot, int64_t number) const {
     for (int64_t i = 0; i < batch; ++i)
       slot.rows[i] = first + std::min(i, slot.validRows - 1);
   } else {
-    options_.order.rowsOfStep(number, slot.rows.data());
+    options_.order.rowsOf(number, slot.rows.data());
   }
   return reader_.fill(slot.rows, slot.buffers.data());
 }

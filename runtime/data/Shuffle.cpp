@@ -56,10 +56,12 @@ int64_t Permutation::operator()(int64_t index) const {
   return static_cast<int64_t>(value);
 }
 
-void RowOrder::rowsOfStep(int64_t step, int64_t *out) const {
+void RowOrder::rowsOf(int64_t number, int64_t *out) const {
+  const int64_t step = number / microBatches;
   int64_t epoch = step / batchesPerEpoch();
   const int64_t count = partRows();
-  int64_t first = step % batchesPerEpoch() * batch + part * count;
+  int64_t first = step % batchesPerEpoch() * batch +
+                  (part * microBatches + number % microBatches) * count;
   if (!shuffle) {
     for (int64_t i = 0; i < count; ++i)
       out[i] = first + i;

@@ -40,15 +40,17 @@ struct RowOrder {
   int64_t batch = 1;
   uint64_t seed = 0;
   bool shuffle = true;
-  /// Of each batch only one of `parts` equal runs of rows, number `part`.
-  int64_t part = 0, parts = 1;
+  /// Of each batch only one of `parts` equal runs of rows, number `part`, and
+  /// that in `microBatches` equal runs one after the other.
+  int64_t part = 0, parts = 1, microBatches = 1;
 
-  int64_t partRows() const { return batch / parts; }
+  int64_t partRows() const { return batch / (parts * microBatches); }
 
   /// Whole batches only; the rows that are left over sit out the epoch.
   int64_t batchesPerEpoch() const { return rows / batch; }
-  /// The partRows() rows of step `step` (0 is the first of epoch 0).
-  void rowsOfStep(int64_t step, int64_t *out) const;
+  /// The partRows() rows of micro-batch `number`, counted over all steps from
+  /// the first of epoch 0.
+  void rowsOf(int64_t number, int64_t *out) const;
 };
 
 } // namespace sinter::rt

@@ -25,6 +25,16 @@ int64_t sinter::rt::replicasOf(const sinter_artifact &artifact) {
              : 1;
 }
 
+int64_t sinter::rt::microBatchesOf(const sinter_artifact &artifact) {
+  return artifact.training && artifact.training->accumulate
+             ? artifact.training->accumulate
+             : 1;
+}
+
+const sinter_entry *sinter::rt::trainingEntry(const sinter_artifact &artifact) {
+  return findEntry(artifact, microBatchesOf(artifact) > 1 ? "grad" : "step");
+}
+
 Result<std::vector<std::string>>
 sinter::rt::replicaDevices(const sinter_artifact &artifact,
                            const std::string &device) {
@@ -161,6 +171,7 @@ Replicas::create(const sinter_artifact &artifact,
   if (!devices.ok())
     return devices.status();
   std::unique_ptr<Replicas> all(new Replicas);
+  all->microBatches_ = microBatchesOf(artifact);
   const auto count = static_cast<uint32_t>(devices->size());
   sinter_rank group = {};
   group.replicas = count;
@@ -189,11 +200,18 @@ Replicas::create(const sinter_artifact &artifact,
     if (!session.ok())
       return session.status();
     replica.session = std::move(*session);
-    Result<EntryRunner> step = EntryRunner::create(*replica.session, "step");
-    if (!step.ok())
-      return step.status();
-    replica.step = std::move(*step);
-    return {};
+    auto prepare = [&](const char *entry,
+                       std::optional<EntryRunner> &runner) -> Status {
+      Result<EntryRunner> created =
+          EntryRunner::create(*replica.session, entry);
+      if (created.ok())
+        runner = std::move(*created);
+      return created.status();
+    };
+    if (all->microBatches_ == 1)
+      return prepare("step", replica.step);
+    SINTER_RETURN_IF_ERROR(prepare("grad", replica.grad));
+    return prepare("apply", replica.step);
   }));
   // Only now, since joining waits for all.
   if (count > 1)
@@ -244,6 +262,8 @@ Status Replicas::checkEqual() {
   std::vector<uint8_t> bytes, others;
   for (uint32_t i = 0; i < artifact.numStates; ++i) {
     const sinter_tensor_desc &tensor = artifact.states[i].tensor;
+    if (artifact.states[i].role == SINTER_STATE_ACCUM)
+      continue; // a replica's own
     bytes.resize(tensor.sizeBytes);
     others.resize(tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(
@@ -270,18 +290,26 @@ void Replicas::load(const BatchReader &reader, const Loader::Options &options) {
     Loader::Options own = options;
     own.order.part = replica->rank;
     own.order.parts = static_cast<int64_t>(replicas_.size());
+    own.order.microBatches = microBatches_;
+    own.begin *= microBatches_;
+    own.end *= microBatches_;
     replica->loader = std::make_unique<Loader>(reader, own);
   }
 }
 
 Status Replicas::begin(const sinter_control &control) {
   SINTER_RETURN_IF_ERROR(onAll([&](Replica &replica) -> Status {
-    Result<Batch> batch = replica.loader->next();
-    if (!batch.ok())
-      return batch.status();
     sinter_control own = control;
     own.replica = replica.rank;
-    return replica.step->begin(own, batch->inputs);
+    for (int64_t i = 0; i < microBatches_; ++i) {
+      Result<Batch> batch = replica.loader->next();
+      if (!batch.ok())
+        return batch.status();
+      own.microBatch = i;
+      EntryRunner &runner = replica.grad ? *replica.grad : *replica.step;
+      SINTER_RETURN_IF_ERROR(runner.begin(own, batch->inputs));
+    }
+    return replica.grad ? replica.step->begin(own, nullptr) : Status();
   }));
   ++begun_;
   return {};

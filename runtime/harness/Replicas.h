@@ -24,6 +24,11 @@ namespace sinter::rt {
 /// How many replicas `artifact` was compiled for.
 int64_t replicasOf(const sinter_artifact &artifact);
 
+/// How many micro-batches a step of `artifact` has.
+int64_t microBatchesOf(const sinter_artifact &artifact);
+/// The entry that takes the data of a step, or null.
+const sinter_entry *trainingEntry(const sinter_artifact &artifact);
+
 /// The device of each replica: `device` is a list with commas, or "" for the
 /// first devices of the artifact's kind. SINTER_INVALID when their number is
 /// wrong, their kinds differ, or a numbered one is named twice.
@@ -51,10 +56,11 @@ public:
   /// SINTER_MISMATCH naming a state in which two replicas differ.
   Status checkEqual();
 
-  /// Prepares the batches `options` (whose order has one part) says. `reader`
-  /// outlives this.
+  /// Prepares the batches of the steps that `options`, whose order has one
+  /// part, names. `reader` outlives this.
   void load(const BatchReader &reader, const Loader::Options &options);
-  /// Begins "step" with the next batch on all replicas.
+  /// Begins a step with the next batch, or the next micro-batches, on all
+  /// replicas.
   Status begin(const sinter_control &control);
   /// Waits for the eldest step under way.
   Status finish();
@@ -68,7 +74,8 @@ private:
   struct Replica {
     uint32_t rank = 0;
     std::unique_ptr<Session> session;
-    std::optional<EntryRunner> step;
+    std::optional<EntryRunner> step; // "apply" with micro-batches
+    std::optional<EntryRunner> grad; // only then
     std::unique_ptr<Loader> loader;
     Status status; // of the last job
     std::thread thread;
@@ -83,6 +90,7 @@ private:
   void threadMain(Replica &replica);
 
   std::vector<std::unique_ptr<Replica>> replicas_;
+  int64_t microBatches_ = 1;
   bool isJoined_ = false;
   uint64_t begun_ = 0, finished_ = 0;
 

@@ -114,7 +114,7 @@ Status Trainer::finishStep() {
       options_.checkNonfinite == TrainerOptions::NonFinite::Off)
     return {};
   std::vector<int64_t> rows(static_cast<size_t>(order_.batch));
-  order_.rowsOfStep(step, rows.data());
+  order_.rowsOf(step, rows.data());
   std::string text;
   for (size_t i = 0; i < std::min<size_t>(rows.size(), 8); ++i)
     text += (i ? ", " : "") + std::to_string(rows[i]);

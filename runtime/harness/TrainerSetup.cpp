@@ -74,16 +74,17 @@ Status Trainer::openStore() {
 }
 
 Status Trainer::openAllData() {
-  const sinter_entry *step = findEntry(artifact_, "step");
+  const sinter_entry *step = trainingEntry(artifact_);
   if (!step)
-    return Status::invalid("the program has no \"step\" entry");
+    return Status::invalid("the program has no entry for training");
   Result<BatchReader> train =
       openData(artifact_, *step, options_.data, DataUse::Train, options_);
   if (!train.ok())
     return train.status();
   trainData_ = std::move(*train);
   order_.rows = trainData_->rows();
-  order_.batch = trainData_->batch() * replicasOf(artifact_);
+  order_.batch =
+      trainData_->batch() * microBatchesOf(artifact_) * replicasOf(artifact_);
   order_.shuffle = options_.shuffle.value_or(true);
   if (order_.rows < order_.batch)
     return Status::invalid(

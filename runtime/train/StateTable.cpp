@@ -10,6 +10,7 @@
 #include "runtime/base/Hash.h"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -32,9 +33,8 @@ static std::string fileName(const sinter_artifact &artifact, uint32_t index) {
                           : state.tensor.name;
   switch (state.role) {
   case SINTER_STATE_SLOT:
-    return (state.slot ? state.slot : "slot") + ("/" + owner);
   case SINTER_STATE_ACCUM:
-    return "accum/" + owner;
+    return (state.slot ? state.slot : "slot") + ("/" + owner);
   default:
     return state.tensor.name;
   }
@@ -56,6 +56,8 @@ Result<StateTable> StateTable::create(const sinter_artifact &artifact) {
 uint64_t StateTable::hash() const {
   Hasher64 hasher;
   for (size_t i = 0; i < size(); ++i) {
+    if (!isKept(i))
+      continue;
     hasher.update(names_[i]);
     hasher.update(std::string_view("\0", 1));
     hasher.update(elementTypeName(desc(i).tensor.dtype));
@@ -88,6 +90,8 @@ StateTable::snapshot(sinter_program *program) const {
   Snapshot snapshot;
   snapshot.copies.resize(size());
   for (size_t i = 0; i < size(); ++i) {
+    if (!isKept(i))
+      continue;
     Result<std::span<const uint8_t>> bytes =
         stateBytes(program, static_cast<uint32_t>(i), snapshot.copies[i]);
     if (!bytes.ok())
@@ -119,6 +123,8 @@ StateTable::differences(const SafetensorsFile &file) const {
   for (const SafetensorsFile::Entry &entry : file.entries())
     entries[entry.name] = &entry;
   for (size_t i = 0; i < size(); ++i) {
+    if (!isKept(i))
+      continue;
     auto found = entries.find(names_[i]);
     if (found == entries.end()) {
       result.push_back("\"" + names_[i] + "\" is missing there");
@@ -151,7 +157,8 @@ StateTable::loadMatching(const SafetensorsFile &file,
   InitReport report;
   std::unordered_map<std::string, size_t> indices;
   for (size_t i = 0; i < size(); ++i)
-    indices[names_[i]] = i;
+    if (isKept(i))
+      indices[names_[i]] = i;
   std::vector<std::pair<size_t, const SafetensorsFile::Entry *>> chosen;
   std::vector<std::string> different;
   for (const SafetensorsFile::Entry &entry : file.entries()) {
@@ -172,6 +179,15 @@ StateTable::loadMatching(const SafetensorsFile &file,
     return Status::invalid(file.path() +
                            ": has none of the model's states (it has " +
                            listText(report.extra) + ")");
+  // An average begins where its weight does.
+  for (size_t i = 0, loaded = chosen.size(); i < size(); ++i) {
+    if (desc(i).role != SINTER_STATE_SLOT || !desc(i).slot ||
+        std::strcmp(desc(i).slot, "ema") != 0 || !indices.count(names_[i]))
+      continue;
+    for (size_t j = 0; j < loaded; ++j)
+      if (chosen[j].first == desc(i).of)
+        chosen.emplace_back(i, chosen[j].second);
+  }
   std::vector<uint8_t> copy;
   for (auto [index, entry] : chosen) {
     auto number = static_cast<uint32_t>(index);

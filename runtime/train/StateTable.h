@@ -5,8 +5,8 @@
 //
 // Checkpoints and weight files know states by name: a parameter or buffer by
 // its ONNX name, an optimizer slot as "SLOT/NAME" with its parameter's name (a
-// counter of the whole program with its own), a gradient accumulator as
-// "accum/NAME".
+// counter of the whole program with its own). Accumulators of micro-batches are
+// of no use between two steps: no file has them, and no file is asked for them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_STATETABLE_H
@@ -31,12 +31,16 @@ public:
   std::span<const int64_t> dims(size_t index) const {
     return {states_[index].tensor.dims, states_[index].tensor.rank};
   }
-  /// Of names, dtypes and shapes: equal for two builds of one training program,
-  /// whatever their target, precision or layout.
+  /// Whether files hold the state.
+  bool isKept(size_t index) const {
+    return states_[index].role != SINTER_STATE_ACCUM;
+  }
+  /// Of names, dtypes and shapes of what is kept: equal for two builds of one
+  /// training program, whatever their target, precision or layout.
   uint64_t hash() const;
 
-  /// The current bytes of every state, in table order. Views of the program's
-  /// own memory where the host can see it, else copies.
+  /// The current bytes of every state that is kept, in table order. Views of
+  /// the program's own memory where the host can see it, else copies.
   struct Snapshot {
     std::vector<NamedTensor> tensors;
     std::vector<std::vector<uint8_t>> copies; // what `tensors` may refer to
@@ -47,8 +51,8 @@ public:
   /// it has besides, and those with another shape or dtype; empty if none.
   std::vector<std::string> differences(const SafetensorsFile &file) const;
 
-  /// Loads every state; the file must have exactly these. The error lists the
-  /// differences in one line.
+  /// Loads every state that is kept; the file must have exactly these. The
+  /// error lists the differences in one line.
   Status load(const SafetensorsFile &file, sinter_program *program) const;
 
   struct InitReport {
@@ -56,8 +60,9 @@ public:
     std::vector<std::string> missing; // parameters and buffers not in the file
     std::vector<std::string> extra;   // in the file only
   };
-  /// Loads what `file` has of this table. A state of another shape or dtype is
-  /// an error, and so is a file with nothing in common.
+  /// Loads what `file` has of this table; an averaged weight that it lacks gets
+  /// the weight. A state of another shape or dtype is an error, and so is a
+  /// file with nothing in common.
   Result<InitReport> loadMatching(const SafetensorsFile &file,
                                   sinter_program *program) const;
 

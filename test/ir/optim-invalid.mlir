@@ -67,6 +67,30 @@ func.func @lamb_c1(%w : tensor<4xf32>, %s : tensor<f32>) {
 
 // -----
 
+func.func @muon_c1(%w : tensor<4xf32>, %s : tensor<f32>) {
+  // expected-error @+1 {{'sinter.muon_update' op updates}}
+  %0, %1 = sinter.muon_update %w, %w, %w, %s, %s {momentum = 0.9 : f64, epsilon = 1.0e-7 : f64, steps = 5 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @muon_c2(%w : tensor<4x2xf32>, %s : tensor<f32>) {
+  // expected-error @+1 {{'sinter.muon_update' op 'momentum' is}}
+  %0, %1 = sinter.muon_update %w, %w, %w, %s, %s {momentum = 1.0 : f64, epsilon = 1.0e-7 : f64, steps = 5 : i64} : (tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<f32>, tensor<f32>) -> (tensor<4x2xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @muon_c3(%w : tensor<4x2xf32>, %s : tensor<f32>) {
+  // expected-error @+1 {{'sinter.muon_update' op 'steps' is 0, expected 1 to 100}}
+  %0, %1 = sinter.muon_update %w, %w, %w, %s, %s {momentum = 0.9 : f64, epsilon = 1.0e-7 : f64, steps = 0 : i64} : (tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<f32>, tensor<f32>) -> (tensor<4x2xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
 func.func @lion_c1(%w : tensor<4xf32>, %s : tensor<f32>) {
   // expected-error @+1 {{'sinter.lion_update' op 'beta2' is}}
   %0, %1 = sinter.lion_update %w, %w, %w, %s, %s {beta1 = 0.9 : f64, beta2 = -0.5 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)

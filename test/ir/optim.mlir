@@ -15,3 +15,13 @@ func.func @updates(%w : tensor<4xf32>, %lr : tensor<f32>, %wd : tensor<f32>, %t 
         tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
+
+// CHECK-LABEL: @muon
+func.func @muon(%w : tensor<4x2xf32>, %s : tensor<f32>) {
+  // CHECK: sinter.muon_update %arg0, %arg0, %arg0, %arg1, %arg1 {epsilon = {{.*}} : f64, momentum = {{.*}} : f64, nesterov, steps = 5 : i64}
+  %0, %1 = sinter.muon_update %w, %w, %w, %s, %s
+       {momentum = 0.95 : f64, nesterov, epsilon = 1.0e-7 : f64, steps = 5 : i64}
+     : (tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<f32>, tensor<f32>)
+    -> (tensor<4x2xf32>, tensor<4x2xf32>)
+  return
+}

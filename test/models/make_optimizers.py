@@ -6,7 +6,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     /usr/bin/python3 test/models/make_optimizers.py      (Debian: python3-torch, python3-onnx)
 
 The same weights, rows and 48 steps as train-mlp-sgd, in float64. RMSprop and Adagrad are
-PyTorch's; LAMB and Lion are written here from their papers, as PyTorch has neither.
+PyTorch's; LAMB and Lion are written here from their papers, as PyTorch has neither, and Muon
+from the documentation of torch.optim.Muon (2.9), which this PyTorch does not have yet.
+train-mlp-average is AdamW with limits of gradients, biases without decay and averaged weights.
 """
 
 import os
@@ -66,7 +68,49 @@ class Lamb(torch.optim.Optimizer):
                 p.sub_(group["lr"] * trust * change)
 
 
-def save(name, makeOptimizer):
+class Muon(torch.optim.Optimizer):
+    """torch.optim.Muon for matrices, computed in the parameters' own type; AdamW for the rest."""
+
+    A, B, C, STEPS, EPS = 3.4445, -4.775, 2.0315, 5, 1e-7
+
+    def __init__(self, params, lr, momentum, weight_decay):
+        super().__init__(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay))
+        rest = [p for group in self.param_groups for p in group["params"] if p.ndim != 2]
+        self.rest = torch.optim.AdamW(rest, lr, weight_decay=weight_decay)
+
+    def orthogonalised(self, x):
+        isTall = x.shape[0] > x.shape[1]
+        x = (x.T if isTall else x) / x.norm().clamp(min=self.EPS)
+        for _ in range(self.STEPS):
+            gram = x @ x.T
+            x = self.A * x + (self.B * gram + self.C * gram @ gram) @ x
+        return x.T if isTall else x
+
+    @torch.no_grad()
+    def step(self):
+        self.rest.step()
+        for p, state in self.rest.state.items():
+            self.state[p] = state
+        for group in self.param_groups:
+            lr, momentum = group["lr"], group["momentum"]
+            for p in group["params"]:
+                if p.ndim != 2:
+                    continue
+                buffer = self.state[p].setdefault("momentum_buffer", torch.zeros_like(p))
+                buffer.lerp_(p.grad, 1 - momentum)
+                change = self.orthogonalised(p.grad.lerp(buffer, momentum))
+                p.mul_(1 - lr * group["weight_decay"])
+                p.sub_(lr * max(1, p.shape[0] / p.shape[1])**0.5 * change)
+
+
+def withoutBiases(parameters, decay):
+    """Two groups of AdamW."""
+    parameters = list(parameters)
+    return [{"params": [p for p in parameters if p.ndim > 1], "weight_decay": decay},
+            {"params": [p for p in parameters if p.ndim == 1], "weight_decay": 0.0}]
+
+
+def save(name, makeOptimizer, clipValue=None, clipNorm=None, ema=None):
     graph = onnx.load(os.path.join(FOLDER, "train-mlp-sgd.onnx")).graph
     data = np.load(os.path.join(FOLDER, "train-mlp-sgd-data.npz"))
     model = mlp(5).double().train()
@@ -74,14 +118,21 @@ def save(name, makeOptimizer):
     for key, value in model.named_parameters():
         value.data.copy_(torch.from_numpy(weights[key].copy()))
     optimizer = makeOptimizer(model.parameters())
-    losses = []
+    losses, averages = [], {key: p.detach().clone() for key, p in model.named_parameters()}
     for step in range(STEPS):
         rows = slice(step * BATCH % ROWS, step * BATCH % ROWS + BATCH)
         loss = F.cross_entropy(model(torch.from_numpy(data["x"][rows]).double()),
                                torch.from_numpy(data["labels"][rows]))
         optimizer.zero_grad()
         loss.backward()
+        if clipValue:
+            torch.nn.utils.clip_grad_value_(model.parameters(), clipValue)
+        if clipNorm:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clipNorm)
         optimizer.step()
+        if ema:
+            for key, p in model.named_parameters():
+                averages[key].mul_(ema).add_((1 - ema) * p.detach())
         losses.append(loss.item())
     arrays = {"losses": np.array(losses)}
     for key, tensor in model.named_parameters():
@@ -89,6 +140,8 @@ def save(name, makeOptimizer):
         for slot, value in optimizer.state[tensor].items():
             if slot in SLOTS and value is not None:
                 arrays[f"{SLOTS[slot]}/{key}"] = value.numpy()
+        if ema:
+            arrays["ema/" + key] = averages[key].numpy()
     saveArrays(name + "-ref.npz", arrays)
     print(f"{name}: losses {losses[0]:.6f} .. {losses[-1]:.6f}")
 
@@ -99,6 +152,9 @@ def main():
     save("train-mlp-adagrad", lambda p: torch.optim.Adagrad(p, 2e-2, weight_decay=1e-3))
     save("train-mlp-lamb", lambda p: Lamb(p, 1e-2, (0.9, 0.99), 1e-6, 1e-2))
     save("train-mlp-lion", lambda p: Lion(p, 1e-3, (0.9, 0.99), 0.1))
+    save("train-mlp-muon", lambda p: Muon(p, 5e-3, 0.9, 0.05))
+    save("train-mlp-average", lambda p: torch.optim.AdamW(withoutBiases(p, 0.1), 5e-3, eps=1e-6),
+         clipValue=0.05, clipNorm=0.5, ema=0.9)
 
 
 if __name__ == "__main__":

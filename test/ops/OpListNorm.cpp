@@ -226,7 +226,26 @@ void addFurtherUpdates(std::vector<OpCase> &cases, const Dims &shape,
                    }});
 }
 
+/// Muon, whose iteration is of the smaller side.
+void addMuonUpdates(std::vector<OpCase> &cases) {
+  for (const Dims &shape : std::vector<Dims>{{3, 5}, {13, 7}, {1, 1}, {8, 8}})
+    for (bool nesterov : {false, true})
+      cases.push_back(
+          {"sinter.muon_update " + shapeText(shape) +
+               (nesterov ? " nesterov" : ""),
+           {{shape}, {shape}, {shape}},
+           [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+             auto op = b.b.create<MuonUpdateOp>(
+                 b.loc, x[0], x[1], x[2], f32Scalar(b, 0.1), f32Scalar(b, 0.01),
+                 b.b.getF64FloatAttr(0.9),
+                 nesterov ? b.b.getUnitAttr() : UnitAttr(),
+                 b.b.getF64FloatAttr(1e-7), b.b.getI64IntegerAttr(5));
+             return llvm::to_vector(ValueRange(op->getResults()));
+           }});
+}
+
 void addUpdates(std::vector<OpCase> &cases) {
+  addMuonUpdates(cases);
   for (const Dims &shape :
        std::vector<Dims>{{5}, {1}, {3, 5}, {}, {0}, {13, 7}})
     for (int variant = 0; variant < 3; ++variant) {

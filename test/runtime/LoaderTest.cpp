@@ -64,7 +64,7 @@ TEST_CASE("batches do not depend on workers or prefetch", "[data][loader]") {
       CHECK(!loader.next().ok());
     }
   std::vector<int64_t> rows(10);
-  RowOrder{103, 10, 4, true}.rowsOfStep(5, rows.data());
+  RowOrder{103, 10, 4, true}.rowsOf(5, rows.data());
   CHECK(expected[2] == std::vector<int32_t>(rows.begin(), rows.end()));
 }
 

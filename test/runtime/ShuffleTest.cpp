@@ -61,17 +61,34 @@ TEST_CASE("rows of a step", "[shuffle]") {
   RowOrder order{10, 4, 9, false};
   REQUIRE(order.batchesPerEpoch() == 2);
   std::vector<int64_t> rows(4);
-  order.rowsOfStep(1, rows.data());
+  order.rowsOf(1, rows.data());
   CHECK(rows == std::vector<int64_t>{4, 5, 6, 7});
-  order.rowsOfStep(2, rows.data()); // the next epoch
+  order.rowsOf(2, rows.data()); // the next epoch
   CHECK(rows == std::vector<int64_t>{0, 1, 2, 3});
   order.shuffle = true;
   std::vector<bool> seen(10);
   for (int64_t step : {4, 5}) { // epoch 2
-    order.rowsOfStep(step, rows.data());
+    order.rowsOf(step, rows.data());
     for (int64_t row : rows) {
       CHECK(!seen[row]);
       seen[row] = true;
     }
+  }
+}
+
+TEST_CASE("micro-batches and replicas share out a batch", "[shuffle]") {
+  RowOrder whole{40, 12, 9, true}, part = whole;
+  part.parts = 2;
+  part.microBatches = 3;
+  REQUIRE(part.partRows() == 2);
+  for (int64_t step : {0, 2, 3}) {
+    std::vector<int64_t> expected(12), rows(2), all;
+    whole.rowsOf(step, expected.data());
+    for (part.part = 0; part.part < 2; ++part.part)
+      for (int64_t i = 0; i < 3; ++i) {
+        part.rowsOf(step * 3 + i, rows.data());
+        all.insert(all.end(), rows.begin(), rows.end());
+      }
+    CHECK(all == expected);
   }
 }

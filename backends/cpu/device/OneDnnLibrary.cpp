@@ -52,17 +52,30 @@ private:
       if (params.postOps[i].kind > SINTER_POST_HARD_SWISH)
         return unsupported("post-op " + std::to_string(params.postOps[i].kind) +
                            " is not there on the CPU");
+    const bool byLoops = command.target == 1;
     if (isSixteenBit(params.dtype) &&
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
+      if (byLoops)
+        return prepareWidened(context_, command, constants, matmulByLoops);
       LibraryCallResult native =
           prepareBfloatMatmul(context_, command, constants);
       if (!native.ok() || *native)
         return native;
       return prepareWidened(context_, command, constants, prepareOneDnnMatmul);
     }
-    if (params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
+    if (!byLoops && params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
       return prepareOneDnnMatmul(context_, command, constants);
     return preparePlainMatmul(command);
+  }
+
+  static LibraryCallResult matmulByLoops(OneDnnContext &,
+                                         const sinter_command &command,
+                                         const uint8_t *) {
+    return preparePlainMatmul(command);
+  }
+  static LibraryCallResult
+  convByLoops(OneDnnContext &, const sinter_command &command, const uint8_t *) {
+    return preparePlainConv(command);
   }
 
   static LibraryCallResult prepareFloatConv(OneDnnContext &context,
@@ -82,9 +95,12 @@ private:
     if (params.filterLayout == SINTER_CHANNELS_LAST)
       return unsupported("filters with channels last are not supported on the "
                          "CPU");
+    const bool byLoops = command.target == 1;
     uint32_t outDtype = params.outDtype ? params.outDtype : params.dtype;
     if (isSixteenBit(params.dtype) &&
         (outDtype == params.dtype || outDtype == SINTER_F32)) {
+      if (byLoops)
+        return prepareWidened(context_, command, constants, convByLoops);
       LibraryCallResult native =
           prepareBfloatConv(context_, command, constants);
       if (!native.ok() || *native)
@@ -95,7 +111,7 @@ private:
       return unsupported("no CPU convolution takes dtype " +
                          std::to_string(params.dtype) + " to dtype " +
                          std::to_string(outDtype));
-    if (params.dtype != SINTER_F32)
+    if (byLoops || params.dtype != SINTER_F32)
       return preparePlainConv(command);
     return prepareFloatConv(context_, command, constants);
   }

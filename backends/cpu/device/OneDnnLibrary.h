@@ -64,10 +64,10 @@ LibraryCallResult prepareWidened(OneDnnContext &context,
                                  const uint8_t *constants,
                                  PrepareCall prepareWide);
 
-/// MATMUL of fp64 and integers.
+/// MATMUL of fp32, fp64 and integers by loops, each sum in ascending order.
 LibraryCallResult preparePlainMatmul(const sinter_command &command);
 
-/// CONV of fp64.
+/// CONV of fp32 and fp64 by loops.
 LibraryCallResult preparePlainConv(const sinter_command &command);
 
 /// Start of constant slice `slice`; null when it lies in another space.

@@ -1,13 +1,19 @@
-//===- PlainConv.cpp - fp64 convolutions ----------------------------------===//
+//===- PlainConv.cpp - convolutions by loops ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// oneDNN convolves no fp64.
+// oneDNN convolves no fp64, and its sums of fp32 depend on the machine. Here
+// each sum runs in the order of the loops.
 //
 //===----------------------------------------------------------------------===//
 
 #include "backends/common/device/PlainConvolution.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
+#include "backends/cpu/device/PostOps.h"
+
+#include <array>
+#include <cstring>
+#include <type_traits>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -56,16 +62,28 @@ plain::Convolution makeConvolution(const sinter_conv &p) {
   return conv;
 }
 
-class PlainConvCall : public LibraryCall {
+template <typename T> class PlainConvCall : public LibraryCall {
 public:
   explicit PlainConvCall(const sinter_command &command)
       : command_(command),
         p_(*static_cast<const sinter_conv *>(command.params)),
-        conv_(makeConvolution(p_)) {}
+        conv_(makeConvolution(p_)) {
+    const sinter_slice &result = command.slices[command.numSlices - 1];
+    for (uint32_t i = 0; i < p_.numPostOps; ++i)
+      if (p_.postOps[i].kind == SINTER_POST_ADD &&
+          overlaps(command.slices[p_.postOps[i].slice], result))
+        copied_ = i;
+  }
 
-  uint64_t sharedBytes() const override { return 0; }
+  // An addend that the result is written over is put aside.
+  uint64_t sharedBytes() const override {
+    return copied_ == SINTER_NONE ? 0 : resultBytes();
+  }
   uint64_t perWorkerBytes() const override { return 0; }
-  Status bind(const Scratch &, int) override { return {}; }
+  Status bind(const Scratch &scratch, int) override {
+    copy_ = reinterpret_cast<float *>(scratch.shared);
+    return {};
+  }
   std::string description() const override {
     return "convolution by loops, no library";
   }
@@ -73,9 +91,12 @@ public:
   Status run(void *const *buffers, const CallContext &context) override {
     ThreadPool &pool = *context.pool;
     const int threads = context.threads;
-    first_ = static_cast<const double *>(buffers[0]);
-    second_ = static_cast<const double *>(buffers[1]);
-    result_ = static_cast<double *>(buffers[command_.numSlices - 1]);
+    buffers_ = buffers;
+    first_ = static_cast<const T *>(buffers[0]);
+    second_ = static_cast<const T *>(buffers[1]);
+    result_ = static_cast<T *>(buffers[command_.numSlices - 1]);
+    if (copied_ != SINTER_NONE)
+      std::memcpy(copy_, buffers[p_.postOps[copied_].slice], resultBytes());
     int64_t units = p_.direction == SINTER_CONV_FORWARD ? conv_.forwardUnits()
                     : p_.direction == SINTER_CONV_INPUT_GRAD
                         ? conv_.inputGradUnits()
@@ -88,33 +109,73 @@ public:
   }
 
 private:
+  uint64_t resultBytes() const {
+    return command_.slices[command_.numSlices - 1].sizeBytes;
+  }
+
   void runUnit(int64_t unit) const {
     switch (p_.direction) {
     case SINTER_CONV_FORWARD:
-      return conv_.forward(unit, first_, second_, result_);
+      conv_.forward(unit, first_, second_, result_);
+      return finish(conv_.output, unit / p_.filters, unit % p_.filters);
     case SINTER_CONV_INPUT_GRAD:
-      return conv_.inputGrad(unit, first_, second_, result_);
+      conv_.inputGrad(unit, first_, second_, result_);
+      return finish(conv_.input, unit / p_.channels, unit % p_.channels);
     default:
       return conv_.filterGrad(unit, first_, second_, result_);
+    }
+  }
+
+  /// The post-ops of one image's channel.
+  void finish(const plain::ConvTensor &tensor, int64_t image,
+              int64_t channel) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!p_.numPostOps)
+        return;
+      const int64_t at =
+          image * tensor.outerStride + channel * tensor.innerStride;
+      const int64_t points = tensor.dims[0] * tensor.dims[1] * tensor.dims[2],
+                    stride = tensor.strides[convRank - 1];
+      std::array<PostOpOperand, SINTER_MAX_POST_OPS> operands;
+      for (uint32_t i = 0; i < p_.numPostOps; ++i) {
+        const sinter_post_op &op = p_.postOps[i];
+        if (!readsOperand(op))
+          continue;
+        const float *address =
+            i == copied_ ? copy_
+                         : static_cast<const float *>(buffers_[op.slice]);
+        operands[i] = op.kind == SINTER_POST_BIAS
+                          ? PostOpOperand{address + channel, 0, 0}
+                          : PostOpOperand{address + at, stride, 0};
+      }
+      applyPostOps({p_.postOps, p_.numPostOps},
+                   {result_ + at, points, 1, stride, 1}, operands.data());
     }
   }
 
   const sinter_command &command_;
   const sinter_conv &p_;
   plain::Convolution conv_;
-  const double *first_ = nullptr, *second_ = nullptr;
-  double *result_ = nullptr;
+  uint32_t copied_ = SINTER_NONE; // the post-op whose addend is put aside
+  float *copy_ = nullptr;
+  void *const *buffers_ = nullptr;
+  const T *first_ = nullptr, *second_ = nullptr;
+  T *result_ = nullptr;
 };
 
 } // namespace
 
 LibraryCallResult sinter::cpu::preparePlainConv(const sinter_command &command) {
   const auto &params = *static_cast<const sinter_conv *>(command.params);
+  if (params.dtype == SINTER_F32)
+    return std::unique_ptr<LibraryCall>(
+        std::make_unique<PlainConvCall<float>>(command));
   if (params.dtype != SINTER_F64)
     return Status(SINTER_UNSUPPORTED, "no CPU convolution takes dtype " +
                                           std::to_string(params.dtype));
   if (params.numPostOps)
     return Status(SINTER_UNSUPPORTED,
                   "nothing may follow a convolution that is not fp32");
-  return std::unique_ptr<LibraryCall>(std::make_unique<PlainConvCall>(command));
+  return std::unique_ptr<LibraryCall>(
+      std::make_unique<PlainConvCall<double>>(command));
 }

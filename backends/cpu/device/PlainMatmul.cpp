@@ -1,9 +1,10 @@
-//===- PlainMatmul.cpp - fp64 and integer products ------------------------===//
+//===- PlainMatmul.cpp - products by loops --------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// ONNX defines MatMul for dtypes that no library here multiplies. Tiles of C
-// are independent; within a tile B is packed and each sum runs over k in order.
+// ONNX defines MatMul for dtypes that no library here multiplies, and sums of
+// fp32 in libraries depend on the machine. Tiles of C are independent; within a
+// tile B is packed and each sum runs over k in order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -97,6 +98,9 @@ private:
                    cols, p.k, sums, sums + tileRows * tileCols, [](In value) {
                      return static_cast<Sum<Out>>(static_cast<Out>(value));
                    });
+    if constexpr (std::is_same_v<Out, float>)
+      applyPostOps({p.postOps, p.numPostOps}, {sums, rows, cols, tileCols, 1},
+                   operands(buffers, n0, cOffset).data());
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < cols; ++j)
         c[i * p.cStrideM + j * p.cStrideN] =
@@ -104,8 +108,27 @@ private:
                    cOffset + i * p.cStrideM + j * p.cStrideN);
   }
 
+  /// What the post-ops of a tile read.
+  std::array<PostOpOperand, SINTER_MAX_POST_OPS>
+  operands(void *const *buffers, int64_t col, int64_t cOffset) const {
+    std::array<PostOpOperand, SINTER_MAX_POST_OPS> result;
+    for (uint32_t i = 0; i < params_.numPostOps; ++i) {
+      const sinter_post_op &op = params_.postOps[i];
+      if (!readsOperand(op))
+        continue;
+      const auto *address = static_cast<const float *>(buffers[op.slice]);
+      result[i] = op.kind == SINTER_POST_BIAS
+                      ? PostOpOperand{address + col, 0, 1}
+                      : PostOpOperand{address + cOffset, params_.cStrideM,
+                                      params_.cStrideN};
+    }
+    return result;
+  }
+
   Out finish(void *const *buffers, Out value, int64_t col,
              int64_t cOffset) const {
+    if constexpr (std::is_same_v<Out, float>)
+      return value; // done for the whole tile
     for (uint32_t i = 0; i < params_.numPostOps; ++i) {
       const sinter_post_op &op = params_.postOps[i];
       if (op.kind == SINTER_POST_RELU) {
@@ -136,6 +159,8 @@ LibraryCallResult make(const sinter_command &command) {
 LibraryCallResult
 sinter::cpu::preparePlainMatmul(const sinter_command &command) {
   const auto &params = *static_cast<const sinter_matmul *>(command.params);
+  if (params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
+    return make<float, float>(command);
   for (uint32_t i = 0; i < params.numPostOps; ++i)
     if (!readsOperand(params.postOps[i]) &&
         params.postOps[i].kind != SINTER_POST_RELU)

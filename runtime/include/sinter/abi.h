@@ -19,7 +19,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
-#define SINTER_ABI_MINOR 2
+#define SINTER_ABI_MINOR 3
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -152,7 +152,7 @@ typedef enum sinter_stream {
 
 typedef struct sinter_command {
   uint32_t kind;   /* sinter_command_kind */
-  uint32_t target; /* LAUNCH: kernel index */
+  uint32_t target; /* LAUNCH: kernel index; contractions (CPU): 1: by loops */
   uint32_t device; /* the place whose stream runs it */
   uint32_t stream; /* sinter_stream; commands of one stream run in order */
   int64_t tiles;   /* LAUNCH: tiles [0, tiles) are claimed by the workers */
@@ -325,7 +325,9 @@ typedef struct sinter_image {
   uint64_t sizeBytes;
 } sinter_image;
 
-/* One function of the program: "main" (inference), or "step" and "eval".
+/* One function of the program: "main" (inference), or "step" and "eval"; with
+ * micro-batches "grad", which has step's inputs and no outputs, and "apply",
+ * which has step's outputs and no inputs, in the place of "step".
  * "step" has the graph's inputs, then "labels", and the output "loss" (fp32
  * scalar). "eval" has the same inputs and the outputs "loss_sum", "loss_count",
  * "correct", "correct_count" (fp32 scalars; only rows below control.validRows
@@ -366,6 +368,11 @@ typedef struct sinter_training {
                           when hasIgnoreIndex */
   uint32_t hasIgnoreIndex;
   uint32_t replicas; /* 2.2: how many run "step" together; 0 and 1: one */
+  uint32_t
+      accumulate; /* 2.3: micro-batches of a step; 0 and 1: one, and the
+                     entry "step"; else that many runs of "grad", whose
+                     control.microBatch counts from 0, and one of "apply" */
+  uint32_t reserved;
 } sinter_training;
 
 /* The handshake of replicas (2.2): a process-wide or world-wide group, made by
@@ -416,6 +423,9 @@ typedef struct sinter_artifact {
   const uint64_t *arenas; /* arenas[entry * numPlaces + place] in bytes */
   uint32_t numPlaces;
   uint32_t reserved1;
+  /* 2.3: the sinter_dtype of what each slice of each command of each entry
+   * refers to, in this order; NULL: not told. */
+  const uint8_t *sliceDtypes;
 } sinter_artifact;
 
 #ifdef __cplusplus
