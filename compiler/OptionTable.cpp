@@ -186,7 +186,7 @@ return "";
 }
 ,
 
-    {"--train", "", "makes a training program", kTrainGroup, kSinterc | kSinterInspect,
+    {"--train", "", "makes a training program", kTrainGroup, kCompile,
      STORE{o.train.enabled = true;
 return "";
 }
@@ -194,65 +194,65 @@ return "";
 , {"--loss",
    "cross-entropy|bce|mse|l1|huber|none[:logits=NAME,labels=NAME,axis=A,"
    "ignore_index=I,label_smoothing=S]",
-   "what is minimised", kTrainGroup, kSinterc | kSinterInspect,
+   "what is minimised", kTrainGroup, kCompile,
    STORE{return readLoss(v, o.train.loss);
 }
 }
 , {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
-   "the update rule; defaults are PyTorch's", kTrainGroup, kSinterc | kSinterInspect,
+   "the update rule; defaults are PyTorch's", kTrainGroup, kCompile,
    STORE{return readWord(v, o.train.optimizer,
                          "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
 }
 }
-, {"--lr", "X", "learning rate", kTrainGroup, kSinterc | kSinterInspect,
+, {"--lr", "X", "learning rate", kTrainGroup, kCompile,
    STORE{return readOptional(v, o.train.lr, kNotNegative);
 }
 }
-, {"--momentum", "X", "of sgd, rmsprop and muon", kTrainGroup, kSinterc | kSinterInspect,
+, {"--momentum", "X", "of sgd, rmsprop and muon", kTrainGroup, kCompile,
    STORE{return readOptional(v, o.train.momentum, kBelowOne);
 }
 }
-, {"--nesterov", "", "Nesterov momentum", kTrainGroup, kSinterc | kSinterInspect,
+, {"--nesterov", "", "Nesterov momentum", kTrainGroup, kCompile,
    STORE{o.train.nesterov = true;
 return "";
 }
 }
-, {"--weight-decay", "X", "of every trainable parameter", kTrainGroup, kSinterc | kSinterInspect,
+, {"--weight-decay", "X", "of every trainable parameter", kTrainGroup, kCompile,
    STORE{return readOptional(v, o.train.weightDecay, kNotNegative);
 }
 }
 , {"--no-decay", "REGEX", "parameters without weight decay", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.noDecay);
+   kCompile, STORE{return readRegex(v, o.train.noDecay);
 }
 }
 , {"--beta1", "X", "of adam, adamw, lamb, lion and muon's adamw", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readOptional(v, o.train.beta1, kBelowOne);
+   kCompile, STORE{return readOptional(v, o.train.beta1, kBelowOne);
 }
 }
 , {"--beta2", "X",
    "of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readOptional(v, o.train.beta2, kBelowOne);
+   kCompile, STORE{return readOptional(v, o.train.beta2, kBelowOne);
 }
 }
 , {"--eps", "X", "of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
-   kTrainGroup, kSinterc | kSinterInspect, STORE{return readOptional(v, o.train.eps, kPositive);
+   kTrainGroup, kCompile, STORE{return readOptional(v, o.train.eps, kPositive);
 }
 }
 , {"--trainable", "REGEX", "only these parameters are trained", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.trainable);
+   kCompile, STORE{return readRegex(v, o.train.trainable);
 }
 }
 , {"--freeze", "REGEX", "these parameters are not trained", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readRegex(v, o.train.freeze);
+   kCompile, STORE{return readRegex(v, o.train.freeze);
 }
 }
 , {"--freeze-bn", "", "BatchNormalization uses its running statistics",
-   kTrainGroup, kSinterc | kSinterInspect, STORE{o.train.freezeBatchNorm = true;
+   kTrainGroup, kCompile, STORE{o.train.freezeBatchNorm = true;
 return "";
 }
 }
 , {"--bn-running-var", "onnx|unbiased",
-   "whose definition of the running variance", kTrainGroup, kSinterc | kSinterInspect,
+   "whose definition of the running variance", kTrainGroup, kCompile,
    STORE{std::string word;
 std::string wrong = readWord(v, word, "onnx|unbiased");
 o.train.unbiasedRunningVar = word == "unbiased";
@@ -260,27 +260,27 @@ return wrong;
 }
 }
 , {"--clip-norm", "X", "limits the norm of the whole gradient", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readNumber(v, o.train.clipNorm, kPositive);
+   kCompile, STORE{return readNumber(v, o.train.clipNorm, kPositive);
 }
 }
 , {"--clip-value", "X", "limits every element of the gradient", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readNumber(v, o.train.clipValue, kPositive);
+   kCompile, STORE{return readNumber(v, o.train.clipValue, kPositive);
 }
 }
 , {"--accumulate", "N", "micro-batches of one step; --batch is the size of one",
-   kTrainGroup, kSinterc | kSinterInspect,
+   kTrainGroup, kCompile,
    STORE{return readInteger(v, o.train.accumulate, 1, 65536);
 }
 }
 , {"--replicas", "N",
    "replicas that share a step, each with a batch of its own", kTrainGroup,
-   kSinterc | kSinterInspect, STORE{return readInteger(v, o.train.replicas, 1, 256);
+   kCompile, STORE{return readInteger(v, o.train.replicas, 1, 256);
 }
 }
 , {"--ema", "X",
    "keeps averages of the trained weights, ema = X ema + (1 - X) weight, which "
    "eval and export use",
-   kTrainGroup, kSinterc | kSinterInspect, STORE{return readNumber(v, o.train.ema, kBelowOne);
+   kTrainGroup, kCompile, STORE{return readNumber(v, o.train.ema, kBelowOne);
 }
 }
 ,
@@ -489,9 +489,14 @@ return "";
 return "";
 }
 }
-, {"--replay", "FILE",     "runs a recorded command",
-   kRunGroup,  kSinterRun, nullptr},
-    {"--sim-report", "FILE", "what the simulated device saw, as JSON", kRunGroup,
+, {"--replay", "FILE",
+   "evaluates the training step that a trainer wrote to FILE, op by op, and "
+   "names what makes values that are not finite (with --train and the "
+   "trainer's other options)",
+   kRunGroup, kSinterRun, STORE{return readPath(v, o.run.replay);
+}
+}
+, {"--sim-report", "FILE", "what the simulated device saw, as JSON", kRunGroup,
    kSinterRun, STORE{return readPath(v, o.run.simReport);
 }
 }

@@ -334,8 +334,41 @@ Status Executor::run(const void *const *inputs, void *const *outputs,
       return named(i, status);
     if (profile)
       profile->record(*entry_, i, begin, nowNs() - begin);
+    if (watch_)
+      SINTER_RETURN_IF_ERROR(tellWatch(i, 0));
   }
   return main_->device->synchronize();
+}
+
+Status Executor::tellWatch(uint32_t index, uint32_t slot) {
+  const Step *step = &steps_[index];
+  if (step->kind == SINTER_CMD_ALL_REDUCE || step->kind == SINTER_CMD_RECORD ||
+      step->kind == SINTER_CMD_WAIT)
+    return {};
+  if (step->kind == SINTER_CMD_AWAIT) {
+    // The summation before it that has its number.
+    const uint32_t awaited = step->reduction;
+    do
+      step = &steps_[--index];
+    while (step->kind != SINTER_CMD_ALL_REDUCE || step->reduction != awaited);
+  }
+  Place &place = step->to ? *step->to : *step->place;
+  return watch_->ran({*entry_, index, *place.device, *place.stream,
+                      buffers_[slot].data() + step->firstBuffer});
+}
+
+/// Each command by itself.
+Status Executor::runWatched(uint32_t slot) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    Status status = runNamed(i, slot);
+    if (status.ok())
+      status = steps_[i].place->device->synchronize(*steps_[i].stream);
+    if (!status.ok())
+      return named(i, status);
+    SINTER_RETURN_IF_ERROR(tellWatch(i, slot));
+  }
+  return {};
 }
 
 /// Queues the commands. With `waits`, an error is that of the command at fault.
@@ -468,11 +501,16 @@ Status Executor::record(uint32_t slot) {
 Status Executor::start(uint32_t slot, ProfileSink *profile) {
   if (spans()) {
     SINTER_RETURN_IF_ERROR(beginRun());
-    SINTER_RETURN_IF_ERROR(profile ? runWaiting(slot, *profile)
-                                   : runSteps(slot, /*waits=*/false));
+    SINTER_RETURN_IF_ERROR(watch_    ? runWatched(slot)
+                           : profile ? runWaiting(slot, *profile)
+                                     : runSteps(slot, /*waits=*/false));
     return endRun(slot);
   }
   Device &device = *main_->device;
+  if (watch_) {
+    SINTER_RETURN_IF_ERROR(runWatched(slot));
+    return downloadOutputs(slot);
+  }
   if (profile) {
     SINTER_RETURN_IF_ERROR(runTimed(slot, *profile));
     return downloadOutputs(slot);

@@ -16,6 +16,7 @@
 #ifndef SINTER_RUNTIME_EXEC_EXECUTOR_H
 #define SINTER_RUNTIME_EXEC_EXECUTOR_H
 
+#include "runtime/exec/CommandWatch.h"
 #include "runtime/exec/Place.h"
 #include "runtime/exec/Profile.h"
 
@@ -53,6 +54,10 @@ public:
   /// each command, so that one that cannot work is named, and so does a run
   /// with a profile.
   Status start(uint32_t slot, ProfileSink *profile);
+
+  /// Whom to tell of each command from now on; null ends that. The caller keeps
+  /// ownership.
+  void setWatch(CommandWatch *watch) { watch_ = watch; }
 
   /// What the library chose for command `index`; empty for other commands.
   std::string describe(uint32_t index) const;
@@ -114,6 +119,8 @@ private:
   Status runNamed(uint32_t step, uint32_t slot);
   Status runSteps(uint32_t slot, bool waits);
   Status runTimed(uint32_t slot, ProfileSink &profile);
+  Status runWatched(uint32_t slot);
+  Status tellWatch(uint32_t step, uint32_t slot);
   Status downloadOutputs(uint32_t slot);
   Status downloadOutputs(uint32_t slot, Place &place);
   Status record(uint32_t slot);
@@ -129,6 +136,7 @@ private:
   std::vector<Patch> inputPatches_, outputPatches_;
   uint64_t outputBytes_ = 0; // of the block
   bool hasRun_ = false;
+  CommandWatch *watch_ = nullptr;
   std::vector<Summation> reductions_;
   std::vector<uint32_t> reductionOf_;               // by the event's number
   std::vector<std::unique_ptr<Graph>> graphs_;      // by slot

@@ -88,6 +88,12 @@ public:
   /// Receives the time of every command from now on; null ends that. The caller
   /// keeps ownership.
   void setProfileSink(ProfileSink *sink) { profile_ = sink; }
+  /// Tells `watch` of every command from now on; null ends that. The caller
+  /// keeps ownership.
+  void setWatch(CommandWatch *watch) {
+    for (Executor &executor : executors_)
+      executor.setWatch(watch);
+  }
 
 private:
   Program() = default;

@@ -10,6 +10,7 @@
 #ifndef SINTER_RUNTIME_HARNESS_REPLICAS_H
 #define SINTER_RUNTIME_HARNESS_REPLICAS_H
 
+#include "runtime/base/AlignedBlock.h"
 #include "runtime/harness/Session.h"
 
 #include <condition_variable>
@@ -65,6 +66,25 @@ public:
   /// Waits for the eldest step under way.
   Status finish();
   uint64_t underWay() const { return begun_ - finished_; }
+  /// The data of a step, by replica and micro-batch.
+  struct StepData {
+    std::vector<std::vector<AlignedBlock>> inputs; // [part][input]
+  };
+  Result<StepData> dataOf(const BatchReader &reader, const RowOrder &order,
+                          int64_t step) const;
+  /// Runs one step on `data` and waits for it; none may be under way.
+  Status run(const sinter_control &control, const StepData &data);
+
+  /// Makes finders of what is not finite, one for each replica.
+  Status makeFinders(const std::optional<Injection> &injection);
+  /// Tells the finders of all commands, or of none any more.
+  void setWatching(bool isWatching);
+  /// For every finder.
+  void beginWatched(int64_t step);
+  void learn();
+  /// That of the first replica which has one.
+  std::optional<std::string> finding() const;
+
   /// Of the step that was finished last; the same on all replicas.
   std::optional<float> scalar(const char *output) const {
     return replicas_.front()->step->scalar(output);
@@ -77,6 +97,7 @@ private:
     std::optional<EntryRunner> step; // "apply" with micro-batches
     std::optional<EntryRunner> grad; // only then
     std::unique_ptr<Loader> loader;
+    std::optional<NonFiniteFinder> finder;
     Status status; // of the last job
     std::thread thread;
   };

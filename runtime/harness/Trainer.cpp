@@ -56,6 +56,7 @@ sinter_control Trainer::control(int64_t step) const {
 }
 
 Status Trainer::beginStep() {
+  SINTER_RETURN_IF_ERROR(keepStates());
   Status begun = replicas_->begin(control(step_));
   if (!begun.ok()) {
     // Bad data is told after what came before it.
@@ -109,22 +110,7 @@ Status Trainer::finishStep() {
                   double(scale->scale) / 2, step + 1);
     return Status::failed(text);
   }
-  // A skipped step has changed nothing but the scale.
-  if (std::isfinite(lastLoss_) || isSkipped ||
-      options_.checkNonfinite == TrainerOptions::NonFinite::Off)
-    return {};
-  std::vector<int64_t> rows(static_cast<size_t>(order_.batch));
-  order_.rowsOf(step, rows.data());
-  std::string text;
-  for (size_t i = 0; i < std::min<size_t>(rows.size(), 8); ++i)
-    text += (i ? ", " : "") + std::to_string(rows[i]);
-  return Status::failed(
-      "the loss of step " + std::to_string(step + 1) +
-      " is not a finite number (rows " + text +
-      (rows.size() > 8 ? ", ..." : "") + "); this state was not saved" +
-      (store_ && savedStep_ >= 0
-           ? ", the checkpoint of step " + std::to_string(savedStep_) + " is"
-           : ""));
+  return checkFinite(step, isSkipped);
 }
 
 Status Trainer::loop() {
@@ -140,7 +126,8 @@ Status Trainer::loop() {
   doneSteps_ = step_;
   skippedSteps_ = step_ > 0 ? -1 : 0;
   // While the device works on one step, the next one is begun.
-  const uint64_t ahead = session_->isAsynchronous() ? 1 : 0;
+  const uint64_t ahead =
+      session_->isAsynchronous() && !options_.locatesNonfinite ? 1 : 0;
   // A run that was interrupted between an epoch and its evaluation.
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
     SINTER_RETURN_IF_ERROR(evaluateNow());

@@ -44,6 +44,14 @@ private:
   Status finishStep();
   std::optional<JsonLog::Scale> lossScale() const;
   Status finishSteps();
+  Status checkFinite(int64_t step, bool isSkipped);
+  Status prepareFinder();
+  Status keepStates();
+  Status restoreStates();
+  Result<std::optional<std::string>> nonFiniteState();
+  Status reportNonFinite(int64_t step, const std::string &what);
+  Status writeReplay(int64_t step, const std::string &path);
+  std::string rowsText(int64_t step) const;
   Status evaluateNow();
   Status save();
   Status finish();
@@ -74,6 +82,10 @@ private:
   bool savedEvaluated_ = false;
   bool resumed_ = false;
   Status lastSave_;
+  /// Before the step under way, by state; only where what is not finite is
+  /// located.
+  std::vector<std::vector<uint8_t>> keptStates_;
+  bool isFirstWatched_ = true;
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
   int64_t skippedSteps_ = 0; // before the next step to finish; -1: unknown

@@ -47,9 +47,15 @@ Status setScale(TrainerOptions &options, std::string_view text) {
 }
 
 Status setCheckNonfinite(TrainerOptions &options, std::string_view text) {
-  if (text == "op")
-    return Status::invalid("not yet (off and step are there)");
+  options.locatesNonfinite = text != "off";
   return setWord(options.checkNonfinite, "off|step|op")(text);
+}
+
+Status setInjection(TrainerOptions &options, std::string_view text) {
+  Result<Injection> injection = parseInjection(std::string(text));
+  if (injection.ok())
+    options.injection = *injection;
+  return injection.status();
 }
 
 /// One row an option; --help prints it in this order.
@@ -121,9 +127,17 @@ std::vector<Option> optionTable(TrainerOptions &o) {
       {"log-json", "FILE", "one JSON object a step", needed, train,
        setText(o.logJson)},
       {"tensorboard", "DIR", "not yet", needed, train, notYet()},
-      {"check-nonfinite", "off|step|op", "stop at a NaN or infinity (step)",
+      {"check-nonfinite", "off|step|op",
+       "stop at a NaN or infinity of the loss; when given, also of states "
+       "(step) "
+       "or any value (op), name what made it and write a file to replay",
        needed, runs,
        [&o](std::string_view text) { return setCheckNonfinite(o, text); }},
+      {"inject-nonfinite", "OP@STEP",
+       "make a NaN, for tests, in what computes node OP (or is command "
+       "ENTRY:NUMBER)",
+       needed, train,
+       [&o](std::string_view text) { return setInjection(o, text); }},
       {"json", "", "print JSON", none, eval | info | plan | doctor,
        setFlag(o.json)},
       {"quiet", "", "print warnings and errors only", none, runs,

@@ -9,6 +9,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/device/DeviceOptions.h"
+#include "runtime/harness/NonFinite.h"
 
 #include <cstdint>
 #include <optional>
@@ -56,7 +57,11 @@ struct TrainerOptions {
   int32_t workers = 1;
   int32_t prefetch = 4;
   std::string logJson;
-  enum class NonFinite { Off, Step } checkNonfinite = NonFinite::Step;
+  enum class NonFinite { Off, Step, Op } checkNonfinite = NonFinite::Step;
+  /// --check-nonfinite was given: states are looked at too, and what made the
+  /// value is named.
+  bool locatesNonfinite = false;
+  std::optional<Injection> injection;
   bool quiet = false;
 
   std::string checkpoint; // eval, export

@@ -16,6 +16,7 @@
 #include "tools/lib/ElfSymbols.h"
 #include "tools/lib/Npz.h"
 #include "tools/lib/NpzBinding.h"
+#include "tools/lib/Replay.h"
 #include "tools/lib/Runner.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -343,6 +344,13 @@ static std::string checkDevice(Options &options) {
 
 static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
   bool badSeed = false;
+  if (!options.run.replay.empty())
+    return replay(options, targets);
+  if (options.train.enabled) {
+    reportError(options,
+                "--train is for --replay=FILE; sinterc makes trainers");
+    return kExitUsage;
+  }
   if (options.run.inputs.empty() && options.run.bench)
     options.run.inputs = "random:seed=0";
   if (options.run.inputs.empty()) {

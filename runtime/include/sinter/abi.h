@@ -367,11 +367,10 @@ typedef struct sinter_training {
   int64_t ignoreIndex; /* a label that is allowed besides; meaningful
                           when hasIgnoreIndex */
   uint32_t hasIgnoreIndex;
-  uint32_t replicas; /* 2.2: how many run "step" together; 0 and 1: one */
-  uint32_t
-      accumulate; /* 2.3: micro-batches of a step; 0 and 1: one, and the
-                     entry "step"; else that many runs of "grad", whose
-                     control.microBatch counts from 0, and one of "apply" */
+  uint32_t replicas;   /* 2.2: how many run "step" together; 0 and 1: one */
+  uint32_t accumulate; /* 2.3: micro-batches of a step; 0 and 1: one, and the
+                          entry "step"; else that many runs of "grad", whose
+                          control.microBatch counts from 0, then "apply" */
   uint32_t reserved;
 } sinter_training;
 

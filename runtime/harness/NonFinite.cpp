@@ -1,0 +1,293 @@
+//===- NonFinite.cpp - where a NaN or an infinity comes from --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/NonFinite.h"
+
+#include "runtime/data/ElementType.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+using namespace sinter::rt;
+
+//===----------------------------------------------------------------------===//
+// Arrays of floats
+//===----------------------------------------------------------------------===//
+
+static double fromHalf(uint16_t bits) {
+  const double sign = bits & 0x8000 ? -1 : 1;
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  if (exponent == 31)
+    return mantissa ? std::numeric_limits<double>::quiet_NaN()
+                    : sign * std::numeric_limits<double>::infinity();
+  return sign * (exponent ? std::ldexp(1024 + mantissa, exponent - 25)
+                          : std::ldexp(mantissa, -24));
+}
+
+template <typename T, typename Convert>
+static FloatSummary summarizeAs(const void *data, uint64_t sizeBytes,
+                                Convert &&convert) {
+  FloatSummary summary;
+  summary.count = sizeBytes / sizeof(T);
+  bool hasFinite = false;
+  for (uint64_t i = 0; i < summary.count; ++i) {
+    T stored;
+    std::memcpy(&stored, static_cast<const uint8_t *>(data) + i * sizeof(T),
+                sizeof(T));
+    const double value = convert(stored);
+    if (std::isfinite(value)) {
+      summary.least = hasFinite ? std::min(summary.least, value) : value;
+      summary.greatest = hasFinite ? std::max(summary.greatest, value) : value;
+      hasFinite = true;
+      continue;
+    }
+    summary.kinds |= std::isnan(value) ? FloatSummary::NaN
+                     : value > 0       ? FloatSummary::Infinity
+                                       : FloatSummary::MinusInfinity;
+    if (summary.numBad++ == 0)
+      summary.firstBad = i;
+  }
+  return summary;
+}
+
+FloatSummary sinter::rt::summarize(uint32_t dtype, const void *data,
+                                   uint64_t sizeBytes) {
+  switch (dtype) {
+  case SINTER_F16:
+    return summarizeAs<uint16_t>(data, sizeBytes, fromHalf);
+  case SINTER_BF16:
+    return summarizeAs<uint16_t>(data, sizeBytes, [](uint16_t bits) {
+      return double(std::bit_cast<float>(uint32_t(bits) << 16));
+    });
+  case SINTER_F32:
+    return summarizeAs<float>(data, sizeBytes,
+                              [](float value) { return double(value); });
+  default:
+    return summarizeAs<double>(data, sizeBytes,
+                               [](double value) { return value; });
+  }
+}
+
+const char *sinter::rt::kindText(uint8_t kinds) {
+  return kinds & FloatSummary::NaN        ? "NaN"
+         : kinds & FloatSummary::Infinity ? "infinity"
+                                          : "-infinity";
+}
+
+std::string sinter::rt::rangeText(const FloatSummary &summary) {
+  char text[120];
+  if (summary.numBad == summary.count)
+    std::snprintf(text, sizeof(text), "none of %llu finite",
+                  static_cast<unsigned long long>(summary.count));
+  else if (summary.numBad)
+    std::snprintf(text, sizeof(text),
+                  "%llu of %llu not finite, the others from %g to %g",
+                  static_cast<unsigned long long>(summary.numBad),
+                  static_cast<unsigned long long>(summary.count), summary.least,
+                  summary.greatest);
+  else
+    std::snprintf(text, sizeof(text), "from %g to %g", summary.least,
+                  summary.greatest);
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Injection
+//===----------------------------------------------------------------------===//
+
+static bool readNumber(std::string_view text, int64_t least, int64_t &number) {
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() &&
+         number >= least;
+}
+
+Result<Injection> sinter::rt::parseInjection(const std::string &text) {
+  Injection injection;
+  const size_t at = text.rfind('@');
+  if (at == std::string::npos || at == 0 ||
+      !readNumber(std::string_view(text).substr(at + 1), 1, injection.step))
+    return Status::invalid("'" + text +
+                           "': expected NODE@STEP or ENTRY:COMMAND@STEP, steps "
+                           "from 1");
+  --injection.step;
+  injection.node = text.substr(0, at);
+  const size_t colon = injection.node.rfind(':');
+  int64_t command = 0;
+  if (colon != std::string::npos &&
+      readNumber(std::string_view(injection.node).substr(colon + 1), 0,
+                 command) &&
+      command < SINTER_NONE) {
+    injection.entry = injection.node.substr(0, colon);
+    injection.command = static_cast<uint32_t>(command);
+    injection.node.clear();
+  }
+  return injection;
+}
+
+/// Whether the comma-separated names in `label` have `node`.
+static bool isOf(std::string_view label, std::string_view node) {
+  while (true) {
+    const size_t comma = label.find(',');
+    std::string_view name = label.substr(0, comma);
+    while (name.starts_with(' '))
+      name.remove_prefix(1);
+    if (name == node)
+      return true;
+    if (comma == std::string_view::npos)
+      return false;
+    label.remove_prefix(comma + 1);
+  }
+}
+
+static bool means(const Injection &injection, const sinter_entry &entry,
+                  uint32_t command) {
+  return injection.node.empty()
+             ? injection.entry == entry.name && injection.command == command
+             : isOf(entry.commands[command].label, injection.node);
+}
+
+//===----------------------------------------------------------------------===//
+// The finder
+//===----------------------------------------------------------------------===//
+
+Result<NonFiniteFinder>
+NonFiniteFinder::create(const sinter_artifact &artifact,
+                        const std::optional<Injection> &injection) {
+  if (!artifact.sliceDtypes)
+    return Status::invalid("the program does not tell the types of its values");
+  NonFiniteFinder finder;
+  finder.artifact_ = &artifact;
+  finder.injection_ = injection;
+  uint64_t slices = 0;
+  bool isThere = !injection;
+  for (uint32_t i = 0; i < artifact.numEntries; ++i) {
+    const sinter_entry &entry = artifact.entries[i];
+    std::vector<uint64_t> &first = finder.firstSlice_.emplace_back();
+    for (uint32_t j = 0; j < entry.numCommands; ++j) {
+      const sinter_command &command = entry.commands[j];
+      first.push_back(slices);
+      slices += command.numSlices;
+      if (isThere || !means(*injection, entry, j))
+        continue;
+      for (uint32_t k = command.numReads; k < command.numSlices; ++k)
+        isThere |= isFloatType(finder.dtypeOf(i, j, k));
+    }
+  }
+  if (!isThere)
+    return Status::invalid(
+        "--inject-nonfinite: no command of the program "
+        "computes floats of '" +
+        (injection->node.empty()
+             ? injection->entry + ":" + std::to_string(injection->command)
+             : injection->node) +
+        "'");
+  return finder;
+}
+
+uint32_t NonFiniteFinder::dtypeOf(uint32_t entry, uint32_t command,
+                                  uint32_t slice) const {
+  return artifact_->sliceDtypes[firstSlice_[entry][command] + slice];
+}
+
+void NonFiniteFinder::beginStep(int64_t step) {
+  step_ = step;
+  isInjected_ = false;
+  seen_.clear();
+  finding_.reset();
+}
+
+/// The slice's bytes into `bytes_`.
+Status NonFiniteFinder::read(const RanCommand &command, uint32_t slice) {
+  const sinter_slice &what =
+      command.entry.commands[command.index].slices[slice];
+  bytes_.resize(what.sizeBytes);
+  SINTER_RETURN_IF_ERROR(command.device.download(
+      command.stream, bytes_.data(), command.buffers[slice], what.sizeBytes));
+  return command.device.synchronize(command.stream);
+}
+
+Status NonFiniteFinder::inject(const RanCommand &command) {
+  const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
+  const sinter_command &what = command.entry.commands[command.index];
+  for (uint32_t k = what.numReads; k < what.numSlices; ++k) {
+    const uint32_t dtype = dtypeOf(entry, command.index, k);
+    if (!isFloatType(dtype) || what.slices[k].sizeBytes == 0)
+      continue;
+    // All bits set are a NaN in every format.
+    const uint64_t ones = ~uint64_t(0);
+    isInjected_ = true;
+    SINTER_RETURN_IF_ERROR(command.device.upload(
+        command.stream, command.buffers[k], &ones, elementBytes(dtype)));
+    return command.device.synchronize(command.stream);
+  }
+  return {};
+}
+
+Status NonFiniteFinder::ran(const RanCommand &command) {
+  const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
+  const sinter_command &what = command.entry.commands[command.index];
+  if (injection_ && !isInjected_ && injection_->step == step_ &&
+      means(*injection_, command.entry, command.index))
+    SINTER_RETURN_IF_ERROR(inject(command));
+  for (uint32_t k = what.numReads; k < what.numSlices; ++k) {
+    const uint32_t dtype = dtypeOf(entry, command.index, k);
+    if (!isFloatType(dtype))
+      continue;
+    SINTER_RETURN_IF_ERROR(read(command, k));
+    FloatSummary made = summarize(dtype, bytes_.data(), bytes_.size());
+    if (!made.kinds)
+      continue;
+    const Made where{entry, command.index, k};
+    seen_[where] |= made.kinds;
+    auto known = own_.find(where);
+    const bool isKnown =
+        known != own_.end() && (made.kinds & ~known->second) == 0;
+    if (!isKnown && !finding_)
+      SINTER_RETURN_IF_ERROR(describe(command, k, made));
+  }
+  return {};
+}
+
+Status NonFiniteFinder::describe(const RanCommand &command, uint32_t slice,
+                                 const FloatSummary &made) {
+  const auto entry = static_cast<uint32_t>(&command.entry - artifact_->entries);
+  const sinter_command &what = command.entry.commands[command.index];
+  std::string text =
+      std::string("'") + what.label + "' made " + kindText(made.kinds) +
+      " (element " + std::to_string(made.firstBad) + " of " +
+      std::to_string(made.count) + "; " + rangeText(made) + "), command " +
+      std::to_string(command.index) + " of entry '" + command.entry.name + "'";
+  if (what.kind == SINTER_CMD_LAUNCH)
+    text += std::string(", kernel ") + artifact_->kernels[what.target].name;
+  // What it read, unless it has written over it since.
+  std::string reads;
+  for (uint32_t k = 0; k < what.numReads; ++k) {
+    const uint32_t dtype = dtypeOf(entry, command.index, k);
+    const sinter_slice &source = what.slices[k];
+    bool isWritten = false;
+    for (uint32_t j = what.numReads; j < what.numSlices; ++j)
+      isWritten |= command.buffers[j] == command.buffers[k];
+    if (!isFloatType(dtype) || isWritten || source.sizeBytes == 0)
+      continue;
+    SINTER_RETURN_IF_ERROR(read(command, k));
+    reads += (reads.empty() ? "" : "; ") +
+             rangeText(summarize(dtype, bytes_.data(), bytes_.size()));
+  }
+  finding_ = text + (reads.empty() ? "" : "; it read values " + reads);
+  return {};
+}
+
+void NonFiniteFinder::learn() {
+  for (const auto &[where, kinds] : seen_)
+    own_[where] |= kinds;
+}

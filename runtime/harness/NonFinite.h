@@ -1,0 +1,92 @@
+//===- NonFinite.h - where a NaN or an infinity comes from ------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Looks at what every command of a step writes. The first value that is not
+// finite names the command that made it, and with it the nodes of the model.
+// Some models make infinities by design (masks): what a command makes in a step
+// whose loss and states are finite all the same is the model's own, until it
+// makes something worse.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_NONFINITE_H
+#define SINTER_RUNTIME_HARNESS_NONFINITE_H
+
+#include "runtime/exec/CommandWatch.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sinter::rt {
+
+/// What is in an array of floats.
+struct FloatSummary {
+  enum Kind : uint8_t { NaN = 1, Infinity = 2, MinusInfinity = 4 };
+  uint8_t kinds = 0;              // of what is not finite
+  uint64_t count = 0;             // elements
+  uint64_t numBad = 0;            // of them not finite
+  uint64_t firstBad = 0;          // its index
+  double least = 0, greatest = 0; // of the finite ones; meaningful if there are
+};
+/// `dtype` is a float's.
+FloatSummary summarize(uint32_t dtype, const void *data, uint64_t sizeBytes);
+/// "NaN", "-infinity": of the worst kind.
+const char *kindText(uint8_t kinds);
+/// "from -1 to 2.5", "3 of 8 not finite, the others from 0 to 1".
+std::string rangeText(const FloatSummary &summary);
+
+/// Makes a NaN, for tests: in the first result of the commands that compute
+/// `node`, or of command `command` of `entry`, in step `step` (from 0).
+struct Injection {
+  std::string node;
+  std::string entry;
+  uint32_t command = 0;
+  int64_t step = 0;
+};
+/// "conv1@12" or "grad:7@12"; steps count from 1. SINTER_INVALID otherwise.
+Result<Injection> parseInjection(const std::string &text);
+
+class NonFiniteFinder : public CommandWatch {
+public:
+  /// `artifact` outlives this. SINTER_INVALID when it does not tell the dtypes
+  /// of its slices or has no command that `injection` means.
+  static Result<NonFiniteFinder>
+  create(const sinter_artifact &artifact,
+         const std::optional<Injection> &injection);
+
+  void beginStep(int64_t step);
+  Status ran(const RanCommand &command) override;
+  /// After a step that came to a finite end: what was not finite is the
+  /// model's own.
+  void learn();
+  /// The first command of this step that made something new that is not finite,
+  /// in one line; nothing if there was none.
+  const std::optional<std::string> &finding() const { return finding_; }
+
+private:
+  struct Made {
+    uint32_t entry, command, slice;
+    auto operator<=>(const Made &) const = default;
+  };
+
+  Status read(const RanCommand &command, uint32_t slice);
+  Status inject(const RanCommand &command);
+  Status describe(const RanCommand &command, uint32_t slice,
+                  const FloatSummary &made);
+  uint32_t dtypeOf(uint32_t entry, uint32_t command, uint32_t slice) const;
+
+  const sinter_artifact *artifact_ = nullptr;
+  std::vector<std::vector<uint64_t>> firstSlice_; // by entry and command
+  std::optional<Injection> injection_;
+  int64_t step_ = 0;
+  bool isInjected_ = false;
+  std::vector<uint8_t> bytes_;
+  std::map<Made, uint8_t> own_, seen_; // kinds of what is the model's own
+  std::optional<std::string> finding_;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_NONFINITE_H

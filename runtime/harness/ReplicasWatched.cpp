@@ -1,0 +1,90 @@
+//===- ReplicasWatched.cpp - steps that are looked at ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/Program.h"
+#include "runtime/harness/Replicas.h"
+
+using namespace sinter::rt;
+
+Result<Replicas::StepData> Replicas::dataOf(const BatchReader &reader,
+                                            const RowOrder &order,
+                                            int64_t step) const {
+  StepData data;
+  RowOrder part = order;
+  part.parts = static_cast<int64_t>(replicas_.size());
+  part.microBatches = microBatches_;
+  std::vector<int64_t> rows(static_cast<size_t>(part.partRows()));
+  for (part.part = 0; part.part < part.parts; ++part.part)
+    for (int64_t i = 0; i < microBatches_; ++i) {
+      auto &inputs = data.inputs.emplace_back();
+      std::vector<void *> addresses;
+      for (const sinter_tensor_desc &input : reader.inputs()) {
+        Result<AlignedBlock> block =
+            AlignedBlock::allocate(input.sizeBytes, "a batch of data");
+        if (!block.ok())
+          return block.status();
+        addresses.push_back(inputs.emplace_back(std::move(*block)).data());
+      }
+      part.rowsOf(step * microBatches_ + i, rows.data());
+      SINTER_RETURN_IF_ERROR(reader.fill(rows, addresses.data()));
+    }
+  return data;
+}
+
+Status Replicas::run(const sinter_control &control, const StepData &data) {
+  SINTER_RETURN_IF_ERROR(onAll([&](Replica &replica) -> Status {
+    sinter_control own = control;
+    own.replica = replica.rank;
+    for (int64_t i = 0; i < microBatches_; ++i) {
+      own.microBatch = i;
+      std::vector<const void *> inputs;
+      for (const AlignedBlock &block :
+           data.inputs[static_cast<size_t>(replica.rank * microBatches_ + i)])
+        inputs.push_back(block.data());
+      EntryRunner &runner = replica.grad ? *replica.grad : *replica.step;
+      SINTER_RETURN_IF_ERROR(runner.begin(own, inputs.data()));
+    }
+    return replica.grad ? replica.step->begin(own, nullptr) : Status();
+  }));
+  ++begun_;
+  return finish();
+}
+
+Status Replicas::makeFinders(const std::optional<Injection> &injection) {
+  for (auto &replica : replicas_) {
+    Result<NonFiniteFinder> finder = NonFiniteFinder::create(
+        replica->session->program()->program->artifact(), injection);
+    if (!finder.ok())
+      return finder.status();
+    replica->finder = std::move(*finder);
+  }
+  return {};
+}
+
+void Replicas::setWatching(bool isWatching) {
+  for (auto &replica : replicas_)
+    replica->session->program()->program->setWatch(
+        isWatching && replica->finder ? &*replica->finder : nullptr);
+}
+
+void Replicas::beginWatched(int64_t step) {
+  for (auto &replica : replicas_)
+    if (replica->finder)
+      replica->finder->beginStep(step);
+}
+
+void Replicas::learn() {
+  for (auto &replica : replicas_)
+    if (replica->finder)
+      replica->finder->learn();
+}
+
+std::optional<std::string> Replicas::finding() const {
+  for (const auto &replica : replicas_)
+    if (replica->finder && replica->finder->finding())
+      return replica->finder->finding();
+  return std::nullopt;
+}

@@ -1,0 +1,189 @@
+//===- TrainerNonFinite.cpp - what a run does about NaNs and infinities ---===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// By default only the loss is looked at. Where --check-nonfinite is given, the
+// states before each step are kept: with =op every command is looked at, with
+// =step the loss and all states after the step, and the step that went wrong is
+// run again command by command. Both write the step to a file.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/Program.h"
+#include "runtime/harness/Trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace sinter::rt;
+
+using NonFinite = TrainerOptions::NonFinite;
+
+Status Trainer::prepareFinder() {
+  if (options_.injection && !options_.locatesNonfinite)
+    return Status::invalid("--inject-nonfinite needs --check-nonfinite=step or "
+                           "=op");
+  return options_.locatesNonfinite ? replicas_->makeFinders(options_.injection)
+                                   : Status();
+}
+
+/// The states before the step that begins; says whether its commands are looked
+/// at. Those of the first one are, to learn what is the model's own.
+Status Trainer::keepStates() {
+  if (!options_.locatesNonfinite)
+    return {};
+  Program &program = *session_->program()->program;
+  const sinter_artifact &artifact = program.artifact();
+  keptStates_.resize(artifact.numStates);
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    keptStates_[i].resize(artifact.states[i].tensor.sizeBytes);
+    SINTER_RETURN_IF_ERROR(program.readState(i, keptStates_[i].data()));
+  }
+  // An injected value is made by whoever looks.
+  replicas_->setWatching(
+      options_.checkNonfinite == NonFinite::Op || isFirstWatched_ ||
+      (options_.injection && options_.injection->step == step_));
+  replicas_->beginWatched(step_);
+  return {};
+}
+
+Status Trainer::restoreStates() {
+  Program &program = *session_->program()->program;
+  for (uint32_t i = 0; i < keptStates_.size(); ++i)
+    SINTER_RETURN_IF_ERROR(program.writeState(i, keptStates_[i].data()));
+  return replicas_->spreadStates();
+}
+
+/// "state 'w' has NaN (element 3 of 8; ..)".
+Result<std::optional<std::string>> Trainer::nonFiniteState() {
+  Program &program = *session_->program()->program;
+  const sinter_artifact &artifact = program.artifact();
+  std::vector<uint8_t> bytes;
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    const sinter_tensor_desc &tensor = artifact.states[i].tensor;
+    if (!isFloatType(tensor.dtype))
+      continue;
+    bytes.resize(tensor.sizeBytes);
+    SINTER_RETURN_IF_ERROR(program.readState(i, bytes.data()));
+    FloatSummary now = summarize(tensor.dtype, bytes.data(), bytes.size());
+    // A mask among the weights is what it was.
+    if ((now.kinds &
+         ~summarize(tensor.dtype, keptStates_[i].data(), bytes.size()).kinds) ==
+        0)
+      continue;
+    return std::optional<std::string>(
+        "state '" + session_->states().name(i) + "' has " +
+        kindText(now.kinds) + " (element " + std::to_string(now.firstBad) +
+        " of " + std::to_string(now.count) + "; " + rangeText(now) + ")");
+  }
+  return std::optional<std::string>();
+}
+
+std::string Trainer::rowsText(int64_t step) const {
+  std::vector<int64_t> rows(static_cast<size_t>(order_.batch));
+  order_.rowsOf(step, rows.data());
+  std::string text = "rows ";
+  for (size_t i = 0; i < std::min<size_t>(rows.size(), 8); ++i)
+    text += (i ? ", " : "") + std::to_string(rows[i]);
+  return text + (rows.size() > 8 ? ", ..." : "");
+}
+
+/// After step `step` was finished. A skipped one has changed nothing but the
+/// loss scale.
+Status Trainer::checkFinite(int64_t step, bool isSkipped) {
+  if (options_.checkNonfinite == NonFinite::Off || isSkipped)
+    return {};
+  std::string what;
+  if (!std::isfinite(lastLoss_))
+    what = "the loss of step " + std::to_string(step + 1) +
+           " is not a finite number (" + rowsText(step) + ")";
+  if (options_.locatesNonfinite) {
+    if (what.empty()) {
+      Result<std::optional<std::string>> state = nonFiniteState();
+      if (!state.ok())
+        return state.status();
+      if (*state)
+        what = "after step " + std::to_string(step + 1) + " " + **state;
+    }
+    if (!what.empty())
+      return reportNonFinite(step, what);
+    if (isFirstWatched_)
+      replicas_->learn();
+    else if (options_.checkNonfinite == NonFinite::Op && replicas_->finding())
+      return reportNonFinite(step, "step " + std::to_string(step + 1) +
+                                       " has values that are not finite (" +
+                                       rowsText(step) + ")");
+    isFirstWatched_ = false;
+    return {};
+  }
+  if (what.empty())
+    return {};
+  return Status::failed(
+      what + "; this state was not saved" +
+      (store_ && savedStep_ >= 0
+           ? ", the checkpoint of step " + std::to_string(savedStep_) + " is"
+           : "") +
+      "; --check-nonfinite=step or =op names what made it");
+}
+
+Status Trainer::reportNonFinite(int64_t step, const std::string &what) {
+  std::string replay =
+      (options_.out.empty() ? std::string(".") : options_.out) +
+      "/nonfinite-step-" + std::to_string(step + 1) + ".safetensors";
+  SINTER_RETURN_IF_ERROR(writeReplay(step, replay));
+  std::optional<std::string> finding = replicas_->finding();
+  if (!finding) {
+    SINTER_RETURN_IF_ERROR(restoreStates());
+    Result<Replicas::StepData> data =
+        replicas_->dataOf(*trainData_, order_, step);
+    if (!data.ok())
+      return data.status();
+    replicas_->setWatching(true);
+    replicas_->beginWatched(step);
+    SINTER_RETURN_IF_ERROR(replicas_->run(control(step), *data));
+    finding = replicas_->finding();
+  }
+  return Status::failed(
+      what + ": " +
+      (finding ? *finding : "no command made it, it was there before") +
+      "; sinter-run MODEL --replay=" + replay + " runs the step op by op");
+}
+
+/// States before the step, its data and its control values, as safetensors.
+Status Trainer::writeReplay(int64_t step, const std::string &path) {
+  const sinter_artifact &artifact = session_->program()->program->artifact();
+  Result<Replicas::StepData> data =
+      replicas_->dataOf(*trainData_, order_, step);
+  if (!data.ok())
+    return data.status();
+  std::vector<NamedTensor> tensors;
+  for (uint32_t i = 0; i < artifact.numStates; ++i) {
+    const sinter_tensor_desc &tensor = artifact.states[i].tensor;
+    tensors.push_back({"state/" + session_->states().name(i),
+                       static_cast<sinter_dtype>(tensor.dtype),
+                       {tensor.dims, tensor.rank},
+                       keptStates_[i]});
+  }
+  for (size_t part = 0; part < data->inputs.size(); ++part)
+    for (size_t i = 0; i < data->inputs[part].size(); ++i) {
+      const sinter_tensor_desc &tensor = trainData_->inputs()[i];
+      tensors.push_back({"input/" + std::to_string(part) + "/" + tensor.name,
+                         static_cast<sinter_dtype>(tensor.dtype),
+                         {tensor.dims, tensor.rank},
+                         {data->inputs[part][i].data(), tensor.sizeBytes}});
+    }
+  const sinter_control values = control(step);
+  auto scalar = [&](const char *name, sinter_dtype dtype, const void *address) {
+    tensors.push_back(
+        {std::string("control/") + name,
+         dtype,
+         {},
+         {static_cast<const uint8_t *>(address), elementBytes(dtype)}});
+  };
+  scalar("lr", SINTER_F32, &values.lr);
+  scalar("weight_decay", SINTER_F32, &values.weightDecay);
+  scalar("clip_norm", SINTER_F32, &values.clipNorm);
+  scalar("step", SINTER_I64, &values.step);
+  scalar("seed", SINTER_I64, &values.seed);
+  return writeSafetensors(path, tensors);
+}
