@@ -37,12 +37,14 @@ bool mayBeStage(ir::FusionOp fusion) {
          kind == fusion_kind::kMulti;
 }
 
-/// Elements that one block would read or write.
-int64_t elementsMoved(ir::FusionOp fusion) {
-  int64_t elements = elementsRead(fusion);
+/// True when one block has little to do: sums of some thousands of elements, a
+/// few numbers, but no updates of parameters.
+bool isSmall(ir::FusionOp fusion) {
+  constexpr int64_t kMostWritten = 1024;
+  int64_t written = 0;
   for (Value output : fusion.getOutputs())
-    elements += ir::tensorType(output).getNumElements();
-  return elements;
+    written += ir::tensorType(output).getNumElements();
+  return elementsRead(fusion) <= kSmallElements && written <= kMostWritten;
 }
 
 /// True when the new value of a state, which `second` computes, would be there
@@ -117,7 +119,7 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
         getOperation().getBody().front().getOps<ir::FusionOp>());
     int64_t joined = 0;
     for (ir::FusionOp second : fusions) {
-      if (!mayBeStage(second) || elementsMoved(second) > kSmallElements)
+      if (!mayBeStage(second) || !isSmall(second))
         continue;
       ir::FusionOp first = firstStageOf(second);
       if (!first)

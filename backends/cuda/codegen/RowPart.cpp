@@ -153,7 +153,7 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
   Value row = t->block;
   isActive = nullptr;
   // Other groups of threads than a block's only one read what that one reads.
-  bool isHarmless = perBlock == 1 && groups == 1 &&
+  bool isHarmless = perBlock == 1 && groups == 1 && rowThreads > 1 &&
                     llvm::none_of(nest->roots, [&](const Root &root) {
                       return nest->isOverAllLoops(root);
                     });
