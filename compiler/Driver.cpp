@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Driver.h"
 #include "compiler/Contracts.h"
+#include "compiler/DeviceNeeds.h"
 
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialects.h"
@@ -15,10 +16,12 @@
 #include "compiler/RemarkFile.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/emit/Tables.h"
+#include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/ExportTemplate.h"
 #include "compiler/import/onnx/Text.h"
 #include "compiler/trace/TraceWriter.h"
 #include "ir/Locations.h"
+#include "passes/place/PlacementReport.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -218,8 +221,46 @@ ExitCode Compilation::checkPlaceRules() {
   return kExitDone;
 }
 
+// Before there is a plan placement can only estimate what a device will hold.
+// Where it held too little back it is asked again, by halves: the more it holds
+// back, the more goes to the last GPU, or to the CPU.
 ExitCode Compilation::run(const Phase &last) {
-  PhaseContext phases{options, *target, devices};
+  constexpr int kMostTries = 9;
+  int64_t low = 0, high = options.memoryLimitBytes;
+  ExitCode code = kExitDone;
+  for (int i = 0; i < kMostTries; ++i) {
+    times.clear();
+    lints_.clear();
+    code = runOnce(last);
+    if (code != kExitDone || options.memoryLimitBytes <= 0)
+      break;
+    // Those of the GPUs, in order.
+    std::vector<int64_t> excess;
+    for (const DeviceNeeds &needs : deviceNeeds(*module_, mainTarget().name()))
+      if (needs.device != "cpu")
+        excess.push_back(needs.total() - options.memoryLimitBytes);
+    auto over = llvm::find_if(excess, [](int64_t bytes) { return bytes > 0; });
+    if (over == excess.end())
+      break;
+    bool isOnlyLast = excess.size() > 1 && over + 1 == excess.end();
+    (isOnlyLast ? high : low) = memoryReserve_;
+    memoryReserve_ = i == 0 ? std::min(*over, high) : (low + high) / 2;
+  }
+  if (module_ && options.logPlacement)
+    for (const passes::PlacementRegion &region :
+         passes::placementReport(*module_))
+      llvm::errs() << region.line() << "\n";
+  if (code == kExitDone && options.verbose)
+    printStateTable(llvm::errs(), *module_);
+  if (!lints_.print(options) && code == kExitDone)
+    code = kExitFailed;
+  if (code == kExitDone)
+    code = checkMemory();
+  return code == kExitDone ? checkContracts() : code;
+}
+
+ExitCode Compilation::runOnce(const Phase &last) {
+  PhaseContext phases{options, *target, devices, memoryReserve_};
   Clock::time_point begin = Clock::now();
   if (ExitCode code = importPhase())
     return code;
@@ -241,7 +282,11 @@ ExitCode Compilation::run(const Phase &last) {
     trace->beginPhase(phase.name);
     trace->attach(pm);
   };
-  observer.done = [&](const Phase &phase, mlir::ModuleOp, double milliseconds) {
+  observer.done = [&](const Phase &phase, mlir::ModuleOp module,
+                      double milliseconds) {
+    lints_.look(phase.name, {options, module, target->name() != "cpu"});
+    if (StringRef(phase.name) == "import")
+      module.walk([](mlir::Operation *op) { op->removeAttr(kInferenceAttr); });
     if (StringRef(phase.name) != "import")
       times.emplace_back(phase.name, milliseconds);
     if (!options.dumpPhases.empty() && problem.empty())
@@ -249,8 +294,6 @@ ExitCode Compilation::run(const Phase &last) {
   };
   ExitCode code =
       runPhases(*module_, phases, phaseTable().front(), last, observer);
-  if (code == kExitDone && options.verbose)
-    printStateTable(llvm::errs(), *module_);
   if (trace && problem.empty())
     problem = writeFile(options.trace,
                         [&](llvm::raw_ostream &os) { trace->write(os); });
@@ -265,7 +308,17 @@ ExitCode Compilation::run(const Phase &last) {
     reportError(options, problem);
     return code == kExitDone ? kExitUsage : code;
   }
-  return code == kExitDone ? checkContracts() : code;
+  return code;
+}
+
+ExitCode Compilation::checkMemory() const {
+  if (options.memoryLimitBytes <= 0)
+    return kExitDone;
+  std::vector<std::string> lines =
+      aboveLimit(*module_, mainTarget().name(), options.memoryLimitBytes);
+  for (const std::string &line : lines)
+    reportError(options, line);
+  return lines.empty() ? kExitDone : kExitMemory;
 }
 
 ExitCode Compilation::checkContracts() const {

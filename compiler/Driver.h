@@ -14,6 +14,7 @@
 #include "compiler/ModelFile.h"
 #include "compiler/Options.h"
 #include "compiler/emit/Artifact.h"
+#include "compiler/lint/Lints.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -100,10 +101,13 @@ public:
   void reportTimes() const;
 
 private:
+  ExitCode runOnce(const Phase &last);
   ExitCode importPhase();
   ExitCode checkPlaceRules();
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
+  /// That no device of a planned program needs more than --memory-limit.
+  ExitCode checkMemory() const;
   /// What --require demands of a planned program.
   ExitCode checkContracts() const;
 
@@ -113,6 +117,8 @@ private:
   std::unique_ptr<DiagnosticPrinter> diagnostics_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   std::string symbol_;
+  LintLog lints_;
+  int64_t memoryReserve_ = 0; // of the limit, for what placement cannot know
 };
 
 /// sinterc without its main.

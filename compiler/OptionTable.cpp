@@ -10,6 +10,7 @@
 #include "compiler/OptionValues.h"
 #include "compiler/Phases.h"
 #include "compiler/PrecisionPlan.h"
+#include "compiler/lint/Lints.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -358,10 +359,12 @@ return "";
 return "";
 }
 }
-, {"--memory-limit", "8GiB",   "refuses programs that need more",
-   kTargetGroup,     kCompile, nullptr},
-    {"--workspace", "32MiB",  "memory for library calls",
-     kTargetGroup,  kCompile, nullptr},
+, {"--memory-limit", "8GiB", "refuses programs that need more", kTargetGroup,
+   kCompile, STORE{return readBytes(v, o.memoryLimitBytes, 1);
+}
+}
+, {"--workspace", "32MiB",  "memory for library calls",
+   kTargetGroup,  kCompile, nullptr},
     {"--remat",    "auto|none|all", "recomputation to save memory",
      kTargetGroup, kCompile,        storeOnly<'n', 'o', 'n', 'e'>},
     {"--allow-microbatch", "",       "splits the batch to fit the memory limit",
@@ -412,10 +415,9 @@ o.optLevel = level;
 return wrong;
 }
 }
-, {"-W", "all|NAME|error=NAME", "warnings", kDebugGroup, kCompile,
-   STORE{if (v != "all") return "'" + v.str() + "': not yet";
-o.warnAll = true;
-return "";
+, {"-W", "all|NAME|no-NAME|error=NAME",
+   "warnings (no-: not this one; error=: ends the compilation)", kDebugGroup,
+   kCompile, STORE{return readWarning(v, o);
 }
 }
 , {"-j", "N", "threads of the compiler; default: one per core", kDebugGroup,

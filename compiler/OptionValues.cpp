@@ -66,6 +66,27 @@ std::string compiler::readInteger(StringRef text, int64_t &number, int64_t low,
   return "";
 }
 
+std::string compiler::readBytes(StringRef text, int64_t &bytes, int64_t low) {
+  double unit = 1;
+  StringRef number = text;
+  for (auto [suffix, factor] : {std::pair("KiB", 1024.0),
+                                {"MiB", 1048576.0},
+                                {"GiB", 1073741824.0},
+                                {"B", 1.0}})
+    if (number.consume_back(suffix)) {
+      unit = factor;
+      break;
+    }
+  double value = 0;
+  constexpr double kMost = 4611686018427387904.0; // 2^62
+  if (!readNumber(number, value, kNotNegative).empty() ||
+      value * unit > kMost || value * unit < static_cast<double>(low))
+    return "expected a size like 8GiB, 512MiB or 4096, got '" + text.str() +
+           "'";
+  bytes = static_cast<int64_t>(value * unit);
+  return "";
+}
+
 std::string compiler::readDuration(StringRef text, double &milliseconds) {
   double factor = 1;
   StringRef number = text;

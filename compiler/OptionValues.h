@@ -28,6 +28,8 @@ std::string readOptional(llvm::StringRef text, std::optional<double> &number,
                          NumberRange range);
 std::string readInteger(llvm::StringRef text, int64_t &number, int64_t low,
                         int64_t high);
+/// "8GiB", "512KiB" or "100" (bytes), at least `low`.
+std::string readBytes(llvm::StringRef text, int64_t &bytes, int64_t low);
 /// "200ms", "5s" or "0.5s" in milliseconds.
 std::string readDuration(llvm::StringRef text, double &milliseconds);
 /// One of `words`, which are separated by '|'.

@@ -9,6 +9,7 @@
 #include "compiler/Contracts.h"
 #include "compiler/Determinism.h"
 #include "compiler/Phases.h"
+#include "compiler/lint/Lints.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
@@ -175,6 +176,10 @@ void sinter::compiler::printHelp(llvm::raw_ostream &os, StringRef toolName,
     os << row.help << (row.store ? "" : " (not yet)") << "\n";
   }
   if (tool & (kSinterc | kSinterRun)) {
+    os << "\nWarnings of -W:\n";
+    for (const Lint &lint : lintTable())
+      os << "  " << llvm::left_justify(lint.name, 30) << lint.meaning
+         << (lint.isDefault ? " (always on)" : "") << "\n";
     os << "\nContracts of --require:\n";
     for (const auto &[form, meaning] : contractTable())
       os << "  " << llvm::left_justify(form, 30) << meaning << "\n";

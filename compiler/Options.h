@@ -88,6 +88,7 @@ struct Options {
   std::vector<std::string> placeRules; // REGEX=DEVICE
   std::string allowCpu;                // a regular expression; "" = none
   bool logPlacement = false;
+  int64_t memoryLimitBytes = 0; // of each device; 0 = none
   std::string mcpu = "native";
   std::vector<std::string> gpuArchs;
   std::vector<std::string> libraries = {"all"};
@@ -105,7 +106,8 @@ struct Options {
   std::string stopAfter, dumpPhases, trace, remarks;
   std::string deterministic; // "none", "run", ...; "" = not given: run
   bool timeReport = false, check = false, verbose = false, json = false;
-  bool help = false, version = false, listDevices = false, warnAll = false;
+  bool help = false, version = false, listDevices = false;
+  std::vector<std::string> warnings; // of -W: "all", NAME, "no-NAME", ...
   unsigned optLevel = 2;
   unsigned jobs = 0; // 0 = one per available core
 

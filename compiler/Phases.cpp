@@ -82,6 +82,8 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   passes::PlaceOpsOptions options;
   options.rules = context.options.placeRules;
   options.allowCpu = context.options.allowCpu;
+  options.memoryLimit = context.options.memoryLimitBytes;
+  options.memoryReserve = context.memoryReserve;
   options.log = context.options.logPlacement;
   options.policy = context.options.precisionPolicy().str();
   std::vector<passes::ProgramDevice> devices = context.devices.vec();
@@ -155,6 +157,14 @@ static std::string refusePrecision(const Options &options) {
   return "";
 }
 
+static std::string refusePlan(const Options &options) {
+  bool isPlaced = options.devices.size() > 1 || !options.placeRules.empty() ||
+                  !options.allowCpu.empty();
+  return options.memoryLimitBytes > 0 && !isPlaced
+             ? "--memory-limit for a program on one device: not yet"
+             : "";
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -179,7 +189,7 @@ static const Phase phases[] = {
     {"remat", "recomputes instead of keeping, until the memory limit holds",
      nullptr, nullptr, nullptr, kExitFailed},
     {"plan", "order, streams, and the place of every buffer", buildPlan,
-     verifyPlanned, nullptr, kExitFailed},
+     verifyPlanned, refusePlan, kExitFailed},
     {"kernels", "machine code of every kernel", nullptr, nullptr, nullptr,
      kExitFailed},
     {"binary", "tables, constants and the output file", nullptr, nullptr,

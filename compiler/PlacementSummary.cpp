@@ -5,12 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/PlacementSummary.h"
 
+#include "compiler/DeviceNeeds.h"
 #include "compiler/FormVerifiers.h"
 #include "ir/exec/Exec.h"
 #include "passes/place/PlacementReport.h"
 
 using namespace mlir;
 using namespace sinter;
+using namespace sinter::compiler;
 namespace json = llvm::json;
 
 // JSON strings are UTF-8; names in models may be anything.
@@ -60,12 +62,21 @@ json::Object compiler::placementJson(ModuleOp module, StringRef kind) {
       nodes.push_back(text(node));
     regions.push_back(json::Object{{"device", region.device},
                                    {"nodes", std::move(nodes)},
-                                   {"state_bytes", region.stateBytes},
+                                   {"weight_bytes", region.weightBytes},
                                    {"reason", passes::nameOf(region.reason)},
                                    {"why", text(region.why)}});
   }
   json::Array copies = copiesJson(module, devices);
+  json::Array memory;
+  for (const DeviceNeeds &needs : deviceNeeds(module, kind))
+    memory.push_back(json::Object{{"device", needs.device},
+                                  {"bytes", needs.total()},
+                                  {"arena", needs.arena},
+                                  {"states", needs.states},
+                                  {"constants", needs.constants},
+                                  {"inputs", needs.inputs}});
   return json::Object{{"devices", std::move(devices)},
+                      {"memory", std::move(memory)},
                       {"regions", std::move(regions)},
                       {"copies", std::move(copies)}};
 }

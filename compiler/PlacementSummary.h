@@ -11,10 +11,11 @@
 
 namespace sinter::compiler {
 
-/// The manifest's "placement" of a planned `module`: its devices, regions of
-/// nodes with the reason why they are where they are, and what is copied from
-/// one device to another. `kind` is the first device's. Of a program that could
-/// only be on one device there are no regions.
+/// The manifest's "placement" of a planned `module`: its devices and what it
+/// takes of their memory, regions of nodes with the reason why they are where
+/// they are, and what is copied from one device to another. `kind` is the first
+/// device's. Of a program that could only be on one device there are no
+/// regions.
 llvm::json::Object placementJson(mlir::ModuleOp module, llvm::StringRef kind);
 
 } // namespace sinter::compiler

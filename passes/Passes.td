@@ -266,8 +266,10 @@ def PlaceOps : Pass<"sinter-place-ops", "::mlir::ModuleOp"> {
     Option<"allowCpu", "allow-cpu", "std::string", "\"\"",
            "regular expression of nodes that may run on the CPU when their device cannot">,
     Option<"memoryLimit", "memory-limit", "int64_t", "0",
-           "bytes of states that a GPU may hold; 0: any number">,
-    Option<"log", "log", "bool", "false", "print one line per region with the reason">,
+           "bytes that a GPU may hold; 0: any number">,
+    Option<"memoryReserve", "memory-reserve", "int64_t", "0",
+           "bytes of these that are kept for what the estimate of values leaves out">,
+    Option<"log", "log", "bool", "false", "keep the regions in the module for a single device, too">,
     Option<"policy", "policy", "std::string", "\"fp32\"",
            "of the precision phase: composites that will have 16-bit operands are kept for it">,
   ];

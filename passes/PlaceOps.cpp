@@ -38,6 +38,7 @@ public:
     rules = options.rules;
     allowCpu = options.allowCpu;
     memoryLimit = options.memoryLimit;
+    memoryReserve = options.memoryReserve;
     log = options.log;
     policy = options.policy;
   }
@@ -75,16 +76,14 @@ private:
     options.rules = kept; // refers to it
     options.allowCpu = allowCpu;
     options.memoryLimit = memoryLimit;
+    options.memoryReserve = memoryReserve;
     place::Placement placement(module, devices, options);
     if (failed(placement.decide()))
       return failure();
     std::vector<PlacementRegion> regions = placement.regions();
-    for (const PlacementRegion &region : regions) {
+    for (const PlacementRegion &region : regions)
       ir::remark("place-ops", "region", module.getLoc(), region.line(), 1);
-      if (log)
-        llvm::errs() << region.line() << "\n";
-    }
-    if (devices.size() > 1)
+    if (devices.size() > 1 || log)
       setPlacementReport(module, regions);
     // The target's name alone is the first of its kind.
     StringRef kind = devices.front().target->name();
@@ -164,6 +163,8 @@ private:
           diag << " and " << nodes.size() - kMaxNodes << " more";
       }
     }
+    if (devices.front().target->name() != "cpu")
+      diag << "; --allow-cpu=REGEX lets nodes go to the CPU";
     signalPassFailure();
   }
 

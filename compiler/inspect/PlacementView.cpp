@@ -41,14 +41,23 @@ static void forEach(const json::Object &object, StringRef name,
 static void printPlacement(const json::Object &placement,
                            llvm::raw_ostream &os) {
   os << "devices " << joined(placement.getArray("devices")) << "\n";
+  forEach(placement, "memory", [&](const json::Object &memory) {
+    auto bytes = [&](StringRef name) {
+      return std::to_string(memory.getInteger(name).value_or(0));
+    };
+    os << "memory  " << field(memory, "device") << ": " << bytes("bytes")
+       << " bytes: arena " << bytes("arena") << ", states " << bytes("states")
+       << ", constants " << bytes("constants") << ", inputs and outputs "
+       << bytes("inputs") << "\n";
+  });
   bool isChosen = false;
   forEach(placement, "regions", [&](const json::Object &region) {
     isChosen = true;
     const json::Array *nodes = region.getArray("nodes");
     os << "region  " << field(region, "device") << ": "
        << (nodes ? nodes->size() : 0) << " nodes, "
-       << region.getInteger("state_bytes").value_or(0)
-       << " bytes of states: " << field(region, "why") << "\n        "
+       << region.getInteger("weight_bytes").value_or(0)
+       << " bytes of weights: " << field(region, "why") << "\n        "
        << joined(nodes) << "\n";
   });
   if (!isChosen)

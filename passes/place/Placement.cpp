@@ -102,35 +102,38 @@ void Placement::collectEdges(func::FuncOp func) {
 }
 
 /// A state belongs to the unit that reads it first, a slot to that of its
-/// parameter.
-void Placement::collectStates(func::FuncOp func) {
+/// parameter; likewise a constant.
+void Placement::collectWeights(func::FuncOp func) {
   llvm::DenseMap<Operation *, int64_t> slotBytes;
   for (auto state : module.getOps<ir::StateOp>())
     if (state.getOf())
       slotBytes[SymbolTable::lookupNearestSymbolFrom(
           state, state.getOfAttr())] += exec::sizeBytes(state.getType());
-  llvm::SmallPtrSet<Operation *, 16> owned;
-  for (const Unit &unit : all)
-    owned.insert(unit.states.begin(), unit.states.end());
   func.walk([&](Operation *op) {
     auto unit = unitOf.find(op);
     if (unit == unitOf.end())
       return;
     for (Value operand : op->getOperands()) {
+      if (auto constant = operand.getDefiningOp<ir::ConstantOp>()) {
+        // Equal elements are written into the code.
+        if (!isSplatConstant(constant) && owned.insert(constant).second)
+          all[unit->second].weightBytes += exec::sizeBytes(constant.getType());
+        continue;
+      }
       auto argument = dyn_cast<BlockArgument>(operand);
       ir::StateOp state =
           argument ? stateOfArgument(func, argument.getArgNumber()) : nullptr;
       if (!state || !owned.insert(state).second)
         continue;
       all[unit->second].states.insert(state);
-      all[unit->second].stateBytes +=
+      all[unit->second].weightBytes +=
           exec::sizeBytes(state.getType()) + slotBytes.lookup(state);
     }
   });
 }
 
 //===----------------------------------------------------------------------===//
-// Rules, support, memory
+// Rules, support
 //===----------------------------------------------------------------------===//
 
 /// Units of nodes whose name matches. A node that was made part of another one
@@ -276,162 +279,12 @@ LogicalResult Placement::checkSupport() {
   return success();
 }
 
-/// States that do not fit: the largest first to the CPU, where that was
-/// allowed; then the last nodes to the next device that has room.
-void Placement::spill() {
-  if (options.memoryLimit <= 0)
-    return;
-  std::vector<int64_t> held(known.size(), 0);
-  for (const Unit &unit : all)
-    held[unit.device] += unit.stateBytes;
-  auto isOver = [&](unsigned device) {
-    return !isCpu(device) && held[device] > options.memoryLimit;
-  };
-  auto move = [&](Unit &unit, unsigned to) {
-    unit.reason = Reason::Memory;
-    unit.why = known[unit.device].name + " would hold " +
-               std::to_string(held[unit.device]) + " bytes of states, above " +
-               std::to_string(options.memoryLimit);
-    held[unit.device] -= unit.stateBytes;
-    held[to] += unit.stateBytes;
-    unit.device = to;
-  };
-  std::vector<unsigned> bySize;
-  for (unsigned i = 0; i < all.size(); ++i)
-    if (all[i].reason != Reason::Pinned && all[i].stateBytes > 0)
-      bySize.push_back(i);
-  llvm::stable_sort(bySize, [&](unsigned a, unsigned b) {
-    return all[a].stateBytes > all[b].stateBytes;
-  });
-  for (unsigned number : bySize)
-    for (unsigned cpu = 0; cpu < known.size(); ++cpu)
-      if (isCpu(cpu) && isOver(all[number].device) && mayUseCpu(all[number]) &&
-          whyUnsupported(all[number], *known[cpu].target).empty())
-        move(all[number], cpu);
-  for (unsigned device = 0; device + 1 < known.size(); ++device) {
-    unsigned next = device + 1;
-    while (next < known.size() && isCpu(next))
-      ++next;
-    if (next == known.size())
-      break;
-    for (size_t i = all.size(); i-- > 0 && isOver(device);)
-      if (all[i].device == device && all[i].reason != Reason::Pinned)
-        move(all[i], next);
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Cost
-//===----------------------------------------------------------------------===//
-
-/// Rough times in microseconds; only their order matters. A launch or copy
-/// costs its latency, everything else goes by bytes.
-static double transferUs(int64_t bytes) { return 10 + bytes / 25e3; }
-static double computeUs(int64_t bytes, bool onCpu) {
-  return bytes / (onCpu ? 20e3 : 1000e3);
-}
-
-/// What the units in `moved` cost: computing, and the values that cross to or
-/// from them.
-double Placement::cost(ArrayRef<unsigned> moved) const {
-  double total = 0;
-  llvm::SmallSetVector<unsigned, 16> touched;
-  for (unsigned number : moved) {
-    int64_t bytes = 0;
-    for (Operation *op : all[number].ops)
-      for (Value result : op->getResults())
-        bytes += exec::sizeBytes(result.getType());
-    total += computeUs(bytes, isCpu(all[number].device));
-    touched.insert(edgesOf[number].begin(), edgesOf[number].end());
-  }
-  for (unsigned number : touched) {
-    const Edge &edge = edges[number];
-    llvm::SmallSetVector<unsigned, 4> others;
-    for (unsigned to : edge.to)
-      if (all[to].device != all[edge.from].device)
-        others.insert(all[to].device);
-    total += others.size() * transferUs(edge.bytes);
-  }
-  return total;
-}
-
-bool Placement::moveIfBetter(ArrayRef<unsigned> component) {
-  unsigned before = all[component.front()].device;
-  llvm::SmallSetVector<unsigned, 4> candidates;
-  for (unsigned number : component)
-    for (unsigned neighbour : all[number].neighbours)
-      if (all[neighbour].device != before &&
-          (!isCpu(all[neighbour].device) || isCpu(0)))
-        candidates.insert(all[neighbour].device);
-  auto put = [&](unsigned device) {
-    for (unsigned number : component)
-      all[number].device = device;
-  };
-  double best = cost(component);
-  unsigned chosen = before;
-  for (unsigned device : candidates) {
-    put(device);
-    double now = cost(component);
-    if (now < best &&
-        llvm::all_of(
-            component,
-            [&](unsigned number) {
-              return whyUnsupported(all[number], *known[device].target).empty();
-            })) {
-      best = now;
-      chosen = device;
-    }
-  }
-  put(chosen);
-  if (chosen == before)
-    return false;
-  for (unsigned number : component) {
-    all[number].reason = chosen == 0 ? Reason::Default : Reason::Neighbours;
-    all[number].why = "";
-  }
-  return true;
-}
-
-/// Nodes that compute little go where their neighbours are when that makes
-/// fewer bytes cross: connected ones together, then one by one.
-void Placement::improve() {
-  auto isMovable = [&](const Unit &unit) {
-    return !unit.isHeavy && unit.states.empty() &&
-           (unit.reason == Reason::Default ||
-            unit.reason == Reason::Neighbours);
-  };
-  constexpr int kMaxRounds = 4;
-  for (int round = 0; round < kMaxRounds; ++round) {
-    bool isChanged = false;
-    std::vector<bool> visited(all.size(), false);
-    for (unsigned first = 0; first < all.size(); ++first) {
-      if (visited[first] || !isMovable(all[first]))
-        continue;
-      SmallVector<unsigned> component{first};
-      visited[first] = true;
-      for (size_t i = 0; i < component.size(); ++i)
-        for (unsigned next : all[component[i]].neighbours)
-          if (!visited[next] && isMovable(all[next]) &&
-              all[next].device == all[first].device) {
-            visited[next] = true;
-            component.push_back(next);
-          }
-      isChanged |= moveIfBetter(component);
-    }
-    for (unsigned number = 0; number < all.size(); ++number)
-      if (isMovable(all[number]))
-        isChanged |= moveIfBetter(number);
-    if (!isChanged)
-      break;
-  }
-}
-
 LogicalResult Placement::decide() {
   collectUnits();
   edgesOf.resize(all.size());
   for (auto func : module.getOps<func::FuncOp>()) {
     collectEdges(func);
-    collectStates(func);
+    collectWeights(func);
   }
   for (Unit &unit : all) {
     llvm::sort(unit.neighbours);
@@ -441,7 +294,8 @@ LogicalResult Placement::decide() {
     return success();
   if (failed(pin()) || failed(checkSupport()))
     return failure();
-  spill();
+  if (failed(spill()))
+    return failure();
   improve();
   return success();
 }
@@ -489,7 +343,7 @@ std::vector<PlacementRegion> Placement::regions() const {
     entry.why = whyText(all[first]);
     for (unsigned number : region) {
       entry.nodes.push_back(all[number].name);
-      entry.stateBytes += all[number].stateBytes;
+      entry.weightBytes += all[number].weightBytes;
     }
   }
   return list;

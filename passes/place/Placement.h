@@ -33,8 +33,8 @@ struct Unit {
   std::string name; // of the node
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SetVector<mlir::Operation *> states; // that it alone reads first
-  int64_t stateBytes = 0;                    // with their slots
-  bool isHeavy = false;                      // contracts
+  int64_t weightBytes = 0; // of these with their slots, and of constants
+  bool isHeavy = false;    // contracts
   unsigned device = 0;
   Reason reason = Reason::Default;
   std::string why;   // the rule, the op: for the log
@@ -69,14 +69,29 @@ private:
 
   void collectUnits();
   void collectEdges(mlir::func::FuncOp func);
-  void collectStates(mlir::func::FuncOp func);
+  void collectWeights(mlir::func::FuncOp func);
   unsigned unitNamed(llvm::StringRef name);
 
   mlir::LogicalResult pin();
   llvm::SmallVector<unsigned> unitsOf(const llvm::Regex &pattern) const;
   mlir::LogicalResult checkRules() const;
   mlir::LogicalResult checkSupport();
-  void spill();
+
+  // Capacity.cpp
+  mlir::LogicalResult spill();
+  void spillToCpu(unsigned device);
+  void spillToNext(unsigned device, unsigned next);
+  void moveForMemory(llvm::ArrayRef<unsigned> units, unsigned from,
+                     unsigned to);
+  int64_t weightBytesOn(unsigned device) const;
+  int64_t valueBytesOn(unsigned device) const;
+  int64_t bytesOn(unsigned device) const {
+    return weightBytesOn(device) + valueBytesOn(device);
+  }
+  int64_t room() const { return options.memoryLimit - options.memoryReserve; }
+  std::string largestWeights(unsigned device) const;
+
+  // Neighbours.cpp
   void improve();
   bool mayUseCpu(const Unit &unit) const;
   double cost(llvm::ArrayRef<unsigned> moved) const;
@@ -94,6 +109,7 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> unitOf;
   std::vector<Edge> edges;
   std::vector<llvm::SmallVector<unsigned>> edgesOf; // by unit
+  llvm::DenseSet<mlir::Operation *> owned; // states and constants of a unit
 };
 
 /// Why `target` cannot run `op`, decomposed where it keeps no composite; ""

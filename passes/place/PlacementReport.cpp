@@ -23,8 +23,8 @@ std::string PlacementRegion::line() const {
   if (nodes.size() > 1)
     text +=
         " to " + nodes.back() + ", " + std::to_string(nodes.size()) + " nodes";
-  if (stateBytes)
-    text += ", " + std::to_string(stateBytes) + " bytes of states";
+  if (weightBytes)
+    text += ", " + std::to_string(weightBytes) + " bytes of weights";
   return text + ": " + why;
 }
 
@@ -40,8 +40,8 @@ void setPlacementReport(ModuleOp module, ArrayRef<PlacementRegion> regions) {
         {text("device", region.device),
          b.getNamedAttr("nodes", b.getStrArrayAttr(nodes)),
          text("reason", nameOf(region.reason)), text("why", region.why),
-         b.getNamedAttr("state_bytes",
-                        b.getI64IntegerAttr(region.stateBytes))}));
+         b.getNamedAttr("weight_bytes",
+                        b.getI64IntegerAttr(region.weightBytes))}));
   }
   module->setAttr(kPlacementAttr, b.getArrayAttr(list));
 }
@@ -65,8 +65,8 @@ std::vector<PlacementRegion> placementReport(ModuleOp module) {
     if (auto nodes = fields.getAs<ArrayAttr>("nodes"))
       for (auto node : nodes.getAsRange<StringAttr>())
         region.nodes.push_back(node.str());
-    if (auto bytes = fields.getAs<IntegerAttr>("state_bytes"))
-      region.stateBytes = bytes.getInt();
+    if (auto bytes = fields.getAs<IntegerAttr>("weight_bytes"))
+      region.weightBytes = bytes.getInt();
     regions.push_back(std::move(region));
   }
   return regions;

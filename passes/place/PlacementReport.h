@@ -31,14 +31,15 @@ struct PlacementRegion {
   std::vector<std::string> nodes; // in the order of the program
   PlaceReason reason = PlaceReason::Default;
   std::string why; // in words: "pinned by --place=Gemm=sim:1"
-  int64_t stateBytes = 0;
+  /// Of states with their slots, and of constants, that these nodes read first.
+  int64_t weightBytes = 0;
 
   /// True where the compiler chose a device that was not the default one, and
   /// that no rule named.
   bool isOwnChoice() const {
     return reason != PlaceReason::Default && reason != PlaceReason::Pinned;
   }
-  /// One line: "sim:1: first to last, 3 nodes, 80 bytes of states: why".
+  /// One line: "sim:1: first to last, 3 nodes, 80 bytes of weights: why".
   std::string line() const;
 };
 

@@ -34,8 +34,8 @@ func.func @others(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<12xf32> {
 // CHECK-NOT: sinter.copy
 // PLACED-LABEL: func.func @others
 // PLACED: module attributes {sinter.devices = ["sim:0", "sim:1"], sinter.placement =
-// PLACED-SAME: {device = "sim:0", nodes = ["first"], reason = "default", state_bytes = 64 : i64, why = "the default device"}
-// PLACED-SAME: {device = "sim:1", nodes = ["second"], reason = "pinned", state_bytes = 128 : i64, why = "pinned by --place=second|other=sim:1"}
+// PLACED-SAME: {device = "sim:0", nodes = ["first"], reason = "default", weight_bytes = 64 : i64, why = "the default device"}
+// PLACED-SAME: {device = "sim:1", nodes = ["second"], reason = "pinned", weight_bytes = 128 : i64, why = "pinned by --place=second|other=sim:1"}
 // PLACED: sinter.state @w
 // PLACED-NOT: sinter.device
 // PLACED: sinter.state @v {{.*}}sinter.device = 1 : i64

@@ -6,14 +6,16 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     run_placed.py FOLDER --models=DIR --work=DIR --pins=FILE [--seeds=1] [TEST..]
 
 A line of the file of pins is `TEST: RULE..` (rules of --place; none: placement is left to
-the compiler). The RUN lines of FOLDER/TEST.test, which compare with references, are done on
+the compiler; `share=S`: so it is, with S of what one device takes as --memory-limit, which
+must move something to a second one). The RUN lines of FOLDER/TEST.test, which compare with references, are done on
 sim:0 alone first, then with the devices sim:0, sim:1 and cpu and the rules, once per
 schedule. Without a rule for the CPU, arrays and logs must be the bytes of sim:0 alone; with
-one, the same bytes for every schedule. Each plan must have a copy for every region that the
-log names beyond the first, and the log a reason for each.
+one, the same bytes for every schedule. sinter-inspect must name every region's reason, and
+the copies that cross.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ import subprocess
 import sys
 
 import run_on_sim
+from npz import readNpz
 
 DEVICES = "sim:0,sim:1,cpu"
 
@@ -29,7 +32,8 @@ def placed(command, rules):
     """The command, for a program on several devices."""
     if not command.startswith(("sinterc ", "sinter-run ")):
         return command
-    return " ".join([command, "--target=" + DEVICES] + [f"'--place={rule}'" for rule in rules])
+    flags = [rule if rule.startswith("--") else f"'--place={rule}'" for rule in rules]
+    return " ".join([command, "--target=" + DEVICES] + flags)
 
 
 def run(commands, folder, seed):
@@ -44,41 +48,66 @@ def run(commands, folder, seed):
     return None
 
 
-def checkPlan(commands, rules):
-    """What is wrong with the plan and the log of the first command that compiles."""
+def inspected(commands, rules):
+    """The placement of the first command that compiles, or what is wrong."""
     command = next(c for c in commands if c.startswith(("sinterc ", "sinter-run ")))
-    words = re.sub(r"^sinter-run", "sinterc", placed(command, rules)).split(" ")
+    words = re.sub(r"^(sinter-run|sinterc)", "sinter-inspect placement --json",
+                   placed(command, rules)).split(" ")
     kept = [w for i, w in enumerate(words)
             if not re.match(r"--(inputs|reference|rtol|atol|outputs)=", w) and w != "-o"
             and words[i - 1] != "-o"]
-    # What sinter-run reads off the arrays has to be said; any number will do.
-    sizes = []
-    while True:
-        done = subprocess.run(
-            " ".join(kept + ["--stop-after=plan", "--log-placement", "-o", "-"] + sizes),
-            shell=True, capture_output=True, text=True)
-        if sizes or "open dimensions" not in done.stderr:
-            break
-        sizes = [f"--dim={name}=16" for name in
-                 sorted(set(re.findall(r"'([^']*)' of input", done.stderr)))]
-    if done.returncode:
-        return done.stderr.strip()[-500:]
-    log = done.stderr.strip().splitlines()
-    reasons = ("the default device", "pinned by --place=", "allowed by --allow-cpu",
-               "does not fit", "where its neighbours are")
-    for line in log:
-        if not any(reason in line for reason in reasons):
-            return "the log does not explain: " + line
-    devices = {line.split(": ")[0] for line in log}
-    crossing = len(re.findall(r"exec\.copy [^\n]*exec\.from", done.stdout)) + \
-        len(re.findall(r"exec\.copy [^\n]*exec\.to", done.stdout))
+    # What sinter-run reads off the arrays.
+    for word in words:
+        if word.startswith("--inputs="):
+            for name, array in readNpz(word[len("--inputs="):]).items():
+                kept.append(f"'--shape={name}={'x'.join(map(str, array.shape))}'")
+    done = subprocess.run(" ".join(kept), shell=True, capture_output=True, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else done.stderr.strip()[-500:]
+
+
+def checkPlan(commands, rules):
+    """What is wrong with the placement of the first command that compiles."""
+    found = inspected(commands, rules)
+    if isinstance(found, str):
+        return found
+    reasons = {"default": "the default device", "pinned": "pinned by --place=",
+               "memory": "does not fit, ", "neighbours": "where its neighbours are"}
+    for region in found["regions"]:
+        if not region["nodes"] or not region["why"].startswith(reasons[region["reason"]]):
+            return f"not explained: {region}"
+    nodes = [node for region in found["regions"] for node in region["nodes"]]
+    if len(set(nodes)) != len(nodes):
+        return "a node is in two regions"
+    devices = {region["device"] for region in found["regions"]}
     for rule in rules:
-        if not any(line.startswith(rule.rsplit("=", 1)[1] + ": ") and rule in line
-                   for line in log):
-            return f"no region is pinned by {rule}: {log}"
-    if len(devices) > 1 and not crossing:
-        return "no copy crosses devices: " + "; ".join(log)
+        if rule.startswith("--memory-limit="):
+            limit = int(rule.split("=")[1])
+            above = [m for m in found["memory"]
+                     if m["device"] != "cpu" and m["bytes"] > limit]
+            if len(devices) < 2 or above:
+                return f"{rule}: on {sorted(devices)}, above it {above}"
+        elif not any(region["device"] == rule.rsplit("=", 1)[1] and
+                     region["why"].endswith(rule) for region in found["regions"]):
+            return f"no region is pinned by {rule}"
+    if not rules and devices != {"sim:0"}:
+        return f"without a reason on {sorted(devices)}"
+    for copy in found["copies"]:
+        if copy["from"] == copy["to"] or copy["bytes"] <= 0 or not copy["nodes"]:
+            return f"no crossing: {copy}"
+    reached = {copy["to"] for copy in found["copies"]} | \
+        {copy["from"] for copy in found["copies"]}
+    # What is fed by inputs alone, and read by nobody else, is not reached by copies.
+    if len(devices) > 1 and not reached:
+        return f"no copy crosses between {sorted(devices)}"
     return None
+
+
+def limitOf(commands, share):
+    """--memory-limit= that share of what the program takes on one device."""
+    found = inspected(commands, [])
+    if isinstance(found, str):
+        raise SystemExit(found)
+    return "--memory-limit=%d" % (share * found["memory"][0]["bytes"])
 
 
 def testOne(name, rules, options):
@@ -92,6 +121,8 @@ def testOne(name, rules, options):
     # What is compared is left by the tests, or asked for here.
     leaves = f" --outputs={folder}/out.npz"
     add = lambda c: c + leaves if c.startswith("sinter-run ") and "--outputs" not in c else c
+    rules = [limitOf(commands, float(rule[6:])) if rule.startswith("share=") else rule
+             for rule in rules]
     problem = run([add(c) for c in alone], folder, 0)
     if problem:
         return "on one device: " + problem

@@ -4,6 +4,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
@@ -165,10 +166,12 @@ static void importDropout(NodeImport &n) {
     }
     // Drops in training whatever mode the model was exported in.
     Value seed = n.graph().control("seed"), step = n.graph().control("step");
-    n.out(n.b.create<ir::DropoutOp>(n.loc, n.in(0).getType(), n.in(0), seed,
-                                    step, Value(), llvm::APFloat(ratio),
-                                    n.graph().nextRandomId())
-              .getResult());
+    auto dropout = n.b.create<ir::DropoutOp>(
+        n.loc, n.in(0).getType(), n.in(0), seed, step, Value(),
+        llvm::APFloat(ratio), n.graph().nextRandomId());
+    if (!isTraining)
+      dropout->setAttr(kInferenceAttr, n.b.getUnitAttr());
+    n.out(dropout.getResult());
     return;
   }
   if (isTraining && ratio != 0) {

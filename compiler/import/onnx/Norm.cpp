@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
@@ -128,10 +129,12 @@ static void importBatchNorm(NodeImport &n) {
     return;
   // With --train the train phase decides which statistics are used.
   if (!isTraining || n.graph().options().train) {
-    n.out(n.b.create<ir::BatchNormOp>(n.loc, x.getType(), x, v[0], v[1], v[2],
-                                      v[3], llvm::APFloat(epsilon),
-                                      llvm::APFloat(momentum))
-              .getResult());
+    auto norm = n.b.create<ir::BatchNormOp>(n.loc, x.getType(), x, v[0], v[1],
+                                            v[2], v[3], llvm::APFloat(epsilon),
+                                            llvm::APFloat(momentum));
+    if (!isTraining && n.graph().options().train)
+      norm->setAttr(kInferenceAttr, n.b.getUnitAttr());
+    n.out(norm.getResult());
     if (n.wants(1))
       n.out(1, n.in(3));
     if (n.wants(2))

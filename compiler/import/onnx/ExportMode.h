@@ -1,0 +1,19 @@
+//===- ExportMode.h - for what a node was exported --------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_EXPORTMODE_H
+#define SINTER_COMPILER_IMPORT_ONNX_EXPORTMODE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace sinter::compiler {
+
+/// Of an imported op that behaves otherwise in training: the file has the form
+/// for inference. The driver takes it off again.
+inline constexpr llvm::StringLiteral kInferenceAttr = "sinter.inference";
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_EXPORTMODE_H

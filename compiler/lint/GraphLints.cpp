@@ -1,0 +1,253 @@
+//===- GraphLints.cpp - what training may do that was not meant -----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/FormVerifiers.h"
+#include "compiler/import/onnx/ExportMode.h"
+#include "compiler/import/onnx/Text.h"
+#include "compiler/lint/Lints.h"
+#include "ir/Dialect.h"
+#include "ir/Tensor.h"
+#include "passes/Training.h"
+#include "passes/place/Devices.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+
+//===----------------------------------------------------------------------===//
+// The graph
+//===----------------------------------------------------------------------===//
+
+void compiler::findInferenceNodes(const LintContext &context,
+                                  LintReport report) {
+  const TrainOptions &train = context.options.train;
+  if (!train.enabled)
+    return;
+  ModuleOp(context.module).walk([&](Operation *op) {
+    if (!op->hasAttr(kInferenceAttr))
+      return;
+    if (isa<ir::DropoutOp>(op))
+      report(op->getLoc(), "Dropout was exported for inference, where it does "
+                           "nothing; training drops elements");
+    else if (!train.freezeBatchNorm)
+      report(op->getLoc(),
+             "BatchNormalization was exported for inference; training uses the "
+             "statistics of each batch (--freeze-bn: those of the file)");
+  });
+}
+
+/// The argument of `function` that holds `state`; null if there is none.
+static Value argumentOf(func::FuncOp function, ir::StateOp state) {
+  for (BlockArgument argument : function.getArguments())
+    if (passes::stateOf(argument) == state)
+      return argument;
+  return {};
+}
+
+/// The first names of the nodes that use `value`, each once, in order.
+static llvm::SmallSetVector<StringRef, 4> nodesOf(Value value) {
+  llvm::SmallSetVector<StringRef, 4> nodes;
+  SmallVector<Operation *> users(value.getUsers());
+  llvm::sort(users, [](Operation *a, Operation *b) {
+    return a != b && a->isBeforeInBlock(b);
+  });
+  for (Operation *user : users)
+    if (auto names = nodeNames(user->getLoc()); !names.empty())
+      nodes.insert(names.front());
+  return nodes;
+}
+
+static bool isFloatParameter(ir::StateOp state) {
+  return state.getRole() == ir::StateRole::param &&
+         isa<FloatType>(getElementTypeOrSelf(state.getType()));
+}
+
+void compiler::findTiedParameters(const LintContext &context,
+                                  LintReport report) {
+  ModuleOp module = context.module;
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!context.options.train.enabled || !main)
+    return;
+  for (auto state : module.getOps<ir::StateOp>()) {
+    Value argument = argumentOf(main, state);
+    if (!argument || !isFloatParameter(state))
+      continue;
+    auto nodes = nodesOf(argument);
+    if (nodes.size() < 2)
+      continue;
+    constexpr size_t kMost = 4;
+    std::string list;
+    for (StringRef node : nodes.getArrayRef().take_front(kMost))
+      list += (list.empty() ? "" : ", ") + shown(node);
+    if (nodes.size() > kMost)
+      list += " and " + std::to_string(nodes.size() - kMost) + " more";
+    report(state.getLoc(), "parameter '" + shown(state.getSymName()) +
+                               "' is shared by the nodes " + list +
+                               ": they are trained as one");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The loss
+//===----------------------------------------------------------------------===//
+
+static bool isConstant(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<ir::ConstantOp>(op))
+      return true;
+    if (!isa<ir::BroadcastOp, ir::ReshapeOp, ir::CastOp>(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+/// A sum over `batch` rows that nothing divides, which `value` comes from; null
+/// if there is none.
+static Operation *findSum(Value value, int64_t batch) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<ir::DivOp>(op))
+    return nullptr;
+  if (isa<ir::ReshapeOp, ir::CastOp, ir::NegOp>(op))
+    return findSum(op->getOperand(0), batch);
+  if (isa<ir::MulOp>(op) &&
+      (isConstant(op->getOperand(0)) || isConstant(op->getOperand(1))))
+    return nullptr;
+  if (isa<ir::AddOp, ir::SubOp>(op)) {
+    Operation *first = findSum(op->getOperand(0), batch);
+    return first ? first : findSum(op->getOperand(1), batch);
+  }
+  auto reduce = dyn_cast<ir::ReduceOp>(op);
+  if (!reduce || reduce.getKind() != ir::ReduceKind::sum)
+    return nullptr;
+  bool isOverBatch = llvm::is_contained(reduce.getDims(), 0) &&
+                     ir::tensorType(reduce.getX()).getDimSize(0) == batch;
+  // Rows that were divided before, or sums of sums.
+  Operation *before = reduce.getX().getDefiningOp();
+  if (before && isa<ir::DivOp, ir::MulOp>(before) &&
+      llvm::any_of(before->getOperands(), isConstant))
+    return nullptr;
+  return isOverBatch ? op : findSum(reduce.getX(), batch);
+}
+
+void compiler::findSummedLoss(const LintContext &context, LintReport report) {
+  ModuleOp module = context.module;
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  const TrainOptions &train = context.options.train;
+  if (!train.enabled || train.loss.kind != "none" || !main)
+    return;
+  int64_t batch = 0;
+  for (auto [number, type] : llvm::enumerate(main.getArgumentTypes()))
+    if (main.getArgAttr(number, "sinter.input"))
+      if (auto tensor = cast<RankedTensorType>(type);
+          !batch && tensor.getRank() > 0)
+        batch = tensor.getDimSize(0);
+  if (batch < 2)
+    return;
+  for (Value output : main.getBody().front().getTerminator()->getOperands()) {
+    auto type = ir::tensorType(output);
+    if (type.getNumElements() != 1 || !isa<FloatType>(type.getElementType()))
+      continue;
+    if (Operation *sum = findSum(output, batch))
+      report(sum->getLoc(),
+             "the loss is a sum over the " + Twine(batch) +
+                 " rows of the batch, not a mean: gradients grow with --batch");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+/// The location of the first node that uses `state`, else its own.
+static Location useOf(ModuleOp module, ir::StateOp state) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (Value argument = argumentOf(function, state))
+      for (Operation *user : argument.getUsers())
+        if (!nodeNames(user->getLoc()).empty())
+          return user->getLoc();
+  return state.getLoc();
+}
+
+void compiler::findDeadParameters(const LintContext &context,
+                                  LintReport report) {
+  const TrainOptions &train = context.options.train;
+  if (!train.enabled)
+    return;
+  passes::BuildTrainingOptions options;
+  options.trainable = train.trainable;
+  options.freeze = train.freeze;
+  ModuleOp module = context.module;
+  auto selection = passes::StateSelection::create(module.getLoc(), options);
+  if (failed(selection))
+    return;
+  for (auto state : module.getOps<ir::StateOp>())
+    if (state.getRole() == ir::StateRole::param && !state.getTrainable() &&
+        selection->refusal(state).empty())
+      report(useOf(module, state),
+             "parameter '" + shown(state.getSymName()) +
+                 "' gets no gradient: the loss does not depend on it, or only "
+                 "through ops that have none; it stays as it is");
+}
+
+/// What the values of an initializer say; "" for nothing.
+static StringRef valuesLookLike(ir::StateOp state) {
+  constexpr int64_t kMostElements = 1 << 20;
+  auto init = state.getInit();
+  if (!init || init->getNumElements() > kMostElements ||
+      init->getNumElements() < 4)
+    return "";
+  FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(*init);
+  if (failed(tensor) || !tensor->isFloat())
+    return "";
+  const std::vector<double> &values = tensor->floats;
+  bool isCount = true, isMask = true;
+  int64_t ones = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    isCount &= values[i] == static_cast<double>(i);
+    isMask &= values[i] == 0 || values[i] == 1;
+    ones += values[i] == 1;
+  }
+  if (isCount)
+    return "counts up from 0, like a table of positions";
+  bool hasBoth = ones > 0 && ones < static_cast<int64_t>(values.size());
+  return isMask && hasBoth ? "holds zeros and ones only, like a mask" : "";
+}
+
+void compiler::findLikelyBuffers(const LintContext &context,
+                                 LintReport report) {
+  const llvm::Regex names("(^|[._/])(running_[a-z]*|num_batches[a-z_]*|mask|"
+                          "[a-z]*_mask|inv_freq|pos(ition)?_ids|anchors?|"
+                          "buffer|mean|std)$");
+  ModuleOp module = context.module;
+  for (auto state : module.getOps<ir::StateOp>()) {
+    if (!context.options.train.enabled || !state.getTrainable())
+      continue;
+    StringRef why = names.match(state.getSymName()) ? "has the name of a buffer"
+                                                    : valuesLookLike(state);
+    if (!why.empty())
+      report(useOf(module, state), "initializer '" + shown(state.getSymName()) +
+                                       "' is trained but " + why +
+                                       "; --freeze=REGEX keeps it as it is");
+  }
+}
+
+void compiler::findBatchStatistics(const LintContext &context,
+                                   LintReport report) {
+  int64_t parts = context.options.train.accumulate;
+  auto step = ModuleOp(context.module).lookupSymbol<func::FuncOp>("step");
+  if (parts < 2 || !step)
+    return;
+  step.walk([&](ir::BatchNormTrainingOp op) {
+    report(op.getLoc(),
+           "BatchNormalization uses the statistics of each of the " +
+               Twine(parts) +
+               " micro-batches: results differ from one batch of "
+               "all rows (--freeze-bn: from those of the file)");
+  });
+}
