@@ -283,9 +283,21 @@ def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
     the rest. Equal fusions become one `exec.kernel`, equal constants one `exec.constant`.
   }];
   let dependentDialects = ["::sinter::exec::ExecDialect"];
+}
+
+def Rematerialize : Pass<"sinter-rematerialize", "::mlir::ModuleOp"> {
+  let summary = "compute values again instead of keeping them, until the arena fits into a limit";
+  let description = [{
+    Clones fusions whose results wait over the place where most memory is live, right before the results
+    are read again; updates of states are divided so that gradients die early. Cheap fusions first, then
+    contractions within ever longer segments of the forward pass, and never more than fits the limit.
+    Results have the same bits.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::exec::ExecDialect"];
   let options = [
-    Option<"memoryLimit", "memory-limit", "int64_t", "0",
-           "bytes that states, constants and the arena may take together; 0: any number">,
+    Option<"memoryLimit", "memory-limit", "int64_t", "0", "bytes that a program may take on its device">,
+    Option<"workspaceBytes", "workspace", "int64_t", "0", "how many of these library calls may take">,
+    Option<"hasOwnMemory", "own-memory", "bool", "false", "inputs are copied to the device">,
   ];
 }
 

@@ -162,8 +162,6 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    largestArena = 0;
-    largestPeak.clear();
     llvm::StringMap<unsigned> states;
     for (auto state : module.getOps<ir::StateOp>())
       states.insert({state.getSymName(), static_cast<unsigned>(states.size())});
@@ -202,10 +200,6 @@ private:
     ProgramLayout layout = layOut(plan, graph->devices.size());
     int64_t arenaBytes =
         std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
-    if (arenaBytes > largestArena) {
-      largestArena = arenaBytes;
-      largestPeak = memoryLimit > 0 ? describePeak(*graph, plan) : "";
-    }
     int64_t unshared = 0;
     for (const Buffer &buffer : graph->buffers)
       if (buffer.isInArena() && buffer.writer != kNoCommand)
@@ -226,22 +220,6 @@ private:
         graph->commands.size());
     return success();
   }
-
-  /// What lies on the device at once: the largest arena, states and constants.
-  LogicalResult checkLimit(ModuleOp module, int64_t stateBytes,
-                           int64_t constantBytes) {
-    int64_t total = largestArena + stateBytes + constantBytes;
-    if (memoryLimit <= 0 || total <= memoryLimit)
-      return success();
-    return module.emitError()
-           << "needs " << total << " bytes, the limit is " << memoryLimit
-           << ": " << stateBytes << " of states, " << constantBytes
-           << " of constants, " << largestArena << " of intermediate values"
-           << (largestPeak.empty() ? "" : ", at most at once " + largestPeak);
-  }
-
-  int64_t largestArena = 0;
-  std::string largestPeak;
 };
 
 } // namespace

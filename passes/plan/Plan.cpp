@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Plan.h"
 
-#include "ir/Locations.h"
-
 using namespace mlir;
 
 namespace sinter::passes::plan {
@@ -24,10 +22,10 @@ class Planner {
 public:
   explicit Planner(const CommandGraph &graph) : graph(graph) {}
   Plan best();
+  Plan evaluate(Order order);
 
 private:
   ScheduleGraph scheduleGraph() const;
-  Plan evaluate(Order order);
   void placeResult(Plan &plan, unsigned command, unsigned output,
                    unsigned position, ArrayRef<unsigned> lastUse,
                    ArrayRef<unsigned> positions, std::vector<bool> &given);
@@ -146,6 +144,10 @@ Plan Planner::evaluate(Order order) {
 
 Plan choosePlan(const CommandGraph &graph) { return Planner(graph).best(); }
 
+Plan planInOrder(const CommandGraph &graph, Order order) {
+  return Planner(graph).evaluate(std::move(order));
+}
+
 ProgramLayout layOut(const Plan &plan, size_t numDevices) {
   ProgramLayout layout;
   layout.offsets.resize(plan.places.size());
@@ -158,35 +160,6 @@ ProgramLayout layOut(const Plan &plan, size_t numDevices) {
         layout.offsets[place] = arena.offsets[next++];
   }
   return layout;
-}
-
-std::string describePeak(const CommandGraph &graph, const Plan &plan) {
-  std::vector<int64_t> live = liveBytes(plan.places);
-  unsigned peak = std::max_element(live.begin(), live.end()) - live.begin();
-  // The first value of each place that is live there.
-  std::vector<unsigned> valueOf(plan.places.size(), kNoPlace);
-  for (auto [buffer, place] : llvm::enumerate(plan.placeOf))
-    if (place != kNoPlace && valueOf[place] == kNoPlace)
-      valueOf[place] = buffer;
-  SmallVector<unsigned> there;
-  for (auto [number, place] : llvm::enumerate(plan.places))
-    if (place.first <= peak && peak <= place.last)
-      there.push_back(number);
-  llvm::sort(there, [&](unsigned x, unsigned y) {
-    return std::tuple(-plan.places[x].bytes, x) <
-           std::tuple(-plan.places[y].bytes, y);
-  });
-  constexpr size_t kMaxNamed = 5;
-  std::string text;
-  for (unsigned place : ArrayRef(there).take_front(kMaxNamed)) {
-    std::string name = ir::joinedNodeNames(graph.buffers[valueOf[place]].loc);
-    text += (text.empty() ? "" : ", ") +
-            std::to_string(plan.places[place].bytes) + " bytes of " +
-            (name.empty() ? "an unnamed node" : name);
-  }
-  if (there.size() > kMaxNamed)
-    text += " and " + std::to_string(there.size() - kMaxNamed) + " more";
-  return text;
 }
 
 } // namespace sinter::passes::plan

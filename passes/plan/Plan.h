@@ -9,8 +9,6 @@
 #include "passes/plan/Arena.h"
 #include "passes/plan/CommandGraph.h"
 
-#include <string>
-
 namespace sinter::passes::plan {
 
 inline constexpr unsigned kNoPlace = ~0u;
@@ -33,16 +31,15 @@ struct Plan {
 /// its kernel allows that.
 Plan choosePlan(const CommandGraph &graph);
 
+/// What is live when the commands run in this order, one of the graph's.
+Plan planInOrder(const CommandGraph &graph, Order order);
+
 /// The arena of every device.
 struct ProgramLayout {
   std::vector<int64_t> offsets; // by place, in its device's arena
   std::vector<int64_t> bytes;   // by device
 };
 ProgramLayout layOut(const Plan &plan, size_t numDevices);
-
-/// The largest values that are live where most are, for people: "4096 bytes of
-/// Conv_3, ...".
-std::string describePeak(const CommandGraph &graph, const Plan &plan);
 
 } // namespace sinter::passes::plan
 

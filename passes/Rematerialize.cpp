@@ -1,0 +1,227 @@
+//===- Rematerialize.cpp - computes again instead of keeping --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Makes functions of fusions fit into a limit of memory: values that wait over
+// the command where most is live are computed again, by a clone of the fusion
+// that made them, right before they are read; updates of states happen as soon
+// as their gradients are known, rather than in one kernel at the end. Ops are
+// put in the order in which the plan was found to fit. Legal for every program,
+// since a kernel's results depend on its operands alone: no bit changes. Which
+// values is decided in plan/ (Recompute, RecomputeSearch, Segments). What does
+// not fit gets the least that was found; refusing it is left to the driver.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Remarks.h"
+#include "passes/Passes.h"
+#include "passes/plan/Cost.h"
+#include "passes/plan/EagerOrder.h"
+#include "passes/plan/Footprint.h"
+#include "passes/plan/RecomputeSearch.h"
+#include "passes/plan/UpdateBuckets.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_REMATERIALIZE
+#include "passes/Passes.h.inc"
+
+using namespace plan;
+
+namespace {
+
+/// Into how many kernels the updates of all states are divided.
+constexpr unsigned kUpdateBuckets = 16;
+
+/// Where most is live.
+unsigned turnOf(const Plan &plan) {
+  std::vector<int64_t> live = liveBytes(plan.places);
+  return std::max_element(live.begin(), live.end()) - live.begin();
+}
+
+/// Puts the ops of a function in the order of a plan, with its clones.
+class Rewriter {
+public:
+  Rewriter(func::FuncOp func, const CommandGraph &before,
+           const Recompute::Outcome &outcome)
+      : body(func.getBody().front()), before(before), outcome(outcome) {}
+
+  void run() {
+    // Everything that is no command comes right before its first user.
+    for (unsigned number : outcome.order) {
+      if (number < before.commands.size()) {
+        const Command &command = outcome.graph.commands[number];
+        if (Operation *op = opOf(command)) {
+          if (!llvm::equal(command.reads, before.commands[number].reads))
+            redirect(op, before.commands[number].reads, command.reads);
+          moveToEnd(op);
+        }
+        continue;
+      }
+      const Recompute::Clone &clone =
+          outcome.clones[number - before.commands.size()];
+      insert(clone, outcome.graph.commands[number]);
+    }
+    // What nobody looks through any more; a view of a view comes after it.
+    SmallVector<ir::ReshapeOp> reshapes(body.getOps<ir::ReshapeOp>());
+    for (ir::ReshapeOp reshape : llvm::reverse(reshapes))
+      if (reshape->use_empty())
+        reshape.erase();
+  }
+
+private:
+  /// A wait has no op of its own.
+  static Operation *opOf(const Command &command) {
+    if (command.fusion)
+      return command.fusion;
+    return command.isAllReduce()
+               ? ir::AllReduceOp(command.allReduce).getOperation()
+               : nullptr;
+  }
+
+  void moveToEnd(Operation *op) {
+    op->moveBefore(body.getTerminator());
+    for (OpOperand &operand : op->getOpOperands())
+      moveViews(operand.get(), op);
+  }
+  /// Reshapes and constants that `op` reads through.
+  void moveViews(Value value, Operation *op) {
+    Operation *view = value.getDefiningOp();
+    if (!view || !isa<ir::ReshapeOp, ir::ConstantOp>(view) ||
+        !placed.insert(view).second)
+      return;
+    view->moveBefore(op);
+    if (isa<ir::ReshapeOp>(view))
+      moveViews(view->getOperand(0), view);
+  }
+
+  /// Where a read changed, the operand becomes the clone's result.
+  void redirect(Operation *op, ArrayRef<unsigned> old, ArrayRef<unsigned> now) {
+    for (auto [number, read] : llvm::enumerate(now))
+      if (read != old[number])
+        op->setOperand(number, again(op->getOperand(number), read, op));
+  }
+  /// `value`, a view of an old result, as the same view of buffer `read`.
+  Value again(Value value, unsigned read, Operation *user) {
+    if (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
+      Value &view = views[{value, read}];
+      if (!view) {
+        OpBuilder builder(user);
+        view =
+            builder.create<ir::ReshapeOp>(reshape.getLoc(), reshape.getType(),
+                                          again(reshape.getX(), read, user));
+      }
+      return view;
+    }
+    return valueOf.lookup(read);
+  }
+
+  void insert(const Recompute::Clone &clone, const Command &command) {
+    auto fusion = cast<ir::FusionOp>(ir::FusionOp(clone.fusion)->clone());
+    OpBuilder builder(body.getTerminator());
+    builder.insert(fusion);
+    const Command &original = before.commands[clone.original];
+    auto inputs = ir::FusionOp(original.fusion).getInputs();
+    for (auto [number, read] : llvm::enumerate(command.reads)) {
+      Value operand = fusion->getOperand(number);
+      if (read != original.reads[llvm::find(inputs, operand) - inputs.begin()])
+        fusion->setOperand(number, again(operand, read, fusion));
+      moveViews(fusion->getOperand(number), fusion);
+    }
+    for (auto [result, write] :
+         llvm::zip_equal(fusion.getOutputs(), command.writes))
+      valueOf[write] = result;
+  }
+
+  Block &body;
+  const CommandGraph &before;
+  const Recompute::Outcome &outcome;
+  llvm::DenseSet<Operation *> placed;
+  llvm::DenseMap<unsigned, Value> valueOf; // results of clones, by buffer
+  llvm::DenseMap<std::pair<Value, unsigned>, Value> views;
+};
+
+class RematerializePass : public impl::RematerializeBase<RematerializePass> {
+public:
+  using RematerializeBase::RematerializeBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (module->hasAttr(ir::SinterDialect::kDevicesAttr))
+      return; // a limit for several devices is only checked
+    arenaLimit =
+        memoryLimit -
+        footprintOf(module, /*place=*/0, workspaceBytes, hasOwnMemory).fixed();
+    llvm::StringMap<unsigned> states;
+    for (auto state : module.getOps<ir::StateOp>())
+      states.insert({state.getSymName(), static_cast<unsigned>(states.size())});
+    for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (!func.isPrivate() && failed(fit(func, states)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult fit(func::FuncOp func, const llvm::StringMap<unsigned> &states);
+  FailureOr<int64_t> search(func::FuncOp func,
+                            const llvm::StringMap<unsigned> &states,
+                            bool isLast);
+
+  int64_t arenaLimit = 0;
+};
+
+} // namespace
+
+/// Rewrites `func` and returns the arena's bytes if that fits, or `isLast`.
+FailureOr<int64_t> RematerializePass::search(
+    func::FuncOp func, const llvm::StringMap<unsigned> &states, bool isLast) {
+  ConstantPool constants;
+  FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
+  if (failed(graph))
+    return failure();
+  Plan plan = choosePlan(*graph);
+  unsigned turn = turnOf(plan);
+  Order order = eagerAfter(*graph, plan.order, turn);
+  Recompute recompute(*graph, order, turn);
+  RecomputeChoice choice = searchRecompute(recompute, arenaLimit);
+  if (choice.bytes > arenaLimit && !isLast)
+    return choice.bytes;
+  double all = 0;
+  for (const Command &command : graph->commands)
+    if (command.fusion)
+      all += flopsOf(command.fusion);
+  std::string share;
+  llvm::raw_string_ostream(share)
+      << llvm::format("%.2f", all > 0 ? 100 * choice.outcome.flops / all : 0.0);
+  ir::remark("rematerialize",
+             choice.bytes > arenaLimit ? "does not fit" : "fits", func.getLoc(),
+             "@" + func.getSymName() + ": arena " + Twine(choice.bytes) +
+                 " bytes with " + Twine(choice.outcome.clones.size()) +
+                 " kernels run again, " + share + " % more operations",
+             choice.outcome.clones.size());
+  Rewriter(func, *graph, choice.outcome).run();
+  return choice.bytes;
+}
+
+LogicalResult RematerializePass::fit(func::FuncOp func,
+                                     const llvm::StringMap<unsigned> &states) {
+  ConstantPool constants;
+  FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
+  if (failed(graph))
+    return failure();
+  if (layOut(choosePlan(*graph), 1).bytes.front() <= arenaLimit)
+    return success();
+  FailureOr<int64_t> bytes = search(func, states, /*isLast=*/false);
+  if (failed(bytes) || *bytes <= arenaLimit)
+    return success(succeeded(bytes));
+  // One kernel for all updates keeps all gradients.
+  if (unsigned more = splitUpdates(func, kUpdateBuckets))
+    ir::remark("rematerialize", "updates divided", func.getLoc(),
+               "@" + func.getSymName() + ": " + Twine(more) + " kernels more",
+               more);
+  return success(succeeded(search(func, states, /*isLast=*/true)));
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,127 @@
+//===- Footprint.cpp - what a program takes of a device's memory ----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/plan/Footprint.h"
+
+#include "passes/Fusion.h"
+#include "passes/FusionInfo.h"
+#include "passes/plan/ConstantPool.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace sinter::passes::plan {
+namespace {
+
+/// What the run tower aligns tensors outside of arena and states to.
+constexpr int64_t kTensorAlignment = 256;
+/// Runs that inputs are there for at once; the control block lies before them.
+constexpr int64_t kStagedRuns = 2, kControlSlot = 256;
+
+int64_t tensorBytes(int64_t sizeBytes) {
+  return exec::alignedBytes(sizeBytes, kTensorAlignment);
+}
+
+int64_t bytesOf(ArrayAttr types) {
+  int64_t bytes = 0;
+  for (auto type : types.getAsValueRange<TypeAttr>())
+    bytes += tensorBytes(exec::sizeBytes(type));
+  return bytes;
+}
+
+/// Adds up what the programs of a module, planned or not, have.
+class Counter {
+public:
+  Counter(int64_t place, bool hasOwnMemory)
+      : place(place), hasOwnMemory(hasOwnMemory) {}
+
+  void addState(ir::StateOp state) {
+    if (ir::deviceNumber(state) == place)
+      result.states += exec::alignedBytes(exec::sizeBytes(state.getType()));
+  }
+
+  void addProgram(exec::ProgramOp program) {
+    result.arena = std::max(result.arena, exec::arenaBytes(program)[place]);
+    addTransfers(bytesOf(program.getInputTypes()),
+                 bytesOf(program.getOutputTypes()));
+    for (Operation &op : program.getBody().front()) {
+      if (auto buffer = dyn_cast<exec::BufferOp>(op);
+          buffer && buffer.getSlice().getSpace() == exec::Space::constant)
+        constants[buffer.getSlice().getOffset()] = buffer.getSlice().getSize();
+      callsLibrary |= isa<exec::MatmulOp, exec::ConvOp, exec::AttentionOp>(op);
+    }
+  }
+
+  void addFunction(func::FuncOp func) {
+    int64_t inputs = 0, outputs = 0;
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (func.getArgAttr(i, ir::SinterDialect::kInputAttr))
+        inputs += tensorBytes(exec::sizeBytes(func.getArgument(i).getType()));
+    for (auto [number, type] : llvm::enumerate(func.getResultTypes()))
+      if (func.getResultAttr(number, ir::SinterDialect::kOutputAttr))
+        outputs += tensorBytes(exec::sizeBytes(type));
+    addTransfers(inputs, outputs);
+    for (Operation &op : func.getBody().front()) {
+      if (auto fusion = dyn_cast<ir::FusionOp>(op))
+        callsLibrary |= isLibraryCall(fusion);
+      auto constant = dyn_cast<ir::ConstantOp>(op);
+      if (constant && isRead(constant))
+        constants[pool.offsetOf(constant.getValue())] =
+            exec::sizeBytes(constant.getType());
+    }
+  }
+
+  Footprint take(int64_t workspaceBytes) {
+    for (auto [offset, bytes] : constants)
+      // A range may begin a little before what it is for.
+      result.constants += tensorBytes(bytes + kTensorAlignment - 1);
+    result.inputs =
+        hasOwnMemory ? kStagedRuns * (kControlSlot + mostInputs) + mostOutputs
+                     : exec::kControlBytes;
+    result.workspace = callsLibrary ? workspaceBytes : 0;
+    return result;
+  }
+
+private:
+  void addTransfers(int64_t inputs, int64_t outputs) {
+    mostInputs = std::max(mostInputs, inputs);
+    mostOutputs = std::max(mostOutputs, outputs);
+  }
+
+  /// By a command, directly or through views.
+  static bool isRead(Operation *op) {
+    return llvm::any_of(op->getUsers(), [](Operation *user) {
+      return !isa<ir::ReshapeOp>(user) || isRead(user);
+    });
+  }
+
+  int64_t place;
+  bool hasOwnMemory, callsLibrary = false;
+  Footprint result;
+  ConstantPool pool;
+  std::map<int64_t, int64_t> constants; // offset -> bytes
+  int64_t mostInputs = 0, mostOutputs = 0;
+};
+
+} // namespace
+
+Footprint footprintOf(ModuleOp module, int64_t place, int64_t workspaceBytes,
+                      bool hasOwnMemory) {
+  Counter counter(place, hasOwnMemory);
+  for (Operation &op : module.getOps()) {
+    if (auto state = dyn_cast<ir::StateOp>(op))
+      counter.addState(state);
+    else if (auto program = dyn_cast<exec::ProgramOp>(op))
+      counter.addProgram(program);
+    else if (auto func = dyn_cast<func::FuncOp>(op))
+      counter.addFunction(func);
+  }
+  return counter.take(workspaceBytes);
+}
+
+} // namespace sinter::passes::plan

@@ -1,0 +1,101 @@
+//===- UpdateBuckets.cpp - updates of states early ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/plan/UpdateBuckets.h"
+
+#include "passes/Fusion.h"
+#include "passes/FusionInfo.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace sinter::passes::plan {
+namespace {
+
+/// The last op that computes an operand; null when there is none.
+Operation *lastDefinition(Operation *op) {
+  Operation *last = nullptr;
+  for (Value operand : op->getOperands())
+    if (Operation *def = operand.getDefiningOp();
+        def && (!last || last->isBeforeInBlock(def)))
+      last = def;
+  return last;
+}
+
+/// The parts of `multi` as fusions right before it, which is erased.
+SmallVector<ir::FusionOp> unpacked(ir::FusionOp multi) {
+  OpBuilder builder(multi);
+  Block &body = multi.getBody().front();
+  IRMapping mapping;
+  mapping.map(body.getArguments(), multi.getInputs());
+  SmallVector<ir::FusionOp> parts;
+  for (Operation &part : body.without_terminator())
+    parts.push_back(cast<ir::FusionOp>(builder.clone(part, mapping)));
+  for (auto [output, yielded] :
+       llvm::zip_equal(multi.getOutputs(), body.getTerminator()->getOperands()))
+    output.replaceAllUsesWith(mapping.lookup(yielded));
+  multi.erase();
+  return parts;
+}
+
+bool isUpdate(ir::FusionOp fusion) {
+  return fusion.getKind() == fusion_kind::kMulti &&
+         !fusion.getBody().front().without_terminator().empty() &&
+         llvm::all_of(fusion.getBody().front().without_terminator(),
+                      [](Operation &op) { return isa<ir::FusionOp>(op); }) &&
+         llvm::any_of(fusion->getUses(), isNewState);
+}
+
+/// The last definition of any of them, after which their kernel goes.
+void place(ArrayRef<ir::FusionOp> bucket) {
+  Operation *last = nullptr;
+  for (ir::FusionOp part : bucket)
+    if (Operation *def = lastDefinition(part);
+        def && (!last || last->isBeforeInBlock(def)))
+      last = def;
+  OpBuilder builder(bucket.front());
+  if (last)
+    builder.setInsertionPointAfter(last);
+  if (bucket.size() > 1)
+    mergeFusions(builder, bucket);
+  else if (last)
+    ir::FusionOp(bucket.front())->moveAfter(last);
+}
+
+} // namespace
+
+unsigned splitUpdates(func::FuncOp func, unsigned buckets) {
+  SmallVector<ir::FusionOp> updates;
+  for (auto fusion : func.getBody().front().getOps<ir::FusionOp>())
+    if (isUpdate(fusion))
+      updates.push_back(fusion);
+  unsigned added = 0;
+  for (ir::FusionOp update : updates) {
+    SmallVector<ir::FusionOp> parts = unpacked(update);
+    llvm::stable_sort(parts, [](ir::FusionOp x, ir::FusionOp y) {
+      Operation *a = lastDefinition(x), *b = lastDefinition(y);
+      return b && (!a || a->isBeforeInBlock(b));
+    });
+    int64_t all = 0, done = 0;
+    for (ir::FusionOp part : parts)
+      all += elementsRead(part);
+    unsigned made = 0;
+    SmallVector<ir::FusionOp> bucket;
+    for (ir::FusionOp part : parts) {
+      bucket.push_back(part);
+      done += elementsRead(part);
+      if (done * buckets < all * (made + 1) && part != parts.back())
+        continue;
+      place(bucket);
+      bucket.clear();
+      ++made;
+    }
+    added += made - 1;
+  }
+  return added;
+}
+
+} // namespace sinter::passes::plan

@@ -1,0 +1,21 @@
+//===- UpdateBuckets.h - updates of states early ----------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_PLAN_UPDATEBUCKETS_H
+#define SINTER_PASSES_PLAN_UPDATEBUCKETS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sinter::passes::plan {
+
+/// Divides the kernels that update many states at the end of `func` (fusions of
+/// kind multi) into `buckets` or fewer each, by when their operands are known,
+/// and puts each right there: a gradient's buffer is free once its states have
+/// their new values. Returns the number of kernels more.
+unsigned splitUpdates(mlir::func::FuncOp func, unsigned buckets);
+
+} // namespace sinter::passes::plan
+
+#endif // SINTER_PASSES_PLAN_UPDATEBUCKETS_H
