@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Contracts.h"
 #include "compiler/ContractCounts.h"
+#include "compiler/OptionValues.h"
 
 #include "compiler/import/onnx/Text.h"
 #include "ir/Locations.h"
@@ -88,27 +89,6 @@ const Row rows[] = {
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// "8GiB", "512KiB", "100" (bytes).
-bool readBytes(StringRef text, double &bytes) {
-  double unit = 1;
-  for (auto [suffix, factor] : {std::pair("KiB", 1024.0),
-                                {"MiB", 1048576.0},
-                                {"GiB", 1073741824.0},
-                                {"B", 1.0}})
-    if (text.consume_back(suffix)) {
-      unit = factor;
-      break;
-    }
-  uint64_t whole = 0;
-  double number = 0;
-  if (!text.getAsInteger(10, whole))
-    number = static_cast<double>(whole);
-  else if (text.getAsDouble(number) || !std::isfinite(number) || number < 0)
-    return false;
-  bytes = number * unit;
-  return true;
-}
-
 std::string formOf(const Row &row) {
   switch (row.form) {
   case Form::None:
@@ -133,8 +113,13 @@ bool readBound(const Row &row, StringRef text, double &bound) {
       return false;
     bound = static_cast<double>(number);
     return true;
-  case Form::Bytes:
-    return readBytes(text, bound);
+  case Form::Bytes: {
+    int64_t bytes = 0;
+    if (!readBytes(text, bytes, 0).empty())
+      return false;
+    bound = static_cast<double>(bytes);
+    return true;
+  }
   case Form::Percent:
     return text.consume_back("%") && !text.getAsDouble(bound) && bound >= 0 &&
            bound <= 100;

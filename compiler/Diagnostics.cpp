@@ -51,6 +51,8 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
   using Severity = mlir::DiagnosticSeverity;
   std::lock_guard<std::mutex> lock(mutex_);
   const char *kind = "error";
+  if (options_.isTrial)
+    return;
   switch (diagnostic.getSeverity()) {
   case Severity::Error:
     if (++numErrors_ > kMaxErrors)
@@ -72,5 +74,7 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
 }
 
 void compiler::reportError(const Options &options, const llvm::Twine &message) {
+  if (options.isTrial)
+    return;
   llvm::errs() << options.tool << ": error: " << message << "\n";
 }

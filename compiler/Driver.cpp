@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Driver.h"
 #include "compiler/Contracts.h"
-#include "compiler/DeviceNeeds.h"
+#include "compiler/MemoryLimit.h"
 
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialects.h"
@@ -22,6 +22,7 @@
 #include "compiler/trace/TraceWriter.h"
 #include "ir/Locations.h"
 #include "passes/place/PlacementReport.h"
+#include "ir/Remarks.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -232,13 +233,15 @@ ExitCode Compilation::run(const Phase &last) {
     times.clear();
     lints_.clear();
     code = runOnce(last);
-    if (code != kExitDone || options.memoryLimitBytes <= 0)
+    bool isPlanned = phaseIndex(last) >= phaseIndex(*findPhase("plan"));
+    if (code != kExitDone || options.memoryLimitBytes <= 0 || !isPlanned ||
+        devices.size() < 2)
       break;
     // Those of the GPUs, in order.
     std::vector<int64_t> excess;
-    for (const DeviceNeeds &needs : deviceNeeds(*module_, mainTarget().name()))
-      if (needs.device != "cpu")
-        excess.push_back(needs.total() - options.memoryLimitBytes);
+    for (const DeviceMemory &memory : memoryOf(*module_, options, mainTarget().name()))
+      if (memory.device != "cpu")
+        excess.push_back(memory.bytes.total() - options.memoryLimitBytes);
     auto over = llvm::find_if(excess, [](int64_t bytes) { return bytes > 0; });
     if (over == excess.end())
       break;
@@ -254,7 +257,7 @@ ExitCode Compilation::run(const Phase &last) {
     printStateTable(llvm::errs(), *module_);
   if (!lints_.print(options) && code == kExitDone)
     code = kExitFailed;
-  if (code == kExitDone)
+  if (code == kExitDone && phaseIndex(last) >= phaseIndex(*findPhase("plan")))
     code = checkMemory();
   return code == kExitDone ? checkContracts() : code;
 }
@@ -312,13 +315,23 @@ ExitCode Compilation::runOnce(const Phase &last) {
 }
 
 ExitCode Compilation::checkMemory() const {
-  if (options.memoryLimitBytes <= 0)
-    return kExitDone;
-  std::vector<std::string> lines =
-      aboveLimit(*module_, mainTarget().name(), options.memoryLimitBytes);
-  for (const std::string &line : lines)
-    reportError(options, line);
-  return lines.empty() ? kExitDone : kExitMemory;
+  std::vector<DeviceMemory> memory = memoryOf(*module_, options, mainTarget().name());
+  for (const DeviceMemory &device : memory)
+    ir::remark("memory", "peak", mlir::ModuleOp(*module_).getLoc(),
+               device.device + ": " + llvm::Twine(device.bytes.total()) +
+                   " bytes, of which arena " + llvm::Twine(device.bytes.arena));
+  if (options.memoryLimitBytes) {
+    std::string problem = whyTooLarge(*module_, options, memory, largestBatch);
+    if (!problem.empty()) {
+      reportError(options, problem);
+      return kExitMemory;
+    }
+  }
+  if (!options.isTrial && (options.memoryLimitBytes || options.verbose))
+    for (const DeviceMemory &device : memory)
+      llvm::errs() << options.tool << ": peak memory of " << memoryText(device)
+                   << "\n";
+  return kExitDone;
 }
 
 ExitCode Compilation::checkContracts() const {

@@ -70,6 +70,10 @@ public:
   Compilation(const Options &options, TargetSet targets);
   ~Compilation();
 
+  /// Asked for where a program does not fit into --memory-limit: the largest
+  /// batch that does, 0 for none.
+  std::function<int64_t()> largestBatch;
+
   /// The options that no phase can serve are refused first.
   ExitCode checkOptions() const;
   /// Reads the model (unless `model` was filled by the caller) and runs the
@@ -106,10 +110,10 @@ private:
   ExitCode checkPlaceRules();
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
-  /// That no device of a planned program needs more than --memory-limit.
-  ExitCode checkMemory() const;
   /// What --require demands of a planned program.
   ExitCode checkContracts() const;
+  /// That no device of a planned program takes more than --memory-limit.
+  ExitCode checkMemory() const;
 
   std::vector<std::unique_ptr<passes::Target>> otherTargets_;
   llvm::DefaultThreadPool pool_;

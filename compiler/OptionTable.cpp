@@ -359,16 +359,22 @@ return "";
 return "";
 }
 }
-, {"--memory-limit", "8GiB", "refuses programs that need more", kTargetGroup,
-   kCompile, STORE{return readBytes(v, o.memoryLimitBytes, 1);
+, {"--memory-limit", "8GiB",
+   "of each device: recomputes what must not be kept, else exit 6",
+   kTargetGroup, kCompile, STORE{return readBytes(v, o.memoryLimitBytes, 1);
 }
 }
-, {"--workspace", "32MiB",  "memory for library calls",
-   kTargetGroup,  kCompile, nullptr},
-    {"--remat",    "auto|none|all", "recomputation to save memory",
-     kTargetGroup, kCompile,        storeOnly<'n', 'o', 'n', 'e'>},
-    {"--allow-microbatch", "",       "splits the batch to fit the memory limit",
-     kTargetGroup,         kCompile, nullptr},
+, {"--workspace", "32MiB", "memory for library calls, inside the limit",
+   kTargetGroup, kCompile, STORE{return readBytes(v, o.workspaceBytes, 0);
+}
+}
+, {"--remat", "auto|none|all",
+   "recomputation to save memory: to fit the limit, never, all that saves any",
+   kTargetGroup, kCompile, STORE{return readWord(v, o.remat, "auto|none|all");
+}
+}
+, {"--allow-microbatch", "",       "splits the batch to fit the memory limit",
+   kTargetGroup,         kCompile, nullptr},
     {"--deterministic", "none|run|arch|topology",
      "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
      STORE{return readWord(v, o.deterministic, "none|run|arch|topology");

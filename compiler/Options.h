@@ -97,9 +97,12 @@ struct Options {
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
   TrainOptions train;
   RunOptions run;
-  std::vector<Contract> contracts; // --require
-  std::string precision;           // "" = not given; see precisionPolicy
-  std::string keepFp32;            // regular expression of nodes; "" = none
+  std::vector<Contract> contracts;            // --require
+  int64_t memoryLimitBytes = 0;               // of each device; 0 = none
+  int64_t workspaceBytes = int64_t(32) << 20; // for library calls
+  std::string remat = "auto";
+  std::string precision; // "" = not given; see precisionPolicy
+  std::string keepFp32;  // regular expression of nodes; "" = none
   std::string precisionPlan, savePrecisionPlan; // files; "" = none
   std::string plannedPolicy;                    // of the plan
   std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD
@@ -108,6 +111,7 @@ struct Options {
   bool timeReport = false, check = false, verbose = false, json = false;
   bool help = false, version = false, listDevices = false;
   std::vector<std::string> warnings; // of -W: "all", NAME, "no-NAME", ...
+  bool isTrial = false; // says nothing: whether it compiles is the question
   unsigned optLevel = 2;
   unsigned jobs = 0; // 0 = one per available core
 

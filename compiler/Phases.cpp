@@ -135,6 +135,19 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(passes::createFuseStages(&context.target, context.devices));
 }
 
+static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {
+  const Options &options = context.options;
+  if (options.remat == "none" ||
+      (options.remat == "auto" && !options.memoryLimitBytes))
+    return;
+  passes::RematerializeOptions pass;
+  // No program fits into one byte: all that saves memory is computed again.
+  pass.memoryLimit = options.remat == "all" ? 1 : options.memoryLimitBytes;
+  pass.workspaceBytes = options.workspaceBytes;
+  pass.hasOwnMemory = context.target.name() != "cpu";
+  pm.addPass(passes::createRematerialize(pass));
+}
+
 static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
   pm.addPass(passes::createPlanMemory());
 }
@@ -187,7 +200,7 @@ static const Phase phases[] = {
     {"fuse", "one fusion = one kernel", buildFuse, verifyFused, nullptr,
      kExitFailed},
     {"remat", "recomputes instead of keeping, until the memory limit holds",
-     nullptr, nullptr, nullptr, kExitFailed},
+     buildRemat, nullptr, nullptr, kExitFailed},
     {"plan", "order, streams, and the place of every buffer", buildPlan,
      verifyPlanned, refusePlan, kExitFailed},
     {"kernels", "machine code of every kernel", nullptr, nullptr, nullptr,

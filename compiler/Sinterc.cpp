@@ -6,6 +6,7 @@
 #include "compiler/Check.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Driver.h"
+#include "compiler/MemoryLimit.h"
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
 #include "compiler/emit/LibraryHeader.h"
@@ -203,8 +204,35 @@ static ExitCode compileTargets(const Options &options,
   return kExitDone;
 }
 
-static ExitCode compile(const Options &options, TargetSet targets) {
+// The largest batch below the model's own that keeps to the limit; 0: none, or
+// its batch cannot be set.
+static int64_t largestBatch(const Options &options,
+                            llvm::ArrayRef<TargetFactory> factories,
+                            int64_t batch) {
+  Options own = options;
+  own.isTrial = true;
+  own.trace = own.remarks = own.dumpPhases = own.savePrecisionPlan = "";
+  auto fits = [&](int64_t size) {
+    own.batch = size;
+    Compilation trial(own, createTargets(own, factories));
+    return trial.run(*findPhase("plan")) == kExitDone;
+  };
+  if (batch < 2 || !fits(1))
+    return 0;
+  int64_t low = 1, high = batch;
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+static ExitCode compile(const Options &options, TargetSet targets,
+                        llvm::ArrayRef<TargetFactory> factories) {
   Compilation compilation(options, std::move(targets));
+  compilation.largestBatch = [&] {
+    return largestBatch(options, factories, batchOf(compilation.module()));
+  };
   if (ExitCode code = compilation.checkOptions())
     return code;
   const Phase &last = lastPhase(options);
@@ -267,5 +295,5 @@ int compiler::sinterc(int argc, char **argv,
   TargetSet set = createTargets(*options, targets);
   if (!set.main)
     return kExitUsage;
-  return compile(*options, std::move(set));
+  return compile(*options, std::move(set), targets);
 }

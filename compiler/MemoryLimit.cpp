@@ -1,0 +1,174 @@
+//===- MemoryLimit.cpp - what a planned program takes, and its limit ------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/MemoryLimit.h"
+
+#include "compiler/OptionValues.h"
+#include "compiler/import/onnx/Text.h"
+#include "ir/Locations.h"
+#include "passes/plan/Arena.h"
+
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+
+static std::string bytesText(int64_t bytes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  double number = static_cast<double>(bytes);
+  if (number >= 1073741824.0)
+    os << llvm::format("%.2f GiB", number / 1073741824.0);
+  else if (number >= 1048576.0)
+    os << llvm::format("%.2f MiB", number / 1048576.0);
+  else if (number >= 1024.0)
+    os << llvm::format("%.1f KiB", number / 1024.0);
+  else
+    os << bytes << " bytes";
+  return text;
+}
+
+std::vector<DeviceMemory>
+compiler::memoryOf(ModuleOp module, const Options &options,
+                   llvm::ArrayRef<passes::ProgramDevice> devices) {
+  auto names =
+      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
+  std::vector<DeviceMemory> result;
+  auto add = [&](llvm::StringRef name) {
+    result.push_back(
+        {name.str(), passes::plan::footprintOf(module, result.size(),
+                                               options.workspaceBytes,
+                                               deviceKind(name) != "cpu")});
+  };
+  if (names)
+    for (auto name : names.getAsValueRange<StringAttr>())
+      add(name);
+  else
+    add(devices.empty() ? options.targets.front() : devices.front().name);
+  return result;
+}
+
+std::string compiler::memoryText(const DeviceMemory &memory) {
+  const passes::plan::Footprint &bytes = memory.bytes;
+  std::string text = memory.device + ": " + bytesText(bytes.total()) +
+                     ": arena " + bytesText(bytes.arena);
+  for (auto [name, part] : {std::pair("states", bytes.states),
+                            {"constants", bytes.constants},
+                            {"inputs and outputs", bytes.inputs},
+                            {"library workspace", bytes.workspace}})
+    if (part)
+      text += std::string(", ") + name + " " + bytesText(part);
+  return text;
+}
+
+namespace {
+// A value in the arena: commands from the first to the last that touch it.
+struct LiveValue {
+  exec::BufferOp buffer;
+  unsigned first, last;
+};
+} // namespace
+
+static std::vector<LiveValue> arenaValues(exec::ProgramOp program,
+                                          int64_t place) {
+  std::vector<LiveValue> values;
+  llvm::DenseMap<Operation *, size_t> numbers;
+  unsigned position = 0;
+  for (Operation &op : program.getBody().front()) {
+    if (!isa<exec::CommandOpInterface>(op))
+      continue;
+    for (Value operand : op.getOperands()) {
+      exec::BufferOp buffer = exec::bufferOp(operand);
+      exec::SliceAttr slice = buffer.getSlice();
+      if (slice.getSpace() != exec::Space::arena || slice.getIndex() != place)
+        continue;
+      auto [it, isNew] = numbers.try_emplace(buffer, values.size());
+      if (isNew)
+        values.push_back({buffer, position, position});
+      values[it->second].last = position;
+    }
+    ++position;
+  }
+  return values;
+}
+
+// The largest values where most bytes are live: "96.0 MiB of conv1, ...".
+static std::string largestAtPeak(exec::ProgramOp program, int64_t place) {
+  std::vector<LiveValue> values = arenaValues(program, place);
+  std::vector<passes::plan::Lifetime> lifetimes;
+  for (const LiveValue &value : values)
+    lifetimes.push_back(
+        {const_cast<LiveValue &>(value).buffer.getSlice().getSize(),
+         value.first, value.last});
+  if (lifetimes.empty())
+    return "";
+  std::vector<int64_t> live = passes::plan::liveBytes(lifetimes);
+  unsigned peak = std::max_element(live.begin(), live.end()) - live.begin();
+  std::vector<size_t> there;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i].first <= peak && peak <= values[i].last)
+      there.push_back(i);
+  llvm::stable_sort(there, [&](size_t x, size_t y) {
+    return lifetimes[x].bytes > lifetimes[y].bytes;
+  });
+  constexpr size_t kMaxNamed = 5;
+  std::string text;
+  for (size_t i : llvm::ArrayRef(there).take_front(kMaxNamed)) {
+    llvm::SmallSetVector<llvm::StringRef, 4> names;
+    ir::collectNodeNames(values[i].buffer.getLoc(), names);
+    text += (text.empty() ? "" : ", ") + bytesText(lifetimes[i].bytes) +
+            " of " + (names.empty() ? "an unnamed node" : shown(names[0]));
+  }
+  if (there.size() > kMaxNamed)
+    text += " and " + std::to_string(there.size() - kMaxNamed) + " more";
+  return text;
+}
+
+static exec::ProgramOp largestProgram(ModuleOp module, int64_t place) {
+  exec::ProgramOp largest;
+  for (auto program : module.getOps<exec::ProgramOp>())
+    if (!largest ||
+        exec::arenaBytes(program)[place] > exec::arenaBytes(largest)[place])
+      largest = program;
+  return largest;
+}
+
+int64_t compiler::batchOf(ModuleOp module) {
+  exec::ProgramOp program = largestProgram(module, 0);
+  if (!program || program.getInputTypes().empty())
+    return 0;
+  auto type = dyn_cast<RankedTensorType>(
+      cast<TypeAttr>(program.getInputTypes()[0]).getValue());
+  return type && type.getRank() > 0 ? type.getDimSize(0) : 0;
+}
+
+std::string
+compiler::whyTooLarge(ModuleOp module, const Options &options,
+                      llvm::ArrayRef<DeviceMemory> devices,
+                      const std::function<int64_t()> &largestBatch) {
+  int64_t smallest = 0;
+  for (const DeviceMemory &memory : devices)
+    smallest = std::max(smallest, memory.bytes.total());
+  for (auto [place, memory] : llvm::enumerate(devices)) {
+    if (memory.bytes.total() <= options.memoryLimitBytes)
+      continue;
+    std::string text = shown(options.model) + ": does not fit into " +
+                       bytesText(options.memoryLimitBytes) + "; " +
+                       memoryText(memory);
+    std::string values = largestAtPeak(largestProgram(module, place), place);
+    if (!values.empty())
+      text += "; the largest values at the peak: " + values;
+    // Whole KiB, so that it can be given as a limit.
+    text += "; the smallest limit that fits is " +
+            std::to_string((smallest + 1023) / 1024) + "KiB";
+    if (options.remat == "none")
+      text += " without recomputation (--remat=none)";
+    if (int64_t batch = largestBatch ? largestBatch() : 0)
+      text += "; the largest batch that fits is " + std::to_string(batch);
+    return text;
+  }
+  return "";
+}

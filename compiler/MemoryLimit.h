@@ -1,0 +1,46 @@
+//===- MemoryLimit.h - what a planned program takes, and its limit * C++
+//-*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_MEMORYLIMIT_H
+#define SINTER_COMPILER_MEMORYLIMIT_H
+
+#include "compiler/Options.h"
+#include "passes/Target.h"
+#include "passes/plan/Footprint.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <functional>
+
+namespace sinter::compiler {
+
+/// One device of a planned program.
+struct DeviceMemory {
+  std::string device;
+  passes::plan::Footprint bytes;
+};
+std::vector<DeviceMemory>
+memoryOf(mlir::ModuleOp module, const Options &options,
+         llvm::ArrayRef<passes::ProgramDevice> devices);
+
+/// "cpu: 1.23 GiB: arena 1.00 GiB, states 230.00 MiB".
+std::string memoryText(const DeviceMemory &memory);
+
+/// Whether every device keeps to --memory-limit; for one that does not, one
+/// line with what it needs, the largest values at its peak by ONNX node, the
+/// smallest limit that fits and, if `largestBatch` finds one, the largest
+/// batch. "" when all fit.
+std::string whyTooLarge(mlir::ModuleOp module, const Options &options,
+                        llvm::ArrayRef<DeviceMemory> devices,
+                        const std::function<int64_t()> &largestBatch);
+
+/// The leading dimension of what the largest program of `module` reads; 0
+/// where there is none.
+int64_t batchOf(mlir::ModuleOp module);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_MEMORYLIMIT_H
