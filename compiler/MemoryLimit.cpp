@@ -33,7 +33,7 @@ static std::string bytesText(int64_t bytes) {
 
 std::vector<DeviceMemory>
 compiler::memoryOf(ModuleOp module, const Options &options,
-                   llvm::ArrayRef<passes::ProgramDevice> devices) {
+                   llvm::StringRef kind) {
   auto names =
       module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
   std::vector<DeviceMemory> result;
@@ -47,7 +47,7 @@ compiler::memoryOf(ModuleOp module, const Options &options,
     for (auto name : names.getAsValueRange<StringAttr>())
       add(name);
   else
-    add(devices.empty() ? options.targets.front() : devices.front().name);
+    add(kind == "cpu" ? "cpu" : kind.str() + ":0");
   return result;
 }
 

@@ -1,5 +1,4 @@
-//===- MemoryLimit.h - what a planned program takes, and its limit * C++
-//-*-===//
+//===- MemoryLimit.h - what a planned program takes -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,7 +7,6 @@
 #define SINTER_COMPILER_MEMORYLIMIT_H
 
 #include "compiler/Options.h"
-#include "passes/Target.h"
 #include "passes/plan/Footprint.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -22,9 +20,10 @@ struct DeviceMemory {
   std::string device;
   passes::plan::Footprint bytes;
 };
-std::vector<DeviceMemory>
-memoryOf(mlir::ModuleOp module, const Options &options,
-         llvm::ArrayRef<passes::ProgramDevice> devices);
+/// In the order of the program's devices, the first of which is of `kind`.
+std::vector<DeviceMemory> memoryOf(mlir::ModuleOp module,
+                                   const Options &options,
+                                   llvm::StringRef kind);
 
 /// "cpu: 1.23 GiB: arena 1.00 GiB, states 230.00 MiB".
 std::string memoryText(const DeviceMemory &memory);

@@ -88,7 +88,6 @@ struct Options {
   std::vector<std::string> placeRules; // REGEX=DEVICE
   std::string allowCpu;                // a regular expression; "" = none
   bool logPlacement = false;
-  int64_t memoryLimitBytes = 0; // of each device; 0 = none
   std::string mcpu = "native";
   std::vector<std::string> gpuArchs;
   std::vector<std::string> libraries = {"all"};

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/PlacementSummary.h"
 
-#include "compiler/DeviceNeeds.h"
+#include "compiler/MemoryLimit.h"
 #include "compiler/FormVerifiers.h"
 #include "ir/exec/Exec.h"
 #include "passes/place/PlacementReport.h"
@@ -53,7 +53,8 @@ static json::Array copiesJson(ModuleOp module, const json::Array &devices) {
   return copies;
 }
 
-json::Object compiler::placementJson(ModuleOp module, StringRef kind) {
+json::Object compiler::placementJson(ModuleOp module, const Options &options,
+                                     StringRef kind) {
   json::Array devices = devicesJson(module, kind), regions;
   for (const passes::PlacementRegion &region :
        passes::placementReport(module)) {
@@ -68,13 +69,14 @@ json::Object compiler::placementJson(ModuleOp module, StringRef kind) {
   }
   json::Array copies = copiesJson(module, devices);
   json::Array memory;
-  for (const DeviceNeeds &needs : deviceNeeds(module, kind))
-    memory.push_back(json::Object{{"device", needs.device},
-                                  {"bytes", needs.total()},
-                                  {"arena", needs.arena},
-                                  {"states", needs.states},
-                                  {"constants", needs.constants},
-                                  {"inputs", needs.inputs}});
+  for (const DeviceMemory &device : memoryOf(module, options, kind))
+    memory.push_back(json::Object{{"device", device.device},
+                                  {"bytes", device.bytes.total()},
+                                  {"arena", device.bytes.arena},
+                                  {"states", device.bytes.states},
+                                  {"constants", device.bytes.constants},
+                                  {"inputs", device.bytes.inputs},
+                                  {"workspace", device.bytes.workspace}});
   return json::Object{{"devices", std::move(devices)},
                       {"memory", std::move(memory)},
                       {"regions", std::move(regions)},

@@ -6,6 +6,8 @@
 #ifndef SINTER_COMPILER_PLACEMENTSUMMARY_H
 #define SINTER_COMPILER_PLACEMENTSUMMARY_H
 
+#include "compiler/Options.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 
@@ -16,7 +18,8 @@ namespace sinter::compiler {
 /// they are, and what is copied from one device to another. `kind` is the first
 /// device's. Of a program that could only be on one device there are no
 /// regions.
-llvm::json::Object placementJson(mlir::ModuleOp module, llvm::StringRef kind);
+llvm::json::Object placementJson(mlir::ModuleOp module, const Options &options,
+                                 llvm::StringRef kind);
 
 } // namespace sinter::compiler
 
