@@ -74,7 +74,11 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
         "--lr: not an option of \"eval\"");
   CHECK(errorOf({"--tensorboard=x"}) == "--tensorboard=x: not yet");
   CHECK(errorOf({"--tensorboard=d"}) == "--tensorboard=d: not yet");
-  CHECK(errorOf({"--check-nonfinite=op"}).find("not yet") != std::string::npos);
+  CHECK(errorOf({"--inject-nonfinite=conv1"})
+            .find("expected NODE@STEP or ENTRY:COMMAND@STEP") !=
+        std::string::npos);
+  CHECK(errorOf({"--inject-nonfinite=conv1@0"}).find("steps from 1") !=
+        std::string::npos);
   CHECK(errorOf({"-x"}).find("unknown option -x") == 0);
   CHECK(errorOf({"--o=x"}).find("unknown option --o") == 0);
   CHECK(errorOf({"--"}).find("unexpected") == 0);
