@@ -21,8 +21,8 @@
 #include "compiler/import/onnx/Text.h"
 #include "compiler/trace/TraceWriter.h"
 #include "ir/Locations.h"
-#include "passes/place/PlacementReport.h"
 #include "ir/Remarks.h"
+#include "passes/place/PlacementReport.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -239,7 +239,8 @@ ExitCode Compilation::run(const Phase &last) {
       break;
     // Those of the GPUs, in order.
     std::vector<int64_t> excess;
-    for (const DeviceMemory &memory : memoryOf(*module_, options, mainTarget().name()))
+    for (const DeviceMemory &memory :
+         memoryOf(*module_, options, mainTarget().name()))
       if (memory.device != "cpu")
         excess.push_back(memory.bytes.total() - options.memoryLimitBytes);
     auto over = llvm::find_if(excess, [](int64_t bytes) { return bytes > 0; });
@@ -315,7 +316,8 @@ ExitCode Compilation::runOnce(const Phase &last) {
 }
 
 ExitCode Compilation::checkMemory() const {
-  std::vector<DeviceMemory> memory = memoryOf(*module_, options, mainTarget().name());
+  std::vector<DeviceMemory> memory =
+      memoryOf(*module_, options, mainTarget().name());
   for (const DeviceMemory &device : memory)
     ir::remark("memory", "peak", mlir::ModuleOp(*module_).getLoc(),
                device.device + ": " + llvm::Twine(device.bytes.total()) +

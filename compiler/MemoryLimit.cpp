@@ -31,9 +31,9 @@ static std::string bytesText(int64_t bytes) {
   return text;
 }
 
-std::vector<DeviceMemory>
-compiler::memoryOf(ModuleOp module, const Options &options,
-                   llvm::StringRef kind) {
+std::vector<DeviceMemory> compiler::memoryOf(ModuleOp module,
+                                             const Options &options,
+                                             llvm::StringRef kind) {
   auto names =
       module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
   std::vector<DeviceMemory> result;

@@ -21,9 +21,8 @@ struct DeviceMemory {
   passes::plan::Footprint bytes;
 };
 /// In the order of the program's devices, the first of which is of `kind`.
-std::vector<DeviceMemory> memoryOf(mlir::ModuleOp module,
-                                   const Options &options,
-                                   llvm::StringRef kind);
+std::vector<DeviceMemory>
+memoryOf(mlir::ModuleOp module, const Options &options, llvm::StringRef kind);
 
 /// "cpu: 1.23 GiB: arena 1.00 GiB, states 230.00 MiB".
 std::string memoryText(const DeviceMemory &memory);

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/PlacementSummary.h"
 
-#include "compiler/MemoryLimit.h"
 #include "compiler/FormVerifiers.h"
+#include "compiler/MemoryLimit.h"
 #include "ir/exec/Exec.h"
 #include "passes/place/PlacementReport.h"
 
