@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/File.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
 #include "runtime/harness/Commands.h"
+#include "runtime/harness/MemoryChart.h"
 
 #include <cinttypes>
 #include <cstdio>
@@ -84,6 +86,12 @@ static void printValues(const sinter_entry &entry, uint32_t place) {
         kindName(entry.commands[value.firstCommand].kind), value.label.c_str());
 }
 
+/// Every value, and then the sum over time.
+static void printPlace(const sinter_entry &entry, uint32_t place) {
+  printValues(entry, place);
+  std::printf("%s", memoryChart(entry, place).c_str());
+}
+
 static void printEntry(const sinter_artifact &artifact,
                        const sinter_entry &entry) {
   std::printf("entry %s: %u commands, arena %" PRIu64
@@ -92,16 +100,18 @@ static void printEntry(const sinter_artifact &artifact,
               entry.name, entry.numCommands, entry.arenaBytes,
               entry.maxLiveBytes, entry.unsharedBytes);
   if (!artifact.numPlaces)
-    return printValues(entry, 0);
+    return printPlace(entry, 0);
   for (uint32_t p = 0; p < artifact.numPlaces; ++p) {
     std::printf(" on %s: arena %" PRIu64 " bytes\n", artifact.places[p].device,
                 arenaBytes(artifact, entry, p));
-    printValues(entry, p);
+    printPlace(entry, p);
   }
 }
 
 Status sinter::rt::runPlan(const sinter_artifact &artifact,
                            const TrainerOptions &options) {
+  if (!options.output.empty())
+    return writeFileAtomic(options.output, memoryPage(artifact));
   if (!options.json) {
     std::printf("states: %u, %" PRIu64 " bytes; constants: %" PRIu64 " bytes\n",
                 artifact.numStates, artifact.stateBytes,

@@ -65,7 +65,7 @@ struct TrainerOptions {
   bool quiet = false;
 
   std::string checkpoint; // eval, export
-  std::string output;     // export -o
+  std::string output;     // export -o, plan -o
 };
 
 /// `arguments` without the program's name. SINTER_INVALID with one line for the

@@ -1,0 +1,25 @@
+//===- MemoryChart.h - the arena over time, for people ----------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_MEMORYCHART_H
+#define SINTER_RUNTIME_HARNESS_MEMORYCHART_H
+
+#include "sinter/abi.h"
+
+#include <string>
+
+namespace sinter::rt {
+
+/// Lines of text: the most bytes that are live in each stretch of an entry's
+/// commands, with a bar, and the command at the peak. "" without values.
+std::string memoryChart(const sinter_entry &entry, uint32_t place);
+
+/// A page of HTML without scripts: each value of each entry as a rectangle, its
+/// commands to the right and its bytes upwards, named when pointed at.
+std::string memoryPage(const sinter_artifact &artifact);
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_MEMORYCHART_H
