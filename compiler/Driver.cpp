@@ -222,6 +222,11 @@ ExitCode Compilation::checkPlaceRules() {
   return kExitDone;
 }
 
+/// True when there is a plan after phase `last`.
+static bool isPlanned(const Phase &last) {
+  return phaseIndex(last) >= phaseIndex(*findPhase("plan"));
+}
+
 // Before there is a plan placement can only estimate what a device will hold.
 // Where it held too little back it is asked again, by halves: the more it holds
 // back, the more goes to the last GPU, or to the CPU.
@@ -233,9 +238,8 @@ ExitCode Compilation::run(const Phase &last) {
     times.clear();
     lints_.clear();
     code = runOnce(last);
-    bool isPlanned = phaseIndex(last) >= phaseIndex(*findPhase("plan"));
-    if (code != kExitDone || options.memoryLimitBytes <= 0 || !isPlanned ||
-        devices.size() < 2)
+    if (code != kExitDone || options.memoryLimitBytes <= 0 ||
+        !isPlanned(last) || devices.size() < 2)
       break;
     // Those of the GPUs, in order.
     std::vector<int64_t> excess;
@@ -258,7 +262,7 @@ ExitCode Compilation::run(const Phase &last) {
     printStateTable(llvm::errs(), *module_);
   if (!lints_.print(options) && code == kExitDone)
     code = kExitFailed;
-  if (code == kExitDone && phaseIndex(last) >= phaseIndex(*findPhase("plan")))
+  if (code == kExitDone && isPlanned(last))
     code = checkMemory();
   return code == kExitDone ? checkContracts() : code;
 }
@@ -298,6 +302,13 @@ ExitCode Compilation::runOnce(const Phase &last) {
   };
   ExitCode code =
       runPhases(*module_, phases, phaseTable().front(), last, observer);
+  if (code == kExitDone && isPlanned(last))
+    for (const DeviceMemory &device :
+         memoryOf(*module_, options, mainTarget().name()))
+      ir::remark("memory", "peak", mlir::ModuleOp(*module_).getLoc(),
+                 device.device + ": " + llvm::Twine(device.bytes.total()) +
+                     " bytes, of which arena " +
+                     llvm::Twine(device.bytes.arena));
   if (trace && problem.empty())
     problem = writeFile(options.trace,
                         [&](llvm::raw_ostream &os) { trace->write(os); });
@@ -318,10 +329,6 @@ ExitCode Compilation::runOnce(const Phase &last) {
 ExitCode Compilation::checkMemory() const {
   std::vector<DeviceMemory> memory =
       memoryOf(*module_, options, mainTarget().name());
-  for (const DeviceMemory &device : memory)
-    ir::remark("memory", "peak", mlir::ModuleOp(*module_).getLoc(),
-               device.device + ": " + llvm::Twine(device.bytes.total()) +
-                   " bytes, of which arena " + llvm::Twine(device.bytes.arena));
   if (options.memoryLimitBytes) {
     std::string problem = whyTooLarge(*module_, options, memory, largestBatch);
     if (!problem.empty()) {

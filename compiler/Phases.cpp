@@ -170,14 +170,6 @@ static std::string refusePrecision(const Options &options) {
   return "";
 }
 
-static std::string refusePlan(const Options &options) {
-  bool isPlaced = options.devices.size() > 1 || !options.placeRules.empty() ||
-                  !options.allowCpu.empty();
-  return options.memoryLimitBytes > 0 && !isPlaced
-             ? "--memory-limit for a program on one device: not yet"
-             : "";
-}
-
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -202,7 +194,7 @@ static const Phase phases[] = {
     {"remat", "recomputes instead of keeping, until the memory limit holds",
      buildRemat, nullptr, nullptr, kExitFailed},
     {"plan", "order, streams, and the place of every buffer", buildPlan,
-     verifyPlanned, refusePlan, kExitFailed},
+     verifyPlanned, nullptr, kExitFailed},
     {"kernels", "machine code of every kernel", nullptr, nullptr, nullptr,
      kExitFailed},
     {"binary", "tables, constants and the output file", nullptr, nullptr,

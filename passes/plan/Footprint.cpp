@@ -50,10 +50,15 @@ public:
     addTransfers(bytesOf(program.getInputTypes()),
                  bytesOf(program.getOutputTypes()));
     for (Operation &op : program.getBody().front()) {
-      if (auto buffer = dyn_cast<exec::BufferOp>(op);
-          buffer && buffer.getSlice().getSpace() == exec::Space::constant)
-        constants[buffer.getSlice().getOffset()] = buffer.getSlice().getSize();
+      if (!isa<exec::CommandOpInterface>(op) ||
+          exec::placeOf(&op).place != place)
+        continue;
       callsLibrary |= isa<exec::MatmulOp, exec::ConvOp, exec::AttentionOp>(op);
+      for (Value operand : op.getOperands()) {
+        exec::SliceAttr slice = exec::bufferOp(operand).getSlice();
+        if (slice.getSpace() == exec::Space::constant)
+          constants[slice.getOffset()] = slice.getSize();
+      }
     }
   }
 
