@@ -441,19 +441,16 @@ bool Contraction::isCountable(Operation *op, int64_t stretches) {
   }
   // The layout phase makes of it what can be read; its sizes stay.
   constexpr int64_t limit = std::numeric_limits<int32_t>::max();
-  ArrayRef<int64_t> lhs = ir::tensorType(dot.getLhs()).getShape(),
-                    rhs = ir::tensorType(dot.getRhs()).getShape();
-  auto product = [](ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  auto product = [](Value operand, ArrayRef<int64_t> dims) {
     int64_t size = 1;
     for (int64_t dim : dims)
-      size *= shape[dim];
+      size *= ir::tensorType(operand).getDimSize(dim);
     return size;
   };
-  int64_t batches = std::max<int64_t>(product(lhs, dot.getLhsBatch()), 1),
-          depth = std::max<int64_t>(product(lhs, dot.getLhsContract()), 1);
-  return batches <= limit && depth / stretches <= limit &&
-         ShapedType::getNumElements(lhs) / batches / depth <= limit &&
-         ShapedType::getNumElements(rhs) / batches / depth <= limit;
+  return product(dot.getLhs(), dot.getLhsBatch()) <= limit &&
+         product(dot.getLhs(), dot.getLhsFree()) <= limit &&
+         product(dot.getRhs(), dot.getRhsFree()) <= limit &&
+         product(dot.getLhs(), dot.getLhsContract()) / stretches <= limit;
 }
 
 } // namespace sinter::codegen
