@@ -15,7 +15,7 @@ namespace sinter::passes::plan {
 namespace {
 
 /// Plans that may be made to keep what need not be dropped.
-constexpr unsigned kMaxTrials = 64;
+constexpr unsigned kMaxTrials = 20;
 
 bool isContraction(ir::FusionOp fusion) {
   StringRef kind = fusion.getKind();
