@@ -46,18 +46,14 @@ Count compiler::countFills(exec::ProgramOp program) {
   return countOps<exec::FillOp>(program);
 }
 
-static exec::KernelOp kernelOf(exec::LaunchOp launch) {
-  return SymbolTable::lookupNearestSymbolFrom<exec::KernelOp>(
-      launch->getParentOp(), launch.getKernelAttr());
-}
-
 /// Calls `visit` for every op of every kernel that is launched, as often as it
 /// is.
 static void
 forEachComputed(exec::ProgramOp program,
                 llvm::function_ref<void(exec::LaunchOp, Operation *)> visit) {
+  SymbolTable kernels(program->getParentOp());
   for (auto launch : program.getBody().getOps<exec::LaunchOp>())
-    if (exec::KernelOp kernel = kernelOf(launch))
+    if (auto kernel = kernels.lookup<exec::KernelOp>(launch.getKernel()))
       kernel.getBody().walk([&](Operation *op) { visit(launch, op); });
 }
 

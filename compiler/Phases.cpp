@@ -133,6 +133,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(passes::createFuseCasts());
   functions.addPass(passes::createFuseSiblings(&context.target));
   functions.addPass(passes::createFuseStages(&context.target, context.devices));
+  pm.addPass(passes::createShareKernels());
 }
 
 static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {

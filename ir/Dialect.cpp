@@ -84,38 +84,105 @@ LogicalResult SinterDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
-/// Checks an attribute of an argument or result, of type `type`, of `function`.
-static LogicalResult verifyFunctionValue(Operation *function, StringRef which,
-                                         unsigned index, Type type,
-                                         NamedAttribute attr) {
-  StringRef name = attr.getName().getValue();
-  auto report = [&]() {
-    return function->emitError()
-           << which << ' ' << index << ": attribute '" << name << "' ";
-  };
-  bool isString = name == SinterDialect::kInputAttr ||
-                  name == SinterDialect::kOutputAttr ||
-                  name == SinterDialect::kControlAttr;
-  if (isString && !isa<StringAttr>(attr.getValue()))
-    return report() << "must be a string";
-  if (name != SinterDialect::kStateAttr)
-    return success();
+namespace {
+/// Checks the attributes of a function's arguments and results.
+class FunctionAttributes {
+public:
+  explicit FunctionAttributes(FunctionOpInterface function)
+      : function(function) {}
 
-  auto symbol = dyn_cast<FlatSymbolRefAttr>(attr.getValue());
-  if (!symbol)
-    return report() << "must be a symbol reference";
-  Operation *table = function->getParentOp();
-  if (!table || !table->hasTrait<OpTrait::SymbolTable>())
+  LogicalResult verifyArgument(unsigned index, NamedAttribute attr) {
+    return verify({"argument", index, function.getArgumentTypes()[index]},
+                  attr);
+  }
+  LogicalResult verifyResult(unsigned index, NamedAttribute attr) {
+    return verify({"result", index, function.getResultTypes()[index]}, attr);
+  }
+
+private:
+  struct Place {
+    StringRef kind;
+    unsigned index;
+    Type type;
+  };
+
+  InFlightDiagnostic report(const Place &place, StringRef name) {
+    return function->emitError() << place.kind << ' ' << place.index
+                                 << ": attribute '" << name << "' ";
+  }
+
+  LogicalResult verify(const Place &place, NamedAttribute attr) {
+    StringRef name = attr.getName().getValue();
+    bool isString = name == SinterDialect::kInputAttr ||
+                    name == SinterDialect::kOutputAttr ||
+                    name == SinterDialect::kControlAttr;
+    if (isString && !isa<StringAttr>(attr.getValue()))
+      return report(place, name) << "must be a string";
+    // All of them with the first: the module is searched once for them.
+    if (name == SinterDialect::kStateAttr && isFirstState(place))
+      return verifyStates();
     return success();
-  auto state =
-      dyn_cast_or_null<StateOp>(SymbolTable::lookupSymbolIn(table, symbol));
-  if (!state)
-    return report() << "names " << symbol << ", which is no sinter.state";
-  if (state.getType() != type)
-    return report() << "names " << symbol << " of type " << state.getType()
-                    << ", but the " << which << " has type " << type;
-  return success();
-}
+  }
+
+  Attribute stateOfArgument(unsigned index) {
+    return function.getArgAttr(index, SinterDialect::kStateAttr);
+  }
+  Attribute stateOfResult(unsigned index) {
+    return function.getResultAttr(index, SinterDialect::kStateAttr);
+  }
+
+  bool isFirstState(const Place &place) {
+    bool isArgument = place.kind == "argument";
+    unsigned numBefore = isArgument ? place.index : function.getNumArguments();
+    for (unsigned i = 0; i < numBefore; ++i)
+      if (stateOfArgument(i))
+        return false;
+    for (unsigned i = 0; !isArgument && i < place.index; ++i)
+      if (stateOfResult(i))
+        return false;
+    return true;
+  }
+
+  LogicalResult verifyStates() {
+    llvm::StringMap<StateOp> states;
+    Operation *table = function->getParentOp();
+    bool hasTable = table && table->hasTrait<OpTrait::SymbolTable>();
+    if (hasTable)
+      for (auto state : table->getRegion(0).getOps<StateOp>())
+        states[state.getSymName()] = state;
+    auto verifyState = [&](const Place &place,
+                           Attribute attr) -> LogicalResult {
+      auto symbol = dyn_cast<FlatSymbolRefAttr>(attr);
+      if (!symbol)
+        return report(place, SinterDialect::kStateAttr)
+               << "must be a symbol reference";
+      if (!hasTable)
+        return success();
+      StateOp state = states.lookup(symbol.getValue());
+      if (!state)
+        return report(place, SinterDialect::kStateAttr)
+               << "names " << symbol << ", which is no sinter.state";
+      if (state.getType() != place.type)
+        return report(place, SinterDialect::kStateAttr)
+               << "names " << symbol << " of type " << state.getType()
+               << ", but the " << place.kind << " has type " << place.type;
+      return success();
+    };
+    for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+      if (Attribute attr = stateOfArgument(index);
+          attr &&
+          failed(verifyState({"argument", unsigned(index), type}, attr)))
+        return failure();
+    for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
+      if (Attribute attr = stateOfResult(index);
+          attr && failed(verifyState({"result", unsigned(index), type}, attr)))
+        return failure();
+    return success();
+  }
+
+  FunctionOpInterface function;
+};
+} // namespace
 
 LogicalResult SinterDialect::verifyRegionArgAttribute(Operation *op,
                                                       unsigned regionIndex,
@@ -124,8 +191,7 @@ LogicalResult SinterDialect::verifyRegionArgAttribute(Operation *op,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function || argIndex >= function.getNumArguments())
     return success();
-  return verifyFunctionValue(op, "argument", argIndex,
-                             function.getArgumentTypes()[argIndex], attr);
+  return FunctionAttributes(function).verifyArgument(argIndex, attr);
 }
 
 LogicalResult SinterDialect::verifyRegionResultAttribute(Operation *op,
@@ -135,6 +201,5 @@ LogicalResult SinterDialect::verifyRegionResultAttribute(Operation *op,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function || resultIndex >= function.getNumResults())
     return success();
-  return verifyFunctionValue(op, "result", resultIndex,
-                             function.getResultTypes()[resultIndex], attr);
+  return FunctionAttributes(function).verifyResult(resultIndex, attr);
 }

@@ -37,9 +37,10 @@ struct FuseCastsPass : impl::FuseCastsBase<FuseCastsPass> {
     for (auto fusion : block.getOps<ir::FusionOp>())
       if (isCastOfArguments(fusion))
         casts.push_back(fusion);
-    for (ArrayRef<ir::FusionOp> run : kernelRuns(casts))
+    for (const FusionRun &run : kernelRuns(casts))
       if (run.size() > 1) {
-        OpBuilder builder(run.front());
+        OpBuilder builder(*llvm::min_element(
+            run, [](auto a, auto b) { return a->isBeforeInBlock(b); }));
         mergeFusions(builder, run);
       }
   }

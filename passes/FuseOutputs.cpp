@@ -41,7 +41,7 @@ struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
       ends.push_back(fusion);
     }
     OpBuilder builder(terminator);
-    for (ArrayRef<ir::FusionOp> run : kernelRuns(ends))
+    for (const FusionRun &run : kernelRuns(ends))
       if (run.size() > 1) {
         builder.setInsertionPoint(terminator);
         mergeFusions(builder, run);

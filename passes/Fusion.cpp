@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion.h"
+#include "passes/FusionForm.h"
 #include "passes/FusionInfo.h"
 #include "passes/IndexMap.h"
 #include "passes/PostOps.h"
@@ -14,6 +15,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <functional>
+#include <map>
 
 using namespace mlir;
 
@@ -43,20 +45,25 @@ bool isNewState(OpOperand &use) {
                                 ir::SinterDialect::kStateAttr);
 }
 
-/// `members` with each free op right before the first that needs it: where it
-/// came from says nothing, and equal computations then are equal kernels.
+/// `members` with each free op, and each that reads nothing, right before the
+/// first that needs it: where it came from says nothing, and equal computations
+/// then are equal kernels.
 static SmallVector<Operation *> inOneOrder(ArrayRef<Operation *> members) {
   llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
+  llvm::SmallPtrSet<Operation *, 16> moved;
+  for (Operation *member : members)
+    if (isFree(member) || isFreeOfMemory(member))
+      moved.insert(member);
   llvm::SmallSetVector<Operation *, 16> ordered;
   std::function<void(Operation *)> place = [&](Operation *op) {
     for (Value operand : op->getOperands())
       if (Operation *def = operand.getDefiningOp();
-          def && inside.contains(def) && isFree(def) && !ordered.contains(def))
+          def && moved.contains(def) && !ordered.contains(def))
         place(def);
     ordered.insert(op);
   };
   for (Operation *member : members)
-    if (!isFree(member))
+    if (!moved.contains(member))
       place(member);
   for (Operation *member : members) // free ones that are results
     place(member);
@@ -144,20 +151,56 @@ ir::FusionOp mergeFusions(OpBuilder &builder, ArrayRef<ir::FusionOp> fusions) {
   return merged;
 }
 
-SmallVector<ArrayRef<ir::FusionOp>> kernelRuns(ArrayRef<ir::FusionOp> fusions) {
-  SmallVector<ArrayRef<ir::FusionOp>> runs;
-  while (!fusions.empty()) {
-    size_t count = 0;
-    for (unsigned buffers = 0; count < fusions.size(); ++count) {
-      buffers +=
-          fusions[count]->getNumOperands() + fusions[count]->getNumResults();
-      if (count > 0 && buffers > kMostBuffers)
-        break;
+static unsigned numBuffers(ir::FusionOp fusion) {
+  return fusion->getNumOperands() + fusion->getNumResults();
+}
+
+/// `classes` dealt out to `count` runs: each gets equally many of a class, the
+/// first the rest. Nothing when that one would be too large.
+static std::vector<FusionRun> dealOut(ArrayRef<FusionRun> classes,
+                                      size_t count) {
+  std::vector<FusionRun> runs(count);
+  for (const FusionRun &equal : classes) {
+    size_t each = equal.size() / count;
+    ArrayRef<ir::FusionOp> left = equal;
+    for (FusionRun &run : llvm::reverse(runs)) {
+      ArrayRef<ir::FusionOp> own =
+          &run == &runs.front() ? left : left.take_back(each);
+      run.append(own.begin(), own.end());
+      left = left.drop_back(own.size());
     }
-    runs.push_back(fusions.take_front(count));
-    fusions = fusions.drop_front(count);
   }
+  unsigned buffers = 0;
+  for (ir::FusionOp fusion : runs.front())
+    buffers += numBuffers(fusion);
+  if (buffers > kMostBuffers)
+    return {};
   return runs;
+}
+
+std::vector<FusionRun> kernelRuns(ArrayRef<ir::FusionOp> fusions) {
+  unsigned buffers = 0;
+  for (ir::FusionOp fusion : fusions)
+    buffers += numBuffers(fusion);
+  if (buffers <= kMostBuffers)
+    return {FusionRun(fusions)};
+  std::map<std::vector<const void *>, size_t> numbers;
+  std::vector<FusionRun> classes;
+  for (ir::FusionOp fusion : fusions) {
+    auto [found, isNew] =
+        numbers.try_emplace(FusionForm(fusion).key(), classes.size());
+    if (isNew)
+      classes.emplace_back();
+    classes[found->second].push_back(fusion);
+  }
+  for (size_t count = 2 * buffers / kMostBuffers; count < fusions.size();
+       ++count)
+    if (std::vector<FusionRun> runs = dealOut(classes, count); !runs.empty())
+      return runs;
+  std::vector<FusionRun> alone;
+  for (ir::FusionOp fusion : fusions)
+    alone.push_back({fusion});
+  return alone;
 }
 
 static bool isContractionKind(StringRef kind) {

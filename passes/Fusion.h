@@ -50,9 +50,13 @@ void unpackFusion(ir::FusionOp fusion, llvm::StringRef kind,
 ir::FusionOp mergeFusions(mlir::OpBuilder &builder,
                           llvm::ArrayRef<ir::FusionOp> fusions);
 
-/// `fusions` in as few runs as there can be, each small enough for one kernel.
-llvm::SmallVector<llvm::ArrayRef<ir::FusionOp>>
-kernelRuns(llvm::ArrayRef<ir::FusionOp> fusions);
+using FusionRun = llvm::SmallVector<ir::FusionOp>;
+
+/// `fusions` in runs that are small enough for one kernel each: one run where
+/// that does, else about twice as many as there must be, which are the same
+/// kernel as far as fusions that are the same allow it: the update of a deep
+/// model is made once for several layers of it.
+std::vector<FusionRun> kernelRuns(llvm::ArrayRef<ir::FusionOp> fusions);
 
 } // namespace sinter::passes
 

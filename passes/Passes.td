@@ -242,6 +242,15 @@ def FuseStages : Pass<"sinter-fuse-stages", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def ShareKernels : Pass<"sinter-share-kernels", "::mlir::ModuleOp"> {
+  let summary = "Let kernels that differ in scalars alone be one";
+  let description = [{
+    Fusions over loops that are equal but for constants of one value (the number of a dropout's random stream)
+    take those as scalar operands, so that one kernel is made for all of them.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def PlaceCasts : Pass<"sinter-place-casts", "::mlir::func::FuncOp"> {
   let summary = "Let casts between 16-bit floats and float32 lie beside what computes";
   let description = [{

@@ -28,13 +28,30 @@ private:
 };
 } // namespace
 
+/// The row-major number of each element of a tensor of `type`.
+static Value elementNumbers(Compute &c, RankedTensorType type) {
+  Value numbers;
+  int64_t stride = 1;
+  for (int64_t axis = type.getRank(); axis-- > 0;) {
+    int64_t size = type.getDimSize(axis);
+    if (size == 1)
+      continue;
+    Value along = c.b.create<IotaOp>(c.loc, type, axis);
+    Value offset = stride == 1 ? along : c.mul(along, stride);
+    numbers = numbers ? c.add(numbers, offset) : offset;
+    stride *= size;
+  }
+  return numbers ? numbers : splat(c.b, c.loc, type, 0);
+}
+
 /// The first word of Philox4x32-10, as `evaluate` defines it, of the counter
-/// (index, step, opId) and the key `seed`; `index` is ui64, the others scalars
-/// of ui64.
-static Value philox(Compute &c, Value index, Value seed, Value step,
-                    uint32_t opId) {
+/// (index, step, opId) and the key `seed`; `index` is ui64, `isWord` says that
+/// it is below 2^32; the others are scalars of ui64.
+static Value philox(Compute &c, Value index, bool isWord, Value seed,
+                    Value step, uint32_t opId) {
   Words words(c);
-  Value counter[4] = {words.low(index), words.high(index),
+  Value counter[4] = {isWord ? index : words.low(index),
+                      isWord ? c.constant(index, 0) : words.high(index),
                       c.fill(words.low(step), index), c.constant(index, opId)};
   Value key[2] = {words.low(seed), words.high(seed)};
   for (int round = 0; round < 10; ++round) {
@@ -57,12 +74,11 @@ SmallVector<Value> DropoutOp::decompose(OpBuilder &builder) {
   Value x = c.load(getX());
   RankedTensorType type = tensorType(x);
   Type word = c.b.getIntegerType(64, /*isSigned=*/false);
-  auto line = RankedTensorType::get({type.getNumElements()}, word);
-  Value index = c.b.create<IotaOp>(c.loc, line, 0);
+  Value index = elementNumbers(c, type.clone(word));
   if (getFirst())
     index = c.add(index, c.fill(castTo(c.b, c.loc, getFirst(), word), index));
-  index = reshapeTo(c.b, c.loc, index, type.getShape());
-  Value drawn = philox(c, index, castTo(c.b, c.loc, getSeed(), word),
+  bool isWord = !getFirst() && type.getNumElements() <= int64_t(1) << 32;
+  Value drawn = philox(c, index, isWord, castTo(c.b, c.loc, getSeed(), word),
                        castTo(c.b, c.loc, getStep(), word),
                        static_cast<uint32_t>(getOpId()));
   Value threshold = c.constant(drawn, static_cast<double>(getThreshold()));

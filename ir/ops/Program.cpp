@@ -33,17 +33,20 @@ LogicalResult StateOp::verify() {
       (getOf() || getSlot()))
     return report("a state of role ", stringifyStateRole(role),
                   " has no 'of' and no 'slot'");
-  Operation *table = getOperation()->getParentOp();
-  if (getOf() && table && table->hasTrait<OpTrait::SymbolTable>()) {
-    auto param = dyn_cast_or_null<StateOp>(
-        SymbolTable::lookupSymbolIn(table, getOfAttr()));
-    if (!param || param.getRole() != StateRole::param)
-      return report("'of' names ", getOfAttr(),
-                    ", which is no state of role param");
-  }
   if (getInit() && getInit()->getType() != type)
     return report("'init' has type ", getInit()->getType(), ", expected ",
                   type);
+  return success();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getOf())
+    return success();
+  auto param =
+      symbols.lookupNearestSymbolFrom<StateOp>(getOperation(), getOfAttr());
+  if (!param || param.getRole() != StateRole::param)
+    return Report(*this)("'of' names ", getOfAttr(),
+                         ", which is no state of role param");
   return success();
 }
 

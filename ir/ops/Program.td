@@ -10,7 +10,8 @@ include "Attrs.td"
 include "Interfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 
-def Sinter_StateOp : Sinter_Op<"state", [Symbol]> {
+def Sinter_StateOp : Sinter_Op<"state", [Symbol,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a tensor that lives from one run to the next";
   let description = [{
     Declared once, by name. Functions refer to it by the attribute `sinter.state = @name` on an

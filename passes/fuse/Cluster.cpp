@@ -57,6 +57,35 @@ bool isFree(Operation *op) {
   return isa<ir::IotaOp, ir::BroadcastOp>(op);
 }
 
+/// Takes the ops of integers that `value` is computed by, from element numbers,
+/// constants and scalars alone, off `budget`; false when it is not, or when
+/// that is spent.
+static bool isComputedFromNumbers(Value value, unsigned &budget) {
+  Operation *op = value.getDefiningOp();
+  if (isa<BlockArgument>(value) || isa<ir::IotaOp>(op))
+    return op != nullptr;
+  if (auto constant = dyn_cast<ir::ConstantOp>(op))
+    return isSplatConstant(constant);
+  if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
+    return ir::tensorType(broadcast.getX()).getNumElements() == 1;
+  if (!isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::AndOp, ir::OrOp, ir::XorOp,
+           ir::ShiftLeftOp, ir::ShiftRightOp>(op) ||
+      !ir::tensorType(value).getElementType().isInteger() || budget == 0)
+    return false;
+  --budget;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return isComputedFromNumbers(operand, budget);
+  });
+}
+
+bool isFreeOfMemory(Operation *op) {
+  // So many take less time than reading eight bytes.
+  unsigned budget = 16;
+  return op->getNumResults() == 1 &&
+         ir::tensorType(op->getResult(0)).getNumElements() > 1 &&
+         isComputedFromNumbers(op->getResult(0), budget);
+}
+
 static IndexVector identityIndex(ArrayRef<int64_t> shape) {
   IndexVector index;
   for (auto [dim, size] : llvm::enumerate(shape))

@@ -25,6 +25,11 @@ bool isReduction(mlir::Operation *op);
 /// read for them.
 bool isFree(mlir::Operation *op);
 
+/// True for ops whose elements are computed from their numbers, constants and
+/// scalars by a few ops of integers: cheaper to compute for each user than to
+/// keep. The random numbers of all dropouts begin with such.
+bool isFreeOfMemory(mlir::Operation *op);
+
 struct Cluster {
   llvm::StringRef kind = fusion_kind::kLoop;
   llvm::SetVector<mlir::Operation *> ops; // users before producers

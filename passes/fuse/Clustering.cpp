@@ -145,20 +145,40 @@ void Clustering::assign(Operation *op) {
   }
   if (op->getNumResults() != 1)
     return start(op);
+  if (isFreeOfMemory(op)) {
+    // A copy in each cluster; `op` is the first one's, or what is stored.
+    SmallVector<unsigned> all(users.begin(), users.end());
+    for (unsigned number : ArrayRef(all).drop_front(outside ? 0 : 1)) {
+      assign(copyForCluster(op, number));
+      users.remove(number);
+    }
+  }
   bool asRoot = outside || users.size() != 1;
   for (unsigned number : users) {
     const Cluster &cluster = clusters[number];
     std::optional<IndexVector> index = cluster.indexOf(op->getResult(0));
-    if (asRoot && (!index || joiningMakesCycle(op, number)))
+    if (asRoot && !index)
       continue;
     if (!mayJoinUpdate(op, cluster, asRoot))
       continue;
     if (index && liesBetterWithReduction(op, *index, cluster, asRoot))
       continue;
-    if (cluster.mayTake(op, index, asRoot))
+    if (cluster.mayTake(op, index, asRoot) &&
+        !(asRoot && joiningMakesCycle(op, number)))
       return join(op, index, number, asRoot);
   }
   start(op);
+}
+
+/// A copy of `op`, of which the members of the cluster are the users.
+Operation *Clustering::copyForCluster(Operation *op, unsigned number) {
+  OpBuilder builder(op);
+  Operation *copy = builder.clone(*op);
+  positions[copy] = positions[op];
+  op->replaceUsesWithIf(copy->getResults(), [&](OpOperand &use) {
+    return numberOf(use.getOwner()) == number;
+  });
+  return copy;
 }
 
 /// False when `cluster` only makes new values of state, and `op` would tie that

@@ -38,6 +38,7 @@ private:
 
   // Step 1.
   void assign(mlir::Operation *op);
+  mlir::Operation *copyForCluster(mlir::Operation *op, unsigned number);
   static bool mayJoinUpdate(mlir::Operation *op, const Cluster &cluster,
                             bool asRoot);
   void join(mlir::Operation *op, const std::optional<IndexVector> &index,

@@ -289,10 +289,18 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   passes::forEachInPlacePair(kernel, [&](unsigned input, unsigned output) {
     shared[input] = shared[numRead + output] = true;
   });
-  for (auto [number, isShared] : llvm::enumerate(shared))
+  // All of this LLVM would find out, in time quadratic in their number.
+  SmallVector<Attribute> attributes;
+  for (auto [number, isShared] : llvm::enumerate(shared)) {
+    NamedAttrList own;
+    own.set(LLVM::LLVMDialect::getNoCaptureAttrName(), builder.getUnitAttr());
+    if (number < numInputs)
+      own.set(LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
     if (!isShared)
-      function.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),
-                          builder.getUnitAttr());
+      own.set(LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+    attributes.push_back(own.getDictionary(context));
+  }
+  function.setAllArgAttrs(attributes);
 
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   KernelBody kernelBody(builder, loc, function, numInputs, numRead,

@@ -1,0 +1,119 @@
+// RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(sinter-share-kernels)' | FileCheck %s
+// RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(sinter-share-kernels, sinter-plan-memory)' | FileCheck %s --check-prefix=PLAN
+
+// Two layers differ in a number, which becomes an operand; what is equal in both stays.
+// PLAN: exec.kernel @[[K:.*]] "loop"
+// PLAN-NEXT: ^bb0(%[[X:.*]]: tensor<4x8xf32>, %[[S:.*]]: tensor<f32>):
+// PLAN-NEXT: %[[B:.*]] = sinter.broadcast %[[S]] dims []
+// PLAN-NEXT: %[[SUM:.*]] = sinter.add %[[X]], %[[B]]
+// PLAN-NEXT: %[[C:.*]] = sinter.constant dense<5.000000e-01>
+// PLAN-NEXT: sinter.mul %[[SUM]], %[[C]]
+// PLAN-NOT: exec.kernel
+// PLAN-LABEL: exec.program @layers
+// PLAN-DAG: exec.buffer constant
+// PLAN: exec.launch @[[K]]
+// PLAN: exec.launch @[[K]]
+func.func @layers(%x: tensor<4x8xf32> {sinter.input = "x"}) -> (tensor<4x8xf32> {sinter.output = "y"}) {
+  %0 = sinter.fusion "loop"(%x) {domain = array<i64: 4, 8>, views = [array<i64: 0, 1>]} : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%a: tensor<4x8xf32>):
+    %2 = sinter.constant dense<1.0> : tensor<4x8xf32>
+    %3 = sinter.add %a, %2 : tensor<4x8xf32>
+    %4 = sinter.constant dense<0.5> : tensor<4x8xf32>
+    %5 = sinter.mul %3, %4 : tensor<4x8xf32>
+    sinter.yield %5 : tensor<4x8xf32>
+  }
+  %1 = sinter.fusion "loop"(%0) {domain = array<i64: 4, 8>, views = [array<i64: 0, 1>]} : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%a: tensor<4x8xf32>):
+    %2 = sinter.constant dense<2.0> : tensor<4x8xf32>
+    %3 = sinter.add %a, %2 : tensor<4x8xf32>
+    %4 = sinter.constant dense<0.5> : tensor<4x8xf32>
+    %5 = sinter.mul %3, %4 : tensor<4x8xf32>
+    sinter.yield %5 : tensor<4x8xf32>
+  }
+  return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// Must not fire: whoever divides by a number is faster for knowing it.
+// CHECK-LABEL: @divided
+// CHECK: sinter.fusion "loop"(%arg0)
+// CHECK: sinter.constant dense<3>
+// CHECK: sinter.fusion "loop"(%0)
+// CHECK: sinter.constant dense<5>
+func.func @divided(%x: tensor<8xi64> {sinter.input = "x"}) -> (tensor<8xi64> {sinter.output = "y"}) {
+  %0 = sinter.fusion "loop"(%x) {domain = array<i64: 8>, views = [array<i64: 0>]} : (tensor<8xi64>) -> tensor<8xi64> {
+  ^bb0(%a: tensor<8xi64>):
+    %2 = sinter.constant dense<3> : tensor<8xi64>
+    %3 = sinter.div %a, %2 : tensor<8xi64>
+    sinter.yield %3 : tensor<8xi64>
+  }
+  %1 = sinter.fusion "loop"(%0) {domain = array<i64: 8>, views = [array<i64: 0>]} : (tensor<8xi64>) -> tensor<8xi64> {
+  ^bb0(%a: tensor<8xi64>):
+    %2 = sinter.constant dense<5> : tensor<8xi64>
+    %3 = sinter.div %a, %2 : tensor<8xi64>
+    sinter.yield %3 : tensor<8xi64>
+  }
+  return %1 : tensor<8xi64>
+}
+
+// -----
+
+// Must not fire: the one adds what the other multiplies by.
+// CHECK-LABEL: @different
+// CHECK: sinter.fusion "loop"(%arg0)
+// CHECK: sinter.constant dense<3>
+// CHECK: sinter.fusion "loop"(%0)
+// CHECK: sinter.constant dense<5>
+func.func @different(%x: tensor<8xi64> {sinter.input = "x"}) -> (tensor<8xi64> {sinter.output = "y"}) {
+  %0 = sinter.fusion "loop"(%x) {domain = array<i64: 8>, views = [array<i64: 0>]} : (tensor<8xi64>) -> tensor<8xi64> {
+  ^bb0(%a: tensor<8xi64>):
+    %2 = sinter.constant dense<3> : tensor<8xi64>
+    %3 = sinter.add %a, %2 : tensor<8xi64>
+    sinter.yield %3 : tensor<8xi64>
+  }
+  %1 = sinter.fusion "loop"(%0) {domain = array<i64: 8>, views = [array<i64: 0>]} : (tensor<8xi64>) -> tensor<8xi64> {
+  ^bb0(%a: tensor<8xi64>):
+    %2 = sinter.constant dense<5> : tensor<8xi64>
+    %3 = sinter.mul %a, %2 : tensor<8xi64>
+    sinter.yield %3 : tensor<8xi64>
+  }
+  return %1 : tensor<8xi64>
+}
+
+// -----
+
+// Inside a part of a kernel of several: the operand goes through both.
+// CHECK-LABEL: @nested
+// CHECK: %[[ONE:.*]] = sinter.constant dense<1> : tensor<i64>
+// CHECK: sinter.fusion "multi"(%arg0, %[[ONE]])
+// CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<8xi64>, %[[S:.*]]: tensor<i64>):
+// CHECK: sinter.fusion "loop"(%[[A]], %[[S]])
+// CHECK-NEXT: ^bb0(%[[IN:.*]]: tensor<8xi64>, %[[SCALAR:.*]]: tensor<i64>):
+// CHECK-NEXT: %[[FULL:.*]] = sinter.broadcast %[[SCALAR]]
+// CHECK-NEXT: sinter.add %[[IN]], %[[FULL]]
+// CHECK: %[[TWO:.*]] = sinter.constant dense<2> : tensor<i64>
+// CHECK: sinter.fusion "multi"(%{{.*}}, %[[TWO]])
+func.func @nested(%x: tensor<8xi64> {sinter.input = "x"}) -> (tensor<8xi64> {sinter.output = "y"}) {
+  %0 = sinter.fusion "multi"(%x) : (tensor<8xi64>) -> tensor<8xi64> {
+  ^bb0(%a: tensor<8xi64>):
+    %2 = sinter.fusion "loop"(%a) {domain = array<i64: 8>, views = [array<i64: 0>]} : (tensor<8xi64>) -> tensor<8xi64> {
+    ^bb0(%b: tensor<8xi64>):
+      %3 = sinter.constant dense<1> : tensor<8xi64>
+      %4 = sinter.add %b, %3 : tensor<8xi64>
+      sinter.yield %4 : tensor<8xi64>
+    }
+    sinter.yield %2 : tensor<8xi64>
+  }
+  %1 = sinter.fusion "multi"(%0) : (tensor<8xi64>) -> tensor<8xi64> {
+  ^bb0(%a: tensor<8xi64>):
+    %2 = sinter.fusion "loop"(%a) {domain = array<i64: 8>, views = [array<i64: 0>]} : (tensor<8xi64>) -> tensor<8xi64> {
+    ^bb0(%b: tensor<8xi64>):
+      %3 = sinter.constant dense<2> : tensor<8xi64>
+      %4 = sinter.add %b, %3 : tensor<8xi64>
+      sinter.yield %4 : tensor<8xi64>
+    }
+    sinter.yield %2 : tensor<8xi64>
+  }
+  return %1 : tensor<8xi64>
+}
