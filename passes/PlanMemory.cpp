@@ -133,6 +133,10 @@ private:
         builder.create<exec::AwaitOp>(command.loc, event);
       return success();
     }
+    if (!command.fusion && reads.empty()) {
+      builder.create<exec::FillOp>(command.loc, writes[0]);
+      return success();
+    }
     if (!command.fusion) {
       builder.create<exec::CopyOp>(command.loc, reads[0], writes[0]);
       return success();
@@ -196,8 +200,7 @@ private:
         CommandGraph::build(func, constants, states);
     if (failed(graph))
       return failure();
-    Plan plan = choosePlan(*graph);
-    ProgramLayout layout = layOut(plan, graph->devices.size());
+    auto [plan, layout] = choosePlan(*graph);
     int64_t arenaBytes =
         std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
     int64_t unshared = 0;

@@ -65,6 +65,9 @@ public:
           outcome.clones[number - before.commands.size()];
       insert(clone, outcome.graph.commands[number]);
     }
+    Operation *terminator = body.getTerminator();
+    for (Value result : terminator->getOperands())
+      moveViews(result, terminator);
     // What nobody looks through any more; a view of a view comes after it.
     SmallVector<ir::ReshapeOp> reshapes(body.getOps<ir::ReshapeOp>());
     for (ir::ReshapeOp reshape : llvm::reverse(reshapes))
@@ -181,7 +184,7 @@ FailureOr<int64_t> RematerializePass::search(
   FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
   if (failed(graph))
     return failure();
-  Plan plan = choosePlan(*graph);
+  Plan plan = choosePlan(*graph).plan;
   unsigned turn = turnOf(plan);
   Order order = eagerAfter(*graph, plan.order, turn);
   Recompute recompute(*graph, order, turn);
@@ -211,7 +214,7 @@ LogicalResult RematerializePass::fit(func::FuncOp func,
   FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
   if (failed(graph))
     return failure();
-  if (layOut(choosePlan(*graph), 1).bytes.front() <= arenaLimit)
+  if (choosePlan(*graph).layout.bytes.front() <= arenaLimit)
     return success();
   FailureOr<int64_t> bytes = search(func, states, /*isLast=*/false);
   if (failed(bytes) || *bytes <= arenaLimit)

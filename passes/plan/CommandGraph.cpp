@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <functional>
+
 using namespace mlir;
 
 namespace sinter::passes::plan {
@@ -29,6 +31,7 @@ public:
   }
 
   LogicalResult run();
+  Order possibleOrder() const;
   CommandGraph take();
 
 private:
@@ -202,7 +205,12 @@ unsigned GraphBuilder::addCopy(unsigned from, unsigned to, Location loc) {
                                                   : graph.buffers[from].device;
   place.place = isHost(place.to) ? place.from : place.to;
   place.stream = place.from == place.to ? exec::kCompute : exec::kTransfer;
-  return addCommand({nullptr, loc, {from}, {to}, place});
+  // Zeros are made, not kept.
+  Command copy{nullptr, loc, {}, {to}, place};
+  ElementsAttr constant = graph.buffers[from].constant;
+  if (!constant || !isAllZeros(constant))
+    copy.reads.push_back(from);
+  return addCommand(std::move(copy));
 }
 
 /// What is everywhere needs no transfer.
@@ -392,9 +400,42 @@ LogicalResult GraphBuilder::run() {
   return addResults();
 }
 
+/// An order in which commands can run: that of the function. A copy into a
+/// state, which stands in no function, comes as soon as it can: what it copies
+/// may end there.
+Order GraphBuilder::possibleOrder() const {
+  Order sequence;
+  std::vector<bool> done(graph.commands.size(), false);
+  std::vector<std::vector<unsigned>> copiesAfter(graph.commands.size());
+  auto isUpdate = [&](unsigned number) {
+    const Command &command = graph.commands[number];
+    return !command.fusion && !command.allReduce &&
+           command.place.stream == exec::kCompute;
+  };
+  auto isReady = [&](unsigned number) {
+    return llvm::all_of(order.before(number),
+                        [&](unsigned other) { return done[other]; });
+  };
+  for (unsigned number = 0; number < graph.commands.size(); ++number)
+    if (isUpdate(number))
+      for (unsigned other : order.before(number))
+        copiesAfter[other].push_back(number);
+  std::function<void(unsigned)> put = [&](unsigned number) {
+    done[number] = true;
+    sequence.push_back(number);
+    for (unsigned copy : copiesAfter[number])
+      if (!done[copy] && isReady(copy))
+        put(copy);
+  };
+  for (unsigned number : order.order())
+    if (!done[number])
+      put(number);
+  return sequence;
+}
+
 CommandGraph GraphBuilder::take() {
   // Renumber, so that commands come in a possible order.
-  Order sequence = order.order();
+  Order sequence = possibleOrder();
   std::vector<unsigned> number(sequence.size());
   for (auto [place, command] : llvm::enumerate(sequence))
     number[command] = place;

@@ -75,7 +75,8 @@ public:
       if (auto fusion = dyn_cast<ir::FusionOp>(op))
         callsLibrary |= isLibraryCall(fusion);
       auto constant = dyn_cast<ir::ConstantOp>(op);
-      if (constant && isRead(constant))
+      bool isZero = constant && isAllZeros(constant.getValue());
+      if (constant && isRead(constant, isZero))
         constants[pool.offsetOf(constant.getValue())] =
             exec::sizeBytes(constant.getType());
     }
@@ -98,10 +99,13 @@ private:
     mostOutputs = std::max(mostOutputs, outputs);
   }
 
-  /// By a command, directly or through views.
-  static bool isRead(Operation *op) {
-    return llvm::any_of(op->getUsers(), [](Operation *user) {
-      return !isa<ir::ReshapeOp>(user) || isRead(user);
+  /// By a command, directly or through views. Zeros are not copied to where
+  /// they are returned.
+  static bool isRead(Operation *op, bool isZero) {
+    return llvm::any_of(op->getUsers(), [&](Operation *user) {
+      if (isa<func::ReturnOp>(user))
+        return !isZero;
+      return !isa<ir::ReshapeOp>(user) || isRead(user, isZero);
     });
   }
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Plan.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace sinter::passes::plan {
@@ -21,7 +23,7 @@ std::vector<Lifetime> placesOf(const Plan &plan, unsigned device) {
 class Planner {
 public:
   explicit Planner(const CommandGraph &graph) : graph(graph) {}
-  Plan best();
+  PlannedProgram best();
   Plan evaluate(Order order);
 
 private:
@@ -41,16 +43,32 @@ private:
 
 } // namespace
 
-Plan Planner::best() {
-  Plan best;
+PlannedProgram Planner::best() {
+  std::vector<Plan> plans;
   std::vector<int64_t> tried;
   for (Order &order : candidateOrders(scheduleGraph())) {
-    Plan plan = evaluate(graph.overlapped(order));
-    tried.push_back(plan.maxLiveBytes);
-    if (best.order.empty() || plan.maxLiveBytes < best.maxLiveBytes)
-      best = std::move(plan);
+    plans.push_back(evaluate(graph.overlapped(order)));
+    tried.push_back(plans.back().maxLiveBytes);
   }
-  best.triedBytes = std::move(tried);
+  llvm::stable_sort(plans, [](const Plan &a, const Plan &b) {
+    return a.maxLiveBytes < b.maxLiveBytes;
+  });
+  PlannedProgram best;
+  int64_t bestBytes = 0;
+  for (Plan &plan : plans) {
+    // No layout is smaller than what is live.
+    bool isFirst = best.plan.order.empty();
+    if (!isFirst && plan.maxLiveBytes >= bestBytes)
+      break;
+    ProgramLayout layout = layOut(plan, graph.devices.size());
+    int64_t bytes =
+        std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
+    if (!isFirst && bytes >= bestBytes)
+      continue;
+    best = {std::move(plan), std::move(layout)};
+    bestBytes = bytes;
+  }
+  best.plan.triedBytes = std::move(tried);
   return best;
 }
 
@@ -142,7 +160,9 @@ Plan Planner::evaluate(Order order) {
   return plan;
 }
 
-Plan choosePlan(const CommandGraph &graph) { return Planner(graph).best(); }
+PlannedProgram choosePlan(const CommandGraph &graph) {
+  return Planner(graph).best();
+}
 
 Plan planInOrder(const CommandGraph &graph, Order order) {
   return Planner(graph).evaluate(std::move(order));

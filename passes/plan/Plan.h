@@ -26,11 +26,6 @@ struct Plan {
   unsigned inPlace = 0;            // results that took the place of an operand
 };
 
-/// The order with least live memory of several, the first of equal ones. A
-/// result takes the place of an operand that is read for the last time where
-/// its kernel allows that.
-Plan choosePlan(const CommandGraph &graph);
-
 /// What is live when the commands run in this order, one of the graph's.
 Plan planInOrder(const CommandGraph &graph, Order order);
 
@@ -40,6 +35,15 @@ struct ProgramLayout {
   std::vector<int64_t> bytes;   // by device
 };
 ProgramLayout layOut(const Plan &plan, size_t numDevices);
+
+/// The order with the smallest arenas of several; of equal ones that in which
+/// least is live, then the first. A result takes the place of an operand that
+/// is read for the last time where its kernel allows that.
+struct PlannedProgram {
+  Plan plan;
+  ProgramLayout layout;
+};
+PlannedProgram choosePlan(const CommandGraph &graph);
 
 } // namespace sinter::passes::plan
 

@@ -592,3 +592,38 @@ module @two attributes {sinter.devices = ["sim:0", "sim:1"]} {
     return %0 : tensor<16xf32>
   }
 }
+
+// -----
+
+// Zeros are no constants of the program where they only are returned; a copy into a state
+// comes as soon as its value is there.
+module @zeros {
+  // CHECK-LABEL: module @zeros
+  // CHECK-NOT: exec.constant
+  // CHECK: exec.program @main
+  // CHECK: exec.launch @k0_exp_add
+  // CHECK-NEXT: exec.buffer state[2]
+  // CHECK-NEXT: exec.copy
+  // CHECK: exec.launch @k1_tanh_add
+  // CHECK: %[[SUM:.*]] = exec.buffer state[0]
+  // CHECK-NEXT: exec.fill -> %[[SUM]]
+  sinter.state @sum : tensor<64xf32> {role = #sinter<role accum>}
+  sinter.state @last : tensor<64xf32> {role = #sinter<role buffer>}
+  sinter.state @again : tensor<64xf32> {role = #sinter<role buffer>}
+  func.func @main(%x: tensor<64xf32> {sinter.input = "x"}, %last: tensor<64xf32> {sinter.state = @last}, %sum: tensor<64xf32> {sinter.state = @sum}) -> (tensor<64xf32> {sinter.output = "y"}, tensor<64xf32> {sinter.state = @last}, tensor<64xf32> {sinter.state = @again}, tensor<64xf32> {sinter.state = @sum}) {
+    %zero = sinter.constant dense<0.0> : tensor<64xf32>
+    %a = sinter.fusion "loop"(%x, %last) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
+      %2 = sinter.exp %0 : tensor<64xf32>
+      %3 = sinter.add %2, %1 : tensor<64xf32>
+      sinter.yield %3 : tensor<64xf32>
+    }
+    %b = sinter.fusion "loop"(%a, %sum) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
+      %2 = sinter.tanh %0 : tensor<64xf32>
+      %3 = sinter.add %2, %1 : tensor<64xf32>
+      sinter.yield %3 : tensor<64xf32>
+    }
+    return %b, %a, %a, %zero : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+  }
+}
