@@ -330,7 +330,8 @@ ExitCode Compilation::checkMemory() const {
   std::vector<DeviceMemory> memory =
       memoryOf(*module_, options, mainTarget().name());
   if (options.memoryLimitBytes) {
-    std::string problem = whyTooLarge(*module_, options, memory, largestBatch);
+    std::string problem =
+        whyTooLarge(*module_, options, memory, batchesThatFit);
     if (!problem.empty()) {
       reportError(options, problem);
       return kExitMemory;

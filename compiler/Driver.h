@@ -70,9 +70,9 @@ public:
   Compilation(const Options &options, TargetSet targets);
   ~Compilation();
 
-  /// Asked for where a program does not fit into --memory-limit: the largest
-  /// batch that does, 0 for none.
-  std::function<int64_t()> largestBatch;
+  /// Asked where the program of a batch does not fit into --memory-limit: what
+  /// its line says of batches that do.
+  std::function<std::string(int64_t batch)> batchesThatFit;
 
   /// The options that no phase can serve are refused first.
   ExitCode checkOptions() const;

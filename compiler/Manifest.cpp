@@ -52,6 +52,8 @@ static json::Object trainingOptions(const TrainOptions &train,
     object["replicas"] = train.replicas;
   if (train.accumulate > 1)
     object["accumulate"] = train.accumulate;
+  if (train.splitBatch > 0)
+    object["split_batch"] = train.splitBatch;
   if (train.shards > 0)
     object["shards"] = train.shards;
   if (train.ema > 0)

@@ -145,10 +145,10 @@ int64_t compiler::batchOf(ModuleOp module) {
   return type && type.getRank() > 0 ? type.getDimSize(0) : 0;
 }
 
-std::string
-compiler::whyTooLarge(ModuleOp module, const Options &options,
-                      llvm::ArrayRef<DeviceMemory> devices,
-                      const std::function<int64_t()> &largestBatch) {
+std::string compiler::whyTooLarge(
+    ModuleOp module, const Options &options,
+    llvm::ArrayRef<DeviceMemory> devices,
+    const std::function<std::string(int64_t)> &batchesThatFit) {
   int64_t smallest = 0;
   for (const DeviceMemory &memory : devices)
     smallest = std::max(smallest, memory.bytes.total());
@@ -166,8 +166,8 @@ compiler::whyTooLarge(ModuleOp module, const Options &options,
             std::to_string((smallest + 1023) / 1024) + "KiB";
     if (options.remat == "none")
       text += " without recomputation (--remat=none)";
-    if (int64_t batch = largestBatch ? largestBatch() : 0)
-      text += "; the largest batch that fits is " + std::to_string(batch);
+    if (batchesThatFit)
+      text += batchesThatFit(batchOf(module));
     return text;
   }
   return "";

@@ -29,11 +29,12 @@ std::string memoryText(const DeviceMemory &memory);
 
 /// Whether every device keeps to --memory-limit; for one that does not, one
 /// line with what it needs, the largest values at its peak by ONNX node, the
-/// smallest limit that fits and, if `largestBatch` finds one, the largest
-/// batch. "" when all fit.
-std::string whyTooLarge(mlir::ModuleOp module, const Options &options,
-                        llvm::ArrayRef<DeviceMemory> devices,
-                        const std::function<int64_t()> &largestBatch);
+/// smallest limit that fits and what `batchesThatFit` says of the batch that
+/// does not. "" when all fit.
+std::string
+whyTooLarge(mlir::ModuleOp module, const Options &options,
+            llvm::ArrayRef<DeviceMemory> devices,
+            const std::function<std::string(int64_t)> &batchesThatFit);
 
 /// The leading dimension of what the largest program of `module` reads; 0
 /// where there is none.

@@ -373,11 +373,14 @@ return "";
    kTargetGroup, kCompile, STORE{return readWord(v, o.remat, "auto|none|all");
 }
 }
-, {"--allow-microbatch", "",       "splits the batch to fit the memory limit",
-   kTargetGroup,         kCompile, nullptr},
-    {"--deterministic", "none|run|arch|topology",
-     "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
-     STORE{return readWord(v, o.deterministic, "none|run|arch|topology");
+, {"--allow-microbatch", "", "splits the batch to fit the memory limit",
+   kTargetGroup, kCompile, STORE{o.allowMicroBatch = true;
+return "";
+}
+}
+, {"--deterministic", "none|run|arch|topology",
+   "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
+   STORE{return readWord(v, o.deterministic, "none|run|arch|topology");
 }
 }
 , {"--require", "CONTRACT,...", "fails the compile when it does not hold",

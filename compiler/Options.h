@@ -50,6 +50,7 @@ struct TrainOptions {
   std::string lossScale;  // "none", "dynamic", a number; "" = not given
   int64_t replicas = 1;   // that share a step
   int64_t accumulate = 1; // micro-batches of a step
+  int64_t splitBatch = 0; // that --allow-microbatch made them of; 0 = none
   double ema = 0;         // decay of the averaged weights; 0 = none
   int64_t shards = 0;     // of a batch, with --deterministic=topology
 };
@@ -100,8 +101,9 @@ struct Options {
   int64_t memoryLimitBytes = 0;               // of each device; 0 = none
   int64_t workspaceBytes = int64_t(32) << 20; // for library calls
   std::string remat = "auto";
-  std::string precision; // "" = not given; see precisionPolicy
-  std::string keepFp32;  // regular expression of nodes; "" = none
+  bool allowMicroBatch = false; // the limit may split the batch
+  std::string precision;        // "" = not given; see precisionPolicy
+  std::string keepFp32;         // regular expression of nodes; "" = none
   std::string precisionPlan, savePrecisionPlan; // files; "" = none
   std::string plannedPolicy;                    // of the plan
   std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD

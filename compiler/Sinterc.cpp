@@ -6,7 +6,7 @@
 #include "compiler/Check.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Driver.h"
-#include "compiler/MemoryLimit.h"
+#include "compiler/MicroBatches.h"
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
 #include "compiler/emit/LibraryHeader.h"
@@ -158,6 +158,8 @@ static std::string checkOutput(const Options &options) {
     return "--emit=trainer needs --train";
   if (options.emitKind() == "lib" && options.train.enabled)
     return "--emit=lib contradicts --train: a library is for inference";
+  if (std::string wrong = checkMicroBatches(options); !wrong.empty())
+    return wrong;
   if (!options.contracts.empty() && !options.stopAfter.empty() &&
       phaseIndex(*findPhase(options.stopAfter)) <
           phaseIndex(*findPhase("plan")))
@@ -175,7 +177,7 @@ static std::string checkOutput(const Options &options) {
 }
 
 // One binary for several targets: each goes through the phases by itself.
-static ExitCode compileTargets(const Options &options,
+static ExitCode compileTargets(const Options &options, const ModelFile &model,
                                llvm::ArrayRef<TargetFactory> factories) {
   // Compilations hold what the program refers to.
   std::vector<std::unique_ptr<Options>> ownOptions;
@@ -189,6 +191,7 @@ static ExitCode compileTargets(const Options &options,
       return kExitUsage;
     Compilation &compilation = *compilations.emplace_back(
         std::make_unique<Compilation>(own, std::move(target)));
+    compilation.model.onnx = model.onnx;
     if (ExitCode code = compilation.checkOptions())
       return code;
     if (ExitCode code = compilation.run(*findPhase("plan")))
@@ -204,34 +207,13 @@ static ExitCode compileTargets(const Options &options,
   return kExitDone;
 }
 
-// The largest batch below the model's own that keeps to the limit; 0: none, or
-// its batch cannot be set.
-static int64_t largestBatch(const Options &options,
-                            llvm::ArrayRef<TargetFactory> factories,
-                            int64_t batch) {
-  Options own = options;
-  own.isTrial = true;
-  own.trace = own.remarks = own.dumpPhases = own.savePrecisionPlan = "";
-  auto fits = [&](int64_t size) {
-    own.batch = size;
-    Compilation trial(own, createTargets(own, factories));
-    return trial.run(*findPhase("plan")) == kExitDone;
-  };
-  if (batch < 2 || !fits(1))
-    return 0;
-  int64_t low = 1, high = batch;
-  while (high - low > 1) {
-    int64_t middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
-  }
-  return low;
-}
-
 static ExitCode compile(const Options &options, TargetSet targets,
+                        ModelFile model,
                         llvm::ArrayRef<TargetFactory> factories) {
   Compilation compilation(options, std::move(targets));
-  compilation.largestBatch = [&] {
-    return largestBatch(options, factories, batchOf(compilation.module()));
+  compilation.model = std::move(model);
+  compilation.batchesThatFit = [&](int64_t batch) {
+    return batchesThatFit(options, compilation.model, factories, batch);
   };
   if (ExitCode code = compilation.checkOptions())
     return code;
@@ -290,10 +272,13 @@ int compiler::sinterc(int argc, char **argv,
     return code;
   if (options->check)
     return checkTargets(*options, targets);
+  ModelFile model;
+  if (ExitCode code = splitBatch(*options, model, targets))
+    return code;
   if (options->targets.size() > 1)
-    return compileTargets(*options, targets);
+    return compileTargets(*options, model, targets);
   TargetSet set = createTargets(*options, targets);
   if (!set.main)
     return kExitUsage;
-  return compile(*options, std::move(set), targets);
+  return compile(*options, std::move(set), std::move(model), targets);
 }

@@ -285,8 +285,6 @@ private:
                << "batch normalisation averages its running statistics over "
                   "replicas, whose sums no other split of the batch has; "
                   "--freeze-bn, or another --deterministic than topology";
-      if (accumulation.isUsed())
-        warnOfStatistics(updates, options);
     }
     if (options.replicas > 1 || accumulation.isUsed())
       numberDropouts(step.function, plan.batch,
@@ -389,20 +387,6 @@ private:
     step.addNewStates(updates);
     step.finish();
     return averages;
-  }
-
-  static void warnOfStatistics(const StateUpdates &updates,
-                               const BuildTrainingOptions &options) {
-    if (updates.empty())
-      return;
-    Location loc = updates.begin()->second.getLoc();
-    std::string name = joinedNodeNames(loc);
-    emitWarning(loc)
-        << "batch normalisation uses the statistics of each micro-batch's own "
-           "rows, not of the whole batch"
-        << (name.empty() ? "" : " (first at " + name + ")")
-        << "; running statistics change " << options.accumulate
-        << " times in a step";
   }
 
   LogicalResult buildEval(func::FuncOp main, const LossPlan &plan,

@@ -7,6 +7,7 @@
 
 #include "compiler/Check.h"
 #include "compiler/Diagnostics.h"
+#include "compiler/MicroBatches.h"
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
 #include "compiler/emit/Jit.h"
@@ -208,6 +209,8 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   if (isGraph && phaseIndex(*last) >= phaseIndex(*plan))
     return fail("--stop-after=" + options.stopAfter +
                 ": there is no graph any more; 'plan' shows the plan");
+  if (std::string wrong = checkMicroBatches(options); !wrong.empty())
+    return fail(wrong);
   TargetSet set = createTargets(options, targets);
   if (!set.main)
     return kExitUsage;
@@ -216,6 +219,8 @@ static int inspectModel(const InspectOptions &inspect, Options options,
     return code;
   if (model.onnx && makeUpSizes(*model.onnx, options))
     noteMadeUpSizes(options);
+  if (ExitCode code = splitBatch(options, model, targets))
+    return code;
   Compilation compilation(options, std::move(set));
   if (ExitCode code = compilation.checkOptions())
     return code;

@@ -240,14 +240,21 @@ void compiler::findLikelyBuffers(const LintContext &context,
 void compiler::findBatchStatistics(const LintContext &context,
                                    LintReport report) {
   int64_t parts = context.options.train.accumulate;
-  auto step = ModuleOp(context.module).lookupSymbol<func::FuncOp>("step");
-  if (parts < 2 || !step)
+  auto grad = ModuleOp(context.module).lookupSymbol<func::FuncOp>("grad");
+  if (parts < 2 || !grad)
     return;
-  step.walk([&](ir::BatchNormTrainingOp op) {
-    report(op.getLoc(),
-           "BatchNormalization uses the statistics of each of the " +
-               Twine(parts) +
-               " micro-batches: results differ from one batch of "
-               "all rows (--freeze-bn: from those of the file)");
-  });
+  SmallVector<ir::BatchNormTrainingOp> nodes;
+  grad.walk([&](ir::BatchNormTrainingOp op) { nodes.push_back(op); });
+  if (nodes.empty())
+    return;
+  // Once: networks have many.
+  std::string others =
+      nodes.size() == 1 ? ""
+                        : " and " + std::to_string(nodes.size() - 1) + " more";
+  report(nodes.front().getLoc(),
+         "BatchNormalization" + others +
+             ": statistics are those of each micro-batch's own rows, not of "
+             "the whole batch; running statistics change " +
+             Twine(parts) +
+             " times in a step (--freeze-bn: those of the file)");
 }

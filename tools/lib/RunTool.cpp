@@ -6,6 +6,7 @@
 #include "tools/lib/RunTool.h"
 
 #include "compiler/Diagnostics.h"
+#include "compiler/MicroBatches.h"
 #include "compiler/OptionValues.h"
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
@@ -88,6 +89,10 @@ static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
 static ExitCode compileModel(Options &options, const HostTensors &arrays,
                              llvm::ArrayRef<TargetFactory> targets,
                              Loaded &loaded) {
+  if (std::string wrong = checkMicroBatches(options); !wrong.empty()) {
+    reportError(options, wrong);
+    return kExitUsage;
+  }
   TargetSet set = createTargets(options, targets);
   if (!set.main)
     return kExitUsage;
@@ -96,6 +101,8 @@ static ExitCode compileModel(Options &options, const HostTensors &arrays,
     return code;
   if (model.onnx)
     bindOpenDims(*model.onnx, arrays, options);
+  if (ExitCode code = splitBatch(options, model, targets))
+    return code;
   loaded.compilation = std::make_unique<Compilation>(options, std::move(set));
   Compilation &compilation = *loaded.compilation;
   compilation.model = std::move(model);
