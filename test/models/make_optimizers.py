@@ -73,10 +73,10 @@ class Muon(torch.optim.Optimizer):
 
     A, B, C, STEPS, EPS = 3.4445, -4.775, 2.0315, 5, 1e-7
 
-    def __init__(self, params, lr, momentum, weight_decay):
+    def __init__(self, params, lr, momentum, weight_decay, betas=(0.9, 0.999), eps=1e-8):
         super().__init__(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay))
         rest = [p for group in self.param_groups for p in group["params"] if p.ndim != 2]
-        self.rest = torch.optim.AdamW(rest, lr, weight_decay=weight_decay)
+        self.rest = torch.optim.AdamW(rest, lr, betas, eps, weight_decay)
 
     def orthogonalised(self, x):
         isTall = x.shape[0] > x.shape[1]
