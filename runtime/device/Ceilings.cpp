@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/Ceilings.h"
+#include "runtime/device/Timer.h"
 
 #include <algorithm>
 
@@ -46,50 +47,27 @@ private:
   std::vector<void *> blocks_;
 };
 
-class Timer {
-public:
-  static Result<std::unique_ptr<Timer>> create(Device &device) {
-    std::unique_ptr<Timer> timer(new Timer(device));
-    Result<std::unique_ptr<Stream>> stream = device.createStream();
-    if (!stream.ok())
-      return stream.status();
-    timer->stream = std::move(*stream);
-    for (std::unique_ptr<Event> *event : {&timer->begin_, &timer->end_}) {
-      Result<std::unique_ptr<Event>> made =
-          device.createEvent(EventUse::Timing);
-      if (!made.ok())
-        return made.status();
-      *event = std::move(*made);
-    }
-    return timer;
-  }
-
-  /// Microseconds of `work`, the least of some after one that does not count.
-  template <typename Function> Result<double> least(const Function &work) {
-    double least = 0;
-    for (int i = 0; i < 6; ++i) {
-      SINTER_RETURN_IF_ERROR(device_.record(*begin_, *stream));
-      SINTER_RETURN_IF_ERROR(work());
-      SINTER_RETURN_IF_ERROR(device_.record(*end_, *stream));
-      SINTER_RETURN_IF_ERROR(device_.synchronize(*stream));
-      Result<double> us = device_.elapsedUs(*begin_, *end_);
-      if (!us.ok())
-        return us.status();
-      if (i > 0)
-        least = i == 1 ? *us : std::min(least, *us);
-    }
-    return std::max(least, 1e-3);
-  }
-
+/// A stream, and what measures on it.
+struct Clock {
   std::unique_ptr<Stream> stream;
+  Timer timer;
 
-private:
-  explicit Timer(Device &device) : device_(device) {}
-  Device &device_;
-  std::unique_ptr<Event> begin_, end_;
+  Result<double> leastUs(const std::function<Status()> &work) {
+    return timer.leastUs(*stream, work);
+  }
 };
 
-Result<double> copyRate(Device &device, Timer &timer, uint64_t sizeBytes) {
+Result<Clock> createClock(Device &device) {
+  Result<std::unique_ptr<Stream>> stream = device.createStream();
+  if (!stream.ok())
+    return stream.status();
+  Result<Timer> timer = Timer::create(device);
+  if (!timer.ok())
+    return timer.status();
+  return Clock{std::move(*stream), std::move(*timer)};
+}
+
+Result<double> copyRate(Device &device, Clock &clock, uint64_t sizeBytes) {
   Blocks blocks(device);
   Result<void *> from = blocks.allocate(sizeBytes);
   if (!from.ok())
@@ -98,16 +76,16 @@ Result<double> copyRate(Device &device, Timer &timer, uint64_t sizeBytes) {
   if (!to.ok())
     return to.status();
   // Defined content, whatever a device that checks may think of other.
-  SINTER_RETURN_IF_ERROR(device.fill(*timer.stream, *from, 0, sizeBytes));
-  Result<double> us = timer.least(
-      [&] { return device.copy(*timer.stream, *to, *from, sizeBytes); });
+  SINTER_RETURN_IF_ERROR(device.fill(*clock.stream, *from, 0, sizeBytes));
+  Result<double> us = clock.leastUs(
+      [&] { return device.copy(*clock.stream, *to, *from, sizeBytes); });
   if (!us.ok())
     return us.status();
   return 2.0 * static_cast<double>(sizeBytes) / *us / 1e3;
 }
 
 /// 0 where the library does not multiply elements of this dtype.
-Result<double> productRate(Device &device, Timer &timer, int64_t side,
+Result<double> productRate(Device &device, Clock &clock, int64_t side,
                            uint32_t dtype) {
   Result<Library *> library = device.library();
   if (!library.ok())
@@ -141,7 +119,7 @@ Result<double> productRate(Device &device, Timer &timer, int64_t side,
     if (!block.ok())
       return block.status();
     buffer = *block;
-    SINTER_RETURN_IF_ERROR(device.fill(*timer.stream, buffer, 0, sizeBytes));
+    SINTER_RETURN_IF_ERROR(device.fill(*clock.stream, buffer, 0, sizeBytes));
   }
   Scratch scratch;
   scratch.perWorkerStride = ((*call)->perWorkerBytes() + 4095) / 4096 * 4096;
@@ -156,8 +134,8 @@ Result<double> productRate(Device &device, Timer &timer, int64_t side,
     *to = static_cast<uint8_t *>(*block);
   }
   SINTER_RETURN_IF_ERROR((*call)->bind(scratch, device.threads()));
-  Result<double> us =
-      timer.least([&] { return device.call(*timer.stream, **call, buffers); });
+  Result<double> us = clock.leastUs(
+      [&] { return device.call(*clock.stream, **call, buffers); });
   if (!us.ok())
     return us.status();
   const auto n = static_cast<double>(side);
@@ -168,18 +146,17 @@ Result<double> productRate(Device &device, Timer &timer, int64_t side,
 
 Result<Ceilings> sinter::rt::measureCeilings(Device &device) {
   const Sizes sizes = sizesOf(device);
-  Result<std::unique_ptr<Timer>> timer = Timer::create(device);
-  if (!timer.ok())
-    return timer.status();
+  Result<Clock> clock = createClock(device);
+  if (!clock.ok())
+    return clock.status();
   Ceilings ceilings;
-  Result<double> copy = copyRate(device, **timer, sizes.copyBytes);
+  Result<double> copy = copyRate(device, *clock, sizes.copyBytes);
   if (!copy.ok())
     return copy.status();
   ceilings.copyGBps = *copy;
   for (auto [dtype, to] : {std::pair{SINTER_F32, &ceilings.f32TFlops},
                            std::pair{SINTER_BF16, &ceilings.bf16TFlops}}) {
-    Result<double> rate =
-        productRate(device, **timer, sizes.productSide, dtype);
+    Result<double> rate = productRate(device, *clock, sizes.productSide, dtype);
     if (!rate.ok())
       return rate.status();
     *to = *rate;

@@ -16,6 +16,10 @@ Graph::~Graph() = default;
 Library::~Library() = default;
 LibraryCall::~LibraryCall() = default;
 
+int LibraryCall::alternatives() { return 0; }
+void LibraryCall::select(int) {}
+void LibraryCall::choose(std::span<const double>) {}
+
 void *Stream::native() const { return nullptr; }
 
 void Device::discard(void *, uint64_t) {}

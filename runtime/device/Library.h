@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace sinter::rt {
@@ -58,6 +59,16 @@ public:
   /// the stream was synchronised. Allocates nothing and waits for nothing: a
   /// stream may be recording a graph.
   virtual Status run(void *const *buffers, const CallContext &context) = 0;
+
+  /// How many ways to compute it the first run should be preceded by a
+  /// comparison of; fewer than 2: the choice is made. The executor then times
+  /// each on the call's own buffers, whose content means nothing yet.
+  virtual int alternatives();
+  /// run() computes in way `index` from now on.
+  virtual void select(int index);
+  /// `leastUs[i]`: what way i took, infinity where it failed; one did not.
+  /// Selects one, for as long as the program lives.
+  virtual void choose(std::span<const double> leastUs);
 
   /// What was chosen, for plans and tests: "matmul 512x256 slices, brg:avx512".
   virtual std::string description() const = 0;

@@ -43,6 +43,12 @@ public:
   /// Must be called once for each place, before the first run.
   Status bind(const Place &place, const Scratch &scratch);
 
+  /// Before the first run, when states and inputs mean nothing yet: library
+  /// calls on `place` that may be computed in several ways are timed where they
+  /// are, and the fastest stays. True when any was: what commands write (the
+  /// arena, states, outputs) then has any content.
+  Result<bool> chooseCalls(Place &place);
+
   /// Runs all commands and waits for them; for slots without inputs of their
   /// own. `inputs` and `outputs` as for sinter_program_run.
   Status run(const void *const *inputs, void *const *outputs,

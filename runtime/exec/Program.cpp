@@ -216,6 +216,26 @@ Status Program::bindScratch(Place &place) {
   return {};
 }
 
+/// Arena and states are as loadPlace left them afterwards.
+Status Program::chooseCalls(uint32_t index) {
+  Place &place = places_[index];
+  bool hasRun = false;
+  for (Executor &executor : executors_) {
+    Result<bool> ran = executor.chooseCalls(place);
+    if (!ran.ok())
+      return ran.status();
+    hasRun |= *ran;
+  }
+  if (!hasRun)
+    return {};
+  if (uint64_t sizeBytes = stateBytes(*artifact_, index))
+    SINTER_RETURN_IF_ERROR(
+        place.device->fill(*place.stream, place.states, 0, sizeBytes));
+  SINTER_RETURN_IF_ERROR(place.device->synchronize());
+  place.device->discard(place.arena, arenaBytes(*artifact_, index));
+  return {};
+}
+
 Status Program::load() {
   bool ownsMemory = false;
   for (uint32_t i = 0; i < places_.size(); ++i) {
@@ -234,7 +254,6 @@ Status Program::load() {
       return staging.status();
     staging_ = std::move(*staging);
   }
-  SINTER_RETURN_IF_ERROR(initializeStates());
   for (uint32_t i = 0; i < artifact_->numEntries; ++i) {
     Result<Executor> executor =
         Executor::create(*artifact_, artifact_->entries[i], places_);
@@ -242,11 +261,12 @@ Status Program::load() {
       return executor.status();
     executors_.push_back(std::move(*executor));
   }
-  for (Place &place : places_) {
-    SINTER_RETURN_IF_ERROR(bindScratch(place));
-    SINTER_RETURN_IF_ERROR(place.device->synchronize());
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    SINTER_RETURN_IF_ERROR(bindScratch(places_[i]));
+    SINTER_RETURN_IF_ERROR(places_[i].device->synchronize());
+    SINTER_RETURN_IF_ERROR(chooseCalls(i));
   }
-  return {};
+  return initializeStates();
 }
 
 //===----------------------------------------------------------------------===//

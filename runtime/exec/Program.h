@@ -108,6 +108,7 @@ private:
   }
   Status initializeStates();
   Status bindScratch(Place &place);
+  Status chooseCalls(uint32_t index);
   Result<uint8_t *> allocate(Place &place, uint64_t sizeBytes,
                              const char *purpose);
   Result<Executor *> check(const char *entry, const void *const *inputs,

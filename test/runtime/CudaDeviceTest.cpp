@@ -323,8 +323,11 @@ TEST_CASE("cuda: the library is made when it is needed first", "[cuda]") {
   FakeDriver fake;
   int made = 0;
   bool isInstalled = false;
-  auto factory = [&]() -> Result<std::unique_ptr<Library>> {
+  auto factory =
+      [&](const std::string &device) -> Result<std::unique_ptr<Library>> {
     ++made;
+    // What a choice of the library depends on.
+    CHECK(device.find("Fake H200, sm_90, 132 multiprocessors, driver ") == 0);
     ContextHandle current = nullptr;
     fake.table().ctxGetCurrent(&current);
     CHECK(current != nullptr);

@@ -10,14 +10,18 @@
 #include "backends/cuda/library/CudaLibrary.h"
 #include "backends/cuda/library/Loader.h"
 #include "backends/cuda/library/NcclGroup.h"
+#include "backends/cuda/library/PlanCache.h"
 #ifdef SINTER_SIMULATED
 #include "backends/sim/device/SimDevice.h"
 #endif
 
+#include <cstdio>
+
 using namespace sinter;
 
 /// What it calls is opened at the first contraction that needs it.
-static rt::Result<std::unique_ptr<rt::Library>> makeCudaLibrary() {
+static rt::Result<std::unique_ptr<rt::Library>>
+makeCudaLibrary(const std::string &device) {
   cuda::LibraryTables tables;
   tables.openLt = cuda::loadCublasLt;
   tables.openDnn = cuda::loadCudnn;
@@ -34,7 +38,12 @@ static rt::Result<std::unique_ptr<rt::Library>> makeCudaLibrary() {
                                     "zeros before a convolution: " +
                                         cuda::errorText(*driver, result));
   };
-  return cuda::createCudaLibrary(std::move(tables), {});
+  cuda::LibraryOptions options;
+  options.cache = std::make_shared<cuda::PlanCache>(
+      cuda::PlanCache::userFolder(), device, [](const std::string &line) {
+        std::fprintf(stderr, "note: %s\n", line.c_str());
+      });
+  return cuda::createCudaLibrary(std::move(tables), options);
 }
 
 static rt::Status nameGroup(uint8_t *group) {

@@ -3,7 +3,8 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    run_on_sim.py FOLDER --models=DIR --work=DIR [--seeds=1] [--libraries=all] [TEST..]
+    run_on_sim.py FOLDER --models=DIR --work=DIR [--seeds=1] [--libraries=all]
+                  [--sim=KEY=VALUE,..] [TEST..]
 
 Takes the RUN lines of the .test files in FOLDER (all, or those named), which compile and
 run models and compare with references. sinterc compiles for sim in place of the CPU,
@@ -41,7 +42,7 @@ def runTest(path, folder, seed, options):
     """None, or the command that failed and what it said."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    environment = dict(os.environ, SINTER_SIM=f"seed={seed}")
+    environment = dict(os.environ, SINTER_SIM=f"seed={seed}" + options.sim)
     for command in commandsOf(path, folder, options):
         done = subprocess.run(command, shell=True, capture_output=True, text=True,
                               env=environment)
@@ -68,7 +69,9 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--libraries", default="all", help="as sinterc's")
+    parser.add_argument("--sim", default="", help="more of SINTER_SIM")
     options = parser.parse_intermixed_args()
+    options.sim = options.sim and "," + options.sim
     paths = [os.path.join(options.folder, name + ".test") for name in options.tests] or \
         sorted(glob.glob(os.path.join(options.folder, "*.test")))
     failed = 0

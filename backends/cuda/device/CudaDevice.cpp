@@ -225,7 +225,11 @@ Result<Library *> CudaDevice::library() {
     return library_.get();
   if (makeLibrary_) {
     CurrentContext current(driver_, context_->handle());
-    Result<std::unique_ptr<Library>> made = makeLibrary_();
+    const DeviceFacts &facts = context_->facts();
+    Result<std::unique_ptr<Library>> made = makeLibrary_(
+        facts.name + ", sm_" + std::to_string(facts.arch()) + ", " +
+        std::to_string(facts.multiprocessors) + " multiprocessors, driver " +
+        std::to_string(facts.driverVersion));
     if (!made.ok())
       return made.status();
     library_ = std::move(*made);

@@ -76,7 +76,7 @@ Status DnnGraphCall::prepare(const DnnContext &context,
   }
   if (graph_.operations.empty())
     return {};
-  Result<DnnPlan> plan = DnnPlan::build(context, graph_, options);
+  Result<DnnPlan> plan = DnnPlan::obtain(context, graph_, options);
   if (!plan.ok())
     return plan.status();
   plan_ = std::move(*plan);
@@ -109,8 +109,11 @@ std::string DnnGraphCall::description() const {
   if (!plan_)
     return name_ + " of zeros";
   return name_ + ", " + std::to_string(graph_.operations.size()) +
-         " operations, 1 of " + std::to_string(plan_->candidates()) +
-         " engines, workspace " + std::to_string(plan_->workspaceBytes());
+         " operations, " +
+         (plan_->candidates()
+              ? "1 of " + std::to_string(plan_->candidates()) + " engines"
+              : "a stored plan") +
+         ", workspace " + std::to_string(plan_->workspaceBytes());
 }
 
 Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnGraph(

@@ -75,8 +75,14 @@ public:
   static rt::Result<DnnPlan> reload(const DnnContext &context,
                                     const std::string &json);
 
+  /// From the options' cache, if they have one that knows it; else built, and
+  /// stored there.
+  static rt::Result<DnnPlan> obtain(const DnnContext &context,
+                                    const DnnGraph &graph,
+                                    const LibraryOptions &options);
+
   uint64_t workspaceBytes() const { return workspaceBytes_; }
-  /// How many engine configurations were offered and allowed.
+  /// How many engine configurations were offered and allowed; 0 after a reload.
   int candidates() const { return candidates_; }
   rt::Result<std::string> json() const;
 

@@ -9,9 +9,12 @@
 #include "sinter/abi.h"
 
 #include <cstdint>
+#include <memory>
 #include <numeric>
 
 namespace sinter::cuda {
+
+class PlanCache;
 
 struct LibraryOptions {
   /// What one call may take of the program's scratch; the gradient of
@@ -20,6 +23,9 @@ struct LibraryOptions {
   /// Only algorithms whose sums have one order. What they compute then depends
   /// on the shape, the device and the library's version alone.
   bool deterministic = true;
+  /// Where choices and execution plans are kept; null: calls take what the
+  /// heuristics put first, and nothing is timed.
+  std::shared_ptr<PlanCache> cache;
 };
 
 /// What is known of the address of a slice before there is memory: buffers of a

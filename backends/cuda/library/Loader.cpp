@@ -86,6 +86,7 @@ LoadedLt loadLt() {
   get(api.matmulPreferenceDestroy, "MatmulPreferenceDestroy");
   get(api.matmulPreferenceSetAttribute, "MatmulPreferenceSetAttribute");
   get(api.matmulAlgoGetHeuristic, "MatmulAlgoGetHeuristic");
+  get(api.matmulAlgoCheck, "MatmulAlgoCheck");
   get(api.matmulAlgoConfigGetAttribute, "MatmulAlgoConfigGetAttribute");
   get(api.matmul, "Matmul");
   if (!get.missing().empty())

@@ -158,6 +158,9 @@ struct Api {
                                 Layout c, Layout d, Preference preference,
                                 int requested, HeuristicResult *results,
                                 int *returned);
+  /// Whether an algorithm, from wherever, computes a problem; its workspace.
+  int (*matmulAlgoCheck)(Handle handle, Desc desc, Layout a, Layout b, Layout c,
+                         Layout d, const Algo *algo, HeuristicResult *result);
   int (*matmulAlgoConfigGetAttribute)(const Algo *algo, int attribute,
                                       void *value, size_t sizeBytes,
                                       size_t *writtenBytes);

@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/library/LtMatmul.h"
-#include "backends/cuda/library/LtPlan.h"
+#include "backends/cuda/library/LtAlgorithms.h"
+#include "backends/cuda/library/PlanCache.h"
 
 #include <algorithm>
 
@@ -80,7 +81,7 @@ public:
 
   Status prepare(const sinter_command &command, const LibraryOptions &options);
 
-  uint64_t sharedBytes() const override { return workspaceBytes_; }
+  uint64_t sharedBytes() const override { return workspaceLimit_; }
   uint64_t perWorkerBytes() const override { return 0; }
   Status bind(const Scratch &scratch, int) override {
     workspace_ = scratch.shared;
@@ -91,9 +92,19 @@ public:
                    static_cast<lt::Stream>(
                        context.stream ? context.stream->native() : nullptr));
   }
+  int alternatives() override;
+  void select(int index) override {
+    chosen_ = candidates_[static_cast<size_t>(index)];
+  }
+  void choose(std::span<const double> leastUs) override;
   std::string description() const override;
 
 private:
+  struct Candidate {
+    lt::Algo algo{};
+    uint64_t workspaceBytes = 0;
+  };
+
   Status enqueue(void *const *buffers, lt::Stream stream);
   Status call(void *const *buffers, const int64_t *offsets, lt::Stream stream);
   Status check(const char *function, int status) const {
@@ -112,7 +123,13 @@ private:
   }
   Status makeLayout(lt::Layout &layout, const LtLayout &from);
   Status makeDesc();
-  Status choose(const sinter_command &command, const LibraryOptions &options);
+  Status setPreferences(const sinter_command &command,
+                        const LibraryOptions &options);
+  Status findCandidates(const LibraryOptions &options);
+  bool adopt(const std::string &stored);
+  bool isCompared() const {
+    return !isStored_ && cache_ && candidates_.size() > 1;
+  }
   uint32_t alignment(const sinter_slice &slice, int operand,
                      const LtLayout &layout) const;
 
@@ -124,10 +141,15 @@ private:
   lt::Desc desc_ = nullptr;
   lt::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
   lt::Preference preference_ = nullptr;
-  lt::Algo algo_{};
-  uint64_t workspaceBytes_ = 0;
+  LtAlignments alignments_{};
+  std::vector<Candidate> candidates_; // best first, as far as is known
+  Candidate chosen_;
+  /// Of candidates: at first what is allowed, then what was asked for.
+  uint64_t workspaceLimit_ = 0;
   uint8_t *workspace_ = nullptr;
-  int candidates_ = 0;
+  std::shared_ptr<PlanCache> cache_; // null: nothing is compared
+  std::string problem_;
+  bool isStored_ = false; // the choice, by this start or one before
 };
 
 } // namespace
@@ -192,8 +214,8 @@ uint32_t LtMatmulCall::alignment(const sinter_slice &slice, int operand,
   return static_cast<uint32_t>(common);
 }
 
-Status LtMatmulCall::choose(const sinter_command &command,
-                            const LibraryOptions &options) {
+Status LtMatmulCall::setPreferences(const sinter_command &command,
+                                    const LibraryOptions &options) {
   SINTER_RETURN_IF_ERROR(check("MatmulPreferenceCreate",
                                api_.matmulPreferenceCreate(&preference_)));
   SINTER_RETURN_IF_ERROR(
@@ -212,10 +234,10 @@ Status LtMatmulCall::choose(const sinter_command &command,
            c = plan_.cSlice == noSlice
                    ? d
                    : alignment(slices[plan_.cSlice], LtPlan::D, plan_.d);
-  SINTER_RETURN_IF_ERROR(setPreference(lt::prefMinAlignmentA, a));
-  SINTER_RETURN_IF_ERROR(setPreference(lt::prefMinAlignmentB, b));
-  SINTER_RETURN_IF_ERROR(setPreference(lt::prefMinAlignmentC, c));
-  SINTER_RETURN_IF_ERROR(setPreference(lt::prefMinAlignmentD, d));
+  alignments_ = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    SINTER_RETURN_IF_ERROR(
+        setPreference(lt::prefMinAlignmentA + i, alignments_[size_t(i)]));
 
   // The heuristics read how these pointers are aligned, not what they point to.
   auto standIn = [&](uint32_t slice, int operand, const LtLayout &layout) {
@@ -229,31 +251,84 @@ Status LtMatmulCall::choose(const sinter_command &command,
     SINTER_RETURN_IF_ERROR(setDesc(
         lt::descAuxPointer, standIn(plan_.auxSlice, LtPlan::Aux, plan_.d)));
 
-  constexpr int wanted = 4;
-  lt::HeuristicResult results[wanted] = {};
+  return {};
+}
+
+/// Takes an algorithm that was written down, if it computes this problem in the
+/// workspace that there is.
+bool LtMatmulCall::adopt(const std::string &stored) {
+  std::optional<lt::Algo> algo = readAlgo(stored);
+  lt::HeuristicResult result{};
+  if (!algo || api_.matmulAlgoCheck(context_.handle(), desc_, a_, b_, d_, d_,
+                                    &*algo, &result) != lt::statusSuccess)
+    return false;
+  if (result.state != lt::statusSuccess ||
+      result.workspaceBytes > workspaceLimit_)
+    return false;
+  chosen_ = {*algo, result.workspaceBytes};
+  isStored_ = true;
+  return true;
+}
+
+Status LtMatmulCall::findCandidates(const LibraryOptions &options) {
+  workspaceLimit_ = options.maxWorkspaceBytes;
+  cache_ = options.cache;
+  if (cache_) {
+    problem_ = context_.version() + "; " + textOf(plan_, alignments_, options);
+    if (std::optional<std::string> stored = cache_->find(problem_)) {
+      if (adopt(*stored)) {
+        workspaceLimit_ = chosen_.workspaceBytes;
+        return {};
+      }
+      cache_->discard(problem_);
+    }
+    // A choice that goes by time must not differ from start to start.
+    if (!cache_->isWritable())
+      cache_.reset();
+  }
+  lt::HeuristicResult results[maxLtCandidates] = {};
   int returned = 0;
-  int status =
-      api_.matmulAlgoGetHeuristic(context_.handle(), desc_, a_, b_, d_, d_,
-                                  preference_, wanted, results, &returned);
+  int status = api_.matmulAlgoGetHeuristic(context_.handle(), desc_, a_, b_, d_,
+                                           d_, preference_, maxLtCandidates,
+                                           results, &returned);
   if (status != lt::statusSuccess && status != lt::statusNotSupported)
     return context_.error("MatmulAlgoGetHeuristic", status);
-  for (int i = 0; i < returned; ++i) {
-    const lt::HeuristicResult &result = results[i];
-    if (result.state != lt::statusSuccess ||
-        result.workspaceBytes > options.maxWorkspaceBytes)
-      continue;
-    if (candidates_++ == 0) {
-      algo_ = result.algo;
-      workspaceBytes_ = result.workspaceBytes;
-    }
-  }
-  if (candidates_ == 0)
+  for (int i = 0; i < returned; ++i)
+    if (results[i].state == lt::statusSuccess &&
+        results[i].workspaceBytes <= options.maxWorkspaceBytes)
+      candidates_.push_back({results[i].algo, results[i].workspaceBytes});
+  if (candidates_.empty())
     return {SINTER_UNSUPPORTED,
             context_.version() + " has no algorithm for this product of " +
                 std::to_string(plan_.m) + "x" + std::to_string(plan_.n) + "x" +
                 std::to_string(plan_.k) + " (epilogue " +
                 std::to_string(plan_.epilogue) + ")"};
+  chosen_ = candidates_.front();
+  workspaceLimit_ = chosen_.workspaceBytes;
+  if (isCompared())
+    for (const Candidate &candidate : candidates_)
+      workspaceLimit_ = std::max(workspaceLimit_, candidate.workspaceBytes);
   return {};
+}
+
+int LtMatmulCall::alternatives() {
+  if (!isCompared())
+    return 0;
+  // An equal call may have come before this one.
+  if (std::optional<std::string> stored = cache_->find(problem_);
+      stored && adopt(*stored))
+    return 0;
+  return static_cast<int>(candidates_.size());
+}
+
+void LtMatmulCall::choose(std::span<const double> leastUs) {
+  select(fastest(leastUs));
+  std::optional<std::string> counts =
+      cache_->store(problem_, textOf(chosen_.algo));
+  // What cannot be stored is not chosen by time; another process may have been
+  // faster to choose.
+  if (!counts || !adopt(*counts))
+    select(0);
 }
 
 Status LtMatmulCall::prepare(const sinter_command &command,
@@ -265,7 +340,8 @@ Status LtMatmulCall::prepare(const sinter_command &command,
   SINTER_RETURN_IF_ERROR(makeLayout(a_, plan_.a));
   SINTER_RETURN_IF_ERROR(makeLayout(b_, plan_.b));
   SINTER_RETURN_IF_ERROR(makeLayout(d_, plan_.d));
-  return choose(command, options);
+  SINTER_RETURN_IF_ERROR(setPreferences(command, options));
+  return findCandidates(options);
 }
 
 Status LtMatmulCall::call(void *const *buffers, const int64_t *offsets,
@@ -296,7 +372,7 @@ Status LtMatmulCall::call(void *const *buffers, const int64_t *offsets,
           at(plan_.bSlice, swapped ? LtPlan::B : LtPlan::A, plan_.b.type), b_,
           &beta_,
           plan_.cSlice == noSlice ? d : at(plan_.cSlice, LtPlan::D, out), d_, d,
-          d_, &algo_, workspace_, workspaceBytes_, stream));
+          d_, &chosen_.algo, workspace_, chosen_.workspaceBytes, stream));
 }
 
 Status LtMatmulCall::enqueue(void *const *buffers, lt::Stream stream) {
@@ -333,16 +409,18 @@ std::string LtMatmulCall::description() const {
   auto config = [&](int attribute) {
     int32_t value = 0;
     size_t written = 0;
-    api_.matmulAlgoConfigGetAttribute(&algo_, attribute, &value, sizeof(value),
-                                      &written);
+    api_.matmulAlgoConfigGetAttribute(&chosen_.algo, attribute, &value,
+                                      sizeof(value), &written);
     return value;
   };
   text += ", algorithm " + std::to_string(config(lt::algoId)) + " tile " +
           std::to_string(config(lt::algoTile));
   if (int32_t pieces = config(lt::algoSplitK); pieces > 1)
     text += " split-k " + std::to_string(pieces);
-  return text + " (1 of " + std::to_string(candidates_) + "), workspace " +
-         std::to_string(workspaceBytes_);
+  return text +
+         (isStored_ ? " (timed)"
+                    : " (1 of " + std::to_string(candidates_.size()) + ")") +
+         ", workspace " + std::to_string(chosen_.workspaceBytes);
 }
 
 Result<std::unique_ptr<LtContext>> LtContext::create(const lt::Api &api) {

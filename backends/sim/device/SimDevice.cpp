@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/SimDevice.h"
 #include "backends/cuda/library/NcclGroup.h"
+#include "backends/cuda/library/PlanCache.h"
 #include "backends/sim/device/DeviceMemory.h"
 #include "backends/sim/device/SimKernels.h"
 #include "backends/sim/device/SimReport.h"
@@ -15,6 +16,7 @@
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/base/CpuFeatures.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <unordered_map>
@@ -374,8 +376,15 @@ Status SimDevice::call(rt::Stream &stream, rt::LibraryCall &call,
 }
 
 Result<rt::Library *> SimDevice::library() {
-  if (!library_)
-    library_ = createSimLibrary();
+  if (!library_) {
+    cuda::LibraryOptions options;
+    if (!settings_.plans.empty())
+      options.cache = std::make_shared<cuda::PlanCache>(
+          settings_.plans, "simulated", [this](const std::string &line) {
+            std::fprintf(stderr, "note: %s: %s\n", name_.c_str(), line.c_str());
+          });
+    library_ = createSimLibrary(options);
+  }
   return library_.get();
 }
 

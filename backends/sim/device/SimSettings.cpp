@@ -63,9 +63,9 @@ bool readWord(std::string_view key, std::string_view value,
     return readNumber(value.substr(11), settings.dropAllReduce);
   if (key == "drop")
     return readDrop(value, settings.drop);
-  if (key != "report" || value.empty())
+  if ((key != "report" && key != "plans") || value.empty())
     return false;
-  settings.report = value;
+  (key == "report" ? settings.report : settings.plans) = value;
   return true;
 }
 
@@ -85,7 +85,7 @@ rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
           "SINTER_SIM: '" + std::string(word) +
           "' is not one of seed=N, report=FILE, "
           "drop=barrier:N|predicate:N|wait:N|all-reduce:N, "
-          "memory=SIZE, fail-alloc=N, fail-launch=N, ecc=N");
+          "memory=SIZE, fail-alloc=N, fail-launch=N, ecc=N, plans=FOLDER");
   }
   settings.threads = options.threads;
   if (options.memoryLimitBytes)

@@ -11,6 +11,7 @@
 //   fail-alloc=N    allocation N (from 1) fails for want of memory
 //   fail-launch=N   launch N fails
 //   ecc=N           an uncorrectable memory error at launch N
+//   plans=FOLDER    library calls are timed, and what is chosen kept there
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_SIMSETTINGS_H
@@ -28,7 +29,7 @@ struct SimSettings {
   int threads = 0; // 0: one per available core
   uint64_t memoryBytes = 0;
   uint64_t failAlloc = 0, failLaunch = 0, ecc = 0; // 0: none
-  std::string report;
+  std::string report, plans;
   Drop drop; // its number counts through the whole program
   /// Numbers of the wait of a stream for an event, and of the all-reduce, that
   /// a device leaves out; 0: none.

@@ -253,8 +253,11 @@ int setPreference(lt::Preference preference, int attribute, const void *value,
   }
 }
 
-/// An algorithm of ours: {mark, the problem's hash, workspace, alignments}.
+/// An algorithm of ours: {mark, the problem's hash, workspace, alignments (two
+/// words), number from 1}.
 constexpr uint64_t algoMark = 0x53494e5445524c54u;
+/// Of the algorithms, in the order of the heuristics. All compute the same.
+constexpr uint64_t algoWorkspaces[] = {4096, 0, 16384, 1024};
 
 int readProblem(LtProblem &problem, lt::Desc desc, lt::Layout a, lt::Layout b,
                 lt::Layout c, lt::Layout d) {
@@ -286,9 +289,10 @@ int getHeuristic(lt::Handle handle, lt::Desc desc, lt::Layout a, lt::Layout b,
   int status = readProblem(problem, desc, a, b, c, d);
   if (status != lt::statusSuccess)
     return status;
-  // Two algorithms: one that sums in pieces and needs workspace, if it may.
   *returned = 0;
-  for (uint64_t workspace : {uint64_t(4096), uint64_t(0)}) {
+  uint64_t number = 0;
+  for (uint64_t workspace : algoWorkspaces) {
+    ++number;
     if (workspace > wishes->maxWorkspaceBytes || *returned == requested)
       continue;
     lt::HeuristicResult &result = results[(*returned)++];
@@ -298,9 +302,30 @@ int getHeuristic(lt::Handle handle, lt::Desc desc, lt::Layout a, lt::Layout b,
     result.algo.data[2] = workspace;
     std::memcpy(&result.algo.data[3], wishes->alignment,
                 sizeof(wishes->alignment));
+    result.algo.data[5] = number;
     result.workspaceBytes = workspace;
     result.waves = 1;
   }
+  return lt::statusSuccess;
+}
+
+int checkAlgo(lt::Handle handle, lt::Desc desc, lt::Layout a, lt::Layout b,
+              lt::Layout c, lt::Layout d, const lt::Algo *algo,
+              lt::HeuristicResult *result) {
+  if (!find(handle, Kind::Handle))
+    return lt::statusInvalidValue;
+  if (!algo || !result)
+    return invalid("no algorithm, or no place for the result");
+  LtProblem problem;
+  int status = readProblem(problem, desc, a, b, c, d);
+  if (status != lt::statusSuccess)
+    return status;
+  if (algo->data[0] != algoMark || algo->data[1] != problem.hash())
+    return fail(lt::statusNotSupported, "the algorithm is for another problem");
+  *result = {};
+  result->algo = *algo;
+  result->workspaceBytes = algo->data[2];
+  result->waves = 1;
   return lt::statusSuccess;
 }
 
@@ -310,7 +335,10 @@ int getAlgoConfig(const lt::Algo *algo, int attribute, void *value,
     return invalid("this is no algorithm");
   if (!value || sizeBytes != sizeof(int32_t))
     return invalid("the configuration has 4 bytes");
-  int32_t answer = attribute == lt::algoSplitK ? 1 : 0;
+  int32_t answer = attribute == lt::algoSplitK ? 1
+                   : attribute == lt::algoId
+                       ? static_cast<int32_t>(algo->data[5])
+                       : 0;
   std::memcpy(value, &answer, sizeof(answer));
   if (writtenBytes)
     *writtenBytes = sizeof(answer);
@@ -384,6 +412,7 @@ const lt::Api &sinter::sim::ltApi() {
     table.matmulPreferenceDestroy = destroyPreference;
     table.matmulPreferenceSetAttribute = setPreference;
     table.matmulAlgoGetHeuristic = getHeuristic;
+    table.matmulAlgoCheck = checkAlgo;
     table.matmulAlgoConfigGetAttribute = getAlgoConfig;
     table.matmul = matmul;
     table.lastError = lastError;

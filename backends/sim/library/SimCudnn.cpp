@@ -6,6 +6,7 @@
 
 #include "backends/sim/library/SimCudnn.h"
 #include "backends/sim/library/SimDnnGraph.h"
+#include "backends/sim/library/SimDnnText.h"
 #include "backends/sim/library/SimMemory.h"
 
 #include <algorithm>
@@ -83,6 +84,7 @@ constexpr Attribute attributes[] = {
     {dnn::engineHeuristicDesc, dnn::heuristicMode, dnn::typeHeuristicMode},
     {dnn::engineHeuristicDesc, dnn::heuristicGraph, dnn::typeDescriptor},
     {dnn::executionPlanDesc, dnn::planHandle, dnn::typeHandle},
+    {dnn::executionPlanDesc, dnn::planJson, dnn::typeChar},
     {dnn::executionPlanDesc, dnn::planEngineConfig, dnn::typeDescriptor},
     {dnn::opConvForward, dnn::forwardConv, dnn::typeDescriptor},
     {dnn::opConvForward, dnn::forwardW, dnn::typeDescriptor},
@@ -319,6 +321,16 @@ int getAttribute(dnn::Desc desc, int attribute, int type, int64_t requested,
     *count = 1;
     return dnn::statusSuccess;
   }
+  if (object->type == dnn::executionPlanDesc && attribute == dnn::planJson &&
+      type == dnn::typeChar) {
+    const std::string text =
+        writeObject(*object->object(dnn::planEngineConfig));
+    *count = static_cast<int64_t>(text.size()) + 1;
+    if (values)
+      std::memcpy(values, text.c_str(),
+                  static_cast<size_t>(std::min(requested, *count)));
+    return dnn::statusSuccess;
+  }
   return fail(dnn::statusNotSupported,
               "attribute " + std::to_string(attribute) +
                   " of descriptors of type " + std::to_string(object->type) +
@@ -336,6 +348,20 @@ int finalize(dnn::Desc desc) {
   if (object->type == dnn::engineHeuristicDesc &&
       (!object->has(dnn::heuristicGraph) || !object->has(dnn::heuristicMode)))
     return fail(dnn::statusBadParam, "heuristics need a graph and a mode");
+  if (object->type == dnn::executionPlanDesc && object->has(dnn::planJson)) {
+    const std::vector<char> text = object->list<char>(dnn::planJson);
+    std::shared_ptr<DnnObject> config =
+        readObject(std::string(text.begin(), text.end()));
+    SimGraph graph;
+    if (!config || config->type != dnn::engineConfigDesc ||
+        config->engine >= numEngines || !config->has(dnn::heuristicGraph) ||
+        !graph.read(*config->object(dnn::heuristicGraph)).empty())
+      return fail(dnn::statusBadParam, "this is no execution plan's text");
+    DnnObject::Value &value = object->values[dnn::planEngineConfig];
+    value.type = dnn::typeDescriptor;
+    value.count = 1;
+    value.objects = {std::move(config)};
+  }
   if (object->type == dnn::executionPlanDesc &&
       (!object->has(dnn::planEngineConfig) || !object->has(dnn::planHandle)))
     return fail(dnn::statusBadParam, "a plan needs a configuration, a handle");

@@ -12,6 +12,8 @@
 #include "backends/cuda/library/ConvPlan.h"
 #include "backends/cuda/library/Loader.h"
 #include "backends/cuda/library/SdpaPlan.h"
+#include "runtime/base/File.h"
+#include "test/backends/cuda/CacheFolder.h"
 
 #include <catch2/catch.hpp>
 
@@ -259,6 +261,45 @@ TEST_CASE("real cuDNN: attention is recognised", "[dnn][sdpa][real]") {
   options.deterministic = true;
   REQUIRE(patternOf(sdpaForward(shape, true)) == "SDPA_FWD");
   REQUIRE(patternOf(sdpaBackward(shape, true)) == "SDPA_BWD");
+}
+
+TEST_CASE("real cuDNN: an execution plan is made once",
+          "[dnn][plan-cache][real]") {
+  const DnnContext &dnn = realCudnn();
+  CacheFolder folder;
+  SdpaShape shape;
+  shape.batch = 2;
+  shape.heads = 4;
+  shape.queries = shape.keys = 256;
+  shape.depth = 64;
+  shape.setDense();
+  LibraryOptions options = roomy();
+  for (const DnnGraph &graph :
+       {sdpaForward(shape, true), sdpaBackward(shape, true),
+        convGraph(makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last), 9)}) {
+    const size_t known = folder.files().size();
+    options.cache = folder.open();
+    auto made = DnnPlan::obtain(dnn, graph, options);
+    INFO(made.status().message());
+    REQUIRE(made.ok());
+    REQUIRE(made->candidates() > 0);
+    REQUIRE(folder.files().size() == known + 1);
+    options.cache = folder.open();
+    auto stored = DnnPlan::obtain(dnn, graph, options);
+    REQUIRE(stored.ok());
+    REQUIRE(stored->candidates() == 0);
+    REQUIRE(stored->workspaceBytes() == made->workspaceBytes());
+  }
+  // What is no plan to the library is made anew.
+  for (const auto &file : folder.files())
+    REQUIRE(rt::writeFileAtomic(file, std::string("{}")).ok());
+  options.cache = folder.open();
+  auto anew = DnnPlan::obtain(
+      dnn, convGraph(makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last), 9),
+      options);
+  REQUIRE(anew.ok());
+  REQUIRE(anew->candidates() > 0);
+  REQUIRE(folder.notes.empty());
 }
 
 TEST_CASE("real cuBLASLt: descriptors without a device", "[lt][real]") {

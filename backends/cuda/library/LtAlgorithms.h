@@ -1,0 +1,42 @@
+//===- LtAlgorithms.h - algorithms of cuBLASLt, compared and written down -===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_CUDA_LIBRARY_LTALGORITHMS_H
+#define SINTER_BACKENDS_CUDA_LIBRARY_LTALGORITHMS_H
+
+#include "backends/cuda/library/LibraryOptions.h"
+#include "backends/cuda/library/LtApi.h"
+#include "backends/cuda/library/LtPlan.h"
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace sinter::cuda {
+
+/// How many of the heuristics' algorithms are compared.
+inline constexpr int maxLtCandidates = 8;
+
+/// Bytes, of A, B, C, D.
+using LtAlignments = std::array<uint32_t, 4>;
+
+/// One line that names everything an algorithm is chosen by, but for library
+/// and device.
+std::string textOf(const LtPlan &plan, const LtAlignments &alignments,
+                   const LibraryOptions &options);
+
+/// An algorithm as text, for the same version of the library; and back, if it
+/// is one.
+std::string textOf(const lt::Algo &algo);
+std::optional<lt::Algo> readAlgo(const std::string &text);
+
+/// The index of the fastest; of those that differ by no more than a measurement
+/// does, the heuristics' first. One time at least is finite.
+int fastest(std::span<const double> leastUs);
+
+} // namespace sinter::cuda
+
+#endif // SINTER_BACKENDS_CUDA_LIBRARY_LTALGORITHMS_H
