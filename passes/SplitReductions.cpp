@@ -9,10 +9,17 @@
 // as the tree of a sum does. Reductions over one dimension are left as they
 // are.
 //
+// The squares of a variance would wait for the mean of everything. Those of a
+// part are taken about the part's own mean, with its sum, and moved to the mean
+// of all when parts are joined (T. Chan, G. Golub, R. LeVeque, "Updating
+// formulae and a pairwise algorithm for computing sample variances", 1979): the
+// input is read once for both, and nothing cancels.
+//
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
+#include "passes/OpClasses.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -53,24 +60,76 @@ size_t keptDims(ir::ReduceOp reduce) {
   return parts > 1 ? count : 0;
 }
 
+/// sum((x - m)^2), where m comes from sum(x) over the same dimensions.
+struct Squares {
+  ir::ReduceOp sumOfX, sum;
+  Value x, mean;
+};
+
+/// `reduce` as the squares of a variance; nullopt when it is something else.
+std::optional<Squares> matchSquares(ir::ReduceOp reduce) {
+  auto square = reduce.getX().getDefiningOp<ir::MulOp>();
+  if (reduce.getKind() != ir::ReduceKind::sum || !square ||
+      square.getLhs() != square.getRhs())
+    return std::nullopt;
+  auto centred = square.getLhs().getDefiningOp<ir::SubOp>();
+  auto spread =
+      centred ? centred.getRhs().getDefiningOp<ir::BroadcastOp>() : nullptr;
+  if (!spread)
+    return std::nullopt;
+  for (auto [dim, at] : llvm::enumerate(spread.getDims()))
+    if (llvm::is_contained(reduce.getDims(), at) ||
+        (dim > 0 && spread.getDims()[dim - 1] >= at))
+      return std::nullopt;
+  Operation *mean = spread.getX().getDefiningOp();
+  if (!isa_and_nonnull<ir::MulOp, ir::DivOp>(mean) ||
+      !splatNumber(mean->getOperand(1)) ||
+      spread.getX().getType() != reduce.getResult().getType())
+    return std::nullopt;
+  auto sumOfX = mean->getOperand(0).getDefiningOp<ir::ReduceOp>();
+  if (!sumOfX || sumOfX.getKind() != ir::ReduceKind::sum ||
+      sumOfX.getDims() != reduce.getDims() ||
+      asStored(sumOfX.getX()) != asStored(centred.getLhs()))
+    return std::nullopt;
+  return Squares{sumOfX, reduce, centred.getLhs(), spread.getX()};
+}
+
 struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
   void runOnOperation() override {
-    int64_t split = 0;
+    SmallVector<ir::ReduceOp> worthIt;
     getOperation().walk([&](ir::ReduceOp reduce) {
-      if (isa<ir::FusionOp>(reduce->getParentOp()))
-        return; // part of a library call
-      if (size_t kept = keptDims(reduce)) {
-        splitAfter(reduce, kept);
-        ++split;
-      }
+      // What lies in a fusion is part of a library call.
+      if (!isa<ir::FusionOp>(reduce->getParentOp()) && keptDims(reduce) > 0)
+        worthIt.push_back(reduce);
     });
-    if (split)
+    // Both are over the same dimensions: what splits one splits the other.
+    llvm::DenseMap<Operation *, Squares> squares;
+    for (ir::ReduceOp reduce : worthIt)
+      if (std::optional<Squares> found = matchSquares(reduce))
+        squares[reduce] = *found;
+    llvm::DenseMap<Operation *, Value> partsOf;
+    for (ir::ReduceOp reduce : worthIt)
+      if (!squares.count(reduce))
+        partsOf[reduce] = splitAfter(reduce, keptDims(reduce));
+    for (ir::ReduceOp reduce : worthIt) {
+      auto found = squares.find(reduce);
+      if (found == squares.end())
+        continue;
+      if (Value sums = partsOf.lookup(found->second.sumOfX))
+        splitSquares(found->second, sums, keptDims(reduce));
+      else // of squares that are a variance's themselves
+        splitAfter(reduce, keptDims(reduce));
+    }
+    for (ir::ReduceOp reduce : worthIt)
+      reduce.erase();
+    if (!worthIt.empty())
       ir::remark("split-reductions", "split", getOperation().getLoc(), "",
-                 split);
+                 static_cast<int64_t>(worthIt.size()));
   }
 
+private:
   // Pattern: reduce(x) over a, b -> reduce(reduce(x) over b) over a
-  static void splitAfter(ir::ReduceOp reduce, size_t kept) {
+  static Value splitAfter(ir::ReduceOp reduce, size_t kept) {
     OpBuilder builder(reduce);
     ArrayRef<int64_t> outer = reduce.getDims().take_front(kept),
                       inner = reduce.getDims().drop_front(kept);
@@ -80,7 +139,35 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
     Value result = ir::reduceOver(builder, reduce.getLoc(), reduce.getKind(),
                                   parts, outer);
     reduce.replaceAllUsesWith(result);
-    reduce.erase();
+    return parts;
+  }
+
+  // Pattern: sum((x - m)^2) over a, b
+  //   -> sum(sum((x - p)^2) over b + n (p - m)^2) over a, p the mean over the n
+  //      elements of b
+  static void splitSquares(const Squares &squares, Value sums, size_t kept) {
+    ir::ReduceOp reduce = squares.sum;
+    OpBuilder b(reduce);
+    Location loc = reduce.getLoc();
+    ArrayRef<int64_t> outer = reduce.getDims().take_front(kept),
+                      inner = reduce.getDims().drop_front(kept);
+    auto shape = ir::tensorType(squares.x).getShape();
+    auto partShape = ir::tensorType(sums).getShape();
+    double length = 1;
+    for (int64_t dim : inner)
+      length *= static_cast<double>(shape[dim]);
+    auto square = [&](Value x) { return b.create<ir::MulOp>(loc, x, x); };
+    Value count = ir::splatLike(b, loc, sums, length);
+    Value means = b.create<ir::DivOp>(loc, sums, count);
+    Value inPart = square(b.create<ir::SubOp>(
+        loc, squares.x, ir::spreadOver(b, loc, means, shape, inner)));
+    inPart = ir::reduceOver(b, loc, ir::ReduceKind::sum, inPart, inner);
+    Value moved = square(b.create<ir::SubOp>(
+        loc, means, ir::spreadOver(b, loc, squares.mean, partShape, outer)));
+    moved = b.create<ir::AddOp>(loc, inPart,
+                                b.create<ir::MulOp>(loc, moved, count));
+    reduce.replaceAllUsesWith(
+        ir::reduceOver(b, loc, ir::ReduceKind::sum, moved, outer));
   }
 };
 

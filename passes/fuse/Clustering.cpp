@@ -216,10 +216,13 @@ void Clustering::start(Operation *op) {
 /// True when elementwise ops lead from a reduction to `op` and the reduction
 /// fits a cluster of which `op` is the result, but not `cluster`, which reads
 /// `op` at `index`; and storing `op` costs nothing (`isStored`: it has to be
-/// anyway) or no more than storing what is reduced.
+/// anyway) or no more than storing what is reduced. Not where another reduction
+/// of the one's result leads to `op`, too: a kernel with both would wait for
+/// that one, and the one would be in another kernel before.
 ///
 /// For example the softmax gradient, stored for two contractions and summed
-/// over rows for a bias, lies with its sums over columns.
+/// over rows for a bias, lies with its sums over columns; the squares of the
+/// parts of a variance are moved to the mean of all where parts are joined.
 bool Clustering::liesBetterWithReduction(Operation *op,
                                          const IndexVector &index,
                                          const Cluster &cluster,
@@ -237,6 +240,7 @@ bool Clustering::liesBetterWithReduction(Operation *op,
   std::vector<Read> work{{op, own.roots.front().second, index}};
   llvm::SmallPtrSet<Operation *, 16> visited;
   int64_t numReduced = 0;
+  SmallVector<Operation *> fitting, others; // reductions that lead to `op`
   while (!work.empty() && visited.size() < kMaxVisited) {
     Read read = std::move(work.back());
     work.pop_back();
@@ -257,14 +261,22 @@ bool Clustering::liesBetterWithReduction(Operation *op,
       Cluster trial;
       trial.kind = cluster.kind;
       trial.domain = cluster.domain;
-      if (Cluster(own).fitReduction(def, *inOwn) &&
-          !trial.fitReduction(def, *inCluster))
-        numReduced += ir::tensorType(def->getResult(0)).getNumElements();
+      if (!Cluster(own).fitReduction(def, *inOwn) ||
+          trial.fitReduction(def, *inCluster)) {
+        others.push_back(def);
+        continue;
+      }
+      fitting.push_back(def);
+      numReduced += ir::tensorType(def->getResult(0)).getNumElements();
     }
   }
+  bool waits = llvm::any_of(others, [&](Operation *other) {
+    return llvm::is_contained(fitting, other->getOperand(0).getDefiningOp());
+  });
   return numReduced > 0 &&
          (isStored ||
-          ir::tensorType(op->getResult(0)).getNumElements() <= numReduced);
+          (!waits &&
+           ir::tensorType(op->getResult(0)).getNumElements() <= numReduced));
 }
 
 //===----------------------------------------------------------------------===//

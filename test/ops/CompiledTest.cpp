@@ -130,6 +130,23 @@ TEST_CASE("compiled values are those of the evaluation", "[compiled]") {
   }
 }
 
+// Large enough for statistics in parts, and far from zero: the mean of the
+// squares less the square of the mean would have no digits left.
+TEST_CASE("the variance of parts does not cancel", "[compiled]") {
+  OpCase opCase{"sinter.batch_norm_training 17x3x25x31 from 16",
+                {{{17, 3, 25, 31}, 16, 17}, {{3}, 0.5, 1.5}, {{3}}},
+                [](passes::ValueBuilder &b, ValueRange x) {
+                  auto op = b.b.create<ir::BatchNormTrainingOp>(
+                      b.loc, x[0], x[1], x[2], llvm::APFloat(1e-5));
+                  return SmallVector<Value>(op->getResults());
+                }};
+  TestContext context;
+  Type f32 = Float32Type::get(context.get());
+  OpBundle bundle(context.get());
+  addValue(bundle, opCase, f32);
+  checkBundle(bundle, allowance(f32));
+}
+
 // Float64 has functions and library calls of its own, in the same loops: every
 // contraction, and a third of the other shapes.
 TEST_CASE("compiled values in float64 are those of the evaluation",

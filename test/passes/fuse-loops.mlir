@@ -152,3 +152,33 @@ func.func @concat_of_used_sum(%a: tensor<4x100xf32>, %b: tensor<1xf32>) -> (tens
   %4 = sinter.concat %1, %b axis 0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<5xf32>
   return %4, %1 : tensor<5xf32>, tensor<4xf32>
 }
+
+// The statistics of a batch norm, split (see split-reductions.mlir): the sums of a part and its
+// squares in one kernel, all that joins the parts in the next.
+// CHECK-LABEL: @statistics_in_parts
+// CHECK: %[[PARTS:.*]]:3 = sinter.fusion "reduce"(%arg0)
+// CHECK-COUNT-2: sinter.reduce
+// CHECK-NOT: sinter.reduce
+// CHECK: %[[ALL:.*]] = sinter.fusion "reduce"(%[[PARTS]]#
+// CHECK-COUNT-2: sinter.reduce
+// CHECK-NOT: sinter.fusion
+// CHECK: return %[[ALL]]
+func.func @statistics_in_parts(%x: tensor<32x28x28x16xf32>) -> tensor<16xf32> {
+  %p = sinter.reduce sum %x dims [1, 2] : (tensor<32x28x28x16xf32>) -> tensor<32x16xf32>
+  %s = sinter.reduce sum %p dims [0] : (tensor<32x16xf32>) -> tensor<16xf32>
+  %c = sinter.constant dense<25088.0> : tensor<16xf32>
+  %m = sinter.div %s, %c : tensor<16xf32>
+  %n = sinter.constant dense<784.0> : tensor<32x16xf32>
+  %pm = sinter.div %p, %n : tensor<32x16xf32>
+  %pb = sinter.broadcast %pm dims [0, 3] : tensor<32x16xf32> -> tensor<32x28x28x16xf32>
+  %d = sinter.sub %x, %pb : tensor<32x28x28x16xf32>
+  %dd = sinter.mul %d, %d : tensor<32x28x28x16xf32>
+  %q = sinter.reduce sum %dd dims [1, 2] : (tensor<32x28x28x16xf32>) -> tensor<32x16xf32>
+  %mb = sinter.broadcast %m dims [1] : tensor<16xf32> -> tensor<32x16xf32>
+  %e = sinter.sub %pm, %mb : tensor<32x16xf32>
+  %ee = sinter.mul %e, %e : tensor<32x16xf32>
+  %ne = sinter.mul %ee, %n : tensor<32x16xf32>
+  %a = sinter.add %q, %ne : tensor<32x16xf32>
+  %v = sinter.reduce sum %a dims [0] : (tensor<32x16xf32>) -> tensor<16xf32>
+  return %v : tensor<16xf32>
+}
