@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion.h"
+#include "ir/Locations.h"
 #include "passes/FusionForm.h"
 #include "passes/FusionInfo.h"
 #include "passes/IndexMap.h"
@@ -70,23 +71,39 @@ static SmallVector<Operation *> inOneOrder(ArrayRef<Operation *> members) {
   return ordered.takeVector();
 }
 
+/// Those of the members and, where these name no node (constants that are
+/// stored), of who reads them.
+static Location fusedLocation(OpBuilder &builder, ArrayRef<Operation *> members,
+                              ArrayRef<Value> results) {
+  SmallVector<Location> locations;
+  llvm::SmallSetVector<StringRef, 4> names;
+  auto add = [&](Operation *op) {
+    locations.push_back(op->getLoc());
+    ir::collectNodeNames(op->getLoc(), names);
+  };
+  for (Operation *member : members)
+    add(member);
+  if (names.empty())
+    for (Value result : results)
+      for (Operation *user : result.getUsers())
+        add(user);
+  return FusedLoc::get(builder.getContext(), locations);
+}
+
 ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
                          ArrayRef<Operation *> given, ArrayRef<Value> results) {
   SmallVector<Operation *> members = inOneOrder(given);
   llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
   llvm::SetVector<Value> operands;
-  SmallVector<Location> locations;
-  for (Operation *member : members) {
-    locations.push_back(member->getLoc());
+  for (Operation *member : members)
     for (Value operand : member->getOperands())
       if (Operation *def = operand.getDefiningOp();
           !def || !inside.contains(def))
         operands.insert(operand);
-  }
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(result.getType());
-  Location loc = FusedLoc::get(builder.getContext(), locations);
+  Location loc = fusedLocation(builder, members, results);
   auto fusion =
       builder.create<ir::FusionOp>(loc, types, operands.getArrayRef(), kind);
 

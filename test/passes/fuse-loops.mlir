@@ -182,3 +182,30 @@ func.func @statistics_in_parts(%x: tensor<32x28x28x16xf32>) -> tensor<16xf32> {
   %v = sinter.reduce sum %a dims [0] : (tensor<32x16xf32>) -> tensor<16xf32>
   return %v : tensor<16xf32>
 }
+
+// What two kernels make of indices and shared numbers is computed in each, not stored.
+// CHECK-LABEL: @counters
+// CHECK-NOT: -> tensor<4x8xui64>
+// CHECK: sinter.fusion "loop"
+// CHECK: sinter.mul {{.*}} : tensor<4x8xui64>
+// CHECK: sinter.dot_general
+// CHECK: sinter.fusion "loop"
+// CHECK: sinter.mul {{.*}} : tensor<4x8xui64>
+// CHECK-NOT: sinter.fusion
+// CHECK: return
+func.func @counters(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %seed: tensor<ui64>) -> tensor<4x8xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<4x8xf32>
+  %factor = sinter.constant dense<3> : tensor<4x8xui64>
+  %half = sinter.constant dense<99> : tensor<4x8xui64>
+  %index = sinter.iota {axis = 1 : i64} : tensor<4x8xui64>
+  %key = sinter.broadcast %seed dims [] : tensor<ui64> -> tensor<4x8xui64>
+  %product = sinter.mul %index, %factor : tensor<4x8xui64>
+  %first = sinter.xor %product, %key : tensor<4x8xui64>
+  %a = sinter.compare ge %first, %half : tensor<4x8xui64>
+  %y = sinter.where %a, %x, %zero : tensor<4x8xi1>, tensor<4x8xf32>
+  %z = sinter.dot_general %y, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %second = sinter.add %product, %key : tensor<4x8xui64>
+  %b = sinter.compare ge %second, %half : tensor<4x8xui64>
+  %r = sinter.where %b, %z, %zero : tensor<4x8xi1>, tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
