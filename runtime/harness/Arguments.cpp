@@ -184,10 +184,6 @@ std::function<Status(std::string_view)> sinter::rt::setFlag(bool &target) {
   };
 }
 
-std::function<Status(std::string_view)> sinter::rt::notYet() {
-  return [](std::string_view) { return Status::invalid("not yet"); };
-}
-
 Result<int64_t> sinter::rt::parseInteger(std::string_view text, int64_t least,
                                          int64_t most) {
   int64_t value = 0;

@@ -55,7 +55,6 @@ std::string helpText(const std::string &program, unsigned command,
 /// Setters. Integers and reals are checked against [least, most].
 std::function<Status(std::string_view)> setText(std::string &target);
 std::function<Status(std::string_view)> setFlag(bool &target);
-std::function<Status(std::string_view)> notYet();
 Result<int64_t> parseInteger(std::string_view text, int64_t least,
                              int64_t most);
 /// "8GiB", "512MiB", "1024": a positive number of bytes.

@@ -96,6 +96,7 @@ Status Trainer::finishStep() {
   std::optional<JsonLog::Scale> scale = lossScale();
   log_.step(step + 1, step / order_.batchesPerEpoch(), lastLoss_,
             control(step).lr, scale);
+  events_.step(step + 1, lastLoss_, control(step).lr, scale);
   progress_->step(step + 1, lastLoss_);
   const bool isSkipped =
       scale && skippedSteps_ >= 0 && scale->skipped > skippedSteps_;
@@ -168,6 +169,7 @@ Status Trainer::evaluateNow() {
                : evaluation.status();
   int64_t epoch = (step_ - 1) / order_.batchesPerEpoch();
   log_.evaluation(epoch, *evaluation);
+  events_.evaluation(step_, *evaluation);
   progress_->evaluated(step_, *evaluation);
   lastEvaluation_ = *evaluation;
   evaluated_ = true;

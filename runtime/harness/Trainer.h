@@ -12,6 +12,7 @@
 #ifndef SINTER_RUNTIME_HARNESS_TRAINER_H
 #define SINTER_RUNTIME_HARNESS_TRAINER_H
 
+#include "runtime/harness/EventLog.h"
 #include "runtime/harness/JsonLog.h"
 #include "runtime/harness/Progress.h"
 #include "runtime/harness/Replicas.h"
@@ -69,6 +70,7 @@ private:
   std::optional<Schedule> schedule_;
   std::optional<Progress> progress_;
   JsonLog log_;
+  EventLog events_;
   RowOrder order_;
   DatasetFingerprint fingerprint_;
 

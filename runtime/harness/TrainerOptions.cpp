@@ -127,7 +127,8 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        setInteger(o.prefetch, 1, 65536)},
       {"log-json", "FILE", "one JSON object a step", needed, train,
        setText(o.logJson)},
-      {"tensorboard", "DIR", "not yet", needed, train, notYet()},
+      {"tensorboard", "DIR", "event files with scalars for TensorBoard", needed,
+       train, setText(o.tensorboard)},
       {"check-nonfinite", "off|step|op",
        "stop at a NaN or infinity of the loss; when given, also of states "
        "(step) "
@@ -157,11 +158,11 @@ Status checkTogether(const TrainerOptions &options) {
     if (options.verifyResume &&
         (options.epochs || options.steps || options.resume ||
          !options.out.empty() || options.checkpointEvery ||
-         !options.logJson.empty()))
+         !options.logJson.empty() || !options.tensorboard.empty()))
       return Status::invalid(
           "--verify-resume: runs by itself, without --steps, "
-          "--epochs, --out, --resume, --checkpoint-every and "
-          "--log-json");
+          "--epochs, --out, --resume, --checkpoint-every, "
+          "--log-json and --tensorboard");
     if (options.epochs && options.steps)
       return Status::invalid("--epochs and --steps: only one of them");
     if (!options.epochs && !options.steps && !options.resume &&

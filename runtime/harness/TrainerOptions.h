@@ -56,7 +56,7 @@ struct TrainerOptions {
   int32_t threads = 0; // 0: one per available core
   int32_t workers = 1;
   int32_t prefetch = 4;
-  std::string logJson;
+  std::string logJson, tensorboard;
   enum class NonFinite { Off, Step, Op } checkNonfinite = NonFinite::Step;
   /// --check-nonfinite was given: states are looked at too, and what made the
   /// value is named.

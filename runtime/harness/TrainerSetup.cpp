@@ -239,6 +239,8 @@ Status Trainer::planSteps(const Manifest &resumed) {
 }
 
 Status Trainer::openLog() {
+  if (!options_.tensorboard.empty())
+    SINTER_RETURN_IF_ERROR(events_.create(options_.tensorboard, step_ + 1));
   if (options_.logJson.empty())
     return {};
   return resumed_ ? log_.resume(options_.logJson, step_, evaluated_)

@@ -1,0 +1,194 @@
+//===- EventLog.cpp - --tensorboard: scalars in TensorBoard's format ------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/EventLog.h"
+
+#include "runtime/base/File.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+using namespace sinter::rt;
+
+//===----------------------------------------------------------------------===//
+// Records
+//===----------------------------------------------------------------------===//
+
+static constexpr std::array<uint32_t, 256> crcTable = [] {
+  constexpr uint32_t kPolynomial = 0x82f63b78; // reflected
+  std::array<uint32_t, 256> table = {};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit)
+      value = (value >> 1) ^ (value & 1 ? kPolynomial : 0);
+    table[i] = value;
+  }
+  return table;
+}();
+
+uint32_t sinter::rt::crc32c(std::span<const uint8_t> bytes) {
+  uint32_t crc = ~0u;
+  for (uint8_t byte : bytes)
+    crc = crcTable[(crc ^ byte) & 0xff] ^ (crc >> 8);
+  return ~crc;
+}
+
+template <typename Number>
+static void appendNumber(std::string &bytes, Number number) {
+  char raw[sizeof(Number)]; // little-endian, as every machine we run on
+  std::memcpy(raw, &number, sizeof(number));
+  bytes.append(raw, sizeof(raw));
+}
+
+static void appendChecksum(std::string &bytes, std::string_view of) {
+  uint32_t crc =
+      crc32c({reinterpret_cast<const uint8_t *>(of.data()), of.size()});
+  // Masked: files in which checksums are checksummed stay good.
+  appendNumber<uint32_t>(bytes, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
+}
+
+static std::string record(std::string_view data) {
+  std::string bytes;
+  appendNumber<uint64_t>(bytes, data.size());
+  appendChecksum(bytes, std::string(bytes));
+  bytes += data;
+  appendChecksum(bytes, data);
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Events: protocol buffers
+//===----------------------------------------------------------------------===//
+
+enum WireType : uint32_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,
+  kFixed32 = 5
+};
+
+static void appendVarint(std::string &bytes, uint64_t number) {
+  for (; number >= 0x80; number >>= 7)
+    bytes += static_cast<char>(number | 0x80);
+  bytes += static_cast<char>(number);
+}
+
+static void appendKey(std::string &bytes, uint32_t field, WireType type) {
+  appendVarint(bytes, field << 3 | type);
+}
+
+static void appendBytes(std::string &bytes, uint32_t field,
+                        std::string_view value) {
+  appendKey(bytes, field, kBytes);
+  appendVarint(bytes, value.size());
+  bytes += value;
+}
+
+// Of Event.
+static constexpr uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3,
+                          kSummary = 5, kSessionLog = 7;
+// Of Summary, of its Value, and of SessionLog, whose status START is 1.
+static constexpr uint32_t kValue = 1, kTag = 1, kSimpleValue = 2, kStatus = 1;
+
+EventLog::~EventLog() {
+  if (fd_ >= 0)
+    ::close(fd_);
+}
+
+Status EventLog::create(const std::string &folder, int64_t firstStep) {
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    return fileError(folder, errno);
+  // TensorBoard reads what has "tfevents" in its name, in the names' order.
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  for (int number = 0; fd_ < 0; ++number) {
+    char name[80];
+    std::snprintf(name, sizeof(name),
+                  "/events.out.tfevents.%010lld.%03d.sinter",
+                  static_cast<long long>(seconds.count()), number);
+    path_ = folder + name;
+    fd_ = ::open(path_.c_str(),
+                 O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (fd_ < 0 && errno != EEXIST)
+      return fileError(path_, errno);
+  }
+  std::string version;
+  appendBytes(version, kFileVersion, "brain.Event:2");
+  write(0, version);
+  if (firstStep > 1) {
+    std::string status, session;
+    appendKey(status, kStatus, kVarint);
+    appendVarint(status, 1);
+    appendBytes(session, kSessionLog, status);
+    write(firstStep, session);
+  }
+  return {};
+}
+
+void EventLog::write(int64_t step, std::string_view field) {
+  if (fd_ < 0)
+    return;
+  std::string event;
+  appendKey(event, kWallTime, kFixed64);
+  appendNumber(event, std::chrono::duration<double>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count());
+  if (step) {
+    appendKey(event, kStep, kVarint);
+    appendVarint(event, static_cast<uint64_t>(step));
+  }
+  event += field;
+  std::string bytes = record(event);
+  ssize_t count = ::write(fd_, bytes.data(), bytes.size());
+  if (count == static_cast<ssize_t>(bytes.size()))
+    return;
+  std::fprintf(stderr, "warning: %s: %s; the events end here\n", path_.c_str(),
+               count < 0 ? std::strerror(errno) : "no space left");
+  ::close(fd_);
+  fd_ = -1;
+}
+
+void EventLog::scalars(int64_t step, std::span<const Scalar> values) {
+  if (fd_ < 0)
+    return;
+  std::string summary, field;
+  for (const Scalar &scalar : values) {
+    std::string value;
+    appendBytes(value, kTag, scalar.tag);
+    appendKey(value, kSimpleValue, kFixed32);
+    appendNumber(value, scalar.value);
+    appendBytes(summary, kValue, value);
+  }
+  appendBytes(field, kSummary, summary);
+  write(step, field);
+}
+
+void EventLog::step(int64_t step, float loss, float lr,
+                    const std::optional<JsonLog::Scale> &scale) {
+  std::vector<Scalar> values = {{"train/loss", loss}, {"train/lr", lr}};
+  if (scale) {
+    values.push_back({"train/loss_scale", scale->scale});
+    values.push_back(
+        {"train/skipped_steps", static_cast<float>(scale->skipped)});
+  }
+  scalars(step, values);
+}
+
+void EventLog::evaluation(int64_t step, const Evaluation &evaluation) {
+  std::vector<Scalar> values = {
+      {"eval/loss", static_cast<float>(evaluation.loss)}};
+  if (evaluation.hasAccuracy)
+    values.push_back(
+        {"eval/accuracy", static_cast<float>(evaluation.accuracy())});
+  scalars(step, values);
+}
