@@ -4,8 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/InspectTool.h"
+#include "runtime/harness/MemoryChart.h"
 #include "tools/lib/Targets.h"
 
 int main(int argc, char **argv) {
-  return sinter::compiler::sinterInspect(argc, argv, sinter::tools::targets());
+  return sinter::compiler::sinterInspect(argc, argv, sinter::tools::targets(),
+                                         sinter::rt::memoryPage);
 }

@@ -36,6 +36,7 @@ struct InspectOptions {
   std::string command = "summary";
   TraceFilter filter;
   bool json = false, llvm = false;
+  PlanPage planPage = nullptr;
   std::vector<std::string> rest; // for parseOptions
 };
 
@@ -51,7 +52,8 @@ constexpr Command kCommands[] = {
     {"show", "the IR after each pass of a trace", true},
     {"diff", "what each pass of a trace changed", true},
     {"graph", "the graph as .html, .dot or .json", true},
-    {"plan", "commands and buffers in order", true},
+    {"plan", "commands and buffers in order; -o x.html: the arena over time",
+     true},
     {"kernels", "generated kernels and library calls", true},
     {"blame", "which pass made a line", false},
     {"grep", "lines of a trace", false},
@@ -164,14 +166,20 @@ static int inspectCheckpoint(const InspectOptions &inspect,
 
 static int reportArtifact(const InspectOptions &inspect, const Options &options,
                           const sinter_artifact &artifact) {
+  bool isPlan = inspect.command == "plan";
+  StringRef output = options.output;
+  if (isPlan && output.ends_with(".html"))
+    return print(options, [&](llvm::raw_ostream &os) {
+      os << inspect.planPage(artifact);
+    });
+  bool json = inspect.json || (isPlan && output.ends_with(".json"));
   auto report = inspect.command == "plan"        ? reportPlan
                 : inspect.command == "kernels"   ? reportKernels
                 : inspect.command == "precision" ? reportPrecision
                 : inspect.command == "placement" ? reportPlacement
                                                  : reportSummary;
-  return print(options, [&](llvm::raw_ostream &os) {
-    report(artifact, inspect.json, os);
-  });
+  return print(options,
+               [&](llvm::raw_ostream &os) { report(artifact, json, os); });
 }
 
 static int inspectBinary(const InspectOptions &inspect,
@@ -262,9 +270,11 @@ static bool isTrace(StringRef path) {
 }
 
 int compiler::sinterInspect(int argc, char **argv,
-                            llvm::ArrayRef<TargetFactory> targets) {
+                            llvm::ArrayRef<TargetFactory> targets,
+                            PlanPage planPage) {
   prepareProcess("sinter-inspect");
   InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
+  inspect.planPage = planPage;
   // A command comes first; what is none and has a file behind it was meant as
   // one.
   auto isWord = [](StringRef text) { return !text.starts_with("-"); };

@@ -8,11 +8,18 @@
 
 #include "compiler/Driver.h"
 
+#include "sinter/abi.h"
+
 namespace sinter::compiler {
+
+/// A page of HTML about the arena over time: what the run tower draws, which
+/// the tool brings.
+using PlanPage = std::string (*)(const sinter_artifact &artifact);
 
 /// Shows what models, traces, libraries and trainers hold; returns the exit
 /// code.
-int sinterInspect(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets);
+int sinterInspect(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets,
+                  PlanPage planPage);
 
 } // namespace sinter::compiler
 
