@@ -12,6 +12,7 @@
 
 #include "ir/Remarks.h"
 #include "passes/Passes.h"
+#include "passes/precision/Widening.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -36,7 +37,11 @@ int64_t decomposeComposites(func::FuncOp function,
     CompositeOpInterface op = work.pop_back_val();
     Operation *before = op->getPrevNode();
     OpBuilder builder(op);
-    op->replaceAllUsesWith(op.decompose(builder));
+    // What it is made of is not rounded in between.
+    SmallVector<Value> values;
+    if (!buildWidened(op, values))
+      values = op.decompose(builder);
+    op->replaceAllUsesWith(values);
     Block *block = op->getBlock();
     for (Operation *made = before ? before->getNextNode() : &block->front();
          made != op; made = made->getNextNode())

@@ -18,6 +18,7 @@
 #include "passes/place/Devices.h"
 #include "passes/place/Placement.h"
 #include "passes/place/PlacementReport.h"
+#include "passes/precision/Widening.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -53,8 +54,10 @@ public:
     unsupported.clear();
     if (failed(assignDevices(module)))
       return signalPassFailure();
-    for (auto func : module.getOps<func::FuncOp>())
+    for (auto func : module.getOps<func::FuncOp>()) {
       decomposed += decompose(func);
+      widenAccumulations(func);
+    }
     for (auto func : module.getOps<func::FuncOp>()) {
       DeviceMap map(func);
       func.walk([&](Operation *op) { place(op, targetOfOp(map, op)); });

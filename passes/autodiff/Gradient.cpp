@@ -6,6 +6,7 @@
 #include "passes/autodiff/Gradient.h"
 
 #include "passes/autodiff/Rules.h"
+#include "passes/precision/Widening.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -121,8 +122,9 @@ private:
         continue;
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(op);
-      SmallVector<Value> values =
-          cast<CompositeOpInterface>(op).decompose(builder);
+      SmallVector<Value> values;
+      if (!buildWidened(op, values))
+        values = cast<CompositeOpInterface>(op).decompose(builder);
       for (auto [from, to] : llvm::zip(op->getResults(), values)) {
         from.replaceAllUsesWith(to);
         if (loss == from)
