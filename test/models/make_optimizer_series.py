@@ -9,7 +9,7 @@ A row has the flags of sinterc and of the trainer, and the same written with PyT
 makes its optimizer, what makes its schedule, and what limits its gradients. All rows train
 train-mlp-sgd.onnx on its rows in order, in float64. The file has, by name, both lists of
 flags, the losses (of each batch, before its update) and the learning rates.
-test/e2e/training/optimizer-series.test reads nothing else.
+test/e2e/trainer/optimizer-series.test reads nothing else.
 """
 
 import json
