@@ -82,9 +82,17 @@ public:
 
   bool canFuseEpilogue(Operation *,
                        ArrayRef<passes::PostOp> postOps) const override {
-    return llvm::all_of(postOps, [](const passes::PostOp &postOp) {
-      return postOp.kind < exec::PostOpKind::store;
-    });
+    for (auto [i, postOp] : llvm::enumerate(postOps)) {
+      if (postOp.kind >= exec::PostOpKind::store)
+        return false;
+      // oneDNN keeps one set of numbers for each kind: a second scale would be
+      // the first one again.
+      for (const passes::PostOp &before : postOps.take_front(i))
+        if (before.kind == postOp.kind &&
+            (before.alpha != postOp.alpha || before.beta != postOp.beta))
+          return false;
+    }
+    return true;
   }
 
   FailureOr<passes::TargetCode>
