@@ -125,8 +125,11 @@ private:
   int64_t memoryReserve_ = 0; // of the limit, for what placement cannot know
 };
 
-/// sinterc without its main.
-int sinterc(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets);
+/// sinterc without its main; `calibrate` serves --calibrate (Calibration.h).
+using Calibrate = std::function<ExitCode(
+    Options &options, llvm::ArrayRef<TargetFactory> targets)>;
+int sinterc(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets,
+            const Calibrate &calibrate);
 
 } // namespace sinter::compiler
 

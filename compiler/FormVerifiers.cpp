@@ -143,7 +143,7 @@ mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
   const Options &options = context.options;
   // Nodes that are held back may read what others read rounded.
   if (options.precisionPolicy() == "fp32" || !options.keepFp32.empty() ||
-      !options.plannedPrecisions.empty())
+      !options.plannedPrecisions.empty() || !options.calibrated.empty())
     return mlir::success();
   walkGraph(module, [&](mlir::Operation *op) {
     if (reports.full() || dialectOf(op) != "sinter" ||

@@ -8,6 +8,7 @@
 #include "compiler/Dialects.h"
 #include "compiler/Phases.h"
 #include "compiler/Process.h"
+#include "passes/AlignContractions.h"
 #include "passes/Passes.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -104,6 +105,9 @@ int sinter::compiler::optMain(int argc, char **argv,
   mlir::registerPass([&] { return passes::createPlaceOps(set.devices, {}); });
   mlir::registerPass(
       [&] { return passes::createAssignPrecision(set.main.get()); });
+  mlir::registerPass([&] {
+    return passes::createAlignContractions(set.main.get(), set.devices);
+  });
   mlir::registerPass(
       [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
   mlir::registerPass(

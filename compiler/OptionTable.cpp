@@ -330,6 +330,14 @@ return "";
    kTargetGroup, kCompile, STORE{return readPath(v, o.savePrecisionPlan);
 }
 }
+, {"--calibrate", "DATA",
+   "runs a batch of DATA (as a trainer's --data) and keeps what is too wide "
+   "for fp16 in fp32",
+   kTargetGroup, kSinterc, STORE{if (v.empty()) return "expected data";
+o.calibrate = v.str();
+return "";
+}
+}
 ,
     {"--loss-scale",
      "none|dynamic|N",

@@ -107,6 +107,9 @@ struct Options {
   std::string precisionPlan, savePrecisionPlan; // files; "" = none
   std::string plannedPolicy;                    // of the plan
   std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD
+  std::string calibrate;                        // data for it; "" = none
+  /// Ops that calibration keeps in float32: key and reason.
+  std::vector<std::pair<std::string, std::string>> calibrated;
   std::string stopAfter, dumpPhases, trace, remarks;
   std::string deterministic; // "none", "run", ...; "" = not given: run
   bool timeReport = false, check = false, verbose = false, json = false;

@@ -7,6 +7,7 @@
 
 #include "compiler/FormVerifiers.h"
 
+#include "passes/AlignContractions.h"
 #include "passes/Failure.h"
 #include "passes/Passes.h"
 
@@ -103,15 +104,19 @@ static void buildPrecision(mlir::OpPassManager &pm,
   settings.policy = options.precisionPolicy().str();
   settings.keepFp32 = options.keepFp32;
   settings.overrides = options.plannedPrecisions;
+  settings.calibrated = options.calibrated;
   pm.addPass(passes::createAssignPrecision(&context.target, settings));
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }
 
-static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &) {
+static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addNestedPass<mlir::func::FuncOp>(passes::createAssignLayouts());
   addSimplifier(pm);
-  pm.addNestedPass<mlir::func::FuncOp>(passes::createAlignContractions());
+  pm.addNestedPass<mlir::func::FuncOp>(
+      passes::createAlignContractions(&context.target, context.devices));
+  if (context.target.name() != "cpu") // what was padded may be constant
+    addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }
 

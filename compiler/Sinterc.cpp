@@ -247,7 +247,8 @@ static ExitCode checkTargets(const Options &options,
 }
 
 int compiler::sinterc(int argc, char **argv,
-                      llvm::ArrayRef<TargetFactory> targets) {
+                      llvm::ArrayRef<TargetFactory> targets,
+                      const Calibrate &calibrate) {
   // A reader that goes away is an error of the write, not the end of the
   // process.
   prepareProcess("sinterc");
@@ -272,6 +273,9 @@ int compiler::sinterc(int argc, char **argv,
     return code;
   if (options->check)
     return checkTargets(*options, targets);
+  if (!options->calibrate.empty())
+    if (ExitCode code = calibrate(*options, targets))
+      return code;
   ModelFile model;
   if (ExitCode code = splitBatch(*options, model, targets))
     return code;

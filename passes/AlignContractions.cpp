@@ -5,12 +5,17 @@
 // A library's matrix product takes one stride for each of m, n and k. Where the
 // dimension numbers of a contraction do not allow that (passes/MatmulForm.h),
 // its operands are transposed to [batch.., m.., k..] and [batch.., k.., n..]
-// first; the result of that order is the result of the op.
+// first; the result of that order is the result of the op. On a GPU, products
+// on tensor cores then get the sizes that these like (ContractionPadding.h).
 //
 //===----------------------------------------------------------------------===//
+#include "passes/AlignContractions.h"
 #include "ir/Build.h"
 #include "ir/Dialect.h"
+#include "ir/Remarks.h"
+#include "passes/ContractionPadding.h"
 #include "passes/MatmulForm.h"
+#include "passes/place/Devices.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -24,11 +29,37 @@ namespace {
 
 struct AlignContractionsPass
     : impl::AlignContractionsBase<AlignContractionsPass> {
+  AlignContractionsPass() = default;
+  AlignContractionsPass(const Target *target, ArrayRef<ProgramDevice> devices)
+      : target(target), devices(devices) {}
+
   void runOnOperation() override {
     getOperation().walk([](ir::DotGeneralOp dot) {
       if (!isMatmulExpressible(dot))
         align(dot);
     });
+    if (target)
+      pad();
+  }
+
+  // Pattern: dot_general(a, b) -> slice(dot_general(pad(a), pad(b)))
+  void pad() {
+    DeviceMap map(getOperation());
+    SmallVector<std::pair<ir::DotGeneralOp, ContractionPadding>> chosen;
+    getOperation().walk([&](ir::DotGeneralOp dot) {
+      const Target *its =
+          targetOf(getOperation()->getParentOfType<ModuleOp>(),
+                   map.of(dot.getOperation()).value_or(0), devices, target);
+      if (its->name() == "cpu")
+        return;
+      if (std::optional<ContractionPadding> padding = worthwhilePadding(dot))
+        chosen.emplace_back(dot, std::move(*padding));
+    });
+    for (auto &[dot, padding] : chosen)
+      padContraction(dot, padding);
+    if (!chosen.empty())
+      ir::remark("align-contractions", "padded", getOperation().getLoc(), "",
+                 static_cast<int64_t>(chosen.size()));
   }
 
   // Pattern: dot_general(a, b) -> dot_general(transpose(a), transpose(b)),
@@ -56,7 +87,16 @@ struct AlignContractionsPass
     dot.replaceAllUsesWith(aligned.getResult());
     dot.erase();
   }
+
+  const Target *target = nullptr;
+  ArrayRef<ProgramDevice> devices;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createAlignContractions(const Target *target,
+                                              ArrayRef<ProgramDevice> devices) {
+  return std::make_unique<AlignContractionsPass>(target, devices);
+}
+
 } // namespace sinter::passes

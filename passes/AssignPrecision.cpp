@@ -55,6 +55,8 @@ public:
     policy = settings.policy;
     keepFp32 = settings.keepFp32;
     overrides = llvm::to_vector(settings.overrides);
+    for (const auto &[key, reason] : settings.calibrated)
+      calibrated[key] = reason;
   }
 
   void runOnOperation() override {
@@ -96,31 +98,22 @@ private:
   void enter(func::FuncOp function, llvm::Regex &regex) {
     kept.clear();
     entryOf.clear();
-    llvm::StringMap<int64_t> numbers;
-    for (Operation &op : function.getBody().front().without_terminator()) {
-      if (isa<ir::ConstantOp>(op) || !llvm::any_of(op.getResults(), isFloat32))
-        continue;
-      PrecisionEntry entry;
-      entry.function = function.getName();
-      entry.node = ir::joinedNodeNames(op.getLoc());
-      entry.op = op.getName().stripDialect();
-      entry.precision = "fp32";
-      entry.products = countMultiplyAdds(&op);
-      entry.number =
-          numbers[entry.function + "/" + entry.node + "/" + entry.op]++;
+    for (auto &[op, entry] : precisionOps(function)) {
       llvm::SmallSetVector<StringRef, 4> names;
-      ir::collectNodeNames(op.getLoc(), names);
+      ir::collectNodeNames(op->getLoc(), names);
       auto found = planned.find(entry.key());
       if (found != planned.end()) {
         if (found->second == "fp32")
-          kept[&op] = "the plan says so";
+          kept[op] = "the plan says so";
         planned.erase(found);
       }
       if (!keepFp32.empty() && llvm::any_of(names, [&](StringRef name) {
             return regex.match(name);
           }))
-        kept[&op] = "--keep-fp32";
-      entryOf[&op] = entries.size();
+        kept[op] = "--keep-fp32";
+      if (auto wide = calibrated.find(entry.key()); wide != calibrated.end())
+        kept.try_emplace(op, wide->second);
+      entryOf[op] = entries.size();
       entries.push_back(std::move(entry));
     }
   }
@@ -254,7 +247,8 @@ private:
 
   const Target *target;
   std::vector<PrecisionEntry> entries;
-  llvm::StringMap<std::string> planned; // by key
+  llvm::StringMap<std::string> planned;    // by key
+  llvm::StringMap<std::string> calibrated; // why they stay float32, by key
   llvm::MapVector<Operation *, size_t> entryOf;
   llvm::DenseMap<Operation *, StringRef> kept; // and why
 };

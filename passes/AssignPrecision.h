@@ -18,6 +18,8 @@ struct PrecisionSettings {
   std::string policy = "fp32";        // fp32, tf32, bf16 or fp16
   std::string keepFp32;               // regular expression of nodes; "": none
   std::vector<std::string> overrides; // of a plan: PrecisionEntry::key()=WORD
+  /// Keys of ops that stay float32, each with the reason.
+  std::vector<std::pair<std::string, std::string>> calibrated;
 };
 
 /// The 16-bit type of policy bf16 or fp16; null for the others.

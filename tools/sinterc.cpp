@@ -4,8 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Driver.h"
+#include "tools/lib/Calibrator.h"
 #include "tools/lib/Targets.h"
 
 int main(int argc, char **argv) {
-  return sinter::compiler::sinterc(argc, argv, sinter::tools::targets());
+  namespace compiler = sinter::compiler;
+  auto calibrate = [](compiler::Options &options,
+                      llvm::ArrayRef<compiler::TargetFactory> targets) {
+    return compiler::calibrate(options, targets, sinter::tools::runOnFirstRows);
+  };
+  return compiler::sinterc(argc, argv, sinter::tools::targets(), calibrate);
 }

@@ -4,8 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/precision/PrecisionReport.h"
+#include "ir/Locations.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -13,6 +15,29 @@ namespace sinter::passes {
 
 std::string PrecisionEntry::key() const {
   return function + "/" + node + "/" + op + "/" + std::to_string(number);
+}
+
+std::vector<std::pair<Operation *, PrecisionEntry>>
+precisionOps(func::FuncOp function) {
+  std::vector<std::pair<Operation *, PrecisionEntry>> list;
+  llvm::StringMap<int64_t> numbers;
+  auto isFloat32 = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType().isF32();
+  };
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (isa<ir::ConstantOp>(op) || !llvm::any_of(op.getResults(), isFloat32))
+      continue;
+    PrecisionEntry entry;
+    entry.function = function.getName();
+    entry.node = ir::joinedNodeNames(op.getLoc());
+    entry.op = op.getName().stripDialect();
+    entry.precision = "fp32";
+    entry.products = countMultiplyAdds(&op);
+    entry.number = numbers[entry.node + "/" + entry.op]++;
+    list.emplace_back(&op, std::move(entry));
+  }
+  return list;
 }
 
 double countMultiplyAdds(Operation *op) {

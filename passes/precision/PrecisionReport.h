@@ -11,6 +11,8 @@
 
 #include "ir/Dialect.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <string>
 #include <vector>
 
@@ -26,6 +28,10 @@ struct PrecisionEntry {
   /// What names the op in a plan: "step/conv1/conv_filter_grad/0".
   std::string key() const;
 };
+
+/// An entry for each op of `function` that computes floats, in float32 as yet.
+std::vector<std::pair<mlir::Operation *, PrecisionEntry>>
+precisionOps(mlir::func::FuncOp function);
 
 /// Multiply-adds of a contraction; 0 for any other op.
 double countMultiplyAdds(mlir::Operation *op);

@@ -1,0 +1,81 @@
+//===- Calibrator.cpp - runs what --calibrate measures --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/lib/Calibrator.h"
+
+#include "runtime/data/BatchReader.h"
+#include "tools/lib/HostTensor.h"
+#include "tools/lib/Runner.h"
+
+#include <cstring>
+#include <numeric>
+
+using namespace sinter;
+using namespace sinter::tools;
+
+/// Fills `tensors` (of `descs`) with the first rows of the data.
+static rt::Status readRows(const std::string &data,
+                           std::span<const sinter_tensor_desc> descs,
+                           std::vector<void *> &buffers) {
+  if (descs.empty())
+    return {};
+  auto dataset = rt::openDataset(data, rt::DataUse::Train);
+  if (!dataset.ok())
+    return dataset.status();
+  auto reader = rt::BatchReader::bind(*dataset, descs, {});
+  if (!reader.ok())
+    return reader.status();
+  if (reader->rows() < reader->batch())
+    return rt::Status::invalid("has " + std::to_string(reader->rows()) +
+                               " rows, a batch has " +
+                               std::to_string(reader->batch()));
+  std::vector<int64_t> rows(reader->batch());
+  std::iota(rows.begin(), rows.end(), 0);
+  return reader->fill(rows, buffers.data());
+}
+
+std::string
+tools::runOnFirstRows(const sinter_artifact &artifact, const std::string &data,
+                      llvm::ArrayRef<compiler::GivenInputs> runs,
+                      std::vector<std::vector<std::vector<char>>> &outputs) {
+  rt::DeviceOptions options;
+  auto runner = runArtifact(artifact, "cpu", options);
+  if (!runner.ok())
+    return runner.status().message();
+  HostTensors tensors;
+  std::vector<sinter_tensor_desc> fromData;
+  std::vector<void *> buffers;
+  std::vector<const void *> inputs;
+  for (const sinter_tensor_desc &desc : (*runner)->inputs()) {
+    auto tensor = HostTensor::zeros(desc);
+    if (!tensor.ok())
+      return tensor.status().message();
+    inputs.push_back((*tensor)->bytes.data());
+    if (!runs.front().contains(desc.name)) {
+      fromData.push_back(desc);
+      buffers.push_back((*tensor)->bytes.data());
+    }
+    tensors.push_back(std::move(*tensor));
+  }
+  if (rt::Status status = readRows(data, fromData, buffers); !status.ok())
+    return status.message();
+  for (const compiler::GivenInputs &given : runs) {
+    for (const auto &tensor : tensors)
+      if (auto found = given.find(tensor->name); found != given.end())
+        std::memcpy(
+            tensor->bytes.data(), found->second.data(),
+            std::min<size_t>(found->second.size(), tensor->bytes.sizeBytes()));
+    std::vector<std::vector<char>> &results = outputs.emplace_back();
+    std::vector<void *> addresses;
+    for (const sinter_tensor_desc &desc : (*runner)->outputs())
+      results.emplace_back(desc.sizeBytes);
+    for (std::vector<char> &bytes : results)
+      addresses.push_back(bytes.data());
+    rt::Status status = (*runner)->run(inputs.data(), addresses.data());
+    if (!status.ok())
+      return status.message();
+  }
+  return "";
+}

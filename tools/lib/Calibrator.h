@@ -1,0 +1,21 @@
+//===- Calibrator.h - runs what --calibrate measures ------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TOOLS_LIB_CALIBRATOR_H
+#define SINTER_TOOLS_LIB_CALIBRATOR_H
+
+#include "compiler/Calibration.h"
+
+namespace sinter::tools {
+
+/// A compiler::ProgramRunner, on this machine's CPU.
+std::string
+runOnFirstRows(const sinter_artifact &artifact, const std::string &data,
+               llvm::ArrayRef<compiler::GivenInputs> runs,
+               std::vector<std::vector<std::vector<char>>> &outputs);
+
+} // namespace sinter::tools
+
+#endif // SINTER_TOOLS_LIB_CALIBRATOR_H
