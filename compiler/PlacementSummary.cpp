@@ -69,14 +69,18 @@ json::Object compiler::placementJson(ModuleOp module, const Options &options,
   }
   json::Array copies = copiesJson(module, devices);
   json::Array memory;
-  for (const DeviceMemory &device : memoryOf(module, options, kind))
-    memory.push_back(json::Object{{"device", device.device},
-                                  {"bytes", device.bytes.total()},
-                                  {"arena", device.bytes.arena},
-                                  {"states", device.bytes.states},
-                                  {"constants", device.bytes.constants},
-                                  {"inputs", device.bytes.inputs},
-                                  {"workspace", device.bytes.workspace}});
+  for (const DeviceMemory &device : memoryOf(module, options, kind)) {
+    json::Object parts{{"device", device.device},
+                       {"bytes", device.bytes.total()},
+                       {"arena", device.bytes.arena},
+                       {"states", device.bytes.states},
+                       {"constants", device.bytes.constants},
+                       {"inputs", device.bytes.inputs},
+                       {"workspace", device.bytes.workspace}};
+    if (options.memoryLimitBytes)
+      parts["limit"] = static_cast<int64_t>(options.memoryLimitBytes);
+    memory.push_back(std::move(parts));
+  }
   return json::Object{{"devices", std::move(devices)},
                       {"memory", std::move(memory)},
                       {"regions", std::move(regions)},

@@ -68,6 +68,8 @@ struct Place {
   uint8_t *states = nullptr;
   ConstantMap constants;
   std::vector<Slot> slots; // one, or two
+  /// What the program has allocated on the device.
+  uint64_t allocatedBytes = 0;
 };
 
 /// Where tensor `index` lies in a block that holds all of `tensors`; their

@@ -113,6 +113,7 @@ Result<uint8_t *> Program::allocate(Place &place, uint64_t sizeBytes,
     return address.status();
   if (*address)
     allocations_.push_back({place.device.get(), *address});
+  place.allocatedBytes += sizeBytes;
   return static_cast<uint8_t *>(*address);
 }
 

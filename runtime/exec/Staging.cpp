@@ -86,6 +86,7 @@ Status Staging::allocateLane(const sinter_artifact &artifact, Lane &lane) {
     if (!block.ok())
       return block.status();
     blocks_.push_back({&device, *block});
+    lane.place->allocatedBytes += bytes;
     address = static_cast<uint8_t *>(*block);
     return {};
   };

@@ -1,5 +1,4 @@
-//===- Session.cpp - a program at work on data
-//-----------------------------------===//
+//===- Session.cpp - a program at work on data ----------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,8 +11,41 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 using namespace sinter::rt;
+
+/// That a program which was compiled for a limit on memory keeps to it: plans
+/// are exact but for the scratch of library calls, which grows with threads.
+static Status checkLimit(const Program &program) {
+  auto manifest = nlohmann::json::parse(program.artifact().manifest, nullptr,
+                                        /*exceptions=*/false);
+  nlohmann::json devices =
+      manifest.is_object()
+          ? manifest.value("/placement/memory"_json_pointer, nlohmann::json())
+          : nlohmann::json();
+  for (size_t i = 0; i < devices.size() && i < program.places().size(); ++i) {
+    const Place &place = program.places()[i];
+    uint64_t limit = devices[i].value("limit", uint64_t(0));
+    if (limit == 0 || place.allocatedBytes <= limit)
+      continue;
+    uint64_t excess = place.allocatedBytes - limit;
+    uint64_t workspace = devices[i].value("workspace", uint64_t(0));
+    return {
+        SINTER_OUT_OF_MEMORY,
+        "the program takes " + std::to_string(place.allocatedBytes) +
+            " bytes of " + place.device->name() + ", " +
+            std::to_string(excess) +
+            " more than the limit that it was compiled for: with " +
+            std::to_string(place.device->threads()) +
+            " threads its library calls need more scratch than --workspace=" +
+            std::to_string(workspace) +
+            " had promised; use fewer --threads, or compile it with "
+            "--workspace=" +
+            std::to_string(workspace + excess)};
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Session>>
 Session::create(const sinter_artifact &artifact,
@@ -25,6 +57,7 @@ Session::create(const sinter_artifact &artifact,
   if (!program.ok())
     return program.status();
   std::unique_ptr<Session> session(new Session);
+  SINTER_RETURN_IF_ERROR(checkLimit(**program));
   session->artifact_ = &artifact;
   session->program_ = new sinter_program{std::move(*program)};
   Result<StateTable> states = StateTable::create(artifact);
