@@ -108,8 +108,8 @@ Error ArtifactImage::findArtifact(StringRef bytes) {
       if (symbol.st_value % 8 || symbol.st_value > sizeBytes_ ||
           sizeof(sinter_artifact) > sizeBytes_ - symbol.st_value)
         return damaged("the artifact lies out of bounds");
-      artifact_ = reinterpret_cast<const sinter_artifact *>(
-          reinterpret_cast<const char *>(memory_.data()) + symbol.st_value);
+      artifacts_.push_back(reinterpret_cast<const sinter_artifact *>(
+          reinterpret_cast<const char *>(memory_.data()) + symbol.st_value));
       return Error::success();
     }
   }
@@ -153,18 +153,18 @@ static uint64_t paramsBytesOf(uint32_t kind) {
   }
 }
 
-bool ArtifactImage::isCommand(const sinter_command &command) const {
+bool ArtifactImage::isCommand(const sinter_artifact &artifact,
+                              const sinter_command &command) const {
   uint64_t paramsBytes = paramsBytesOf(command.kind);
   return isText(command.label) &&
          contains(command.slices, command.numSlices, sizeof(sinter_slice)) &&
          command.numReads <= command.numSlices &&
          (command.kind != SINTER_CMD_LAUNCH ||
-          command.target < artifact_->numKernels) &&
+          command.target < artifact.numKernels) &&
          (!paramsBytes || contains(command.params, 1, paramsBytes));
 }
 
-bool ArtifactImage::checkTables() const {
-  const sinter_artifact &a = *artifact_;
+bool ArtifactImage::checkTables(const sinter_artifact &a) const {
   if (!isText(a.name) || !isText(a.buildId) || !isText(a.manifest) ||
       !isText(a.cpuFeatures) || !isText(a.target) ||
       !contains(a.states, a.numStates, sizeof(sinter_state_desc)) ||
@@ -207,10 +207,22 @@ bool ArtifactImage::checkTables() const {
       if (!isTensor(entry.outputs[j]))
         return false;
     for (uint32_t j = 0; j < entry.numCommands; ++j)
-      if (!isCommand(entry.commands[j]))
+      if (!isCommand(a, entry.commands[j]))
         return false;
   }
   return true;
+}
+
+Error ArtifactImage::check(const sinter_artifact &artifact) const {
+  if (artifact.magic != SINTER_ABI_MAGIC ||
+      artifact.major != SINTER_ABI_MAJOR ||
+      artifact.sizeofArtifact != sizeof(sinter_artifact) ||
+      artifact.sizeofCommand != sizeof(sinter_command) ||
+      artifact.sizeofState != sizeof(sinter_state_desc))
+    return llvm::createStringError("was made by another version of Sinter");
+  if (!checkTables(artifact))
+    return damaged("its tables point out of the file");
+  return Error::success();
 }
 
 llvm::Expected<std::unique_ptr<ArtifactImage>>
@@ -229,14 +241,16 @@ ArtifactImage::read(StringRef path) {
     return std::move(error);
   if (Error error = image->findArtifact(bytes))
     return std::move(error);
-  const sinter_artifact &artifact = *image->artifact_;
-  if (artifact.magic != SINTER_ABI_MAGIC ||
-      artifact.major != SINTER_ABI_MAJOR ||
-      artifact.sizeofArtifact != sizeof(sinter_artifact) ||
-      artifact.sizeofCommand != sizeof(sinter_command) ||
-      artifact.sizeofState != sizeof(sinter_state_desc))
-    return llvm::createStringError("was made by another version of Sinter");
-  if (!image->checkTables())
-    return damaged("its tables point out of the file");
+  // A file that names its own artifact again would never end.
+  constexpr size_t most = 16;
+  for (const sinter_artifact *at = image->artifacts_.pop_back_val(); at;
+       at = at->next) {
+    if (image->artifacts_.size() == most ||
+        !image->contains(at, 1, sizeof(sinter_artifact)))
+      return damaged("its targets follow each other out of the file");
+    if (Error error = image->check(*at))
+      return std::move(error);
+    image->artifacts_.push_back(at);
+  }
   return std::move(image);
 }

@@ -12,6 +12,7 @@
 #define SINTER_COMPILER_INSPECT_ARTIFACTIMAGE_H
 
 #include "sinter/abi.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -29,24 +30,29 @@ public:
   static llvm::Expected<std::unique_ptr<ArtifactImage>>
   read(llvm::StringRef path);
 
-  const sinter_artifact &artifact() const { return *artifact_; }
+  /// One for each target of the file, the default first; at least one.
+  llvm::ArrayRef<const sinter_artifact *> artifacts() const {
+    return artifacts_;
+  }
 
 private:
   llvm::Error load(llvm::StringRef bytes);
   llvm::Error relocate(llvm::StringRef bytes);
   llvm::Error findArtifact(llvm::StringRef bytes);
-  bool checkTables() const;
+  llvm::Error check(const sinter_artifact &artifact) const;
+  bool checkTables(const sinter_artifact &artifact) const;
 
   /// Whether `count` records of `sizeBytes` lie at `address`; none may lie
   /// anywhere.
   bool contains(const void *address, uint64_t count, uint64_t sizeBytes) const;
   bool isText(const char *text) const;
   bool isTensor(const sinter_tensor_desc &tensor) const;
-  bool isCommand(const sinter_command &command) const;
+  bool isCommand(const sinter_artifact &artifact,
+                 const sinter_command &command) const;
 
   std::vector<uint64_t> memory_; // aligned; ends with zeros
   uint64_t sizeBytes_ = 0;
-  const sinter_artifact *artifact_ = nullptr;
+  llvm::SmallVector<const sinter_artifact *> artifacts_;
 };
 
 } // namespace sinter::compiler

@@ -164,22 +164,62 @@ static int inspectCheckpoint(const InspectOptions &inspect,
   });
 }
 
-static int reportArtifact(const InspectOptions &inspect, const Options &options,
-                          const sinter_artifact &artifact) {
+/// One report after the other; as JSON a list, if there are several. A page has
+/// room for one.
+static int reportArtifacts(const InspectOptions &inspect,
+                           const Options &options,
+                           llvm::ArrayRef<const sinter_artifact *> artifacts) {
   bool isPlan = inspect.command == "plan";
   StringRef output = options.output;
-  if (isPlan && output.ends_with(".html"))
+  if (isPlan && output.ends_with(".html")) {
+    if (artifacts.size() > 1)
+      return fail(shown(options.model) +
+                  ": has plans for several targets: choose one "
+                  "with --target");
     return print(options, [&](llvm::raw_ostream &os) {
-      os << inspect.planPage(artifact);
+      os << inspect.planPage(*artifacts.front());
     });
+  }
   bool json = inspect.json || (isPlan && output.ends_with(".json"));
   auto report = inspect.command == "plan"        ? reportPlan
                 : inspect.command == "kernels"   ? reportKernels
                 : inspect.command == "precision" ? reportPrecision
                 : inspect.command == "placement" ? reportPlacement
                                                  : reportSummary;
-  return print(options,
-               [&](llvm::raw_ostream &os) { report(artifact, json, os); });
+  const bool isList = json && artifacts.size() > 1;
+  return print(options, [&](llvm::raw_ostream &os) {
+    for (auto [i, artifact] : llvm::enumerate(artifacts)) {
+      if (isList)
+        os << (i ? "," : "[");
+      else if (artifacts.size() > 1)
+        os << (i ? "\n" : "") << "target " << artifact->target << ":\n";
+      report(*artifact, json, os);
+    }
+    if (isList)
+      os << "]\n";
+  });
+}
+
+/// Those that --target names, in the order of the file; all without it.
+static llvm::Expected<llvm::SmallVector<const sinter_artifact *>>
+chooseTargets(const Options &options,
+              llvm::ArrayRef<const sinter_artifact *> artifacts) {
+  llvm::SmallVector<const sinter_artifact *> chosen;
+  std::string known;
+  for (const sinter_artifact *artifact : artifacts) {
+    known += (known.empty() ? "" : ", ") + std::string(artifact->target);
+    if (!options.targetGiven ||
+        llvm::is_contained(options.targets, artifact->target))
+      chosen.push_back(artifact);
+  }
+  for (const std::string &target : options.targets)
+    if (options.targetGiven &&
+        llvm::none_of(artifacts, [&](const sinter_artifact *artifact) {
+          return target == artifact->target;
+        }))
+      return llvm::createStringError("was compiled for " + known +
+                                     ", not for " + target);
+  return chosen;
 }
 
 static int inspectBinary(const InspectOptions &inspect,
@@ -191,7 +231,11 @@ static int inspectBinary(const InspectOptions &inspect,
   if (!image)
     return fail(shown(options.model) + ": " +
                 llvm::toString(image.takeError()));
-  return reportArtifact(inspect, options, (*image)->artifact());
+  auto chosen = chooseTargets(options, (*image)->artifacts());
+  if (!chosen)
+    return fail(shown(options.model) + ": " +
+                llvm::toString(chosen.takeError()));
+  return reportArtifacts(inspect, options, *chosen);
 }
 
 static int printModuleGraph(const InspectOptions &inspect,
@@ -251,7 +295,7 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   if (!jit)
     return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,
                 kExitFailed);
-  return reportArtifact(inspect, options, *(*jit)->artifact());
+  return reportArtifacts(inspect, options, {&(*jit)->artifact()});
 }
 
 // Pipes and devices are not even looked at: they may block, or never end.
