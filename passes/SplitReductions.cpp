@@ -5,9 +5,9 @@
 // A kernel gives each of its results to one worker, so a long reduction to few
 // results would leave the others idle: statistics of a batch norm, the gradient
 // of a bias. Here the outermost of the reduced dimensions are kept at first and
-// reduced by a second, short reduction. The choice depends on the shape alone,
-// as the tree of a sum does. Reductions over one dimension are left as they
-// are.
+// reduced by a second, short reduction; a very long one that is reduced alone
+// is cut into equal parts for that. The choice depends on the shape alone, as
+// the tree of a sum does.
 //
 // The squares of a variance would wait for the mean of everything. Those of a
 // part are taken about the part's own mean, with its sum, and moved to the mean
@@ -22,6 +22,7 @@
 #include "passes/OpClasses.h"
 
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -60,6 +61,21 @@ size_t keptDims(ir::ReduceOp reduce) {
   return parts > 1 ? count : 0;
 }
 
+/// Into how many parts the only reduced dimension is cut; 0: it is not worth
+/// it, or no number divides it well.
+int64_t partsOf(ir::ReduceOp reduce) {
+  constexpr int64_t leastPart = 1 << 15, mostWorkers = 1 << 9, leastParts = 8;
+  int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
+  if (reduce.getDims().size() != 1 || results == 0)
+    return 0;
+  int64_t size =
+      ir::tensorType(reduce.getX()).getDimSize(reduce.getDims().front());
+  int64_t parts = std::min(size / leastPart, mostWorkers / results);
+  while (parts >= leastParts && size % parts != 0)
+    --parts;
+  return parts >= leastParts ? parts : 0;
+}
+
 /// sum((x - m)^2), where m comes from sum(x) over the same dimensions.
 struct Squares {
   ir::ReduceOp sumOfX, sum;
@@ -96,35 +112,40 @@ std::optional<Squares> matchSquares(ir::ReduceOp reduce) {
 
 struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
   void runOnOperation() override {
-    SmallVector<ir::ReduceOp> worthIt;
+    SmallVector<ir::ReduceOp> worthIt, toCut;
     getOperation().walk([&](ir::ReduceOp reduce) {
-      // What lies in a fusion is part of a library call.
-      if (!isa<ir::FusionOp>(reduce->getParentOp()) && keptDims(reduce) > 0)
+      if (isa<ir::FusionOp>(reduce->getParentOp()))
+        return; // part of a library call
+      if (keptDims(reduce) > 0)
         worthIt.push_back(reduce);
+      else if (partsOf(reduce) > 0)
+        toCut.push_back(reduce);
     });
     // Both are over the same dimensions: what splits one splits the other.
     llvm::DenseMap<Operation *, Squares> squares;
     for (ir::ReduceOp reduce : worthIt)
       if (std::optional<Squares> found = matchSquares(reduce))
         squares[reduce] = *found;
-    llvm::DenseMap<Operation *, Value> partsOf;
+    llvm::DenseMap<Operation *, Value> partSums;
     for (ir::ReduceOp reduce : worthIt)
       if (!squares.count(reduce))
-        partsOf[reduce] = splitAfter(reduce, keptDims(reduce));
+        partSums[reduce] = splitAfter(reduce, keptDims(reduce));
     for (ir::ReduceOp reduce : worthIt) {
       auto found = squares.find(reduce);
       if (found == squares.end())
         continue;
-      if (Value sums = partsOf.lookup(found->second.sumOfX))
+      if (Value sums = partSums.lookup(found->second.sumOfX))
         splitSquares(found->second, sums, keptDims(reduce));
       else // of squares that are a variance's themselves
         splitAfter(reduce, keptDims(reduce));
     }
     for (ir::ReduceOp reduce : worthIt)
       reduce.erase();
-    if (!worthIt.empty())
+    for (ir::ReduceOp reduce : toCut)
+      cut(reduce, partsOf(reduce));
+    if (size_t count = worthIt.size() + toCut.size())
       ir::remark("split-reductions", "split", getOperation().getLoc(), "",
-                 static_cast<int64_t>(worthIt.size()));
+                 static_cast<int64_t>(count));
   }
 
 private:
@@ -168,6 +189,59 @@ private:
                                 b.create<ir::MulOp>(loc, moved, count));
     reduce.replaceAllUsesWith(
         ir::reduceOver(b, loc, ir::ReduceKind::sum, moved, outer));
+  }
+
+  /// `value` in another shape. What only computes it elementwise is computed in
+  /// that shape, so that it can still join the reduction.
+  static Value reshapeBefore(OpBuilder &builder, Value value,
+                             ArrayRef<int64_t> shape) {
+    Operation *op = value.getDefiningOp();
+    auto isOnlyUser = [&](Operation *user) {
+      return user == *value.user_begin();
+    };
+    if (!op || !isElementwise(op) ||
+        !llvm::all_of(value.getUsers(), isOnlyUser))
+      return ir::reshapeTo(builder, value.getLoc(), value, shape);
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(operand == op->getOperand(0) && !operands.empty()
+                             ? operands.front()
+                             : reshapeBefore(builder, operand, shape));
+    return cloneWithShape(builder, op, operands, shape)->getResult(0);
+  }
+
+  static void eraseUnused(Operation *first) {
+    llvm::SetVector<Operation *> worklist;
+    auto add = [&](Operation *op) {
+      if (op && isElementwise(op))
+        worklist.insert(op);
+    };
+    add(first);
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val();
+      if (!op->use_empty())
+        continue;
+      for (Value operand : op->getOperands())
+        add(operand.getDefiningOp());
+      op->erase();
+    }
+  }
+
+  // Pattern: reduce(x) over a -> reduce(reduce(reshape(x)) over a1) over a0
+  static void cut(ir::ReduceOp reduce, int64_t parts) {
+    OpBuilder builder(reduce);
+    Location loc = reduce.getLoc();
+    int64_t dim = reduce.getDims().front();
+    SmallVector<int64_t> shape(ir::tensorType(reduce.getX()).getShape());
+    shape[dim] /= parts;
+    shape.insert(shape.begin() + dim, parts);
+    Value cut = reshapeBefore(builder, reduce.getX(), shape);
+    Value sums = ir::reduceOver(builder, loc, reduce.getKind(), cut, {dim + 1});
+    Value result = ir::reduceOver(builder, loc, reduce.getKind(), sums, {dim});
+    reduce.replaceAllUsesWith(result);
+    Operation *before = reduce.getX().getDefiningOp();
+    reduce.erase();
+    eraseUnused(before);
   }
 };
 

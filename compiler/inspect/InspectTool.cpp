@@ -295,7 +295,7 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   if (!jit)
     return fail(StringRef(llvm::toString(jit.takeError())).split('\n').first,
                 kExitFailed);
-  return reportArtifacts(inspect, options, {&(*jit)->artifact()});
+  return reportArtifacts(inspect, options, (*jit)->artifact());
 }
 
 // Pipes and devices are not even looked at: they may block, or never end.

@@ -74,3 +74,44 @@ func.func @about_another_mean(%x: tensor<32x28x28x16xf32>, %y: tensor<32x28x28x1
   %v = sinter.reduce sum %q dims [0, 1, 2] : (tensor<32x28x28x16xf32>) -> tensor<16xf32>
   return %v : tensor<16xf32>
 }
+
+// A very long dimension is cut into equal parts, by what divides it.
+// CHECK-LABEL: @long_lines
+// CHECK: %[[A:.*]] = sinter.reshape %arg0 : tensor<8x4194304xf32> -> tensor<8x64x65536xf32>
+// CHECK: %[[P:.*]] = sinter.reduce sum %[[A]] dims [2] : (tensor<8x64x65536xf32>) -> tensor<8x64xf32>
+// CHECK: sinter.reduce sum %[[P]] dims [1] : (tensor<8x64xf32>) -> tensor<8xf32>
+// CHECK: %[[B:.*]] = sinter.reshape %arg1 : tensor<3000000x2xf32> -> tensor<80x37500x2xf32>
+// CHECK: %[[Q:.*]] = sinter.reduce max %[[B]] dims [1]
+// CHECK: sinter.reduce max %[[Q]] dims [0] : (tensor<80x2xf32>) -> tensor<2xf32>
+func.func @long_lines(%a: tensor<8x4194304xf32>, %b: tensor<3000000x2xf32>) -> (tensor<8xf32>, tensor<2xf32>) {
+  %x = sinter.reduce sum %a dims [1] : (tensor<8x4194304xf32>) -> tensor<8xf32>
+  %y = sinter.reduce max %b dims [0] : (tensor<3000000x2xf32>) -> tensor<2xf32>
+  return %x, %y : tensor<8xf32>, tensor<2xf32>
+}
+
+// Must not fire: a prime, and results enough for all.
+// CHECK-LABEL: @long_lines_left_alone
+// CHECK-COUNT-2: sinter.reduce
+// CHECK-NOT: sinter.reduce
+func.func @long_lines_left_alone(%a: tensor<1x1000003xf32>, %b: tensor<100x1000000xf32>) -> (tensor<1xf32>, tensor<100xf32>) {
+  %x = sinter.reduce sum %a dims [1] : (tensor<1x1000003xf32>) -> tensor<1xf32>
+  %y = sinter.reduce sum %b dims [1] : (tensor<100x1000000xf32>) -> tensor<100xf32>
+  return %x, %y : tensor<1xf32>, tensor<100xf32>
+}
+
+// What only computes the operand is computed in the new shape; what somebody else reads is stored.
+// CHECK-LABEL: @squares
+// CHECK: %[[X:.*]] = sinter.reshape %arg0 : tensor<524288xf32> -> tensor<16x32768xf32>
+// CHECK: %[[S:.*]] = sinter.mul %[[X]], %[[X]] : tensor<16x32768xf32>
+// CHECK: sinter.reduce sum %[[S]] dims [1]
+// CHECK: %[[E:.*]] = sinter.exp %arg0 : tensor<524288xf32>
+// CHECK: %[[R:.*]] = sinter.reshape %[[E]]
+// CHECK: sinter.reduce sum %[[R]] dims [1]
+// CHECK: return %{{.*}}, %{{.*}}, %[[E]]
+func.func @squares(%x: tensor<524288xf32>) -> (tensor<f32>, tensor<f32>, tensor<524288xf32>) {
+  %square = sinter.mul %x, %x : tensor<524288xf32>
+  %a = sinter.reduce sum %square dims [0] : (tensor<524288xf32>) -> tensor<f32>
+  %e = sinter.exp %x : tensor<524288xf32>
+  %b = sinter.reduce sum %e dims [0] : (tensor<524288xf32>) -> tensor<f32>
+  return %a, %b, %e : tensor<f32>, tensor<f32>, tensor<524288xf32>
+}

@@ -2,6 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
+// A result is [outer, rows, inner], of which indices choose rows. A unit has
+// one outer position, some of the rows and a run of the inner elements: it
+// copies what is there and applies, in index order, the updates that meet its
+// rows. So duplicates are combined in one order whatever the units are.
+//
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/UnitKernel.h"
 
@@ -11,130 +16,208 @@ namespace sinter::codegen {
 
 namespace {
 
-/// scatter along an axis: a unit is one slice before the axis and a block of
-/// the elements after it; all updates of a unit are applied in index order.
-class AxisScatter : public UnitKernel {
-  static int64_t inner(ir::ScatterOp op) {
-    return product(op.getType().getShape().drop_front(op.getAxis() + 1));
-  }
-  static int64_t outer(ir::ScatterOp op) {
-    return product(op.getType().getShape().take_front(op.getAxis()));
-  }
+struct Sizes {
+  int64_t outer, rows, inner;
+  int64_t count; // of the indices that a unit looks through
+};
 
+/// How many rows a unit has. Where units are threads (a run of 1) there should
+/// be many, which copy about as much as they look through.
+int64_t rowsPerUnit(const Sizes &sizes, int64_t run) {
+  constexpr int64_t enoughUnits = 1 << 16, leastRows = 64;
+  if (run > 1 || sizes.rows == 0)
+    return std::max<int64_t>(sizes.rows, 1);
+  int64_t lines = std::max<int64_t>(sizes.outer * sizes.inner, 1);
+  int64_t parts = std::min(llvm::divideCeil(enoughUnits, lines),
+                           llvm::divideCeil(sizes.rows, leastRows));
+  int64_t alike =
+      llvm::divideCeil(sizes.rows, std::max<int64_t>(sizes.count, 1));
+  return llvm::divideCeil(sizes.rows, std::max(parts, alike));
+}
+
+class TiledScatter : public UnitKernel {
 public:
-  AxisScatter(ir::ScatterOp op, int64_t run)
-      : UnitKernel(outer(op) * llvm::divideCeil(inner(op), run),
-                   (op.getType().getDimSize(op.getAxis()) +
-                    ir::tensorType(op.getIndices()).getNumElements()) *
-                       std::min(inner(op), run)),
-        op(op), run(run) {}
+  TiledScatter(Operation *op, const Sizes &sizes, int64_t run)
+      : TiledScatter(op, sizes, run, rowsPerUnit(sizes, run)) {}
 
   void emitUnit(Scalar &s, Value unit, ArrayRef<Value> operands,
                 ArrayRef<Value> results) override {
-    Type element = op.getType().getElementType();
-    Type indexType = ir::tensorType(op.getIndices()).getElementType();
-    int64_t size = op.getType().getDimSize(op.getAxis()), innerSize = inner(op);
-    int64_t blocks = llvm::divideCeil(innerSize, run);
-    int64_t count = ir::tensorType(op.getIndices()).getNumElements();
-    Value slice = s.div(unit, blocks);
-    Value from = s.mul(s.rem(unit, blocks), run);
-    Value to = s.minimum(s.add(from, s.number(run)), s.number(innerSize));
-    Value base = s.mul(slice, size * innerSize);
-    s.loop(size, [&](Value row) {
-      Value rowBase = s.add(base, s.mul(row, innerSize));
-      s.loop(from, to, [&](Value i) {
+    int64_t blocks = llvm::divideCeil(sizes.inner, run);
+    int64_t parts = llvm::divideCeil(sizes.rows, rowsEach);
+    Part part;
+    part.from = s.mul(s.rem(unit, blocks), run);
+    part.to = s.minimum(s.add(part.from, s.number(run)), s.number(sizes.inner));
+    Value rest = s.div(unit, blocks);
+    part.firstRow = s.mul(s.rem(rest, parts), rowsEach);
+    part.endRow = s.minimum(s.add(part.firstRow, s.number(rowsEach)),
+                            s.number(sizes.rows));
+    part.outer = s.div(rest, parts);
+    part.base = s.mul(part.outer, sizes.rows * sizes.inner);
+    s.loop(part.firstRow, part.endRow, [&](Value row) {
+      Value rowBase = s.add(part.base, s.mul(row, sizes.inner));
+      s.loop(part.from, part.to, [&](Value i) {
         Value at = s.add(rowBase, i);
         s.store(element, s.load(element, operands[0], at), results[0], at);
       });
     });
-    Value updatesBase = s.mul(slice, count * innerSize);
-    s.loop(count, [&](Value k) {
-      Value row = s.loadIndex(indexType, operands[1], k, size);
-      s.when(s.within(row, size), [&] {
-        Value rowBase = s.add(base, s.mul(row, innerSize));
-        Value updateBase = s.add(updatesBase, s.mul(k, innerSize));
-        s.loop(from, to, [&](Value i) {
-          Value value = s.load(element, operands[2], s.add(updateBase, i));
-          s.update(op.getKind(), element, results[0], s.add(rowBase, i), value);
-        });
-      });
-    });
+    emitUpdates(s, part, operands, results[0]);
   }
 
+protected:
+  /// What a unit has.
+  struct Part {
+    Value outer, base; // position, and its first element
+    Value firstRow, endRow;
+    Value from, to; // inner elements
+  };
+  virtual void emitUpdates(Scalar &s, const Part &part,
+                           ArrayRef<Value> operands, Value result) = 0;
+
+  /// Index `position`, where there are `size` of what it chooses.
+  Value indexAt(Scalar &s, Value indices, Value position, int64_t size) {
+    return s.loadIndex(ir::tensorType(op->getOperand(1)).getElementType(),
+                       indices, position, size);
+  }
+  /// True for a row of the unit; all others are somebody else's, or nobody's.
+  static Value isIn(Scalar &s, const Part &part, Value row) {
+    return s.compare(arith::CmpIPredicate::ult, s.sub(row, part.firstRow),
+                     s.sub(part.endRow, part.firstRow));
+  }
+
+  Operation *op;
+  const Sizes sizes;
+  const int64_t run, rowsEach;
+  const Type element;
+
 private:
-  ir::ScatterOp op;
-  int64_t run;
+  TiledScatter(Operation *op, const Sizes &sizes, int64_t run, int64_t rowsEach)
+      : UnitKernel(sizes.outer * llvm::divideCeil(sizes.rows, rowsEach) *
+                       llvm::divideCeil(sizes.inner, run),
+                   (rowsEach + sizes.count) * std::min(sizes.inner, run)),
+        op(op), sizes(sizes), run(run), rowsEach(rowsEach),
+        element(ir::tensorType(op->getResult(0)).getElementType()) {}
 };
 
-/// scatter_elements and scatter_nd: one unit, updates in row-major order of the
-/// indices.
-class TupleScatter : public UnitKernel {
+/// scatter along an axis, and scatter_nd: an index, or a tuple of them, chooses
+/// a row for all inner elements.
+class RowScatter : public TiledScatter {
 public:
-  explicit TupleScatter(Operation *op) : UnitKernel(1, 1), op(op) {}
+  RowScatter(ir::ScatterOp op, int64_t run)
+      : TiledScatter(
+            op,
+            {product(op.getType().getShape().take_front(op.getAxis())),
+             op.getType().getDimSize(op.getAxis()),
+             product(op.getType().getShape().drop_front(op.getAxis() + 1)),
+             ir::tensorType(op.getIndices()).getNumElements()},
+            run),
+        kind(op.getKind()), chosenDims{sizes.rows} {}
+  RowScatter(ir::ScatterNdOp op, int64_t run)
+      : TiledScatter(op, sizesOf(op), run), kind(op.getKind()),
+        chosenDims(op.getType().getShape().take_front(tupleOf(op))) {}
 
-  void emitUnit(Scalar &s, Value, ArrayRef<Value> operands,
-                ArrayRef<Value> results) override {
-    RankedTensorType type = ir::tensorType(op->getResult(0));
-    RankedTensorType indicesType = ir::tensorType(op->getOperand(1));
-    Type element = type.getElementType(),
-         indexType = indicesType.getElementType();
-    SmallVector<int64_t> strides = ir::rowMajorStrides(type.getShape());
-    s.loop(type.getNumElements(), [&](Value i) {
-      s.store(element, s.load(element, operands[0], i), results[0], i);
-    });
-    if (auto scatter = dyn_cast<ir::ScatterElementsOp>(op)) {
-      int64_t axis = scatter.getAxis(), size = type.getDimSize(axis);
-      s.loop(indicesType.getNumElements(), [&](Value k) {
-        Value chosen = s.loadIndex(indexType, operands[1], k, size);
-        s.when(s.within(chosen, size), [&] {
-          Value rest = k, position = s.mul(chosen, strides[axis]);
-          for (int64_t d = type.getRank() - 1; d >= 0; --d) {
-            Value at = s.rem(rest, indicesType.getDimSize(d));
-            rest = s.div(rest, indicesType.getDimSize(d));
-            if (d != axis)
-              position = s.add(position, s.mul(at, strides[d]));
-          }
-          s.update(scatter.getKind(), element, results[0], position,
-                   s.load(element, operands[2], k));
-        });
-      });
-      return;
-    }
-    auto scatter = cast<ir::ScatterNdOp>(op);
-    int64_t tuple = indicesType.getShape().back();
-    int64_t tuples = product(indicesType.getShape().drop_back());
-    int64_t sliceSize = product(type.getShape().drop_front(tuple));
-    s.loop(tuples, [&](Value k) {
-      Value position = s.number(0);
+private:
+  static int64_t tupleOf(ir::ScatterNdOp op) {
+    return ir::tensorType(op.getIndices()).getShape().back();
+  }
+  static Sizes sizesOf(ir::ScatterNdOp op) {
+    ArrayRef<int64_t> shape = op.getType().getShape();
+    return {1, product(shape.take_front(tupleOf(op))),
+            product(shape.drop_front(tupleOf(op))),
+            product(ir::tensorType(op.getIndices()).getShape().drop_back())};
+  }
+
+  void emitUpdates(Scalar &s, const Part &part, ArrayRef<Value> operands,
+                   Value result) override {
+    auto tuple = static_cast<int64_t>(chosenDims.size());
+    Value updatesBase = s.mul(part.outer, sizes.count * sizes.inner);
+    s.loop(sizes.count, [&](Value k) {
+      Value row = s.number(0);
       Value valid = s.b.create<arith::ConstantIntOp>(s.loc, 1, 1);
-      for (int64_t t = 0; t < tuple; ++t) {
-        Value chosen = s.loadIndex(indexType, operands[1],
-                                   s.add(s.mul(k, tuple), s.number(t)),
-                                   type.getDimSize(t));
-        valid = s.both(valid, s.within(chosen, type.getDimSize(t)));
-        position = s.add(position, s.mul(chosen, strides[t]));
+      for (auto [t, size] : llvm::enumerate(chosenDims)) {
+        Value position =
+            s.add(s.mul(k, tuple), s.number(static_cast<int64_t>(t)));
+        Value chosen = indexAt(s, operands[1], position, size);
+        if (tuple > 1)
+          valid = s.both(valid, s.within(chosen, size));
+        row = s.add(s.mul(row, size), chosen);
       }
-      s.when(valid, [&] {
-        s.loop(sliceSize, [&](Value i) {
-          Value value =
-              s.load(element, operands[2], s.add(s.mul(k, sliceSize), i));
-          s.update(scatter.getKind(), element, results[0], s.add(position, i),
-                   value);
+      s.when(s.both(valid, isIn(s, part, row)), [&] {
+        Value rowBase = s.add(part.base, s.mul(row, sizes.inner));
+        Value updateBase = s.add(updatesBase, s.mul(k, sizes.inner));
+        s.loop(part.from, part.to, [&](Value i) {
+          Value value = s.load(element, operands[2], s.add(updateBase, i));
+          s.update(kind, element, result, s.add(rowBase, i), value);
         });
       });
     });
   }
 
+  const ir::ScatterKind kind;
+  const SmallVector<int64_t> chosenDims;
+};
+
+/// scatter_elements: an index chooses a row for its own element, so that the
+/// updates of an element are those of its line.
+class ElementScatter : public TiledScatter {
+public:
+  ElementScatter(ir::ScatterElementsOp op, int64_t run)
+      : TiledScatter(
+            op,
+            {product(op.getType().getShape().take_front(op.getAxis())),
+             op.getType().getDimSize(op.getAxis()),
+             product(op.getType().getShape().drop_front(op.getAxis() + 1)),
+             ir::tensorType(op.getIndices()).getDimSize(op.getAxis())},
+            run),
+        scatter(op) {}
+
 private:
-  Operation *op;
+  void emitUpdates(Scalar &s, const Part &part, ArrayRef<Value> operands,
+                   Value result) override {
+    ArrayRef<int64_t> shape = scatter.getType().getShape(),
+                      indexShape =
+                          ir::tensorType(scatter.getIndices()).getShape();
+    const auto axis = static_cast<int64_t>(scatter.getAxis());
+    SmallVector<int64_t> strides = ir::rowMajorStrides(indexShape);
+    s.loop(part.from, part.to, [&](Value i) {
+      // Where the line lies in the indices, which may be smaller.
+      Value valid = s.b.create<arith::ConstantIntOp>(s.loc, 1, 1);
+      Value first = s.number(0);
+      auto take = [&](Value rest, int64_t from, int64_t end) {
+        for (int64_t d = end - 1; d >= from; --d) {
+          Value at = s.rem(rest, shape[d]);
+          rest = s.div(rest, shape[d]);
+          if (indexShape[d] < shape[d])
+            valid = s.both(valid, s.within(at, indexShape[d]));
+          first = s.add(first, s.mul(at, strides[d]));
+        }
+      };
+      take(part.outer, 0, axis);
+      take(i, axis + 1, scatter.getType().getRank());
+      s.when(valid, [&] {
+        s.loop(sizes.count, [&](Value k) {
+          Value position = s.add(first, s.mul(k, strides[axis]));
+          Value row = indexAt(s, operands[1], position, sizes.rows);
+          s.when(isIn(s, part, row), [&] {
+            Value at = s.add(s.add(part.base, s.mul(row, sizes.inner)), i);
+            s.update(scatter.getKind(), element, result, at,
+                     s.load(element, operands[2], position));
+          });
+        });
+      });
+    });
+  }
+
+  ir::ScatterElementsOp scatter;
 };
 
 } // namespace
 
 std::unique_ptr<UnitKernel> createScatter(Operation *op, int64_t run) {
   if (auto scatter = dyn_cast<ir::ScatterOp>(op))
-    return std::make_unique<AxisScatter>(scatter, run);
-  return std::make_unique<TupleScatter>(op);
+    return std::make_unique<RowScatter>(scatter, run);
+  if (auto scatter = dyn_cast<ir::ScatterNdOp>(op))
+    return std::make_unique<RowScatter>(scatter, run);
+  return std::make_unique<ElementScatter>(cast<ir::ScatterElementsOp>(op), run);
 }
 
 } // namespace sinter::codegen
