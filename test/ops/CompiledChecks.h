@@ -24,8 +24,10 @@ struct Allowance {
   std::vector<double> ofResult; // absolute too, one per result; empty: none
 };
 
-/// Compares what `bundle` computed; one allowance per part.
-void checkBundle(OpBundle &bundle, llvm::ArrayRef<Allowance> allowances);
+/// Compiles and runs `bundle`: a line for each part that fails and each result
+/// that is further off than allowed. One allowance per part.
+std::vector<std::string> problemsOf(OpBundle &bundle,
+                                    llvm::ArrayRef<Allowance> allowances);
 
 /// In parts that are compiled together.
 std::vector<std::vector<OpCase>> chunks(std::vector<OpCase> all);

@@ -28,8 +28,8 @@ Allowance allowance(Type floatType) {
 }
 
 void check(OpBundle &bundle, Type floatType) {
-  checkBundle(bundle, std::vector<Allowance>(bundle.parts.size(),
-                                             allowance(floatType)));
+  std::vector<Allowance> allowances(bundle.parts.size(), allowance(floatType));
+  CHECK(problemsOf(bundle, allowances) == std::vector<std::string>{});
 }
 
 } // namespace
