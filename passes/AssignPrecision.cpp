@@ -193,26 +193,36 @@ private:
   }
 
   /// Replaces all uses of `op` by those of a copy in which every tensor but the
-  /// statistics is `narrow`.
+  /// statistics and the mask is `narrow`. What stands for -inf would become it.
   static void narrowOp(Operation *op, FloatType narrow) {
     OpBuilder builder(op);
     Value stats = isa<ir::AttentionOp>(op)
                       ? cast<ir::AttentionOp>(op).getStats()
                       : cast<ir::AttentionGradOp>(op).getStats();
+    Value mask, maskGrad;
+    if (auto grad = dyn_cast<ir::AttentionGradOp>(op)) {
+      mask = grad.getMask();
+      maskGrad = grad.getMaskGrad();
+    } else {
+      mask = cast<ir::AttentionOp>(op).getMask();
+    }
+    auto isWide = [&](Value value) {
+      return value == stats || value == mask || value == maskGrad;
+    };
     OperationState state(op->getLoc(), op->getName());
     for (Value operand : op->getOperands())
-      state.addOperands(operand == stats ? operand
-                                         : ir::castTo(builder, op->getLoc(),
-                                                      operand, narrow));
+      state.addOperands(
+          isWide(operand) ? operand
+                          : ir::castTo(builder, op->getLoc(), operand, narrow));
     for (Value result : op->getResults())
-      state.addTypes(result == stats ? result.getType()
-                                     : ir::tensorType(result).clone(narrow));
+      state.addTypes(isWide(result) ? result.getType()
+                                    : ir::tensorType(result).clone(narrow));
     state.addAttributes(op->getAttrs());
     Operation *copy = builder.create(state);
     for (auto [result, by] :
          llvm::zip_equal(op->getResults(), copy->getResults()))
       result.replaceAllUsesWith(
-          result == stats
+          isWide(result)
               ? Value(by)
               : ir::castTo(builder, op->getLoc(), by, builder.getF32Type()));
   }

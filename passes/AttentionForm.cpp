@@ -4,9 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/AttentionForm.h"
+#include "ir/Tensor.h"
 #include "passes/MatmulForm.h"
 
 #include "llvm/ADT/SetVector.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -62,6 +65,13 @@ std::optional<HeadsView> asHeads(const StridedView &view, RankedTensorType type,
   return heads;
 }
 
+/// Null: none.
+Value maskOf(Operation *op) {
+  if (auto grad = dyn_cast<ir::AttentionGradOp>(op))
+    return grad.getMask();
+  return cast<ir::AttentionOp>(op).getMask();
+}
+
 /// Finds where operands come from and results go.
 class Finder {
 public:
@@ -86,6 +96,8 @@ public:
           break;
         }
       }
+    if (Value mask = maskOf(op))
+      readMask(mask);
     if (auto grad = dyn_cast<ir::AttentionGradOp>(op)) {
       for (Value operand : {grad.getQuery(), grad.getKey(), grad.getValue(),
                             grad.getOutput(), grad.getOutputGrad()})
@@ -93,7 +105,9 @@ public:
       members.insert(op);
       write({grad.getQueryGrad(), grad.getKeyGrad(), grad.getValueGrad()});
     } else {
-      for (Value operand : op->getOperands())
+      auto attention = cast<ir::AttentionOp>(op);
+      for (Value operand :
+           {attention.getQuery(), attention.getKey(), attention.getValue()})
         read(operand);
       members.insert(op);
       write(op->getResult(0));
@@ -117,6 +131,50 @@ private:
       return;
     }
     llvm_unreachable("a dense operand of aligned depth is aligned");
+  }
+
+  /// Like read, where the bytes repeat too.
+  void readMask(Value mask) {
+    for (ViewDepth depth :
+         {ViewDepth::loops, ViewDepth::oneLoop, ViewDepth::none}) {
+      StridedView view = viewOf(mask, depth);
+      std::optional<HeadsView> heads = asMask(view);
+      if (!heads)
+        continue;
+      members.insert(view.ops.begin(), view.ops.end());
+      form.mask = *heads;
+      return;
+    }
+    llvm_unreachable("a dense mask is one");
+  }
+
+  std::optional<HeadsView> asMask(const StridedView &view) const {
+    HeadsView heads{view.base, view.offset, {}};
+    ArrayRef<SmallVector<StridedLoop, 1>> dims = view.dims;
+    // Of a dimension of size 1 the stride does not matter.
+    auto strideOf = [&](ArrayRef<StridedLoop> loops) {
+      return loops.empty()       ? std::optional<int64_t>(0)
+             : loops.size() == 1 ? std::optional(loops[0].stride)
+                                 : std::nullopt;
+    };
+    std::optional<int64_t> row = strideOf(dims.end()[-2]);
+    if (!row || (form.keys > 1 && strideOf(dims.back()) != 1))
+      return std::nullopt;
+    heads.strides[2] = *row;
+    if (dims.size() == 3) {
+      auto split = splitLeading(dims[0], {form.batch, form.heads}, 0);
+      if (!split)
+        return std::nullopt;
+      heads.strides[0] = (*split)[0];
+      heads.strides[1] = (*split)[1];
+      return heads;
+    }
+    std::optional<int64_t> head = strideOf(dims[1]), batch = strideOf(dims[0]);
+    if (!head || !batch)
+      return std::nullopt;
+    heads.strides[0] = *batch;
+    heads.strides[1] = *head;
+    return heads;
   }
 
   /// Follows `results`, of which each has one use, as far as all that lies in
@@ -235,10 +293,66 @@ SmallVector<Value> AttentionForm::stored() const {
   return values.takeVector();
 }
 
+/// Whether somebody reads a mask's gradient. An attention and its gradients get
+/// one answer.
+static bool wantsMaskGrad(Operation *op) {
+  auto isWanted = [](ir::AttentionGradOp grad) {
+    return grad.getMaskGrad() && !grad.getMaskGrad().use_empty();
+  };
+  if (auto grad = dyn_cast<ir::AttentionGradOp>(op))
+    return isWanted(grad);
+  return llvm::any_of(cast<ir::AttentionOp>(op).getStats().getUsers(),
+                      [&](Operation *user) {
+                        auto grad = dyn_cast<ir::AttentionGradOp>(user);
+                        return grad && isWanted(grad);
+                      });
+}
+
+/// Whether `value` is made of finite numbers: constants, flags and integers
+/// converted, and one or the other of them. Sums and products of a few of these
+/// count too; they overflow for flags that are none only.
+static bool isFinite(Value value, int depth = 0) {
+  constexpr int deepest = 12;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > deepest)
+    return false;
+  if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+    FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(constant.getValue());
+    return succeeded(tensor) && tensor->isFloat() &&
+           llvm::all_of(tensor->floats,
+                        [](double x) { return std::isfinite(x); });
+  }
+  auto operandsFrom = [&](unsigned first) {
+    for (Value operand : op->getOperands().drop_front(first))
+      if (!isFinite(operand, depth + 1))
+        return false;
+    return true;
+  };
+  if (isa<ir::CastOp>(op)) {
+    Type from = ir::tensorType(op->getOperand(0)).getElementType();
+    return isa<IntegerType>(from) ||
+           (ir::tensorType(value).getElementType().getIntOrFloatBitWidth() >=
+                from.getIntOrFloatBitWidth() &&
+            operandsFrom(0));
+  }
+  if (isa<ir::WhereOp>(op))
+    return operandsFrom(1);
+  return isa<ir::ReshapeOp, ir::TransposeOp, ir::BroadcastOp, ir::SliceOp,
+             ir::ConcatOp, ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp,
+             ir::MinOp, ir::NegOp>(op) &&
+         operandsFrom(0);
+}
+
+/// Libraries compute it: nothing, or numbers in float32.
+static bool isPlainMask(Operation *op, Value mask) {
+  return !mask ||
+         (ir::tensorType(mask).getElementType().isF32() && !wantsMaskGrad(op));
+}
+
 bool isPlainAttention(Operation *op) {
-  auto isPlain = [](auto attention) {
+  auto isPlain = [&](auto attention) {
     RankedTensorType query = ir::tensorType(attention.getQuery());
-    return !attention.getMask() &&
+    return isPlainMask(op, attention.getMask()) &&
            (query.getRank() == 3 || query.getRank() == 4) &&
            ir::tensorType(attention.getValue()).getShape().back() ==
                query.getShape().back() &&
@@ -249,6 +363,11 @@ bool isPlainAttention(Operation *op) {
     return isPlain(attention);
   auto grad = dyn_cast<ir::AttentionGradOp>(op);
   return grad && isPlain(grad);
+}
+
+bool hasFiniteMask(Operation *op) {
+  Value mask = maskOf(op);
+  return !mask || isFinite(mask);
 }
 
 bool isLibraryAttention(Operation *op, FloatType narrow) {

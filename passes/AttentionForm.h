@@ -31,6 +31,9 @@ struct AttentionForm {
   int64_t batch = 1, heads = 1, queries = 1, keys = 1, depth = 1;
   /// query, key, value; of a gradient also output and output gradient.
   llvm::SmallVector<HeadsView> operands;
+  /// Where the mask lies, [batch, heads, queries, keys] in float32 with strides
+  /// of 0 where it repeats; null base: there is none.
+  HeadsView mask;
   /// Output; of a gradient those of query, key and value.
   llvm::SmallVector<HeadsView> results;
   /// The ops that lead from the bases of operands to the op, the op itself, and
@@ -46,7 +49,8 @@ struct AttentionForm {
 };
 
 /// True for attention, or its gradient, on [batch, heads, rows, depth] or
-/// [batch, rows, depth], without a mask and with values as deep as queries.
+/// [batch, rows, depth], with values as deep as queries. A mask, if there
+/// is one, is float32, and nobody wants its gradient.
 bool isPlainAttention(mlir::Operation *op);
 
 /// Rows that libraries read begin at multiples of 16 bytes; they take 16-bit
@@ -58,6 +62,11 @@ constexpr int64_t kAttentionAlignment = 8;
 /// is not null) and a depth of 8, 16, .. 128. An attention and its gradient get
 /// the same answer.
 bool isLibraryAttention(mlir::Operation *op, mlir::FloatType narrow = {});
+
+/// Whether what the mask adds is finite, as far as is seen before ops move:
+/// where all of a row is -inf, an attention gives 0 and libraries give NaN.
+/// What stands for -inf elsewhere is low enough. True without a mask.
+bool hasFiniteMask(mlir::Operation *op);
 
 /// The form of `op`, a plain attention or gradient in a block. Offsets and
 /// strides are multiples of `alignment` elements, as depth must be: what lies

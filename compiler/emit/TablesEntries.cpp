@@ -201,11 +201,28 @@ int64_t EntryTables::addAttention(exec::AttentionOp op) {
   sinter_heads *places[] = {&p.query,   &p.key,        &p.value,
                             &p.output,  &p.outputGrad, &p.queryGrad,
                             &p.keyGrad, &p.valueGrad};
-  size_t statsBefore = isForward ? 3 : 5;
+  auto stridesOf = [](exec::HeadsAttr at) -> sinter_heads {
+    return {at.getStrides()[0], at.getStrides()[1], at.getStrides()[2]};
+  };
+  // A mask comes last here, and in the table after all that is read but for
+  // the statistics.
+  std::optional<exec::HeadsAttr> mask;
+  if (heads.size() > (isForward ? 4 : 8)) {
+    mask = heads.pop_back_val();
+    p.mask = stridesOf(*mask);
+  }
+  p.hasMask = mask.has_value();
+  size_t firstWrite = isForward ? 3 : 5;
   for (auto [i, at] : llvm::enumerate(heads)) {
-    *places[i] = {at.getStrides()[0], at.getStrides()[1], at.getStrides()[2]};
-    if (i == statsBefore && op.getStats())
-      addSlice(buffers[*op.getStats()]);
+    *places[i] = stridesOf(at);
+    if (i == firstWrite) {
+      if (op.getStats() && !isForward)
+        addSlice(buffers[*op.getStats()]);
+      if (mask)
+        addSlice(buffers[mask->getBuffer()], mask->getOffset());
+      if (op.getStats() && isForward)
+        addSlice(buffers[*op.getStats()]);
+    }
     addSlice(buffers[at.getBuffer()], at.getOffset());
   }
   return attentions.size() - 1;
@@ -245,7 +262,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
     pending.params = addAttention(attention);
     bool isForward =
         attention.getDirection() == exec::AttentionDirection::forward;
-    c.numReads = isForward ? 3 : 6;
+    c.numReads = (isForward ? 3 : 6) + attentions.back().value.hasMask;
   } else {
     for (Value buffer : command.getReads())
       addSlice(buffer);

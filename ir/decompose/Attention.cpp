@@ -113,6 +113,8 @@ SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
                            Products::rows)),
       c.store(valueGrad)};
   if (getMask())
-    results.push_back(c.store(maskGrad));
+    results.push_back(
+        castTo(builder, getLoc(), maskGrad,
+               cast<FloatType>(tensorType(getMask()).getElementType())));
   return results;
 }

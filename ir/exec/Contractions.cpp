@@ -317,9 +317,11 @@ static LogicalResult verifyAttention(AttentionOp op) {
       return op.emitOpError() << "has a size out of range";
   bool isForward = op.getDirection() == AttentionDirection::forward;
   size_t numReads = isForward ? 3 : 5, count = isForward ? 4 : 8;
-  if (op.getHeads().size() != count)
+  bool hasMask = op.getHeads().size() == count + 1;
+  if (op.getHeads().size() != count && !hasMask)
     return op.emitOpError()
-           << "needs " << count << " operands, has " << op.getHeads().size();
+           << "needs " << count << " operands and perhaps a mask, has "
+           << op.getHeads().size();
   SmallVector<Value> buffers(op.getInputs());
   llvm::append_range(buffers, op.getOutputs());
   auto numInputs = static_cast<int64_t>(op.getInputs().size());
@@ -334,9 +336,28 @@ static LogicalResult verifyAttention(AttentionOp op) {
   constexpr StringLiteral names[] = {"query",    "key",         "value",
                                      "output",   "output grad", "query grad",
                                      "key grad", "value grad"};
+  SmallVector<HeadsAttr> operands(op.getHeads().getAsRange<HeadsAttr>());
+  if (hasMask) {
+    HeadsAttr mask = operands.pop_back_val();
+    if (!isIn(mask.getBuffer(), /*isRead=*/true) ||
+        !typeOf(mask.getBuffer()).getElementType().isF32())
+      return op.emitOpError() << "needs its mask among its reads, in float32";
+    if (mask.getStrides().size() != 3 || mask.getOffset() < 0 ||
+        llvm::any_of(mask.getStrides(), [](int64_t x) { return x < 0; }))
+      return op.emitOpError() << "needs an offset and three strides of at "
+                                 "least 0 for its mask";
+    int64_t extent = extentOf({{batch, mask.getStrides()[0]},
+                               {heads, mask.getStrides()[1]},
+                               {queries, mask.getStrides()[2]},
+                               {keys, 1}});
+    if (extent < 0 || llvm::AddOverflow(extent, mask.getOffset(), extent))
+      extent = -1;
+    if (failed(verifyExtent(op, "mask", extent, buffers[mask.getBuffer()])))
+      return failure();
+  }
   SmallVector<int64_t> written(buffers.size(), 0);
   Type element;
-  for (auto [i, at] : llvm::enumerate(op.getHeads().getAsRange<HeadsAttr>())) {
+  for (auto [i, at] : llvm::enumerate(operands)) {
     StringRef name = names[i];
     bool hasQueries = i == 0 || (i >= 3 && i <= 5);
     int64_t rows = hasQueries ? queries : keys, extent;

@@ -241,13 +241,14 @@ def Exec_ConvOp : Exec_CommandOp<"conv"> {
 def Exec_AttentionOp : Exec_CommandOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "scaled dot-product attention or its gradients";
   let description = [{
-    `sinter.attention` or `sinter.attention_grad` without a mask, of operands [batch, heads, rows, depth] with rows of
+    `sinter.attention` or `sinter.attention_grad`, of operands [batch, heads, rows, depth] with rows of
     `queries` or `keys`. `heads` says where they lie: query, key, value, output; backward: query, key, value,
-    output, output gradient, query gradient, key gradient, value gradient. `stats` is the number of the buffer with
+    output, output gradient, query gradient, key gradient, value gradient. One entry more, the last, is that of a
+    mask [batch, heads, queries, keys] in float32, whose strides are 0 where it repeats. `stats` is the number of the buffer with
     the statistics, dense [batch, heads, queries] in float32: forward a written one or absent, backward a read one.
 
-    C1: sizes are positive, `heads` has 4 or 8 entries with 3 strides each, none below 1; the first three (backward: five)
-    lie in reads, the others in writes. C2: all elements lie in their buffers and have one element type; writes
+    C1: sizes are positive, `heads` has 4 or 8 entries with 3 strides each, none below 1 (but for a mask's); the first
+    three (backward: five) and a mask lie in reads, the others in writes. C2: all elements lie in their buffers and have one element type; writes
     are written in full. C3: `stats` is as above.
     ```mlir
     exec.attention forward(%qkv) -> (%y, %stats) batch 2 heads 4 queries 8 keys 8 depth 64 scale 1.25e-01 causal

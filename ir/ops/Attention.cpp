@@ -49,10 +49,12 @@ template <class OpTy> static LogicalResult verifyAttention(OpTy op) {
                   " and ", value.getRank(),
                   ", expected equal ones of at least 3");
   Type element = output.getElementType();
-  for (Value operand : op->getOperands())
-    if (operand != op.getStats() &&
-        tensorType(operand).getElementType() != element)
+  for (Value operand : op->getOperands()) {
+    Type other = tensorType(operand).getElementType();
+    bool isWideMask = operand == op.getMask() && other.isF32();
+    if (operand != op.getStats() && other != element && !isWideMask)
       return report("operands and result have different element types");
+  }
   if (tensorType(op.getStats()).getElementType() != statsElement(element))
     return report("'stats' has element type ",
                   tensorType(op.getStats()).getElementType(), ", expected ",

@@ -20,7 +20,7 @@ def Sinter_AttentionOp : Sinter_Op<"attention", [Pure,
     the logarithm of the sum over keys of exp(score), -inf where all are at -inf.
 
     C1: leading dimensions are equal, at least one. C2: D and S agree as above.
-    C3: `mask`, if there, has the shape [.., T, S] in full. C4: `stats` is float64 where the operands
+    C3: `mask`, if there, has the shape [.., T, S] in full, and may be float32 whatever the operands are. C4: `stats` is float64 where the operands
     are, else float32.
     ```mlir
     %y, %stats = sinter.attention %q, %k, %v {scale = 0.5 : f64, causal}

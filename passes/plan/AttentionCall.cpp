@@ -54,6 +54,9 @@ LogicalResult createAttentionCall(OpBuilder &builder, ir::FusionOp fusion,
                      << "' computes an operand inside of it";
     addHeads(*number, view);
   }
+  std::optional<int64_t> mask;
+  if (form.mask.base && !(mask = addRead(form.mask.base)))
+    return error() << "its mask is computed inside of it";
   std::optional<int64_t> stats;
   if (form.isGradient() && !(stats = addRead(form.stats())))
     return error() << "its statistics are computed inside of it";
@@ -63,6 +66,8 @@ LogicalResult createAttentionCall(OpBuilder &builder, ir::FusionOp fusion,
   };
   for (const HeadsView &view : form.results)
     addHeads(writeOf(view.base), view);
+  if (mask)
+    addHeads(*mask, form.mask);
   if (!form.isGradient() && !form.stats().use_empty())
     stats = writeOf(form.stats());
 

@@ -350,7 +350,9 @@ Status sinter::rt::checkAttention(const sinter_command &command) {
       p.direction > SINTER_ATTENTION_BACKWARD)
     return Status::invalid("has the unknown direction " + number(p.direction));
   bool isForward = p.direction == SINTER_ATTENTION_FORWARD;
-  uint32_t reads = isForward ? 3 : 6,
+  if (p.hasMask > 1)
+    return Status::invalid("has " + number(p.hasMask) + " masks");
+  uint32_t reads = (isForward ? 3 : 6) + p.hasMask,
            slices = reads + (isForward ? (p.hasStats ? 2 : 1) : 3);
   if (command.numReads != reads || command.numSlices != slices)
     return Status::invalid("has " + number(command.numSlices) +
@@ -378,9 +380,9 @@ Status sinter::rt::checkAttention(const sinter_command &command) {
   } else {
     operands.push_back({"the output", p.output, p.queries, 3});
     operands.push_back({"the output grad", p.outputGrad, p.queries, 4});
-    operands.push_back({"the query grad", p.queryGrad, p.queries, 6});
-    operands.push_back({"the key grad", p.keyGrad, p.keys, 7});
-    operands.push_back({"the value grad", p.valueGrad, p.keys, 8});
+    operands.push_back({"the query grad", p.queryGrad, p.queries, reads});
+    operands.push_back({"the key grad", p.keyGrad, p.keys, reads + 1});
+    operands.push_back({"the value grad", p.valueGrad, p.keys, reads + 2});
   }
   for (const Operand &operand : operands)
     SINTER_RETURN_IF_ERROR(checkOperand(operand.name,
@@ -390,9 +392,17 @@ Status sinter::rt::checkAttention(const sinter_command &command) {
                                          {p.depth, 1}},
                                         p.dtype, command.slices[operand.slice],
                                         operand.slice >= reads));
+  if (p.hasMask)
+    SINTER_RETURN_IF_ERROR(checkOperand("the mask",
+                                        {{p.batch, p.mask.batchStride},
+                                         {p.heads, p.mask.headStride},
+                                         {p.queries, p.mask.rowStride},
+                                         {p.keys, 1}},
+                                        SINTER_F32, command.slices[reads - 1],
+                                        /*written=*/false));
   if (!p.hasStats)
     return {};
-  uint32_t stats = isForward ? 3 : 5;
+  uint32_t stats = isForward ? reads : 5;
   return checkOperand(
       "the softmax statistic",
       {{p.batch, p.heads * p.queries}, {p.heads, p.queries}, {p.queries, 1}},

@@ -355,7 +355,7 @@ exec.program @attention_count("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8
   %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
   %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
   %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
-  // expected-error @below {{needs 4 operands, has 3}}
+  // expected-error @below {{needs 4 operands and perhaps a mask, has 3}}
   exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
     at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>] stats 2
 }
@@ -394,6 +394,29 @@ exec.program @attention_extent("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x
   // expected-error @below {{value needs 385 elements, its buffer has 384}}
   exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
     at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 33 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>] stats 2
+}
+
+// -----
+
+// attention C1: a mask is read.
+exec.program @attention_mask_read("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8xf16>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  // expected-error @below {{needs its mask among its reads, in float32}}
+  exec.attention forward(%x) -> (%y) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<1 from 0 strides [64, 32, 8]>, #exec.heads<1 from 0 strides [4, 0, 0]>]
+}
+
+// -----
+
+// attention C2: a mask lies in its buffer.
+exec.program @attention_mask_extent("x" : tensor<2x4x48xf16>, "m" : tensor<2x4xf32>) -> ("y" : tensor<2x2x4x8xf16>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %m = exec.buffer input[1] 0 + 32 : tensor<2x4xf32>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  // expected-error @below {{mask needs 9 elements, its buffer has 8}}
+  exec.attention forward(%x, %m) -> (%y) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<2 from 0 strides [64, 32, 8]>, #exec.heads<1 from 1 strides [4, 0, 0]>]
 }
 
 // -----

@@ -78,6 +78,22 @@ exec.program @attention("x" : tensor<2x4x48xf16>, "g" : tensor<2x2x4x8xf16>)
 
 // -----
 
+// A mask for each key of a sequence.
+// CHECK-LABEL: exec.program @attention_mask
+exec.program @attention_mask("x" : tensor<2x4x48xf16>, "m" : tensor<2x1x1x4xf32>) -> ("y" : tensor<2x2x4x8xf16>)
+    arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
+  %m = exec.buffer input[1] 0 + 32 : tensor<2x1x1x4xf32>
+  %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
+  // CHECK: #exec.heads<2 from 0 strides[64, 32, 8]>, #exec.heads<1 from 0 strides[4, 0, 0]>]
+  exec.attention forward(%x, %m) -> (%y) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
+    at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>,
+        #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<2 from 0 strides [64, 32, 8]>,
+        #exec.heads<1 from 0 strides [4, 0, 0]>]
+}
+
+// -----
+
 // A program on two devices: events order their streams.
 // CHECK-LABEL: exec.program @two_devices
 // CHECK: exec.record 0

@@ -291,7 +291,7 @@ TEST_CASE("artifact: attention parameters", "[artifact]") {
   // query, key and value packed in 384 bytes of fp16: 1 batch, 2 heads of 4
   // rows and 8 columns.
   struct Attention {
-    sinter_slice slices[9];
+    sinter_slice slices[10];
     sinter_attention params{};
 
     explicit Attention(Sample &sample, uint32_t direction) {
@@ -351,6 +351,34 @@ TEST_CASE("artifact: attention parameters", "[artifact]") {
   check(backward, "negative stride", [](Attention &a, sinter_command &) {
     a.params.output.headStride = -8;
   });
+  // A mask of 4 keys, behind what is read.
+  auto addMask = [](Attention &a, sinter_command &c) {
+    a.params.hasMask = 1;
+    for (uint32_t i = c.numSlices - 1; i >= c.numReads; --i)
+      a.slices[i + 1] = a.slices[i];
+    a.slices[c.numReads] = {SINTER_SPACE_ARENA, 0, 3840, 16};
+    ++c.numReads;
+    ++c.numSlices;
+  };
+  for (uint32_t direction : {forward, backward}) {
+    check(direction, "", addMask);
+    check(direction, "are expected", [&](Attention &a, sinter_command &c) {
+      addMask(a, c);
+      a.params.hasMask = 0;
+    });
+    check(direction, "the mask ends at element 7 of",
+          [&](Attention &a, sinter_command &c) {
+            addMask(a, c);
+            a.params.mask.headStride = 4;
+          });
+    check(direction, "the mask has the negative stride",
+          [&](Attention &a, sinter_command &c) {
+            addMask(a, c);
+            a.params.mask.rowStride = -4;
+          });
+  }
+  check(forward, "has 2 masks",
+        [](Attention &a, sinter_command &) { a.params.hasMask = 2; });
 }
 
 TEST_CASE("checks: a program for several targets", "[checks]") {

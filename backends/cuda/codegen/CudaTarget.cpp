@@ -53,7 +53,7 @@ passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
 bool GpuTarget::keepsComposite(Operation *op, FloatType narrow) const {
   if (isa<ir::AttentionOp, ir::AttentionGradOp>(op))
     return libraries.conv && passes::isPlainAttention(op) &&
-           passes::isLibraryAttention(op, narrow);
+           passes::isLibraryAttention(op, narrow) && passes::hasFiniteMask(op);
   auto grad = dyn_cast<ir::GeluGradOp>(op);
   return isa<ir::GeluOp>(op) ||
          (grad && libraries.matmul && grad.getForm() == ir::GeluForm::tanh);

@@ -20,7 +20,8 @@ SdpaStrides stridesOf(const sinter_heads &heads) {
 /// What sdpaBackward numbers and the command does not have is scratch; the
 /// command's slices follow each other.
 void takeScratch(DnnGraph &graph, const SdpaShape &shape) {
-  constexpr uint32_t sums = 6, accumulator = 7, numScratch = 2;
+  const uint32_t sums = shape.masked ? 7 : 6, accumulator = sums + 1,
+                 numScratch = 2;
   int64_t lines = shape.batch * shape.heads * shape.queries;
   // Both in fp32; the accumulator begins where the sums end, rounded up.
   int64_t accumulatorAt = (lines + 63) / 64 * 64, end = accumulatorAt;
@@ -54,6 +55,8 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnAttention(
   shape.keys = p.keys;
   shape.depth = p.depth;
   shape.causal = p.causal != 0;
+  shape.masked = p.hasMask != 0;
+  shape.mask = stridesOf(p.mask);
   shape.scale = p.scale;
   shape.query = stridesOf(p.query);
   shape.key = stridesOf(p.key);

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/library/SdpaPlan.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -51,6 +52,8 @@ private:
   int matmul(int x, int w, int y);
   int reduce(int32_t mode, int x, int y);
   int reshape(int x, int y);
+  /// `scores` with the mask of slice `slice` added, if there is one.
+  int addMask(int scores, uint32_t slice);
   /// `scores` where the key comes no later than the query, else -inf.
   int mask(int scores);
   /// The same values in 16 bits, with rows and columns exchanged.
@@ -151,6 +154,22 @@ int Builder::reshape(int x, int y) {
   return y;
 }
 
+int Builder::addMask(int scores, uint32_t slice) {
+  if (!s_.masked)
+    return scores;
+  Dims dims = scores_, strides = {0, 0, 0, 1};
+  // A dimension of size 1 repeats; its stride does not matter, but is one.
+  int64_t dense = s_.keys;
+  for (size_t i = 3; i-- > 0;) {
+    strides[i] = s_.mask[i] ? s_.mask[i] : dense;
+    if (!s_.mask[i])
+      dims[i] = 1;
+    dense = std::max(dense, dims[i] * strides[i]);
+  }
+  int mask = real(slice, dims, strides, dnn::f32);
+  return pointwise(dnn::add, scores, mask, between(scores_));
+}
+
 int Builder::mask(int scores) {
   if (!s_.causal)
     return scores;
@@ -179,23 +198,27 @@ void Builder::forward(bool stats) {
   int q = rows(0, s_.queries, s_.query), kt = transposed(1, s_.keys, s_.key),
       v = rows(2, s_.keys, s_.value);
   int x = matmul(q, kt, between(scores_));
-  x = mask(pointwise(dnn::mul, x, number(s_.scale), between(scores_)));
+  x = pointwise(dnn::mul, x, number(s_.scale), between(scores_));
+  const uint32_t next = s_.masked ? 4 : 3;
+  x = mask(addMask(x, 3));
   int most = reduce(dnn::reduceMax, x, between(lines_));
   x = pointwise(dnn::sub, x, most, between(scores_));
   x = pointwise(dnn::exp, x, -1, between(scores_));
   int sum = reduce(dnn::reduceAdd, x, between(lines_));
   // The engines want the statistics computed even where nobody reads them.
   int log = pointwise(dnn::log, sum, -1, between(lines_));
-  pointwise(dnn::add, most, log, stats ? lines(3) : between(lines_));
+  pointwise(dnn::add, most, log, stats ? lines(next) : between(lines_));
   int p = pointwise(dnn::div, x, sum, between(scores_, type_));
-  matmul(p, v, rows(stats ? 4 : 3, s_.queries, s_.result));
+  matmul(p, v, rows(stats ? next + 1 : next, s_.queries, s_.result));
 }
 
 void Builder::backward(bool deterministic) {
   if (!takeType({&s_.query, &s_.key, &s_.value, &s_.result, &s_.resultGrad,
                  &s_.queryGrad, &s_.keyGrad, &s_.valueGrad}))
     return;
-  enum { Q, K, V, O, DO, Stats, Sums, Accumulator, DQ, DK, DV };
+  enum { Q, K, V, O, DO, Stats, Mask };
+  const uint32_t Sums = s_.masked ? 7 : 6, Accumulator = Sums + 1,
+                 DQ = Sums + 2, DK = Sums + 3, DV = Sums + 4;
   int q = rows(Q, s_.queries, s_.query), kt = transposed(K, s_.keys, s_.key),
       vt = transposed(V, s_.keys, s_.value), o = rows(O, s_.queries, s_.result),
       dO = rows(DO, s_.queries, s_.resultGrad), stats = lines(Stats),
@@ -207,6 +230,7 @@ void Builder::backward(bool deterministic) {
 
   int x = matmul(q, kt, between(scores_));
   x = pointwise(dnn::mul, x, number(s_.scale), between(scores_));
+  x = addMask(x, Mask);
   x = mask(pointwise(dnn::sub, x, stats, between(scores_)));
   int p = pointwise(dnn::exp, x, -1, between(scores_));
   matmul(transpose(p), dO, rows(DV, s_.keys, s_.valueGrad));

@@ -25,7 +25,11 @@ struct SdpaShape {
   int64_t queries = 1, keys = 1; // rows
   int64_t depth = 1;             // columns of query, key and value
   bool causal = false;
+  /// Numbers in fp32 are added to the scores: finite, though as low as they
+  /// like. `mask` has a stride of 0 where it repeats; keys are adjacent.
+  bool masked = false;
   float scale = 1;
+  SdpaStrides mask{};
   SdpaStrides query{}, key{}, value{}, result{};
   SdpaStrides queryGrad{}, keyGrad{}, valueGrad{}, resultGrad{}; // backward
 
@@ -33,14 +37,16 @@ struct SdpaShape {
   void setDense();
 };
 
-/// Slices of the forward graph: Q, K, V, then Stats (fp32 {batch, heads,
-/// queries}: the logarithm of each row's sum) when `stats`, O last.
+/// Slices of the forward graph: Q, K, V, the mask if there is one, then Stats
+/// (fp32 {batch, heads, queries}: the logarithm of each row's sum) when
+/// `stats`, O last.
 DnnGraph sdpaForward(const SdpaShape &shape, bool stats);
 
-/// Slices of the backward graph: Q, K, V, O, dO, Stats, then the sums of dO * O
-/// (fp32, like Stats) and dQ's accumulator (fp32, dense {batch, heads, queries,
-/// depth}) that the caller lends, then dQ, dK, dV. With `deterministic`, dQ is
-/// written by its product and the accumulator is not used.
+/// Slices of the backward graph: Q, K, V, O, dO, Stats, the mask if there is
+/// one, then the sums of dO * O (fp32, like Stats) and dQ's accumulator (fp32,
+/// dense {batch, heads, queries, depth}) that the caller lends, then dQ, dK,
+/// dV. With `deterministic`, dQ is written by its product and the accumulator
+/// is not used.
 DnnGraph sdpaBackward(const SdpaShape &shape, bool deterministic);
 
 } // namespace sinter::cuda

@@ -266,15 +266,16 @@ typedef struct sinter_conv {
   uint32_t reserved;
 } sinter_conv;
 
-/* Scaled dot-product attention: output = softmax(query * key^T * scale) * value
- * over [batch, heads, rows, depth], and its gradients; with `causal`, keys
- * beyond the query's position do not count. */
+/* Scaled dot-product attention: output = softmax(query * key^T * scale + mask)
+ * value over [batch, heads, rows, depth], and its gradients; with `causal`,
+ * keys beyond the query's position do not count. */
 typedef enum sinter_attention_direction {
-  SINTER_ATTENTION_FORWARD = 1, /* slices: query, key, value; then stats, if
-                                   hasStats, and output, written */
+  SINTER_ATTENTION_FORWARD = 1, /* slices: query, key, value, mask, if hasMask;
+                                   then stats, if hasStats, and output, written
+                                 */
   SINTER_ATTENTION_BACKWARD     /* slices: query, key, value, output, output
-                                   grad, stats; then query grad, key grad,
-                                   value grad, written */
+                                   grad, stats, mask, if hasMask; then query
+                                   grad, key grad, value grad, written */
 } sinter_attention_direction;
 
 /* Where one operand's rows lie, from the begin of its slice, in elements; the
@@ -290,9 +291,11 @@ typedef struct sinter_attention {
   uint32_t causal, hasStats;
   int64_t batch, heads, queries, keys, depth;
   float scale;
-  uint32_t reserved;
+  uint32_t hasMask;
   sinter_heads query, key, value, output, outputGrad, queryGrad, keyGrad,
-      valueGrad; /* the last four: BACKWARD only */
+      valueGrad;     /* the last four: BACKWARD only */
+  sinter_heads mask; /* fp32 [batch, heads, queries, keys]; strides of 0 where
+                        it repeats */
 } sinter_attention;
 
 /* ---- Kernels, entries, artifact

@@ -261,6 +261,22 @@ TEST_CASE("real cuDNN: attention is recognised", "[dnn][sdpa][real]") {
   options.deterministic = true;
   REQUIRE(patternOf(sdpaForward(shape, true)) == "SDPA_FWD");
   REQUIRE(patternOf(sdpaBackward(shape, true)) == "SDPA_BWD");
+  // A mask in fp32: for each key of a sequence, each pair, each of all.
+  shape.masked = true;
+  constexpr int64_t square = int64_t(1024) * 1024;
+  for (SdpaStrides mask : {SdpaStrides{1024, 0, 0},
+                           {square, 0, 1024},
+                           {0, 0, 1024},
+                           {0, 0, 0},
+                           {8 * square, square, 1024}})
+    for (bool causal : {false, true}) {
+      CAPTURE(mask[0], mask[1], mask[2], causal);
+      shape.mask = mask;
+      shape.causal = causal;
+      CHECK(patternOf(sdpaForward(shape, true)) == "SDPA_FWD");
+      CHECK(patternOf(sdpaForward(shape, false)) == "SDPA_FWD");
+      CHECK(patternOf(sdpaBackward(shape, true)) == "SDPA_BWD");
+    }
 }
 
 TEST_CASE("real cuDNN: an execution plan is made once",

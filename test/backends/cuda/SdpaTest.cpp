@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace sinter;
 using namespace sinter::cuda;
@@ -78,7 +79,7 @@ struct Reference {
 
   Reference(const SdpaShape &s, const std::vector<double> &q,
             const std::vector<double> &k, const std::vector<double> &v,
-            const std::vector<double> &dO)
+            const std::vector<double> &dO, const std::vector<double> &mask)
       : o(q.size()), stats(static_cast<size_t>(s.batch * s.heads * s.queries)),
         dq(q.size()), dk(k.size()), dv(v.size()) {
     std::vector<double> p(static_cast<size_t>(s.keys)), dp(p.size());
@@ -92,7 +93,12 @@ struct Reference {
           double x = 0;
           for (int64_t d = 0; d < s.depth; ++d)
             x += q[row + d] * k[keys + j * s.depth + d];
-          sum += p[j] = std::exp(x * s.scale);
+          x *= s.scale;
+          if (s.masked)
+            x += mask[static_cast<size_t>(b / s.heads * s.mask[0] +
+                                          b % s.heads * s.mask[1] +
+                                          i * s.mask[2] + j)];
+          sum += p[j] = std::exp(x);
         }
         stats[b * s.queries + i] = std::log(sum);
         for (int64_t j = 0; j < count; ++j) {
@@ -149,7 +155,7 @@ TEST_CASE("attention: the graphs compute it and its gradients", "[dnn][sdpa]") {
                                       statistics(), random(q, 4)};
       Operand dO = random(q, 5);
       Reference expected(shape, forward[0].values, forward[1].values,
-                         forward[2].values, dO.values);
+                         forward[2].values, dO.values, {});
       runOnStandIn(sdpaForward(shape, true), forward);
       requireClose(forward[4], expected.o, "O");
       requireClose(forward[3], expected.stats, "Stats");
@@ -171,6 +177,69 @@ TEST_CASE("attention: the graphs compute it and its gradients", "[dnn][sdpa]") {
         requireClose(backward[9], expected.dk, "dK");
         requireClose(backward[10], expected.dv, "dV");
       }
+    }
+}
+
+TEST_CASE("attention: masks are added to the scores", "[dnn][sdpa]") {
+  constexpr int64_t batch = 2, heads = 3, queries = 5, keys = 7, depth = 8;
+  constexpr int64_t square = queries * keys;
+  // For each key of a sequence, each pair, each of all, and none of them.
+  for (SdpaStrides strides : {SdpaStrides{keys, 0, 0},
+                              {square, 0, keys},
+                              {0, 0, keys},
+                              {0, 0, 0},
+                              {heads * square, square, keys}})
+    for (bool causal : {false, true}) {
+      CAPTURE(strides[0], strides[1], strides[2], causal);
+      SdpaShape shape = shapeOf(batch, heads, queries, keys, depth, causal);
+      shape.masked = true;
+      shape.mask = strides;
+      const int64_t q = batch * heads * queries * depth,
+                    k = batch * heads * keys * depth,
+                    lines = batch * heads * queries;
+      auto random = [&](int64_t elements, uint32_t seed) {
+        return Operand::random(SINTER_BF16, elements, seed);
+      };
+      Operand mask =
+          Operand::random(SINTER_F32,
+                          (batch - 1) * strides[0] + (heads - 1) * strides[1] +
+                              (queries - 1) * strides[2] + keys,
+                          11);
+      // What stands for -inf; the first key always counts.
+      for (size_t i = 0; i < mask.values.size(); ++i)
+        if (i % keys % 3 == 2) {
+          float low = std::numeric_limits<float>::lowest();
+          mask.values[i] = static_cast<double>(low);
+          std::memcpy(&mask.bytes[4 * i], &low, 4);
+        }
+      std::vector<Operand> forward = {random(q, 1),
+                                      random(k, 2),
+                                      random(k, 3),
+                                      mask,
+                                      Operand::random(SINTER_F32, lines, 9),
+                                      random(q, 4)};
+      Operand dO = random(q, 5);
+      Reference expected(shape, forward[0].values, forward[1].values,
+                         forward[2].values, dO.values, mask.values);
+      runOnStandIn(sdpaForward(shape, true), forward);
+      requireClose(forward[5], expected.o, "O");
+      requireClose(forward[4], expected.stats, "Stats");
+      std::vector<Operand> backward = {forward[0],
+                                       forward[1],
+                                       forward[2],
+                                       forward[5],
+                                       dO,
+                                       forward[4],
+                                       mask,
+                                       Operand::random(SINTER_F32, lines, 6),
+                                       Operand::random(SINTER_F32, q, 7),
+                                       random(q, 8),
+                                       random(k, 9),
+                                       random(k, 10)};
+      runOnStandIn(sdpaBackward(shape, true), backward);
+      requireClose(backward[9], expected.dq, "dQ");
+      requireClose(backward[10], expected.dk, "dK");
+      requireClose(backward[11], expected.dv, "dV");
     }
 }
 
