@@ -115,8 +115,12 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(
       passes::createAlignContractions(&context.target, context.devices));
-  if (context.target.name() != "cpu") // what was padded may be constant
+  if (context.target.name() != "cpu") {
+    // What was padded may be constant; transposes that align go another way.
     addSimplifier(pm);
+    pm.addNestedPass<mlir::func::FuncOp>(
+        passes::createAlignContractions(nullptr, {}));
+  }
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/exec/Program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,15 +16,21 @@
 
 using namespace sinter::rt;
 
+/// What the compiler promised about the memory of each device; empty where the
+/// manifest says nothing.
+static nlohmann::json promisedMemory(const sinter_artifact &artifact) {
+  auto manifest =
+      nlohmann::json::parse(artifact.manifest, nullptr, /*exceptions=*/false);
+  return manifest.is_object() ? manifest.value("/placement/memory"_json_pointer,
+                                               nlohmann::json())
+                              : nlohmann::json();
+}
+
 /// That a program which was compiled for a limit on memory keeps to it: plans
-/// are exact but for the scratch of library calls, which grows with threads.
+/// are exact but for the scratch of library calls, which on a CPU grows with
+/// the threads.
 static Status checkLimit(const Program &program) {
-  auto manifest = nlohmann::json::parse(program.artifact().manifest, nullptr,
-                                        /*exceptions=*/false);
-  nlohmann::json devices =
-      manifest.is_object()
-          ? manifest.value("/placement/memory"_json_pointer, nlohmann::json())
-          : nlohmann::json();
+  nlohmann::json devices = promisedMemory(program.artifact());
   for (size_t i = 0; i < devices.size() && i < program.places().size(); ++i) {
     const Place &place = program.places()[i];
     uint64_t limit = devices[i].value("limit", uint64_t(0));
@@ -52,6 +59,13 @@ Session::create(const sinter_artifact &artifact,
                 const TrainerOptions &options) {
   DeviceOptions device = options.deviceOptions;
   device.threads = options.threads;
+  Result<const sinter_artifact *> chosen =
+      Program::choose(artifact, options.device);
+  if (!chosen.ok())
+    return chosen.status();
+  for (const nlohmann::json &promised : promisedMemory(**chosen))
+    device.workspaceBytes = std::max(device.workspaceBytes.value_or(0),
+                                     promised.value("workspace", uint64_t(0)));
   Result<std::unique_ptr<Program>> program =
       Program::create(artifact, options.device, device);
   if (!program.ok())

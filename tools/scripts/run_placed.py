@@ -102,6 +102,10 @@ def checkPlan(commands, rules):
     return None
 
 
+# What the simulated libraries ask for at most.
+WORKSPACE = 4096
+
+
 def limitOf(commands, share):
     """--memory-limit= that share of what the program takes on one device, which is so small
     that what library calls may take would be most of it; and nothing computed again."""
@@ -109,8 +113,8 @@ def limitOf(commands, share):
     if isinstance(found, str):
         raise SystemExit(found)
     memory = found["memory"][0]
-    limit = share * (memory["bytes"] - memory["workspace"])
-    return "--memory-limit=%d --workspace=0 --remat=none" % limit
+    limit = share * (memory["bytes"] - memory["workspace"]) + WORKSPACE
+    return "--memory-limit=%d --workspace=%d --remat=none" % (limit, WORKSPACE)
 
 
 def testOne(name, rules, options):

@@ -90,6 +90,7 @@ rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
   settings.threads = options.threads;
   if (options.memoryLimitBytes)
     settings.memoryBytes = options.memoryLimitBytes;
+  settings.workspaceBytes = options.workspaceBytes;
   if (options.simSeed)
     settings.seed = *options.simSeed;
   if (!options.simReport.empty())
