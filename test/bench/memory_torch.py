@@ -103,6 +103,13 @@ def allocated(name, batch, makeOptimizer, classes):
     return peak, fixed
 
 
+def allocatedAlone(name):
+    """The same in a process of its own: the allocator counts what others left, too."""
+    done = subprocess.run([sys.executable, __file__, "--build=", "", "--alone=" + name],
+                          check=True, stdout=subprocess.PIPE, text=True)
+    return tuple(map(int, done.stdout.split()[-2:]))
+
+
 def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
@@ -112,17 +119,22 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*", default=[])
+    parser.add_argument("--alone", help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.alone:
+        batch, (_, makeOptimizer), classes = MODELS[options.alone]
+        print(*allocated(options.alone, batch, makeOptimizer, classes))
+        return
     totals, activations = [], []
     print(f"{'MiB':18}{'Sinter':>9}{'PyTorch':>9}{'ratio':>7}"
           f"{'activations:':>14}{'Sinter':>8}{'PyTorch':>9}{'ratio':>7}")
     for name in options.names or MODELS:
-        batch, (flags, makeOptimizer), classes = MODELS[name]
+        batch, (flags, _), classes = MODELS[name]
         loss = [] if classes else ["--loss=cross-entropy:axis=-1"]
         model = os.path.join(options.folder, name + ".onnx")
         total, fixed = planned(options.build, model, batch, flags, loss)
-        otherTotal, otherFixed = allocated(name, batch, makeOptimizer, classes)
+        otherTotal, otherFixed = allocatedAlone(name)
         own, other = total - fixed, otherTotal - otherFixed
         totals.append(total / otherTotal)
         activations.append(own / other)
