@@ -1,5 +1,4 @@
-//===- Calibration.h - which ops a batch finds too wide for fp16 -*- C++
-//-*-===//
+//===- Calibration.h - ops too wide for fp16 --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -14,6 +14,20 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
+/// Of one step.
+static constexpr int64_t kMostParts = 65536;
+
+/// What calibration of the whole batch found, for the functions of a split
+/// step: gradients are those of @grad then.
+static std::vector<std::pair<std::string, std::string>>
+calibratedOfParts(const Options &given) {
+  auto result = given.calibrated;
+  for (auto &[key, reason] : result)
+    if (StringRef(key).starts_with("step/"))
+      key.replace(0, 4, "grad");
+  return result;
+}
+
 namespace {
 
 /// Plans a model again and again with other options.
@@ -40,6 +54,7 @@ public:
   /// kExitDone when `parts` micro-batches fit that together have `batch` rows.
   ExitCode planSplit(const Options &given, int64_t batch, int64_t parts) {
     options.train.accumulate = given.train.accumulate * parts;
+    options.calibrated = calibratedOfParts(given);
     return planBatch(batch / parts);
   }
 
@@ -85,7 +100,6 @@ ExitCode Trials::plan() {
 // 0: none of at most `mostRows` rows fits.
 static int64_t fewestParts(Trials &trials, const Options &given, int64_t batch,
                            int64_t mostRows) {
-  constexpr int64_t kMostParts = 65536;
   for (int64_t parts = 2; parts <= batch; ++parts)
     if (batch % parts == 0 && batch / parts <= mostRows &&
         parts * given.train.accumulate <= kMostParts &&
@@ -166,11 +180,18 @@ ExitCode compiler::splitBatch(Options &options, ModelFile &model,
             (least == whole ? ": their sums take more than they save" : ""));
   }
   const int64_t parts = fewestParts(trials, options, batch, batch / 2);
+  if (parts == 0)
+    return refuse(options, model, targets,
+                  "; nor does a split of the batch of " +
+                      std::to_string(batch) + " into equal parts, " +
+                      std::to_string(kMostParts) +
+                      " in a step at most (--allow-microbatch)");
   llvm::errs() << options.tool << ": the batch of " << batch
                << " does not fit into the memory limit; it is split into "
                << sizeText(parts, batch / parts) << " (--allow-microbatch)\n";
   options.train.splitBatch = batch;
   options.batch = batch / parts;
+  options.calibrated = calibratedOfParts(options);
   options.train.accumulate *= parts;
   return kExitDone;
 }

@@ -1,5 +1,4 @@
-//===- MicroBatches.h - splits the batch to fit the memory limit -*- C++
-//-*-===//
+//===- MicroBatches.h - splits the batch to fit a limit ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -94,11 +94,13 @@ void RangeProbes::findProbes(func::FuncOp main, StringRef name,
     if (key == keys.end())
       continue;
     for (Value result : op.getResults())
-      if (isProbed(result))
+      if (isProbed(result) && !passes::staysFloat32(&op, result))
         probe(result);
     if (!multiplies(&op))
       continue;
     for (Value operand : op.getOperands()) {
+      if (passes::staysFloat32(&op, operand))
+        continue;
       while (isView(operand.getDefiningOp()))
         operand = operand.getDefiningOp()->getOperand(0);
       if (isProbed(operand))

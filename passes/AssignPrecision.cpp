@@ -19,6 +19,7 @@
 #include "passes/AttentionForm.h"
 #include "passes/DecomposeComposites.h"
 #include "passes/Fusion.h"
+#include "passes/OpClasses.h"
 #include "passes/Passes.h"
 #include "passes/precision/PrecisionReport.h"
 #include "passes/precision/Rounding.h"
@@ -192,23 +193,11 @@ private:
     });
   }
 
-  /// Replaces all uses of `op` by those of a copy in which every tensor but the
-  /// statistics and the mask is `narrow`. What stands for -inf would become it.
+  /// Replaces all uses of `op` by those of a copy in which every tensor that
+  /// may be (staysFloat32) is `narrow`.
   static void narrowOp(Operation *op, FloatType narrow) {
     OpBuilder builder(op);
-    Value stats = isa<ir::AttentionOp>(op)
-                      ? cast<ir::AttentionOp>(op).getStats()
-                      : cast<ir::AttentionGradOp>(op).getStats();
-    Value mask, maskGrad;
-    if (auto grad = dyn_cast<ir::AttentionGradOp>(op)) {
-      mask = grad.getMask();
-      maskGrad = grad.getMaskGrad();
-    } else {
-      mask = cast<ir::AttentionOp>(op).getMask();
-    }
-    auto isWide = [&](Value value) {
-      return value == stats || value == mask || value == maskGrad;
-    };
+    auto isWide = [&](Value value) { return staysFloat32(op, value); };
     OperationState state(op->getLoc(), op->getName());
     for (Value operand : op->getOperands())
       state.addOperands(

@@ -308,40 +308,71 @@ static bool wantsMaskGrad(Operation *op) {
                       });
 }
 
-/// Whether `value` is made of finite numbers: constants, flags and integers
-/// converted, and one or the other of them. Sums and products of a few of these
-/// count too; they overflow for flags that are none only.
-static bool isFinite(Value value, int depth = 0) {
+namespace {
+struct Interval {
+  double low, high;
+};
+} // namespace
+
+/// Between what numbers all elements of `value` are, as it is made: of
+/// constants, flags (booleans and converted integers, 0 or 1), one or the other
+/// of them, and sums and products of these; nullopt where that is not known.
+static std::optional<Interval> rangeOf(Value value, int depth = 0) {
   constexpr int deepest = 12;
   Operation *op = value.getDefiningOp();
   if (!op || depth > deepest)
-    return false;
+    return std::nullopt;
   if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
     FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(constant.getValue());
-    return succeeded(tensor) && tensor->isFloat() &&
-           llvm::all_of(tensor->floats,
-                        [](double x) { return std::isfinite(x); });
+    if (failed(tensor) || !tensor->isFloat() || tensor->floats.empty() ||
+        !llvm::all_of(tensor->floats,
+                      [](double x) { return std::isfinite(x); }))
+      return std::nullopt;
+    auto [low, high] =
+        std::minmax_element(tensor->floats.begin(), tensor->floats.end());
+    return Interval{*low, *high};
   }
-  auto operandsFrom = [&](unsigned first) {
-    for (Value operand : op->getOperands().drop_front(first))
-      if (!isFinite(operand, depth + 1))
-        return false;
-    return true;
-  };
-  if (isa<ir::CastOp>(op)) {
-    Type from = ir::tensorType(op->getOperand(0)).getElementType();
-    return isa<IntegerType>(from) ||
-           (ir::tensorType(value).getElementType().getIntOrFloatBitWidth() >=
-                from.getIntOrFloatBitWidth() &&
-            operandsFrom(0));
+  if (isa<ir::CastOp>(op) &&
+      isa<IntegerType>(ir::tensorType(op->getOperand(0)).getElementType()))
+    return Interval{0, 1};
+  if (!isa<ir::CastOp, ir::WhereOp, ir::ReshapeOp, ir::TransposeOp,
+           ir::BroadcastOp, ir::SliceOp, ir::ConcatOp, ir::AddOp, ir::SubOp,
+           ir::MulOp, ir::MaxOp, ir::MinOp, ir::NegOp>(op))
+    return std::nullopt;
+  std::optional<Interval> result;
+  for (Value operand : op->getOperands().drop_front(isa<ir::WhereOp>(op))) {
+    std::optional<Interval> own = rangeOf(operand, depth + 1);
+    if (!own)
+      return std::nullopt;
+    if (isa<ir::NegOp>(op) || (result && isa<ir::SubOp>(op)))
+      own = Interval{-own->high, -own->low};
+    if (!result) {
+      result = own;
+    } else if (isa<ir::AddOp, ir::SubOp>(op)) {
+      result = Interval{result->low + own->low, result->high + own->high};
+    } else if (isa<ir::MulOp>(op)) {
+      auto [low, high] =
+          std::minmax({result->low * own->low, result->low * own->high,
+                       result->high * own->low, result->high * own->high});
+      result = Interval{low, high};
+    } else {
+      result = Interval{std::min(result->low, own->low),
+                        std::max(result->high, own->high)};
+    }
   }
-  if (isa<ir::WhereOp>(op))
-    return operandsFrom(1);
-  return isa<ir::ReshapeOp, ir::TransposeOp, ir::BroadcastOp, ir::SliceOp,
-             ir::ConcatOp, ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp,
-             ir::MinOp, ir::NegOp>(op) &&
-         operandsFrom(0);
+  // On the way, too, nothing may leave what the type holds.
+  Type type = ir::tensorType(value).getElementType();
+  auto floats = dyn_cast<FloatType>(type);
+  if (!floats)
+    return std::nullopt;
+  double most =
+      llvm::APFloat::getLargest(floats.getFloatSemantics()).convertToDouble();
+  if (result->low < -most || result->high > most)
+    return std::nullopt;
+  return result;
 }
+
+static bool isFinite(Value value) { return rangeOf(value).has_value(); }
 
 /// Libraries compute it: nothing, or numbers in float32.
 static bool isPlainMask(Operation *op, Value mask) {

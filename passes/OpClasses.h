@@ -51,6 +51,19 @@ multiplied(mlir::Operation *contraction) {
   return {a, b};
 }
 
+/// True for operands and results of `attention`, or its gradient, that are
+/// float32 when the others are of 16 bits: statistics, and the mask, in which
+/// what stands for -inf would become it.
+inline bool staysFloat32(mlir::Operation *attention, mlir::Value value) {
+  if (auto grad = llvm::dyn_cast<ir::AttentionGradOp>(attention))
+    return value == grad.getStats() ||
+           (grad.getMask() &&
+            (value == grad.getMask() || value == grad.getMaskGrad()));
+  auto forward = llvm::dyn_cast<ir::AttentionOp>(attention);
+  return forward && (value == forward.getStats() ||
+                     (forward.getMask() && value == forward.getMask()));
+}
+
 /// The constant's value when all its elements are one floating-point number,
 /// widened.
 inline std::optional<double> splatNumber(mlir::Value value) {

@@ -113,14 +113,6 @@ struct Scores {
   double scale = 1;
   Value mask; // null: none
   bool causal = false;
-  /// Or a condition, under which (or but for which) scores are kept; null:
-  /// none. Others are `instead`.
-  Value condition;
-  bool keepsTrue = true;
-  double instead = 0;
-
-  /// What is added to the scores; null: nothing.
-  Value makeMask(ValueBuilder &b);
 
   static std::optional<Scores> of(Value masked, Match &match);
 
@@ -153,46 +145,17 @@ std::optional<Scores> Scores::of(Value masked, Match &match) {
         scores.mask = mask;
       return scores;
     }
-  if (auto where = masked.getDefiningOp<WhereOp>())
-    for (bool keepsLhs : {true, false}) {
-      Scores scores = restart(where);
-      Value kept = keepsLhs ? where.getLhs() : where.getRhs();
-      std::optional<double> other =
-          splatNumber(keepsLhs ? where.getRhs() : where.getLhs());
-      if (!other || *other > kMasked || !scores.reach(kept, match))
-        continue;
-      scores.causal = keepsLhs && isCausalCondition(where.getCondition());
-      // In float16 nothing finite is low enough.
-      if (!scores.causal && tensorType(masked).getElementType().isF16())
-        continue;
-      if (!scores.causal) {
-        scores.condition = where.getCondition();
-        scores.keepsTrue = keepsLhs;
-        scores.instead = *other;
-      }
+  // Other conditions are no masks that are added: where a row keeps nothing, no
+  // gradient goes to its scores.
+  if (auto where = masked.getDefiningOp<WhereOp>()) {
+    Scores scores = restart(where);
+    std::optional<double> other = splatNumber(where.getRhs());
+    scores.causal = isCausalCondition(where.getCondition());
+    if (other && *other <= kMasked && scores.causal &&
+        scores.reach(where.getLhs(), match))
       return scores;
-    }
+  }
   return std::nullopt;
-}
-
-/// So low that a score added to it is lost, as it was where it was replaced.
-constexpr double kLost = -1e30;
-
-Value Scores::makeMask(ValueBuilder &b) {
-  if (!condition)
-    return mask;
-  // Before the condition is repeated for all heads and queries.
-  auto broadcast = condition.getDefiningOp<BroadcastOp>();
-  Value small = broadcast ? broadcast.getX() : condition;
-  RankedTensorType type =
-      tensorType(small).clone(tensorType(product.getResult()).getElementType());
-  Value zero = b.splat(type, 0);
-  Value low = b.splat(type, std::min(instead, kLost));
-  Value made =
-      keepsTrue ? b.where(small, zero, low) : b.where(small, low, zero);
-  return broadcast ? b.broadcast(made, tensorType(condition).getShape(),
-                                 broadcast.getDims())
-                   : made;
 }
 
 /// Goes from an operand of the product of queries and keys to what is scaled
@@ -250,8 +213,7 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
                    product.getRhsContract()[0]);
     Value value = asMatrices(b, op.getRhs(), op.getRhsBatch(),
                              op.getRhsContract()[0], op.getRhsFree()[0]);
-    rewriter.replaceOp(op, b.make<AttentionOp>(query, key, value,
-                                               scores->makeMask(b),
+    rewriter.replaceOp(op, b.make<AttentionOp>(query, key, value, scores->mask,
                                                scores->scale, scores->causal));
     return success();
   }

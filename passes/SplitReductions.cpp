@@ -110,6 +110,22 @@ std::optional<Squares> matchSquares(ir::ReduceOp reduce) {
   return Squares{sumOfX, reduce, centred.getLhs(), spread.getX()};
 }
 
+/// `reduce` as one of float32, rounded once, where it is of 16-bit floats:
+/// parts of sums would be rounded, and might not be held.
+ir::ReduceOp inFloat32(ir::ReduceOp reduce) {
+  Type element = ir::tensorType(reduce.getResult()).getElementType();
+  if (!element.isF16() && !element.isBF16())
+    return reduce;
+  OpBuilder b(reduce);
+  Location loc = reduce.getLoc();
+  Value wide = ir::castTo(b, loc, reduce.getX(), b.getF32Type());
+  auto result =
+      b.create<ir::ReduceOp>(loc, reduce.getKind(), wide, reduce.getDims());
+  reduce.replaceAllUsesWith(ir::castTo(b, loc, result, element));
+  reduce.erase();
+  return result;
+}
+
 struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
   void runOnOperation() override {
     SmallVector<ir::ReduceOp> worthIt, toCut;
@@ -121,6 +137,9 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
       else if (partsOf(reduce) > 0)
         toCut.push_back(reduce);
     });
+    for (SmallVector<ir::ReduceOp> *reductions : {&worthIt, &toCut})
+      for (ir::ReduceOp &reduce : *reductions)
+        reduce = inFloat32(reduce);
     // Both are over the same dimensions: what splits one splits the other.
     llvm::DenseMap<Operation *, Squares> squares;
     for (ir::ReduceOp reduce : worthIt)

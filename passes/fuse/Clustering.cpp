@@ -146,9 +146,14 @@ void Clustering::assign(Operation *op) {
   if (op->getNumResults() != 1)
     return start(op);
   if (isFreeOfMemory(op)) {
-    // A copy in each cluster; `op` is the first one's, or what is stored.
+    // A copy in each cluster that takes it; `op` is the first one's, or what is
+    // stored.
     SmallVector<unsigned> all(users.begin(), users.end());
     for (unsigned number : ArrayRef(all).drop_front(outside ? 0 : 1)) {
+      const Cluster &cluster = clusters[number];
+      if (!cluster.mayTake(op, cluster.indexOf(op->getResult(0)),
+                           /*asRoot=*/false))
+        continue;
       assign(copyForCluster(op, number));
       users.remove(number);
     }

@@ -125,13 +125,12 @@ Status EventLog::create(const std::string &folder, int64_t firstStep) {
   std::string version;
   appendBytes(version, kFileVersion, "brain.Event:2");
   write(0, version);
-  if (firstStep > 1) {
-    std::string status, session;
-    appendKey(status, kStatus, kVarint);
-    appendVarint(status, 1);
-    appendBytes(session, kSessionLog, status);
-    write(firstStep, session);
-  }
+  // What an earlier run wrote for this step and later ones is no more.
+  std::string status, session;
+  appendKey(status, kStatus, kVarint);
+  appendVarint(status, 1);
+  appendBytes(session, kSessionLog, status);
+  write(firstStep, session);
   return {};
 }
 

@@ -38,18 +38,21 @@ static Status checkLimit(const Program &program) {
       continue;
     uint64_t excess = place.allocatedBytes - limit;
     uint64_t workspace = devices[i].value("workspace", uint64_t(0));
-    return {
-        SINTER_OUT_OF_MEMORY,
-        "the program takes " + std::to_string(place.allocatedBytes) +
-            " bytes of " + place.device->name() + ", " +
-            std::to_string(excess) +
-            " more than the limit that it was compiled for: with " +
-            std::to_string(place.device->threads()) +
-            " threads its library calls need more scratch than --workspace=" +
-            std::to_string(workspace) +
-            " had promised; use fewer --threads, or compile it with "
-            "--workspace=" +
-            std::to_string(workspace + excess)};
+    const bool hasThreads = place.device->threads() > 1;
+    return {SINTER_OUT_OF_MEMORY,
+            "the program takes " + std::to_string(place.allocatedBytes) +
+                " bytes of " + place.device->name() + ", " +
+                std::to_string(excess) +
+                " more than the limit that it was compiled for: " +
+                (hasThreads
+                     ? "with " + std::to_string(place.device->threads()) +
+                           " threads "
+                     : std::string()) +
+                "its library calls need more scratch than --workspace=" +
+                std::to_string(workspace) + " had promised; " +
+                (hasThreads ? "use fewer --threads, or " : "") +
+                "compile it with --workspace=" +
+                std::to_string(workspace + excess)};
   }
   return {};
 }

@@ -115,3 +115,14 @@ func.func @squares(%x: tensor<524288xf32>) -> (tensor<f32>, tensor<f32>, tensor<
   %b = sinter.reduce sum %e dims [0] : (tensor<524288xf32>) -> tensor<f32>
   return %a, %b, %e : tensor<f32>, tensor<f32>, tensor<524288xf32>
 }
+
+// Sums of parts are not rounded to 16 bits, which may not hold them.
+// CHECK-LABEL: @halves
+// CHECK: %[[W:.*]] = sinter.cast %{{.*}} -> tensor<{{.*}}xf32>
+// CHECK: %[[P:.*]] = sinter.reduce sum %{{.*}} dims [1] : (tensor<32x32768xf32>) -> tensor<32xf32>
+// CHECK: %[[S:.*]] = sinter.reduce sum %[[P]] dims [0] : (tensor<32xf32>) -> tensor<f32>
+// CHECK: sinter.cast %[[S]] : tensor<f32> -> tensor<f16>
+func.func @halves(%x: tensor<1048576xf16>) -> tensor<f16> {
+  %s = sinter.reduce sum %x dims [0] : (tensor<1048576xf16>) -> tensor<f16>
+  return %s : tensor<f16>
+}

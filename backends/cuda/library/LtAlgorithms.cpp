@@ -1,5 +1,4 @@
-//===- LtAlgorithms.cpp - algorithms of cuBLASLt, compared and written down
-//===//
+//===- LtAlgorithms.cpp - algorithms of cuBLASLt, compared, written down --===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -20,8 +20,8 @@ namespace sinter::cuda {
 /// How many of the heuristics' algorithms are compared.
 inline constexpr int maxLtCandidates = 8;
 
-/// Bytes, of A, B, C, D.
-using LtAlignments = std::array<uint32_t, 4>;
+/// Bytes, of A, B, C, D, the bias and what is kept beside; 0: none.
+using LtAlignments = std::array<uint32_t, 6>;
 
 /// One line that names everything an algorithm is chosen by, but for library
 /// and device.

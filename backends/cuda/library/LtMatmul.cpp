@@ -234,22 +234,29 @@ Status LtMatmulCall::setPreferences(const sinter_command &command,
            c = plan_.cSlice == noSlice
                    ? d
                    : alignment(slices[plan_.cSlice], LtPlan::D, plan_.d);
-  alignments_ = {a, b, c, d};
+  auto beside = [&](uint32_t slice, int operand) {
+    return slice == noSlice ? 0 : alignment(slices[slice], operand, plan_.d);
+  };
+  alignments_ = {a,
+                 b,
+                 c,
+                 d,
+                 beside(plan_.biasSlice, LtPlan::Bias),
+                 beside(plan_.auxSlice, LtPlan::Aux)};
   for (int i = 0; i < 4; ++i)
     SINTER_RETURN_IF_ERROR(
         setPreference(lt::prefMinAlignmentA + i, alignments_[size_t(i)]));
 
   // The heuristics read how these pointers are aligned, not what they point to.
-  auto standIn = [&](uint32_t slice, int operand, const LtLayout &layout) {
-    return reinterpret_cast<void *>(
-        uintptr_t(alignment(slices[slice], operand, layout)));
+  auto standIn = [](uint32_t alignment) {
+    return reinterpret_cast<void *>(uintptr_t(alignment));
   };
   if (plan_.biasSlice != noSlice)
-    SINTER_RETURN_IF_ERROR(setDesc(
-        lt::descBiasPointer, standIn(plan_.biasSlice, LtPlan::Bias, plan_.d)));
+    SINTER_RETURN_IF_ERROR(
+        setDesc(lt::descBiasPointer, standIn(alignments_[4])));
   if (plan_.auxSlice != noSlice)
-    SINTER_RETURN_IF_ERROR(setDesc(
-        lt::descAuxPointer, standIn(plan_.auxSlice, LtPlan::Aux, plan_.d)));
+    SINTER_RETURN_IF_ERROR(
+        setDesc(lt::descAuxPointer, standIn(alignments_[5])));
 
   return {};
 }

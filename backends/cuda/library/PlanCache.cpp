@@ -1,5 +1,4 @@
-//===- PlanCache.cpp - what was chosen for a call, kept from start to start
-//===//
+//===- PlanCache.cpp - what was chosen for a call, kept -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
