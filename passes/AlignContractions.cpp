@@ -13,6 +13,7 @@
 #include "ir/Build.h"
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
+#include "passes/CommonSubexpressions.h"
 #include "passes/ContractionPadding.h"
 #include "passes/MatmulForm.h"
 #include "passes/place/Devices.h"
@@ -57,9 +58,12 @@ struct AlignContractionsPass
     });
     for (auto &[dot, padding] : chosen)
       padContraction(dot, padding);
-    if (!chosen.empty())
-      ir::remark("align-contractions", "padded", getOperation().getLoc(), "",
-                 static_cast<int64_t>(chosen.size()));
+    if (chosen.empty())
+      return;
+    // A product and its gradients read the same operands.
+    eliminateCommonSubexpressions(getOperation().getBody().front());
+    ir::remark("align-contractions", "padded", getOperation().getLoc(), "",
+               static_cast<int64_t>(chosen.size()));
   }
 
   // Pattern: dot_general(a, b) -> dot_general(transpose(a), transpose(b)),
