@@ -4,8 +4,8 @@
 //
 // Tensor cores are fed by accesses of 16 bytes. Where a line of a matrix is no
 // multiple of that, libraries take smaller ones and reach about half the speed.
-// Estimates are of a GPU that multiplies and adds 300 times in the time in
-// which it moves a byte: what an H100 and an A100 come to in 16 bits.
+// Estimates are of a GPU that does 150 multiplications, each with its addition,
+// in the time in which it moves a byte: what an H100 comes to in 16 bits.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ContractionPadding.h"

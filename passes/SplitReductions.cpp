@@ -20,6 +20,7 @@
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
 #include "passes/OpClasses.h"
+#include "passes/precision/Widening.h"
 
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SetVector.h"
@@ -113,17 +114,13 @@ std::optional<Squares> matchSquares(ir::ReduceOp reduce) {
 /// `reduce` as one of float32, rounded once, where it is of 16-bit floats:
 /// parts of sums would be rounded, and might not be held.
 ir::ReduceOp inFloat32(ir::ReduceOp reduce) {
-  Type element = ir::tensorType(reduce.getResult()).getElementType();
-  if (!element.isF16() && !element.isBF16())
+  SmallVector<Value> results;
+  Operation *wide = buildWidened(reduce, results);
+  if (!wide)
     return reduce;
-  OpBuilder b(reduce);
-  Location loc = reduce.getLoc();
-  Value wide = ir::castTo(b, loc, reduce.getX(), b.getF32Type());
-  auto result =
-      b.create<ir::ReduceOp>(loc, reduce.getKind(), wide, reduce.getDims());
-  reduce.replaceAllUsesWith(ir::castTo(b, loc, result, element));
+  reduce->replaceAllUsesWith(results);
   reduce.erase();
-  return result;
+  return cast<ir::ReduceOp>(wide);
 }
 
 struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
