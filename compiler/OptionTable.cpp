@@ -377,7 +377,8 @@ return "";
 }
 }
 , {"--remat", "auto|none|all",
-   "recomputation to save memory: to fit the limit, never, all that saves any",
+   "recomputation to save memory: what costs little and to fit the limit, "
+   "never, all",
    kTargetGroup, kCompile, STORE{return readWord(v, o.remat, "auto|none|all");
 }
 }

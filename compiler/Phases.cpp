@@ -144,14 +144,20 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
 
 static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {
   const Options &options = context.options;
+  bool isCpu = context.target.name() == "cpu";
   if (options.remat == "none" ||
-      (options.remat == "auto" && !options.memoryLimitBytes))
+      (options.remat == "auto" && !options.memoryLimitBytes && !isCpu))
     return;
   passes::RematerializeOptions pass;
   // No program fits into one byte: all that saves memory is computed again.
   pass.memoryLimit = options.remat == "all" ? 1 : options.memoryLimitBytes;
   pass.workspaceBytes = options.workspaceBytes;
-  pass.hasOwnMemory = context.target.name() != "cpu";
+  pass.hasOwnMemory = !isCpu;
+  // A GPU is bought for its time: there only a limit makes it run kernels
+  // again.
+  constexpr double kSpareTime = 0.03;
+  if (isCpu && options.remat == "auto")
+    pass.spareTime = kSpareTime;
   pm.addPass(passes::createRematerialize(pass));
 }
 

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "passes/Fusion.h"
 #include "passes/Passes.h"
 #include "passes/plan/Cost.h"
 #include "passes/plan/EagerOrder.h"
@@ -35,6 +36,10 @@ namespace {
 
 /// Into how many kernels the updates of all states are divided.
 constexpr unsigned kUpdateBuckets = 16;
+
+/// What is computed again without a limit saves at least this share of the
+/// arena, else the program stays as it is.
+constexpr double kLeastSaved = 0.1;
 
 /// Where most is live.
 unsigned turnOf(const Plan &plan) {
@@ -155,9 +160,10 @@ public:
     ModuleOp module = getOperation();
     if (module->hasAttr(ir::SinterDialect::kDevicesAttr))
       return; // a limit for several devices is only checked
-    arenaLimit =
-        memoryLimit -
-        footprintOf(module, /*place=*/0, workspaceBytes, hasOwnMemory).fixed();
+    if (memoryLimit > 0)
+      arenaLimit = memoryLimit - footprintOf(module, /*place=*/0,
+                                             workspaceBytes, hasOwnMemory)
+                                     .fixed();
     llvm::StringMap<unsigned> states;
     for (auto state : module.getOps<ir::StateOp>())
       states.insert({state.getSymName(), static_cast<unsigned>(states.size())});
@@ -167,49 +173,142 @@ public:
   }
 
 private:
-  LogicalResult fit(func::FuncOp func, const llvm::StringMap<unsigned> &states);
-  FailureOr<int64_t> search(func::FuncOp func,
-                            const llvm::StringMap<unsigned> &states,
-                            bool isLast);
+  using States = llvm::StringMap<unsigned>;
 
-  int64_t arenaLimit = 0;
+  LogicalResult fit(func::FuncOp func, const States &states);
+  LogicalResult spend(func::FuncOp func, const States &states);
+  FailureOr<int64_t> search(func::FuncOp func, const States &states,
+                            bool isLast);
+  bool divideUpdates(func::FuncOp func);
+
+  int64_t arenaLimit = std::numeric_limits<int64_t>::max();
+  llvm::SmallPtrSet<Operation *, 4> divided;
 };
+
+/// A function of fusions with the place where most is live, and what computing
+/// values again does to it.
+struct Subject {
+  /// `graph` is that of `func` and outlives this.
+  explicit Subject(const CommandGraph &graph)
+      : Subject(graph, choosePlan(graph)) {}
+
+  void rewrite(func::FuncOp func, const RecomputeChoice &choice,
+               StringRef event) const {
+    double all = 0;
+    for (const Command &command : graph.commands)
+      if (command.fusion)
+        all += flopsOf(command.fusion);
+    std::string share;
+    llvm::raw_string_ostream(share) << llvm::format(
+        "%.2f", all > 0 ? 100 * choice.outcome.flops / all : 0.0);
+    ir::remark("rematerialize", event, func.getLoc(),
+               "@" + func.getSymName() + ": arena " + Twine(choice.bytes) +
+                   " bytes with " + Twine(choice.outcome.clones.size()) +
+                   " kernels run again, " + share + " % more operations",
+               choice.outcome.clones.size());
+    Rewriter(func, graph, choice.outcome).run();
+  }
+
+  const CommandGraph &graph;
+  int64_t bytes; // of the arena as it is
+  unsigned turn;
+  Order order;
+  Recompute recompute;
+
+private:
+  Subject(const CommandGraph &graph, const PlannedProgram &planned)
+      : graph(graph), bytes(planned.layout.bytes.front()),
+        turn(turnOf(planned.plan)),
+        order(eagerAfter(graph, planned.plan.order, turn)),
+        recompute(graph, order, turn) {}
+};
+
+bool isTrainingStep(func::FuncOp func) {
+  return llvm::any_of(func.getBody().front(), [](Operation &op) {
+    return llvm::any_of(op.getUses(), isNewState);
+  });
+}
+
+/// Of what is live where most is, the share that only waits for its state's
+/// update.
+double shareForUpdates(const RecomputeChoice &choice) {
+  const CommandGraph &graph = choice.outcome.graph;
+  Plan plan = planInOrder(graph, choice.outcome.order);
+  unsigned turn = turnOf(plan);
+  int64_t bytes = 0;
+  for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+    unsigned place = plan.placeOf[number];
+    if (place == kNoPlace || plan.places[place].first > turn ||
+        plan.places[place].last < turn || buffer.readers.empty())
+      continue;
+    if (llvm::all_of(buffer.readers, [&](unsigned reader) {
+          ir::FusionOp fusion = graph.commands[reader].fusion;
+          return fusion && isUpdate(fusion);
+        }))
+      bytes += plan.places[place].bytes;
+  }
+  return static_cast<double>(bytes) /
+         static_cast<double>(std::max<int64_t>(1, plan.maxLiveBytes));
+}
 
 } // namespace
 
+/// One kernel for all updates keeps all gradients. Once for each function.
+bool RematerializePass::divideUpdates(func::FuncOp func) {
+  if (!divided.insert(func).second)
+    return false;
+  unsigned more = splitUpdates(func, kUpdateBuckets);
+  if (more > 0)
+    ir::remark("rematerialize", "updates divided", func.getLoc(),
+               "@" + func.getSymName() + ": " + Twine(more) + " kernels more",
+               more);
+  return more > 0;
+}
+
+/// Lets gradients die early and computes again what there is time for, where
+/// that saves enough and, with it, the function fits.
+LogicalResult RematerializePass::spend(func::FuncOp func,
+                                       const States &states) {
+  for (bool isDivided : {false, true}) {
+    ConstantPool constants;
+    FailureOr<CommandGraph> graph =
+        CommandGraph::build(func, constants, states);
+    if (failed(graph))
+      return failure();
+    Subject subject(*graph);
+    RecomputeChoice choice = searchCheapRecompute(subject.recompute, spareTime);
+    if (!isDivided && shareForUpdates(choice) > kLeastSaved &&
+        divideUpdates(func))
+      continue;
+    if (choice.bytes <= arenaLimit &&
+        choice.bytes < (1 - kLeastSaved) * subject.bytes)
+      subject.rewrite(func, choice, "in spare time");
+    break;
+  }
+  return success();
+}
+
 /// Rewrites `func` and returns the arena's bytes if that fits, or `isLast`.
-FailureOr<int64_t> RematerializePass::search(
-    func::FuncOp func, const llvm::StringMap<unsigned> &states, bool isLast) {
+FailureOr<int64_t> RematerializePass::search(func::FuncOp func,
+                                             const States &states,
+                                             bool isLast) {
   ConstantPool constants;
   FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
   if (failed(graph))
     return failure();
-  Plan plan = choosePlan(*graph).plan;
-  unsigned turn = turnOf(plan);
-  Order order = eagerAfter(*graph, plan.order, turn);
-  Recompute recompute(*graph, order, turn);
-  RecomputeChoice choice = searchRecompute(recompute, arenaLimit);
-  if (choice.bytes > arenaLimit && !isLast)
-    return choice.bytes;
-  double all = 0;
-  for (const Command &command : graph->commands)
-    if (command.fusion)
-      all += flopsOf(command.fusion);
-  std::string share;
-  llvm::raw_string_ostream(share)
-      << llvm::format("%.2f", all > 0 ? 100 * choice.outcome.flops / all : 0.0);
-  ir::remark("rematerialize",
-             choice.bytes > arenaLimit ? "does not fit" : "fits", func.getLoc(),
-             "@" + func.getSymName() + ": arena " + Twine(choice.bytes) +
-                 " bytes with " + Twine(choice.outcome.clones.size()) +
-                 " kernels run again, " + share + " % more operations",
-             choice.outcome.clones.size());
-  Rewriter(func, *graph, choice.outcome).run();
+  Subject subject(*graph);
+  RecomputeChoice choice = searchRecompute(subject.recompute, arenaLimit);
+  if (choice.bytes <= arenaLimit || isLast)
+    subject.rewrite(func, choice,
+                    choice.bytes > arenaLimit ? "does not fit" : "fits");
   return choice.bytes;
 }
 
-LogicalResult RematerializePass::fit(func::FuncOp func,
-                                     const llvm::StringMap<unsigned> &states) {
+LogicalResult RematerializePass::fit(func::FuncOp func, const States &states) {
+  if (spareTime > 0 && isTrainingStep(func) && failed(spend(func, states)))
+    return failure();
+  if (memoryLimit == 0)
+    return success();
   ConstantPool constants;
   FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
   if (failed(graph))
@@ -219,11 +318,7 @@ LogicalResult RematerializePass::fit(func::FuncOp func,
   FailureOr<int64_t> bytes = search(func, states, /*isLast=*/false);
   if (failed(bytes) || *bytes <= arenaLimit)
     return success(succeeded(bytes));
-  // One kernel for all updates keeps all gradients.
-  if (unsigned more = splitUpdates(func, kUpdateBuckets))
-    ir::remark("rematerialize", "updates divided", func.getLoc(),
-               "@" + func.getSymName() + ": " + Twine(more) + " kernels more",
-               more);
+  divideUpdates(func);
   return success(succeeded(search(func, states, /*isLast=*/true)));
 }
 

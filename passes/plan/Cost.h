@@ -1,4 +1,5 @@
-//===- Cost.h - floating-point operations of a fusion -----------*- C++ -*-===//
+//===- Cost.h - what a fusion costs to run -----------------------*- C++
+//-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,6 +15,11 @@ namespace sinter::passes::plan {
 /// that is computed (of reductions: per element that they read). A measure of
 /// work, for choosing what is computed again.
 double flopsOf(ir::FusionOp fusion);
+
+/// How long a fusion runs on a CPU, as the bytes that memory could have moved
+/// in that time: those that it reads and writes, or more when what it computes
+/// takes longer ("roofline", Williams et al. 2009). For comparing kernels.
+double cpuTimeOf(ir::FusionOp fusion);
 
 } // namespace sinter::passes::plan
 

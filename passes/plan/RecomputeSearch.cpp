@@ -23,14 +23,28 @@ bool isContraction(ir::FusionOp fusion) {
          kind == fusion_kind::kAttention;
 }
 
+double timeOf(const Recompute::Outcome &outcome) {
+  double time = 0;
+  for (const Recompute::Clone &clone : outcome.clones)
+    time += cpuTimeOf(clone.fusion);
+  return time;
+}
+
 class Search {
 public:
-  Search(Recompute &recompute, int64_t limitBytes)
+  Search(Recompute &recompute)
       : graph(recompute.commandGraph()), recompute(recompute),
-        candidates(recompute.candidates()), limit(limitBytes),
-        segments(graph, recompute) {}
+        candidates(recompute.candidates()), segments(graph, recompute),
+        bytesOf(graph.commands.size()) {
+    for (const Recompute::Candidate &candidate : candidates)
+      bytesOf[candidate.command] += candidate.bytes;
+    cheap = cheapRanking();
+  }
 
-  RecomputeChoice run();
+  /// Until the arena takes `limitBytes`.
+  RecomputeChoice fit(int64_t limitBytes);
+  /// The smallest arena with so much more time.
+  RecomputeChoice spend(double share);
 
 private:
   /// Candidates (dropped) and values (kept for those that are computed again).
@@ -40,23 +54,37 @@ private:
   /// Candidates or segments, the most bytes per operation first.
   using Ranking = std::vector<unsigned>;
 
+  /// What drops the first so many of a ranking.
+  using Series = llvm::function_ref<Choice(size_t)>;
+
+  Choice nothing() const {
+    return {llvm::BitVector(candidates.size()),
+            llvm::BitVector(graph.buffers.size())};
+  }
   bool fits(const Choice &choice);
-  std::optional<size_t> fewestThatFit(size_t most,
-                                      llvm::function_ref<Choice(size_t)> first);
+  bool isInTime(const Choice &choice);
+  std::optional<size_t> fewestThatFit(size_t most, Series first);
+  void tryMostInTime(size_t most, Series first);
+  Choice withoutCheap(size_t count) const;
+  Choice withoutSegments(const Segments::Division &division,
+                         ArrayRef<unsigned> whole) const;
   bool searchCheap();
   bool searchSegments(unsigned width);
   void keepWhatFits(Choice choice, ArrayRef<unsigned> order);
 
   int64_t bytesSaved(unsigned command) const;
   double workPerByte(unsigned candidate) const;
+  Ranking rankingByWork() const;
   Ranking cheapRanking() const;
   Ranking rankSegments(const Segments::Division &division) const;
   static Ranking sorted(std::vector<std::pair<double, unsigned>> ranked);
+  RecomputeChoice chosen();
 
   const CommandGraph &graph;
   Recompute &recompute;
   ArrayRef<Recompute::Candidate> candidates;
-  int64_t limit;
+  int64_t limit = 0;
+  double mostTime = std::numeric_limits<double>::infinity(); // of clones
   Segments segments;
   std::vector<int64_t> bytesOf; // candidates, by command
   Ranking cheap;
@@ -68,6 +96,8 @@ private:
 
 bool Search::fits(const Choice &choice) {
   Recompute::Outcome outcome = recompute.without(choice.dropped, choice.kept);
+  if (timeOf(outcome) > mostTime)
+    return false;
   Plan plan = planInOrder(outcome.graph, outcome.order);
   int64_t bytes = plan.maxLiveBytes;
   if (bytes <= limit || bytes < bestBytes)
@@ -82,8 +112,7 @@ bool Search::fits(const Choice &choice) {
 
 /// Looks among the first 1 to `most` of a ranking. More is not always less:
 /// what is computed again takes bytes, too.
-std::optional<size_t>
-Search::fewestThatFit(size_t most, llvm::function_ref<Choice(size_t)> first) {
+std::optional<size_t> Search::fewestThatFit(size_t most, Series first) {
   size_t fitting = 0;
   for (unsigned quarters = 4; quarters >= 1 && fitting == 0; --quarters)
     if (size_t count = most * quarters / 4; count > 0 && fits(first(count)))
@@ -136,15 +165,18 @@ Search::Ranking Search::cheapRanking() const {
   return sorted(std::move(ranked));
 }
 
+/// What they are computed from is kept.
+Search::Choice Search::withoutCheap(size_t count) const {
+  Choice choice{llvm::BitVector(candidates.size()),
+                llvm::BitVector(graph.buffers.size(), true)};
+  for (unsigned number : ArrayRef(cheap).take_front(count))
+    choice.dropped.set(number);
+  return choice;
+}
+
 bool Search::searchCheap() {
-  Choice all{llvm::BitVector(candidates.size()),
-             llvm::BitVector(graph.buffers.size(), true)};
-  std::optional<size_t> count = fewestThatFit(cheap.size(), [&](size_t most) {
-    Choice choice = all;
-    for (unsigned number : ArrayRef(cheap).take_front(most))
-      choice.dropped.set(number);
-    return choice;
-  });
+  std::optional<size_t> count = fewestThatFit(
+      cheap.size(), [&](size_t count) { return withoutCheap(count); });
   if (count)
     keepWhatFits(best, cheap);
   return count.has_value();
@@ -165,37 +197,42 @@ Search::Ranking Search::rankSegments(const Segments::Division &division) const {
   return sorted(std::move(ranked));
 }
 
-/// Some segments are computed again from what passes into them; the others
-/// have the cheap results dropped.
+/// The segments in `whole` are computed again from what passes into them; the
+/// others have the cheap results dropped.
+Search::Choice Search::withoutSegments(const Segments::Division &division,
+                                       ArrayRef<unsigned> whole) const {
+  llvm::BitVector isWhole(division.count);
+  for (unsigned segment : whole)
+    isWhole.set(segment);
+  Choice choice{llvm::BitVector(candidates.size()), division.boundary};
+  for (unsigned number : cheap)
+    choice.dropped.set(number);
+  for (auto [number, candidate] : llvm::enumerate(candidates))
+    if (isWhole.test(division.segmentOf[candidate.command]))
+      choice.dropped[number] = !division.boundary.test(candidate.value);
+  for (auto [number, buffer] : llvm::enumerate(graph.buffers))
+    if (buffer.writer != kNoCommand &&
+        !isWhole.test(division.segmentOf[buffer.writer]))
+      choice.kept.set(number);
+  return choice;
+}
+
 bool Search::searchSegments(unsigned width) {
   Segments::Division division = segments.divide(width);
   Ranking ranking = rankSegments(division);
-  auto isBoundary = [&](unsigned number) {
-    return division.boundary.test(candidates[number].value);
-  };
-  auto first = [&](size_t count) {
-    llvm::BitVector isWhole(division.count);
-    for (unsigned segment : ArrayRef(ranking).take_front(count))
-      isWhole.set(segment);
-    Choice choice{llvm::BitVector(candidates.size()), division.boundary};
-    for (unsigned number : cheap)
-      choice.dropped.set(number);
-    for (unsigned number = 0; number < candidates.size(); ++number)
-      if (isWhole.test(division.segmentOf[candidates[number].command]))
-        choice.dropped[number] = !isBoundary(number);
-    for (auto [number, buffer] : llvm::enumerate(graph.buffers))
-      if (buffer.writer != kNoCommand &&
-          !isWhole.test(division.segmentOf[buffer.writer]))
-        choice.kept.set(number);
-    return choice;
-  };
-  if (!fewestThatFit(ranking.size(), first))
+  if (!fewestThatFit(ranking.size(), [&](size_t count) {
+        return withoutSegments(division, ArrayRef(ranking).take_front(count));
+      }))
     return false;
+  keepWhatFits(best, rankingByWork());
+  return true;
+}
+
+Search::Ranking Search::rankingByWork() const {
   std::vector<std::pair<double, unsigned>> ranked;
   for (unsigned number = 0; number < candidates.size(); ++number)
     ranked.push_back({workPerByte(number), number});
-  keepWhatFits(best, sorted(std::move(ranked)));
-  return true;
+  return sorted(std::move(ranked));
 }
 
 /// From the candidate with most work per byte on.
@@ -212,17 +249,7 @@ void Search::keepWhatFits(Choice choice, ArrayRef<unsigned> order) {
   }
 }
 
-RecomputeChoice Search::run() {
-  bytesOf.resize(graph.commands.size());
-  for (const Recompute::Candidate &candidate : candidates)
-    bytesOf[candidate.command] += candidate.bytes;
-  cheap = cheapRanking();
-  if (!fits({llvm::BitVector(candidates.size()),
-             llvm::BitVector(graph.buffers.size())}) &&
-      !searchCheap())
-    for (unsigned width : segments.widths())
-      if (searchSegments(width))
-        break;
+RecomputeChoice Search::chosen() {
   RecomputeChoice choice{recompute.without(best.dropped, best.kept)};
   choice.bytes = layOut(planInOrder(choice.outcome.graph, choice.outcome.order),
                         graph.devices.size())
@@ -230,8 +257,59 @@ RecomputeChoice Search::run() {
   return choice;
 }
 
+RecomputeChoice Search::fit(int64_t limitBytes) {
+  limit = limitBytes;
+  if (!fits(nothing()) && !searchCheap())
+    for (unsigned width : segments.widths())
+      if (searchSegments(width))
+        break;
+  return chosen();
+}
+
+bool Search::isInTime(const Choice &choice) {
+  return timeOf(recompute.without(choice.dropped, choice.kept)) <= mostTime;
+}
+
+/// The longest beginning of a ranking for which there is time, and shorter
+/// ones.
+void Search::tryMostInTime(size_t most, Series first) {
+  size_t count = 0;
+  for (size_t tooMany = most + 1; tooMany - count > 1;) {
+    size_t middle = count + (tooMany - count) / 2;
+    (isInTime(first(middle)) ? count : tooMany) = middle;
+  }
+  for (unsigned quarters = 4; quarters >= 1; --quarters)
+    if (size_t some = count * quarters / 4; some > 0)
+      fits(first(some));
+}
+
+RecomputeChoice Search::spend(double share) {
+  double time = 0;
+  for (const Command &command : graph.commands)
+    if (command.fusion)
+      time += cpuTimeOf(command.fusion);
+  mostTime = share * time;
+  fits(nothing());
+  tryMostInTime(cheap.size(),
+                [&](size_t count) { return withoutCheap(count); });
+  for (unsigned width : segments.widths()) {
+    Segments::Division division = segments.divide(width);
+    Ranking ranking = rankSegments(division);
+    tryMostInTime(ranking.size(), [&](size_t count) {
+      return withoutSegments(division, ArrayRef(ranking).take_front(count));
+    });
+  }
+  limit = bestBytes + bestBytes / 100;
+  keepWhatFits(best, rankingByWork());
+  return chosen();
+}
+
 RecomputeChoice searchRecompute(Recompute &recompute, int64_t limitBytes) {
-  return Search(recompute, limitBytes).run();
+  return Search(recompute).fit(limitBytes);
+}
+
+RecomputeChoice searchCheapRecompute(Recompute &recompute, double share) {
+  return Search(recompute).spend(share);
 }
 
 } // namespace sinter::passes::plan

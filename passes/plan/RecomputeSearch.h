@@ -26,6 +26,11 @@ struct RecomputeChoice {
 /// least that was found. The same program and limit give the same choice.
 RecomputeChoice searchRecompute(Recompute &recompute, int64_t limitBytes);
 
+/// The same without a limit: looks for the smallest arena among what takes at
+/// most `share` of the program's time more, as `cpuTimeOf` estimates it. What
+/// saves next to nothing is not computed again.
+RecomputeChoice searchCheapRecompute(Recompute &recompute, double share);
+
 } // namespace sinter::passes::plan
 
 #endif // SINTER_PASSES_PLAN_RECOMPUTESEARCH_H

@@ -41,14 +41,6 @@ SmallVector<ir::FusionOp> unpacked(ir::FusionOp multi) {
   return parts;
 }
 
-bool isUpdate(ir::FusionOp fusion) {
-  return fusion.getKind() == fusion_kind::kMulti &&
-         !fusion.getBody().front().without_terminator().empty() &&
-         llvm::all_of(fusion.getBody().front().without_terminator(),
-                      [](Operation &op) { return isa<ir::FusionOp>(op); }) &&
-         llvm::any_of(fusion->getUses(), isNewState);
-}
-
 /// The last definition of any of them, after which their kernel goes.
 void place(ArrayRef<ir::FusionOp> bucket) {
   Operation *last = nullptr;
@@ -66,6 +58,14 @@ void place(ArrayRef<ir::FusionOp> bucket) {
 }
 
 } // namespace
+
+bool isUpdate(ir::FusionOp fusion) {
+  return fusion.getKind() == fusion_kind::kMulti &&
+         !fusion.getBody().front().without_terminator().empty() &&
+         llvm::all_of(fusion.getBody().front().without_terminator(),
+                      [](Operation &op) { return isa<ir::FusionOp>(op); }) &&
+         llvm::any_of(fusion->getUses(), isNewState);
+}
 
 unsigned splitUpdates(func::FuncOp func, unsigned buckets) {
   SmallVector<ir::FusionOp> updates;

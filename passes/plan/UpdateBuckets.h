@@ -6,14 +6,19 @@
 #ifndef SINTER_PASSES_PLAN_UPDATEBUCKETS_H
 #define SINTER_PASSES_PLAN_UPDATEBUCKETS_H
 
+#include "ir/Dialect.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace sinter::passes::plan {
 
-/// Divides the kernels that update many states at the end of `func` (fusions of
-/// kind multi) into `buckets` or fewer each, by when their operands are known,
-/// and puts each right there: a gradient's buffer is free once its states have
-/// their new values. Returns the number of kernels more.
+/// True for a kernel that updates many states (a fusion of kind multi).
+bool isUpdate(ir::FusionOp fusion);
+
+/// Divides the kernels that update many states at the end of `func` into
+/// `buckets` or fewer each, by when their operands are known, and puts each
+/// right there: a gradient's buffer is free once its states have their new
+/// values. Returns the number of kernels more.
 unsigned splitUpdates(mlir::func::FuncOp func, unsigned buckets);
 
 } // namespace sinter::passes::plan

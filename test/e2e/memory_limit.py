@@ -4,9 +4,10 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     memory_limit.py SCRATCH_FOLDER TARGET LEAST MODEL.onnx DATA.npz sinterc's options...
 
-Activation memory goes from 90 % to LEAST % in steps of 10. Each trainer must print the
-losses and hold the states of the one without limit, and run on a device that has no byte
-more than the limit. Below the floor sinterc must end with 6, and the limit that it names
+Activation memory goes from 90 % to LEAST % of what it is when nothing is computed again,
+in steps of 10. Each trainer must print the losses and hold the states of the one that keeps
+everything, and run on a device that has no byte more than the limit. So must that without
+a limit. Below the floor sinterc must end with 6, and the limit that it names
 must fit. Prints a line per limit and `N passed, M failed, 0 skipped`.
 """
 
@@ -55,7 +56,7 @@ def trained(folder, data, limit=None):
 def main():
     folder, target, least, model, data = sys.argv[1:6]
     options = sys.argv[6:]
-    code, text, total, arena, _ = compiled(folder, target, model, options)
+    code, text, total, arena, _ = compiled(folder, target, model, [*options, "--remat=none"])
     if code:
         sys.exit(text)
     expected = trained(folder, data)
@@ -66,6 +67,9 @@ def main():
         passed, failed = passed + bool(isRight), failed + (not isRight)
         print(what + ("" if isRight else ": WRONG"))
 
+    code, text, used, activations, again = compiled(folder, target, model, options)
+    check(f"no limit: {100 * activations // arena} % used, {again} kernels again {text}",
+          code == 0 and used <= total and trained(folder, data) == expected)
     for percent in range(90, int(least) - 1, -10):
         limit = total - arena + arena * percent // 100
         code, text, used, activations, again = compiled(folder, target, model, options, limit)

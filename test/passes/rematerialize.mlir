@@ -1,5 +1,8 @@
 // RUN: sinter-opt %s --sinter-rematerialize=memory-limit=1 --split-input-file | FileCheck %s
 // RUN: sinter-opt %s --sinter-rematerialize=memory-limit=1000000 --split-input-file | FileCheck %s --check-prefix=ROOM
+// RUN: sinter-opt %s --sinter-rematerialize=spare-time=0.2 --split-input-file | FileCheck %s --check-prefix=SPARE
+// RUN: sinter-opt %s --sinter-rematerialize=spare-time=0.1 --split-input-file | FileCheck %s --check-prefix=SHORT
+// RUN: sinter-opt %s --sinter-rematerialize="spare-time=0.2 memory-limit=1000000" --split-input-file | FileCheck %s --check-prefix=SPARE
 
 // The value that waits over the widest command runs once more after it.
 module @waits {
@@ -73,5 +76,79 @@ module @returned {
     }
     %z = sinter.reshape %y : tensor<64xf32> -> tensor<8x8xf32>
     return %z : tensor<8x8xf32>
+  }
+}
+
+// -----
+
+// A training step computes again without a limit what it has time for: a sixth of the arena for an eighth of the
+// time.
+module @step {
+  sinter.state @s : tensor<64x64xf32> {role = #sinter<role param>}
+  // SPARE-LABEL: func.func @step
+  // SPARE: %[[A:.*]] = sinter.fusion "loop"(%[[X:[^)]*]])
+  // SPARE: %[[W:.*]] = sinter.fusion "loop"(%[[A]])
+  // SPARE: %[[R:.*]] = sinter.fusion "reduce"(%[[W]])
+  // SPARE: %[[AGAIN:.*]] = sinter.fusion "loop"(%[[X]])
+  // SPARE: sinter.fusion "loop"(%{{.*}}, %[[R]], %[[AGAIN]])
+  // SHORT-LABEL: func.func @step
+  // SHORT-COUNT-4: sinter.fusion
+  // SHORT-NOT: sinter.fusion
+  func.func @step(%x: tensor<64x64xf32> {sinter.input = "x"}, %s: tensor<64x64xf32> {sinter.state = @s}) -> (tensor<64x64xf32> {sinter.state = @s}) {
+    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64, 64>, views = [array<i64: 0, 1>]} : (tensor<64x64xf32>) -> tensor<64x64xf32> {
+    ^bb0(%0: tensor<64x64xf32>):
+      %1 = sinter.exp %0 : tensor<64x64xf32>
+      sinter.yield %1 : tensor<64x64xf32>
+    }
+    %w = sinter.fusion "loop"(%a) {domain = array<i64: 4, 64, 64>, views = [array<i64: 0, 1, 2>]} : (tensor<64x64xf32>) -> tensor<4x64x64xf32> {
+    ^bb0(%0: tensor<64x64xf32>):
+      %1 = sinter.broadcast %0 dims [1, 2] : tensor<64x64xf32> -> tensor<4x64x64xf32>
+      sinter.yield %1 : tensor<4x64x64xf32>
+    }
+    %v = sinter.fusion "reduce"(%w) {domain = array<i64: 4, 64, 64>, reduced = array<i64: 0>, views = [array<i64: 1, 2>]} : (tensor<4x64x64xf32>) -> tensor<64x64xf32> {
+    ^bb0(%0: tensor<4x64x64xf32>):
+      %1 = sinter.reduce sum %0 dims [0] : (tensor<4x64x64xf32>) -> tensor<64x64xf32>
+      sinter.yield %1 : tensor<64x64xf32>
+    }
+    %new = sinter.fusion "loop"(%s, %v, %a) {domain = array<i64: 64, 64>, views = [array<i64: 0, 1>]} : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+    ^bb0(%0: tensor<64x64xf32>, %1: tensor<64x64xf32>, %2: tensor<64x64xf32>):
+      %3 = sinter.mul %1, %2 : tensor<64x64xf32>
+      %4 = sinter.sub %0, %3 : tensor<64x64xf32>
+      sinter.yield %4 : tensor<64x64xf32>
+    }
+    return %new : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// Inference does not wait for memory.
+module @inference {
+  // SPARE-LABEL: func.func @main
+  // SPARE-COUNT-4: sinter.fusion
+  // SPARE-NOT: sinter.fusion
+  // SHORT-LABEL: func.func @main
+  func.func @main(%x: tensor<64x64xf32> {sinter.input = "x"}) -> (tensor<64x64xf32> {sinter.output = "y"}) {
+    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64, 64>, views = [array<i64: 0, 1>]} : (tensor<64x64xf32>) -> tensor<64x64xf32> {
+    ^bb0(%0: tensor<64x64xf32>):
+      %1 = sinter.exp %0 : tensor<64x64xf32>
+      sinter.yield %1 : tensor<64x64xf32>
+    }
+    %w = sinter.fusion "loop"(%a) {domain = array<i64: 4, 64, 64>, views = [array<i64: 0, 1, 2>]} : (tensor<64x64xf32>) -> tensor<4x64x64xf32> {
+    ^bb0(%0: tensor<64x64xf32>):
+      %1 = sinter.broadcast %0 dims [1, 2] : tensor<64x64xf32> -> tensor<4x64x64xf32>
+      sinter.yield %1 : tensor<4x64x64xf32>
+    }
+    %v = sinter.fusion "reduce"(%w) {domain = array<i64: 4, 64, 64>, reduced = array<i64: 0>, views = [array<i64: 1, 2>]} : (tensor<4x64x64xf32>) -> tensor<64x64xf32> {
+    ^bb0(%0: tensor<4x64x64xf32>):
+      %1 = sinter.reduce sum %0 dims [0] : (tensor<4x64x64xf32>) -> tensor<64x64xf32>
+      sinter.yield %1 : tensor<64x64xf32>
+    }
+    %y = sinter.fusion "loop"(%v, %a) {domain = array<i64: 64, 64>, views = [array<i64: 0, 1>]} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+    ^bb0(%1: tensor<64x64xf32>, %2: tensor<64x64xf32>):
+      %3 = sinter.mul %1, %2 : tensor<64x64xf32>
+      sinter.yield %3 : tensor<64x64xf32>
+    }
+    return %y : tensor<64x64xf32>
   }
 }
