@@ -22,7 +22,8 @@ std::vector<Lifetime> placesOf(const Plan &plan, unsigned device) {
 
 class Planner {
 public:
-  explicit Planner(const CommandGraph &graph) : graph(graph) {}
+  Planner(const CommandGraph &graph, InPlaceAnswers &answers)
+      : graph(graph), inPlaceAnswers(answers) {}
   PlannedProgram best();
   Plan evaluate(Order order);
 
@@ -38,7 +39,7 @@ private:
   }
 
   const CommandGraph &graph;
-  llvm::DenseMap<std::tuple<unsigned, unsigned, unsigned>, bool> inPlaceAnswers;
+  InPlaceAnswers &inPlaceAnswers;
 };
 
 } // namespace
@@ -92,10 +93,15 @@ ScheduleGraph Planner::scheduleGraph() const {
 
 bool Planner::mayRunInPlace(unsigned command, unsigned output,
                             unsigned buffer) {
+  const Command &asked = graph.commands[command];
+  ir::FusionOp fusion = asked.fusion;
+  if (!fusion)
+    return graph.mayRunInPlace(asked, output, buffer);
+  unsigned input = llvm::find(asked.reads, buffer) - asked.reads.begin();
   auto [it, isNew] =
-      inPlaceAnswers.try_emplace({command, output, buffer}, false);
+      inPlaceAnswers.try_emplace({fusion.getOperation(), input, output}, false);
   if (isNew)
-    it->second = graph.mayRunInPlace(graph.commands[command], output, buffer);
+    it->second = graph.mayRunInPlace(asked, output, buffer);
   return it->second;
 }
 
@@ -161,11 +167,18 @@ Plan Planner::evaluate(Order order) {
 }
 
 PlannedProgram choosePlan(const CommandGraph &graph) {
-  return Planner(graph).best();
+  InPlaceAnswers answers;
+  return Planner(graph, answers).best();
 }
 
 Plan planInOrder(const CommandGraph &graph, Order order) {
-  return Planner(graph).evaluate(std::move(order));
+  InPlaceAnswers answers;
+  return planInOrder(graph, std::move(order), answers);
+}
+
+Plan planInOrder(const CommandGraph &graph, Order order,
+                 InPlaceAnswers &answers) {
+  return Planner(graph, answers).evaluate(std::move(order));
 }
 
 ProgramLayout layOut(const Plan &plan, size_t numDevices) {

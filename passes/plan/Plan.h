@@ -26,8 +26,15 @@ struct Plan {
   unsigned inPlace = 0;            // results that took the place of an operand
 };
 
+/// Which results may take the place of which operands, by fusion, operand and
+/// result: for plans of graphs that share fusions, which outlive this.
+using InPlaceAnswers =
+    llvm::DenseMap<std::tuple<mlir::Operation *, unsigned, unsigned>, bool>;
+
 /// What is live when the commands run in this order, one of the graph's.
 Plan planInOrder(const CommandGraph &graph, Order order);
+Plan planInOrder(const CommandGraph &graph, Order order,
+                 InPlaceAnswers &answers);
 
 /// The arena of every device.
 struct ProgramLayout {

@@ -64,11 +64,13 @@ void Recompute::findCandidates() {
   }
 }
 
-const PartialClone &Recompute::partOf(unsigned command,
-                                      ArrayRef<unsigned> wanted) {
+const Recompute::Part &Recompute::partOf(unsigned command,
+                                         ArrayRef<unsigned> wanted) {
   auto [it, isNew] = parts.try_emplace({command, wanted.vec()});
-  if (isNew)
-    it->second = cloneOutputs(graph.commands[command].fusion, wanted);
+  if (isNew) {
+    PartialClone clone = cloneOutputs(graph.commands[command].fusion, wanted);
+    it->second = {clone, flopsOf(clone.fusion), cpuTimeOf(clone.fusion)};
+  }
   return it->second;
 }
 
@@ -90,10 +92,10 @@ bool Recompute::isKept(unsigned number, int64_t bytesWanted,
 }
 
 /// By command, the part of it that runs once more; null where nothing does.
-std::vector<const PartialClone *>
+std::vector<const Recompute::Part *>
 Recompute::needed(const llvm::BitVector &isDropped,
                   const llvm::BitVector &kept) {
-  std::vector<const PartialClone *> clones(graph.commands.size());
+  std::vector<const Part *> clones(graph.commands.size());
   llvm::BitVector isWanted = isDropped;
   for (unsigned command : llvm::reverse(order)) {
     SmallVector<unsigned> wanted;
@@ -105,7 +107,7 @@ Recompute::needed(const llvm::BitVector &isDropped,
       }
     if (wanted.empty() || !isClonable(command))
       continue;
-    const PartialClone &part = partOf(command, wanted);
+    const Part &part = partOf(command, wanted);
     clones[command] = &part;
     for (Value input : part.fusion->getOperands()) {
       unsigned read = bufferOf(command, input);
@@ -163,7 +165,7 @@ private:
   }
 
   bool emitClone(unsigned original) {
-    const PartialClone &part = *clones[original];
+    const Part &part = *clones[original];
     const Command &first = from.graph.commands[original];
     Command command{part.fusion, first.loc, {}, {}, first.place};
     llvm::SmallSetVector<unsigned, 4> before;
@@ -199,7 +201,8 @@ private:
     outcome.graph.commands.push_back(std::move(command));
     outcome.graph.before.emplace_back(before.begin(), before.end());
     outcome.clones.push_back({part.fusion, original, part.outputs});
-    outcome.flops += flopsOf(part.fusion);
+    outcome.flops += part.flops;
+    outcome.cpuTime += part.cpuTime;
     outcome.order.push_back(number);
     return true;
   }
@@ -229,7 +232,7 @@ private:
 
   Recompute &from;
   const llvm::BitVector &isDropped;
-  std::vector<const PartialClone *> clones;
+  std::vector<const Part *> clones;
   llvm::DenseMap<unsigned, unsigned> copies; // buffer -> that of its clone
   llvm::DenseSet<int64_t> updatedStates;
 };

@@ -49,7 +49,7 @@ public:
     CommandGraph graph; // the given commands, then those of `clones`
     Order order;
     std::vector<Clone> clones;
-    double flops = 0; // of the clones
+    double flops = 0, cpuTime = 0; // of the clones (Cost.h)
   };
   Outcome without(const llvm::BitVector &dropped, const llvm::BitVector &kept);
 
@@ -62,18 +62,22 @@ public:
 
 private:
   struct Emission;
+  /// A part of a command with what running it costs.
+  struct Part : PartialClone {
+    double flops, cpuTime;
+  };
 
   void findCandidates();
   bool isClonable(unsigned command) const;
   /// The part of `command` with these results, made once.
-  const PartialClone &partOf(unsigned command, llvm::ArrayRef<unsigned> wanted);
+  const Part &partOf(unsigned command, llvm::ArrayRef<unsigned> wanted);
   unsigned bufferOf(unsigned command, mlir::Value operand) const;
   /// True when a clone may read `buffer` after the turn as it is.
   bool isKept(unsigned buffer, int64_t bytesWanted,
               const llvm::BitVector &isDropped,
               const llvm::BitVector &kept) const;
-  std::vector<const PartialClone *> needed(const llvm::BitVector &isDropped,
-                                           const llvm::BitVector &kept);
+  std::vector<const Part *> needed(const llvm::BitVector &isDropped,
+                                   const llvm::BitVector &kept);
   std::optional<Outcome> tryWithout(const llvm::BitVector &isDropped,
                                     const llvm::BitVector &kept);
 
@@ -84,7 +88,7 @@ private:
   llvm::BitVector isReadLate;     // buffers with readers after the turn
   llvm::BitVector unclonable;     // commands
   std::vector<Candidate> found;
-  std::map<std::pair<unsigned, std::vector<unsigned>>, PartialClone> parts;
+  std::map<std::pair<unsigned, std::vector<unsigned>>, Part> parts;
 };
 
 } // namespace sinter::passes::plan

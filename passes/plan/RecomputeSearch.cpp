@@ -23,13 +23,6 @@ bool isContraction(ir::FusionOp fusion) {
          kind == fusion_kind::kAttention;
 }
 
-double timeOf(const Recompute::Outcome &outcome) {
-  double time = 0;
-  for (const Recompute::Clone &clone : outcome.clones)
-    time += cpuTimeOf(clone.fusion);
-  return time;
-}
-
 class Search {
 public:
   Search(Recompute &recompute)
@@ -64,7 +57,7 @@ private:
   bool fits(const Choice &choice);
   bool isInTime(const Choice &choice);
   std::optional<size_t> fewestThatFit(size_t most, Series first);
-  void tryMostInTime(size_t most, Series first);
+  bool tryMostInTime(size_t most, Series first);
   Choice withoutCheap(size_t count) const;
   Choice withoutSegments(const Segments::Division &division,
                          ArrayRef<unsigned> whole) const;
@@ -86,6 +79,7 @@ private:
   int64_t limit = 0;
   double mostTime = std::numeric_limits<double>::infinity(); // of clones
   Segments segments;
+  InPlaceAnswers inPlaceAnswers;
   std::vector<int64_t> bytesOf; // candidates, by command
   Ranking cheap;
   Choice best; // of what fitted the last, else what took least
@@ -96,9 +90,9 @@ private:
 
 bool Search::fits(const Choice &choice) {
   Recompute::Outcome outcome = recompute.without(choice.dropped, choice.kept);
-  if (timeOf(outcome) > mostTime)
+  if (outcome.cpuTime > mostTime)
     return false;
-  Plan plan = planInOrder(outcome.graph, outcome.order);
+  Plan plan = planInOrder(outcome.graph, outcome.order, inPlaceAnswers);
   int64_t bytes = plan.maxLiveBytes;
   if (bytes <= limit || bytes < bestBytes)
     bytes = layOut(plan, graph.devices.size()).bytes.front();
@@ -251,7 +245,8 @@ void Search::keepWhatFits(Choice choice, ArrayRef<unsigned> order) {
 
 RecomputeChoice Search::chosen() {
   RecomputeChoice choice{recompute.without(best.dropped, best.kept)};
-  choice.bytes = layOut(planInOrder(choice.outcome.graph, choice.outcome.order),
+  choice.bytes = layOut(planInOrder(choice.outcome.graph, choice.outcome.order,
+                                    inPlaceAnswers),
                         graph.devices.size())
                      .bytes.front();
   return choice;
@@ -267,12 +262,12 @@ RecomputeChoice Search::fit(int64_t limitBytes) {
 }
 
 bool Search::isInTime(const Choice &choice) {
-  return timeOf(recompute.without(choice.dropped, choice.kept)) <= mostTime;
+  return recompute.without(choice.dropped, choice.kept).cpuTime <= mostTime;
 }
 
 /// The longest beginning of a ranking for which there is time, and shorter
-/// ones.
-void Search::tryMostInTime(size_t most, Series first) {
+/// ones. False when there is time for none.
+bool Search::tryMostInTime(size_t most, Series first) {
   size_t count = 0;
   for (size_t tooMany = most + 1; tooMany - count > 1;) {
     size_t middle = count + (tooMany - count) / 2;
@@ -281,6 +276,7 @@ void Search::tryMostInTime(size_t most, Series first) {
   for (unsigned quarters = 4; quarters >= 1; --quarters)
     if (size_t some = count * quarters / 4; some > 0)
       fits(first(some));
+  return count > 0;
 }
 
 RecomputeChoice Search::spend(double share) {
@@ -295,9 +291,10 @@ RecomputeChoice Search::spend(double share) {
   for (unsigned width : segments.widths()) {
     Segments::Division division = segments.divide(width);
     Ranking ranking = rankSegments(division);
-    tryMostInTime(ranking.size(), [&](size_t count) {
-      return withoutSegments(division, ArrayRef(ranking).take_front(count));
-    });
+    if (!tryMostInTime(ranking.size(), [&](size_t count) {
+          return withoutSegments(division, ArrayRef(ranking).take_front(count));
+        }))
+      break;
   }
   limit = bestBytes + bestBytes / 100;
   keepWhatFits(best, rankingByWork());
