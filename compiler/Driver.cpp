@@ -387,6 +387,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
   info.otherTargets = others.vec();
   info.devices = devices;
   info.byLoops = !options.allowsLibrary("onednn");
+  info.workspaceBytes = options.workspaceBytes;
   bool isFirst = program.objects.empty();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {

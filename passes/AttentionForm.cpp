@@ -8,6 +8,7 @@
 #include "passes/MatmulForm.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 
@@ -394,6 +395,25 @@ bool isPlainAttention(Operation *op) {
     return isPlain(attention);
   auto grad = dyn_cast<ir::AttentionGradOp>(op);
   return grad && isPlain(grad);
+}
+
+int64_t attentionScratchBytes(int64_t batch, int64_t heads, int64_t queries,
+                              int64_t keys) {
+  constexpr uint64_t kBlock = 128, kShare = 64 * sizeof(float), kUnit = 256;
+  auto product = [](std::initializer_list<uint64_t> factors) {
+    uint64_t result = 1;
+    for (uint64_t factor : factors)
+      result = llvm::SaturatingMultiply(result, factor);
+    // More than there is of anything, and sums of these are numbers.
+    return std::min(result, uint64_t(1) << 60);
+  };
+  uint64_t sequences = product({uint64_t(batch), uint64_t(heads)}),
+           blocks = llvm::divideCeil(keys, kBlock),
+           lines =
+               llvm::alignTo(product({sequences, uint64_t(queries), 4}), kUnit),
+           shares = product(
+               {sequences, llvm::alignTo(queries, kBlock), blocks, kShare});
+  return static_cast<int64_t>(lines + shares + kUnit);
 }
 
 bool hasFiniteMask(Operation *op) {

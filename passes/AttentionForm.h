@@ -63,6 +63,12 @@ constexpr int64_t kAttentionAlignment = 8;
 /// the same answer.
 bool isLibraryAttention(mlir::Operation *op, mlir::FloatType narrow = {});
 
+/// Scratch that they take for a gradient whose sums have one order: a number in
+/// float32 for each query, and a share of 64 for each block of 128 keys of each
+/// query of whole blocks.
+int64_t attentionScratchBytes(int64_t batch, int64_t heads, int64_t queries,
+                              int64_t keys);
+
 /// Whether what the mask adds is finite, as far as is seen before ops move:
 /// where all of a row is -inf, an attention gives 0 and libraries give NaN.
 /// What stands for -inf elsewhere is low enough. True without a mask.

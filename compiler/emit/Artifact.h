@@ -47,6 +47,8 @@ struct ArtifactInfo {
   std::vector<passes::ProgramDevice> devices;
   /// Contractions on the CPU are loops of the runtime's own.
   bool byLoops = false;
+  /// What library calls may take (--workspace).
+  int64_t workspaceBytes = int64_t(32) << 20;
 };
 
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Tables.h"
+#include "passes/plan/Footprint.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -32,6 +33,18 @@ std::vector<int64_t> compiler::arenaRows(ModuleOp module) {
   if (module->hasAttr(ir::SinterDialect::kDevicesAttr))
     for (auto program : module.getOps<exec::ProgramOp>())
       llvm::append_range(bytes, exec::arenaBytes(program));
+  return bytes;
+}
+
+std::vector<int64_t> compiler::workspaceRows(ModuleOp module,
+                                             int64_t workspaceBytes) {
+  auto devices =
+      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
+  std::vector<int64_t> bytes(devices ? devices.size() : 1);
+  for (auto [place, row] : llvm::enumerate(bytes))
+    row = passes::plan::footprintOf(module, place, workspaceBytes,
+                                    /*hasOwnMemory=*/false)
+              .workspace;
   return bytes;
 }
 

@@ -98,7 +98,8 @@ template <> struct PointerFields<sinter_artifact> {
                                       offsetof(sinter_artifact, next),
                                       offsetof(sinter_artifact, places),
                                       offsetof(sinter_artifact, arenas),
-                                      offsetof(sinter_artifact, sliceDtypes)};
+                                      offsetof(sinter_artifact, sliceDtypes),
+                                      offsetof(sinter_artifact, workspaces)};
 };
 
 /// A struct whose pointer fields are given apart, in the order of

@@ -297,7 +297,8 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
           : data.externalData(artifactSymbol(info, info.otherTargets.front())),
       data.table<sinter_place_desc>(placeTable),
       placeTable.empty() ? nullptr : data.int64s(arenaRows(module)),
-      data.bytes(sliceDtypes)};
+      data.bytes(sliceDtypes),
+      data.int64s(workspaceRows(module, info.workspaceBytes))};
   data.table<sinter_artifact>(artifact, artifactSymbol(info, part.target));
 
   FailureOr<std::string> object = toObject(module, tables);

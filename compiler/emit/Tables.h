@@ -79,6 +79,10 @@ std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
 std::vector<Row<sinter_place_desc>> placeRows(TableData &data,
                                               mlir::ModuleOp module);
 std::vector<int64_t> arenaRows(mlir::ModuleOp module);
+/// What library calls may take on each of these, or on the only device, where
+/// `workspaceBytes` is what --workspace says.
+std::vector<int64_t> workspaceRows(mlir::ModuleOp module,
+                                   int64_t workspaceBytes);
 
 /// Code of all kernels of `module`: those of each kind of device (exec.target)
 /// by the target of that kind among `devices`, the others by `target`.

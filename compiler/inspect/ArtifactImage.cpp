@@ -174,6 +174,8 @@ bool ArtifactImage::checkTables(const sinter_artifact &a) const {
       !contains(a.places, a.numPlaces, sizeof(sinter_place_desc)) ||
       !contains(a.arenas, uint64_t(a.numPlaces) * a.numEntries,
                 sizeof(uint64_t)) ||
+      (a.workspaces &&
+       !contains(a.workspaces, std::max(a.numPlaces, 1u), sizeof(uint64_t))) ||
       (a.training && !contains(a.training, 1, sizeof(sinter_training))))
     return false;
   if (a.training &&

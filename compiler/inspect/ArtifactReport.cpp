@@ -23,6 +23,14 @@ static llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
   return {artifact.entries, artifact.numEntries};
 }
 
+// Bytes that library calls may take, of each place.
+static std::vector<uint64_t> workspaces(const sinter_artifact &artifact) {
+  size_t count = std::max<uint32_t>(artifact.numPlaces, 1);
+  const uint64_t *rows = artifact.workspaces;
+  return rows ? std::vector<uint64_t>(rows, rows + count)
+              : std::vector<uint64_t>(count);
+}
+
 static llvm::ArrayRef<sinter_command> commands(const sinter_entry &entry) {
   return {entry.commands, entry.numCommands};
 }
@@ -63,6 +71,12 @@ static const char *roleName(uint32_t role) {
 static std::string typeText(const sinter_tensor_desc &tensor) {
   return std::string(dtypeName(tensor.dtype)) + " " +
          shownShape({tensor.dims, tensor.rank});
+}
+
+static std::string deviceName(const sinter_artifact &artifact, int64_t place) {
+  return place >= 0 && place < artifact.numPlaces
+             ? shown(artifact.places[place].device)
+             : "?";
 }
 
 // "12.3 MiB".
@@ -248,6 +262,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
       {"states", std::move(states)},
       {"state_bytes", artifact.stateBytes},
       {"constants_bytes", artifact.constantsBytes},
+      {"workspace_bytes", json::Array(workspaces(artifact))},
       {"kernels", artifact.numKernels},
       {"manifest", manifest ? std::move(*manifest) : json::Value(nullptr)}};
 }
@@ -282,7 +297,11 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
      << bytesText(artifact.stateBytes);
   if (elements)
     os << "; " << elements << " parameters, " << trained << " trained";
-  os << "\nconstants " << bytesText(artifact.constantsBytes) << "\n";
+  os << "\nconstants " << bytesText(artifact.constantsBytes) << "\nworkspace ";
+  for (auto [place, bytes] : llvm::enumerate(workspaces(artifact)))
+    os << (place ? ", " : "") << bytesText(bytes)
+       << (artifact.numPlaces ? " on " + deviceName(artifact, place) : "");
+  os << ", at most, of library calls\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -304,12 +323,6 @@ static StringRef targetName(const sinter_artifact &artifact,
   return command.kind == SINTER_CMD_LAUNCH
              ? artifact.kernels[command.target].name
              : commandName(command.kind);
-}
-
-static std::string deviceName(const sinter_artifact &artifact, int64_t place) {
-  return place >= 0 && place < artifact.numPlaces
-             ? shown(artifact.places[place].device)
-             : "?";
 }
 
 static json::Object commandJson(const sinter_artifact &artifact,

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Footprint.h"
 
+#include "passes/AttentionForm.h"
 #include "passes/Fusion.h"
 #include "passes/FusionInfo.h"
 #include "passes/plan/ConstantPool.h"
@@ -54,6 +55,8 @@ public:
           exec::placeOf(&op).place != place)
         continue;
       callsLibrary |= isa<exec::MatmulOp, exec::ConvOp, exec::AttentionOp>(op);
+      if (auto attention = dyn_cast<exec::AttentionOp>(op))
+        addAttention(attention);
       for (Value operand : op.getOperands()) {
         exec::SliceAttr slice = exec::bufferOp(operand).getSlice();
         if (slice.getSpace() == exec::Space::constant)
@@ -73,7 +76,7 @@ public:
     addTransfers(inputs, outputs);
     for (Operation &op : func.getBody().front()) {
       if (auto fusion = dyn_cast<ir::FusionOp>(op))
-        callsLibrary |= isLibraryCall(fusion);
+        addCall(fusion);
       auto constant = dyn_cast<ir::ConstantOp>(op);
       bool isZero = constant && isAllZeros(constant.getValue());
       if (constant && isRead(constant, isZero))
@@ -89,11 +92,31 @@ public:
     result.inputs =
         hasOwnMemory ? kStagedRuns * (kControlSlot + mostInputs) + mostOutputs
                      : exec::kControlBytes;
-    result.workspace = callsLibrary ? workspaceBytes : 0;
+    result.workspace =
+        callsLibrary ? std::max(workspaceBytes, attentionBytes) : 0;
     return result;
   }
 
 private:
+  void addAttention(exec::AttentionOp op) {
+    if (op.getDirection() == exec::AttentionDirection::backward)
+      attentionBytes = std::max(
+          attentionBytes, attentionScratchBytes(op.getBatch(), op.getNumHeads(),
+                                                op.getQueries(), op.getKeys()));
+  }
+
+  void addCall(ir::FusionOp fusion) {
+    if (!isLibraryCall(fusion))
+      return;
+    callsLibrary = true;
+    for (auto op : fusion.getBody().getOps<ir::AttentionGradOp>()) {
+      AttentionForm form = attentionForm(op, kAttentionAlignment);
+      attentionBytes = std::max(attentionBytes,
+                                attentionScratchBytes(form.batch, form.heads,
+                                                      form.queries, form.keys));
+    }
+  }
+
   void addTransfers(int64_t inputs, int64_t outputs) {
     mostInputs = std::max(mostInputs, inputs);
     mostOutputs = std::max(mostOutputs, outputs);
@@ -115,6 +138,7 @@ private:
   ConstantPool pool;
   std::map<int64_t, int64_t> constants; // offset -> bytes
   int64_t mostInputs = 0, mostOutputs = 0;
+  int64_t attentionBytes = 0;
 };
 
 } // namespace

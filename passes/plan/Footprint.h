@@ -26,9 +26,11 @@ struct Footprint {
   int64_t total() const { return arena + fixed(); }
 };
 
-/// `place` is the device's number in the program. `workspace`: bytes that
-/// library calls may take, counted when there are any. `hasOwnMemory`: the
-/// device is not the CPU, so that inputs are staged for two runs.
+/// `place` is the device's number in the program. `workspaceBytes`: what
+/// library calls that have a choice may take, counted when there are any calls;
+/// the gradient of attention has none and counts with what it needs.
+/// `hasOwnMemory`: the device is not the CPU, so that inputs are staged for two
+/// runs.
 Footprint footprintOf(mlir::ModuleOp module, int64_t place,
                       int64_t workspaceBytes, bool hasOwnMemory);
 

@@ -108,8 +108,9 @@ Result<double> productRate(Device &device, Clock &clock, int64_t side,
   command.label = "a measurement";
   command.numSlices = 3;
   command.numReads = 2;
+  constexpr uint64_t workspaceBytes = 32u << 20; // sinterc's default
   Result<std::unique_ptr<LibraryCall>> call =
-      (*library)->prepare(command, nullptr, device.threads());
+      (*library)->prepare(command, {nullptr, device.threads(), workspaceBytes});
   if (!call.ok())
     return 0.0;
   Blocks blocks(device);

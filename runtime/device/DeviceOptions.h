@@ -21,9 +21,6 @@ struct DeviceOptions {
   /// At most so many bytes of the device's memory; 0: what is there (CUDA: 95 %
   /// of what is free).
   uint64_t memoryLimitBytes = 0;
-  /// What one library call may take of the program's scratch, where that was
-  /// promised when the program was compiled.
-  std::optional<uint64_t> workspaceBytes;
 
   /// sim: of schedules and delays; which barrier or predicate is left out
   /// ("barrier:3"); where the report goes.

@@ -74,6 +74,17 @@ public:
   virtual std::string description() const = 0;
 };
 
+/// What a call is prepared with.
+struct CallMeans {
+  /// The artifact's constant section in host memory: operands in
+  /// SINTER_SPACE_CONSTANT may be packed now. Null: there are none.
+  const uint8_t *constants = nullptr;
+  int threads = 1;
+  /// Bytes of scratch that the call may take, as the program was compiled. On
+  /// the CPU, where more threads take more, fewer of them may run the call.
+  uint64_t workspaceBytes = 0;
+};
+
 class Library {
 public:
   virtual ~Library();
@@ -82,12 +93,10 @@ public:
   virtual std::string version() const = 0;
 
   /// Prepares a MATMUL or CONV whose slices, dims and strides were validated.
-  /// `constants` is the artifact's constant section in host memory (operands in
-  /// SINTER_SPACE_CONSTANT may be packed now). Fails with SINTER_UNSUPPORTED,
-  /// naming dtype or shape, when the library cannot do it.
+  /// Fails with SINTER_UNSUPPORTED, naming dtype or shape, when the library
+  /// cannot do it.
   virtual Result<std::unique_ptr<LibraryCall>>
-  prepare(const sinter_command &command, const uint8_t *constants,
-          int threads) = 0;
+  prepare(const sinter_command &command, const CallMeans &means) = 0;
 };
 
 } // namespace sinter::rt

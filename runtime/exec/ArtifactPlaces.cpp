@@ -55,6 +55,11 @@ uint64_t sinter::rt::stateBytes(const sinter_artifact &artifact,
   return (bytes + 63) / 64 * 64;
 }
 
+uint64_t sinter::rt::workspaceBytes(const sinter_artifact &artifact,
+                                    uint32_t place) {
+  return artifact.workspaces ? artifact.workspaces[place] : 0;
+}
+
 Status sinter::rt::checkPlaces(const sinter_artifact &artifact) {
   auto corrupt = [](const std::string &what) {
     return Status::invalid("corrupt artifact: " + what);
@@ -88,6 +93,9 @@ Status sinter::rt::checkPlaces(const sinter_artifact &artifact) {
     for (uint32_t p = 0; p < artifact.numPlaces; ++p)
       if (artifact.arenas[size_t(i) * artifact.numPlaces + p] > INT64_MAX)
         return corrupt("an arena exceeds 2^63 bytes");
+  for (uint32_t i = 0; i < numPlaces(artifact); ++i)
+    if (workspaceBytes(artifact, i) > INT64_MAX)
+      return corrupt("a workspace exceeds 2^63 bytes");
   return {};
 }
 

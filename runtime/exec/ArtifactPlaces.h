@@ -29,6 +29,8 @@ uint64_t arenaBytes(const sinter_artifact &artifact, const sinter_entry &entry,
 uint64_t arenaBytes(const sinter_artifact &artifact, uint32_t place);
 /// The block that holds the states of the place.
 uint64_t stateBytes(const sinter_artifact &artifact, uint32_t place);
+/// The scratch that library calls may take there.
+uint64_t workspaceBytes(const sinter_artifact &artifact, uint32_t place);
 
 /// The table itself, its states and arenas; the states' own fields must have
 /// been checked.

@@ -6,6 +6,7 @@
 
 #include "runtime/exec/Executor.h"
 #include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/ArtifactPlaces.h"
 
 #include <algorithm>
 #include <ctime>
@@ -63,7 +64,8 @@ Status Executor::prepareCall(const sinter_artifact &artifact,
   if (!library.ok())
     return library.status();
   auto call =
-      (*library)->prepare(command, artifact.constants, device.threads());
+      (*library)->prepare(command, {artifact.constants, device.threads(),
+                                    workspaceBytes(artifact, command.device)});
   if (!call.ok())
     return call.status();
   step.call = call->get();
@@ -186,29 +188,6 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
       return executor.named(i, prepared);
   }
   return executor;
-}
-
-uint64_t Executor::sharedScratchBytes(const Place &place) const {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < calls_.size(); ++i)
-    if (calls_[i] && steps_[i].place == &place)
-      bytes = std::max(bytes, calls_[i]->sharedBytes());
-  return bytes;
-}
-
-uint64_t Executor::perWorkerScratchBytes(const Place &place) const {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < calls_.size(); ++i)
-    if (calls_[i] && steps_[i].place == &place)
-      bytes = std::max(bytes, calls_[i]->perWorkerBytes());
-  return bytes;
-}
-
-Status Executor::bind(const Place &place, const Scratch &scratch) {
-  for (size_t i = 0; i < calls_.size(); ++i)
-    if (calls_[i] && steps_[i].place == &place)
-      SINTER_RETURN_IF_ERROR(calls_[i]->bind(scratch, place.device->threads()));
-  return {};
 }
 
 std::string Executor::describe(uint32_t index) const {

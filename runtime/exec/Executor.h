@@ -20,11 +20,22 @@
 #include "runtime/exec/Place.h"
 #include "runtime/exec/Profile.h"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace sinter::rt {
+
+/// Of library calls that run one after the other.
+struct ScratchNeeds {
+  uint64_t sharedBytes = 0;
+  uint64_t perWorkerBytes = 0; // whole pages
+  void cover(const ScratchNeeds &other) {
+    sharedBytes = std::max(sharedBytes, other.sharedBytes);
+    perWorkerBytes = std::max(perWorkerBytes, other.perWorkerBytes);
+  }
+};
 
 class Executor {
 public:
@@ -38,10 +49,16 @@ public:
   const sinter_entry &entry() const { return *entry_; }
 
   /// What the prepared calls of this entry want on a place.
-  uint64_t sharedScratchBytes(const Place &place) const;
-  uint64_t perWorkerScratchBytes(const Place &place) const;
-  /// Must be called once for each place, before the first run.
-  Status bind(const Place &place, const Scratch &scratch);
+  ScratchNeeds scratchNeeds(const Place &place) const;
+  /// Lets so many threads run each call of a place that its scratch, beside the
+  /// shared part of all entries' `needs`, is within what was promised; returns
+  /// the bytes of all its workers. SINTER_OUT_OF_MEMORY, naming the command,
+  /// when that is not enough for one thread.
+  Result<uint64_t> shareScratch(Place &place, const ScratchNeeds &needs,
+                                uint64_t promisedBytes);
+  /// Must be called once for each place after that, before the first run; the
+  /// scratch's stride is each call's own.
+  Status bind(const Place &place, Scratch scratch);
 
   /// Before the first run, when states and inputs mean nothing yet: library
   /// calls on `place` that may be computed in several ways are timed where they

@@ -68,6 +68,9 @@ struct Place {
   uint8_t *states = nullptr;
   ConstantMap constants;
   std::vector<Slot> slots; // one, or two
+  /// The fewest threads that run one of its library calls, for want of scratch
+  /// fewer than the device's.
+  int callThreads = 0;
   /// What the program has allocated on the device.
   uint64_t allocatedBytes = 0;
 };

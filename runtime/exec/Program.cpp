@@ -190,25 +190,28 @@ Status Program::initializeStates() {
   return {};
 }
 
-Status Program::bindScratch(Place &place) {
-  uint64_t sharedBytes = 0, perWorkerBytes = 0;
-  for (const Executor &executor : executors_) {
-    sharedBytes = std::max(sharedBytes, executor.sharedScratchBytes(place));
-    perWorkerBytes =
-        std::max(perWorkerBytes, executor.perWorkerScratchBytes(place));
+Status Program::bindScratch(uint32_t index) {
+  Place &place = places_[index];
+  place.callThreads = place.device->threads();
+  ScratchNeeds needs;
+  for (const Executor &executor : executors_)
+    needs.cover(executor.scratchNeeds(place));
+  uint64_t workersBytes = 0;
+  for (Executor &executor : executors_) {
+    Result<uint64_t> bytes =
+        executor.shareScratch(place, needs, workspaceBytes(*artifact_, index));
+    if (!bytes.ok())
+      return bytes.status();
+    workersBytes = std::max(workersBytes, *bytes);
   }
   Scratch scratch;
-  // A page apart, so that neighbours do not share a cache line or a prefetch.
-  scratch.perWorkerStride = (perWorkerBytes + 4095) / 4096 * 4096;
   Result<uint8_t *> shared =
-      allocate(place, sharedBytes, "the library's scratch");
+      allocate(place, needs.sharedBytes, "the library's scratch");
   if (!shared.ok())
     return shared.status();
   scratch.shared = *shared;
-  Result<uint8_t *> perWorker = allocate(
-      place,
-      scratch.perWorkerStride * static_cast<uint64_t>(place.device->threads()),
-      "the library's scratch per worker");
+  Result<uint8_t *> perWorker =
+      allocate(place, workersBytes, "the library's scratch per worker");
   if (!perWorker.ok())
     return perWorker.status();
   scratch.perWorker = *perWorker;
@@ -263,7 +266,7 @@ Status Program::load() {
     executors_.push_back(std::move(*executor));
   }
   for (uint32_t i = 0; i < places_.size(); ++i) {
-    SINTER_RETURN_IF_ERROR(bindScratch(places_[i]));
+    SINTER_RETURN_IF_ERROR(bindScratch(i));
     SINTER_RETURN_IF_ERROR(places_[i].device->synchronize());
     SINTER_RETURN_IF_ERROR(chooseCalls(i));
   }

@@ -107,7 +107,7 @@ private:
     return places_[state.place];
   }
   Status initializeStates();
-  Status bindScratch(Place &place);
+  Status bindScratch(uint32_t place);
   Status chooseCalls(uint32_t index);
   Result<uint8_t *> allocate(Place &place, uint64_t sizeBytes,
                              const char *purpose);

@@ -6,55 +6,27 @@
 
 #include "runtime/harness/Session.h"
 
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Program.h"
 
-#include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 using namespace sinter::rt;
 
-/// What the compiler promised about the memory of each device; empty where the
-/// manifest says nothing.
-static nlohmann::json promisedMemory(const sinter_artifact &artifact) {
-  auto manifest =
-      nlohmann::json::parse(artifact.manifest, nullptr, /*exceptions=*/false);
-  return manifest.is_object() ? manifest.value("/placement/memory"_json_pointer,
-                                               nlohmann::json())
-                              : nlohmann::json();
-}
-
-/// That a program which was compiled for a limit on memory keeps to it: plans
-/// are exact but for the scratch of library calls, which on a CPU grows with
-/// the threads.
-static Status checkLimit(const Program &program) {
-  nlohmann::json devices = promisedMemory(program.artifact());
-  for (size_t i = 0; i < devices.size() && i < program.places().size(); ++i) {
+/// Says where the promised scratch keeps threads from library calls.
+static void noteFewerThreads(const Program &program) {
+  for (uint32_t i = 0; i < program.places().size(); ++i) {
     const Place &place = program.places()[i];
-    uint64_t limit = devices[i].value("limit", uint64_t(0));
-    if (limit == 0 || place.allocatedBytes <= limit)
-      continue;
-    uint64_t excess = place.allocatedBytes - limit;
-    uint64_t workspace = devices[i].value("workspace", uint64_t(0));
-    const bool hasThreads = place.device->threads() > 1;
-    return {SINTER_OUT_OF_MEMORY,
-            "the program takes " + std::to_string(place.allocatedBytes) +
-                " bytes of " + place.device->name() + ", " +
-                std::to_string(excess) +
-                " more than the limit that it was compiled for: " +
-                (hasThreads
-                     ? "with " + std::to_string(place.device->threads()) +
-                           " threads "
-                     : std::string()) +
-                "its library calls need more scratch than --workspace=" +
-                std::to_string(workspace) + " had promised; " +
-                (hasThreads ? "use fewer --threads, or " : "") +
-                "compile it with --workspace=" +
-                std::to_string(workspace + excess)};
+    if (place.callThreads < place.device->threads())
+      std::fprintf(stderr,
+                   "note: library calls run on as few as %d of %d threads: "
+                   "--workspace=%" PRIu64 " promised no more scratch\n",
+                   place.callThreads, place.device->threads(),
+                   workspaceBytes(program.artifact(), i));
   }
-  return {};
 }
 
 Result<std::unique_ptr<Session>>
@@ -62,19 +34,13 @@ Session::create(const sinter_artifact &artifact,
                 const TrainerOptions &options) {
   DeviceOptions device = options.deviceOptions;
   device.threads = options.threads;
-  Result<const sinter_artifact *> chosen =
-      Program::choose(artifact, options.device);
-  if (!chosen.ok())
-    return chosen.status();
-  for (const nlohmann::json &promised : promisedMemory(**chosen))
-    device.workspaceBytes = std::max(device.workspaceBytes.value_or(0),
-                                     promised.value("workspace", uint64_t(0)));
   Result<std::unique_ptr<Program>> program =
       Program::create(artifact, options.device, device);
   if (!program.ok())
     return program.status();
+  if (!options.quiet)
+    noteFewerThreads(**program);
   std::unique_ptr<Session> session(new Session);
-  SINTER_RETURN_IF_ERROR(checkLimit(**program));
   session->artifact_ = &artifact;
   session->program_ = new sinter_program{std::move(*program)};
   Result<StateTable> states = StateTable::create(artifact);

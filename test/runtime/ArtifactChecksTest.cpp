@@ -155,6 +155,13 @@ TEST_CASE("artifact: foreign, newer and older ones", "[artifact]") {
   REQUIRE(checkArtifact(newer.artifact).ok());
 }
 
+TEST_CASE("artifact: workspaces", "[artifact]") {
+  refused("a workspace exceeds 2^63 bytes", [](Sample &s) {
+    static const uint64_t bytes[] = {uint64_t(1) << 63};
+    s.artifact.workspaces = bytes;
+  });
+}
+
 TEST_CASE("artifact: missing tables and texts", "[artifact]") {
   refused("missing", [](Sample &s) { s.artifact.manifest = nullptr; });
   refused("state table", [](Sample &s) { s.artifact.states = nullptr; });

@@ -315,19 +315,17 @@ TEST_CASE("cuda: streams wait for events and copies cross devices", "[cuda]") {
 TEST_CASE("cuda: the library is made when it is needed first", "[cuda]") {
   struct Nothing : Library {
     std::string version() const override { return "nothing 1.0"; }
-    Result<std::unique_ptr<LibraryCall>>
-    prepare(const sinter_command &, const uint8_t *, int) override {
+    Result<std::unique_ptr<LibraryCall>> prepare(const sinter_command &,
+                                                 const CallMeans &) override {
       return Status::invalid("nothing");
     }
   };
   FakeDriver fake;
   int made = 0;
   bool isInstalled = false;
-  auto factory = [&](const std::string &device,
-                     std::optional<uint64_t> workspaceBytes)
-      -> Result<std::unique_ptr<Library>> {
+  auto factory =
+      [&](const std::string &device) -> Result<std::unique_ptr<Library>> {
     ++made;
-    CHECK(workspaceBytes == 4096);
     // What a choice of the library depends on.
     CHECK(device.find("Fake H200, sm_90, 132 multiprocessors, driver ") == 0);
     ContextHandle current = nullptr;
@@ -337,9 +335,7 @@ TEST_CASE("cuda: the library is made when it is needed first", "[cuda]") {
       return Status(SINTER_DEVICE_FAILED, "libnothing.so.1 is not installed");
     return std::unique_ptr<Library>(std::make_unique<Nothing>());
   };
-  DeviceOptions options;
-  options.workspaceBytes = 4096;
-  auto device = createCudaDevice(fake.table(), 0, options, factory);
+  auto device = createCudaDevice(fake.table(), 0, DeviceOptions(), factory);
   REQUIRE(device.ok());
   CHECK(made == 0);
   checkLine((*device)->library().status(), SINTER_DEVICE_FAILED,

@@ -42,7 +42,7 @@ public:
   void constantFilter() { constant_ = true; }
 
   /// Runs with `threads` threads; `result` is what its memory holds before, and
-  /// after. Also sets `description` to what the library chose.
+  /// after. Also sets `description` to what the library chose, and `status`.
   void run(int threads, std::vector<float> &result) {
     using namespace sinter::rt;
     std::vector<sinter_slice> slices;
@@ -86,6 +86,7 @@ public:
     entry.commands = &command_;
     entry.numCommands = 1;
     sinter_artifact artifact = emptyArtifact();
+    artifact.workspaces = &workspaceBytes;
     artifact.entries = &entry;
     artifact.numEntries = 1;
     artifact.constants = constants->data();
@@ -99,6 +100,8 @@ public:
     if (!program.ok())
       return;
     description = (*program)->find("main")->describe(0);
+    scratchBytes =
+        (*program)->places()[0].allocatedBytes - sizeof(sinter_control);
     void *outputs[] = {result.data()};
     Status ran = (*program)->run("main", nullptr, addresses.data(), outputs);
     INFO(ran.message());
@@ -119,11 +122,15 @@ public:
     artifact.manifest = "{}";
     artifact.target = "cpu";
     artifact.cpuFeatures = "";
+    static const uint64_t plenty = 64u << 20;
+    artifact.workspaces = &plenty;
     return artifact;
   }
 
+  uint64_t workspaceBytes = 64u << 20; // what the call is promised
   std::string description;
   rt::Status status;
+  uint64_t scratchBytes = 0; // that it took
 
 private:
   sinter_command command_{};

@@ -446,8 +446,8 @@ TEST_CASE("matmul: speed", "[.][bench]") {
         REQUIRE(device.ok());
         auto call =
             (*(*device)->library())
-                ->prepare(command, reinterpret_cast<const uint8_t *>(b.data()),
-                          threads);
+                ->prepare(command, {reinterpret_cast<const uint8_t *>(b.data()),
+                                    threads});
         REQUIRE(call.ok());
         auto stream = (*device)->createStream();
         rt::Scratch scratch;

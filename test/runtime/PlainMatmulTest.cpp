@@ -36,7 +36,7 @@ Status prepareAndRun(const sinter_command &command, void *const *buffers,
                      int threads) {
   auto device = cpu::createCpuDevice(threads);
   REQUIRE(device.ok());
-  auto call = (*(*device)->library())->prepare(command, nullptr, threads);
+  auto call = (*(*device)->library())->prepare(command, {nullptr, threads});
   if (!call.ok())
     return call.status();
   Scratch scratch;

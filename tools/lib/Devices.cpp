@@ -21,8 +21,7 @@ using namespace sinter;
 
 /// What it calls is opened at the first contraction that needs it.
 static rt::Result<std::unique_ptr<rt::Library>>
-makeCudaLibrary(const std::string &device,
-                std::optional<uint64_t> workspaceBytes) {
+makeCudaLibrary(const std::string &device) {
   cuda::LibraryTables tables;
   tables.openLt = cuda::loadCublasLt;
   tables.openDnn = cuda::loadCudnn;
@@ -40,8 +39,6 @@ makeCudaLibrary(const std::string &device,
                                         cuda::errorText(*driver, result));
   };
   cuda::LibraryOptions options;
-  if (workspaceBytes)
-    options.maxWorkspaceBytes = *workspaceBytes;
   options.cache = std::make_shared<cuda::PlanCache>(
       cuda::PlanCache::userFolder(), device, [](const std::string &line) {
         std::fprintf(stderr, "note: %s\n", line.c_str());

@@ -56,7 +56,6 @@ static rt::DeviceOptions deviceOptions(const Options &options) {
   rt::DeviceOptions device;
   device.threads = options.run.threads;
   device.syncLaunches = options.run.syncLaunches;
-  device.workspaceBytes = static_cast<uint64_t>(options.workspaceBytes);
   device.simSeed = options.run.simSeed;
   device.simReport = options.run.simReport;
   device.simDrop = options.run.simDrop;

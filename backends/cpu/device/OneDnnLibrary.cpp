@@ -27,14 +27,14 @@ public:
   std::string version() const override { return oneDnnVersion(); }
 
   LibraryCallResult prepare(const sinter_command &command,
-                            const uint8_t *constants, int threads) override {
+                            const CallMeans &means) override {
     // The library chooses algorithms by the number of threads it may use.
     OneThreadScope oneThread;
     try {
-      context_.reserve(threads);
+      context_.reserve(means.threads);
       return command.kind == SINTER_CMD_CONV
-                 ? prepareConv(command, constants)
-                 : prepareMatmul(command, constants);
+                 ? prepareConv(command, means.constants)
+                 : prepareMatmul(command, means.constants);
     } catch (const dnnl::error &error) {
       return unsupported(std::string("oneDNN cannot prepare it: ") +
                          error.what());

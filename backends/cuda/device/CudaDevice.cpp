@@ -41,8 +41,7 @@ public:
       : name_(kindName + ":" + std::to_string(ordinal)),
         context_(std::move(context)), driver_(context_->driver()),
         arena_(driver_, name_, options.memoryLimitBytes, context_->freeBytes()),
-        syncLaunches_(options.syncLaunches),
-        workspaceBytes_(options.workspaceBytes), makeLibrary_(makeLibrary),
+        syncLaunches_(options.syncLaunches), makeLibrary_(makeLibrary),
         groups_(groups) {}
   ~CudaDevice() override;
 
@@ -116,7 +115,6 @@ private:
   const DriverTable &driver_;
   DeviceArena arena_;
   bool syncLaunches_;
-  std::optional<uint64_t> workspaceBytes_; // of one library call
   LibraryFactory makeLibrary_;
   GroupFactory groups_;
   std::unique_ptr<Library> library_; // once it was needed
@@ -230,9 +228,8 @@ Result<Library *> CudaDevice::library() {
     const DeviceFacts &facts = context_->facts();
     Result<std::unique_ptr<Library>> made = makeLibrary_(
         facts.name + ", sm_" + std::to_string(facts.arch()) + ", " +
-            std::to_string(facts.multiprocessors) +
-            " multiprocessors, driver " + std::to_string(facts.driverVersion),
-        workspaceBytes_);
+        std::to_string(facts.multiprocessors) + " multiprocessors, driver " +
+        std::to_string(facts.driverVersion));
     if (!made.ok())
       return made.status();
     library_ = std::move(*made);

@@ -16,11 +16,10 @@ namespace sinter::cuda {
 
 /// Makes the contraction library of a device, at the first contraction of a
 /// program, with the device's context current. `device` names what its choices
-/// depend on: "NVIDIA H200, sm_90, 132 multiprocessors, driver 13000";
-/// `workspaceBytes` is what one call may take, where that was promised. A
+/// depend on: "NVIDIA H200, sm_90, 132 multiprocessors, driver 13000". A
 /// failure is one line that names what is not installed.
 using LibraryFactory = std::function<rt::Result<std::unique_ptr<rt::Library>>(
-    const std::string &device, std::optional<uint64_t> workspaceBytes)>;
+    const std::string &device)>;
 
 /// How devices work with other replicas; each call is made with the device's
 /// context current, nameGroup without one. Null: not at all.

@@ -26,8 +26,9 @@ public:
            (dnn_ ? dnn_->version() : "");
   }
 
-  Result<std::unique_ptr<LibraryCall>> prepare(const sinter_command &command,
-                                               const uint8_t *, int) override {
+  Result<std::unique_ptr<LibraryCall>>
+  prepare(const sinter_command &command, const CallMeans &means) override {
+    options_.maxWorkspaceBytes = means.workspaceBytes;
     if (command.kind == SINTER_CMD_CONV) {
       SINTER_RETURN_IF_ERROR(start(tables_.openDnn, dnn_));
       return prepareDnnConv(*dnn_, command, options_, tables_.zeroFill);

@@ -72,9 +72,6 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnAttention(
   shape.valueGrad = stridesOf(p.valueGrad);
   DnnGraph graph = sdpaBackward(shape, options.deterministic);
   takeScratch(graph, shape);
-  // There is one engine for it, which takes what it needs.
-  LibraryOptions roomy = options;
-  roomy.maxWorkspaceBytes = UINT64_MAX;
   return prepareDnnGraph(context, command, std::move(graph),
-                         "cuDNN attention gradient", roomy, zeroFill);
+                         "cuDNN attention gradient", options, zeroFill);
 }

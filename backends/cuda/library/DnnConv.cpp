@@ -25,7 +25,7 @@ public:
   Status prepare(const DnnContext &context, const LibraryOptions &options);
 
   uint64_t sharedBytes() const override {
-    return scratchOffset() + graph_.scratchBytes;
+    return (plan_ ? plan_->scratchOffset() : 0) + graph_.scratchBytes;
   }
   uint64_t perWorkerBytes() const override { return 0; }
   Status bind(const Scratch &scratch, int) override {
@@ -40,10 +40,6 @@ public:
 
 private:
   Status enqueue(void *const *buffers, void *stream);
-  /// Where the graph's own scratch begins, after cuDNN's workspace.
-  uint64_t scratchOffset() const {
-    return plan_ ? (plan_->workspaceBytes() + 255) / 256 * 256 : 0;
-  }
 
   DnnGraph graph_;
   const std::string name_;
@@ -94,9 +90,9 @@ Status DnnGraphCall::enqueue(void *const *buffers, void *stream) {
     const DnnTensor &tensor = graph_.tensors[static_cast<size_t>(ids_[i]) - 1];
     if (tensor.isByValue)
       continue;
-    void *base = tensor.isScratch
-                     ? static_cast<uint8_t *>(workspace_) + scratchOffset()
-                     : buffers[tensor.slice];
+    void *base = tensor.isScratch ? static_cast<uint8_t *>(workspace_) +
+                                        plan_->scratchOffset()
+                                  : buffers[tensor.slice];
     addresses_[i] = static_cast<uint8_t *>(base) +
                     tensor.offset * static_cast<int64_t>(tensor.elementBytes());
   }

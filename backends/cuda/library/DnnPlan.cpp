@@ -172,6 +172,7 @@ Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
   DnnPlan plan(context);
   DnnDesc operations = maker.makeGraph(graph, plan.parts_);
   SINTER_RETURN_IF_ERROR(maker.status());
+  uint64_t leastBytes = UINT64_MAX; // of engines that take too much
   int32_t modes[] = {dnn::heuristicA, dnn::heuristicFallback};
   // Without a handle notes are known once a plan was compiled. Of those for
   // fp32, most that are fast are not allowed.
@@ -210,7 +211,11 @@ Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
         SINTER_RETURN_IF_ERROR(maker.status());
         plan.candidates_ -= !allowed;
       }
-      if (!allowed || plan.workspaceBytes_ > options.maxWorkspaceBytes)
+      const uint64_t bytes = plan.scratchOffset() + graph.scratchBytes;
+      const bool fits = bytes <= options.maxWorkspaceBytes;
+      if (allowed && !fits)
+        leastBytes = std::min(leastBytes, bytes);
+      if (!allowed || !fits)
         plan.plan_ = DnnDesc();
       else
         plan.parts_.push_back(std::move(config));
@@ -219,15 +224,21 @@ Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
       break;
   }
   plan.parts_.push_back(std::move(operations));
+  const std::string what = std::to_string(graph.operations.size());
+  if (!plan.plan_.get() && leastBytes != UINT64_MAX)
+    return Status(SINTER_OUT_OF_MEMORY,
+                  context.version() + " takes at least " +
+                      std::to_string(leastBytes) +
+                      " bytes of scratch for this graph of " + what +
+                      " operations, more than the " +
+                      std::to_string(options.maxWorkspaceBytes) +
+                      " that it was promised; compile the program with "
+                      "--workspace=" +
+                      std::to_string(leastBytes));
   if (!plan.plan_.get())
-    return Status(SINTER_UNSUPPORTED,
-                  context.version() + " has no engine for this graph of " +
-                      std::to_string(graph.operations.size()) + " operations" +
-                      (plan.candidates_
-                           ? " in " +
-                                 std::to_string(options.maxWorkspaceBytes) +
-                                 " bytes of workspace"
-                           : ""));
+    return Status(SINTER_UNSUPPORTED, context.version() +
+                                          " has no engine for this graph of " +
+                                          what + " operations");
   return plan;
 }
 

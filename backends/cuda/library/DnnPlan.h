@@ -67,7 +67,8 @@ private:
 class DnnPlan {
 public:
   /// Fails with SINTER_UNSUPPORTED when no engine computes `graph`, which has
-  /// operations, under `options`.
+  /// operations, under `options`; with SINTER_OUT_OF_MEMORY when all that do
+  /// take more scratch, the graph's own counted, than these allow.
   static rt::Result<DnnPlan> build(const DnnContext &context,
                                    const DnnGraph &graph,
                                    const LibraryOptions &options);
@@ -82,6 +83,8 @@ public:
                                     const LibraryOptions &options);
 
   uint64_t workspaceBytes() const { return workspaceBytes_; }
+  /// Where the scratch of the graph's own begins, after the workspace.
+  uint64_t scratchOffset() const { return (workspaceBytes_ + 255) / 256 * 256; }
   /// How many engine configurations were offered and allowed; 0 after a reload.
   int candidates() const { return candidates_; }
   rt::Result<std::string> json() const;

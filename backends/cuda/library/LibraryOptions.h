@@ -17,8 +17,7 @@ namespace sinter::cuda {
 class PlanCache;
 
 struct LibraryOptions {
-  /// What one call may take of the program's scratch; the gradient of
-  /// attention, which has one algorithm, takes what that needs.
+  /// What one call may take of the program's scratch (CallMeans).
   uint64_t maxWorkspaceBytes = 32u << 20;
   /// Only algorithms whose sums have one order. What they compute then depends
   /// on the shape, the device and the library's version alone.

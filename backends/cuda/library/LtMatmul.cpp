@@ -309,7 +309,9 @@ Status LtMatmulCall::findCandidates(const LibraryOptions &options) {
             context_.version() + " has no algorithm for this product of " +
                 std::to_string(plan_.m) + "x" + std::to_string(plan_.n) + "x" +
                 std::to_string(plan_.k) + " (epilogue " +
-                std::to_string(plan_.epilogue) + ")"};
+                std::to_string(plan_.epilogue) + ") in the " +
+                std::to_string(options.maxWorkspaceBytes) +
+                " bytes of scratch that --workspace promised"};
   chosen_ = candidates_.front();
   workspaceLimit_ = chosen_.workspaceBytes;
   if (isCompared())

@@ -87,7 +87,8 @@ Result<DnnPlan> DnnPlan::obtain(const DnnContext &context,
   const std::string problem = textOf(context, graph, options);
   auto reloadFrom = [&](const std::string &json) {
     Result<DnnPlan> plan = reload(context, json);
-    return plan.ok() && plan->workspaceBytes() <= options.maxWorkspaceBytes
+    return plan.ok() && plan->scratchOffset() + graph.scratchBytes <=
+                            options.maxWorkspaceBytes
                ? std::optional<DnnPlan>(std::move(*plan))
                : std::nullopt;
   };

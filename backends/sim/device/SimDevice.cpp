@@ -378,8 +378,6 @@ Status SimDevice::call(rt::Stream &stream, rt::LibraryCall &call,
 Result<rt::Library *> SimDevice::library() {
   if (!library_) {
     cuda::LibraryOptions options;
-    if (settings_.workspaceBytes)
-      options.maxWorkspaceBytes = *settings_.workspaceBytes;
     if (!settings_.plans.empty())
       options.cache = std::make_shared<cuda::PlanCache>(
           settings_.plans, "simulated", [this](const std::string &line) {

@@ -90,7 +90,6 @@ rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
   settings.threads = options.threads;
   if (options.memoryLimitBytes)
     settings.memoryBytes = options.memoryLimitBytes;
-  settings.workspaceBytes = options.workspaceBytes;
   if (options.simSeed)
     settings.seed = *options.simSeed;
   if (!options.simReport.empty())

@@ -28,7 +28,6 @@ struct SimSettings {
   uint64_t seed = 0;
   int threads = 0; // 0: one per available core
   uint64_t memoryBytes = 0;
-  std::optional<uint64_t> workspaceBytes;          // of one library call
   uint64_t failAlloc = 0, failLaunch = 0, ecc = 0; // 0: none
   std::string report, plans;
   Drop drop; // its number counts through the whole program

@@ -19,7 +19,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
-#define SINTER_ABI_MINOR 3
+#define SINTER_ABI_MINOR 4
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -428,6 +428,10 @@ typedef struct sinter_artifact {
   /* 2.3: the sinter_dtype of what each slice of each command of each entry
    * refers to, in this order; NULL: not told. */
   const uint8_t *sliceDtypes;
+  /* 2.4: how many bytes of scratch library calls may take, workspaces[place],
+   * one row where numPlaces is 0; NULL: none anywhere. What a library cannot do
+   * within them is not done. */
+  const uint64_t *workspaces;
 } sinter_artifact;
 
 #ifdef __cplusplus

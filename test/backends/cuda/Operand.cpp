@@ -160,7 +160,7 @@ Ran sinter::test::runOnSim(uint32_t kind, const void *params,
   Ran ran;
   {
     auto library = sim::createSimLibrary();
-    auto call = library->prepare(command, nullptr, 1);
+    auto call = library->prepare(command, {nullptr, 1, 32u << 20});
     ran.prepared = call.status();
     if (!call.ok()) {
       INFO(call.status().message());

@@ -7,6 +7,7 @@
 #include "backends/cuda/library/DnnPlan.h"
 #include "backends/cuda/library/SdpaPlan.h"
 #include "backends/sim/library/SimCudnn.h"
+#include "backends/sim/library/SimLibrary.h"
 #include "runtime/base/AlignedBlock.h"
 #include "test/backends/cuda/Operand.h"
 
@@ -241,6 +242,56 @@ TEST_CASE("attention: masks are added to the scores", "[dnn][sdpa]") {
       requireClose(backward[10], expected.dk, "dK");
       requireClose(backward[11], expected.dv, "dV");
     }
+}
+
+TEST_CASE("attention: the gradient keeps to the scratch that was promised",
+          "[dnn][sdpa]") {
+  sinter_attention p{};
+  p.direction = SINTER_ATTENTION_BACKWARD;
+  p.dtype = SINTER_BF16;
+  p.batch = 2;
+  p.heads = 3;
+  p.queries = p.keys = 40;
+  p.depth = 8;
+  p.scale = 0.5f;
+  const sinter_heads dense{3 * 40 * 8, 40 * 8, 8};
+  p.query = p.key = p.value = p.output = dense;
+  p.outputGrad = p.queryGrad = p.keyGrad = p.valueGrad = dense;
+  const uint64_t bytes = 2 * 3 * 40 * 8 * 2, lineBytes = 2 * 3 * 40 * 4;
+  std::vector<sinter_slice> slices;
+  for (uint32_t i = 0; i < 9; ++i)
+    slices.push_back({SINTER_SPACE_INPUT, i, 0, i == 5 ? lineBytes : bytes});
+  sinter_command command{};
+  command.kind = SINTER_CMD_ATTENTION;
+  command.params = &p;
+  command.slices = slices.data();
+  command.numSlices = 9;
+  command.numReads = 6;
+  command.label = "node";
+  {
+    auto library = sim::createSimLibrary();
+    auto prepare = [&](uint64_t workspaceBytes) {
+      return library->prepare(command, {nullptr, 1, workspaceBytes});
+    };
+    // The stand-in's own, and a number for each query in lines of 64.
+    const uint64_t needed = 4096 + 256 * 4;
+    auto call = prepare(needed);
+    INFO(call.status().message());
+    REQUIRE(call.ok());
+    CHECK((*call)->sharedBytes() == needed);
+    for (uint64_t promised : {needed - 1, uint64_t(0)}) {
+      auto refused = prepare(promised);
+      CHECK(refused.status().code() == SINTER_OUT_OF_MEMORY);
+      CHECK(refused.status().message().find(
+                " takes at least 5120 bytes of scratch for this graph of ") !=
+            std::string::npos);
+      CHECK(refused.status().message().find(
+                "more than the " + std::to_string(promised) +
+                " that it was promised; compile the program with "
+                "--workspace=5120") != std::string::npos);
+    }
+  }
+  REQUIRE(sim::dnnLiveObjects() == 0);
 }
 
 TEST_CASE("attention: what cuDNN does not take is refused", "[dnn][sdpa]") {

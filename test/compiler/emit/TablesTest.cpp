@@ -130,6 +130,8 @@ TEST_CASE("the artifact says what it is") {
   CHECK(reinterpret_cast<uintptr_t>(a.constants) % 4096 == 0);
   CHECK(a.exportPieces == nullptr);
   CHECK(a.numKernels == 0);
+  REQUIRE(a.workspaces != nullptr);
+  CHECK(a.workspaces[0] == 32u << 20);
 }
 
 TEST_CASE("states keep their ONNX names and initial values") {
