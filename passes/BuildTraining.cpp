@@ -371,8 +371,8 @@ private:
           decay = step.addControl("weight_decay", f32);
     Value clip =
         options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
-    scaling.unscale(step.builder, trained);
-    clipGradients(step.builder, options, clip, trained);
+    scaling.check(step.builder, trained);
+    clipGradients(step.builder, options, clip, scaling, trained);
     const StateUpdates others = updates;
     buildUpdates(step.builder, step.function, options, selection, trained, lr,
                  decay, updates);

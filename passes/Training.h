@@ -122,18 +122,22 @@ mlir::LogicalResult checkOptimizer(mlir::Location loc,
 double defaultLearningRate(const BuildTrainingOptions &options);
 double defaultWeightDecay(const BuildTrainingOptions &options);
 
-/// The elements of all gradients, mapped as float32 by `map`, reduced along
-/// some rows of each: one vector, which is reduced in turn. One kernel for them
-/// all.
+/// The elements of all gradients, in rows, mapped to float32 by `map`, reduced
+/// along the rows of each: one vector, which is reduced in turn. One kernel for
+/// them all.
 mlir::Value reduceGradients(mlir::OpBuilder &builder, mlir::Location loc,
                             ir::ReduceKind kind,
                             llvm::ArrayRef<TrainedState> states,
                             llvm::function_ref<mlir::Value(mlir::Value)> map);
 
-/// Bounds gradients as the options ask: elements first, then the norm of all
-/// together, against the control `clipNorm` (tensor<f32>; null: no bound).
+class LossScaling;
+
+/// Unscales gradients and bounds them as the options ask: elements first, then
+/// the norm of all together, against the control `clipNorm` (tensor<f32>; null:
+/// no bound).
 void clipGradients(mlir::OpBuilder &builder,
                    const BuildTrainingOptions &options, mlir::Value clipNorm,
+                   const LossScaling &scaling,
                    llvm::MutableArrayRef<TrainedState> states);
 
 /// Declares the optimizer's slots after the states of `step`'s module, adds
@@ -212,9 +216,10 @@ public:
   /// Adds to `step`'s arguments what the rest of this needs; all that follows
   /// is about this function. `isOther`: it is not the one that scales.
   void enter(mlir::func::FuncOp step, bool isOther);
-  /// The gradients of the loss itself.
-  void unscale(mlir::OpBuilder &builder,
-               llvm::MutableArrayRef<TrainedState> states);
+  /// Finds out whether all gradients are finite, where that matters.
+  void check(mlir::OpBuilder &builder, llvm::ArrayRef<TrainedState> states);
+  /// What a gradient, or elements of it, are of the loss itself; after check().
+  mlir::Value unscaled(mlir::OpBuilder &builder, mlir::Value gradient) const;
   /// Keeps what `updates` changes of the states that are not in `others`, but
   /// for a step that is skipped; adds the new states of the scale.
   void finish(mlir::OpBuilder &builder, mlir::func::FuncOp step,
@@ -227,6 +232,7 @@ private:
   bool isDynamic = false;
   double fixedScale = 1;              // 1: none
   mlir::Value scale, growth, skipped; // before the step
+  mlir::Value inverse;                // 1 / scale
   mlir::Value newSkipped;
   mlir::Value isFinite; // all gradients are; tensor<i1>
   ir::StateOp scaleState, growthState, skippedState;

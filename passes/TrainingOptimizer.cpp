@@ -136,8 +136,7 @@ Value reduceGradients(OpBuilder &builder, Location loc, ReduceKind kind,
     int64_t elements = tensorType(state.gradient).getNumElements();
     int64_t rows = rowsOf(elements);
     Value flat = b.reshape(state.gradient, {rows, elements / rows});
-    results.push_back(reduceOver(builder, loc, kind,
-                                 map(b.cast(flat, builder.getF32Type())), {1}));
+    results.push_back(reduceOver(builder, loc, kind, map(flat), {1}));
   }
   Value all = results.size() == 1
                   ? results.front()
@@ -146,16 +145,27 @@ Value reduceGradients(OpBuilder &builder, Location loc, ReduceKind kind,
 }
 
 void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
-                   Value clipNorm, MutableArrayRef<TrainedState> states) {
+                   Value clipNorm, const LossScaling &scaling,
+                   MutableArrayRef<TrainedState> states) {
   ValueBuilder b(builder, NameLoc::get(builder.getStringAttr("clip")));
-  if (options.clipValue > 0)
-    for (TrainedState &state : states)
-      state.gradient = b.min(b.max(state.gradient, -options.clipValue),
-                             b.like(state.gradient, options.clipValue));
-  if (!clipNorm || states.empty())
+  auto bounded = [&](Value gradient) {
+    gradient = scaling.unscaled(builder, gradient);
+    return options.clipValue > 0 ? b.min(b.max(gradient, -options.clipValue),
+                                         b.like(gradient, options.clipValue))
+                                 : gradient;
+  };
+  // The norm reads what it divides into rows, the update the gradient as it is:
+  // each computes on its own what is read, and nothing of it is stored.
+  Value total;
+  if (clipNorm && !states.empty())
+    total =
+        reduceGradients(builder, b.loc, ReduceKind::sum, states, [&](Value x) {
+          return b.square(b.cast(bounded(x), builder.getF32Type()));
+        });
+  for (TrainedState &state : states)
+    state.gradient = bounded(state.gradient);
+  if (!total)
     return;
-  Value total = reduceGradients(builder, b.loc, ReduceKind::sum, states,
-                                [&](Value x) { return b.square(x); });
   Value scale =
       b.min(b.div(clipNorm, b.add(b.sqrt(total), 1e-6)), b.like(clipNorm, 1));
   for (TrainedState &state : states) {

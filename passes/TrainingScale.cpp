@@ -78,30 +78,31 @@ void LossScaling::enter(func::FuncOp step, bool isOther) {
   skipped = slots.argument(skippedState);
 }
 
-void LossScaling::unscale(OpBuilder &builder,
-                          MutableArrayRef<TrainedState> states) {
-  if (!isDynamic && fixedScale == 1)
+void LossScaling::check(OpBuilder &builder, ArrayRef<TrainedState> states) {
+  if (!isDynamic)
     return;
   ValueBuilder b = builderOf(builder);
-  if (!isDynamic) {
-    for (TrainedState &state : states)
-      state.gradient = b.mul(state.gradient, 1 / fixedScale);
-    return;
-  }
   // The reciprocal is taken in float64, as GradScaler does; powers of two have
   // exact ones in float32.
-  Value inverse = b.div(b.like(scale, 1), scale);
+  inverse = b.div(b.like(scale, 1), scale);
   // NaN comes out of a maximum, and no comparison with it holds.
-  Value largest = reduceGradients(builder, b.loc, ReduceKind::max, states,
-                                  [&](Value x) { return b.make<AbsOp>(x); });
+  Value largest =
+      reduceGradients(builder, b.loc, ReduceKind::max, states, [&](Value x) {
+        return b.make<AbsOp>(b.cast(x, builder.getF32Type()));
+      });
   isFinite = b.compare(CompareKind::le, largest,
                        double(std::numeric_limits<float>::max()));
-  for (TrainedState &state : states) {
-    RankedTensorType type = tensorType(state.gradient);
-    state.gradient = b.mul(state.gradient,
-                           b.broadcast(b.cast(inverse, type.getElementType()),
-                                       type.getShape(), {}));
-  }
+}
+
+Value LossScaling::unscaled(OpBuilder &builder, Value gradient) const {
+  if (!isDynamic && fixedScale == 1)
+    return gradient;
+  ValueBuilder b = builderOf(builder);
+  if (!isDynamic)
+    return b.mul(gradient, 1 / fixedScale);
+  RankedTensorType type = tensorType(gradient);
+  return b.mul(gradient, b.broadcast(b.cast(inverse, type.getElementType()),
+                                     type.getShape(), {}));
 }
 
 void LossScaling::finish(OpBuilder &builder, func::FuncOp step,
