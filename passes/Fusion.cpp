@@ -292,7 +292,8 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   if (it == indices.end() || !(it->second == domain.views[output]))
     return false;
   // The result of a row is stored by one of the threads that share the row; the
-  // others may still need the operand for results over all loops.
+  // others may still need the operand for results over all loops, and for what
+  // is reduced.
   auto isOverAllLoops = [&](const IndexVector &view) {
     return llvm::any_of(view, [&](const Index &index) {
       std::optional<unsigned> loop = index.asLoop();
@@ -306,6 +307,9 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
        llvm::zip_equal(body.getTerminator()->getOperands(), domain.views))
     if (isOverAllLoops(view))
       work.push_back(value);
+  for (Operation &op : body)
+    if (isReduction(&op))
+      llvm::append_range(work, op.getOperands());
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
     Value value = work.pop_back_val();

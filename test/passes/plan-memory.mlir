@@ -317,6 +317,30 @@ module @transposed_update {
 
 // -----
 
+// Nor does one that reads a row for another sum, which other threads may not have done yet.
+module @row_of_another_sum {
+  // CHECK-LABEL: module @row_of_another_sum
+  // CHECK: exec.launch @{{.*}} -> (%[[WAITS:.*]], %{{.*}})
+  // CHECK: exec.copy %[[WAITS]] -> %
+  sinter.state @s : tensor<4xf32> {role = #sinter<role buffer>}
+  func.func @step(%x: tensor<4x8xf32> {sinter.input = "x"}, %s: tensor<4xf32> {sinter.state = @s})
+      -> (tensor<4xf32> {sinter.state = @s}, tensor<4xf32> {sinter.output = "y"}) {
+    %n, %y = sinter.fusion "reduce"(%x, %s) {domain = array<i64: 4, 8>, reduced = array<i64: 1>, views = [array<i64: 0>, array<i64: 0>]}
+        : (tensor<4x8xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    ^bb0(%0: tensor<4x8xf32>, %1: tensor<4xf32>):
+      %2 = sinter.reduce sum %0 dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+      %3 = sinter.add %1, %2 : tensor<4xf32>
+      %4 = sinter.broadcast %3 dims [0] : tensor<4xf32> -> tensor<4x8xf32>
+      %5 = sinter.sub %0, %4 : tensor<4x8xf32>
+      %6 = sinter.reduce max %5 dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+      sinter.yield %3, %6 : tensor<4xf32>, tensor<4xf32>
+    }
+    return %n, %y : tensor<4xf32>, tensor<4xf32>
+  }
+}
+
+// -----
+
 // Exchanged states: one of the values must wait in the arena.
 module @exchange {
   // CHECK-LABEL: module @exchange
