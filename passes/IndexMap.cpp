@@ -84,6 +84,35 @@ static IndexVector mapUnitReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
   return result;
 }
 
+/// Indices of `to`, each of whose dimensions is some of `from` in a row;
+/// nullopt when it is not.
+static std::optional<IndexVector>
+mapSplit(ArrayRef<int64_t> from, ArrayRef<int64_t> to, ArrayRef<Index> index) {
+  IndexVector result;
+  unsigned next = 0;
+  for (int64_t size : to) {
+    Index sum = Index::fixed(0);
+    int64_t product = 1;
+    for (; product < size && next < from.size(); ++next) {
+      sum = sum.scaled(from[next]) + index[next];
+      product *= from[next];
+    }
+    if (product != size)
+      return std::nullopt;
+    result.push_back(sum);
+  }
+  if (llvm::any_of(from.drop_front(next),
+                   [](int64_t size) { return size != 1; }))
+    return std::nullopt;
+  return result;
+}
+
+bool isSplitReshape(ir::ReshapeOp op) {
+  ArrayRef<int64_t> from = op.getType().getShape();
+  IndexVector any(from.size(), Index::fixed(0));
+  return mapSplit(from, ir::tensorType(op.getX()).getShape(), any).has_value();
+}
+
 std::optional<IndexVector> mapIndex(OpOperand &operand, ArrayRef<Index> index,
                                     ArrayRef<unsigned> reducedLoops) {
   Operation *op = operand.getOwner();
@@ -131,9 +160,9 @@ std::optional<IndexVector> mapIndex(OpOperand &operand, ArrayRef<Index> index,
         return result;
       })
       .Case([&](ir::ReshapeOp reshape) -> Result {
-        if (!isUnitReshape(reshape))
-          return std::nullopt;
-        return mapUnitReshape(reshape.getType().getShape(), shape, index);
+        ArrayRef<int64_t> from = reshape.getType().getShape();
+        return isUnitReshape(reshape) ? mapUnitReshape(from, shape, index)
+                                      : mapSplit(from, shape, index);
       })
       .Case([&](ir::ReduceOp reduce) { return reduction(reduce.getDims()); })
       .Case([&](ir::ArgReduceOp reduce) {
@@ -151,9 +180,10 @@ std::optional<IndexVector> mapIndex(OpOperand &operand, ArrayRef<Index> index,
       })
       .Case<ir::PadOp, ir::ConcatOp, ir::GatherNdOp, ir::ReduceWindowOp,
             ir::ReduceWindowGradOp, ir::ScatterOp, ir::ScatterElementsOp,
-            ir::ScatterNdOp, ir::CumulativeOp, ir::TopKOp, ir::FusionOp,
-            ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp,
-            ir::ConvFilterGradOp>([](auto) -> Result { return std::nullopt; })
+            ir::ScatterNdOp, ir::CumulativeOp, ir::CumulativePartsOp,
+            ir::TopKOp, ir::FusionOp, ir::DotGeneralOp, ir::ConvOp,
+            ir::ConvInputGradOp, ir::ConvFilterGradOp>(
+          [](auto) -> Result { return std::nullopt; })
       .Default([&](Operation *) -> Result {
         // Elementwise: every operand has the result's shape.
         if (shape.size() != index.size())

@@ -42,7 +42,7 @@ using IndexVector = llvm::SmallVector<Index, 4>;
 
 /// The index of `operand`'s value that its op reads to compute its result at
 /// `index`; nullopt when that is not one affine element (pad, concat, gather,
-/// windows, a reshape that regroups dimensions). For reductions `reducedLoops`
+/// windows, a reshape that joins dimensions). For reductions `reducedLoops`
 /// gives the loop of each reduced dimension, in order.
 std::optional<IndexVector> mapIndex(mlir::OpOperand &operand,
                                     llvm::ArrayRef<Index> index,
@@ -50,6 +50,9 @@ std::optional<IndexVector> mapIndex(mlir::OpOperand &operand,
 
 /// True when `op` only inserts or removes dimensions of size 1.
 bool isUnitReshape(ir::ReshapeOp op);
+/// True when each of the operand's dimensions becomes one or more of the
+/// result's; others of size 1 may be between.
+bool isSplitReshape(ir::ReshapeOp op);
 
 /// The loops of a fusion and how its results lie in them: the attributes
 /// `domain` (sizes), `reduced` (numbers of the loops that reductions run over)

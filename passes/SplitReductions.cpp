@@ -6,8 +6,9 @@
 // results would leave the others idle: statistics of a batch norm, the gradient
 // of a bias. Here the outermost of the reduced dimensions are kept at first and
 // reduced by a second, short reduction; a very long one that is reduced alone
-// is cut into equal parts for that. The choice depends on the shape alone, as
-// the tree of a sum does.
+// is cut into equal parts for that, and what is left over where no good number
+// divides it is a short reduction of its own. The choice depends on the shape
+// alone, as the tree of a sum does.
 //
 // The squares of a variance would wait for the mean of everything. Those of a
 // part are taken about the part's own mean, with its sum, and moved to the mean
@@ -62,19 +63,26 @@ size_t keptDims(ir::ReduceOp reduce) {
   return parts > 1 ? count : 0;
 }
 
-/// Into how many parts the only reduced dimension is cut; 0: it is not worth
-/// it, or no number divides it well.
-int64_t partsOf(ir::ReduceOp reduce) {
+/// The only reduced dimension in `parts` of `length`, and what is left over.
+struct Cut {
+  int64_t parts = 0, length = 0; // 0: it is not worth it
+};
+Cut cutOf(ir::ReduceOp reduce) {
   constexpr int64_t leastPart = 1 << 15, mostWorkers = 1 << 9, leastParts = 8;
+  // Parts begin where vectors do, if what they are cut from does.
+  constexpr int64_t vector = 8;
   int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
   if (reduce.getDims().size() != 1 || results == 0)
-    return 0;
+    return {};
   int64_t size =
       ir::tensorType(reduce.getX()).getDimSize(reduce.getDims().front());
-  int64_t parts = std::min(size / leastPart, mostWorkers / results);
-  while (parts >= leastParts && size % parts != 0)
-    --parts;
-  return parts >= leastParts ? parts : 0;
+  int64_t most = std::min(size / leastPart, mostWorkers / results);
+  for (int64_t parts = most; parts >= leastParts; --parts)
+    if (size % parts == 0)
+      return {parts, size / parts};
+  if (most < leastParts)
+    return {};
+  return {most, size / most / vector * vector};
 }
 
 /// sum((x - m)^2), where m comes from sum(x) over the same dimensions.
@@ -131,7 +139,7 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
         return; // part of a library call
       if (keptDims(reduce) > 0)
         worthIt.push_back(reduce);
-      else if (partsOf(reduce) > 0)
+      else if (cutOf(reduce).parts > 0)
         toCut.push_back(reduce);
     });
     for (SmallVector<ir::ReduceOp> *reductions : {&worthIt, &toCut})
@@ -158,7 +166,7 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
     for (ir::ReduceOp reduce : worthIt)
       reduce.erase();
     for (ir::ReduceOp reduce : toCut)
-      cut(reduce, partsOf(reduce));
+      cut(reduce, cutOf(reduce));
     if (size_t count = worthIt.size() + toCut.size())
       ir::remark("split-reductions", "split", getOperation().getLoc(), "",
                  static_cast<int64_t>(count));
@@ -207,23 +215,54 @@ private:
         ir::reduceOver(b, loc, ir::ReduceKind::sum, moved, outer));
   }
 
-  /// `value` in another shape. What only computes it elementwise is computed in
-  /// that shape, so that it can still join the reduction.
-  static Value reshapeBefore(OpBuilder &builder, Value value,
-                             ArrayRef<int64_t> shape) {
+  /// The elements of `value` from `begin` to below `end` along `dim`, in
+  /// `shape`. What only computes it elementwise is computed for these, so that
+  /// it can still join the reduction.
+  static Value stretchOf(OpBuilder &builder, Value value, int64_t dim,
+                         int64_t begin, int64_t end, ArrayRef<int64_t> shape) {
     Operation *op = value.getDefiningOp();
     auto isOnlyUser = [&](Operation *user) {
       return user == *value.user_begin();
     };
     if (!op || !isElementwise(op) ||
-        !llvm::all_of(value.getUsers(), isOnlyUser))
+        !llvm::all_of(value.getUsers(), isOnlyUser)) {
+      RankedTensorType type = ir::tensorType(value);
+      if (end - begin < type.getDimSize(dim)) {
+        SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
+            strides(type.getRank(), 1);
+        starts[dim] = begin;
+        limits[dim] = end;
+        value = builder.create<ir::SliceOp>(value.getLoc(), value, starts,
+                                            limits, strides);
+      }
       return ir::reshapeTo(builder, value.getLoc(), value, shape);
+    }
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(operand == op->getOperand(0) && !operands.empty()
-                             ? operands.front()
-                             : reshapeBefore(builder, operand, shape));
+      operands.push_back(
+          operand == op->getOperand(0) && !operands.empty()
+              ? operands.front()
+              : stretchOf(builder, operand, dim, begin, end, shape));
     return cloneWithShape(builder, op, operands, shape)->getResult(0);
+  }
+
+  static Value combine(OpBuilder &b, Location loc, ir::ReduceKind kind, Value x,
+                       Value y) {
+    switch (kind) {
+    case ir::ReduceKind::sum:
+      return b.create<ir::AddOp>(loc, x, y);
+    case ir::ReduceKind::prod:
+      return b.create<ir::MulOp>(loc, x, y);
+    case ir::ReduceKind::max:
+      return b.create<ir::MaxOp>(loc, x, y);
+    case ir::ReduceKind::min:
+      return b.create<ir::MinOp>(loc, x, y);
+    case ir::ReduceKind::all:
+      return b.create<ir::AndOp>(loc, x, y);
+    case ir::ReduceKind::any:
+      return b.create<ir::OrOp>(loc, x, y);
+    }
+    llvm_unreachable("all kinds are there");
   }
 
   static void eraseUnused(Operation *first) {
@@ -244,16 +283,27 @@ private:
   }
 
   // Pattern: reduce(x) over a -> reduce(reduce(reshape(x)) over a1) over a0
-  static void cut(ir::ReduceOp reduce, int64_t parts) {
+  //   and, where a0 times a1 is less than a, the reduction of the rest with it
+  static void cut(ir::ReduceOp reduce, Cut cut) {
     OpBuilder builder(reduce);
     Location loc = reduce.getLoc();
-    int64_t dim = reduce.getDims().front();
+    ir::ReduceKind kind = reduce.getKind();
+    int64_t dim = reduce.getDims().front(), end = cut.parts * cut.length;
     SmallVector<int64_t> shape(ir::tensorType(reduce.getX()).getShape());
-    shape[dim] /= parts;
-    shape.insert(shape.begin() + dim, parts);
-    Value cut = reshapeBefore(builder, reduce.getX(), shape);
-    Value sums = ir::reduceOver(builder, loc, reduce.getKind(), cut, {dim + 1});
-    Value result = ir::reduceOver(builder, loc, reduce.getKind(), sums, {dim});
+    int64_t left = shape[dim] - end;
+    shape[dim] = cut.length;
+    shape.insert(shape.begin() + dim, cut.parts);
+    Value parts = stretchOf(builder, reduce.getX(), dim, 0, end, shape);
+    Value sums = ir::reduceOver(builder, loc, kind, parts, {dim + 1});
+    Value result = ir::reduceOver(builder, loc, kind, sums, {dim});
+    if (left > 0) {
+      shape.erase(shape.begin() + dim);
+      shape[dim] = left;
+      Value rest =
+          stretchOf(builder, reduce.getX(), dim, end, end + left, shape);
+      rest = ir::reduceOver(builder, loc, kind, rest, {dim});
+      result = combine(builder, loc, kind, result, rest);
+    }
     reduce.replaceAllUsesWith(result);
     Operation *before = reduce.getX().getDefiningOp();
     reduce.erase();

@@ -12,7 +12,9 @@ using namespace mlir;
 namespace sinter::passes {
 
 /// Every op but library calls, existing fusions, plain constants, and reshapes
-/// (whose result is the operand's bytes) that no fused user takes in.
+/// (whose result is the operand's bytes) that no fused user takes in. What
+/// splits the dimensions of a slice is taken in with it: the slice alone would
+/// be a copy.
 bool Clustering::isGenerated(Operation *op) {
   auto hasGeneratedUser = [&] {
     return llvm::any_of(op->getUsers(),
@@ -21,7 +23,10 @@ bool Clustering::isGenerated(Operation *op) {
   if (auto constant = dyn_cast<ir::ConstantOp>(op))
     return isSplatConstant(constant) && hasGeneratedUser();
   if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-    return isUnitReshape(reshape) && hasGeneratedUser();
+    return (isUnitReshape(reshape) ||
+            (isSplitReshape(reshape) &&
+             reshape.getX().getDefiningOp<ir::SliceOp>())) &&
+           hasGeneratedUser();
   // Calls and copies are those of a program on several devices.
   return !isa<ir::FusionOp, ir::AllReduceOp, ir::CopyOp, func::CallOp,
               func::ReturnOp>(op) &&

@@ -209,3 +209,33 @@ func.func @counters(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %seed: tensor<ui64
   %r = sinter.where %b, %z, %zero : tensor<4x8xi1>, tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// The parts of a slice are read where they are; alone the slice would be a copy. Without a slice a
+// reshape is the operand's bytes.
+// CHECK-LABEL: @parts_of_slice
+// CHECK: sinter.fusion "reduce"(%arg0) {domain = array<i64: 3, 4, 5>, reduced = array<i64: 2>
+// CHECK: sinter.slice
+// CHECK: sinter.reshape
+// CHECK: sinter.reduce
+// CHECK: %[[R:.*]] = sinter.reshape %arg0 : tensor<64xf32> -> tensor<4x16xf32>
+// CHECK: sinter.fusion "reduce"(%[[R]])
+func.func @parts_of_slice(%x: tensor<64xf32>) -> (tensor<3x4xf32>, tensor<4xf32>) {
+  %0 = sinter.slice %x starts [2] limits [62] strides [1] : (tensor<64xf32>) -> tensor<60xf32>
+  %1 = sinter.reshape %0 : tensor<60xf32> -> tensor<3x4x5xf32>
+  %2 = sinter.reduce sum %1 dims [2] : (tensor<3x4x5xf32>) -> tensor<3x4xf32>
+  %3 = sinter.reshape %x : tensor<64xf32> -> tensor<4x16xf32>
+  %4 = sinter.reduce sum %3 dims [1] : (tensor<4x16xf32>) -> tensor<4xf32>
+  return %2, %4 : tensor<3x4xf32>, tensor<4xf32>
+}
+
+// Must not fire: a reshape that joins dimensions is no element at one place.
+// CHECK-LABEL: @joined_slice
+// CHECK: sinter.fusion "loop"
+// CHECK: %[[R:.*]] = sinter.reshape
+// CHECK: sinter.fusion "reduce"(%[[R]])
+func.func @joined_slice(%x: tensor<8x8xf32>) -> tensor<f32> {
+  %0 = sinter.slice %x starts [1, 1] limits [7, 7] strides [1, 1] : (tensor<8x8xf32>) -> tensor<6x6xf32>
+  %1 = sinter.reshape %0 : tensor<6x6xf32> -> tensor<36xf32>
+  %2 = sinter.reduce sum %1 dims [0] : (tensor<36xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}

@@ -89,13 +89,33 @@ func.func @long_lines(%a: tensor<8x4194304xf32>, %b: tensor<3000000x2xf32>) -> (
   return %x, %y : tensor<8xf32>, tensor<2xf32>
 }
 
-// Must not fire: a prime, and results enough for all.
+// Where no good number divides it, what is left over is a short reduction of its own.
+// CHECK-LABEL: @prime_lines
+// CHECK: %[[A:.*]] = sinter.slice %arg0 starts [0, 0] limits [1, 999840] strides [1, 1]
+// CHECK: %[[R:.*]] = sinter.reshape %[[A]] : tensor<1x999840xf32> -> tensor<1x30x33328xf32>
+// CHECK: %[[P:.*]] = sinter.reduce sum %[[R]] dims [2] : (tensor<1x30x33328xf32>) -> tensor<1x30xf32>
+// CHECK: %[[S:.*]] = sinter.reduce sum %[[P]] dims [1] : (tensor<1x30xf32>) -> tensor<1xf32>
+// CHECK: %[[B:.*]] = sinter.slice %arg0 starts [0, 999840] limits [1, 1000003] strides [1, 1]
+// CHECK: %[[T:.*]] = sinter.reduce sum %[[B]] dims [1] : (tensor<1x163xf32>) -> tensor<1xf32>
+// CHECK: %[[X:.*]] = sinter.add %[[S]], %[[T]] : tensor<1xf32>
+// CHECK: sinter.reduce min
+// CHECK: sinter.reduce min
+// CHECK: sinter.reduce min
+// CHECK: %[[Y:.*]] = sinter.min %{{.*}}, %{{.*}} : tensor<2xf32>
+// CHECK: return %[[X]], %[[Y]]
+func.func @prime_lines(%a: tensor<1x1000003xf32>, %b: tensor<1000003x2xf32>) -> (tensor<1xf32>, tensor<2xf32>) {
+  %x = sinter.reduce sum %a dims [1] : (tensor<1x1000003xf32>) -> tensor<1xf32>
+  %y = sinter.reduce min %b dims [0] : (tensor<1000003x2xf32>) -> tensor<2xf32>
+  return %x, %y : tensor<1xf32>, tensor<2xf32>
+}
+
+// Must not fire: a prime that is not long enough, and results enough for all.
 // CHECK-LABEL: @long_lines_left_alone
 // CHECK-COUNT-2: sinter.reduce
 // CHECK-NOT: sinter.reduce
-func.func @long_lines_left_alone(%a: tensor<1x1000003xf32>, %b: tensor<100x1000000xf32>) -> (tensor<1xf32>, tensor<100xf32>) {
-  %x = sinter.reduce sum %a dims [1] : (tensor<1x1000003xf32>) -> tensor<1xf32>
-  %y = sinter.reduce sum %b dims [1] : (tensor<100x1000000xf32>) -> tensor<100xf32>
+func.func @long_lines_left_alone(%a: tensor<1x200003xf32>, %b: tensor<100x1000003xf32>) -> (tensor<1xf32>, tensor<100xf32>) {
+  %x = sinter.reduce sum %a dims [1] : (tensor<1x200003xf32>) -> tensor<1xf32>
+  %y = sinter.reduce sum %b dims [1] : (tensor<100x1000003xf32>) -> tensor<100xf32>
   return %x, %y : tensor<1xf32>, tensor<100xf32>
 }
 
@@ -125,4 +145,17 @@ func.func @squares(%x: tensor<524288xf32>) -> (tensor<f32>, tensor<f32>, tensor<
 func.func @halves(%x: tensor<1048576xf16>) -> tensor<f16> {
   %s = sinter.reduce sum %x dims [0] : (tensor<1048576xf16>) -> tensor<f16>
   return %s : tensor<f16>
+}
+
+// Both computed from the same: neither the parts nor the rest are stored first.
+// CHECK-LABEL: @prime_squares
+// CHECK-NOT: sinter.mul %arg0
+// CHECK: %[[X:.*]] = sinter.reshape
+// CHECK: sinter.mul %[[X]], %[[X]] : tensor<8x32768xf32>
+// CHECK: %[[T:.*]] = sinter.slice %arg0 starts [262144] limits [262147]
+// CHECK: sinter.mul %[[T]], %[[T]] : tensor<3xf32>
+func.func @prime_squares(%x: tensor<262147xf32>) -> tensor<f32> {
+  %square = sinter.mul %x, %x : tensor<262147xf32>
+  %a = sinter.reduce sum %square dims [0] : (tensor<262147xf32>) -> tensor<f32>
+  return %a : tensor<f32>
 }
