@@ -134,6 +134,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   functions.addPass(
       passes::createFuseEpilogues(&context.target, context.devices));
   functions.addPass(passes::createSplitReductions());
+  functions.addPass(passes::createSplitScans());
   functions.addPass(passes::createFuseLoops());
   functions.addPass(passes::createFuseOutputs());
   functions.addPass(passes::createFuseCasts());

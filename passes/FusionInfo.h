@@ -20,7 +20,8 @@ inline constexpr llvm::StringLiteral kConcat =
     "concat"; // one part of the result per operand
 inline constexpr llvm::StringLiteral kScatter = "scatter";
 inline constexpr llvm::StringLiteral kWindowGrad = "window_grad";
-inline constexpr llvm::StringLiteral kScan = "scan"; // cumulative
+inline constexpr llvm::StringLiteral kScan =
+    "scan"; // cumulative, cumulative_parts
 inline constexpr llvm::StringLiteral kSort = "sort"; // top_k
 inline constexpr llvm::StringLiteral kMulti =
     "multi"; // independent fusions in one kernel

@@ -328,7 +328,17 @@ def SplitReductions : Pass<"sinter-split-reductions", "::mlir::func::FuncOp"> {
   let summary = "Long reductions to few results become two, so that there is work for all threads";
   let description = [{
     The first keeps the outermost of the reduced dimensions, the second reduces them. Which ones depends
-    on the shape alone.
+    on the shape alone. A very long dimension is cut into equal parts; what is left over where no good
+    number divides it is a short reduction of its own.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def SplitScans : Pass<"sinter-split-scans", "::mlir::func::FuncOp"> {
+  let summary = "Long running sums of few lines are computed in parts, so that there is work for all threads";
+  let description = [{
+    What the parts of a line come to, the running sum of that, and then the parts side by side, each from
+    what is before it. How many depends on the shape alone.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

@@ -119,20 +119,29 @@ LogicalResult ReduceOp::evaluate(ArrayRef<Tensor> operands,
   return success();
 }
 
-LogicalResult CumulativeOp::evaluate(ArrayRef<Tensor> operands,
-                                     SmallVectorImpl<Tensor> &results) {
-  const Tensor &x = operands[0];
-  Tensor result(getType()),
-      start(RankedTensorType::get({}, getType().getElementType()));
-  Combiner combine(getKind(), getType().getElementType());
-  combine.fillEmpty(start);
-  AxisView view(x.shape(), getAxis());
-  bool isExclusive = getExclusive(), isReverse = getReverse();
-  auto run = [&](const auto &from, auto &to, auto empty) {
+/// Running sums of `x` into `result`, from the start again after each `part`
+/// elements; `starts` (null: one part) has what each part but the first goes on
+/// from.
+template <class ScanOp>
+static void evaluateScan(ScanOp op, const Tensor &x, const Tensor *starts,
+                         int64_t part, Tensor &result) {
+  Tensor none(RankedTensorType::get({}, op.getType().getElementType()));
+  Combiner combine(op.getKind(), op.getType().getElementType());
+  combine.fillEmpty(none);
+  AxisView view(x.shape(), op.getAxis());
+  bool isExclusive = op.getExclusive(), isReverse = op.getReverse();
+  int64_t count = starts ? starts->shape()[op.getAxis()] : 0;
+  auto run = [&](const auto &from, auto &to, auto empty, const auto *goesOn) {
     for (int64_t outer = 0; outer < view.outer; ++outer)
       for (int64_t inner = 0; inner < view.inner; ++inner) {
         auto sum = empty;
         for (int64_t step = 0; step < view.size; ++step) {
+          if (step > 0 && step % part == 0) {
+            int64_t number = step / part - 1;
+            if (isReverse)
+              number = count - 1 - number;
+            sum = (*goesOn)[(outer * count + number) * view.inner + inner];
+          }
           int64_t at =
               view.at(outer, isReverse ? view.size - 1 - step : step, inner);
           auto before = sum;
@@ -142,10 +151,26 @@ LogicalResult CumulativeOp::evaluate(ArrayRef<Tensor> operands,
       }
   };
   if (x.isFloat())
-    run(x.floats, result.floats, start.floats[0]);
+    run(x.floats, result.floats, none.floats[0],
+        starts ? &starts->floats : nullptr);
   else
-    run(x.ints, result.ints, start.ints[0]);
+    run(x.ints, result.ints, none.ints[0], starts ? &starts->ints : nullptr);
   wrapIntegers(result);
+}
+
+LogicalResult CumulativeOp::evaluate(ArrayRef<Tensor> operands,
+                                     SmallVectorImpl<Tensor> &results) {
+  Tensor result(getType());
+  evaluateScan(*this, operands[0], nullptr,
+               std::max<int64_t>(getType().getDimSize(getAxis()), 1), result);
+  results.push_back(std::move(result));
+  return success();
+}
+
+LogicalResult CumulativePartsOp::evaluate(ArrayRef<Tensor> operands,
+                                          SmallVectorImpl<Tensor> &results) {
+  Tensor result(getType());
+  evaluateScan(*this, operands[0], &operands[1], getPart(), result);
   results.push_back(std::move(result));
   return success();
 }

@@ -132,6 +132,29 @@ LogicalResult CumulativeOp::verify() {
   return checkAxis(report, "axis", getAxis(), getType().getRank());
 }
 
+LogicalResult CumulativePartsOp::verify() {
+  Report report(*this);
+  if (getKind() != ReduceKind::sum && getKind() != ReduceKind::prod)
+    return report("kind is ", stringifyReduceKind(getKind()),
+                  ", expected sum or prod");
+  RankedTensorType type = getType();
+  int64_t axis = getAxis(), part = getPart();
+  if (failed(checkAxis(report, "axis", axis, type.getRank())))
+    return failure();
+  if (part < 1)
+    return report("'part' is ", part, ", expected at least 1");
+  SmallVector<int64_t> shape(type.getShape());
+  shape[axis] = shape[axis] > 0 ? (shape[axis] - 1) / part : 0;
+  Type element = type.getElementType();
+  if (element.isBF16() || element.isF16())
+    element = Float32Type::get(getContext());
+  auto expected = RankedTensorType::get(shape, element);
+  if (getStarts().getType() != expected)
+    return report("'starts' has type ", getStarts().getType(), ", expected ",
+                  expected);
+  return success();
+}
+
 LogicalResult TopKOp::inferReturnTypes(MLIRContext *context,
                                        std::optional<Location> loc,
                                        Adaptor adaptor,

@@ -108,6 +108,28 @@ def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative", [SameOperandsAndResu
   let hasVerifier = 1;
 }
 
+def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "running sums or products that go on from those before their part";
+  let description = [{
+    As `cumulative`, where each line is cut into parts of `part` elements, counted in the direction of the sum; the
+    last may be shorter. Element i combines `starts`, what is before its part, with the elements of its part that
+    `cumulative` would combine. The first part has no start: number p has element p-1 of `starts` along the axis,
+    from the end with `reverse`. `sinter-split-scans` makes it of long lines, so that parts are computed side by side.
+
+    C1: `kind` is sum or prod. C2: `axis` is in range. C3: `part` is at least 1. C4: `starts` has the shape of `x`,
+    but along `axis` one element for each part except the first. C5: `starts` has the element type of `x`, f32 where
+    that is a 16-bit float.
+    ```mlir
+    %y = sinter.cumulative_parts sum %x, %s {axis = 1 : i64, part = 3 : i64} : tensor<4x8xf32>, tensor<4x2xf32>
+    ```
+  }];
+  let arguments = (ins Sinter_ReduceKindAttr:$kind, Sinter_NumberTensor:$x, Sinter_NumberTensor:$starts,
+                       I64Attr:$axis, I64Attr:$part, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "$kind $x `,` $starts attr-dict `:` type($result) `,` type($starts)";
+  let hasVerifier = 1;
+}
+
 def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [Sinter_InferType]> {
   let summary = "the k greatest (or smallest) elements along one dimension, in order";
   let description = [{

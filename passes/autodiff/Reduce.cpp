@@ -178,6 +178,7 @@ void addReduceRules(GradientRules &rules) {
   rules.add<CumulativeOp>(cumulativeRule);
   rules.add<TopKOp>(topKRule);
   rules.addKind<ArgReduceOp>(GradientRuleKind::Zero);
+  rules.addKind<CumulativePartsOp>(GradientRuleKind::NotDifferentiable);
 }
 
 } // namespace sinter::passes

@@ -23,7 +23,7 @@ static StringRef soloKind(Operation *op) {
     return fusion_kind::kScatter;
   if (isa<ir::ReduceWindowGradOp>(op))
     return fusion_kind::kWindowGrad;
-  if (isa<ir::CumulativeOp>(op))
+  if (isa<ir::CumulativeOp, ir::CumulativePartsOp>(op))
     return fusion_kind::kScan;
   if (isa<ir::TopKOp>(op))
     return fusion_kind::kSort;

@@ -95,6 +95,22 @@ TEST_CASE("cumulative, exclusive and reverse") {
   CHECK(run("prod", ", exclusive, reverse") == Ints{6, 3, 1, 30, 6, 1});
 }
 
+TEST_CASE("cumulative_parts goes on from what is before each part") {
+  auto run = [](const std::string &kind, const std::string &attrs) {
+    return evaluate("tensor<1x5xi32>",
+                    constant("x", "[[1, 2, 3, 4, 5]]", "tensor<1x5xi32>") +
+                        constant("s", "[[10, 20]]", "tensor<1x2xi32>") +
+                        "%r = sinter.cumulative_parts " + kind +
+                        " %x, %s {axis = 1 : i64, part = 2 : i64" + attrs +
+                        "} : tensor<1x5xi32>, tensor<1x2xi32>")
+        .ints;
+  };
+  CHECK(run("sum", "") == Ints{1, 3, 13, 17, 25});
+  CHECK(run("sum", ", exclusive") == Ints{0, 1, 10, 13, 20});
+  CHECK(run("sum", ", reverse") == Ints{11, 25, 23, 9, 5});
+  CHECK(run("prod", ", exclusive, reverse") == Ints{10, 60, 20, 5, 1});
+}
+
 TEST_CASE("windows: padding takes no part") {
   auto window = [](const std::string &kind, const std::string &low,
                    const std::string &count) {

@@ -178,6 +178,46 @@ func.func @cumulative_c2(%x : tensor<4x8xf32>) {
 
 // -----
 
+func.func @cumulative_parts_c1(%x : tensor<4x8xf32>, %s : tensor<4x2xf32>) {
+  // expected-error @+1 {{'sinter.cumulative_parts' op kind is max, expected sum or prod}}
+  %0 = sinter.cumulative_parts max %x, %s {axis = 1 : i64, part = 3 : i64} : tensor<4x8xf32>, tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @cumulative_parts_c2(%x : tensor<4x8xf32>, %s : tensor<4x2xf32>) {
+  // expected-error @+1 {{'sinter.cumulative_parts' op 'axis' is 2, but the rank is 2}}
+  %0 = sinter.cumulative_parts sum %x, %s {axis = 2 : i64, part = 3 : i64} : tensor<4x8xf32>, tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @cumulative_parts_c3(%x : tensor<4x8xf32>, %s : tensor<4x2xf32>) {
+  // expected-error @+1 {{'sinter.cumulative_parts' op 'part' is 0, expected at least 1}}
+  %0 = sinter.cumulative_parts sum %x, %s {axis = 1 : i64, part = 0 : i64} : tensor<4x8xf32>, tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @cumulative_parts_c4(%x : tensor<4x8xf32>, %s : tensor<4x3xf32>) {
+  // expected-error @+1 {{'sinter.cumulative_parts' op 'starts' has type 'tensor<4x3xf32>', expected 'tensor<4x2xf32>'}}
+  %0 = sinter.cumulative_parts sum %x, %s {axis = 1 : i64, part = 3 : i64} : tensor<4x8xf32>, tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @cumulative_parts_c5(%x : tensor<4x8xf16>, %s : tensor<4x2xf16>) {
+  // expected-error @+1 {{'sinter.cumulative_parts' op 'starts' has type 'tensor<4x2xf16>', expected 'tensor<4x2xf32>'}}
+  %0 = sinter.cumulative_parts sum %x, %s {axis = 1 : i64, part = 3 : i64} : tensor<4x8xf16>, tensor<4x2xf16>
+  return
+}
+
+// -----
+
 func.func @top_k_c1(%x : tensor<f32>) {
   // expected-error @+1 {{'sinter.top_k' op 'axis' is 0, but the rank is 0}}
   %0, %1 = sinter.top_k %x {axis = 0 : i64, k = 0 : i64} : (tensor<f32>) -> (tensor<f32>, tensor<i64>)

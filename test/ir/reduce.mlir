@@ -26,6 +26,9 @@ func.func @order(%x : tensor<4x8xf32>) {
   // CHECK: sinter.cumulative sum %arg0 {axis = 1 : i64} : tensor<4x8xf32>
   %6 = sinter.cumulative sum %x {axis = 1 : i64} : tensor<4x8xf32>
   %7 = sinter.cumulative prod %x {axis = 0 : i64, exclusive, reverse} : tensor<4x8xf32>
+  %8 = sinter.slice %x starts [0, 0] limits [4, 2] strides [1, 1] : (tensor<4x8xf32>) -> tensor<4x2xf32>
+  // CHECK: sinter.cumulative_parts sum %arg0, %{{.*}} {axis = 1 : i64, part = 3 : i64} : tensor<4x8xf32>, tensor<4x2xf32>
+  %9 = sinter.cumulative_parts sum %x, %8 {axis = 1 : i64, part = 3 : i64} : tensor<4x8xf32>, tensor<4x2xf32>
   return
 }
 

@@ -94,6 +94,13 @@ const Program kCumulatives[] = {
      "tensor<7x5xT>",
      "tensor<7x5xT>"},
 };
+const Program kCumulativeParts[] = {
+    {"%s = sinter.slice %y starts [0, 0] limits [2, 5] strides [1, 1] : "
+     "(tensor<7x5xT>) -> tensor<2x5xT> "
+     "%r = sinter.cumulative_parts KIND %x, %s {axis = 0 : i64, part = 3 : "
+     "i64, reverse} : tensor<7x5xT>, tensor<2x5xT>",
+     "tensor<7x5xT>"},
+};
 
 const Program kWindows[] = {
     {"%r = sinter.reduce_window KIND %x {window = array<i64: 3, 2>, strides = "
@@ -219,6 +226,7 @@ TEST_CASE("sums and products of integers wrap as in the evaluation",
     for (const char *kind : {"sum", "prod"}) {
       programs.add(kReductions, kind);
       programs.add(kCumulatives, kind);
+      programs.add(kCumulativeParts, kind);
       programs.add(kScatters, kind);
     }
     CHECK(programs.wrong() == "");

@@ -3,7 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "ir/Build.h"
 #include "test/ops/OpList.h"
+
+#include <tuple>
 
 using namespace mlir;
 using namespace sinter::ir;
@@ -202,6 +205,35 @@ void addScans(std::vector<OpCase> &cases) {
                  return {b.make<CumulativeOp>(kind, x[0], axis, exclusive,
                                               reverse)};
                }});
+  // The last part whole, short, the only one; parts of several runs and groups.
+  const std::vector<std::tuple<Dims, int64_t, int64_t>> inParts = {
+      {{6}, 0, 2},       {{7}, 0, 3},       {{5}, 0, 5},
+      {{5}, 0, 9},       {{5, 3}, 0, 2},    {{2, 3, 2}, 1, 1},
+      {{0, 3}, 1, 2},    {{3, 0}, 1, 2},    {{2, 131}, 1, 40},
+      {{2, 501}, 1, 70}, {{401, 2}, 0, 70}, {{1, 2500}, 1, 1200}};
+  for (auto kind : {ReduceKind::sum, ReduceKind::prod})
+    for (bool exclusive : {false, true})
+      for (bool reverse : {false, true})
+        for (const auto &[shape, axis, part] : inParts) {
+          Dims starts = shape;
+          starts[axis] = shape[axis] > 0 ? (shape[axis] - 1) / part : 0;
+          cases.push_back(
+              {"sinter.cumulative_parts " + stringifyReduceKind(kind).str() +
+                   " " + shapeText(shape) + " axis " + std::to_string(axis) +
+                   " part " + std::to_string(part) +
+                   (exclusive ? " exclusive" : "") +
+                   (reverse ? " reverse" : ""),
+               {{shape, -1.2, 1.2}, {starts, -1.5, 1.5}},
+               [=, axis = axis, part = part](
+                   ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+                 Value from = x[1];
+                 if (getElementTypeOrSelf(from).getIntOrFloatBitWidth() < 32)
+                   from = castTo(b.b, b.loc, from, b.b.getF32Type());
+                 return {b.make<CumulativePartsOp>(x[0].getType(), kind, x[0],
+                                                   from, axis, part, exclusive,
+                                                   reverse)};
+               }});
+        }
   for (bool largest : {false, true})
     for (const auto &[shape, axis] : shapes)
       for (int64_t k : {shape[axis], shape[axis] / 2})

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A unit is one line along the axis.
+// A unit is one line along the axis, or a part of one.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ReductionTree.h"
-#include "backends/common/codegen/UnitKernel.h"
+#include "backends/common/codegen/ScanForm.h"
 
 using namespace mlir;
 
@@ -32,64 +32,61 @@ protected:
   int64_t size, inner;
 };
 
-/// Running sums, in the order of ReductionTree.h.
-class Cumulative : public LineKernel {
+/// Running sums, in the order of ReductionTree.h. A unit is a part of a line.
+class RunningSum : public UnitKernel {
 public:
-  explicit Cumulative(ir::CumulativeOp op)
-      : LineKernel(op.getType(), op.getAxis(),
-                   op.getType().getDimSize(op.getAxis())),
-        op(op), element(op.getType().getElementType()) {}
+  explicit RunningSum(const ScanForm &form)
+      : UnitKernel(form.units(), form.part), form(form) {}
 
-  void emitUnit(Scalar &s, Value unit, ArrayRef<Value> operands,
+  void emitUnit(Scalar &s, Value number, ArrayRef<Value> operands,
                 ArrayRef<Value> results) override {
-    Value start = lineStart(s, unit, size);
-    Value none = s.emitter.identity(op.getKind(), element);
+    ScanForm::Unit unit = form.emitUnit(s, number, operands);
+    Value none = s.emitter.identity(form.kind, form.element);
     auto combine = [&](Value x, Value y) {
-      return s.emitter.combine(op.getKind(), element, x, y);
+      return s.emitter.combine(form.kind, form.element, x, y);
     };
     // `body` makes of a piece's number, and of what the pieces before it come
     // to, what this piece comes to.
-    auto sumUp = [&](Value count,
+    auto sumUp = [&](Value count, Value start,
                      llvm::function_ref<Value(Value, Value)> body) {
-      return s.carry(s.number(0), count, {none},
+      return s.carry(s.number(0), count, {start},
                      [&](Value i, ValueRange before) -> SmallVector<Value> {
                        return {combine(before[0], body(i, before[0]))};
                      })[0];
     };
     auto run = [&](Value first, Value base) {
-      return sumUp(
-          s.minimum(s.number(kRunSteps), s.sub(s.number(size), first)),
-          [&](Value i, Value before) {
-            Value step = s.add(first, i);
-            if (op.getReverse())
-              step = s.sub(s.number(size - 1), step);
-            Value at = s.add(start, s.mul(step, inner));
-            Value x = s.load(element, operands[0], at);
-            Value sum = op.getExclusive() ? before : combine(before, x);
-            s.store(element, base ? combine(base, sum) : sum, results[0], at);
-            return x;
-          });
+      return sumUp(s.minimum(s.number(kRunSteps), s.sub(unit.end, first)), none,
+                   [&](Value i, Value before) {
+                     Value at = form.position(s, unit, s.add(first, i));
+                     Value x = s.load(form.element, operands[0], at);
+                     Value sum = form.isExclusive ? before : combine(before, x);
+                     s.store(form.element, base ? combine(base, sum) : sum,
+                             results[0], at);
+                     return x;
+                   });
     };
-    if (size <= kRunSteps) {
+    if (!form.hasStarts && form.size <= kRunSteps) {
       run(s.number(0), Value());
       return;
     }
-    int64_t runs = llvm::divideCeil(size, kRunSteps);
-    sumUp(s.number(llvm::divideCeil(runs, kGroupRuns)),
+    auto piecesOf = [&](Value length, int64_t size) {
+      return s.div(s.add(length, s.number(size - 1)), size);
+    };
+    Value runs = piecesOf(s.sub(unit.end, unit.first), kRunSteps);
+    sumUp(piecesOf(runs, kGroupRuns), unit.start,
           [&](Value group, Value before) {
             Value firstRun = s.mul(group, kGroupRuns);
-            return sumUp(s.minimum(s.number(kGroupRuns),
-                                   s.sub(s.number(runs), firstRun)),
-                         [&](Value i, Value beforeRun) {
-                           return run(s.mul(s.add(firstRun, i), kRunSteps),
+            return sumUp(s.minimum(s.number(kGroupRuns), s.sub(runs, firstRun)),
+                         none, [&](Value i, Value beforeRun) {
+                           Value first = s.mul(s.add(firstRun, i), kRunSteps);
+                           return run(s.add(unit.first, first),
                                       combine(before, beforeRun));
                          });
           });
   }
 
 private:
-  ir::CumulativeOp op;
-  Type element;
+  ScanForm form;
 };
 
 /// Insertion into the k best so far, which lie in the result.
@@ -162,8 +159,8 @@ Value comesBefore(Scalar &s, ir::TopKOp op, Value x, Value y) {
 }
 
 std::unique_ptr<UnitKernel> createLineKernel(Operation *op) {
-  if (auto cumulative = dyn_cast<ir::CumulativeOp>(op))
-    return std::make_unique<Cumulative>(cumulative);
+  if (std::optional<ScanForm> form = ScanForm::of(op))
+    return std::make_unique<RunningSum>(*form);
   return std::make_unique<TopK>(cast<ir::TopKOp>(op));
 }
 

@@ -141,7 +141,7 @@ std::unique_ptr<UnitKernel> UnitKernel::create(Operation *op, int64_t run) {
       .Case([](ir::ReduceWindowGradOp grad) {
         return std::make_unique<WindowGrad>(grad);
       })
-      .Case<ir::CumulativeOp, ir::TopKOp>(
+      .Case<ir::CumulativeOp, ir::CumulativePartsOp, ir::TopKOp>(
           [](auto line) { return createLineKernel(line); })
       .Default([](Operation *) { return nullptr; });
 }

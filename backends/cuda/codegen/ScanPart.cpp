@@ -2,14 +2,14 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A block has a line, of which it takes some groups of runs at a time
-// (ReductionTree.h): each thread sums up a run, one thread of each group the
-// runs before each of its group, every thread the groups before its own; each
-// thread then goes through its run again and stores.
+// A block has a line, or a part of one, of which it takes some groups of runs
+// at a time (ReductionTree.h): each thread sums up a run, one thread of each
+// group the runs before each of its group, every thread the groups before its
+// own; each thread then goes through its run again and stores.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ReductionTree.h"
-#include "backends/common/codegen/UnitKernel.h"
+#include "backends/common/codegen/ScanForm.h"
 #include "backends/cuda/codegen/BlockPart.h"
 
 using namespace mlir;
@@ -25,56 +25,43 @@ namespace {
 /// Groups at a time.
 constexpr int64_t kGroups = 8;
 constexpr int64_t kScanThreads = kGroups * kGroupRuns;
-/// With as many lines a thread has one.
+/// With as many lines, or parts, a thread has one.
 constexpr int64_t kManyLines = 1 << 13;
-
-int64_t innerSize(ir::CumulativeOp op) {
-  return codegen::product(op.getType().getShape().drop_front(op.getAxis() + 1));
-}
-int64_t lineSize(ir::CumulativeOp op) {
-  return op.getType().getDimSize(op.getAxis());
-}
-int64_t linesOf(ir::CumulativeOp op) {
-  return codegen::product(op.getType().getShape().take_front(op.getAxis())) *
-         innerSize(op);
-}
 
 class ScanPart : public BlockPart {
 public:
-  explicit ScanPart(ir::CumulativeOp op)
-      : op(op), element(op.getType().getElementType()), size(lineSize(op)),
-        inner(innerSize(op)) {}
+  explicit ScanPart(const codegen::ScanForm &form)
+      : form(form), element(form.element) {}
 
   int64_t threads() const override { return kScanThreads; }
-  int64_t blocks(int64_t) const override { return linesOf(op); }
+  int64_t blocks(int64_t) const override { return form.units(); }
   void emit(Threads &threads, ArrayRef<Value> inputs,
             ArrayRef<Value> outputs) override;
 
 private:
   Value combine(Value x, Value y) {
-    return s->emitter.combine(op.getKind(), element, x, y);
+    return s->emitter.combine(form.kind, element, x, y);
   }
-  Value none() { return s->emitter.identity(op.getKind(), element); }
+  Value none() { return s->emitter.identity(form.kind, element); }
   Value sharedPlace(Value number, int64_t first);
-  /// Groups of a round that have elements.
+  /// Groups of a round that may have elements.
   int64_t groups() const {
-    return std::min<int64_t>(kGroups,
-                             llvm::divideCeil(size, kGroupRuns * kRunSteps));
+    return std::min<int64_t>(
+        kGroups, llvm::divideCeil(form.part, kGroupRuns * kRunSteps));
   }
   Value load(Value place);
   void store(Value value, Value place);
   Value eachStep(llvm::function_ref<void(Value, Value, Value)> body);
   Value emitGroups(Value before);
 
-  ir::CumulativeOp op;
+  codegen::ScanForm form;
   Type element;
-  int64_t size, inner;
 
   // While code is emitted.
   Threads *t = nullptr;
   Scalar *s = nullptr;
   Value input, output, shared;
-  Value lineStart;  // i64
+  codegen::ScanForm::Unit unit;
   Value run, group; // of this thread, i32
   Value firstStep;  // of this thread's run in the line, i64
 };
@@ -96,15 +83,12 @@ void ScanPart::store(Value value, Value place) {
 /// The sum of this thread's run; `body` gets the element's position, what comes
 /// before it, and that with it.
 Value ScanPart::eachStep(llvm::function_ref<void(Value, Value, Value)> body) {
-  Value left = s->sub(s->number(size), firstStep);
+  Value left = s->sub(unit.end, firstStep);
   // Runs behind the end have no steps: their loop ends before it begins.
   return s->carry(s->number(0), s->minimum(s->number(kRunSteps), left),
                   {none()},
                   [&](Value i, ValueRange before) -> SmallVector<Value> {
-                    Value step = s->add(firstStep, i);
-                    if (op.getReverse())
-                      step = s->sub(s->number(size - 1), step);
-                    Value at = s->add(lineStart, s->mul(step, inner));
+                    Value at = form.position(*s, unit, s->add(firstStep, i));
                     Value sum = combine(before[0], s->load(element, input, at));
                     if (body)
                       body(at, before[0], sum);
@@ -135,7 +119,7 @@ Value ScanPart::emitGroups(Value before) {
   }
   Value base = combine(own, load(sharedPlace(run, kScanThreads)));
   eachStep([&](Value at, Value exclusive, Value inclusive) {
-    s->store(element, combine(base, op.getExclusive() ? exclusive : inclusive),
+    s->store(element, combine(base, form.isExclusive ? exclusive : inclusive),
              output, at);
   });
   return all;
@@ -150,20 +134,18 @@ void ScanPart::emit(Threads &threads, ArrayRef<Value> inputs,
   output = outputs[0];
   shared = t->beginExchange(s->emitter.computeType(element),
                             2 * kScanThreads + kGroups, /*isRepeated=*/false);
-  Value line = t->wide(t->block);
-  lineStart =
-      s->add(s->mul(s->div(line, inner), size * inner), s->rem(line, inner));
+  unit = form.emitUnit(*s, t->wide(t->block), inputs);
   run = t->thread;
   group = t->div(run, kGroupRuns);
-  Value first = s->mul(t->wide(run), kRunSteps);
+  Value first = s->add(unit.first, s->mul(t->wide(run), kRunSteps));
   constexpr int64_t kStepsTogether = kScanThreads * kRunSteps;
-  int64_t rounds = llvm::divideCeil(size, kStepsTogether);
+  int64_t rounds = llvm::divideCeil(form.part, kStepsTogether);
   if (rounds == 1) {
     firstStep = first;
-    emitGroups(none());
+    emitGroups(unit.start);
     return;
   }
-  s->carry(s->number(0), s->number(rounds), {none()},
+  s->carry(s->number(0), s->number(rounds), {unit.start},
            [&](Value round, ValueRange before) -> SmallVector<Value> {
              firstStep = s->add(s->mul(round, kStepsTogether), first);
              return {emitGroups(before[0])};
@@ -173,11 +155,10 @@ void ScanPart::emit(Threads &threads, ArrayRef<Value> inputs,
 } // namespace
 
 std::unique_ptr<BlockPart> createScanPart(Operation *op) {
-  auto cumulative = dyn_cast<ir::CumulativeOp>(op);
-  if (!cumulative || lineSize(cumulative) <= 2 * kRunSteps ||
-      linesOf(cumulative) >= kManyLines)
+  std::optional<codegen::ScanForm> form = codegen::ScanForm::of(op);
+  if (!form || form->part <= 2 * kRunSteps || form->units() >= kManyLines)
     return nullptr;
-  return std::make_unique<ScanPart>(cumulative);
+  return std::make_unique<ScanPart>(*form);
 }
 
 } // namespace sinter::cuda

@@ -1,0 +1,92 @@
+//===- SplitScans.cpp - long running sums of few lines, in parts ----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// One worker goes along a line, so long lines would leave the others idle. Here
+// they are cut into parts: what each but the last comes to is a reduction, what
+// is before each the running sum of these few, and each part goes on from that.
+// The input is read twice for it. How many parts depends on the shape alone, as
+// the tree of a sum does; the last is shorter where the length is no multiple.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Build.h"
+#include "ir/Dialect.h"
+#include "ir/Remarks.h"
+
+#include "mlir/Pass/Pass.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_SPLITSCANS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The elements of a part; 0: it is not worth it.
+int64_t partOf(ir::CumulativeOp op) {
+  // Parts are cut where a kernel's pieces end (ReductionTree.h).
+  constexpr int64_t leastPart = 1 << 14, mostWorkers = 1 << 9, leastParts = 4,
+                    piece = 1 << 10;
+  int64_t size = op.getType().getDimSize(op.getAxis());
+  int64_t elements = op.getType().getNumElements();
+  if (elements == 0)
+    return 0;
+  int64_t parts = std::min(size / leastPart, mostWorkers / (elements / size));
+  if (parts < leastParts)
+    return 0;
+  return llvm::alignTo(llvm::divideCeil(size, parts), piece);
+}
+
+// Pattern: cumulative(x)
+//   -> cumulative_parts(x, cumulative(reduce(x in parts but the last)))
+void split(ir::CumulativeOp op, int64_t part) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  RankedTensorType type = op.getType();
+  int64_t axis = op.getAxis(), size = type.getDimSize(axis);
+  int64_t count = (size - 1) / part; // of parts that others go on from
+  SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1),
+      limits(type.getShape()), cut(type.getShape());
+  if (op.getReverse())
+    starts[axis] = size - count * part;
+  else
+    limits[axis] = count * part;
+  cut[axis] = part;
+  cut.insert(cut.begin() + axis, count);
+  Value sums =
+      builder.create<ir::SliceOp>(loc, op.getX(), starts, limits, strides);
+  sums = ir::reshapeTo(builder, loc, sums, cut);
+  Type element = type.getElementType();
+  if (element.isF16() || element.isBF16()) // not rounded on the way
+    sums = ir::castTo(builder, loc, sums, builder.getF32Type());
+  sums = ir::reduceOver(builder, loc, op.getKind(), sums, {axis + 1});
+  sums = builder.create<ir::CumulativeOp>(loc, sums.getType(), op.getKind(),
+                                          sums, axis, /*exclusive=*/false,
+                                          op.getReverse());
+  op.replaceAllUsesWith(builder
+                            .create<ir::CumulativePartsOp>(
+                                loc, type, op.getKind(), op.getX(), sums, axis,
+                                part, op.getExclusive(), op.getReverse())
+                            .getResult());
+  op.erase();
+}
+
+struct SplitScansPass : impl::SplitScansBase<SplitScansPass> {
+  void runOnOperation() override {
+    SmallVector<ir::CumulativeOp> worthIt;
+    getOperation().walk([&](ir::CumulativeOp op) {
+      if (partOf(op) > 0)
+        worthIt.push_back(op);
+    });
+    for (ir::CumulativeOp op : worthIt)
+      split(op, partOf(op));
+    if (!worthIt.empty())
+      ir::remark("split-scans", "split", getOperation().getLoc(), "",
+                 static_cast<int64_t>(worthIt.size()));
+  }
+};
+
+} // namespace
+} // namespace sinter::passes
