@@ -72,8 +72,9 @@ Value enter(Value scalar, Block *block, ir::FusionOp outermost) {
 void makeOperand(ir::ConstantOp constant, Value scalar, ir::FusionOp fusion) {
   Value inside = enter(scalar, constant->getBlock(), fusion);
   OpBuilder builder(constant);
+  // Constants belong to no node, but what computes does.
   constant.replaceAllUsesWith(ir::broadcastTo(
-      builder, constant.getLoc(), inside, constant.getType().getShape()));
+      builder, fusion.getLoc(), inside, constant.getType().getShape()));
   constant.erase();
 }
 

@@ -7,6 +7,8 @@
 #include "passes/Fusion.h"
 #include "passes/OpClasses.h"
 
+#include <queue>
+
 using namespace mlir;
 
 namespace sinter::passes {
@@ -75,7 +77,9 @@ void Clustering::run() {
 bool Clustering::reaches(ArrayRef<Operation *> from,
                          llvm::function_ref<bool(Operation *)> isTarget,
                          unsigned last) const {
-  SmallVector<Operation *> work;
+  // The latest first: a path from the forward to the backward pass is found at
+  // the first value that is kept for it.
+  std::priority_queue<std::pair<unsigned, Operation *>> work;
   llvm::SmallPtrSet<Operation *, 32> visited;
   auto push = [&](Operation *next) {
     unsigned number = numberOf(next), first = positions.lookup(next);
@@ -84,11 +88,12 @@ bool Clustering::reaches(ArrayRef<Operation *> from,
       first = spans.lookup(number).first;
     }
     if (first <= last && visited.insert(next).second)
-      work.push_back(next);
+      work.push({first, next});
   };
   llvm::for_each(from, push);
   while (!work.empty()) {
-    Operation *current = work.pop_back_val();
+    Operation *current = work.top().second;
+    work.pop();
     if (isTarget(current))
       return true;
     unsigned number = numberOf(current);

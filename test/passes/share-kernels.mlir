@@ -1,7 +1,12 @@
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(sinter-share-kernels)' | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(sinter-share-kernels, sinter-plan-memory)' | FileCheck %s --check-prefix=PLAN
+// RUN: sinter-opt %s --split-input-file --mlir-print-debuginfo --mlir-print-local-scope --pass-pipeline='builtin.module(sinter-share-kernels)' | FileCheck %s --check-prefix=NODE
 
-// Two layers differ in a number, which becomes an operand; what is equal in both stays.
+// Two layers differ in a number, which becomes an operand; what is equal in both stays. What is computed from the
+// operand belongs to the fusion's nodes.
+// NODE-LABEL: func.func @layers
+// NODE: sinter.broadcast {{.*}} loc("first")
+// NODE: sinter.broadcast {{.*}} loc("second")
 // PLAN: exec.kernel @[[K:.*]] "loop"
 // PLAN-NEXT: ^bb0(%[[X:.*]]: tensor<4x8xf32>, %[[S:.*]]: tensor<f32>):
 // PLAN-NEXT: %[[B:.*]] = sinter.broadcast %[[S]] dims []
@@ -21,7 +26,7 @@ func.func @layers(%x: tensor<4x8xf32> {sinter.input = "x"}) -> (tensor<4x8xf32> 
     %4 = sinter.constant dense<0.5> : tensor<4x8xf32>
     %5 = sinter.mul %3, %4 : tensor<4x8xf32>
     sinter.yield %5 : tensor<4x8xf32>
-  }
+  } loc("first")
   %1 = sinter.fusion "loop"(%0) {domain = array<i64: 4, 8>, views = [array<i64: 0, 1>]} : (tensor<4x8xf32>) -> tensor<4x8xf32> {
   ^bb0(%a: tensor<4x8xf32>):
     %2 = sinter.constant dense<2.0> : tensor<4x8xf32>
@@ -29,7 +34,7 @@ func.func @layers(%x: tensor<4x8xf32> {sinter.input = "x"}) -> (tensor<4x8xf32> 
     %4 = sinter.constant dense<0.5> : tensor<4x8xf32>
     %5 = sinter.mul %3, %4 : tensor<4x8xf32>
     sinter.yield %5 : tensor<4x8xf32>
-  }
+  } loc("second")
   return %1 : tensor<4x8xf32>
 }
 
