@@ -231,9 +231,8 @@ bool isTrainingStep(func::FuncOp func) {
 
 /// Of what is live where most is, the share that only waits for its state's
 /// update.
-double shareForUpdates(const RecomputeChoice &choice) {
-  const CommandGraph &graph = choice.outcome.graph;
-  Plan plan = planInOrder(graph, choice.outcome.order);
+double shareForUpdates(const CommandGraph &graph, const Order &order) {
+  Plan plan = planInOrder(graph, order);
   unsigned turn = turnOf(plan);
   int64_t bytes = 0;
   for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
@@ -276,9 +275,15 @@ LogicalResult RematerializePass::spend(func::FuncOp func,
     if (failed(graph))
       return failure();
     Subject subject(*graph);
+    auto dividesUpdates = [&](const CommandGraph &graph, const Order &order) {
+      return !isDivided && shareForUpdates(graph, order) > kLeastSaved &&
+             divideUpdates(func);
+    };
+    // The search takes long.
+    if (dividesUpdates(*graph, subject.order))
+      continue;
     RecomputeChoice choice = searchCheapRecompute(subject.recompute, spareTime);
-    if (!isDivided && shareForUpdates(choice) > kLeastSaved &&
-        divideUpdates(func))
+    if (dividesUpdates(choice.outcome.graph, choice.outcome.order))
       continue;
     if (choice.bytes <= arenaLimit &&
         choice.bytes < (1 - kLeastSaved) * subject.bytes)

@@ -73,8 +73,8 @@ void makeOperand(ir::ConstantOp constant, Value scalar, ir::FusionOp fusion) {
   Value inside = enter(scalar, constant->getBlock(), fusion);
   OpBuilder builder(constant);
   // Constants belong to no node, but what computes does.
-  constant.replaceAllUsesWith(ir::broadcastTo(
-      builder, fusion.getLoc(), inside, constant.getType().getShape()));
+  constant.replaceAllUsesWith(ir::broadcastTo(builder, fusion.getLoc(), inside,
+                                              constant.getType().getShape()));
   constant.erase();
 }
 
