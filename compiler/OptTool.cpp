@@ -108,6 +108,9 @@ int sinter::compiler::optMain(int argc, char **argv,
   mlir::registerPass([&] {
     return passes::createAlignContractions(set.main.get(), set.devices);
   });
+  mlir::registerPass([&] {
+    return passes::createMergeContractions(set.main.get(), set.devices);
+  });
   mlir::registerPass(
       [&] { return passes::createFuseEpilogues(set.main.get(), set.devices); });
   mlir::registerPass(

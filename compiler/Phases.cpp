@@ -114,6 +114,8 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addNestedPass<mlir::func::FuncOp>(passes::createAssignLayouts());
   addSimplifier(pm);
   pm.addNestedPass<mlir::func::FuncOp>(
+      passes::createMergeContractions(&context.target, context.devices));
+  pm.addNestedPass<mlir::func::FuncOp>(
       passes::createAlignContractions(&context.target, context.devices));
   // What was padded may be constant. Algebra would undo the transposes.
   if (context.target.name() != "cpu")

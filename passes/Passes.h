@@ -10,6 +10,7 @@
 #include "passes/FuseEpilogues.h"
 #include "passes/FuseSiblings.h"
 #include "passes/FuseStages.h"
+#include "passes/MergeContractions.h"
 #include "passes/PlaceOps.h"
 #include "passes/SplitContractions.h"
 

@@ -253,6 +253,15 @@ def ShareKernels : Pass<"sinter-share-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def MergeContractions : Pass<"sinter-merge-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Products of the same rows with several constant weights become one call, on a GPU";
+  let description = [{
+    Queries, keys and values, with their biases and roundings: the weights lie side by side, and who reads the heads finds
+    them by strides. Where the weights are trained they stay apart: putting them together would be a copy in
+    each step.
+  }];
+}
+
 def PlaceCasts : Pass<"sinter-place-casts", "::mlir::func::FuncOp"> {
   let summary = "Let casts between 16-bit floats and float32 lie beside what computes";
   let description = [{
