@@ -25,8 +25,6 @@ static constexpr const char *kDebugGroup = "Looking inside";
 static constexpr const char *kRunGroup = "Running";
 static constexpr const char *kGeneralGroup = "General";
 
-#define STORE [](Options & o, StringRef v) -> std::string
-
 static std::string storeEmit(Options &options, StringRef value) {
   if (value == "exe")
     return "'" + value.str() + "': not yet";
@@ -151,416 +149,351 @@ static std::string storeOnly(Options &, StringRef value) {
   return value == word ? "" : "'" + value.str() + "': not yet";
 }
 
-static const OptionRow rows[] = {{"-o,--output", "OUT", "the file to write",
-                                  kModelGroup, kSinterc | kSinterInspect,
-                                  STORE{return readPath(v, o.output);
+template <bool Options::*flag>
+static std::string turnOn(Options &options, StringRef) {
+  options.*flag = true;
+  return "";
 }
+template <bool TrainOptions::*flag>
+static std::string turnOn(Options &options, StringRef) {
+  options.train.*flag = true;
+  return "";
 }
-,
-    {"--emit",
-     "trainer|lib|exe|obj|mlir|llvm|ptx",
-     "what to write; default: trainer with --train, else lib",
-     kModelGroup,
-     kSinterc,
-     storeEmit},
+
+static const OptionRow rows[] = {
+    {"-o,--output", "OUT", "the file to write", kModelGroup,
+     kSinterc | kSinterInspect,
+     [](Options &o, StringRef v) { return readPath(v, o.output); }},
+    {"--emit", "trainer|lib|exe|obj|mlir|llvm|ptx",
+     "what to write; default: trainer with --train, else lib", kModelGroup,
+     kSinterc, storeEmit},
     {"--batch", "N", "sets the leading dimension of every input", kModelGroup,
-     kCompile, STORE{int64_t batch = 0;
-std::string wrong = readInteger(v, batch, 1, INT32_MAX);
-o.batch = batch;
-return wrong;
-}
-}
-, {"--dim", "NAME=N", "binds the symbolic dimension NAME", kModelGroup,
-   kCompile, STORE{return readDim(v, o);
-}
-}
-, {"--shape", "NAME=1x3x224x224", "sets the shape of the input NAME",
-   kModelGroup, kCompile, STORE{return readShape(v, o);
-}
-}
-, {"--check", "",
-   "coverage only: lists every unsupported operator and, with --train, every "
-   "one without a gradient (exit 3 if any)",
-   kModelGroup, kSinterc, STORE{o.check = true;
-return "";
-}
-}
-,
+     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t batch = 0;
+       std::string wrong = readInteger(v, batch, 1, INT32_MAX);
+       o.batch = batch;
+       return wrong;
+     }},
+    {"--dim", "NAME=N", "binds the symbolic dimension NAME", kModelGroup,
+     kCompile, [](Options &o, StringRef v) { return readDim(v, o); }},
+    {"--shape", "NAME=1x3x224x224", "sets the shape of the input NAME",
+     kModelGroup, kCompile,
+     [](Options &o, StringRef v) { return readShape(v, o); }},
+    {"--check", "",
+     "coverage only: lists every unsupported operator and, with --train, every "
+     "one without a gradient (exit 3 if any)",
+     kModelGroup, kSinterc, turnOn<&Options::check>},
 
     {"--train", "", "makes a training program", kTrainGroup, kCompile,
-     STORE{o.train.enabled = true;
-return "";
-}
-}
-, {"--loss",
-   "cross-entropy|bce|mse|l1|huber|none[:logits=NAME,labels=NAME,axis=A,"
-   "ignore_index=I,label_smoothing=S]",
-   "what is minimised", kTrainGroup, kCompile,
-   STORE{return readLoss(v, o.train.loss);
-}
-}
-, {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
-   "the update rule; defaults are PyTorch's", kTrainGroup, kCompile,
-   STORE{return readWord(v, o.train.optimizer,
-                         "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
-}
-}
-, {"--lr", "X", "learning rate", kTrainGroup, kCompile,
-   STORE{return readOptional(v, o.train.lr, kNotNegative);
-}
-}
-, {"--momentum", "X", "of sgd, rmsprop and muon", kTrainGroup, kCompile,
-   STORE{return readOptional(v, o.train.momentum, kBelowOne);
-}
-}
-, {"--nesterov", "", "Nesterov momentum", kTrainGroup, kCompile,
-   STORE{o.train.nesterov = true;
-return "";
-}
-}
-, {"--weight-decay", "X", "of every trainable parameter", kTrainGroup, kCompile,
-   STORE{return readOptional(v, o.train.weightDecay, kNotNegative);
-}
-}
-, {"--no-decay", "REGEX", "parameters without weight decay", kTrainGroup,
-   kCompile, STORE{return readRegex(v, o.train.noDecay);
-}
-}
-, {"--beta1", "X", "of adam, adamw, lamb, lion and muon's adamw", kTrainGroup,
-   kCompile, STORE{return readOptional(v, o.train.beta1, kBelowOne);
-}
-}
-, {"--beta2", "X",
-   "of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha", kTrainGroup,
-   kCompile, STORE{return readOptional(v, o.train.beta2, kBelowOne);
-}
-}
-, {"--eps", "X", "of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
-   kTrainGroup, kCompile, STORE{return readOptional(v, o.train.eps, kPositive);
-}
-}
-, {"--trainable", "REGEX", "only these parameters are trained", kTrainGroup,
-   kCompile, STORE{return readRegex(v, o.train.trainable);
-}
-}
-, {"--freeze", "REGEX", "these parameters are not trained", kTrainGroup,
-   kCompile, STORE{return readRegex(v, o.train.freeze);
-}
-}
-, {"--freeze-bn", "", "BatchNormalization uses its running statistics",
-   kTrainGroup, kCompile, STORE{o.train.freezeBatchNorm = true;
-return "";
-}
-}
-, {"--bn-running-var", "onnx|unbiased",
-   "whose definition of the running variance", kTrainGroup, kCompile,
-   STORE{std::string word;
-std::string wrong = readWord(v, word, "onnx|unbiased");
-o.train.unbiasedRunningVar = word == "unbiased";
-return wrong;
-}
-}
-, {"--clip-norm", "X", "limits the norm of the whole gradient", kTrainGroup,
-   kCompile, STORE{return readNumber(v, o.train.clipNorm, kPositive);
-}
-}
-, {"--clip-value", "X", "limits every element of the gradient", kTrainGroup,
-   kCompile, STORE{return readNumber(v, o.train.clipValue, kPositive);
-}
-}
-, {"--accumulate", "N", "micro-batches of one step; --batch is the size of one",
-   kTrainGroup, kCompile,
-   STORE{return readInteger(v, o.train.accumulate, 1, 65536);
-}
-}
-, {"--replicas", "N",
-   "replicas that share a step, each with a batch of its own", kTrainGroup,
-   kCompile, STORE{return readInteger(v, o.train.replicas, 1, 256);
-}
-}
-, {"--ema", "X",
-   "keeps averages of the trained weights, ema = X ema + (1 - X) weight, which "
-   "eval and export use",
-   kTrainGroup, kCompile, STORE{return readNumber(v, o.train.ema, kBelowOne);
-}
-}
-,
+     turnOn<&TrainOptions::enabled>},
+    {"--loss",
+     "cross-entropy|bce|mse|l1|huber|none[:logits=NAME,labels=NAME,axis=A,"
+     "ignore_index=I,label_smoothing=S]",
+     "what is minimised", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) { return readLoss(v, o.train.loss); }},
+    {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
+     "the update rule; defaults are PyTorch's", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.train.optimizer,
+                       "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
+     }},
+    {"--lr", "X", "learning rate", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.lr, kNotNegative);
+     }},
+    {"--momentum", "X", "of sgd, rmsprop and muon", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.momentum, kBelowOne);
+     }},
+    {"--nesterov", "", "Nesterov momentum", kTrainGroup, kCompile,
+     turnOn<&TrainOptions::nesterov>},
+    {"--weight-decay", "X", "of every trainable parameter", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.weightDecay, kNotNegative);
+     }},
+    {"--no-decay", "REGEX", "parameters without weight decay", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) { return readRegex(v, o.train.noDecay); }},
+    {"--beta1", "X", "of adam, adamw, lamb, lion and muon's adamw", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.beta1, kBelowOne);
+     }},
+    {"--beta2", "X",
+     "of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.beta2, kBelowOne);
+     }},
+    {"--eps", "X", "of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.eps, kPositive);
+     }},
+    {"--trainable", "REGEX", "only these parameters are trained", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) { return readRegex(v, o.train.trainable); }},
+    {"--freeze", "REGEX", "these parameters are not trained", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) { return readRegex(v, o.train.freeze); }},
+    {"--freeze-bn", "", "BatchNormalization uses its running statistics",
+     kTrainGroup, kCompile, turnOn<&TrainOptions::freezeBatchNorm>},
+    {"--bn-running-var", "onnx|unbiased",
+     "whose definition of the running variance", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       std::string word;
+       std::string wrong = readWord(v, word, "onnx|unbiased");
+       o.train.unbiasedRunningVar = word == "unbiased";
+       return wrong;
+     }},
+    {"--clip-norm", "X", "limits the norm of the whole gradient", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.train.clipNorm, kPositive);
+     }},
+    {"--clip-value", "X", "limits every element of the gradient", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.train.clipValue, kPositive);
+     }},
+    {"--accumulate", "N",
+     "micro-batches of one step; --batch is the size of one", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readInteger(v, o.train.accumulate, 1, 65536);
+     }},
+    {"--replicas", "N",
+     "replicas that share a step, each with a batch of its own", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readInteger(v, o.train.replicas, 1, 256);
+     }},
+    {"--ema", "X",
+     "keeps averages of the trained weights, ema = X ema + (1 - X) weight, "
+     "which "
+     "eval and export use",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.train.ema, kBelowOne);
+     }},
 
-    {"--target",
-     "cpu|cuda|sim[,...]",
-     "devices to compile for; default cpu",
-     kTargetGroup,
-     kCompile,
-     storeTargets},
-    {"--gpu-arch",
-     "sm_80,sm_90|native",
+    {"--target", "cpu|cuda|sim[,...]", "devices to compile for; default cpu",
+     kTargetGroup, kCompile, storeTargets},
+    {"--gpu-arch", "sm_80,sm_90|native",
      "GPU architectures; default sm_80,sm_90 for cuda, sm_90 for sim",
-     kTargetGroup,
-     kCompile,
-     storeGpuArchs},
+     kTargetGroup, kCompile, storeGpuArchs},
     {"--mcpu", "native|x86-64-v3|x86-64-v4|...",
      "CPU to compile for; default native", kTargetGroup, kCompile,
-     STORE{if (v.empty()) return "expected the name of a CPU";
-o.mcpu = v.str();
-return "";
-}
-}
-,
-    {"--libraries",
-     "all|none|NAME,...",
-     "which contraction libraries may be called",
-     kTargetGroup,
-     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       if (v.empty())
+         return "expected the name of a CPU";
+       o.mcpu = v.str();
+       return "";
+     }},
+    {"--libraries", "all|none|NAME,...",
+     "which contraction libraries may be called", kTargetGroup, kCompile,
      storeLibraries},
-    {"--precision",
-     "fp32|tf32|bf16|fp16",
-     "arithmetic of contractions",
-     kTargetGroup,
-     kCompile,
-     storePrecision},
+    {"--precision", "fp32|tf32|bf16|fp16", "arithmetic of contractions",
+     kTargetGroup, kCompile, storePrecision},
     {"--keep-fp32", "REGEX", "nodes that stay in fp32", kTargetGroup, kCompile,
-     STORE{return readRegex(v, o.keepFp32);
-}
-}
-, {"--precision-plan", "FILE", "precision of each op, from FILE", kTargetGroup,
-   kCompile, STORE{return readPrecisionPlan(v, o);
-}
-}
-, {"--save-precision-plan", "FILE", "writes the precision of each op, and why",
-   kTargetGroup, kCompile, STORE{return readPath(v, o.savePrecisionPlan);
-}
-}
-, {"--calibrate", "DATA",
-   "runs a batch of DATA (as a trainer's --data) and keeps what is too wide "
-   "for fp16 in fp32",
-   kTargetGroup, kSinterc, STORE{if (v.empty()) return "expected data";
-o.calibrate = v.str();
-return "";
-}
-}
-,
-    {"--loss-scale",
-     "none|dynamic|N",
-     "scaling of the loss; default: dynamic for fp16, else none",
-     kTargetGroup,
-     kCompile,
-     storeLossScale},
-    {"--place",
-     "REGEX=DEVICE",
+     [](Options &o, StringRef v) { return readRegex(v, o.keepFp32); }},
+    {"--precision-plan", "FILE", "precision of each op, from FILE",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readPrecisionPlan(v, o); }},
+    {"--save-precision-plan", "FILE",
+     "writes the precision of each op, and why", kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.savePrecisionPlan); }},
+    {"--calibrate", "DATA",
+     "runs a batch of DATA (as a trainer's --data) and keeps what is too wide "
+     "for fp16 in fp32",
+     kTargetGroup, kSinterc,
+     [](Options &o, StringRef v) -> std::string {
+       if (v.empty())
+         return "expected data";
+       o.calibrate = v.str();
+       return "";
+     }},
+    {"--loss-scale", "none|dynamic|N",
+     "scaling of the loss; default: dynamic for fp16, else none", kTargetGroup,
+     kCompile, storeLossScale},
+    {"--place", "REGEX=DEVICE",
      "pins nodes whose name matches to cpu, cuda:N or sim:N (again for more)",
-     kTargetGroup,
-     kCompile,
-     storePlaceRule},
+     kTargetGroup, kCompile, storePlaceRule},
     {"--allow-cpu", "REGEX",
      "nodes that may run on the CPU when their device cannot run them",
-     kTargetGroup, kCompile, STORE{return readRegex(v, o.allowCpu);
-}
-}
-, {"--log-placement", "", "prints one line per region: device, nodes, reason",
-   kTargetGroup, kCompile, STORE{o.logPlacement = true;
-return "";
-}
-}
-, {"--list-devices", "",
-   "lists what programs can be compiled for; sinter-run also what is here",
-   kTargetGroup, kSinterc | kSinterRun, STORE{o.listDevices = true;
-return "";
-}
-}
-, {"--memory-limit", "8GiB",
-   "of each device: recomputes what must not be kept, else exit 6",
-   kTargetGroup, kCompile, STORE{return readBytes(v, o.memoryLimitBytes, 1);
-}
-}
-, {"--workspace", "32MiB", "memory for library calls, inside the limit",
-   kTargetGroup, kCompile, STORE{return readBytes(v, o.workspaceBytes, 0);
-}
-}
-, {"--remat", "auto|none|all",
-   "recomputation to save memory: what costs little and to fit the limit, "
-   "never, all",
-   kTargetGroup, kCompile, STORE{return readWord(v, o.remat, "auto|none|all");
-}
-}
-, {"--allow-microbatch", "", "splits the batch to fit the memory limit",
-   kTargetGroup, kCompile, STORE{o.allowMicroBatch = true;
-return "";
-}
-}
-, {"--deterministic", "none|run|arch|topology",
-   "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
-   STORE{return readWord(v, o.deterministic, "none|run|arch|topology");
-}
-}
-, {"--require", "CONTRACT,...", "fails the compile when it does not hold",
-   kTargetGroup, kCompile, STORE{return readContracts(v, o.contracts);
-}
-}
-,
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readRegex(v, o.allowCpu); }},
+    {"--log-placement", "", "prints one line per region: device, nodes, reason",
+     kTargetGroup, kCompile, turnOn<&Options::logPlacement>},
+    {"--list-devices", "",
+     "lists what programs can be compiled for; sinter-run also what is here",
+     kTargetGroup, kSinterc | kSinterRun, turnOn<&Options::listDevices>},
+    {"--memory-limit", "8GiB",
+     "of each device: recomputes what must not be kept, else exit 6",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readBytes(v, o.memoryLimitBytes, 1);
+     }},
+    {"--workspace", "32MiB", "memory for library calls, inside the limit",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readBytes(v, o.workspaceBytes, 0); }},
+    {"--remat", "auto|none|all",
+     "recomputation to save memory: what costs little and to fit the limit, "
+     "never, all",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.remat, "auto|none|all");
+     }},
+    {"--allow-microbatch", "", "splits the batch to fit the memory limit",
+     kTargetGroup, kCompile, turnOn<&Options::allowMicroBatch>},
+    {"--deterministic", "none|run|arch|topology",
+     "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.deterministic, "none|run|arch|topology");
+     }},
+    {"--require", "CONTRACT,...", "fails the compile when it does not hold",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readContracts(v, o.contracts); }},
 
-    {"--stop-after",
-     "PHASE",
-     "ends after this phase; writes its IR",
-     kDebugGroup,
-     kSinterc | kSinterInspect,
-     storePhase},
+    {"--stop-after", "PHASE", "ends after this phase; writes its IR",
+     kDebugGroup, kSinterc | kSinterInspect, storePhase},
     {"--dump-phases", "DIR", "writes the IR after each phase to DIR",
-     kDebugGroup, kCompile, STORE{return readPath(v, o.dumpPhases);
-}
-}
-, {"--trace", "FILE", "records what each pass changed, for sinter-inspect",
-   kDebugGroup, kCompile, STORE{return readPath(v, o.trace);
-}
-}
-, {"--remarks", "FILE", "writes the decisions of the passes to FILE",
-   kDebugGroup, kCompile, STORE{return readPath(v, o.remarks);
-}
-}
-, {"--time-report", "", "prints the time of each phase", kDebugGroup, kCompile,
-   STORE{o.timeReport = true;
-return "";
-}
-}
-, {"--verify",  "numeric", "evaluates the program after every phase",
-   kDebugGroup, kCompile,  nullptr},
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.dumpPhases); }},
+    {"--trace", "FILE", "records what each pass changed, for sinter-inspect",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.trace); }},
+    {"--remarks", "FILE", "writes the decisions of the passes to FILE",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.remarks); }},
+    {"--time-report", "", "prints the time of each phase", kDebugGroup,
+     kCompile, turnOn<&Options::timeReport>},
+    {"--verify", "numeric", "evaluates the program after every phase",
+     kDebugGroup, kCompile, nullptr},
     {"--tune", "", "measures alternatives", kDebugGroup, kCompile, nullptr},
-    {"--lockfile", "FILE",   "keeps the decisions of --tune",
-     kDebugGroup,  kCompile, nullptr},
+    {"--lockfile", "FILE", "keeps the decisions of --tune", kDebugGroup,
+     kCompile, nullptr},
     {"-O", "0..3", "effort of the code generator; default 2", kDebugGroup,
-     kCompile, STORE{int64_t level = 0;
-std::string wrong = readInteger(v, level, 0, 3);
-o.optLevel = level;
-return wrong;
-}
-}
-, {"-W", "all|NAME|no-NAME|error=NAME",
-   "warnings (no-: not this one; error=: ends the compilation)", kDebugGroup,
-   kCompile, STORE{return readWarning(v, o);
-}
-}
-, {"-j", "N", "threads of the compiler; default: one per core", kDebugGroup,
-   kCompile, STORE{int64_t jobs = 0;
-std::string wrong = readInteger(v, jobs, 1, 1024);
-o.jobs = jobs;
-return wrong;
-}
-}
-,
+     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t level = 0;
+       std::string wrong = readInteger(v, level, 0, 3);
+       o.optLevel = level;
+       return wrong;
+     }},
+    {"-W", "all|NAME|no-NAME|error=NAME",
+     "warnings (no-: not this one; error=: ends the compilation)", kDebugGroup,
+     kCompile, [](Options &o, StringRef v) { return readWarning(v, o); }},
+    {"-j", "N", "threads of the compiler; default: one per core", kDebugGroup,
+     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t jobs = 0;
+       std::string wrong = readInteger(v, jobs, 1, 1024);
+       o.jobs = jobs;
+       return wrong;
+     }},
 
     {"--inputs", "in.npz|random:seed=0", "values of the graph's inputs",
-     kRunGroup, kSinterRun, STORE{return readPath(v, o.run.inputs);
-}
-}
-, {"--outputs", "out.npz", "where to write the outputs", kRunGroup, kSinterRun,
-   STORE{return readPath(v, o.run.outputs);
-}
-}
-, {"--reference", "ref.npz", "compares the outputs (exit 5 on mismatch)",
-   kRunGroup, kSinterRun, STORE{return readPath(v, o.run.reference);
-}
-}
-, {"--rtol", "1e-4", "allowed error relative to the reference", kRunGroup,
-   kSinterRun, STORE{return readNumber(v, o.run.rtol, kNotNegative);
-}
-}
-, {"--atol", "1e-5", "allowed absolute error", kRunGroup, kSinterRun,
-   STORE{return readNumber(v, o.run.atol, kNotNegative);
-}
-}
-, {"--device", "cpu|cuda:0|sim:0", "where to run; selects the target",
-   kRunGroup, kSinterRun, STORE{StringRef kind = v.split(':').first;
-std::string word;
-std::string wrong = readWord(kind, word, "cpu|cuda|sim");
-o.run.device = v.str();
-return wrong;
-}
-}
-, {"--bench", "", "measures the time of a run", kRunGroup, kSinterRun,
-   STORE{o.run.bench = true;
-return "";
-}
-}
-, {"--warmup", "200ms", "runs before measuring", kRunGroup, kSinterRun,
-   STORE{return readDuration(v, o.run.warmupMs);
-}
-}
-, {"--duration", "5s", "how long to measure", kRunGroup, kSinterRun,
-   STORE{return readDuration(v, o.run.durationMs);
-}
-}
-, {"--threads", "N", "threads of the program; default: one per core", kRunGroup,
-   kSinterRun, STORE{int64_t threads = 0;
-std::string wrong = readInteger(v, threads, 1, 1024);
-o.run.threads = threads;
-return wrong;
-}
-}
-, {"--profile", "", "prints the time of each command", kRunGroup, kSinterRun,
-   STORE{o.run.profile = true;
-return "";
-}
-}
-, {"--trace-events", "FILE", "writes the profile as trace events", kRunGroup,
-   kSinterRun, STORE{return readPath(v, o.run.traceEvents);
-}
-}
-, {"--sync-launches", "", "waits for each command and checks it (CUDA)",
-   kRunGroup, kSinterRun, STORE{o.run.syncLaunches = true;
-return "";
-}
-}
-, {"--replay", "FILE",
-   "evaluates the training step that a trainer wrote to FILE, op by op, and "
-   "names what makes values that are not finite (with --train and the "
-   "trainer's other options)",
-   kRunGroup, kSinterRun, STORE{return readPath(v, o.run.replay);
-}
-}
-, {"--sim-report", "FILE", "what the simulated device saw, as JSON", kRunGroup,
-   kSinterRun, STORE{return readPath(v, o.run.simReport);
-}
-}
-, {"--sim-seed", "N", "schedule of the simulated device", kRunGroup, kSinterRun,
-   STORE{int64_t seed = 0;
-std::string wrong = readInteger(v, seed, 0, INT64_MAX);
-o.run.simSeed = seed;
-return wrong;
-}
-}
-, {"--sim-drop", "barrier:N|predicate:N",
-   "leaves one out (numbered in the report)", kRunGroup, kSinterRun,
-   STORE{auto [kind, number] = v.split(':');
-int64_t site = 0;
-if ((kind != "barrier" && kind != "predicate") ||
-    !readInteger(number, site, 0, UINT32_MAX).empty())
-  return std::string("expected barrier:N or predicate:N");
-o.run.simDrop = v.str();
-return std::string();
-}
-}
-,
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.inputs); }},
+    {"--outputs", "out.npz", "where to write the outputs", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.outputs); }},
+    {"--reference", "ref.npz", "compares the outputs (exit 5 on mismatch)",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.reference); }},
+    {"--rtol", "1e-4", "allowed error relative to the reference", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.run.rtol, kNotNegative);
+     }},
+    {"--atol", "1e-5", "allowed absolute error", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.run.atol, kNotNegative);
+     }},
+    {"--device", "cpu|cuda:0|sim:0", "where to run; selects the target",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       StringRef kind = v.split(':').first;
+       std::string word;
+       std::string wrong = readWord(kind, word, "cpu|cuda|sim");
+       o.run.device = v.str();
+       return wrong;
+     }},
+    {"--bench", "", "measures the time of a run", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       o.run.bench = true;
+       return "";
+     }},
+    {"--warmup", "200ms", "runs before measuring", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readDuration(v, o.run.warmupMs); }},
+    {"--duration", "5s", "how long to measure", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readDuration(v, o.run.durationMs); }},
+    {"--threads", "N", "threads of the program; default: one per core",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t threads = 0;
+       std::string wrong = readInteger(v, threads, 1, 1024);
+       o.run.threads = threads;
+       return wrong;
+     }},
+    {"--profile", "", "prints the time of each command", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       o.run.profile = true;
+       return "";
+     }},
+    {"--trace-events", "FILE", "writes the profile as trace events", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.traceEvents); }},
+    {"--sync-launches", "", "waits for each command and checks it (CUDA)",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       o.run.syncLaunches = true;
+       return "";
+     }},
+    {"--replay", "FILE",
+     "evaluates the training step that a trainer wrote to FILE, op by op, and "
+     "names what makes values that are not finite (with --train and the "
+     "trainer's other options)",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.replay); }},
+    {"--sim-report", "FILE", "what the simulated device saw, as JSON",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.simReport); }},
+    {"--sim-seed", "N", "schedule of the simulated device", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t seed = 0;
+       std::string wrong = readInteger(v, seed, 0, INT64_MAX);
+       o.run.simSeed = seed;
+       return wrong;
+     }},
+    {"--sim-drop", "barrier:N|predicate:N",
+     "leaves one out (numbered in the report)", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       auto [kind, number] = v.split(':');
+       int64_t site = 0;
+       if ((kind != "barrier" && kind != "predicate") ||
+           !readInteger(number, site, 0, UINT32_MAX).empty())
+         return std::string("expected barrier:N or predicate:N");
+       o.run.simDrop = v.str();
+       return std::string();
+     }},
 
     {"--json", "", "prints results as JSON", kGeneralGroup, kSinterRun,
-     STORE{o.json = true;
-return "";
-}
-}
-, {"-v,--verbose", "", "says more: the state table, remarks", kGeneralGroup,
-   kCompile, STORE{o.verbose = true;
-return "";
-}
-}
-, {"-h,--help", "", "this text", kGeneralGroup, kCompile, STORE{o.help = true;
-return "";
-}
-}
-, {"--version", "", "the version", kGeneralGroup, kCompile,
-   STORE{o.version = true;
-return "";
-}
-}
-,
-}
-;
+     turnOn<&Options::json>},
+    {"-v,--verbose", "", "says more: the state table, remarks", kGeneralGroup,
+     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       o.verbose = true;
+       return "";
+     }},
+    {"-h,--help", "", "this text", kGeneralGroup, kCompile,
+     turnOn<&Options::help>},
+    {"--version", "", "the version", kGeneralGroup, kCompile,
+     turnOn<&Options::version>},
+};
 
 llvm::ArrayRef<OptionRow> sinter::compiler::optionTable() { return rows; }
