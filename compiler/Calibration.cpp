@@ -123,7 +123,6 @@ private:
         llvm::hardware_concurrency(options.jobs).compute_thread_count();
     ArtifactInfo info;
     info.manifest = "{}";
-    info.workspaceBytes = INT64_MAX; // --workspace is about the program's runs
     auto program = emitProgram(probes.module(), *cpu, codeGen, info);
     if (mlir::failed(program))
       return kExitFailed;

@@ -338,7 +338,10 @@ static const OptionRow rows[] = {
      }},
     {"--workspace", "32MiB", "memory for library calls, inside the limit",
      kTargetGroup, kCompile,
-     [](Options &o, StringRef v) { return readBytes(v, o.workspaceBytes, 0); }},
+     [](Options &o, StringRef v) {
+       o.hasWorkspace = true;
+       return readBytes(v, o.workspaceBytes, 0);
+     }},
     {"--remat", "auto|none|all",
      "recomputation to save memory: what costs little and to fit the limit, "
      "never, all",

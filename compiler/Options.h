@@ -100,6 +100,7 @@ struct Options {
   std::vector<Contract> contracts;            // --require
   int64_t memoryLimitBytes = 0;               // of each device; 0 = none
   int64_t workspaceBytes = int64_t(32) << 20; // for library calls
+  bool hasWorkspace = false;                  // --workspace is given
   std::string remat = "auto";
   bool allowMicroBatch = false; // the limit may split the batch
   std::string precision;        // "" = not given; see precisionPolicy

@@ -47,8 +47,10 @@ struct ArtifactInfo {
   std::vector<passes::ProgramDevice> devices;
   /// Contractions on the CPU are loops of the runtime's own.
   bool byLoops = false;
-  /// What library calls may take (--workspace).
+  /// What library calls may take (--workspace); on the CPU, where nobody has
+  /// asked for a limit, as much as they want.
   int64_t workspaceBytes = int64_t(32) << 20;
+  bool isCpuLimited = false;
 };
 
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a

@@ -36,16 +36,23 @@ std::vector<int64_t> compiler::arenaRows(ModuleOp module) {
   return bytes;
 }
 
-std::vector<int64_t> compiler::workspaceRows(ModuleOp module,
-                                             int64_t workspaceBytes) {
-  auto devices =
-      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
-  std::vector<int64_t> bytes(devices ? devices.size() : 1);
-  for (auto [place, row] : llvm::enumerate(bytes))
-    row = passes::plan::footprintOf(module, place, workspaceBytes,
-                                    /*hasOwnMemory=*/false)
-              .workspace;
-  return bytes;
+std::vector<int64_t> compiler::workspaceRows(ModuleOp module, StringRef target,
+                                             const ArtifactInfo &info) {
+  SmallVector<StringRef> kinds;
+  for (StringRef name : deviceNames(module))
+    kinds.push_back(name.split(':').first);
+  if (kinds.empty())
+    kinds.push_back(target);
+  std::vector<int64_t> rows;
+  for (auto [place, kind] : llvm::enumerate(kinds)) {
+    int64_t bytes =
+        passes::plan::footprintOf(module, place, info.workspaceBytes,
+                                  /*hasOwnMemory=*/kind != "cpu")
+            .workspace;
+    const bool isAny = kind == "cpu" && !info.isCpuLimited && bytes;
+    rows.push_back(isAny ? static_cast<int64_t>(UINT64_MAX) : bytes);
+  }
+  return rows;
 }
 
 static StringRef kindOf(exec::KernelOp kernel, StringRef otherwise) {

@@ -298,7 +298,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
       data.table<sinter_place_desc>(placeTable),
       placeTable.empty() ? nullptr : data.int64s(arenaRows(module)),
       data.bytes(sliceDtypes),
-      data.int64s(workspaceRows(module, info.workspaceBytes))};
+      data.int64s(workspaceRows(module, target.name(), info))};
   data.table<sinter_artifact>(artifact, artifactSymbol(info, part.target));
 
   FailureOr<std::string> object = toObject(module, tables);

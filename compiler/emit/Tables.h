@@ -79,10 +79,11 @@ std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
 std::vector<Row<sinter_place_desc>> placeRows(TableData &data,
                                               mlir::ModuleOp module);
 std::vector<int64_t> arenaRows(mlir::ModuleOp module);
-/// What library calls may take on each of these, or on the only device, where
-/// `workspaceBytes` is what --workspace says.
+/// What library calls may take on each of these, or on the only device, of kind
+/// `target`.
 std::vector<int64_t> workspaceRows(mlir::ModuleOp module,
-                                   int64_t workspaceBytes);
+                                   llvm::StringRef target,
+                                   const ArtifactInfo &info);
 
 /// Code of all kernels of `module`: those of each kind of device (exec.target)
 /// by the target of that kind among `devices`, the others by `target`.

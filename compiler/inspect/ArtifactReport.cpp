@@ -222,6 +222,14 @@ static void summarizeEntry(const sinter_entry &entry, llvm::raw_ostream &os) {
      << bytesText(entry.maxLiveBytes) << " live)\n";
 }
 
+static json::Array workspacesJson(const sinter_artifact &artifact) {
+  json::Array list;
+  for (uint64_t bytes : workspaces(artifact))
+    list.push_back(bytes == UINT64_MAX ? json::Value(nullptr)
+                                       : json::Value(bytes));
+  return list;
+}
+
 static json::Object summaryJson(const sinter_artifact &artifact) {
   json::Array list;
   for (const sinter_entry &entry : entries(artifact)) {
@@ -262,7 +270,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
       {"states", std::move(states)},
       {"state_bytes", artifact.stateBytes},
       {"constants_bytes", artifact.constantsBytes},
-      {"workspace_bytes", json::Array(workspaces(artifact))},
+      {"workspace_bytes", workspacesJson(artifact)},
       {"kernels", artifact.numKernels},
       {"manifest", manifest ? std::move(*manifest) : json::Value(nullptr)}};
 }
@@ -299,9 +307,12 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
     os << "; " << elements << " parameters, " << trained << " trained";
   os << "\nconstants " << bytesText(artifact.constantsBytes) << "\nworkspace ";
   for (auto [place, bytes] : llvm::enumerate(workspaces(artifact)))
-    os << (place ? ", " : "") << bytesText(bytes)
+    os << (place ? ", " : "")
+       << (bytes == UINT64_MAX ? "any"
+           : bytes             ? "at most " + bytesText(bytes)
+                               : "none")
        << (artifact.numPlaces ? " on " + deviceName(artifact, place) : "");
-  os << ", at most, of library calls\n";
+  os << " for library calls\n";
 }
 
 //===----------------------------------------------------------------------===//

@@ -94,7 +94,8 @@ Status sinter::rt::checkPlaces(const sinter_artifact &artifact) {
       if (artifact.arenas[size_t(i) * artifact.numPlaces + p] > INT64_MAX)
         return corrupt("an arena exceeds 2^63 bytes");
   for (uint32_t i = 0; i < numPlaces(artifact); ++i)
-    if (workspaceBytes(artifact, i) > INT64_MAX)
+    if (uint64_t bytes = workspaceBytes(artifact, i);
+        bytes > INT64_MAX && bytes != UINT64_MAX)
       return corrupt("a workspace exceeds 2^63 bytes");
   return {};
 }

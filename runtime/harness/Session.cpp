@@ -23,7 +23,7 @@ static void noteFewerThreads(const Program &program) {
     if (place.callThreads < place.device->threads())
       std::fprintf(stderr,
                    "note: library calls run on as few as %d of %d threads: "
-                   "--workspace=%" PRIu64 " promised no more scratch\n",
+                   "sinterc --workspace=%" PRIu64 " promised no more scratch\n",
                    place.callThreads, place.device->threads(),
                    workspaceBytes(program.artifact(), i));
   }

@@ -78,6 +78,40 @@ TEST_CASE("scratch: fewer threads run what takes too much on all",
   }
 }
 
+TEST_CASE("scratch: a product whose operand cannot be packed is computed",
+          "[scratch]") {
+  sinter_matmul p{};
+  p.dtype = p.outDtype = SINTER_F32;
+  p.m = 256;
+  p.n = 512;
+  p.k = 320;
+  p.aStrideM = p.k;
+  p.bStrideK = p.cStrideM = p.n;
+  p.aStrideK = p.bStrideN = p.cStrideN = 1;
+  uint64_t taken = 0;
+  auto run = [&](uint64_t workspaceBytes) {
+    OneCommand command(SINTER_CMD_MATMUL, &p);
+    command.operand(someValues(p.m * p.k, 1));
+    command.operand(someValues(p.k * p.n, 2));
+    command.workspaceBytes = workspaceBytes;
+    std::vector<float> result(static_cast<size_t>(p.m * p.n));
+    command.run(2, result);
+    INFO(command.status.message());
+    REQUIRE(command.status.ok());
+    taken = command.scratchBytes;
+    return result;
+  };
+  const uint64_t packedBytes = 4 * static_cast<uint64_t>(p.k * p.n);
+  std::vector<float> packed = run(64u << 20);
+  CHECK(taken >= packedBytes);
+  std::vector<float> direct = run(packedBytes - 1);
+  CHECK(taken < packedBytes);
+  double worst = 0;
+  for (size_t i = 0; i < packed.size(); ++i)
+    worst = std::max(worst, std::abs(double(packed[i]) - direct[i]));
+  CHECK(worst <= 320 * 1e-7);
+}
+
 TEST_CASE("scratch: what takes too much on one thread is refused",
           "[scratch]") {
   const uint64_t least = runFilterGrad(1, 64u << 20).scratchBytes;

@@ -447,7 +447,7 @@ TEST_CASE("matmul: speed", "[.][bench]") {
         auto call =
             (*(*device)->library())
                 ->prepare(command, {reinterpret_cast<const uint8_t *>(b.data()),
-                                    threads});
+                                    threads, 64u << 20});
         REQUIRE(call.ok());
         auto stream = (*device)->createStream();
         rt::Scratch scratch;

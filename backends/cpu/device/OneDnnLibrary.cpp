@@ -32,6 +32,7 @@ public:
     OneThreadScope oneThread;
     try {
       context_.reserve(means.threads);
+      context_.workspaceBytes = means.workspaceBytes;
       return command.kind == SINTER_CMD_CONV
                  ? prepareConv(command, means.constants)
                  : prepareMatmul(command, means.constants);

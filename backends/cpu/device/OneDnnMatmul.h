@@ -40,10 +40,12 @@ struct MatmulVariant {
 
 class MatmulCall : public rt::LibraryCall {
 public:
-  MatmulCall(OneDnnContext &context, const sinter_command &command)
+  /// `mayPack`: operands may be copied to where they are read faster.
+  MatmulCall(OneDnnContext &context, const sinter_command &command,
+             bool mayPack)
       : context_(context), command_(command),
         params_(*static_cast<const sinter_matmul *>(command.params)),
-        postOps_(params_.postOps, params_.numPostOps) {}
+        postOps_(params_.postOps, params_.numPostOps), mayPack_(mayPack) {}
 
   rt::Status prepare(const uint8_t *constants);
 
@@ -102,6 +104,7 @@ private:
   /// By n and k piece; empty when B is not packed.
   std::vector<PackedBytes> constantB_;
   std::vector<OneDnnPrimitive> packB_; // for a B that is not constant
+  const bool mayPack_;
   bool packs_ = false;
   bool denseA_ = false; // A is copied to dense rows at the head of a run
   bool gatherA_ = false, gatherB_ = false; // slice by slice instead

@@ -85,8 +85,9 @@ void MatmulCall::chooseMode(const float *constantB) {
   scatterC_ = shape_.c.col != 1 || (shape_.m > 1 && shape_.c.row < shape_.n);
   // A narrow B would mostly be padding.
   constexpr int64_t narrow = 32;
-  packs_ = !gatherB_ && ((constantB && shape_.n >= narrow) ||
-                         (!constantB && worthPacking(shape_)));
+  packs_ = mayPack_ && !gatherB_ &&
+           ((constantB && shape_.n >= narrow) ||
+            (!constantB && worthPacking(shape_)));
   plan_ = MatmulPlan::make(shape_,
                            packs_ ? MatmulMode::PackedB : MatmulMode::Direct);
   partials_ = plan_.k.count() > 1;
@@ -274,7 +275,20 @@ LibraryCallResult
 sinter::cpu::prepareOneDnnMatmul(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
-  auto call = std::make_unique<MatmulCall>(context, command);
-  SINTER_RETURN_IF_ERROR(call->prepare(constants));
-  return std::unique_ptr<LibraryCall>(std::move(call));
+  auto prepare = [&](bool mayPack) -> LibraryCallResult {
+    auto call = std::make_unique<MatmulCall>(context, command, mayPack);
+    SINTER_RETURN_IF_ERROR(call->prepare(constants));
+    return std::unique_ptr<LibraryCall>(std::move(call));
+  };
+  auto bytesOf = [](const LibraryCall &call) {
+    return call.sharedBytes() + call.perWorkerBytes();
+  };
+  LibraryCallResult packed = prepare(/*mayPack=*/true);
+  if (!packed.ok() || bytesOf(**packed) <= context.workspaceBytes)
+    return packed;
+  // Slower, and it takes next to nothing.
+  LibraryCallResult direct = prepare(/*mayPack=*/false);
+  return !direct.ok() || bytesOf(**direct) < bytesOf(**packed)
+             ? std::move(direct)
+             : std::move(packed);
 }

@@ -43,6 +43,8 @@ struct OneDnnContext {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   std::vector<dnnl::stream> streams;
   PackedStore packed;
+  /// What the call that is prepared may take of scratch (CallMeans).
+  uint64_t workspaceBytes = 0;
 
   /// Makes streams for `threads` workers; throws dnnl::error.
   void reserve(int threads);

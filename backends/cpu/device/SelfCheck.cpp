@@ -42,7 +42,8 @@ static Status tryMatmul(Device &device) {
   Result<Library *> library = device.library();
   if (!library.ok())
     return library.status();
-  auto call = (*library)->prepare(command, {nullptr, device.threads()});
+  auto call =
+      (*library)->prepare(command, {nullptr, device.threads(), UINT64_MAX});
   if (!call.ok())
     return call.status();
 

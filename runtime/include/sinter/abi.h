@@ -429,8 +429,8 @@ typedef struct sinter_artifact {
    * refers to, in this order; NULL: not told. */
   const uint8_t *sliceDtypes;
   /* 2.4: how many bytes of scratch library calls may take, workspaces[place],
-   * one row where numPlaces is 0; NULL: none anywhere. What a library cannot do
-   * within them is not done. */
+   * one row where numPlaces is 0; NULL: none anywhere; UINT64_MAX: as many as
+   * they want. What a library cannot do within them is not done. */
   const uint64_t *workspaces;
 } sinter_artifact;
 
