@@ -45,7 +45,7 @@ Status checkWaits(const sinter_entry &entry);
 bool hasCodeFor(const sinter_artifact &artifact,
                 const sinter_kernel_desc &kernel, const char *kind);
 
-/// MATMUL and CONV: parameters and operand extents against the slices.
+/// Library calls: parameters and operand extents against the slices.
 Status checkMatmul(const sinter_command &command);
 Status checkConv(const sinter_command &command);
 Status checkAttention(const sinter_command &command);
