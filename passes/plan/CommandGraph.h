@@ -84,9 +84,6 @@ public:
   /// `order` with each all_reduce as early and each wait as late as the rest
   /// allows, so that the commands between them hide it.
   Order overlapped(const Order &order) const;
-
-private:
-  friend class GraphBuilder;
 };
 
 } // namespace sinter::passes::plan

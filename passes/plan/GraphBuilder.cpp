@@ -1,0 +1,481 @@
+//===- GraphBuilder.cpp - a fused function becomes commands ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/FusionInfo.h"
+#include "passes/plan/CommandGraph.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <functional>
+
+using namespace mlir;
+
+namespace sinter::passes::plan {
+namespace {
+
+class GraphBuilder {
+public:
+  GraphBuilder(func::FuncOp func, ConstantPool &pool,
+               const llvm::StringMap<unsigned> &states)
+      : func(func), context(func.getContext()), pool(pool), states(states) {
+    auto module = func->getParentOfType<ModuleOp>();
+    for (auto state : module.getOps<ir::StateOp>())
+      deviceOfState.push_back(ir::deviceNumber(state));
+    if (auto names =
+            module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
+      for (auto name : names.getAsRange<StringAttr>())
+        graph.devices.push_back(name.getValue());
+    if (graph.devices.empty())
+      graph.devices.push_back("");
+  }
+
+  LogicalResult run();
+  Order possibleOrder() const;
+  CommandGraph take();
+
+private:
+  struct StateUpdate {
+    unsigned state, value; // number; buffer with the new value
+    RankedTensorType type;
+    Location loc;
+  };
+
+  LogicalResult addArgument(unsigned number);
+  LogicalResult addOp(Operation &op);
+  void addAllReduce(ir::AllReduceOp op);
+  LogicalResult addCall(func::CallOp call);
+  void addTransfer(ir::CopyOp copy);
+  LogicalResult addResults();
+
+  unsigned addBuffer(RankedTensorType type, Location loc,
+                     exec::SliceAttr slice = {}) {
+    graph.buffers.push_back(
+        {type, loc, slice, {}, kNoCommand, kNoCommand, {}, device});
+    return graph.buffers.size() - 1;
+  }
+  /// The same for a state, where that lies.
+  unsigned addStateBuffer(const StateUpdate &update) {
+    unsigned buffer = addBuffer(update.type, update.loc, stateSlice(update));
+    graph.buffers[buffer].device = deviceOfState[update.state];
+    return buffer;
+  }
+  unsigned addCommand(Command command);
+  unsigned addCopy(unsigned from, unsigned to, Location loc);
+  bool isHost(int64_t device) const { return graph.devices[device] == "cpu"; }
+  exec::SliceAttr slice(exec::Space space, int64_t index, int64_t offset,
+                        Type type) {
+    return exec::SliceAttr::get(context, space, index, offset,
+                                exec::sizeBytes(type));
+  }
+  exec::SliceAttr stateSlice(const StateUpdate &update) {
+    return slice(exec::Space::state, update.state, 0, update.type);
+  }
+  /// Commands that read the value that `state` has when the program starts.
+  ArrayRef<unsigned> oldReaders(unsigned state) const {
+    auto it = oldValue.find(state);
+    return it == oldValue.end() ? ArrayRef<unsigned>()
+                                : graph.buffers[it->second].readers;
+  }
+  void addUpdates();
+  /// An output is written where its value is.
+  void addOutputCopy(unsigned buffer, RankedTensorType type, Location loc,
+                     exec::SliceAttr output) {
+    unsigned to = addBuffer(type, loc, output);
+    if (!graph.buffers[buffer].isEverywhere())
+      graph.buffers[to].device = graph.buffers[buffer].device;
+    addCopy(buffer, to, loc);
+  }
+  bool updateInPlace(const StateUpdate &update);
+  unsigned addUpdateCopy(const StateUpdate &update) {
+    return addCopy(update.value, addStateBuffer(update), update.loc);
+  }
+  void orderCopy(const StateUpdate &update, unsigned copy);
+
+  func::FuncOp func;
+  MLIRContext *context;
+  ConstantPool &pool;
+  const llvm::StringMap<unsigned> &states;
+  CommandGraph graph;
+  unsigned lastAllReduce = kNoCommand;
+  DynamicOrder order;
+  llvm::DenseMap<Value, unsigned> bufferOf;
+  llvm::DenseMap<unsigned, unsigned> oldValue; // state -> buffer
+  SmallVector<StateUpdate> updates;
+  SmallVector<unsigned> deviceOfState;
+  unsigned device = 0; // of the ops that are read
+};
+
+} // namespace
+
+static StringAttr stringAttr(Attribute attr) {
+  return dyn_cast_or_null<StringAttr>(attr);
+}
+
+LogicalResult GraphBuilder::addArgument(unsigned number) {
+  BlockArgument argument = func.getArgument(number);
+  if (!ir::hasBoundedSize(argument.getType()))
+    return func.emitError()
+           << "argument " << number << " is no tensor of static shape";
+  RankedTensorType type = ir::tensorType(argument);
+  unsigned buffer = addBuffer(type, argument.getLoc());
+  exec::SliceAttr &place = graph.buffers[buffer].slice;
+  bufferOf[argument] = buffer;
+  if (auto name =
+          stringAttr(func.getArgAttr(number, ir::SinterDialect::kInputAttr))) {
+    place = slice(exec::Space::input, graph.inputNames.size(), 0, type);
+    graph.inputNames.push_back(name);
+    graph.inputTypes.push_back(TypeAttr::get(type));
+    return success();
+  }
+  if (auto symbol = func.getArgAttrOfType<FlatSymbolRefAttr>(
+          number, ir::SinterDialect::kStateAttr)) {
+    unsigned state = states.lookup(symbol.getValue());
+    if (!oldValue.try_emplace(state, buffer).second)
+      return func.emitError() << "has two arguments for the state " << symbol;
+    place = slice(exec::Space::state, state, 0, type);
+    graph.buffers[buffer].device = deviceOfState[state];
+    return success();
+  }
+  if (auto name = stringAttr(
+          func.getArgAttr(number, ir::SinterDialect::kControlAttr))) {
+    for (const exec::ControlField &field : exec::controlFields())
+      if (field.name == name.getValue()) {
+        if (exec::sizeBytes(type) != field.size)
+          return func.emitError()
+                 << "argument " << number << ": control field " << name
+                 << " has " << field.size << " bytes, not those of " << type;
+        place = slice(exec::Space::control, 0, field.offset, type);
+        return success();
+      }
+    return func.emitError()
+           << "argument " << number << ": there is no control field " << name;
+  }
+  return func.emitError() << "argument " << number
+                          << " names no input, state or control field";
+}
+
+unsigned GraphBuilder::addCommand(Command command) {
+  unsigned number = order.addNode();
+  for (unsigned read : command.reads) {
+    Buffer &buffer = graph.buffers[read];
+    if (buffer.constant && !buffer.slice)
+      buffer.slice = slice(exec::Space::constant, 0,
+                           pool.offsetOf(buffer.constant), buffer.type);
+    if (!llvm::is_contained(buffer.readers, number))
+      buffer.readers.push_back(number);
+    if (buffer.writer != kNoCommand)
+      order.addEdge(buffer.writer, number);
+    if (buffer.awaited != kNoCommand)
+      order.addEdge(buffer.awaited, number);
+  }
+  for (unsigned write : command.writes)
+    graph.buffers[write].writer = number;
+  graph.commands.push_back(std::move(command));
+  return number;
+}
+
+/// All replicas send the same messages in the same order: that of the program.
+void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
+  Command send{nullptr, op.getLoc(), {}, {}, {}, op};
+  for (Value input : op.getInputs())
+    send.reads.push_back(bufferOf.lookup(input));
+  for (Value output : op.getOutputs()) {
+    send.writes.push_back(addBuffer(ir::tensorType(output), op.getLoc()));
+    bufferOf[output] = send.writes.back();
+  }
+  Command await{nullptr, op.getLoc(), {}, {}, {}, op};
+  await.reads = send.writes;
+  llvm::append_range(await.reads, send.reads);
+  unsigned sent = addCommand(std::move(send));
+  if (lastAllReduce != kNoCommand)
+    order.addEdge(lastAllReduce, sent);
+  lastAllReduce = sent;
+  unsigned awaited = addCommand(std::move(await));
+  order.addEdge(sent, awaited);
+  graph.commands[sent].await = awaited;
+  for (unsigned write : graph.commands[sent].writes)
+    graph.buffers[write].awaited = awaited;
+}
+
+/// A copy between devices is the destination's, on its stream for transfers;
+/// that to the CPU, which has none, is the source's.
+unsigned GraphBuilder::addCopy(unsigned from, unsigned to, Location loc) {
+  exec::CommandPlace place;
+  place.to = graph.buffers[to].device;
+  place.from = graph.buffers[from].isEverywhere() ? place.to
+                                                  : graph.buffers[from].device;
+  place.place = isHost(place.to) ? place.from : place.to;
+  place.stream = place.from == place.to ? exec::kCompute : exec::kTransfer;
+  // Zeros are made, not kept.
+  Command copy{nullptr, loc, {}, {to}, place};
+  ElementsAttr constant = graph.buffers[from].constant;
+  if (!constant || !isAllZeros(constant))
+    copy.reads.push_back(from);
+  return addCommand(std::move(copy));
+}
+
+/// What is everywhere needs no transfer.
+void GraphBuilder::addTransfer(ir::CopyOp copy) {
+  unsigned from = bufferOf.lookup(copy.getX());
+  const Buffer &source = graph.buffers[from];
+  if (source.isEverywhere() || source.device == copy.getDevice()) {
+    bufferOf[copy] = from;
+    return;
+  }
+  unsigned to = addBuffer(ir::tensorType(copy), copy.getLoc());
+  graph.buffers[to].device = copy.getDevice();
+  bufferOf[copy] = to;
+  addCopy(from, to, copy.getLoc());
+}
+
+LogicalResult GraphBuilder::addCall(func::CallOp call) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  if (!callee || !callee.getBody().hasOneBlock())
+    return call.emitError() << "calls no part of the program";
+  for (auto [argument, operand] :
+       llvm::zip_equal(callee.getArguments(), call.getOperands()))
+    bufferOf[argument] = bufferOf.lookup(operand);
+  device = ir::deviceNumber(callee);
+  for (Operation &op : callee.getBody().front().without_terminator())
+    if (failed(addOp(op)))
+      return failure();
+  device = 0;
+  for (auto [result, value] :
+       llvm::zip_equal(call.getResults(),
+                       callee.getBody().front().getTerminator()->getOperands()))
+    bufferOf[result] = bufferOf.lookup(value);
+  return success();
+}
+
+LogicalResult GraphBuilder::addOp(Operation &op) {
+  if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+    unsigned buffer = addBuffer(constant.getType(), constant.getLoc());
+    graph.buffers[buffer].constant = constant.getValue();
+    bufferOf[constant] = buffer;
+    return success();
+  }
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
+    bufferOf[reshape.getResult()] = bufferOf.lookup(reshape.getX());
+    return success();
+  }
+  if (auto allReduce = dyn_cast<ir::AllReduceOp>(op)) {
+    addAllReduce(allReduce);
+    return success();
+  }
+  if (auto copy = dyn_cast<ir::CopyOp>(op)) {
+    addTransfer(copy);
+    return success();
+  }
+  if (auto call = dyn_cast<func::CallOp>(op))
+    return addCall(call);
+  auto fusion = dyn_cast<ir::FusionOp>(op);
+  if (!fusion)
+    return op.emitError() << "'" << op.getName() << "' is in no fusion";
+  exec::CommandPlace place;
+  place.place = place.from = place.to = device;
+  Command command{fusion, fusion.getLoc(), {}, {}, place};
+  for (Value input : fusion.getInputs())
+    command.reads.push_back(bufferOf.lookup(input));
+  for (auto [number, output] : llvm::enumerate(fusion.getOutputs())) {
+    command.writes.push_back(
+        addBuffer(storedType(fusion, number), fusion.getLoc()));
+    bufferOf[output] = command.writes.back();
+  }
+  addCommand(std::move(command));
+  return success();
+}
+
+/// True when the new value was written where the old one was.
+bool GraphBuilder::updateInPlace(const StateUpdate &update) {
+  Buffer &value = graph.buffers[update.value];
+  if (!value.isInArena() || value.writer == kNoCommand ||
+      value.device != deviceOfState[update.state])
+    return false;
+  unsigned writer = value.writer;
+  const Command &command = graph.commands[writer];
+  for (unsigned reader : oldReaders(update.state)) {
+    if (reader != writer) {
+      if (!order.canAddEdge(reader, writer))
+        return false;
+      continue;
+    }
+    unsigned result =
+        llvm::find(command.writes, update.value) - command.writes.begin();
+    if (!graph.mayRunInPlace(command, result, oldValue[update.state]))
+      return false;
+  }
+  for (unsigned reader : oldReaders(update.state))
+    if (reader != writer)
+      order.addEdge(reader, writer);
+  value.slice = stateSlice(update);
+  return true;
+}
+
+/// Makes `copy`, which writes the new value, wait for the readers of the old
+/// one. Where one of them waits for the copy (two states that are exchanged),
+/// the copy reads early, into the arena.
+void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
+  auto possible = [&](unsigned reader) {
+    return order.canAddEdge(reader, copy);
+  };
+  if (!llvm::all_of(oldReaders(update.state), possible)) {
+    unsigned early = addBuffer(update.type, update.loc);
+    graph.buffers[early].device = deviceOfState[update.state];
+    unsigned place = graph.commands[copy].writes[0];
+    graph.commands[copy].writes[0] = early;
+    graph.buffers[early].writer = copy;
+    copy = addCopy(early, place, update.loc);
+  }
+  for (unsigned reader : oldReaders(update.state))
+    order.addEdge(reader, copy);
+}
+
+void GraphBuilder::addUpdates() {
+  // What no command can write in place is copied. All these copies are there
+  // before the first is ordered, since they read old values of states
+  // themselves.
+  SmallVector<std::pair<StateUpdate, unsigned>> copies;
+  SmallVector<StateUpdate> computed;
+  for (const StateUpdate &update : updates) {
+    if (graph.buffers[update.value].isInArena())
+      computed.push_back(update);
+    else
+      copies.push_back({update, addUpdateCopy(update)});
+  }
+  for (auto &[update, copy] : copies)
+    orderCopy(update, copy);
+  for (const StateUpdate &update : computed)
+    if (!updateInPlace(update))
+      orderCopy(update, addUpdateCopy(update));
+}
+
+LogicalResult GraphBuilder::addResults() {
+  auto terminator =
+      dyn_cast<func::ReturnOp>(func.getBody().front().getTerminator());
+  if (!terminator)
+    return func.emitError() << "does not end with a return";
+  llvm::SmallDenseSet<unsigned> updated;
+  for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
+    unsigned buffer = bufferOf.lookup(value);
+    RankedTensorType type = ir::tensorType(value);
+    // Where no node computes the value, the return's location says most.
+    Location loc = value.getDefiningOp() ? value.getLoc() : terminator.getLoc();
+    if (auto name = stringAttr(
+            func.getResultAttr(number, ir::SinterDialect::kOutputAttr))) {
+      exec::SliceAttr place =
+          slice(exec::Space::output, graph.outputNames.size(), 0, type);
+      graph.outputNames.push_back(name);
+      graph.outputTypes.push_back(TypeAttr::get(type));
+      if (graph.buffers[buffer].isInArena())
+        graph.buffers[buffer].slice = place;
+      else
+        addOutputCopy(buffer, type, loc, place);
+      continue;
+    }
+    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(
+        func.getResultAttr(number, ir::SinterDialect::kStateAttr));
+    if (!symbol)
+      return func.emitError()
+             << "result " << number << " names no output or state";
+    unsigned state = states.lookup(symbol.getValue());
+    if (!updated.insert(state).second)
+      return func.emitError() << "has two results for the state " << symbol;
+    auto old = oldValue.find(state);
+    if (old == oldValue.end() || old->second != buffer)
+      updates.push_back({state, buffer, type, loc});
+  }
+  addUpdates();
+  return success();
+}
+
+LogicalResult GraphBuilder::run() {
+  if (!func.getBody().hasOneBlock())
+    return func.emitError() << "has no body of one block";
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (failed(addArgument(i)))
+      return failure();
+  for (Operation &op : func.getBody().front().without_terminator())
+    if (failed(addOp(op)))
+      return failure();
+  return addResults();
+}
+
+/// An order in which commands can run: that of the function. A copy into a
+/// state, which stands in no function, comes as soon as it can: what it copies
+/// may end there.
+Order GraphBuilder::possibleOrder() const {
+  Order sequence;
+  std::vector<bool> done(graph.commands.size(), false);
+  std::vector<std::vector<unsigned>> copiesAfter(graph.commands.size());
+  auto isUpdate = [&](unsigned number) {
+    const Command &command = graph.commands[number];
+    return !command.fusion && !command.allReduce &&
+           command.place.stream == exec::kCompute;
+  };
+  auto isReady = [&](unsigned number) {
+    return llvm::all_of(order.before(number),
+                        [&](unsigned other) { return done[other]; });
+  };
+  for (unsigned number = 0; number < graph.commands.size(); ++number)
+    if (isUpdate(number))
+      for (unsigned other : order.before(number))
+        copiesAfter[other].push_back(number);
+  std::function<void(unsigned)> put = [&](unsigned number) {
+    done[number] = true;
+    sequence.push_back(number);
+    for (unsigned copy : copiesAfter[number])
+      if (!done[copy] && isReady(copy))
+        put(copy);
+  };
+  for (unsigned number : order.order())
+    if (!done[number])
+      put(number);
+  return sequence;
+}
+
+CommandGraph GraphBuilder::take() {
+  // Renumber, so that commands come in a possible order.
+  Order sequence = possibleOrder();
+  std::vector<unsigned> number(sequence.size());
+  for (auto [place, command] : llvm::enumerate(sequence))
+    number[command] = place;
+  CommandGraph result;
+  for (unsigned command : sequence) {
+    result.commands.push_back(std::move(graph.commands[command]));
+    auto &before = result.before.emplace_back();
+    for (unsigned other : order.before(command))
+      before.push_back(number[other]);
+  }
+  for (Command &command : result.commands)
+    if (command.isAllReduce())
+      command.await = number[command.await];
+  for (Buffer &buffer : graph.buffers) {
+    if (buffer.awaited != kNoCommand)
+      buffer.awaited = number[buffer.awaited];
+    if (buffer.writer != kNoCommand)
+      buffer.writer = number[buffer.writer];
+    for (unsigned &reader : buffer.readers)
+      reader = number[reader];
+  }
+  result.buffers = std::move(graph.buffers);
+  result.devices = std::move(graph.devices);
+  result.inputNames = std::move(graph.inputNames);
+  result.inputTypes = std::move(graph.inputTypes);
+  result.outputNames = std::move(graph.outputNames);
+  result.outputTypes = std::move(graph.outputTypes);
+  return result;
+}
+
+FailureOr<CommandGraph>
+CommandGraph::build(func::FuncOp func, ConstantPool &pool,
+                    const llvm::StringMap<unsigned> &states) {
+  GraphBuilder builder(func, pool, states);
+  if (failed(builder.run()))
+    return failure();
+  return builder.take();
+}
+
+} // namespace sinter::passes::plan
