@@ -266,6 +266,32 @@ static Status checkKernels(const sinter_artifact &artifact) {
   return {};
 }
 
+const char *sinter::rt::commandName(uint32_t kind) {
+  switch (kind) {
+  case SINTER_CMD_LAUNCH:
+    return "launch";
+  case SINTER_CMD_MATMUL:
+    return "matmul";
+  case SINTER_CMD_CONV:
+    return "conv";
+  case SINTER_CMD_COPY:
+    return "copy";
+  case SINTER_CMD_FILL:
+    return "fill";
+  case SINTER_CMD_ATTENTION:
+    return "attention";
+  case SINTER_CMD_ALL_REDUCE:
+    return "all_reduce";
+  case SINTER_CMD_AWAIT:
+    return "await";
+  case SINTER_CMD_RECORD:
+    return "record";
+  case SINTER_CMD_WAIT:
+    return "wait";
+  }
+  return "unknown";
+}
+
 std::string sinter::rt::dtypeName(uint32_t dtype) {
   static const char *const names[] = {"bool", "u8",  "i8",  "u16", "i16",
                                       "u32",  "i32", "u64", "i64", "f16",

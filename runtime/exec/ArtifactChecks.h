@@ -55,6 +55,10 @@ uint64_t dtypeBytes(uint32_t dtype);
 /// "f32", "i64", ...; "dtype 99" for a number that is no sinter_dtype.
 std::string dtypeName(uint32_t dtype);
 
+/// "launch", "matmul", ...; "unknown" for a number that is no
+/// sinter_command_kind.
+const char *commandName(uint32_t kind);
+
 /// a * b and a + b of nonnegative numbers; false when int64 is too small.
 inline bool multiplyInto(int64_t a, int64_t b, int64_t &result) {
   return !__builtin_mul_overflow(a, b, &result);

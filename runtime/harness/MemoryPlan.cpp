@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/File.h"
+#include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
 #include "runtime/harness/Commands.h"
@@ -16,32 +17,6 @@
 #include <nlohmann/json.hpp>
 
 using namespace sinter::rt;
-
-static const char *kindName(uint32_t kind) {
-  switch (kind) {
-  case SINTER_CMD_LAUNCH:
-    return "launch";
-  case SINTER_CMD_MATMUL:
-    return "matmul";
-  case SINTER_CMD_CONV:
-    return "conv";
-  case SINTER_CMD_COPY:
-    return "copy";
-  case SINTER_CMD_FILL:
-    return "fill";
-  case SINTER_CMD_ATTENTION:
-    return "attention";
-  case SINTER_CMD_ALL_REDUCE:
-    return "all_reduce";
-  case SINTER_CMD_AWAIT:
-    return "await";
-  case SINTER_CMD_RECORD:
-    return "record";
-  case SINTER_CMD_WAIT:
-    return "wait";
-  }
-  return "unknown";
-}
 
 static nlohmann::ordered_json valuesJson(const sinter_entry &entry,
                                          uint32_t place) {
@@ -64,7 +39,7 @@ static nlohmann::ordered_json entryJson(const sinter_artifact &artifact,
   json["unsharedBytes"] = entry.unsharedBytes;
   json["commands"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < entry.numCommands; ++i)
-    json["commands"].push_back({{"kind", kindName(entry.commands[i].kind)},
+    json["commands"].push_back({{"kind", commandName(entry.commands[i].kind)},
                                 {"place", entry.commands[i].device},
                                 {"stream", entry.commands[i].stream},
                                 {"label", entry.commands[i].label}});
@@ -80,10 +55,11 @@ static void printValues(const sinter_entry &entry, uint32_t place) {
   std::printf("  %12s %12s  %11s  %s\n", "offset", "bytes", "commands",
               "first written by");
   for (const ArenaValue &value : arenaValues(entry, place))
-    std::printf(
-        "  %12" PRIu64 " %12" PRIu64 "  %4u .. %4u  %s %s\n", value.offsetBytes,
-        value.sizeBytes, value.firstCommand, value.lastCommand,
-        kindName(entry.commands[value.firstCommand].kind), value.label.c_str());
+    std::printf("  %12" PRIu64 " %12" PRIu64 "  %4u .. %4u  %s %s\n",
+                value.offsetBytes, value.sizeBytes, value.firstCommand,
+                value.lastCommand,
+                commandName(entry.commands[value.firstCommand].kind),
+                value.label.c_str());
 }
 
 /// Every value, and then the sum over time.

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/lib/Bench.h"
 
+#include "runtime/exec/ArtifactChecks.h"
+
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -44,32 +46,6 @@ BenchResult tools::bench(double warmupMs, double durationMs,
           static_cast<int64_t>(times.size())};
 }
 
-static const char *kindName(uint32_t kind) {
-  switch (kind) {
-  case SINTER_CMD_LAUNCH:
-    return "launch";
-  case SINTER_CMD_MATMUL:
-    return "matmul";
-  case SINTER_CMD_CONV:
-    return "conv";
-  case SINTER_CMD_COPY:
-    return "copy";
-  case SINTER_CMD_FILL:
-    return "fill";
-  case SINTER_CMD_ATTENTION:
-    return "attention";
-  case SINTER_CMD_ALL_REDUCE:
-    return "all_reduce";
-  case SINTER_CMD_AWAIT:
-    return "await";
-  case SINTER_CMD_RECORD:
-    return "record";
-  case SINTER_CMD_WAIT:
-    return "wait";
-  }
-  return "?";
-}
-
 void Profile::record(const sinter_entry &entry, uint32_t index,
                      uint64_t beginNs, uint64_t durationNs) {
   entry_ = &entry;
@@ -88,7 +64,7 @@ std::string Profile::traceEvents() const {
   for (const Event &event : events_) {
     const sinter_command &command = entry_->commands[event.index];
     list.push_back({{"name", command.label},
-                    {"cat", kindName(command.kind)},
+                    {"cat", rt::commandName(command.kind)},
                     {"ph", "X"},
                     {"ts", static_cast<double>(event.beginNs - origin) / 1e3},
                     {"dur", static_cast<double>(event.durationNs) / 1e3},
@@ -147,7 +123,7 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
     double gbps = us > 0 ? bytesOf(command) / us / 1e3 : 0;
     double tflops = us > 0 ? flopsOf(command) / us / 1e6 : 0;
     list.push_back({{"index", i},
-                    {"kind", kindName(command.kind)},
+                    {"kind", rt::commandName(command.kind)},
                     {"nodes", command.label},
                     {"us", us},
                     {"share", share / 100},
@@ -156,7 +132,7 @@ std::string Profile::report(bool json, const rt::Ceilings &ceilings) const {
     char columns[96];
     std::snprintf(columns, sizeof(columns),
                   "%6.1f %% %11.1f %9.1f %9.3f  %-7s ", share, us, gbps, tflops,
-                  kindName(command.kind));
+                  rt::commandName(command.kind));
     text += std::string(columns) + command.label + "\n";
   }
   if (!json) {
