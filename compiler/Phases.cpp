@@ -37,6 +37,19 @@ static void buildSimplify(mlir::OpPassManager &pm, const PhaseContext &) {
   addSimplifier(pm);
 }
 
+/// Weights that are rounded may be rounded to one place, if nobody speaks of
+/// their ops one by one; messages between replicas have gradients as they are.
+static bool mergesTrained(const Options &options) {
+  llvm::StringRef policy = options.precisionPolicy();
+  bool speaksOfOps = !options.keepFp32.empty() ||
+                     !options.precisionPlan.empty() ||
+                     !options.savePrecisionPlan.empty() ||
+                     !options.plannedPrecisions.empty() ||
+                     !options.calibrated.empty() || !options.placeRules.empty();
+  return (policy == "bf16" || policy == "fp16") && !speaksOfOps &&
+         options.train.replicas <= 1;
+}
+
 static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   const TrainOptions &train = context.options.train;
   if (!train.enabled)
@@ -75,6 +88,9 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.accumulate = train.accumulate;
   options.pairwise = context.options.isTopology();
   options.ema = train.ema;
+  if (mergesTrained(context.options))
+    pm.addNestedPass<mlir::func::FuncOp>(passes::createMergeContractions(
+        &context.target, context.devices, context.options.precisionPolicy()));
   pm.addPass(passes::createBuildTraining(options));
   addSimplifier(pm);
 }

@@ -22,12 +22,19 @@ namespace sinter::passes {
 
 namespace {
 
-/// Casts and moves nothing else than arguments of the function.
+/// Casts nothing else than arguments of the function, maybe to one place.
 bool isCastOfArguments(ir::FusionOp fusion) {
-  return fusion.getKind() == fusion_kind::kLoop &&
-         llvm::all_of(fusion.getInputs(), llvm::IsaPred<BlockArgument>) &&
-         llvm::all_of(fusion.getBody().front(),
-                      llvm::IsaPred<ir::CastOp, ir::YieldOp>);
+  StringRef kind = fusion.getKind();
+  if ((kind != fusion_kind::kLoop && kind != fusion_kind::kConcat) ||
+      !llvm::all_of(fusion.getInputs(), llvm::IsaPred<BlockArgument>))
+    return false;
+  return llvm::all_of(fusion.getBody().front(), [](Operation &op) {
+    if (auto concat = dyn_cast<ir::ConcatOp>(op))
+      return llvm::all_of(concat.getInputs(), [](Value input) {
+        return input.getDefiningOp<ir::CastOp>() != nullptr;
+      });
+    return isa<ir::CastOp, ir::YieldOp>(op);
+  });
 }
 
 struct FuseCastsPass : impl::FuseCastsBase<FuseCastsPass> {

@@ -3,11 +3,13 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Queries, keys and values are products of the same rows with three weights.
-// Where the weights are constants, and calls of a library are what a launch is
-// dear for, they are put side by side (FoldConstants does it at compile time)
-// and one call computes all, with the biases and the roundings that follow.
-// Only where nothing but the strides of a later call, or of a kernel, takes its
-// part out again: heads.
+// Where these are put side by side one call computes all, with the biases and
+// the roundings that follow. FoldConstants does that for constants at compile
+// time; weights that are trained in 16 bits are rounded in each step anyway,
+// and then to one place (before differentiation, so that their gradients are
+// one product, too). Only where nothing but the strides of a later call, or of
+// a kernel, takes its part out again: heads, for trained ones those of an
+// attention that is one call and whose gradient writes to one place.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/MergeContractions.h"
@@ -33,16 +35,31 @@ namespace {
 /// What FoldConstants can make of one function's weights, with a margin.
 constexpr int64_t kMostBytesOfOne = 64 << 20, kMostBytes = 192 << 20;
 
-/// The constant that `value` is, or is widened from; null for others.
-ir::ConstantOp weightOf(Value value) {
-  return asStored(value).getDefiningOp<ir::ConstantOp>();
+using Weight = TypedValue<RankedTensorType>;
+
+/// True for what may be put side by side: constants, or states.
+bool isFixed(Value value, bool isTrained) {
+  if (!isTrained)
+    return value.getDefiningOp<ir::ConstantOp>() != nullptr;
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : nullptr;
+  return function && function.getArgAttr(argument.getArgNumber(),
+                                         ir::SinterDialect::kStateAttr);
 }
 
-/// Rows of activations times a constant matrix.
-bool isProjection(ir::DotGeneralOp dot) {
+/// What the dot multiplies rows by, before it is widened.
+Weight weightOf(ir::DotGeneralOp dot) {
+  return cast<Weight>(asStored(dot.getRhs()));
+}
+
+/// Rows of activations times a matrix of weights.
+bool isProjection(ir::DotGeneralOp dot, bool isTrained) {
   RankedTensorType lhs = ir::tensorType(dot.getLhs()),
                    rhs = ir::tensorType(dot.getRhs());
-  return weightOf(dot.getRhs()) && !weightOf(dot.getLhs()) &&
+  return isFixed(weightOf(dot), isTrained) &&
+         !asStored(dot.getLhs()).getDefiningOp<ir::ConstantOp>() &&
          dot.getLhsBatch().empty() && rhs.getRank() == 2 &&
          dot.getLhsContract().size() == 1 &&
          dot.getLhsContract().front() == lhs.getRank() - 1;
@@ -54,19 +71,19 @@ bool areSiblings(ir::DotGeneralOp a, ir::DotGeneralOp b) {
          asStored(a.getLhs()) == asStored(b.getLhs()) &&
          a.getRhsContract() == b.getRhsContract() &&
          a.getTf32() == b.getTf32() &&
-         weightOf(a.getRhs()).getType().getElementType() ==
-             weightOf(b.getRhs()).getType().getElementType() &&
+         weightOf(a).getType().getElementType() ==
+             weightOf(b).getType().getElementType() &&
          ir::tensorType(a.getResult()).getElementType() ==
              ir::tensorType(b.getResult()).getElementType();
 }
 
-/// A constant vector, maybe widened, repeated for all rows: the operand of an
+/// A vector of weights, maybe widened, repeated for all rows: the operand of an
 /// addition that is not `value`.
 struct Bias {
-  ir::ConstantOp vector;
+  Weight vector;
   bool isWidened = false;
 };
-std::optional<Bias> biasOf(ir::AddOp add, Value value) {
+std::optional<Bias> biasOf(ir::AddOp add, Value value, bool isTrained) {
   Value other = add.getLhs() == value ? add.getRhs() : add.getLhs();
   Bias bias;
   if (Value narrow = widened(other)) {
@@ -84,8 +101,8 @@ std::optional<Bias> biasOf(ir::AddOp add, Value value) {
     bias.isWidened = true;
     vector = narrow;
   }
-  bias.vector = vector.getDefiningOp<ir::ConstantOp>();
-  if (!bias.vector ||
+  bias.vector = cast<Weight>(vector);
+  if (!isFixed(vector, isTrained) ||
       bias.vector.getType().getDimSize(0) != spread.getType().getShape().back())
     return std::nullopt;
   return bias;
@@ -97,26 +114,40 @@ bool readsInPlace(Operation *user) {
   return isa<ir::TransposeOp>(user) || (reshape && isSplitReshape(reshape));
 }
 
+/// True when moves alone lead from `value` to attentions that `target` keeps.
+bool isForAttention(Value value, const Target &target, FloatType narrow) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<ir::AttentionOp>(user))
+      return target.keepsComposite(user, narrow);
+    return readsInPlace(user) &&
+           isForAttention(user->getResult(0), target, narrow);
+  });
+}
+
 /// Products of one operand and what they all do next, in step.
 class Siblings {
 public:
-  explicit Siblings(ArrayRef<ir::DotGeneralOp> dots) : dots(dots) {
+  Siblings(ArrayRef<ir::DotGeneralOp> dots, bool isTrained)
+      : dots(dots), isTrained(isTrained) {
     for (ir::DotGeneralOp dot : dots)
       values.push_back(dot.getResult());
     while (advance())
       ;
   }
 
-  /// True when one product pays.
-  bool pays() const {
-    return llvm::all_of(values, [](Value value) {
-      return !value.use_empty() && llvm::all_of(value.getUsers(), readsInPlace);
+  /// True when one product pays; `narrow` is what trained weights are rounded
+  /// to.
+  bool pays(const Target &target, FloatType narrow) const {
+    return llvm::all_of(values, [&](Value value) {
+      return !value.use_empty() &&
+             llvm::all_of(value.getUsers(), readsInPlace) &&
+             (!isTrained || isForAttention(value, target, narrow));
     });
   }
   int64_t weightBytes() const {
     int64_t bytes = 0;
     for (ir::DotGeneralOp dot : dots) {
-      RankedTensorType type = weightOf(dot.getRhs()).getType();
+      RankedTensorType type = weightOf(dot).getType();
       bytes +=
           type.getNumElements() * ir::elementSizeBytes(type.getElementType());
     }
@@ -130,10 +161,11 @@ private:
     SmallVector<Bias> biases; // an addition
   };
   bool advance();
-  Value sideBySide(OpBuilder &builder, Location loc,
-                   ArrayRef<ir::ConstantOp> constants, int64_t axis);
+  Value sideBySide(OpBuilder &builder, Location loc, ArrayRef<Weight> weights,
+                   int64_t axis);
 
   SmallVector<ir::DotGeneralOp> dots;
+  bool isTrained;
   SmallVector<Value> values;      // what the merged steps make of each product
   SmallVector<Operation *> users; // that made it, in order
   SmallVector<Step> steps;
@@ -159,7 +191,7 @@ bool Siblings::advance() {
     }
     auto add = dyn_cast<ir::AddOp>(user);
     std::optional<Bias> bias =
-        add && !step.castTo ? biasOf(add, value) : std::nullopt;
+        add && !step.castTo ? biasOf(add, value, isTrained) : std::nullopt;
     if (!bias)
       return false;
     if (!step.biases.empty() &&
@@ -181,11 +213,13 @@ bool Siblings::advance() {
 }
 
 Value Siblings::sideBySide(OpBuilder &builder, Location loc,
-                           ArrayRef<ir::ConstantOp> constants, int64_t axis) {
-  SmallVector<Value> copies; // here: the constants may come later
-  for (ir::ConstantOp constant : constants)
-    copies.push_back(builder.clone(*constant)->getResult(0));
-  return builder.create<ir::ConcatOp>(loc, ValueRange(copies), axis);
+                           ArrayRef<Weight> weights, int64_t axis) {
+  SmallVector<Value> here; // constants may come later
+  for (Value weight : weights)
+    here.push_back(isTrained
+                       ? weight
+                       : builder.clone(*weight.getDefiningOp())->getResult(0));
+  return builder.create<ir::ConcatOp>(loc, ValueRange(here), axis);
 }
 
 // Pattern: dot(x, a), dot(x, b) -> slices of dot(x, concat(a, b)); with what is
@@ -193,10 +227,10 @@ Value Siblings::sideBySide(OpBuilder &builder, Location loc,
 void Siblings::merge() {
   ir::DotGeneralOp first = dots.front();
   OpBuilder builder(first);
-  SmallVector<ir::ConstantOp> weights;
+  SmallVector<Weight> weights;
   SmallVector<int64_t> widths;
   for (ir::DotGeneralOp dot : dots) {
-    weights.push_back(weightOf(dot.getRhs()));
+    weights.push_back(weightOf(dot));
     widths.push_back(ir::tensorType(dot.getResult()).getShape().back());
     locations.push_back(dot.getLoc());
   }
@@ -214,7 +248,7 @@ void Siblings::merge() {
       all = ir::castTo(builder, loc, all, step.castTo);
       continue;
     }
-    SmallVector<ir::ConstantOp> vectors;
+    SmallVector<Weight> vectors;
     for (const Bias &bias : step.biases)
       vectors.push_back(bias.vector);
     RankedTensorType type = ir::tensorType(all);
@@ -242,16 +276,23 @@ void Siblings::merge() {
 struct MergeContractionsPass
     : impl::MergeContractionsBase<MergeContractionsPass> {
   MergeContractionsPass() = default;
-  MergeContractionsPass(const Target *target, ArrayRef<ProgramDevice> devices)
-      : target(target), devices(devices) {}
+  MergeContractionsPass(const Target *target, ArrayRef<ProgramDevice> devices,
+                        StringRef trainedIn)
+      : target(target), devices(devices), trainedIn(trainedIn) {}
 
   void runOnOperation() override {
     if (!target)
       return;
+    bool isTrained = !trainedIn.empty();
+    FloatType narrow;
+    if (trainedIn == "bf16")
+      narrow = BFloat16Type::get(&getContext());
+    else if (isTrained)
+      narrow = Float16Type::get(&getContext());
     DeviceMap map(getOperation());
     SmallVector<SmallVector<ir::DotGeneralOp>> groups;
     getOperation().walk([&](ir::DotGeneralOp dot) {
-      if (!isProjection(dot) || !isDearCall(dot, map))
+      if (!isProjection(dot, isTrained) || !isDearCall(dot, map))
         return;
       for (SmallVector<ir::DotGeneralOp> &group : groups)
         if (areSiblings(group.front(), dot))
@@ -262,10 +303,11 @@ struct MergeContractionsPass
     for (ArrayRef<ir::DotGeneralOp> group : groups) {
       if (group.size() < 2)
         continue;
-      Siblings siblings(group);
-      int64_t more = siblings.weightBytes();
-      if (!siblings.pays() || more > kMostBytesOfOne ||
-          bytes + more > kMostBytes)
+      Siblings siblings(group, isTrained);
+      // Nobody folds trained ones.
+      int64_t more = isTrained ? 0 : siblings.weightBytes();
+      if (!siblings.pays(*targetFor(group.front(), map), narrow) ||
+          more > kMostBytesOfOne || bytes + more > kMostBytes)
         continue;
       siblings.merge();
       bytes += more;
@@ -277,10 +319,12 @@ struct MergeContractionsPass
   }
 
 private:
+  const Target *targetFor(ir::DotGeneralOp dot, DeviceMap &map) {
+    return targetOf(getOperation()->getParentOfType<ModuleOp>(),
+                    map.of(dot.getOperation()).value_or(0), devices, target);
+  }
   bool isDearCall(ir::DotGeneralOp dot, DeviceMap &map) {
-    const Target *its =
-        targetOf(getOperation()->getParentOfType<ModuleOp>(),
-                 map.of(dot.getOperation()).value_or(0), devices, target);
+    const Target *its = targetFor(dot, map);
     std::string reason;
     return its->launchesAreDear() &&
            its->place(dot, reason) == Placement::Library;
@@ -288,13 +332,15 @@ private:
 
   const Target *target = nullptr;
   ArrayRef<ProgramDevice> devices;
+  std::string trainedIn;
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createMergeContractions(const Target *target,
-                                              ArrayRef<ProgramDevice> devices) {
-  return std::make_unique<MergeContractionsPass>(target, devices);
+                                              ArrayRef<ProgramDevice> devices,
+                                              StringRef trainedIn) {
+  return std::make_unique<MergeContractionsPass>(target, devices, trainedIn);
 }
 
 } // namespace sinter::passes
