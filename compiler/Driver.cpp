@@ -388,7 +388,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
   info.devices = devices;
   info.byLoops = !options.allowsLibrary("onednn");
   info.workspaceBytes = options.workspaceBytes;
-  info.isCpuLimited = options.hasWorkspace || options.memoryLimitBytes;
+  info.isCpuLimited = options.limitsCpuWorkspace();
   bool isFirst = program.objects.empty();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {

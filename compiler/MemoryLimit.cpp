@@ -38,10 +38,13 @@ std::vector<DeviceMemory> compiler::memoryOf(ModuleOp module,
       module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
   std::vector<DeviceMemory> result;
   auto add = [&](llvm::StringRef name) {
+    bool isCpu = deviceKind(name) == "cpu";
+    // Without a promise nothing is known of a CPU's scratch.
+    int64_t workspace =
+        isCpu && !options.limitsCpuWorkspace() ? 0 : options.workspaceBytes;
     result.push_back(
-        {name.str(), passes::plan::footprintOf(module, result.size(),
-                                               options.workspaceBytes,
-                                               deviceKind(name) != "cpu")});
+        {name.str(), passes::plan::footprintOf(module, result.size(), workspace,
+                                               /*hasOwnMemory=*/!isCpu)});
   };
   if (names)
     for (auto name : names.getAsValueRange<StringAttr>())

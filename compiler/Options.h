@@ -138,6 +138,10 @@ struct Options {
            : precisionPolicy() == "fp16" ? llvm::StringRef("dynamic")
                                          : llvm::StringRef("none");
   }
+  /// On a CPU scratch is promised only where one of the two asks for it.
+  bool limitsCpuWorkspace() const {
+    return hasWorkspace || memoryLimitBytes > 0;
+  }
   bool isTopology() const { return deterministic == "topology"; }
   /// Whether libraries may be called for contractions.
   bool allowsLibrary(llvm::StringRef name) const;
