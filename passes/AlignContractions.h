@@ -1,4 +1,4 @@
-//===- AlignContractions.h - contractions as libraries like them -*- C++ -*-==//
+//===- AlignContractions.h - contractions for libraries ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

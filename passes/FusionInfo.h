@@ -1,4 +1,4 @@
-//===- FusionInfo.h - what can be said about a fusion's accesses *- C++ -*-===//
+//===- FusionInfo.h - what is known of a fusion's accesses ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- IndexMap.h - which element of an operand an element needs -*- C++
-//-*-===//
+//===- IndexMap.h - which element an element is made from -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

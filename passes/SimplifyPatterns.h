@@ -1,5 +1,4 @@
-//===- SimplifyPatterns.h - the patterns of the algebraic simplifier -*- C++
-//-*-===//
+//===- SimplifyPatterns.h - patterns of the simplifier ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- ArtifactImage.h - the artifact in a file, without running it -*- C++
-//-*-===//
+//===- ArtifactImage.h - the artifact in a file, not run --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

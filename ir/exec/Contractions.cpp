@@ -1,4 +1,4 @@
-//===- Contractions.cpp - verifiers of copies and library calls ----------===//
+//===- Contractions.cpp - verifiers of copies and library calls -----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Capacity.cpp - what a device can hold ----------------------------===//
+//===- Capacity.cpp - what a device can hold ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Neighbours.cpp - nodes where they save copies --------------------===//
+//===- Neighbours.cpp - nodes where they save copies ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CommandGraph.h - a fused function as commands on buffers -*- C++ -*-===//
+//===- CommandGraph.h - a fused function as commands ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

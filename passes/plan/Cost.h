@@ -1,5 +1,4 @@
-//===- Cost.h - what a fusion costs to run -----------------------*- C++
-//-*-===//
+//===- Cost.h - what a fusion costs to run ----------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

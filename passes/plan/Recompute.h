@@ -1,4 +1,4 @@
-//===- Recompute.h - what computing values again does to a plan -*- C++ -*-===//
+//===- Recompute.h - what computing again does to a plan --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

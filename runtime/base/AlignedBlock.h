@@ -1,4 +1,4 @@
-//===- AlignedBlock.h - memory for arenas, states and scratch -------------===//
+//===- AlignedBlock.h - memory for arenas, states and scratch ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- BlockSignals.h - threads that signals do not reach -----------------===//
+//===- BlockSignals.h - threads that signals do not reach -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

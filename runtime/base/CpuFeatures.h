@@ -1,4 +1,4 @@
-//===- CpuFeatures.h - what this CPU can do, in LLVM's words --------------===//
+//===- CpuFeatures.h - what this CPU can do, in LLVM's words ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

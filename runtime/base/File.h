@@ -1,4 +1,4 @@
-//===- File.h - whole-file reads and durable writes -----------------------===//
+//===- File.h - whole-file reads and durable writes -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Hash.h - the content hash of tables, checkpoints and programs ------===//
+//===- Hash.h - the content hash of tables and files ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Status.h - how the run tower reports failure -----------------------===//
+//===- Status.h - how the run tower reports failure -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

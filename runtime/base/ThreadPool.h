@@ -1,4 +1,4 @@
-//===- ThreadPool.h - the workers that all programs of a process share ----===//
+//===- ThreadPool.h - the workers of a process ------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Communicator.h - one replica among others --------------------------===//
+//===- Communicator.h - one replica among others ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Rendezvous.h - threads of one process that wait for each other -----===//
+//===- Rendezvous.h - threads that wait for each other ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- BatchReader.cpp - rows of a dataset as inputs of the program
-//-------------===//
+//===- BatchReader.cpp - a dataset's rows as a program's inputs -----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

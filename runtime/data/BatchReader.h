@@ -1,5 +1,4 @@
-//===- BatchReader.h - rows of a dataset as inputs of the program
-//---------------===//
+//===- BatchReader.h - a dataset's rows as a program's inputs ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

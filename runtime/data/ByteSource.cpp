@@ -1,5 +1,4 @@
-//===- ByteSource.cpp - random access to the bytes of a data file
-//-----------===//
+//===- ByteSource.cpp - random access to the bytes of a data file ---------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- ByteSource.h - random access to the bytes of a data file
-//-------------===//
+//===- ByteSource.h - random access to a file's bytes -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Convert.cpp - elements of a file to elements of the graph
-//---------------===//
+//===- Convert.cpp - elements of a file to elements of the graph ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

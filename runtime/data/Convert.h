@@ -1,5 +1,4 @@
-//===- Convert.h - elements of a file to elements of the graph
-//-----------------===//
+//===- Convert.h - elements of a file to elements of the graph --*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- CsvReader.cpp - numbers in comma-separated text
-//----------------------===//
+//===- CsvReader.cpp - numbers in comma-separated text --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

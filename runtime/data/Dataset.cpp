@@ -1,5 +1,4 @@
-//===- Dataset.cpp - from a data SPEC to a dataset
-//--------------------------===//
+//===- Dataset.cpp - from a data SPEC to a dataset ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

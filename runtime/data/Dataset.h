@@ -1,5 +1,4 @@
-//===- Dataset.h - named columns of rows, opened from a data SPEC
-//-----------===//
+//===- Dataset.h - named columns of rows ------------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- ElementType.cpp - sizes and names of element types
-//------------------===//
+//===- ElementType.cpp - sizes and names of element types -----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

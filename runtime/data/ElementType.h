@@ -1,5 +1,4 @@
-//===- ElementType.h - sizes and names of element types
-//--------------------===//
+//===- ElementType.h - sizes and names of element types ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

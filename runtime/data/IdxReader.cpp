@@ -1,5 +1,4 @@
-//===- IdxReader.cpp - the IDX format of MNIST and its relatives
-//------------===//
+//===- IdxReader.cpp - the IDX format of MNIST and its relatives ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Inflate.cpp - a deflate stream, inflated in the background
-//-----------===//
+//===- Inflate.cpp - a deflate stream, inflated in the background ---------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

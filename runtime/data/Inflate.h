@@ -1,5 +1,4 @@
-//===- Inflate.h - a deflate stream, inflated in the background
-//-------------===//
+//===- Inflate.h - a deflate stream, read in the background -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Loader.cpp - batches, prepared ahead by worker threads
-//-------------------===//
+//===- Loader.cpp - batches, prepared ahead by worker threads -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

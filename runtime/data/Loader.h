@@ -1,5 +1,4 @@
-//===- Loader.h - batches, prepared ahead by worker threads
-//---------------------===//
+//===- Loader.h - batches, prepared ahead by worker threads -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- NpyReader.cpp - NumPy's .npy files
-//-----------------------------------===//
+//===- NpyReader.cpp - NumPy's .npy files ---------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- NpzReader.cpp - NumPy's .npz files: zip archives of .npy members
-//-------===//
+//===- NpzReader.cpp - NumPy's .npz files: zip archives of .npy members ---===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

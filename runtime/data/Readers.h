@@ -1,5 +1,4 @@
-//===- Readers.h - one function for each file format
-//-----------------------===//
+//===- Readers.h - one function for each file format ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Shuffle.cpp - the order of rows, a pure function of seed and epoch
-//-----===//
+//===- Shuffle.cpp - the order of rows by seed and epoch ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Shuffle.h - the order of rows, a pure function of seed and epoch
-//-------===//
+//===- Shuffle.h - the order of rows by seed and epoch ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

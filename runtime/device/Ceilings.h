@@ -1,4 +1,4 @@
-//===- Ceilings.h - how fast a device can be at all -----------------------===//
+//===- Ceilings.h - how fast a device can be at all -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Device.h - what runs programs, and how it is found -----------------===//
+//===- Device.h - what runs programs, and how it is found -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

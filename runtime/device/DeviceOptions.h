@@ -1,4 +1,4 @@
-//===- DeviceOptions.h - what the user may say about a device -------------===//
+//===- DeviceOptions.h - what the user may say about a device ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

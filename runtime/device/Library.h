@@ -1,4 +1,4 @@
-//===- Library.h - contractions that a device leaves to a library ---------===//
+//===- Library.h - contractions that a library computes ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Registry.h - the devices of a process ------------------------------===//
+//===- Registry.h - the devices of a process --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

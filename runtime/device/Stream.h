@@ -1,4 +1,4 @@
-//===- Stream.h - what a device hands out ---------------------------------===//
+//===- Stream.h - what a device hands out -----------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

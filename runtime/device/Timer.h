@@ -1,4 +1,4 @@
-//===- Timer.h - how long a device takes for something --------------------===//
+//===- Timer.h - how long a device takes for something ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- ArtifactChecks.h - is this artifact safe to walk? ------------------===//
+//===- ArtifactChecks.h - is this artifact safe to walk? --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

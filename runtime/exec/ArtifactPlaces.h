@@ -1,4 +1,4 @@
-//===- ArtifactPlaces.h - the devices that an artifact names --------------===//
+//===- ArtifactPlaces.h - the devices that an artifact names ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

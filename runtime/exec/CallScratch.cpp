@@ -1,5 +1,4 @@
-//===- CallScratch.cpp - library calls within the scratch that was promised
-//===//
+//===- CallScratch.cpp - library calls within their scratch ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Executor.h - one entry of a program, ready to run ------------------===//
+//===- Executor.h - one entry of a program, ready to run --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

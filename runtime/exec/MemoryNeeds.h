@@ -1,4 +1,4 @@
-//===- MemoryNeeds.h - what a program needs of a device's memory ----------===//
+//===- MemoryNeeds.h - what a program takes of a device ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Place.h - a device of a program, and what lies there ---------------===//
+//===- Place.h - a device of a program, and what lies there -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

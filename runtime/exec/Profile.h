@@ -1,4 +1,4 @@
-//===- Profile.h - where the time of a run goes ---------------------------===//
+//===- Profile.h - where the time of a run goes -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

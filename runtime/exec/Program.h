@@ -1,4 +1,4 @@
-//===- Program.h - a loaded artifact --------------------------------------===//
+//===- Program.h - a loaded artifact ----------------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

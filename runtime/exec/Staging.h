@@ -1,4 +1,4 @@
-//===- Staging.h - inputs to a device of its own memory, outputs back -----===//
+//===- Staging.h - inputs and outputs of devices' memory --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

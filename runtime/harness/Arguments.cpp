@@ -1,5 +1,4 @@
-//===- Arguments.cpp - a command line read by a table
-//--------------------------===//
+//===- Arguments.cpp - a command line read by a table ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Arguments.h - a command line read by a table
-//----------------------------===//
+//===- Arguments.h - a command line read by a table -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Commands.h - one function for each of the trainer's commands
-//----------------===//
+//===- Commands.h - the trainer's commands ----------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Doctor.cpp - the trainer's "doctor"
-//---------------------------------------------===//
+//===- Doctor.cpp - the trainer's "doctor" --------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

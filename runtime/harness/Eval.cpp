@@ -1,5 +1,4 @@
-//===- Eval.cpp - the trainer's "eval"
-//---------------------------------------------===//
+//===- Eval.cpp - the trainer's "eval" ------------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

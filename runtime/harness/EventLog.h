@@ -1,4 +1,4 @@
-//===- EventLog.h - --tensorboard: scalars in TensorBoard's format -*- C++ -*-//
+//===- EventLog.h - scalars in TensorBoard's format -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Export.cpp - the trainer's "export"
-//-------------------------------------------===//
+//===- Export.cpp - the trainer's "export" --------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

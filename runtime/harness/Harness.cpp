@@ -1,5 +1,4 @@
-//===- Harness.cpp - the trainer as a function
-//----------------------------------------===//
+//===- Harness.cpp - the trainer as a function ----------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Harness.h - the trainer as a function
-//----------------------------------------===//
+//===- Harness.h - the trainer as a function --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

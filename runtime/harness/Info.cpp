@@ -1,5 +1,4 @@
-//===- Info.cpp - the trainer's "info"
-//-------------------------------------------------===//
+//===- Info.cpp - the trainer's "info" ------------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

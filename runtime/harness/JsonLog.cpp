@@ -1,5 +1,4 @@
-//===- JsonLog.cpp - --log-json: one object a line
-//---------------------------------===//
+//===- JsonLog.cpp - --log-json: one object a line ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- JsonLog.h - --log-json: one object a line
-//---------------------------------===//
+//===- JsonLog.h - --log-json: one object a line ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

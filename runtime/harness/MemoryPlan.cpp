@@ -1,5 +1,4 @@
-//===- MemoryPlan.cpp - the trainer's "plan"
-//-------------------------------------------===//
+//===- MemoryPlan.cpp - the trainer's "plan" ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Progress.cpp - what a person sees while a run goes on
-//-----------------------===//
+//===- Progress.cpp - what a person sees while a run goes on --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

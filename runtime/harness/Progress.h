@@ -1,5 +1,4 @@
-//===- Progress.h - what a person sees while a run goes on
-//-------------------------===//
+//===- Progress.h - what a person sees while a run goes on ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Replicas.h - the replicas of a training program --------------------===//
+//===- Replicas.h - the replicas of a training program ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Session.h - a program at work on data
-//-----------------------------------===//
+//===- Session.h - a program at work on data --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Signals.cpp - the end of a run, asked for from outside
-//----------------------===//
+//===- Signals.cpp - the end of a run, asked for from outside -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Signals.h - the end of a run, asked for from outside
-//------------------------===//
+//===- Signals.h - the end of a run, asked for from outside -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Trainer.cpp - a training run: the loop
-//------------------------------------------===//
+//===- Trainer.cpp - a training run: the loop -----------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Trainer.h - a training run
-//----------------------------------------------------===//
+//===- Trainer.h - a training run -------------------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- TrainerMain.cpp - main() of every training binary
-//-----------------------------===//
+//===- TrainerMain.cpp - main() of every training binary ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

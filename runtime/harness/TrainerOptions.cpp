@@ -1,5 +1,4 @@
-//===- TrainerOptions.cpp - the trainer's command line
-//---------------------------===//
+//===- TrainerOptions.cpp - the trainer's command line --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- TrainerOptions.h - the trainer's command line
-//-----------------------------===//
+//===- TrainerOptions.h - the trainer's command line ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

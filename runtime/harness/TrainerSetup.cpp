@@ -1,5 +1,4 @@
-//===- TrainerSetup.cpp - a training run: what comes before the loop
-//---------------------===//
+//===- TrainerSetup.cpp - a training run: what comes before the loop ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Checkpoint.cpp - reading checkpoints
-//----------------------------------------===//
+//===- Checkpoint.cpp - reading checkpoints -------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Checkpoint.h - directories that hold a run's state
-//-----------------------===//
+//===- Checkpoint.h - directories that hold a run's state -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

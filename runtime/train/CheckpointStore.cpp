@@ -1,5 +1,4 @@
-//===- CheckpointStore.cpp - writing checkpoints
-//-----------------------------------===//
+//===- CheckpointStore.cpp - writing checkpoints --------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

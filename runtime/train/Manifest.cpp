@@ -1,5 +1,4 @@
-//===- Manifest.cpp - what a checkpoint says about itself
-//-----------------------===//
+//===- Manifest.cpp - what a checkpoint says about itself -----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

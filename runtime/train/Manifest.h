@@ -1,5 +1,4 @@
-//===- Manifest.h - what a checkpoint says about itself
-//-------------------------===//
+//===- Manifest.h - what a checkpoint says about itself ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Safetensors.cpp - named tensors in a file
-//----------------------------===//
+//===- Safetensors.cpp - named tensors in a file --------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Safetensors.h - named tensors in a file
-//------------------------------===//
+//===- Safetensors.h - named tensors in a file ------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

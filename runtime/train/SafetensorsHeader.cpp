@@ -1,5 +1,4 @@
-//===- SafetensorsHeader.cpp - the JSON header of a safetensors file
-//---------===//
+//===- SafetensorsHeader.cpp - the JSON header of a safetensors file ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

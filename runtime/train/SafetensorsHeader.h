@@ -1,5 +1,4 @@
-//===- SafetensorsHeader.h - the JSON header of a safetensors file
-//-----------===//
+//===- SafetensorsHeader.h - the JSON of safetensors ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

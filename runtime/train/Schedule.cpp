@@ -1,5 +1,4 @@
-//===- Schedule.cpp - the learning rate of every step
-//-------------------------===//
+//===- Schedule.cpp - the learning rate of every step ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Schedule.h - the learning rate of every step
-//---------------------------===//
+//===- Schedule.h - the learning rate of every step -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

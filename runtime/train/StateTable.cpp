@@ -1,5 +1,4 @@
-//===- StateTable.cpp - the states of a program by their file names
-//-----------===//
+//===- StateTable.cpp - the states of a program by their file names -------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- StateTable.h - the states of a program by their file names
-//-------------===//
+//===- StateTable.h - a program's states by file names ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

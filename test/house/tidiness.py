@@ -19,7 +19,8 @@ TEXT = (".h", ".cpp", ".c", ".td", ".py", ".md", ".txt", ".cmake", ".json", ".ml
 
 
 def licences(tree):
-    """Every source names the licence near its top; a banner names its own file."""
+    """Every source names the licence near its top; a banner is one line, 80 columns wide,
+    that names its own file."""
     problems = []
     for path in tree.sources(".h", ".cpp", ".c", ".td", ".py"):
         text = tree.text(path)
@@ -28,6 +29,10 @@ def licences(tree):
         banner = BANNER.match(text)
         if banner and banner.group(1) != os.path.basename(path):
             problems.append(f"{path}: its first line names {banner.group(1)}")
+        line = text.partition("\n")[0]
+        end = "-*- C++ -*-===//" if path.endswith(".h") else "===//"
+        if banner and not (len(line) == 80 and line.endswith(end)):
+            problems.append(f"{path}: its banner does not end with '{end}' in column 80")
     return problems
 
 
@@ -65,10 +70,11 @@ def unitTests(tree):
             and not re.search(r"\b(CHECK|REQUIRE)", tree.text(path))]
 
 
-HEADER = "//===- Good.h - an example ---===//\n//\n// " + LICENCE + "\n"
+HEADER = "//===- Good.h - an example " + "-*- C++ -*-===//\n".rjust(54, "-") + "// " + LICENCE + "\n"
 SAMPLES = {
     licences: ({"ir/Good.h": HEADER},
-               [{"ir/Bad.h": "#pragma once\n"}, {"ir/Bad.h": HEADER}]),
+               [{"ir/Bad.h": "#pragma once\n"}, {"ir/Bad.h": HEADER},
+                {"ir/Good.h": HEADER.replace("---", "--", 1)}]),
     sizes: ({"ir/Good.h": "\n" * LONGEST}, [{"ir/Bad.h": "\n" * (LONGEST + 1)}]),
     places: ({"README.md": "", "compiler/import/onnx/Good.cpp": ""},
              [{"notes.txt": ""}, {"ir/a/b/c/Bad.cpp": ""}]),

@@ -1,5 +1,4 @@
-//===- OpFixture.cpp - what the tests over the op list share
-//-----------------===//
+//===- OpFixture.cpp - what the tests over the op list share --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

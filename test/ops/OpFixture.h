@@ -1,5 +1,4 @@
-//===- OpFixture.h - what the tests over the op list share ---------*- C++
-//-*-===//
+//===- OpFixture.h - what the tests over the op list share ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

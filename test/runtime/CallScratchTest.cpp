@@ -1,5 +1,4 @@
-//===- CallScratchTest.cpp - library calls within what was promised
-//--------===//
+//===- CallScratchTest.cpp - library calls within what was promised -------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- CheckpointTest.cpp - checkpoints of the tiny program
-//-------------------------===//
+//===- CheckpointTest.cpp - checkpoints of the tiny program ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- ConvertTest.cpp - conversions and the binding of columns
-//-------------------===//
+//===- ConvertTest.cpp - conversions and the binding of columns -----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- DatasetTest.cpp - data SPECs and fingerprints
-//------------------------------===//
+//===- DatasetTest.cpp - data SPECs and fingerprints ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- FakeDriver.h - a CUDA driver that checks its caller ----------------===//
+//===- FakeDriver.h - a CUDA driver that checks its caller ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

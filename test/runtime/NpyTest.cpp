@@ -1,5 +1,4 @@
-//===- NpyTest.cpp - .npy and .npz files
-//-----------------------------------------===//
+//===- NpyTest.cpp - .npy and .npz files ----------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

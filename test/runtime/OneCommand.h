@@ -1,4 +1,4 @@
-//===- OneCommand.h - an artifact with one command, for tests -------------===//
+//===- OneCommand.h - an artifact with one command, for tests ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- OptionsTest.cpp - the trainer's command line
-//---------------------------------===//
+//===- OptionsTest.cpp - the trainer's command line -----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

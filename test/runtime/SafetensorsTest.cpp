@@ -1,5 +1,4 @@
-//===- SafetensorsTest.cpp
-//-----------------------------------------------------===//
+//===- SafetensorsTest.cpp ------------------------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- ScheduleTest.cpp
-//--------------------------------------------------------===//
+//===- ScheduleTest.cpp ---------------------------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- TestFiles.h - temporary folders and small data files, for tests
-//------------===//
+//===- TestFiles.h - folders and data files for tests -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- TinyProgram.h - a training program written by hand, for tests
-//-------------===//
+//===- TinyProgram.h - a training program written by hand -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

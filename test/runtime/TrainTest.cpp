@@ -1,5 +1,4 @@
-//===- TrainTest.cpp - whole runs of the trainer on the tiny program
-//------------------===//
+//===- TrainTest.cpp - whole runs of the trainer on the tiny program ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

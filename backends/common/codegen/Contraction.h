@@ -1,4 +1,4 @@
-//===- Contraction.h - every contraction as products of matrices *- C++ -*-===//
+//===- Contraction.h - contractions as products of matrices -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Nest.cpp - the loops of a fusion and what is computed in them -----===//
+//===- Nest.cpp - the loops of a fusion and what is computed in them ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

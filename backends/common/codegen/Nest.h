@@ -1,4 +1,4 @@
-//===- Nest.h - the loops of a fusion and what is computed in them -------===//
+//===- Nest.h - a fusion's loops and what they compute ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Float16.h - the two 16-bit floats ----------------------------------===//
+//===- Float16.h - the two 16-bit floats ------------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

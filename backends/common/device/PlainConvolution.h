@@ -1,4 +1,4 @@
-//===- PlainConvolution.h - convolutions by loops -------------------------===//
+//===- PlainConvolution.h - convolutions by loops ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- PlainProduct.h - sums of products by loops -------------------------===//
+//===- PlainProduct.h - sums of products by loops ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

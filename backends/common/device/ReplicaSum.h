@@ -1,4 +1,4 @@
-//===- ReplicaSum.h - sums over replicas by loops -------------------------===//
+//===- ReplicaSum.h - sums over replicas by loops ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

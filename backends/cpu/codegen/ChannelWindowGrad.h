@@ -1,4 +1,4 @@
-//===- ChannelWindowGrad.h - gradient of windows, lanes over channels -----===//
+//===- ChannelWindowGrad.h - gradients of windows by channels ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

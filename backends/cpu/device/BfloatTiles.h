@@ -1,4 +1,4 @@
-//===- BfloatTiles.h - what bf16 contractions by AMX share ----------------===//
+//===- BfloatTiles.h - what bf16 contractions by AMX share ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

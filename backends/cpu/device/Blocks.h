@@ -1,4 +1,4 @@
-//===- Blocks.h - moving and summing strided fp32 values ------------------===//
+//===- Blocks.h - moving and summing strided fp32 values --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

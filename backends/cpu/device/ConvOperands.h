@@ -1,4 +1,4 @@
-//===- ConvOperands.h - activations and filters around a convolution ------===//
+//===- ConvOperands.h - what lies around a convolution ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

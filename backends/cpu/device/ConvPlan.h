@@ -1,4 +1,4 @@
-//===- ConvPlan.h - the geometry of a convolution and how it is cut -------===//
+//===- ConvPlan.h - how a convolution is cut into parts ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CpuDevice.h - programs on this machine's CPU -----------------------===//
+//===- CpuDevice.h - programs on this machine's CPU -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

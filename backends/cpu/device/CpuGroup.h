@@ -1,4 +1,4 @@
-//===- CpuGroup.h - replicas that are threads of one process --------------===//
+//===- CpuGroup.h - replicas that are threads of one process ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

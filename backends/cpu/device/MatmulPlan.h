@@ -1,4 +1,4 @@
-//===- MatmulPlan.h - the shape of a product and how it is cut ------------===//
+//===- MatmulPlan.h - the shape of a product and how it is cut --*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

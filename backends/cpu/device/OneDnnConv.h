@@ -1,4 +1,4 @@
-//===- OneDnnConv.h - fp32 convolutions and their input gradients ---------===//
+//===- OneDnnConv.h - float32 convolutions by oneDNN ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- OneDnnLibrary.h - contractions of the CPU --------------------------===//
+//===- OneDnnLibrary.h - contractions of the CPU ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- OneDnnMatmul.h - fp32 products in slices ---------------------------===//
+//===- OneDnnMatmul.h - fp32 products in slices -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- OneDnnPrimitive.h - one oneDNN primitive, run by many threads ------===//
+//===- OneDnnPrimitive.h - a primitive of oneDNN, in threads ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

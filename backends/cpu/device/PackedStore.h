@@ -1,4 +1,4 @@
-//===- PackedStore.h - memory for operands that are packed at load -*- C++ -*-//
+//===- PackedStore.h - operands that are packed at load ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

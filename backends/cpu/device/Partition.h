@@ -1,4 +1,4 @@
-//===- Partition.h - cutting a dimension into slices ----------------------===//
+//===- Partition.h - cutting a dimension into slices ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

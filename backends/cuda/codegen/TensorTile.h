@@ -1,4 +1,4 @@
-//===- TensorTile.h - an operand's part of a step, for mma.sync -*- C++ -*-===//
+//===- TensorTile.h - an operand's part of a step of mma.sync ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CudaContext.h - the primary context of a GPU -----------------------===//
+//===- CudaContext.h - the primary context of a GPU -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CudaDevice.h - programs on an NVIDIA GPU ---------------------------===//
+//===- CudaDevice.h - programs on an NVIDIA GPU -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CudaGroup.h - a GPU as one replica among others --------------------===//
+//===- CudaGroup.h - a GPU as one replica among others ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CudaHandles.h - streams, events and graphs of the driver -----------===//
+//===- CudaHandles.h - the driver's streams, events and graphs --*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CudaModule.h - the kernels of an artifact on a GPU -----------------===//
+//===- CudaModule.h - the kernels of an artifact on a GPU -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

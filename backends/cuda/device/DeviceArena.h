@@ -1,4 +1,4 @@
-//===- DeviceArena.h - the memory that a program takes of a GPU -----------===//
+//===- DeviceArena.h - what a program takes of a GPU ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

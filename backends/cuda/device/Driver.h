@@ -1,4 +1,4 @@
-//===- Driver.h - the CUDA driver, opened at run time ---------------------===//
+//===- Driver.h - the CUDA driver, opened at run time -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

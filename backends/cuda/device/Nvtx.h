@@ -1,4 +1,4 @@
-//===- Nvtx.h - names for the vendor's profilers --------------------------===//
+//===- Nvtx.h - names for the vendor's profilers ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

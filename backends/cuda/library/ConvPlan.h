@@ -1,4 +1,4 @@
-//===- ConvPlan.h - convolutions as operation graphs of cuDNN -------------===//
+//===- ConvPlan.h - convolutions as operation graphs of cuDNN ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

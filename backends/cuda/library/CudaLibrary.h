@@ -1,4 +1,4 @@
-//===- CudaLibrary.h - contractions of a CUDA device ----------------------===//
+//===- CudaLibrary.h - contractions of a CUDA device ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- DnnApi.h - what Sinter calls of cuDNN ------------------------------===//
+//===- DnnApi.h - what Sinter calls of cuDNN --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

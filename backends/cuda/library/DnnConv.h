@@ -1,4 +1,4 @@
-//===- DnnConv.h - convolutions by cuDNN ----------------------------------===//
+//===- DnnConv.h - convolutions by cuDNN ------------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- DnnDescriptors.h - making cuDNN's descriptors ----------------------===//
+//===- DnnDescriptors.h - making cuDNN's descriptors ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- DnnGraph.h - an operation graph of cuDNN, as data ------------------===//
+//===- DnnGraph.h - an operation graph of cuDNN, as data --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- DnnPlan.h - operation graphs made executable by cuDNN --------------===//
+//===- DnnPlan.h - operation graphs made executable by cuDNN ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Loader.h - the vendor's libraries, opened --------------------------===//
+//===- Loader.h - the vendor's libraries, opened ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

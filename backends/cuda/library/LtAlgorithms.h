@@ -1,4 +1,4 @@
-//===- LtAlgorithms.h - algorithms of cuBLASLt, compared and written down -===//
+//===- LtAlgorithms.h - algorithms of cuBLASLt compared ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- LtApi.h - what Sinter calls of cuBLASLt ----------------------------===//
+//===- LtApi.h - what Sinter calls of cuBLASLt ------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

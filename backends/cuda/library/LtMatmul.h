@@ -1,4 +1,4 @@
-//===- LtMatmul.h - matrix products by cuBLASLt ---------------------------===//
+//===- LtMatmul.h - matrix products by cuBLASLt -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

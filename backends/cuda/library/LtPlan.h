@@ -1,4 +1,4 @@
-//===- LtPlan.h - matrix products as cuBLASLt problems --------------------===//
+//===- LtPlan.h - matrix products as cuBLASLt problems ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

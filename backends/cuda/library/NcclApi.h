@@ -1,4 +1,4 @@
-//===- NcclApi.h - what Sinter calls of NCCL ------------------------------===//
+//===- NcclApi.h - what Sinter calls of NCCL --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

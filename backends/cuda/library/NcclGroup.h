@@ -1,4 +1,4 @@
-//===- NcclGroup.h - replicas that sum by NCCL ----------------------------===//
+//===- NcclGroup.h - replicas that sum by NCCL ------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

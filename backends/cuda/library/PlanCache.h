@@ -1,4 +1,4 @@
-//===- PlanCache.h - what was chosen for a call, kept from start to start -===//
+//===- PlanCache.h - what was chosen for calls, in files --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

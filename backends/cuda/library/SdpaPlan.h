@@ -1,4 +1,4 @@
-//===- SdpaPlan.h - attention as operation graphs of cuDNN ----------------===//
+//===- SdpaPlan.h - attention as operation graphs of cuDNN ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

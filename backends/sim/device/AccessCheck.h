@@ -1,4 +1,4 @@
-//===- AccessCheck.h - bounds and races of a launch -----------------------===//
+//===- AccessCheck.h - bounds and races of a launch -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Arithmetic.h - PTX's arithmetic that x86 lacks ---------------------===//
+//===- Arithmetic.h - PTX's arithmetic that x86 lacks -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- DeviceMemory.h - memory of one simulated device --------------------===//
+//===- DeviceMemory.h - memory of one simulated device ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

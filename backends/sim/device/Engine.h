@@ -1,4 +1,4 @@
-//===- Engine.h - runs CUDA kernels on the CPU ----------------------------===//
+//===- Engine.h - runs CUDA kernels on the CPU ------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

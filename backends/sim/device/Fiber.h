@@ -1,4 +1,4 @@
-//===- Fiber.h - stacks that threads of the simulated device run on -------===//
+//===- Fiber.h - stacks of simulated threads --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Poison.h - what memory holds before it is written ------------------===//
+//===- Poison.h - what memory holds before it is written --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

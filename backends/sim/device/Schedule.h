@@ -1,4 +1,4 @@
-//===- Schedule.h - the order in which threads get to run -----------------===//
+//===- Schedule.h - the order in which threads get to run -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Timeline.h - streams and events of simulated devices ---------------===//
+//===- Timeline.h - streams and events of simulated devices -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

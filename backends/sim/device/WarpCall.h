@@ -1,4 +1,4 @@
-//===- WarpCall.h - what the threads of a warp do together ----------------===//
+//===- WarpCall.h - what the threads of a warp do together ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Worker.h - one CPU thread that runs blocks -------------------------===//
+//===- Worker.h - one CPU thread that runs blocks ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

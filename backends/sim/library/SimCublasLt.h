@@ -1,4 +1,4 @@
-//===- SimCublasLt.h - a cuBLASLt that checks and computes by loops -------===//
+//===- SimCublasLt.h - a cuBLASLt that checks its calls ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

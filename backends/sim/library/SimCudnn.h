@@ -1,4 +1,4 @@
-//===- SimCudnn.h - a cuDNN that checks and computes by loops -------------===//
+//===- SimCudnn.h - a cuDNN that checks and computes by loops ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

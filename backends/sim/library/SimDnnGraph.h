@@ -1,4 +1,4 @@
-//===- SimDnnGraph.h - an operation graph as cuDNN is told of it ----------===//
+//===- SimDnnGraph.h - an operation graph of cuDNN --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- SimDnnText.h - descriptors of the simulated cuDNN as text ----------===//
+//===- SimDnnText.h - descriptors of cuDNN as text --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- SimLibrary.h - contractions of the simulated device ----------------===//
+//===- SimLibrary.h - contractions of the simulated device ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

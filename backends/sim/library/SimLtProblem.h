@@ -1,4 +1,4 @@
-//===- SimLtProblem.h - one product as cuBLASLt is told of it -------------===//
+//===- SimLtProblem.h - one product as cuBLASLt is told of it ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- SimMeeting.h - where streams of several devices meet ---------------===//
+//===- SimMeeting.h - where streams of several devices meet -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

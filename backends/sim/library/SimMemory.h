@@ -1,4 +1,4 @@
-//===- SimMemory.h - whose memory a library call touches ------------------===//
+//===- SimMemory.h - whose memory a library call touches --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

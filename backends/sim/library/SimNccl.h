@@ -1,4 +1,4 @@
-//===- SimNccl.h - NCCL's stand-in on simulated devices -------------------===//
+//===- SimNccl.h - NCCL's stand-in on simulated devices ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,5 +1,4 @@
-//===- Control.cpp - constants, identities, If
-//------------------------------===//
+//===- Control.cpp - constants, identities, If ----------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

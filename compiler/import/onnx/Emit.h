@@ -1,5 +1,4 @@
-//===- Emit.h - building sinter ops from operands nobody checked -*- C++
-//-*-===//
+//===- Emit.h - ops from operands that nobody checked -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

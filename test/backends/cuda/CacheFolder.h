@@ -1,4 +1,4 @@
-//===- CacheFolder.h - a plan cache of a test's own -----------------------===//
+//===- CacheFolder.h - a plan cache of a test's own -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- OneConvolution.h - one convolution and its meaning, for tests ------===//
+//===- OneConvolution.h - one convolution, for tests ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- OneProduct.h - one matrix product and its meaning, for tests -------===//
+//===- OneProduct.h - one matrix product, for tests -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

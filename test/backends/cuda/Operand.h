@@ -1,4 +1,4 @@
-//===- Operand.h - operands of one command, for tests ---------------------===//
+//===- Operand.h - operands of one command, for tests -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- RealCudnn.h - the installed cuDNN, without a device, for tests -----===//
+//===- RealCudnn.h - cuDNN without a device, for tests ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

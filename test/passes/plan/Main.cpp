@@ -1,4 +1,4 @@
-//===- Main.cpp - runs the tests of passes/plan -----------------------===//
+//===- Main.cpp - runs the tests of passes/plan ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
