@@ -185,43 +185,77 @@ private:
   llvm::SmallPtrSet<Operation *, 4> divided;
 };
 
-/// A function of fusions with the place where most is live, and what computing
-/// values again does to it.
-struct Subject {
-  /// `graph` is that of `func` and outlives this.
-  explicit Subject(const CommandGraph &graph)
-      : Subject(graph, choosePlan(graph)) {}
+/// Orders to begin with: the best, and, where that is much earlier, that in
+/// which most is live first. An order with few live bytes may leave the
+/// gradients of weights, with all that they read, to the end of the program;
+/// then most is live there, where little can be computed again.
+std::vector<Plan> plansToSearch(const CommandGraph &graph) {
+  std::vector<Plan> plans = allPlans(graph);
+  auto earliest = std::min_element(
+      plans.begin(), plans.end(),
+      [](const Plan &a, const Plan &b) { return turnOf(a) < turnOf(b); });
+  constexpr unsigned kMuch = 16; // of the program
+  bool isMuch =
+      turnOf(*earliest) + graph.commands.size() / kMuch < turnOf(plans.front());
+  std::vector<Plan> result{choosePlan(graph).plan};
+  if (isMuch)
+    result.push_back(std::move(*earliest));
+  return result;
+}
 
-  void rewrite(func::FuncOp func, const RecomputeChoice &choice,
-               StringRef event) const {
-    double all = 0;
-    for (const Command &command : graph.commands)
-      if (command.fusion)
-        all += flopsOf(command.fusion);
-    std::string share;
-    llvm::raw_string_ostream(share) << llvm::format(
-        "%.2f", all > 0 ? 100 * choice.outcome.flops / all : 0.0);
-    ir::remark("rematerialize", event, func.getLoc(),
-               "@" + func.getSymName() + ": arena " + Twine(choice.bytes) +
-                   " bytes with " + Twine(choice.outcome.clones.size()) +
-                   " kernels run again, " + share + " % more operations",
-               choice.outcome.clones.size());
-    Rewriter(func, graph, choice.outcome).run();
-  }
+/// A function of fusions with a turn, and what computing values again over that
+/// does to it.
+struct Subject {
+  /// `graph` outlives this; `order` is one of its.
+  Subject(const CommandGraph &graph, const Order &order, unsigned turn)
+      : graph(graph), order(eagerAfter(graph, order, turn)),
+        recompute(graph, this->order, turn) {}
 
   const CommandGraph &graph;
-  int64_t bytes; // of the arena as it is
-  unsigned turn;
   Order order;
   Recompute recompute;
-
-private:
-  Subject(const CommandGraph &graph, const PlannedProgram &planned)
-      : graph(graph), bytes(planned.layout.bytes.front()),
-        turn(turnOf(planned.plan)),
-        order(eagerAfter(graph, planned.plan.order, turn)),
-        recompute(graph, order, turn) {}
 };
+
+/// A choice, with what its clones belong to.
+struct Found {
+  std::unique_ptr<Subject> subject;
+  RecomputeChoice choice;
+};
+
+/// Of several orders the one with the smallest arena, or the first that is
+/// enough.
+Found searchOrders(const CommandGraph &graph, int64_t enoughBytes,
+                   llvm::function_ref<RecomputeChoice(Recompute &)> search) {
+  Found best;
+  for (const Plan &plan : plansToSearch(graph)) {
+    auto subject = std::make_unique<Subject>(graph, plan.order, turnOf(plan));
+    RecomputeChoice choice = search(subject->recompute);
+    if (best.subject && choice.bytes >= best.choice.bytes)
+      continue;
+    best.choice = std::move(choice); // before those whose clones it has go
+    best.subject = std::move(subject);
+    if (best.choice.bytes <= enoughBytes)
+      break;
+  }
+  return best;
+}
+
+void rewrite(func::FuncOp func, const CommandGraph &graph,
+             const RecomputeChoice &choice, StringRef event) {
+  double all = 0;
+  for (const Command &command : graph.commands)
+    if (command.fusion)
+      all += flopsOf(command.fusion);
+  std::string share;
+  llvm::raw_string_ostream(share)
+      << llvm::format("%.2f", all > 0 ? 100 * choice.outcome.flops / all : 0.0);
+  ir::remark("rematerialize", event, func.getLoc(),
+             "@" + func.getSymName() + ": arena " + Twine(choice.bytes) +
+                 " bytes with " + Twine(choice.outcome.clones.size()) +
+                 " kernels run again, " + share + " % more operations",
+             choice.outcome.clones.size());
+  Rewriter(func, graph, choice.outcome).run();
+}
 
 bool isTrainingStep(func::FuncOp func) {
   return llvm::any_of(func.getBody().front(), [](Operation &op) {
@@ -274,20 +308,24 @@ LogicalResult RematerializePass::spend(func::FuncOp func,
         CommandGraph::build(func, constants, states);
     if (failed(graph))
       return failure();
-    Subject subject(*graph);
+    PlannedProgram planned = choosePlan(*graph);
     auto dividesUpdates = [&](const CommandGraph &graph, const Order &order) {
       return !isDivided && shareForUpdates(graph, order) > kLeastSaved &&
              divideUpdates(func);
     };
     // The search takes long.
-    if (dividesUpdates(*graph, subject.order))
+    if (dividesUpdates(*graph, planned.plan.order))
       continue;
-    RecomputeChoice choice = searchCheapRecompute(subject.recompute, spareTime);
+    Found found =
+        searchOrders(*graph, /*enoughBytes=*/0, [&](Recompute &recompute) {
+          return searchCheapRecompute(recompute, spareTime);
+        });
+    const RecomputeChoice &choice = found.choice;
     if (dividesUpdates(choice.outcome.graph, choice.outcome.order))
       continue;
     if (choice.bytes <= arenaLimit &&
-        choice.bytes < (1 - kLeastSaved) * subject.bytes)
-      subject.rewrite(func, choice, "in spare time");
+        choice.bytes < (1 - kLeastSaved) * planned.layout.bytes.front())
+      rewrite(func, *graph, choice, "in spare time");
     break;
   }
   return success();
@@ -301,12 +339,13 @@ FailureOr<int64_t> RematerializePass::search(func::FuncOp func,
   FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
   if (failed(graph))
     return failure();
-  Subject subject(*graph);
-  RecomputeChoice choice = searchRecompute(subject.recompute, arenaLimit);
-  if (choice.bytes <= arenaLimit || isLast)
-    subject.rewrite(func, choice,
-                    choice.bytes > arenaLimit ? "does not fit" : "fits");
-  return choice.bytes;
+  Found found = searchOrders(*graph, arenaLimit, [&](Recompute &recompute) {
+    return searchRecompute(recompute, arenaLimit);
+  });
+  if (found.choice.bytes <= arenaLimit || isLast)
+    rewrite(func, *graph, found.choice,
+            found.choice.bytes > arenaLimit ? "does not fit" : "fits");
+  return found.choice.bytes;
 }
 
 LogicalResult RematerializePass::fit(func::FuncOp func, const States &states) {
@@ -323,7 +362,15 @@ LogicalResult RematerializePass::fit(func::FuncOp func, const States &states) {
   FailureOr<int64_t> bytes = search(func, states, /*isLast=*/false);
   if (failed(bytes) || *bytes <= arenaLimit)
     return success(succeeded(bytes));
-  divideUpdates(func);
+  // What does not fit gets the least that was found.
+  OwningOpRef<func::FuncOp> undivided = func.clone();
+  if (divideUpdates(func)) {
+    FailureOr<int64_t> divided = search(func, states, /*isLast=*/false);
+    if (failed(divided) || *divided <= arenaLimit)
+      return success(succeeded(divided));
+    if (*bytes < *divided)
+      func.getBody().takeBody(undivided->getBody());
+  }
   return success(succeeded(search(func, states, /*isLast=*/true)));
 }
 

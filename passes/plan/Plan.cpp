@@ -25,6 +25,7 @@ public:
   Planner(const CommandGraph &graph, InPlaceAnswers &answers)
       : graph(graph), inPlaceAnswers(answers) {}
   PlannedProgram best();
+  std::vector<Plan> all(std::vector<int64_t> &tried);
   Plan evaluate(Order order);
 
 private:
@@ -44,9 +45,9 @@ private:
 
 } // namespace
 
-PlannedProgram Planner::best() {
+/// Least live bytes first; `tried` has them in the order of the orders.
+std::vector<Plan> Planner::all(std::vector<int64_t> &tried) {
   std::vector<Plan> plans;
-  std::vector<int64_t> tried;
   for (Order &order : candidateOrders(scheduleGraph())) {
     plans.push_back(evaluate(graph.overlapped(order)));
     tried.push_back(plans.back().maxLiveBytes);
@@ -54,6 +55,12 @@ PlannedProgram Planner::best() {
   llvm::stable_sort(plans, [](const Plan &a, const Plan &b) {
     return a.maxLiveBytes < b.maxLiveBytes;
   });
+  return plans;
+}
+
+PlannedProgram Planner::best() {
+  std::vector<int64_t> tried;
+  std::vector<Plan> plans = all(tried);
   PlannedProgram best;
   int64_t bestBytes = 0;
   for (Plan &plan : plans) {
@@ -169,6 +176,12 @@ Plan Planner::evaluate(Order order) {
 PlannedProgram choosePlan(const CommandGraph &graph) {
   InPlaceAnswers answers;
   return Planner(graph, answers).best();
+}
+
+std::vector<Plan> allPlans(const CommandGraph &graph) {
+  InPlaceAnswers answers;
+  std::vector<int64_t> tried;
+  return Planner(graph, answers).all(tried);
 }
 
 Plan planInOrder(const CommandGraph &graph, Order order) {

@@ -52,6 +52,9 @@ struct PlannedProgram {
 };
 PlannedProgram choosePlan(const CommandGraph &graph);
 
+/// Every order that `choosePlan` tries, least live bytes first.
+std::vector<Plan> allPlans(const CommandGraph &graph);
+
 } // namespace sinter::passes::plan
 
 #endif // SINTER_PASSES_PLAN_PLAN_H

@@ -107,7 +107,8 @@ static void importLogSum(NodeImport &n) {
     });
 }
 
-/// max + log(sum(exp(x - max))), with 0 for a maximum that is not finite.
+/// max + log(sum(exp(x - max))), with 0 for a maximum that is not finite. The
+/// maximum cancels: what its gradient would be is rounding alone.
 static void importLogSumExp(NodeImport &n) {
   if (!n.requireFloat())
     return;
@@ -116,7 +117,8 @@ static void importLogSumExp(NodeImport &n) {
     Value infinity = n.splatLike(top, std::numeric_limits<double>::infinity());
     Value isFinite =
         n.compare(ir::CompareKind::lt, n.unary<ir::AbsOp>(top), infinity);
-    top = n.where(isFinite, top, n.splatLike(top, 0));
+    top = n.unary<ir::StopGradientOp>(
+        n.where(isFinite, top, n.splatLike(top, 0)));
     Value total = sum(n, n.unary<ir::ExpOp>(n.sub(x, top)), {r.dims, true});
     Value result = n.add(n.unary<ir::LogOp>(total), top);
     return r.keep ? result : n.squeeze(result, r.dims);

@@ -164,6 +164,15 @@ TEST_CASE("reductions take axes as input from operator set 18 on") {
       .gives({0}, {});
 }
 
+TEST_CASE("the maximum that LogSumExp subtracts has no gradient") {
+  OneNode node("ReduceLogSumExp", 18);
+  node.x({2, 2}, {1, 3, -1000, -1000}).ints({1});
+  node.gives({2, 1}, {3.1269280, -999.30685});
+  Imported result = node.builder.import();
+  CHECK(result.count("sinter.stop_gradient") == 1);
+  CHECK(result.count("sinter.reduce max") == 1);
+}
+
 TEST_CASE("normalisations of newer operator sets") {
   const Values x = {1, 3, 5, 7};
   OneNode("GroupNormalization", 18)
