@@ -10,7 +10,9 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialects.h"
 #include "compiler/Manifest.h"
+#include "compiler/NameChecks.h"
 #include "compiler/OptionValues.h"
+#include "compiler/PhaseFile.h"
 #include "compiler/Phases.h"
 #include "compiler/PrecisionPlan.h"
 #include "compiler/RemarkFile.h"
@@ -20,14 +22,12 @@
 #include "compiler/import/onnx/ExportTemplate.h"
 #include "compiler/import/onnx/Text.h"
 #include "compiler/trace/TraceWriter.h"
-#include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "passes/place/PlacementReport.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Regex.h"
 
 #include <chrono>
 
@@ -185,41 +185,18 @@ std::string Compilation::dumpPhase(const Phase &phase) {
   });
 }
 
-ExitCode Compilation::importPhase() {
+ExitCode Compilation::importPhase(const Phase &last) {
   if (!model.onnx && !model.source)
     if (ExitCode code = readModel(options, model))
       return code;
   if (ExitCode code = importModel(options, model, &context_, module_))
     return code;
-  return checkPlaceRules();
-}
-
-// A rule that no node of the model's matches is a mistake.
-ExitCode Compilation::checkPlaceRules() {
-  if (options.placeRules.empty() && options.allowCpu.empty())
-    return kExitDone;
-  llvm::SmallSetVector<StringRef, 4> names;
-  module_->walk([&](mlir::Operation *op) {
-    if (!mlir::isa<mlir::ModuleOp, mlir::func::FuncOp, ir::StateOp>(op))
-      ir::collectNodeNames(op->getLoc(), names);
-  });
-  auto matches = [&](StringRef pattern) {
-    llvm::Regex regex(pattern);
-    return llvm::any_of(names,
-                        [&](StringRef name) { return regex.match(name); });
-  };
-  for (const std::string &rule : options.placeRules)
-    if (!matches(StringRef(rule).rsplit('=').first)) {
-      reportError(options,
-                  "--place=" + rule + ": no node of the model has such a name");
-      return kExitUsage;
-    }
-  if (!options.allowCpu.empty() && !matches(options.allowCpu)) {
-    reportError(options, "--allow-cpu=" + options.allowCpu +
-                             ": no node of the model has such a name");
+  std::string why = model.onnx ? "" : whyNotContinued(*module_, options, last);
+  if (!why.empty()) {
+    reportError(options, shown(options.model) + ": " + why);
     return kExitUsage;
   }
-  return kExitDone;
+  return checkNames(options, *module_);
 }
 
 /// True when there is a plan after phase `last`.
@@ -270,7 +247,7 @@ ExitCode Compilation::run(const Phase &last) {
 ExitCode Compilation::runOnce(const Phase &last) {
   PhaseContext phases{options, *target, devices, memoryReserve_};
   Clock::time_point begin = Clock::now();
-  if (ExitCode code = importPhase())
+  if (ExitCode code = importPhase(last))
     return code;
   times.emplace_back("import", millisecondsSince(begin));
 

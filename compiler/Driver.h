@@ -106,8 +106,7 @@ public:
 
 private:
   ExitCode runOnce(const Phase &last);
-  ExitCode importPhase();
-  ExitCode checkPlaceRules();
+  ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
   /// What --require demands of a planned program.

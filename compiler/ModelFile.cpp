@@ -6,6 +6,7 @@
 #include "compiler/ModelFile.h"
 
 #include "compiler/Diagnostics.h"
+#include "compiler/PhaseFile.h"
 #include "compiler/Process.h"
 #include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
@@ -197,7 +198,7 @@ static ExitCode checkModule(const Options &options, mlir::ModuleOp module) {
   auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
   bool isTraining = module.lookupSymbol<mlir::func::FuncOp>("step") ||
                     module.lookupSymbol<mlir::func::FuncOp>("apply");
-  if (!main && !isTraining)
+  if (!main && !isTraining && !isPlannedModule(module))
     return unreadable(options, "the module has no function @main");
   for (auto function : module.getOps<mlir::func::FuncOp>())
     if (failed(checkSignature(function)))

@@ -42,12 +42,18 @@ std::optional<int64_t> deviceOfResult(func::FuncOp func, unsigned number) {
 }
 
 std::optional<int64_t> DeviceMap::of(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return deviceOfArgument(func, argument.getArgNumber());
-  return of(value.getDefiningOp());
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return of(value.getDefiningOp());
+  Operation *owner = argument.getOwner()->getParentOp();
+  return owner == func ? deviceOfArgument(func, argument.getArgNumber())
+                       : of(owner);
 }
 
 std::optional<int64_t> DeviceMap::of(Operation *op) {
+  // An op that is no part of the function yet stands for itself.
+  if (Operation *outer = func.getBody().findAncestorOpInRegion(*op))
+    op = outer;
   // A stack of our own: graphs are deep.
   SmallVector<Operation *> work{op};
   while (!work.empty()) {

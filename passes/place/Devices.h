@@ -20,7 +20,7 @@ namespace sinter::passes {
 
 /// The devices of the values of one placed function. Inputs count as those of
 /// device 0; constants, control fields, and what is computed from them alone
-/// are on every device.
+/// are on every device. What is in the body of an op is where that op is.
 class DeviceMap {
 public:
   explicit DeviceMap(mlir::func::FuncOp func) : func(func) {}

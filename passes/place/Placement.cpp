@@ -120,9 +120,11 @@ void Placement::collectWeights(func::FuncOp func) {
           all[unit->second].weightBytes += exec::sizeBytes(constant.getType());
         continue;
       }
+      // The arguments of an op's body are none of the function's.
       auto argument = dyn_cast<BlockArgument>(operand);
-      ir::StateOp state =
-          argument ? stateOfArgument(func, argument.getArgNumber()) : nullptr;
+      ir::StateOp state = argument && argument.getOwner() == &func.front()
+                              ? stateOfArgument(func, argument.getArgNumber())
+                              : nullptr;
       if (!state || !owned.insert(state).second)
         continue;
       all[unit->second].states.insert(state);
