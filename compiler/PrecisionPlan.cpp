@@ -10,6 +10,7 @@
 #include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -49,6 +50,7 @@ std::string compiler::readPrecisionPlan(StringRef path, Options &options) {
   if (!ops)
     return shown(path) + ": has no list 'ops'";
   std::vector<std::string> items;
+  llvm::StringSet<> keys;
   for (const json::Value &value : *ops) {
     const json::Object *op = value.getAsObject();
     auto field = [&](StringRef name) {
@@ -67,6 +69,8 @@ std::string compiler::readPrecisionPlan(StringRef path, Options &options) {
              "', expected fp32 or the policy, " + policy;
     passes::PrecisionEntry entry{
         function->str(), node->str(), kind->str(), *number, "", "", 0};
+    if (!keys.insert(entry.key()).second)
+      return shown(path) + ": names '" + shown(entry.key()) + "' twice";
     items.push_back(entry.key() + "=" + word);
   }
   options.plannedPolicy = policy;

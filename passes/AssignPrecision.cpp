@@ -25,6 +25,7 @@
 #include "passes/precision/Rounding.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Regex.h"
 
 using namespace mlir;
@@ -80,9 +81,12 @@ private:
       return success();
     entries.clear();
     planned.clear();
+    plannedNarrow.clear();
     for (StringRef item : overrides) {
       auto [key, word] = item.rsplit('=');
       planned[key] = word.str();
+      if (word != "fp32")
+        plannedNarrow.insert(key);
     }
     for (auto function : module.getOps<func::FuncOp>())
       assign(function, regex);
@@ -90,8 +94,26 @@ private:
       return module.emitError()
              << "the precision plan names '" << planned.begin()->first()
              << "', which is no op of this program";
+    warnOfWider(module);
     setPrecisionReport(module, entries);
     return success();
+  }
+
+  /// What the plan has in 16 bits, but cannot be.
+  void warnOfWider(ModuleOp module) {
+    SmallVector<const PrecisionEntry *> wider;
+    for (const PrecisionEntry &entry : entries)
+      if (plannedNarrow.contains(entry.key()) && entry.precision == "fp32")
+        wider.push_back(&entry);
+    if (wider.empty())
+      return;
+    const PrecisionEntry &first = *wider.front();
+    InFlightDiagnostic warning = module.emitWarning()
+                                 << "the precision plan has " << first.op
+                                 << " of '" << first.node << "' in " << policy
+                                 << ", but it is fp32: " << first.reason;
+    if (wider.size() > 1)
+      warning << "; and " << wider.size() - 1 << " ops more";
   }
 
   /// Entries of all ops that compute floats; those that the plan or keep-fp32
@@ -247,6 +269,7 @@ private:
   const Target *target;
   std::vector<PrecisionEntry> entries;
   llvm::StringMap<std::string> planned;    // by key
+  llvm::StringSet<> plannedNarrow;         // keys of what is not fp32
   llvm::StringMap<std::string> calibrated; // why they stay float32, by key
   llvm::MapVector<Operation *, size_t> entryOf;
   llvm::DenseMap<Operation *, StringRef> kept; // and why

@@ -170,7 +170,7 @@ TEST_CASE("the maximum that LogSumExp subtracts has no gradient") {
   node.gives({2, 1}, {3.1269280, -999.30685});
   Imported result = node.builder.import();
   CHECK(result.count("sinter.stop_gradient") == 1);
-  CHECK(result.count("sinter.reduce max") == 1);
+  CHECK(result.count("sinter.reduce") == 2);
 }
 
 TEST_CASE("normalisations of newer operator sets") {
