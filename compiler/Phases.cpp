@@ -196,7 +196,7 @@ static std::string refusePrecision(const Options &options) {
            options.plannedPolicy;
   StringRef policy = options.precisionPolicy();
   if (policy == "tf32" && options.targets.front() == "cpu")
-    return "--precision=tf32: a CPU has no tf32; it needs --target=cuda";
+    return "--precision=tf32: a CPU has no tf32; it needs --target=cuda or sim";
   if (!options.train.lossScale.empty() && !options.train.enabled)
     return "--loss-scale needs --train";
   return "";
