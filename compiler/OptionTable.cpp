@@ -500,3 +500,22 @@ static const OptionRow rows[] = {
 };
 
 llvm::ArrayRef<OptionRow> sinter::compiler::optionTable() { return rows; }
+
+StringRef sinter::compiler::flagName(const OptionRow &row) {
+  StringRef names = row.names;
+  return names.substr(names.rfind(',') + 1);
+}
+
+StringRef sinter::compiler::compilingFlag(const Options &options) {
+  for (const OptionRow *row : options.given)
+    if ((row->tools & kSinterc) && row->group != kGeneralGroup)
+      return flagName(*row);
+  return "";
+}
+
+StringRef sinter::compiler::trainingFlag(const Options &options) {
+  for (const OptionRow *row : options.given)
+    if (row->group == kTrainGroup && flagName(*row) != "--train")
+      return flagName(*row);
+  return "";
+}

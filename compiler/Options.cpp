@@ -128,15 +128,18 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
 
   Options options;
   options.tool = toolName.str();
-  for (auto [i, row] : llvm::enumerate(optionTable()))
+  for (auto [i, row] : llvm::enumerate(optionTable())) {
+    if (!found.values[i].empty())
+      options.given.push_back(&row);
     for (const std::string &value : found.values[i]) {
-      StringRef name = namesOf(row).back();
+      StringRef name = flagName(row);
       if (!row.store)
         return fail(toolName, name + ": not yet");
       std::string problem = row.store(options, value);
       if (!problem.empty())
         return fail(toolName, name + ": " + problem);
     }
+  }
   if (options.help || options.version || options.listDevices)
     return options;
 
@@ -149,6 +152,9 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
             (found.extras.empty() ? found.positional[1] : found.extras[0]) +
             "'");
   options.model = found.positional[0];
+  if (StringRef flag = trainingFlag(options);
+      !flag.empty() && !options.train.enabled)
+    return fail(toolName, flag + " needs --train");
   if (std::string problem = applyDeterminism(options); !problem.empty())
     return fail(toolName, problem);
   return options;

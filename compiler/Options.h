@@ -75,8 +75,12 @@ struct Contract {
   double bound = 0;  // a count, bytes or per cent
 };
 
+struct OptionRow;
+
 struct Options {
   std::string tool; // the program's name, for messages
+  /// Rows of the table that the command line names, in the table's order.
+  std::vector<const OptionRow *> given;
   std::string model;
   std::string output;
   std::string emit; // "" = the default: trainer with --train, else lib
@@ -161,6 +165,13 @@ struct OptionRow {
 
 /// All rows, in the order of the help.
 llvm::ArrayRef<OptionRow> optionTable();
+/// The name that messages call an option by: "--output".
+llvm::StringRef flagName(const OptionRow &row);
+/// The first given flag that only a compilation heeds, as the target or a
+/// precision; "" if there is none.
+llvm::StringRef compilingFlag(const Options &options);
+/// The first given flag that says something of --train; "" if there is none.
+llvm::StringRef trainingFlag(const Options &options);
 
 /// Parses `args` (without the program's name). On failure prints one line to
 /// stderr and returns nothing; the tool then ends with kExitUsage. --help and

@@ -165,10 +165,6 @@ static std::string checkOutput(const Options &options) {
           phaseIndex(*findPhase("plan")))
     return "--require is about planned programs; --stop-after=" +
            options.stopAfter + " ends before";
-  if (!options.train.enabled && !options.train.loss.kind.empty())
-    return "--loss needs --train";
-  if (!options.train.enabled && !options.train.optimizer.empty())
-    return "--optimizer needs --train";
   if (options.output.empty())
     return wantsText ? "" : "no output file given: -o OUT";
   if (options.output == "-" && !wantsText)

@@ -12,6 +12,7 @@
 #include "compiler/Process.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
+#include "compiler/import/onnx/Text.h"
 #include "runtime/device/Registry.h"
 #include "tools/lib/Bench.h"
 #include "tools/lib/ElfSymbols.h"
@@ -136,11 +137,6 @@ static ExitCode load(Options &options, const HostTensors &arrays,
                      llvm::ArrayRef<TargetFactory> targets, Loaded &loaded) {
   if (!isElfFile(options.model))
     return compileModel(options, arrays, targets, loaded);
-  if (options.batch || !options.dims.empty() || !options.shapes.empty()) {
-    reportError(options, "the sizes of a compiled library are fixed; --batch, "
-                         "--dim and --shape are for models");
-    return kExitUsage;
-  }
   auto runner =
       runLibrary(options.model, options.run.device, deviceOptions(options));
   if (!runner.ok())
@@ -353,6 +349,12 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
   bool badSeed = false;
   if (!options.run.replay.empty())
     return replay(options, targets);
+  if (StringRef flag = compilingFlag(options);
+      !flag.empty() && isElfFile(options.model)) {
+    reportError(options, flag + " is of compiling; " + shown(options.model) +
+                             " is compiled");
+    return kExitUsage;
+  }
   if (options.train.enabled) {
     reportError(options,
                 "--train is for --replay=FILE; sinterc makes trainers");
