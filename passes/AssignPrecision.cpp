@@ -18,6 +18,7 @@
 #include "ir/Remarks.h"
 #include "passes/AttentionForm.h"
 #include "passes/DecomposeComposites.h"
+#include "passes/Failure.h"
 #include "passes/Fusion.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
@@ -91,7 +92,7 @@ private:
     for (auto function : module.getOps<func::FuncOp>())
       assign(function, regex);
     if (!planned.empty())
-      return module.emitError()
+      return emitFailure(module, kUsageFailure)
              << "the precision plan names '" << planned.begin()->first()
              << "', which is no op of this program";
     warnOfWider(module);
