@@ -8,6 +8,7 @@
 #include "compiler/Diagnostics.h"
 #include "ir/Dialect.h"
 #include "ir/Locations.h"
+#include "passes/Training.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Regex.h"
@@ -31,23 +32,54 @@ static Names nodesOf(mlir::ModuleOp module) {
   return names;
 }
 
-static ExitCode checkNodes(const Options &options, mlir::ModuleOp module) {
-  if (options.placeRules.empty() && options.allowCpu.empty())
-    return kExitDone;
+/// Of what the training step consists of besides the nodes.
+static constexpr StringRef kStepNames[] = {"loss", "clip", "optimizer"};
+
+/// The first mistake, "" if there is none.
+static std::string checkNodes(const Options &options, mlir::ModuleOp module) {
+  if (options.placeRules.empty() && options.allowCpu.empty() &&
+      options.keepFp32.empty())
+    return "";
   Names names = nodesOf(module);
-  auto check = [&](const llvm::Twine &flag, StringRef pattern) {
-    if (pattern.empty() || matchesAny(pattern, names))
-      return kExitDone;
-    reportError(options, flag + ": no node of the model has such a name");
-    return kExitUsage;
-  };
+  constexpr const char *kNone = ": no node of the model has such a name";
   for (const std::string &rule : options.placeRules)
-    if (ExitCode code =
-            check("--place=" + rule, StringRef(rule).rsplit('=').first))
-      return code;
-  return check("--allow-cpu=" + options.allowCpu, options.allowCpu);
+    if (!matchesAny(StringRef(rule).rsplit('=').first, names))
+      return "--place=" + rule + kNone;
+  if (!options.allowCpu.empty() && !matchesAny(options.allowCpu, names))
+    return "--allow-cpu=" + options.allowCpu + kNone;
+  if (options.train.enabled)
+    names.insert(std::begin(kStepNames), std::end(kStepNames));
+  if (!options.keepFp32.empty() && !matchesAny(options.keepFp32, names))
+    return "--keep-fp32=" + options.keepFp32 + kNone;
+  return "";
+}
+
+static std::string checkParameters(const Options &options,
+                                   mlir::ModuleOp module) {
+  const TrainOptions &train = options.train;
+  if (!train.enabled)
+    return "";
+  Names names;
+  for (auto state : module.getOps<ir::StateOp>())
+    if (state.getRole() == ir::StateRole::param)
+      names.insert(passes::userName(state));
+  for (auto [flag, pattern] :
+       {std::pair<StringRef, StringRef>{"--trainable", train.trainable},
+        {"--freeze", train.freeze},
+        {"--no-decay", train.noDecay}})
+    if (!pattern.empty() && !matchesAny(pattern, names))
+      return (flag + "=" + pattern +
+              ": no parameter of the model has such a name")
+          .str();
+  return "";
 }
 
 ExitCode compiler::checkNames(const Options &options, mlir::ModuleOp module) {
-  return checkNodes(options, module);
+  std::string wrong = checkNodes(options, module);
+  if (wrong.empty())
+    wrong = checkParameters(options, module);
+  if (wrong.empty())
+    return kExitDone;
+  reportError(options, wrong);
+  return kExitUsage;
 }

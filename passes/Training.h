@@ -73,6 +73,9 @@ buildEvalSums(mlir::OpBuilder &builder, const LossPlan &plan,
 // States
 //===----------------------------------------------------------------------===//
 
+/// The name that users know a state by.
+llvm::StringRef userName(ir::StateOp state);
+
 /// Regular expressions over the names of states; made from the options.
 class StateSelection {
 public:

@@ -42,16 +42,15 @@ bool isMask(ElementsAttr init) {
   return succeeded(tensor) && llvm::any_of(tensor->floats, looksLikeMask);
 }
 
-/// The name that users know a state by.
-StringRef userName(StateOp state) {
-  return state.getOnnx() ? *state.getOnnx() : state.getSymName();
-}
-
 bool matches(StringRef expression, StateOp state) {
   return !expression.empty() && llvm::Regex(expression).match(userName(state));
 }
 
 } // namespace
+
+StringRef userName(StateOp state) {
+  return state.getOnnx() ? *state.getOnnx() : state.getSymName();
+}
 
 FailureOr<StateSelection>
 StateSelection::create(Location loc, const BuildTrainingOptions &options) {

@@ -41,6 +41,26 @@ void compiler::findInferenceNodes(const LintContext &context,
   });
 }
 
+void compiler::findMissingBatchNorm(const LintContext &context,
+                                    LintReport report) {
+  const TrainOptions &train = context.options.train;
+  if (!train.freezeBatchNorm && !train.unbiasedRunningVar)
+    return;
+  ModuleOp module = context.module;
+  bool isThere = module
+                     .walk([](Operation *op) {
+                       return isa<ir::BatchNormOp, ir::BatchNormTrainingOp>(op)
+                                  ? WalkResult::interrupt()
+                                  : WalkResult::advance();
+                     })
+                     .wasInterrupted();
+  if (!isThere)
+    report(UnknownLoc::get(module.getContext()),
+           Twine(train.freezeBatchNorm ? "--freeze-bn"
+                                       : "--bn-running-var=unbiased") +
+               " changes nothing: the model has no BatchNormalization");
+}
+
 /// The argument of `function` that holds `state`; null if there is none.
 static Value argumentOf(func::FuncOp function, ir::StateOp state) {
   for (BlockArgument argument : function.getArguments())

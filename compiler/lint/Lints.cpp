@@ -19,6 +19,9 @@ static const Lint table[] = {
      "training of a graph whose Dropout or BatchNormalization was exported for "
      "inference",
      "import", false, findInferenceNodes},
+    {"missing-batchnorm",
+     "--freeze-bn or --bn-running-var for a model without BatchNormalization",
+     "simplify", true, findMissingBatchNorm},
     {"tied-parameter", "one parameter that several nodes use", "simplify",
      false, findTiedParameters},
     {"loss-normalization",

@@ -66,6 +66,7 @@ private:
 
 // GraphLints.cpp
 void findInferenceNodes(const LintContext &context, LintReport report);
+void findMissingBatchNorm(const LintContext &context, LintReport report);
 void findTiedParameters(const LintContext &context, LintReport report);
 void findSummedLoss(const LintContext &context, LintReport report);
 void findDeadParameters(const LintContext &context, LintReport report);
