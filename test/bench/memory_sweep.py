@@ -37,7 +37,7 @@ class Plan:
         with tempfile.TemporaryDirectory() as folder:
             remarks = os.path.join(folder, "remarks.json")
             command = [compiler, model, "--train", "--stop-after=plan", "-o", os.devnull,
-                       "--time-report", "--remarks=" + remarks, *options]
+                       "--workspace=32MiB", "--time-report", "--remarks=" + remarks, *options]
             if limit:
                 command.append(f"--memory-limit={limit}")
             done = subprocess.run(command, capture_output=True, text=True)
