@@ -10,6 +10,7 @@
 // since a kernel's results depend on its operands alone: no bit changes. Which
 // values is decided in plan/ (Recompute, RecomputeSearch, Segments). What does
 // not fit gets the least that was found; refusing it is left to the driver.
+// Training steps may be given a share of their time to do so without a limit.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
