@@ -191,7 +191,8 @@ ExitCode Compilation::importPhase(const Phase &last) {
       return code;
   if (ExitCode code = importModel(options, model, &context_, module_))
     return code;
-  std::string why = model.onnx ? "" : whyNotContinued(*module_, options, last);
+  std::string why =
+      model.onnx ? "" : whyNotContinued(*module_, options, devices, last);
   if (!why.empty()) {
     reportError(options, shown(options.model) + ": " + why);
     return kExitUsage;

@@ -9,6 +9,7 @@
 #include "ir/exec/Exec.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -23,6 +24,26 @@ static bool isFused(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
+static std::string whyNotPlaced(mlir::ModuleOp module,
+                                llvm::ArrayRef<passes::ProgramDevice> devices) {
+  auto names =
+      module->getAttrOfType<mlir::ArrayAttr>(ir::SinterDialect::kDevicesAttr);
+  if (!names)
+    return "";
+  llvm::SmallVector<StringRef> placed;
+  for (auto name : names.getAsRange<mlir::StringAttr>())
+    placed.push_back(name.getValue());
+  bool areThere = llvm::all_of(placed, [&](StringRef name) {
+    return llvm::any_of(devices, [&](const passes::ProgramDevice &device) {
+      return device.name == name;
+    });
+  });
+  std::string list = llvm::join(placed, ",");
+  return areThere ? ""
+                  : "is placed on " + list + " already: --target=" + list +
+                        " goes on, or give the model";
+}
+
 static std::string isPast(StringRef what, StringRef phase) {
   return ("is " + what +
           " already; give the model, or a file of a phase "
@@ -35,9 +56,10 @@ bool compiler::isPlannedModule(mlir::ModuleOp module) {
   return !module.getOps<exec::ProgramOp>().empty();
 }
 
-std::string compiler::whyNotContinued(mlir::ModuleOp module,
-                                      const Options &options,
-                                      const Phase &last) {
+std::string
+compiler::whyNotContinued(mlir::ModuleOp module, const Options &options,
+                          llvm::ArrayRef<passes::ProgramDevice> devices,
+                          const Phase &last) {
   auto reaches = [&](StringRef phase) {
     return phaseIndex(last) >= phaseIndex(*findPhase(phase));
   };
@@ -50,5 +72,7 @@ std::string compiler::whyNotContinued(mlir::ModuleOp module,
     return isPast("a training program", "train");
   if ((reaches("train") || options.train.enabled) && isFused(module))
     return isPast("fused", "fuse");
+  if (reaches("place"))
+    return whyNotPlaced(module, devices);
   return "";
 }

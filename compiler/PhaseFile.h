@@ -13,6 +13,7 @@
 
 #include "compiler/Options.h"
 #include "compiler/Phases.h"
+#include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -22,8 +23,10 @@ namespace sinter::compiler {
 bool isPlannedModule(mlir::ModuleOp module);
 
 /// Why the phases up to `last` cannot run on a module that a file holds, "" if
-/// they can: it is a training program, fused or planned already.
+/// they can: it is a training program, fused or planned already, or placed on
+/// devices that are not among `devices`, those of the program.
 std::string whyNotContinued(mlir::ModuleOp module, const Options &options,
+                            llvm::ArrayRef<passes::ProgramDevice> devices,
                             const Phase &last);
 
 } // namespace sinter::compiler
