@@ -133,6 +133,21 @@ bool isBiasSum(Operation *op, Value value, Operation *contraction) {
          });
 }
 
+std::optional<exec::PostOpKind> channelSumKind(Operation *op, Value stored) {
+  auto reduce = dyn_cast_or_null<ir::ReduceOp>(op);
+  if (!reduce || reduce.getKind() != ir::ReduceKind::sum ||
+      !llvm::equal(reduce.getDims(),
+                   llvm::seq<int64_t>(0, ir::tensorType(stored).getRank() - 1)))
+    return std::nullopt;
+  if (widened(reduce.getX()) == stored)
+    return exec::PostOpKind::channel_sum;
+  auto square = reduce.getX().getDefiningOp<ir::MulOp>();
+  if (square && square.getLhs() == square.getRhs() &&
+      widened(square.getLhs()) == stored)
+    return exec::PostOpKind::channel_squares;
+  return std::nullopt;
+}
+
 std::optional<unsigned> summedOperand(Operation *op, ir::DotGeneralOp dot) {
   auto reduce = dyn_cast<ir::ReduceOp>(op);
   if (!reduce || reduce.getKind() != ir::ReduceKind::sum ||

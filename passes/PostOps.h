@@ -39,6 +39,11 @@ llvm::SmallVector<int64_t> biasDims(mlir::Operation *contraction);
 bool isBiasSum(mlir::Operation *reduce, mlir::Value value,
                mlir::Operation *contraction);
 
+/// Which sum over each channel of `stored`, the 16-bit result of a convolution
+/// with its channels last, `reduce` is: channel_sum or channel_squares.
+std::optional<exec::PostOpKind> channelSumKind(mlir::Operation *reduce,
+                                               mlir::Value stored);
+
 /// The operand of `dot`, 0 or 1, that `reduce` sums over the contracted
 /// dimensions, perhaps widened once more; nothing when it sums anything else.
 std::optional<unsigned> summedOperand(mlir::Operation *reduce,

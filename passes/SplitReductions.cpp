@@ -21,6 +21,7 @@
 #include "ir/Dialect.h"
 #include "ir/Remarks.h"
 #include "passes/OpClasses.h"
+#include "passes/VarianceForm.h"
 #include "passes/precision/Widening.h"
 
 #include "mlir/Pass/Pass.h"
@@ -85,40 +86,6 @@ Cut cutOf(ir::ReduceOp reduce) {
   return {most, size / most / vector * vector};
 }
 
-/// sum((x - m)^2), where m comes from sum(x) over the same dimensions.
-struct Squares {
-  ir::ReduceOp sumOfX, sum;
-  Value x, mean;
-};
-
-/// `reduce` as the squares of a variance; nullopt when it is something else.
-std::optional<Squares> matchSquares(ir::ReduceOp reduce) {
-  auto square = reduce.getX().getDefiningOp<ir::MulOp>();
-  if (reduce.getKind() != ir::ReduceKind::sum || !square ||
-      square.getLhs() != square.getRhs())
-    return std::nullopt;
-  auto centred = square.getLhs().getDefiningOp<ir::SubOp>();
-  auto spread =
-      centred ? centred.getRhs().getDefiningOp<ir::BroadcastOp>() : nullptr;
-  if (!spread)
-    return std::nullopt;
-  for (auto [dim, at] : llvm::enumerate(spread.getDims()))
-    if (llvm::is_contained(reduce.getDims(), at) ||
-        (dim > 0 && spread.getDims()[dim - 1] >= at))
-      return std::nullopt;
-  Operation *mean = spread.getX().getDefiningOp();
-  if (!isa_and_nonnull<ir::MulOp, ir::DivOp>(mean) ||
-      !splatNumber(mean->getOperand(1)) ||
-      spread.getX().getType() != reduce.getResult().getType())
-    return std::nullopt;
-  auto sumOfX = mean->getOperand(0).getDefiningOp<ir::ReduceOp>();
-  if (!sumOfX || sumOfX.getKind() != ir::ReduceKind::sum ||
-      sumOfX.getDims() != reduce.getDims() ||
-      asStored(sumOfX.getX()) != asStored(centred.getLhs()))
-    return std::nullopt;
-  return Squares{sumOfX, reduce, centred.getLhs(), spread.getX()};
-}
-
 /// `reduce` as one of float32, rounded once, where it is of 16-bit floats:
 /// parts of sums would be rounded, and might not be held.
 ir::ReduceOp inFloat32(ir::ReduceOp reduce) {
@@ -146,9 +113,10 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
       for (ir::ReduceOp &reduce : *reductions)
         reduce = inFloat32(reduce);
     // Both are over the same dimensions: what splits one splits the other.
-    llvm::DenseMap<Operation *, Squares> squares;
+    llvm::DenseMap<Operation *, SquaredDeviations> squares;
     for (ir::ReduceOp reduce : worthIt)
-      if (std::optional<Squares> found = matchSquares(reduce))
+      if (std::optional<SquaredDeviations> found =
+              matchSquaredDeviations(reduce))
         squares[reduce] = *found;
     llvm::DenseMap<Operation *, Value> partSums;
     for (ir::ReduceOp reduce : worthIt)
@@ -190,7 +158,8 @@ private:
   // Pattern: sum((x - m)^2) over a, b
   //   -> sum(sum((x - p)^2) over b + n (p - m)^2) over a, p the mean over the n
   //      elements of b
-  static void splitSquares(const Squares &squares, Value sums, size_t kept) {
+  static void splitSquares(const SquaredDeviations &squares, Value sums,
+                           size_t kept) {
     ir::ReduceOp reduce = squares.sum;
     OpBuilder b(reduce);
     Location loc = reduce.getLoc();

@@ -42,6 +42,8 @@ SAME(SINTER_POST_GELU_TANH_GRAD, PostOpKind::gelu_tanh_grad);
 SAME(SINTER_POST_BIAS_GRAD, PostOpKind::bias_grad);
 SAME(SINTER_POST_A_SUM, PostOpKind::a_sum);
 SAME(SINTER_POST_B_SUM, PostOpKind::b_sum);
+SAME(SINTER_POST_CHANNEL_SUM, PostOpKind::channel_sum);
+SAME(SINTER_POST_CHANNEL_SQUARES, PostOpKind::channel_squares);
 SAME(SINTER_CONV_FORWARD, ConvDirection::forward);
 SAME(SINTER_CONV_INPUT_GRAD, ConvDirection::input_grad);
 SAME(SINTER_CONV_FILTER_GRAD, ConvDirection::filter_grad);
@@ -266,11 +268,13 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
   } else {
     for (Value buffer : command.getReads())
       addSlice(buffer);
-    auto matmul = dyn_cast<exec::MatmulOp>(*command);
-    for (Value buffer : matmul ? matmul.getKept() : command.getWrites())
+    // The result of a contraction comes after what its post-ops keep.
+    OperandRange writes = command.getWrites();
+    bool isContraction = isa<exec::MatmulOp, exec::ConvOp>(*command);
+    for (Value buffer : writes.drop_front(isContraction))
       addSlice(buffer);
-    if (matmul)
-      addSlice(matmul.getOutput());
+    if (isContraction)
+      addSlice(writes.front());
     c.numReads = command.getReads().size();
   }
   c.numSlices = slices.size() - pending.firstSlice;

@@ -51,8 +51,10 @@ namespace {
 /// What the operands of post-ops must hold, in elements.
 struct PostOpSizes {
   int64_t bias = 0, result = 0;
-  int64_t bitsBytes = -1; // -1: post-ops that keep something are not allowed
-  int64_t aSum = -1, bSum = -1; // -1: not allowed
+  // -1: post-ops that take such an operand are not allowed.
+  int64_t bitsBytes = -1; // stands for all that only products can keep
+  int64_t aSum = -1, bSum = -1;
+  int64_t channels = -1;
 };
 
 /// What a post-op takes: an operand that it reads or one that it writes.
@@ -71,6 +73,8 @@ static Takes takesOf(PostOpKind kind) {
   case PostOpKind::bias_grad:
   case PostOpKind::a_sum:
   case PostOpKind::b_sum:
+  case PostOpKind::channel_sum:
+  case PostOpKind::channel_squares:
     return Takes::write;
   default:
     return Takes::nothing;
@@ -94,9 +98,57 @@ static std::pair<int64_t, StringRef> operandOf(PostOpKind kind,
     return {sizes.aSum, "the sum of A"};
   case PostOpKind::b_sum:
     return {sizes.bSum, "the sum of B"};
+  case PostOpKind::channel_sum:
+  case PostOpKind::channel_squares:
+    return {sizes.channels, "the sum of a channel"};
   default:
     return {sizes.result, "the operand of a post-op"};
   }
+}
+
+/// Whether a command with operands of `sizes` can have `kind`.
+static bool isAllowed(PostOpKind kind, const PostOpSizes &sizes) {
+  switch (kind) {
+  case PostOpKind::a_sum:
+  case PostOpKind::b_sum:
+    return sizes.aSum >= 0;
+  case PostOpKind::channel_sum:
+  case PostOpKind::channel_squares:
+    return sizes.channels >= 0;
+  default:
+    return kind < PostOpKind::store || sizes.bitsBytes >= 0;
+  }
+}
+
+/// The element type of the operand of `kind` beside a result of type `result`.
+static Type operandTypeOf(PostOpKind kind, Type result) {
+  MLIRContext *context = result.getContext();
+  switch (kind) {
+  case PostOpKind::relu_bits:
+  case PostOpKind::relu_grad:
+    return IntegerType::get(context, 8, IntegerType::Unsigned);
+  case PostOpKind::channel_sum:
+  case PostOpKind::channel_squares:
+    return Float32Type::get(context);
+  default:
+    return result;
+  }
+}
+
+/// Both sums of the channels, last, or none.
+static LogicalResult verifyChannelSums(Operation *op, ArrayAttr postOps) {
+  for (auto [i, attr] : llvm::enumerate(postOps)) {
+    PostOpKind kind = cast<PostOpAttr>(attr).getKind();
+    size_t place = kind == PostOpKind::channel_sum       ? 2
+                   : kind == PostOpKind::channel_squares ? 1
+                                                         : 0;
+    if ((place && i + place != postOps.size()) ||
+        (place == 1 && (i == 0 || cast<PostOpAttr>(postOps[i - 1]).getKind() !=
+                                      PostOpKind::channel_sum)))
+      return op->emitOpError() << "does not end with channel_sum and "
+                                  "channel_squares";
+  }
+  return success();
 }
 
 static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
@@ -119,9 +171,7 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
         (takes == Takes::write) != (post.getWrite() != 0))
       return op->emitOpError()
              << "has a post-op " << name << " with other fields than it takes";
-    bool isSum = kind == PostOpKind::a_sum || kind == PostOpKind::b_sum;
-    if ((kind >= PostOpKind::store && sizes.bitsBytes < 0) ||
-        (isSum && sizes.aSum < 0))
+    if (!isAllowed(kind, sizes))
       return op->emitOpError() << "cannot have the post-op " << name;
     if (takes == Takes::nothing)
       continue;
@@ -137,15 +187,11 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
     auto elementOf = [](Value value) {
       return bufferOp(value).getTensorType().getElementType();
     };
-    bool isBits =
-        kind == PostOpKind::relu_bits || kind == PostOpKind::relu_grad;
-    if (Type type = elementOf(operands[number]);
-        isBits ? !type.isUnsignedInteger(8) : type != elementOf(writes[0]))
+    Type expected = operandTypeOf(kind, elementOf(writes[0]));
+    if (Type type = elementOf(operands[number]); type != expected)
       return op->emitOpError()
-             << what << (isBits ? " are " : " is ") << type << ", expected "
-             << (isBits ? IntegerType::get(op->getContext(), 8,
-                                           IntegerType::Unsigned)
-                        : elementOf(writes[0]));
+             << what << (expected.isUnsignedInteger(8) ? " are " : " is ")
+             << type << ", expected " << expected;
     if (failed(verifyExtent(op, what, elements, operands[number])))
       return failure();
     if (isWrite && std::exchange(isKept[number], true))
@@ -154,7 +200,7 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
   for (size_t i = 1; i < isKept.size(); ++i)
     if (!isKept[i])
       return op->emitOpError() << "has no post-op for write " << i;
-  return success();
+  return verifyChannelSums(op, postOps);
 }
 
 static LogicalResult verifyMatmul(MatmulOp op) {
@@ -289,11 +335,14 @@ static LogicalResult verifyConv(ConvOp op) {
            failed(verifyExtent(op, "the result", result, op.getOutput()));
   };
   switch (op.getDirection()) {
-  case ConvDirection::forward:
+  case ConvDirection::forward: {
     if (check(input, filter, output))
       return failure();
+    PostOpSizes sizes{filters, output};
+    sizes.channels = filters;
     return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),
-                         {filters, output});
+                         sizes);
+  }
   case ConvDirection::input_grad:
     if (check(output, filter, input))
       return failure();
@@ -302,7 +351,7 @@ static LogicalResult verifyConv(ConvOp op) {
   case ConvDirection::filter_grad:
     if (check(input, output, filter))
       return failure();
-    if (!op.getPostOps().empty())
+    if (!op.getPostOps().empty() || !op.getKept().empty())
       return op.emitOpError() << "has post-ops after a filter gradient";
     return success();
   }

@@ -231,7 +231,9 @@ OperandRange MatmulOp::getWrites() {
   return getOperation()->getOperands().drop_front(getInputs().size());
 }
 OperandRange ConvOp::getReads() { return getInputs(); }
-OperandRange ConvOp::getWrites() { return getOperands().take_back(1); }
+OperandRange ConvOp::getWrites() {
+  return getOperation()->getOperands().drop_front(getInputs().size());
+}
 OperandRange AttentionOp::getReads() { return getInputs(); }
 OperandRange AttentionOp::getWrites() { return getOutputs(); }
 OperandRange AwaitOp::getReads() { return getOperation()->getOperands(); }

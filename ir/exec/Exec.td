@@ -85,18 +85,20 @@ def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is applied to a contraction'
   I32EnumAttrCase<"swish", 10>, I32EnumAttrCase<"hard_swish", 11>, I32EnumAttrCase<"store", 12>,
   I32EnumAttrCase<"relu_bits", 13>, I32EnumAttrCase<"relu_grad", 14>,
   I32EnumAttrCase<"gelu_tanh_grad", 15>, I32EnumAttrCase<"bias_grad", 16>,
-  I32EnumAttrCase<"a_sum", 17>, I32EnumAttrCase<"b_sum", 18>]>;
+  I32EnumAttrCase<"a_sum", 17>, I32EnumAttrCase<"b_sum", 18>,
+  I32EnumAttrCase<"channel_sum", 19>, I32EnumAttrCase<"channel_squares", 20>]>;
 
 def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
   let summary = "a step after a contraction";
   let description = [{
     `read` numbers the operand of bias, add, relu_grad or gelu_tanh_grad among the command's reads (from 2),
-    `write` what store, relu_bits, bias_grad, a_sum or b_sum keeps among its writes (from 1).
+    `write` what the kinds that keep something write (from 1).
     `alpha` is the factor of a scale; `alpha` and `beta` are the bounds of a clip. swish is
     x * sigmoid(x), hard_swish x * min(max(x / 6 + 0.5, 0), 1). The kinds from store on
     are for products on devices whose library has them: store keeps x, relu_bits the bits x > 0 of a relu,
     in lines of n padded to a multiple of 128; relu_grad is x where the bit is 1, gelu_tanh_grad x * gelu'(read); bias_grad
-    keeps the sums of x over the rows, a_sum and b_sum those of A and B over k, and pass x on.
+    keeps the sums of x over the rows, a_sum and b_sum those of A and B over k, and pass x on. channel_sum and
+    channel_squares end a forward convolution and keep the sums over each of its channels in float32.
     ```mlir
     #exec.post_op<bias read 2>
     #exec.post_op<relu_bits write 1>
@@ -207,23 +209,25 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Exec_ConvOp : Exec_CommandOp<"conv"> {
+def Exec_ConvOp : Exec_CommandOp<"conv", [AttrSizedOperandSegments]> {
   let summary = "a convolution or one of its gradients, then the post-ops";
   let description = [{
     Reads: forward: input, filter; input_grad: output gradient, filter; filter_grad: input, output gradient;
-    then the operands of post-ops. `input` and `output` are the spatial sizes of the forward convolution in all
+    then the operands of post-ops. Writes the result and what post-ops keep. `input` and `output` are the spatial sizes of the forward convolution in all
     directions; `channels` and `filters` its input and output channels.
 
     C1: one to three spatial dimensions, one entry each per list; strides, dilations, kernel >= 1; groups divide
     channels and filters. C2: the window gives the output sizes. C3: buffers have the sizes of their tensors.
-    C4: at most 6 post-ops, none with filter_grad; operands as for `exec.matmul`.
+    C4: at most 6 post-ops, none with filter_grad; operands as for `exec.matmul`; channel_sum and channel_squares
+    are for forward and keep a float32 for each filter. C5: as for `exec.matmul`.
     ```mlir
     exec.conv forward(%x, %w) -> %y batch 2 channels 3 filters 4 groups 1 input [8, 8] output [8, 8]
         kernel [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] high [1, 1]
     ```
   }];
   let arguments = (ins Exec_ConvDirectionAttr:$direction, Variadic<Exec_BufferType>:$inputs,
-                       Exec_BufferType:$output, I64Attr:$batch, I64Attr:$channels, I64Attr:$filters,
+                       Exec_BufferType:$output, Variadic<Exec_BufferType>:$kept,
+                       I64Attr:$batch, I64Attr:$channels, I64Attr:$filters,
                        I64Attr:$groups, DenseI64ArrayAttr:$input_dims, DenseI64ArrayAttr:$output_dims,
                        DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low,
@@ -231,7 +235,7 @@ def Exec_ConvOp : Exec_CommandOp<"conv"> {
                        DefaultValuedAttr<Exec_PostOps, "{}">:$post_ops,
                        UnitAttr:$tf32);
   let assemblyFormat = [{
-    `` $direction `(` $inputs `)` `->` $output `batch` $batch `channels` $channels `filters` $filters
+    `` $direction `(` $inputs `)` `->` $output (`keeps` `(` $kept^ `)`)? `batch` $batch `channels` $channels `filters` $filters
     `groups` $groups `input` $input_dims `output` $output_dims `kernel` $kernel `strides` $strides
     `dilations` $dilations `low` $pads_low `high` $pads_high (`channels_last` $channels_last^)?
     (`post` $post_ops^)? (`tf32` $tf32^)? attr-dict

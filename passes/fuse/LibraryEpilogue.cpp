@@ -12,9 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/LibraryEpilogue.h"
+#include "ir/Build.h"
 #include "passes/Fusion.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
+#include "passes/VarianceForm.h"
 #include "passes/fuse/EpilogueStep.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -99,6 +101,7 @@ public:
     }
     takeNarrowing();
     note();
+    takeChannelSums();
     llvm::sort(best.members, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
     });
@@ -329,6 +332,72 @@ private:
   void takeNarrowing() {
     if (ir::CastOp cast = narrowing(result))
       append({cast}, cast.getResult());
+  }
+
+  // Pattern: y, a convolution's result, and the squares of a variance over its
+  //   channels, sum((y - m)^2) -> one call that keeps sum(y) and sum(y^2), and
+  //   max(sum(y^2) - sum(y) m, 0)
+  void takeChannelSums() {
+    auto conv = dyn_cast<ir::ConvOp>(contraction);
+    if (!conv || !conv.getChannelsLast() || best.result != result ||
+        !best.kept.empty())
+      return;
+    std::optional<SquaredDeviations> squares = deviationsOf(result);
+    if (!squares)
+      return;
+    postOps.push_back({exec::PostOpKind::channel_sum, {}, {}});
+    if (!apply({exec::PostOpKind::channel_squares, {}, {}}))
+      return;
+    OpBuilder b(contraction);
+    b.setInsertionPointAfterValue(result);
+    Location loc = squares->sum.getLoc();
+    Value wide = b.create<ir::CastOp>(loc, squares->x.getType(), result);
+    auto sumOf = [&](Value x) {
+      return ir::reduceOver(b, loc, ir::ReduceKind::sum, x,
+                            squares->sum.getDims());
+    };
+    Value sum = sumOf(wide), square = b.create<ir::MulOp>(loc, wide, wide),
+          sumOfSquares = sumOf(square);
+    for (Value value : {wide, sum, square, sumOfSquares})
+      best.members.push_back(value.getDefiningOp());
+    best.kept = {sum, sumOfSquares};
+
+    b.setInsertionPoint(squares->sum);
+    Value ofMean = b.create<ir::MulOp>(loc, sum, squares->mean),
+          deviations = b.create<ir::SubOp>(loc, sumOfSquares, ofMean);
+    squares->sum.replaceAllUsesWith(
+        b.create<ir::MaxOp>(loc, deviations,
+                            ir::splatLike(b, loc, deviations, 0))
+            .getResult());
+    Operation *deviation = squares->sum.getX().getDefiningOp();
+    squares->sum.erase();
+    deviation->erase();
+    squares->sumOfX.replaceAllUsesWith(sum);
+    squares->sumOfX.erase();
+  }
+
+  /// The variance over the channels of `stored`, a 16-bit value, if there is
+  /// one and nothing else reads its squares.
+  static std::optional<SquaredDeviations> deviationsOf(Value stored) {
+    for (Operation *cast : stored.getUsers()) {
+      if (cast->getNumResults() != 1 || widened(cast->getResult(0)) != stored)
+        continue;
+      for (Operation *centred : cast->getUsers()) {
+        if (!isa<ir::SubOp>(centred))
+          continue;
+        for (Operation *square : centred->getUsers()) {
+          if (!square->hasOneUse())
+            continue;
+          auto sum = dyn_cast<ir::ReduceOp>(*square->user_begin());
+          std::optional<SquaredDeviations> found =
+              sum ? matchSquaredDeviations(sum) : std::nullopt;
+          if (found && found->x == cast->getResult(0) &&
+              channelSumKind(found->sumOfX, stored))
+            return found;
+        }
+      }
+    }
+    return std::nullopt;
   }
 
   /// All that read `value`, also where it is widened a second time.

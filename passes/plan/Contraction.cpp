@@ -107,6 +107,8 @@ FailureOr<Operation *> Call::takeUsers(Value value) {
         steps.push_back({nullptr, exec::PostOpKind::store, *write});
       continue;
     }
+    if (user->getNumResults() == 1 && widened(user->getResult(0)) == value)
+      continue; // of sums over channels
     std::optional<int64_t> write = user->getNumResults() == 1
                                        ? keptNumber(user->getResult(0))
                                        : std::nullopt;
@@ -164,10 +166,6 @@ LogicalResult Call::takeApart() {
               {nullptr,
                *summed == 0 ? exec::PostOpKind::a_sum : exec::PostOpKind::b_sum,
                *keptNumber(kept)});
-  size_t numKept =
-      llvm::count_if(steps, [](const Step &step) { return step.write != 0; });
-  if (numKept + 1 != terminator->getNumOperands())
-    return error() << "it has " << terminator->getNumOperands() << " results";
 
   // Reshapes and transposes at the end say where elements are stored.
   RankedTensorType type = ir::tensorType(terminator->getOperand(0));
@@ -188,9 +186,18 @@ LogicalResult Call::takeApart() {
       return error() << "it transposes and reshapes its result";
     }
   }
-  // What is stored says in which type.
+  // What is stored says in which type; the sums of its channels come last.
   if (!steps.empty() && isa_and_nonnull<ir::CastOp>(steps.back().op))
     steps.pop_back();
+  if (isa<ir::ConvOp>(contraction))
+    for (Value kept : terminator->getOperands().drop_front())
+      if (std::optional<exec::PostOpKind> kind =
+              channelSumKind(kept.getDefiningOp(), terminator->getOperand(0)))
+        steps.push_back({nullptr, *kind, *keptNumber(kept)});
+  size_t numKept =
+      llvm::count_if(steps, [](const Step &step) { return step.write != 0; });
+  if (numKept + 1 != terminator->getNumOperands())
+    return error() << "it has " << terminator->getNumOperands() << " results";
   return success();
 }
 
@@ -259,8 +266,6 @@ Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
                  RankedTensorType filter, RankedTensorType outputType) {
   if (transposed)
     return error() << "it transposes its result";
-  if (outputs.size() != 1)
-    return error() << "it has " << outputs.size() << " results";
   if (failed(addRead(first)) || failed(addRead(second)) ||
       failed(matchPostOps()))
     return failure();
@@ -268,9 +273,9 @@ Call::createConv(OpBuilder &builder, OpTy op, exec::ConvDirection direction,
          channelDim = op.getChannelsLast() ? spatialRank + 1 : 1;
   size_t firstSpatial = op.getChannelsLast() ? 1 : 2;
   builder.create<exec::ConvOp>(
-      fusion.getLoc(), direction, reads, outputs[0], input.getDimSize(0),
-      input.getDimSize(channelDim), filter.getDimSize(0), op.getGroups(),
-      input.getShape().slice(firstSpatial, spatialRank),
+      fusion.getLoc(), direction, reads, outputs[0], outputs.drop_front(),
+      input.getDimSize(0), input.getDimSize(channelDim), filter.getDimSize(0),
+      op.getGroups(), input.getShape().slice(firstSpatial, spatialRank),
       outputType.getShape().slice(firstSpatial, spatialRank),
       filter.getShape().drop_front(2), op.getStrides(), op.getDilations(),
       op.getPadsLow(), op.getPadsHigh(),

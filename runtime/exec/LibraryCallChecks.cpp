@@ -75,10 +75,31 @@ PostOpSlice sliceUse(const sinter_post_op &op) {
   case SINTER_POST_BIAS_GRAD:
   case SINTER_POST_A_SUM:
   case SINTER_POST_B_SUM:
+  case SINTER_POST_CHANNEL_SUM:
+  case SINTER_POST_CHANNEL_SQUARES:
     return PostOpSlice::Written;
   default:
     return PostOpSlice::None;
   }
+}
+
+/// Whether `command`, a contraction, may have the post-op at `at`.
+bool isKnownPostOp(const sinter_command &command, const sinter_post_op *ops,
+                   uint32_t count, uint32_t at) {
+  const uint32_t kind = ops[at].kind;
+  if (kind < SINTER_POST_CHANNEL_SUM)
+    return kind >= SINTER_POST_BIAS && (kind <= SINTER_POST_HARD_SWISH ||
+                                        command.kind == SINTER_CMD_MATMUL);
+  const bool isForward =
+      command.kind == SINTER_CMD_CONV &&
+      static_cast<const sinter_conv *>(command.params)->direction ==
+          SINTER_CONV_FORWARD;
+  // Both sums of the channels, at the end.
+  if (kind == SINTER_POST_CHANNEL_SUM)
+    return isForward && at + 2 == count &&
+           ops[at + 1].kind == SINTER_POST_CHANNEL_SQUARES;
+  return kind == SINTER_POST_CHANNEL_SQUARES && isForward && at > 0 &&
+         at + 1 == count && ops[at - 1].kind == SINTER_POST_CHANNEL_SUM;
 }
 
 /// Shared by MATMUL and CONV: slices 2 .. last-1 belong to the post-ops.
@@ -91,8 +112,7 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
                            number(SINTER_MAX_POST_OPS) + " are allowed");
   for (uint32_t i = 0; i < count; ++i) {
     const sinter_post_op &op = ops[i];
-    if (op.kind < SINTER_POST_BIAS || op.kind > SINTER_POST_B_SUM ||
-        (op.kind > SINTER_POST_HARD_SWISH && command.kind != SINTER_CMD_MATMUL))
+    if (!isKnownPostOp(command, ops, count, i))
       return Status::invalid("has the unknown post-op " + number(op.kind));
     PostOpSlice use = sliceUse(op);
     if (use == PostOpSlice::None)
@@ -113,6 +133,11 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
     case SINTER_POST_B_SUM:
       SINTER_RETURN_IF_ERROR(
           checkOperand("the bias", {{biasSize, 1}}, dtype, slice, written));
+      break;
+    case SINTER_POST_CHANNEL_SUM:
+    case SINTER_POST_CHANNEL_SQUARES:
+      SINTER_RETURN_IF_ERROR(checkOperand(
+          "the sum of a channel", {{biasSize, 1}}, SINTER_F32, slice, written));
       break;
     case SINTER_POST_A_SUM:
       SINTER_RETURN_IF_ERROR(
@@ -152,6 +177,9 @@ Status checkContractionSlices(const sinter_command &command) {
   uint32_t results = 1;
   if (command.kind == SINTER_CMD_MATMUL) {
     const auto &p = *static_cast<const sinter_matmul *>(command.params);
+    results += writtenByPostOps(p.postOps, p.numPostOps);
+  } else {
+    const auto &p = *static_cast<const sinter_conv *>(command.params);
     results += writtenByPostOps(p.postOps, p.numPostOps);
   }
   if (command.numReads < 2 || command.numReads + results != command.numSlices)

@@ -299,6 +299,52 @@ exec.program @window("x" : tensor<1x1x4xf32>, "w" : tensor<1x1x3xf32>) -> ("y" :
 
 // -----
 
+// conv C4: the sums of the channels are float32.
+exec.program @sum_type("x" : tensor<1x4x1xbf16>, "w" : tensor<2x1x1xbf16>)
+    -> ("y" : tensor<1x4x2xbf16>, "s" : tensor<2xbf16>, "q" : tensor<2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 8 : tensor<1x4x1xbf16>
+  %w = exec.buffer input[1] 0 + 4 : tensor<2x1x1xbf16>
+  %y = exec.buffer output[0] 0 + 16 : tensor<1x4x2xbf16>
+  %s = exec.buffer output[1] 0 + 4 : tensor<2xbf16>
+  %q = exec.buffer output[2] 0 + 8 : tensor<2xf32>
+  // expected-error @below {{the sum of a channel is 'bf16', expected 'f32'}}
+  exec.conv forward(%x, %w) -> %y keeps(%s, %q) batch 1 channels 1 filters 2 groups 1 input [4] output [4]
+    kernel [1] strides [1] dilations [1] low [0] high [0] channels_last
+    post [#exec.post_op<channel_sum write 1>, #exec.post_op<channel_squares write 2>]
+}
+
+// -----
+
+// conv C4: the sums of the channels come together, and last.
+exec.program @one_sum("x" : tensor<1x4x1xbf16>, "w" : tensor<2x1x1xbf16>)
+    -> ("y" : tensor<1x4x2xbf16>, "q" : tensor<2xf32>) arena 0 unshared 0 max_live 0 {
+  %x = exec.buffer input[0] 0 + 8 : tensor<1x4x1xbf16>
+  %w = exec.buffer input[1] 0 + 4 : tensor<2x1x1xbf16>
+  %y = exec.buffer output[0] 0 + 16 : tensor<1x4x2xbf16>
+  %q = exec.buffer output[1] 0 + 8 : tensor<2xf32>
+  // expected-error @below {{does not end with channel_sum and channel_squares}}
+  exec.conv forward(%x, %w) -> %y keeps(%q) batch 1 channels 1 filters 2 groups 1 input [4] output [4]
+    kernel [1] strides [1] dilations [1] low [0] high [0] channels_last
+    post [#exec.post_op<channel_squares write 1>]
+}
+
+// -----
+
+// conv C4: no sums of an input gradient's channels.
+exec.program @sum_of_gradient("g" : tensor<1x4x2xbf16>, "w" : tensor<2x1x1xbf16>)
+    -> ("y" : tensor<1x4x1xbf16>, "s" : tensor<1xf32>) arena 0 unshared 0 max_live 0 {
+  %g = exec.buffer input[0] 0 + 16 : tensor<1x4x2xbf16>
+  %w = exec.buffer input[1] 0 + 4 : tensor<2x1x1xbf16>
+  %y = exec.buffer output[0] 0 + 8 : tensor<1x4x1xbf16>
+  %s = exec.buffer output[1] 0 + 4 : tensor<1xf32>
+  // expected-error @below {{cannot have the post-op channel_sum}}
+  exec.conv input_grad(%g, %w) -> %y keeps(%s) batch 1 channels 1 filters 2 groups 1 input [4] output [4]
+    kernel [1] strides [1] dilations [1] low [0] high [0] channels_last
+    post [#exec.post_op<channel_sum write 1>]
+}
+
+// -----
+
 // copy C1: equal sizes.
 exec.program @copy("x" : tensor<8xf32>) -> ("y" : tensor<4xf32>) arena 0 unshared 0 max_live 0 {
   %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>

@@ -268,8 +268,14 @@ TEST_CASE("artifact: matmul parameters", "[artifact]") {
           [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_STORE; });
   refused("bits ends at",
           [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_RELU_GRAD; });
-  refused("unknown post-op",
-          [](Sample &s) { s.matmul.postOps[0].kind = SINTER_POST_B_SUM + 1; });
+  refused("unknown post-op", [](Sample &s) {
+    s.matmul.postOps[0].kind = SINTER_POST_CHANNEL_SQUARES + 1;
+  });
+  refused("unknown post-op 19", [](Sample &s) {
+    s.matmul.postOps[0].kind = SINTER_POST_CHANNEL_SUM;
+    s.commands[1].numReads = 2;
+    s.matmulSlices[2] = {SINTER_SPACE_ARENA, 0, 192, 32};
+  });
 }
 
 TEST_CASE("artifact: convolution parameters", "[artifact]") {
@@ -291,6 +297,54 @@ TEST_CASE("artifact: convolution parameters", "[artifact]") {
     s.convSlices[2] = {SINTER_SPACE_STATE, 0, 0, 256};
     s.conv.numPostOps = 1;
     s.conv.postOps[0].kind = SINTER_POST_RELU;
+  });
+}
+
+TEST_CASE("artifact: the sums of channels", "[artifact]") {
+  // A convolution of two filters that keeps both sums of 8 bytes.
+  struct Sums {
+    sinter_slice slices[5];
+    explicit Sums(Sample &s)
+        : slices{s.convSlices[0],
+                 s.convSlices[1],
+                 {SINTER_SPACE_ARENA, 0, 192, 8},
+                 {SINTER_SPACE_ARENA, 0, 208, 8},
+                 s.convSlices[2]} {
+      s.conv.postOps[0] = {SINTER_POST_CHANNEL_SUM, 2, 0, 0};
+      s.conv.postOps[1] = {SINTER_POST_CHANNEL_SQUARES, 3, 0, 0};
+      s.conv.numPostOps = 2;
+      s.commands[2] = Sample::make(SINTER_CMD_CONV, slices, 5, 2, &s.conv);
+    }
+  };
+  auto check = [](const char *text,
+                  const std::function<void(Sample &, Sums &)> &damage) {
+    auto sample = std::make_unique<Sample>();
+    Sums sums(*sample);
+    damage(*sample, sums);
+    std::string message = checkArtifact(sample->artifact).message();
+    CAPTURE(message, text);
+    REQUIRE(
+        (*text ? message.find(text) != std::string::npos : message.empty()));
+  };
+  check("", [](Sample &, Sums &) {});
+  check("sum of a channel ends at",
+        [](Sample &, Sums &s) { s.slices[3].sizeBytes = 4; });
+  check("3 results after two or more operands",
+        [](Sample &s, Sums &) { s.commands[2].numReads = 3; });
+  check("unknown post-op 19", [](Sample &s, Sums &) {
+    std::swap(s.conv.postOps[0], s.conv.postOps[1]);
+    s.conv.postOps[1].kind = SINTER_POST_CHANNEL_SUM;
+    s.conv.postOps[0].kind = SINTER_POST_RELU;
+    s.conv.postOps[2] = {SINTER_POST_CHANNEL_SQUARES, 3, 0, 0};
+    s.conv.postOps[3] = {SINTER_POST_RELU, 0, 0, 0};
+    s.conv.numPostOps = 4;
+  });
+  check("unknown post-op 20", [](Sample &s, Sums &) {
+    s.conv.postOps[0] = {SINTER_POST_CHANNEL_SQUARES, 2, 0, 0};
+  });
+  check("unknown post-op 19", [](Sample &s, Sums &of) {
+    s.conv.direction = SINTER_CONV_INPUT_GRAD;
+    std::swap(of.slices[0], of.slices[4]);
   });
 }
 

@@ -7,6 +7,7 @@
 #include "backends/cpu/device/OneDnnLibrary.h"
 
 #include <new>
+#include <span>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -46,13 +47,19 @@ public:
   }
 
 private:
+  /// Those that keep something are for other devices.
+  static Status checkPostOps(std::span<const sinter_post_op> postOps) {
+    for (const sinter_post_op &op : postOps)
+      if (op.kind > SINTER_POST_HARD_SWISH)
+        return unsupported("post-op " + std::to_string(op.kind) +
+                           " is not there on the CPU");
+    return {};
+  }
+
   LibraryCallResult prepareMatmul(const sinter_command &command,
                                   const uint8_t *constants) {
     const auto &params = *static_cast<const sinter_matmul *>(command.params);
-    for (uint32_t i = 0; i < params.numPostOps; ++i)
-      if (params.postOps[i].kind > SINTER_POST_HARD_SWISH)
-        return unsupported("post-op " + std::to_string(params.postOps[i].kind) +
-                           " is not there on the CPU");
+    SINTER_RETURN_IF_ERROR(checkPostOps({params.postOps, params.numPostOps}));
     const bool byLoops = command.target == 1;
     if (isSixteenBit(params.dtype) &&
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
@@ -93,6 +100,7 @@ private:
   LibraryCallResult prepareConv(const sinter_command &command,
                                 const uint8_t *constants) {
     const auto &params = *static_cast<const sinter_conv *>(command.params);
+    SINTER_RETURN_IF_ERROR(checkPostOps({params.postOps, params.numPostOps}));
     if (params.filterLayout == SINTER_CHANNELS_LAST)
       return unsupported("filters with channels last are not supported on the "
                          "CPU");

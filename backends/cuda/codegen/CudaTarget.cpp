@@ -9,6 +9,7 @@
 #include "ir/Dialect.h"
 #include "passes/AttentionForm.h"
 #include "passes/Fusion.h"
+#include "passes/OpClasses.h"
 #include "passes/SplitContractions.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -128,13 +129,44 @@ static bool canFuseIntoConv(ArrayRef<passes::PostOp> postOps) {
                                                      isKind(0, Kind::tanh)));
 }
 
+/// Whether cuDNN's engine that also adds up the channels of `conv`'s result
+/// takes less time than its fastest engine and one more reading of the result.
+/// It is one for mma.sync whatever the GPU (cuDNN 9.19), so a convolution that
+/// waits for its products is better off with wgmma, and one with groups with
+/// engines made for these. The rates are estimates for an H200.
+static bool addsUpChannels(ir::ConvOp conv) {
+  constexpr double fastest = 600e12, withSums = 350e12, bytesPerSecond = 4e12;
+  auto [input, filter] = passes::multiplied(conv);
+  RankedTensorType type = conv.getType();
+  Type narrow = ir::tensorType(input).getElementType();
+  if (!conv.getChannelsLast() || conv.getGroups() != 1 ||
+      !(narrow.isF16() || narrow.isBF16()) || type.getNumElements() == 0 ||
+      ir::tensorType(input).getNumElements() == 0)
+    return false;
+  auto count = [](Value value) {
+    return static_cast<double>(ir::tensorType(value).getNumElements());
+  };
+  double results = static_cast<double>(type.getNumElements());
+  double flops =
+      2 * results * count(filter) / static_cast<double>(type.getShape().back());
+  double reading = 2 * results / bytesPerSecond,
+         moving = 2 * (count(input) + count(filter)) / bytesPerSecond + reading;
+  return std::max(flops / withSums, moving) <
+         std::max(flops / fastest, moving) + reading;
+}
+
 bool GpuTarget::canFuseEpilogue(Operation *contraction,
                                 ArrayRef<passes::PostOp> postOps) const {
   if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
     return canFuseIntoProduct(dot, postOps);
-  if (postOps.empty()) // cuDNN stores gradients in the type of their operands
-    return isa<ir::ConvOp>(contraction);
-  return isa<ir::ConvOp>(contraction) && canFuseIntoConv(postOps);
+  // cuDNN stores gradients in the type of their operands, and as they are.
+  auto conv = dyn_cast<ir::ConvOp>(contraction);
+  if (!conv || postOps.empty())
+    return conv != nullptr;
+  // The sums of channels are those of a convolution alone.
+  if (postOps.back().kind == exec::PostOpKind::channel_squares)
+    return postOps.size() == 2 && addsUpChannels(conv);
+  return canFuseIntoConv(postOps);
 }
 
 FailureOr<passes::TargetCode>

@@ -30,8 +30,11 @@ private:
   void crop(DnnTensor &input);
   /// The post-ops in the order in which cuDNN knows them.
   bool orderPostOps();
+  /// Takes the sums of the channels from the post-ops; false: nobody has them.
+  bool takeChannelSums();
   bool takesAnySteps(const DnnTensor &result, const DnnTensor &weights) const;
   bool addPostOps(int value, DnnTensor result, int64_t channels);
+  void addChannelSums(int result);
   int addVirtual(const DnnTensor &like);
   int addNumber(float value, int32_t rank);
 
@@ -43,6 +46,7 @@ private:
   DnnOperation conv_;
   std::vector<sinter_post_op> postOps_;
   int32_t type_ = dnn::f32, resultType_ = dnn::f32;
+  uint32_t sumSlice_ = SINTER_NONE, squaresSlice_ = SINTER_NONE;
   /// cuDNN takes two or three spatial dimensions.
   size_t spatial_ = 2, missing_ = 0;
   bool cropped_ = false, emptySum_ = false;
@@ -172,10 +176,25 @@ int Builder::addNumber(float value, int32_t rank) {
   return graph_.add(std::move(tensor));
 }
 
+bool Builder::takeChannelSums() {
+  if (postOps_.empty() || postOps_.back().kind != SINTER_POST_CHANNEL_SQUARES)
+    return true;
+  squaresSlice_ = postOps_.back().slice;
+  postOps_.pop_back();
+  sumSlice_ = postOps_.back().slice;
+  postOps_.pop_back();
+  if ((type_ != dnn::f16 && type_ != dnn::bf16) ||
+      p_.layout != SINTER_CHANNELS_LAST)
+    graph_.refusal = "cuDNN adds up channels only in 16 bits with the channels "
+                     "last";
+  else if (!postOps_.empty())
+    graph_.refusal = "cuDNN adds up the channels of a convolution alone";
+  return graph_.refusal.empty();
+}
+
 /// Puts an addition before the bias that it follows: the sum of three. True
 /// when the steps are those of any forward convolution.
 bool Builder::orderPostOps() {
-  postOps_.assign(p_.postOps, p_.postOps + p_.numPostOps);
   size_t count = postOps_.size(), at = 0;
   if (count > 1 && postOps_[0].kind == SINTER_POST_BIAS &&
       postOps_[1].kind == SINTER_POST_ADD)
@@ -269,8 +288,28 @@ bool Builder::addPostOps(int value, DnnTensor result, int64_t channels) {
   return true;
 }
 
+/// The sums over each channel of `result`, in fp32.
+void Builder::addChannelSums(int result) {
+  DnnTensor sums;
+  sums.dims.assign(rank(), 1);
+  sums.dims[1] = p_.filters;
+  sums.strides.assign(rank(), p_.filters);
+  sums.strides[1] = 1;
+  DnnOperation step;
+  step.kind = DnnOperation::GenStats;
+  step.x = result;
+  sums.slice = sumSlice_;
+  step.y = graph_.add(sums);
+  sums.slice = squaresSlice_;
+  step.w = graph_.add(sums);
+  graph_.operations.push_back(std::move(step));
+}
+
 void Builder::make() {
   if (!takeType())
+    return;
+  postOps_.assign(p_.postOps, p_.postOps + p_.numPostOps);
+  if (!takeChannelSums())
     return;
   missing_ = p_.spatialRank < 2 ? 2 - p_.spatialRank : 0;
   spatial_ = p_.spatialRank + missing_;
@@ -292,8 +331,11 @@ void Builder::make() {
        isInputGrad = p_.direction == SINTER_CONV_INPUT_GRAD;
   (isForward ? output : isInputGrad ? input : weights).type = resultType_;
   graph_.empty = isEmpty(isForward ? output : isInputGrad ? input : weights);
-  if (graph_.empty)
+  if (graph_.empty) {
+    if (squaresSlice_ != SINTER_NONE)
+      graph_.refusal = "cuDNN adds up no channels of nothing";
     return;
+  }
   crop(input);
   emptySum_ |= isEmpty(output) || isEmpty(weights);
   if (emptySum_ || (cropped_ && isInputGrad)) {
@@ -329,20 +371,23 @@ void Builder::make() {
     conv_.w = graph_.add(output);
   }
   const DnnTensor &result = isForward ? output : isInputGrad ? input : weights;
-  if (p_.numPostOps && type_ == dnn::f64) {
+  if (!postOps_.empty() && type_ == dnn::f64) {
     graph_.refusal = "cuDNN fuses nothing with a convolution in fp64";
     return;
   }
   bool isUsual = orderPostOps() && isForward;
-  if (p_.numPostOps && !isUsual && !takesAnySteps(result, weights)) {
+  if (!postOps_.empty() && !isUsual && !takesAnySteps(result, weights)) {
     graph_.refusal = isForward ? "cuDNN fuses such steps only with channels "
                                  "last, in activations and filter"
                                : "cuDNN fuses nothing with this gradient";
     return;
   }
-  int y = conv_.y = p_.numPostOps ? addVirtual(result) : graph_.add(result);
+  int y = conv_.y = postOps_.empty() ? graph_.add(result) : addVirtual(result);
   graph_.operations.push_back(conv_);
-  addPostOps(y, result, isInputGrad ? p_.channels : p_.filters);
+  if (squaresSlice_ != SINTER_NONE)
+    addChannelSums(y);
+  else
+    addPostOps(y, result, isInputGrad ? p_.channels : p_.filters);
 }
 
 DnnGraph sinter::cuda::convGraph(const sinter_conv &params,

@@ -11,6 +11,8 @@
 //   sigmoid | tanh], add and bias in either order;
 //   forward and input gradient with one or two spatial dimensions, activations
 //   and filter with channels last: any steps but hard swish and other clips.
+//   forward, bf16 and fp16, activations with channels last: the sums of each
+//   channel and of its squares, alone.
 // fp64 convolves, and fuses nothing.
 //
 //===----------------------------------------------------------------------===//
@@ -24,12 +26,6 @@ namespace sinter::cuda {
 /// The slices of `params` as the ABI orders them: two operands, those of
 /// post-ops, the result (whose slice is `resultSlice`).
 DnnGraph convGraph(const sinter_conv &params, uint32_t resultSlice);
-
-/// Whether one call takes the convolution with all of its post-ops: what a
-/// target asks before it fuses one more.
-inline bool convolutionFits(const sinter_conv &params) {
-  return convGraph(params, 0).refusal.empty();
-}
 
 } // namespace sinter::cuda
 

@@ -44,6 +44,7 @@ enum DescriptorType : int {
   opConvFilterGrad = 11,
   opConvInputGrad = 12,
   opPointwise = 13,
+  opGenStats = 14,
   operationGraphDesc = 15,
   variantPackDesc = 16,
   tensorDesc = 17,
@@ -105,6 +106,11 @@ enum Attribute : int {
   opPointwiseB = 752,
   opPointwiseY = 753,
   opPointwiseT = 758,
+  genStatsMode = 770,
+  genStatsMathPrecision = 771,
+  genStatsX = 772,
+  genStatsSum = 773,
+  genStatsSquares = 774,
   graphHandle = 800,
   graphOps = 801,
   tensorAlignment = 900,
@@ -150,6 +156,7 @@ enum AttributeType : int {
   typeNumericalNote = 11,
   typePointwiseMode = 14,
   typeDescriptor = 15,
+  typeGenStatsMode = 16,
   typeReductionOperator = 18,
   typeChar = 24,
 };
@@ -186,6 +193,7 @@ enum NumericalNote : int32_t {
 };
 
 inline constexpr int32_t crossCorrelation = 1;
+inline constexpr int32_t sumAndSquares = 0; // cudnnGenStatsMode_t
 
 using Handle = struct HandleTag *;
 using Desc = void *;

@@ -187,6 +187,16 @@ DnnDesc DnnMaker::makeOperation(const DnnGraph &graph,
     parts.push_back(std::move(reduction));
     return desc;
   }
+  case DnnOperation::GenStats: {
+    DnnDesc desc = make(dnn::opGenStats);
+    setOne(desc, dnn::genStatsMode, dnn::typeGenStatsMode, dnn::sumAndSquares);
+    setOne(desc, dnn::genStatsMathPrecision, dnn::typeDataType, dnn::f32);
+    setDesc(desc, dnn::genStatsX, tensors[operation.x]);
+    setDesc(desc, dnn::genStatsSum, tensors[operation.y]);
+    setDesc(desc, dnn::genStatsSquares, tensors[operation.w]);
+    finalize(desc, "a statistics operation");
+    return desc;
+  }
   case DnnOperation::Reshape:
     break;
   }

@@ -60,6 +60,7 @@ struct DnnOperation {
     Matmul,         // x, w -> y
     Reduction,      // x -> y
     Reshape,        // x -> y
+    GenStats,       // x -> y = its sums, w = those of its squares
   };
   Kind kind = Pointwise;
   int32_t mode = 0;                   // dnn::PointwiseMode or ReductionOperator

@@ -125,6 +125,11 @@ constexpr Attribute attributes[] = {
     {dnn::opReduction, dnn::opReductionX, dnn::typeDescriptor},
     {dnn::opReduction, dnn::opReductionY, dnn::typeDescriptor},
     {dnn::opReduction, dnn::opReductionDesc, dnn::typeDescriptor},
+    {dnn::opGenStats, dnn::genStatsMode, dnn::typeGenStatsMode},
+    {dnn::opGenStats, dnn::genStatsMathPrecision, dnn::typeDataType},
+    {dnn::opGenStats, dnn::genStatsX, dnn::typeDescriptor},
+    {dnn::opGenStats, dnn::genStatsSum, dnn::typeDescriptor},
+    {dnn::opGenStats, dnn::genStatsSquares, dnn::typeDescriptor},
     {dnn::opReshape, dnn::opReshapeX, dnn::typeDescriptor},
     {dnn::opReshape, dnn::opReshapeY, dnn::typeDescriptor},
 };

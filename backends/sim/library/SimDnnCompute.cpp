@@ -72,8 +72,7 @@ public:
       std::vector<T> result(
           static_cast<size_t>(tensor(operation.output).elements()), T(0));
       evaluate(operation, result);
-      store(operation.output, result);
-      values_[operation.output] = std::move(result);
+      keep(operation.output, std::move(result));
     }
   }
 
@@ -151,6 +150,11 @@ private:
     }
   }
 
+  void keep(int64_t id, std::vector<T> result) {
+    store(id, result);
+    values_[id] = std::move(result);
+  }
+
   void evaluate(const SimOperation &operation, std::vector<T> &result) {
     switch (operation.kind) {
     case dnn::opPointwise:
@@ -161,6 +165,8 @@ private:
       return reduce(operation, result);
     case dnn::opReshape:
       return reshape(operation, result);
+    case dnn::opGenStats:
+      return statistics(operation, result);
     default:
       return convolve(operation, result);
     }
@@ -347,6 +353,25 @@ private:
       T &to = result[offset];
       to = isMax ? (from[i] > to ? from[i] : to) : to + from[i];
     }
+  }
+
+  /// Sums over all but dimension 1, each rounded once, and those of squares.
+  void statistics(const SimOperation &op, std::vector<T> &result) {
+    const SimTensor &x = tensor(op.inputs[0]);
+    const std::vector<T> &from = value(op.inputs[0]);
+    const auto channels = static_cast<size_t>(x.dims[1]);
+    size_t points = 1;
+    for (size_t d = 2; d < x.dims.size(); ++d)
+      points *= static_cast<size_t>(x.dims[d]);
+    std::vector<double> sums(channels, 0), squares(channels, 0);
+    for (size_t i = 0; i < from.size(); ++i) {
+      const size_t channel = i / points % channels;
+      const double element = from[i];
+      sums[channel] += element;
+      squares[channel] += element * element;
+    }
+    result.assign(sums.begin(), sums.end());
+    keep(op.squares, std::vector<T>(squares.begin(), squares.end()));
   }
 
   /// The elements keep their places in memory, which the strides tell.

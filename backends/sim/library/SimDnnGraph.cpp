@@ -64,6 +64,14 @@ std::string SimGraph::addOperation(const DnnObject &object) {
     inputs = {dnn::opReshapeX};
     output = dnn::opReshapeY;
     break;
+  case dnn::opGenStats:
+    inputs = {dnn::genStatsX};
+    output = dnn::genStatsSum;
+    if (std::string broken =
+            addTensor(object.object(dnn::genStatsSquares), operation.squares);
+        !broken.empty())
+      return broken;
+    break;
   default:
     return "an operation graph has a descriptor that is no operation";
   }
@@ -107,12 +115,13 @@ std::string SimGraph::addOperation(const DnnObject &object) {
 /// Operands before their users. Every virtual tensor is made by one operation.
 std::string SimGraph::sort() {
   std::set<int64_t> made, written;
-  for (const SimOperation &operation : operations) {
-    if (!written.insert(operation.output).second)
-      return name(operation.output) + " is written by two operations";
-    if (tensors[operation.output].isByValue)
-      return name(operation.output) + " is a value, and written";
-  }
+  for (const SimOperation &operation : operations)
+    for (int64_t id : operation.results()) {
+      if (!written.insert(id).second)
+        return name(id) + " is written by two operations";
+      if (tensors[id].isByValue)
+        return name(id) + " is a value, and written";
+    }
   std::vector<SimOperation> sorted;
   while (!operations.empty()) {
     auto next = std::find_if(
@@ -126,7 +135,8 @@ std::string SimGraph::sort() {
     for (int64_t id : next->inputs)
       if (tensors[id].isVirtual && !made.count(id))
         return "virtual " + name(id) + " is read and never written";
-    made.insert(next->output);
+    for (int64_t id : next->results())
+      made.insert(id);
     sorted.push_back(std::move(*next));
     operations.erase(next);
   }
@@ -157,7 +167,8 @@ bool SimGraph::isChannelsLast(int64_t id) const {
 
 /// As cuDNN 9.19 answers for an H200: forward convolutions take [add] bias
 /// [activation] in any layout; other steps want two spatial dimensions and the
-/// channels last everywhere.
+/// channels last everywhere. Statistics are those of a convolution alone, in 16
+/// bits and with the channels of activations last.
 std::string SimGraph::pattern() const {
   const SimOperation &first = operations.front();
   if (!isConvolution(first)) {
@@ -172,6 +183,16 @@ std::string SimGraph::pattern() const {
                                                 : "CONV_BWD_FILTER";
   if (first.kind == dnn::opConvFilterGrad || first.computeType == dnn::f64)
     return {};
+  if (operations[1].kind == dnn::opGenStats) {
+    int32_t type = tensors.at(first.inputs[0]).type;
+    bool isNarrow = type == dnn::f16 || type == dnn::bf16;
+    return operations.size() == 2 && first.kind == dnn::opConvForward &&
+                   operations[1].inputs[0] == first.output && isNarrow &&
+                   isChannelsLast(first.inputs[0]) &&
+                   isChannelsLast(first.output)
+               ? "SCALE_BIAS_ADD_RELU_CONV_STATS"
+               : "";
+  }
   for (size_t i = 1; i < operations.size(); ++i) {
     const SimOperation &op = operations[i];
     if (op.kind != dnn::opPointwise || op.inputs[0] != operations[i - 1].output)
@@ -259,7 +280,8 @@ SimGraph::checkAddresses(const std::map<int64_t, void *> &addresses) const {
       return name(id) + " has an address and is not in memory";
   std::set<int64_t> written;
   for (const SimOperation &operation : operations)
-    written.insert(operation.output);
+    for (int64_t id : operation.results())
+      written.insert(id);
   for (const auto &[id, tensor] : tensors) {
     if (tensor.isVirtual)
       continue;

@@ -61,12 +61,16 @@ SimTensor readTensor(const DnnObject &object);
 struct SimOperation {
   int kind = 0; // dnn::DescriptorType of the operation
   int32_t mode = 0, computeType = 0;
-  std::vector<int64_t> inputs; // ids of tensors
-  int64_t output = 0;
+  std::vector<int64_t> inputs;     // ids of tensors
+  int64_t output = 0, squares = 0; // `squares`: of statistics only
   std::vector<int64_t> strides, dilations, prePads, postPads;
   double lower = 0, upper = 0, swishBeta = 1;
   bool hasUpper = false;
   int64_t axis = 0;
+
+  std::vector<int64_t> results() const {
+    return squares ? std::vector{output, squares} : std::vector{output};
+  }
 };
 
 struct SimGraph {
@@ -76,7 +80,8 @@ struct SimGraph {
   /// Empty, or the rule that is broken. `graph` is an operation graph.
   std::string read(const DnnObject &graph);
   /// What the graph is to the engines: "CONV_FORWARD", "CONV_ADD_BIAS_ACT",
-  /// "GENERIC_CONV_FUSION", "SDPA_FWD"; empty: no engine computes it.
+  /// "SCALE_BIAS_ADD_RELU_CONV_STATS", "SDPA_FWD"; empty: no engine computes
+  /// it.
   std::string pattern() const;
 
   /// Empty, or the rule that is broken by what the tensors' addresses are.

@@ -203,6 +203,27 @@ std::string checkReduction(const DnnObject &object) {
   return {};
 }
 
+std::string checkStatistics(const DnnObject &object) {
+  const DnnObject *x = object.object(dnn::genStatsX),
+                  *sum = object.object(dnn::genStatsSum),
+                  *squares = object.object(dnn::genStatsSquares);
+  if (!x || !sum || !squares || !object.has(dnn::genStatsMode))
+    return "statistics lack x, a result or their mode";
+  if (object.one<int32_t>(dnn::genStatsMathPrecision, -1) != dnn::f32)
+    return "statistics are not computed in fp32";
+  SimTensor of = readTensor(*x);
+  for (const DnnObject *result : {sum, squares}) {
+    SimTensor to = readTensor(*result);
+    std::vector<int64_t> expected(of.dims.size(), 1);
+    if (expected.size() > 1)
+      expected[1] = of.dims[1];
+    if (to.dims != expected || to.type != dnn::f32)
+      return "statistics of " + text(of.dims) + " are " + text(to.dims) +
+             " of type " + number(to.type);
+  }
+  return {};
+}
+
 std::string checkReshape(const DnnObject &object) {
   const DnnObject *x = object.object(dnn::opReshapeX),
                   *y = object.object(dnn::opReshapeY);
@@ -277,6 +298,8 @@ std::string sinter::sim::checkObject(const DnnObject &object) {
     return checkReduction(object);
   case dnn::opReshape:
     return checkReshape(object);
+  case dnn::opGenStats:
+    return checkStatistics(object);
   case dnn::operationGraphDesc:
     return SimGraph().read(object);
   case dnn::variantPackDesc: {

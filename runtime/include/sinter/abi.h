@@ -192,7 +192,11 @@ typedef enum sinter_post_op_kind {
   SINTER_POST_A_SUM,          /* slice[i] = the sum over k of A[i,k], without
                                  batch dimensions; x goes on as it is; written,
                                  the result's dtype */
-  SINTER_POST_B_SUM /* slice[j] = the sum over k of B[k,j], likewise */
+  SINTER_POST_B_SUM, /* slice[j] = the sum over k of B[k,j], likewise */
+  /* Only in forward convolutions on such devices, the two together and last: */
+  SINTER_POST_CHANNEL_SUM,    /* slice[j] = the sum of channel j; written, fp32;
+                                 x goes on as it is */
+  SINTER_POST_CHANNEL_SQUARES /* slice[j] = the sum of its squares, likewise */
 } sinter_post_op_kind;
 
 /* RELU_BITS: lines of n bits, padded to a multiple of 128, one for each row of

@@ -101,6 +101,20 @@ TEST_CASE("cuDNN: post-ops", "[dnn]") {
       .check();
 }
 
+TEST_CASE("cuDNN: the sums of channels", "[dnn]") {
+  for (uint32_t dtype : {SINTER_F16, SINTER_BF16})
+    for (uint32_t filter : {SINTER_CHANNELS_FIRST, SINTER_CHANNELS_LAST})
+      for (int64_t groups : {1, 2})
+        for (const auto &axes : {std::vector<ConvAxis>{{9, 3, 2, 1, 0}},
+                                 {{6, 3, 1, 1, 1}, {7, 1, 2}},
+                                 {{3, 2}, {4, 3, 1, 1, 1}, {5, 1}}})
+          OneConvolution(dtype, SINTER_CONV_FORWARD, 3, 4, 6, groups, axes)
+              .layout(SINTER_CHANNELS_LAST, filter)
+              .post(SINTER_POST_CHANNEL_SUM)
+              .post(SINTER_POST_CHANNEL_SQUARES)
+              .check();
+}
+
 TEST_CASE("cuDNN: what no engine fuses is refused", "[dnn]") {
   auto conv = [](uint32_t dtype = SINTER_F32,
                  uint32_t direction = SINTER_CONV_FORWARD) {
@@ -124,6 +138,22 @@ TEST_CASE("cuDNN: what no engine fuses is refused", "[dnn]") {
     return conv().layout(SINTER_CHANNELS_LAST, SINTER_CHANNELS_LAST);
   };
   refused(last().post(SINTER_POST_HARD_SWISH));
+  auto summed = [](OneConvolution convolution) {
+    return convolution.post(SINTER_POST_CHANNEL_SUM)
+        .post(SINTER_POST_CHANNEL_SQUARES);
+  };
+  REQUIRE(refused(summed(last())).find("in 16 bits") != std::string::npos);
+  REQUIRE(refused(summed(conv(SINTER_BF16))).find("channels last") !=
+          std::string::npos);
+  REQUIRE(refused(summed(conv(SINTER_BF16)
+                             .layout(SINTER_CHANNELS_LAST, SINTER_CHANNELS_LAST)
+                             .post(SINTER_POST_BIAS)))
+              .find("alone") != std::string::npos);
+  REQUIRE(
+      refused(summed(OneConvolution(SINTER_BF16, SINTER_CONV_FORWARD, 0, 4, 6,
+                                    1, {{6, 3}, {7, 3}})
+                         .layout(SINTER_CHANNELS_LAST, SINTER_CHANNELS_LAST)))
+          .find("of nothing") != std::string::npos);
   REQUIRE(refused(last().post(SINTER_POST_CLIP, -1, 1)) ==
           "cuDNN clips from 0 only");
   REQUIRE(refused(conv(SINTER_I8)).find("does not convolve") !=

@@ -118,6 +118,30 @@ TEST_CASE("cuDNN rules: operations", "[dnn]") {
          [](Run &r) { r.graph.operations[2].mode = dnn::mul; });
 }
 
+TEST_CASE("cuDNN rules: statistics", "[dnn]") {
+  // The relu's result is added up instead of stored alone.
+  auto add = [](Run &r, int64_t channels, int32_t type) {
+    DnnTensor sums;
+    sums.type = type;
+    sums.dims = sums.strides = {1, channels, 1, 1};
+    DnnOperation step;
+    step.kind = DnnOperation::GenStats;
+    step.x = Y;
+    step.y = r.graph.add(sums);
+    step.w = r.graph.add(sums);
+    r.graph.operations.push_back(step);
+  };
+  breaks("statistics of 2x8x6x6 are 1x7x1x1 of type 0",
+         [&](Run &r) { add(r, 7, dnn::f32); });
+  breaks("statistics of 2x8x6x6 are 1x8x1x1 of type 9",
+         [&](Run &r) { add(r, 8, dnn::bf16); });
+  breaks("has no engine for this graph", [&](Run &r) { add(r, 8, dnn::f32); });
+  breaks("written by two operations", [&](Run &r) {
+    add(r, 8, dnn::f32);
+    r.graph.operations.back().w = r.graph.operations.back().y;
+  });
+}
+
 TEST_CASE("cuDNN rules: graphs", "[dnn]") {
   breaks("written by two operations",
          [](Run &r) { r.graph.operations[2].y = Sum; });

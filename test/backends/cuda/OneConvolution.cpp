@@ -57,6 +57,11 @@ double meaning(const sinter_post_op &op, double x, double operand) {
   }
 }
 
+bool keepsSums(const sinter_post_op &op) {
+  return op.kind == SINTER_POST_CHANNEL_SUM ||
+         op.kind == SINTER_POST_CHANNEL_SQUARES;
+}
+
 bool readsSlice(const sinter_post_op &op) {
   return op.kind == SINTER_POST_BIAS || op.kind == SINTER_POST_ADD;
 }
@@ -125,7 +130,31 @@ void OneConvolution::build() {
             : result);
   }
   numReads_ = static_cast<uint32_t>(operands_.size());
+  for (uint32_t i = 0; i < p.numPostOps; ++i) {
+    if (!keepsSums(p.postOps[i]))
+      continue;
+    p.postOps[i].slice = static_cast<uint32_t>(operands_.size());
+    operands_.push_back(Operand::random(SINTER_F32, p.filters, 9 + i));
+  }
   add(result);
+}
+
+/// The sums of channels are those of what was stored.
+void OneConvolution::compareSums(const sinter_post_op &op) const {
+  const Operand &result = operands_.back();
+  const auto size = static_cast<int64_t>(result.values.size());
+  const int64_t channels = params.filters, points = size / channels;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    double sum = 0, magnitude = 0;
+    for (int64_t point = 0; point < points; ++point) {
+      double x = result.load(point * channels + channel);
+      double term = op.kind == SINTER_POST_CHANNEL_SQUARES ? x * x : x;
+      sum += term;
+      magnitude += std::abs(term);
+    }
+    requireNear(operands_[op.slice].load(channel), sum, SINTER_F32, magnitude,
+                points, "sum of a channel");
+  }
 }
 
 void OneConvolution::compare() const {
@@ -186,6 +215,8 @@ void OneConvolution::compare() const {
     double x = sums[i];
     for (uint32_t op = 0; op < p.numPostOps; ++op) {
       const sinter_post_op &post = p.postOps[op];
+      if (keepsSums(post))
+        continue;
       double operand =
           post.kind == SINTER_POST_BIAS  ? operands_[post.slice].values[channel]
           : post.kind == SINTER_POST_ADD ? operands_[post.slice].values[index]
@@ -195,6 +226,9 @@ void OneConvolution::compare() const {
     requireNear(result.load(index), x, p.dtype, magnitudes[i], terms[i],
                 "result");
   }
+  for (uint32_t op = 0; op < p.numPostOps; ++op)
+    if (keepsSums(p.postOps[op]))
+      compareSums(p.postOps[op]);
 }
 
 std::string OneConvolution::refusal() {

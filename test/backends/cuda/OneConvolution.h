@@ -35,6 +35,7 @@ public:
 private:
   void build();
   void compare() const;
+  void compareSums(const sinter_post_op &op) const;
 
   std::vector<Operand> operands_;
   uint32_t numReads_ = 0;

@@ -174,6 +174,52 @@ TEST_CASE("real cuDNN: any steps with channels last", "[dnn][real]") {
   REQUIRE(patternOf(dnn, conv) == "GENERIC_CONV_FUSION");
 }
 
+TEST_CASE("real cuDNN: the sums of channels", "[dnn][real]") {
+  const DnnContext &dnn = realCudnn();
+  const char *pattern = "SCALE_BIAS_ADD_RELU_CONV_STATS";
+  auto summed = [](sinter_conv conv) {
+    conv.postOps[0] = {SINTER_POST_CHANNEL_SUM, 2, 0, 0};
+    conv.postOps[1] = {SINTER_POST_CHANNEL_SQUARES, 3, 0, 0};
+    conv.numPostOps = 2;
+    return conv;
+  };
+  for (uint32_t dtype : {SINTER_BF16, SINTER_F16})
+    for (Layout layout : {mixed, last}) {
+      sinter_conv conv = makeConv(dtype, SINTER_CONV_FORWARD, layout);
+      REQUIRE(patternOf(dnn, summed(conv)) == pattern);
+      conv.groups = 4;
+      REQUIRE(patternOf(dnn, summed(conv)) == pattern);
+      conv.spatialRank = 1;
+      REQUIRE(patternOf(dnn, summed(conv)) == pattern);
+    }
+  // The first convolution of a ResNet, and a number of channels that is odd.
+  sinter_conv stem = makeConv(SINTER_BF16, SINTER_CONV_FORWARD, mixed);
+  stem.channels = 3;
+  stem.filters = 65;
+  for (int i = 0; i < 2; ++i) {
+    stem.inputDims[i] = 224;
+    stem.outputDims[i] = 112;
+    stem.kernel[i] = 7;
+    stem.strides[i] = 2;
+    stem.padsLow[i] = stem.padsHigh[i] = 3;
+  }
+  REQUIRE(patternOf(dnn, summed(stem)) == pattern);
+  // What ConvPlan refuses has no engine: other layouts, and fp32.
+  sinter_conv conv = makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last);
+  DnnGraph graph = convGraph(summed(conv), 9),
+           like =
+               convGraph(makeConv(SINTER_BF16, SINTER_CONV_FORWARD, first), 9);
+  for (size_t i = 0; i < like.tensors.size(); ++i)
+    graph.tensors[i].strides = like.tensors[i].strides;
+  REQUIRE_FALSE(hasEngine(dnn, graph));
+  REQUIRE(convGraph(summed(makeConv(SINTER_F32, SINTER_CONV_FORWARD, last)), 9)
+              .refusal != "");
+  graph = convGraph(summed(conv), 9);
+  for (DnnTensor &tensor : graph.tensors)
+    tensor.type = dnn::f32;
+  REQUIRE_FALSE(hasEngine(dnn, graph));
+}
+
 TEST_CASE("real cuDNN: what ConvPlan refuses has no engine", "[dnn][real]") {
   const DnnContext &dnn = realCudnn();
   // The graph is that with channels last; the strides are changed by hand.
