@@ -6,6 +6,7 @@
 
 #include "backends/cuda/library/DnnConv.h"
 #include "backends/cuda/library/ConvPlan.h"
+#include "backends/cuda/library/DnnChoice.h"
 
 #include <optional>
 
@@ -25,7 +26,7 @@ public:
   Status prepare(const DnnContext &context, const LibraryOptions &options);
 
   uint64_t sharedBytes() const override {
-    return (plan_ ? plan_->scratchOffset() : 0) + graph_.scratchBytes;
+    return choice_ ? choice_->scratchBytes() : graph_.scratchBytes;
   }
   uint64_t perWorkerBytes() const override { return 0; }
   Status bind(const Scratch &scratch, int) override {
@@ -36,6 +37,11 @@ public:
     return enqueue(buffers,
                    context.stream ? context.stream->native() : nullptr);
   }
+  int alternatives() override { return choice_ ? choice_->alternatives() : 0; }
+  void select(int index) override { choice_->select(index); }
+  void choose(std::span<const double> leastUs) override {
+    choice_->choose(leastUs);
+  }
   std::string description() const override;
 
 private:
@@ -45,8 +51,8 @@ private:
   const std::string name_;
   const sinter_command &command_;
   const ZeroFill &zeroFill_;
-  std::optional<DnnPlan> plan_;
-  std::vector<int64_t> ids_; // of the tensors that have addresses
+  std::optional<DnnChoice> choice_; // none: there is nothing to execute
+  std::vector<int64_t> ids_;        // of the tensors that have addresses
   std::vector<void *> addresses_;
   void *workspace_ = nullptr;
 };
@@ -72,10 +78,10 @@ Status DnnGraphCall::prepare(const DnnContext &context,
   }
   if (graph_.operations.empty())
     return {};
-  Result<DnnPlan> plan = DnnPlan::obtain(context, graph_, options);
-  if (!plan.ok())
-    return plan.status();
-  plan_ = std::move(*plan);
+  Result<DnnChoice> choice = DnnChoice::make(context, graph_, options);
+  if (!choice.ok())
+    return choice.status();
+  choice_ = std::move(*choice);
   return {};
 }
 
@@ -84,32 +90,30 @@ Status DnnGraphCall::enqueue(void *const *buffers, void *stream) {
   if (graph_.zeroFirst)
     SINTER_RETURN_IF_ERROR(
         zeroFill_(buffers[result], command_.slices[result].sizeBytes, stream));
-  if (!plan_)
+  if (!choice_)
     return {};
+  const DnnPlan &plan = choice_->plan();
   for (size_t i = 0; i < ids_.size(); ++i) {
     const DnnTensor &tensor = graph_.tensors[static_cast<size_t>(ids_[i]) - 1];
     if (tensor.isByValue)
       continue;
-    void *base = tensor.isScratch ? static_cast<uint8_t *>(workspace_) +
-                                        plan_->scratchOffset()
-                                  : buffers[tensor.slice];
+    void *base = tensor.isScratch
+                     ? static_cast<uint8_t *>(workspace_) + plan.scratchOffset()
+                     : buffers[tensor.slice];
     addresses_[i] = static_cast<uint8_t *>(base) +
                     tensor.offset * static_cast<int64_t>(tensor.elementBytes());
   }
-  return plan_->execute(ids_, addresses_, workspace_, stream);
+  return plan.execute(ids_, addresses_, workspace_, stream);
 }
 
 std::string DnnGraphCall::description() const {
-  if (graph_.empty || (!plan_ && !graph_.zeroFirst))
+  if (graph_.empty || (!choice_ && !graph_.zeroFirst))
     return name_ + " without work";
-  if (!plan_)
+  if (!choice_)
     return name_ + " of zeros";
   return name_ + ", " + std::to_string(graph_.operations.size()) +
-         " operations, " +
-         (plan_->candidates()
-              ? "1 of " + std::to_string(plan_->candidates()) + " engines"
-              : "a stored plan") +
-         ", workspace " + std::to_string(plan_->workspaceBytes());
+         " operations, " + choice_->origin() + ", workspace " +
+         std::to_string(choice_->plan().workspaceBytes());
 }
 
 Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnGraph(

@@ -8,6 +8,7 @@
 #include "backends/cuda/library/DnnDescriptors.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 using namespace sinter;
@@ -166,12 +167,19 @@ Status DnnPlan::finish() {
   return maker.status();
 }
 
-Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
-                               const LibraryOptions &options) {
+Result<std::vector<DnnPlan>>
+DnnPlan::buildSeveral(const DnnContext &context, const DnnGraph &graph,
+                      const LibraryOptions &options, size_t most) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds longEnough(1);
+  const Clock::time_point begin = Clock::now();
   DnnMaker maker(context);
-  DnnPlan plan(context);
-  DnnDesc operations = maker.makeGraph(graph, plan.parts_);
+  auto parts = std::make_shared<std::vector<DnnDesc>>();
+  parts->push_back(maker.makeGraph(graph, *parts));
   SINTER_RETURN_IF_ERROR(maker.status());
+  const DnnDesc &operations = parts->back();
+  std::vector<DnnPlan> plans;
+  int candidates = 0;
   uint64_t leastBytes = UINT64_MAX; // of engines that take too much
   int32_t modes[] = {dnn::heuristicA, dnn::heuristicFallback};
   // Without a handle notes are known once a plan was compiled. Of those for
@@ -189,18 +197,20 @@ Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
       SINTER_RETURN_IF_ERROR(maker.status());
       if (!allowed)
         continue;
-      ++plan.candidates_;
-      if (plan.plan_.get())
+      ++candidates;
+      if (plans.size() == most ||
+          (!plans.empty() && Clock::now() - begin > longEnough))
         continue;
-      DnnDesc candidate = maker.make(dnn::executionPlanDesc);
-      maker.setDesc(candidate, dnn::planEngineConfig, config.get());
+      DnnPlan plan(context);
+      plan.operations_ = parts;
+      plan.plan_ = maker.make(dnn::executionPlanDesc);
+      maker.setDesc(plan.plan_, dnn::planEngineConfig, config.get());
       if (context.handle())
-        maker.setOne(candidate, dnn::planHandle, dnn::typeHandle,
+        maker.setOne(plan.plan_, dnn::planHandle, dnn::typeHandle,
                      context.handle());
       SINTER_RETURN_IF_ERROR(maker.status());
-      if (!maker.tryFinalize(candidate))
+      if (!maker.tryFinalize(plan.plan_))
         continue;
-      plan.plan_ = std::move(candidate);
       SINTER_RETURN_IF_ERROR(plan.finish());
       if (!context.handle()) {
         Result<std::string> json = plan.json();
@@ -209,23 +219,24 @@ Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
         DnnDesc engine = engineOf(maker, context, operations, *json);
         allowed = isAllowed(notesOf(maker, engine), graph, options);
         SINTER_RETURN_IF_ERROR(maker.status());
-        plan.candidates_ -= !allowed;
+        candidates -= !allowed;
       }
       const uint64_t bytes = plan.scratchOffset() + graph.scratchBytes;
       const bool fits = bytes <= options.maxWorkspaceBytes;
       if (allowed && !fits)
         leastBytes = std::min(leastBytes, bytes);
       if (!allowed || !fits)
-        plan.plan_ = DnnDesc();
-      else
-        plan.parts_.push_back(std::move(config));
+        continue;
+      plan.config_ = std::move(config);
+      plans.push_back(std::move(plan));
     }
-    if (plan.plan_.get())
+    if (!plans.empty())
       break;
   }
-  plan.parts_.push_back(std::move(operations));
+  for (DnnPlan &plan : plans)
+    plan.candidates_ = candidates;
   const std::string what = std::to_string(graph.operations.size());
-  if (!plan.plan_.get() && leastBytes != UINT64_MAX)
+  if (plans.empty() && leastBytes != UINT64_MAX)
     return Status(SINTER_OUT_OF_MEMORY,
                   context.version() + " takes at least " +
                       std::to_string(leastBytes) +
@@ -235,11 +246,19 @@ Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
                       " that it was promised; compile the program with "
                       "--workspace=" +
                       std::to_string(leastBytes));
-  if (!plan.plan_.get())
+  if (plans.empty())
     return Status(SINTER_UNSUPPORTED, context.version() +
                                           " has no engine for this graph of " +
                                           what + " operations");
-  return plan;
+  return plans;
+}
+
+Result<DnnPlan> DnnPlan::build(const DnnContext &context, const DnnGraph &graph,
+                               const LibraryOptions &options) {
+  Result<std::vector<DnnPlan>> plans = buildSeveral(context, graph, options, 1);
+  if (!plans.ok())
+    return plans.status();
+  return std::move(plans->front());
 }
 
 Result<DnnPlan> DnnPlan::reload(const DnnContext &context,

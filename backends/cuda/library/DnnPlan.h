@@ -66,21 +66,22 @@ private:
 
 class DnnPlan {
 public:
-  /// Fails with SINTER_UNSUPPORTED when no engine computes `graph`, which has
-  /// operations, under `options`; with SINTER_OUT_OF_MEMORY when all that do
-  /// take more scratch, the graph's own counted, than these allow.
+  /// Plans for `graph`, which has operations, under `options`: `most` at most,
+  /// the heuristics' first before the others. Since some engines are compiled
+  /// for half a second, it ends after one second with those that it has. Fails
+  /// with SINTER_UNSUPPORTED when no engine computes the graph; with
+  /// SINTER_OUT_OF_MEMORY when all that do take more scratch, the graph's own
+  /// counted, than these allow.
+  static rt::Result<std::vector<DnnPlan>>
+  buildSeveral(const DnnContext &context, const DnnGraph &graph,
+               const LibraryOptions &options, size_t most);
+  /// The first of these.
   static rt::Result<DnnPlan> build(const DnnContext &context,
                                    const DnnGraph &graph,
                                    const LibraryOptions &options);
   /// From json() of a plan for an equal device and the same version.
   static rt::Result<DnnPlan> reload(const DnnContext &context,
                                     const std::string &json);
-
-  /// From the options' cache, if they have one that knows it; else built, and
-  /// stored there.
-  static rt::Result<DnnPlan> obtain(const DnnContext &context,
-                                    const DnnGraph &graph,
-                                    const LibraryOptions &options);
 
   uint64_t workspaceBytes() const { return workspaceBytes_; }
   /// Where the scratch of the graph's own begins, after the workspace.
@@ -99,7 +100,9 @@ private:
   rt::Status finish();
 
   const DnnContext *context_;
-  std::vector<DnnDesc> parts_; // what the plan was made of
+  /// What the plan was made of; the operations are those of others, too.
+  std::shared_ptr<const std::vector<DnnDesc>> operations_;
+  DnnDesc config_;
   DnnDesc plan_;
   uint64_t workspaceBytes_ = 0;
   int candidates_ = 0;

@@ -74,11 +74,3 @@ std::optional<lt::Algo> sinter::cuda::readAlgo(const std::string &text) {
   }
   return algo;
 }
-
-int sinter::cuda::fastest(std::span<const double> leastUs) {
-  constexpr double noise = 1.02;
-  double best = *std::min_element(leastUs.begin(), leastUs.end());
-  auto first = std::find_if(leastUs.begin(), leastUs.end(),
-                            [&](double us) { return us <= best * noise; });
-  return static_cast<int>(first - leastUs.begin());
-}

@@ -12,7 +12,6 @@
 
 #include <array>
 #include <optional>
-#include <span>
 #include <string>
 
 namespace sinter::cuda {
@@ -32,10 +31,6 @@ std::string textOf(const LtPlan &plan, const LtAlignments &alignments,
 /// is one.
 std::string textOf(const lt::Algo &algo);
 std::optional<lt::Algo> readAlgo(const std::string &text);
-
-/// The index of the fastest; of those that differ by no more than a measurement
-/// does, the heuristics' first. One time at least is finite.
-int fastest(std::span<const double> leastUs);
 
 } // namespace sinter::cuda
 

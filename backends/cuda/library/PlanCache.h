@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace sinter::cuda {
@@ -65,6 +66,10 @@ private:
   std::optional<bool> isWritable_;
   std::map<std::string, std::string> known_; // by key: never changes
 };
+
+/// The index of the fastest; of those that differ by no more than a measurement
+/// does, the heuristics' first. One time at least is finite.
+int fastest(std::span<const double> leastUs);
 
 } // namespace sinter::cuda
 

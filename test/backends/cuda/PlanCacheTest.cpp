@@ -6,6 +6,7 @@
 
 #include "backends/cuda/library/PlanCache.h"
 #include "backends/cuda/library/ConvPlan.h"
+#include "backends/cuda/library/DnnChoice.h"
 #include "backends/cuda/library/DnnPlan.h"
 #include "backends/cuda/library/LtMatmul.h"
 #include "backends/sim/library/SimCublasLt.h"
@@ -98,6 +99,26 @@ private:
 public:
   std::unique_ptr<rt::LibraryCall> call; // before the context goes
 };
+
+/// A convolution of 2x3x5x5 with 4 filters of 3x3.
+DnnGraph graphOf(uint32_t dtype) {
+  sinter_conv conv{};
+  conv.direction = SINTER_CONV_FORWARD;
+  conv.dtype = dtype;
+  conv.layout = conv.filterLayout = SINTER_CHANNELS_LAST;
+  conv.spatialRank = 2;
+  conv.batch = 2;
+  conv.channels = 3;
+  conv.filters = 4;
+  conv.groups = 1;
+  for (int i = 0; i < 2; ++i) {
+    conv.inputDims[i] = conv.outputDims[i] = 5;
+    conv.kernel[i] = 3;
+    conv.strides[i] = conv.dilations[i] = conv.padsLow[i] = conv.padsHigh[i] =
+        1;
+  }
+  return convGraph(conv, 2);
+}
 
 } // namespace
 
@@ -370,49 +391,36 @@ TEST_CASE("cublasLt: where nothing can be kept the heuristics' first is taken",
 
 TEST_CASE("cudnn: an execution plan is made once", "[dnn][plan-cache]") {
   CacheFolder folder;
-  sinter_conv conv{};
-  conv.direction = SINTER_CONV_FORWARD;
-  conv.dtype = SINTER_F32;
-  conv.layout = conv.filterLayout = SINTER_CHANNELS_LAST;
-  conv.spatialRank = 2;
-  conv.batch = 2;
-  conv.channels = 3;
-  conv.filters = 4;
-  conv.groups = 1;
-  for (int i = 0; i < 2; ++i) {
-    conv.inputDims[i] = conv.outputDims[i] = 5;
-    conv.kernel[i] = 3;
-    conv.strides[i] = conv.dilations[i] = conv.padsLow[i] = conv.padsHigh[i] =
-        1;
-  }
-  DnnGraph graph = convGraph(conv, 2);
+  DnnGraph graph = graphOf(SINTER_F32);
   REQUIRE(graph.refusal == "");
   auto context = DnnContext::create(sim::dnnApi());
   REQUIRE(context.ok());
   LibraryOptions options;
   options.cache = folder.open();
-  auto first = DnnPlan::obtain(**context, graph, options);
+  auto first = DnnChoice::make(**context, graph, options);
   REQUIRE(first.ok());
-  REQUIRE(first->candidates() > 0);
+  REQUIRE(first->plan().candidates() > 0);
   options.cache = folder.open();
-  auto second = DnnPlan::obtain(**context, graph, options);
+  auto second = DnnChoice::make(**context, graph, options);
   REQUIRE(second.ok());
-  REQUIRE(second->candidates() == 0); // none was looked for
-  REQUIRE(second->workspaceBytes() == first->workspaceBytes());
-  REQUIRE(*second->json() == *first->json());
+  REQUIRE(second->plan().candidates() == 0); // none was looked for
+  REQUIRE(second->plan().workspaceBytes() == first->plan().workspaceBytes());
+  REQUIRE(*second->plan().json() == *first->plan().json());
 
   // Damaged; of another version; not the library's text; too large.
   const fs::path file = folder.files().at(0);
   REQUIRE(rt::writeFileAtomic(file, std::string("sinter plan 1\n")).ok());
   options.cache = folder.open();
-  REQUIRE(DnnPlan::obtain(**context, graph, options)->candidates() > 0);
+  REQUIRE(DnnChoice::make(**context, graph, options)->plan().candidates() > 0);
   dnn::Api newer = sim::dnnApi();
   newer.getVersion = [] { return size_t(92000); };
   auto newContext = DnnContext::create(newer);
   options.cache = folder.open();
-  REQUIRE(DnnPlan::obtain(**newContext, graph, options)->candidates() > 0);
+  REQUIRE(DnnChoice::make(**newContext, graph, options)->plan().candidates() >
+          0);
   options.cache = folder.open();
-  REQUIRE(DnnPlan::obtain(**newContext, graph, options)->candidates() == 0);
+  REQUIRE(DnnChoice::make(**newContext, graph, options)->plan().candidates() ==
+          0);
   static dnn::Api picky = sim::dnnApi();
   picky.backendSetAttribute = [](dnn::Desc desc, int attribute, int type,
                                  int64_t count, const void *values) {
@@ -423,10 +431,75 @@ TEST_CASE("cudnn: an execution plan is made once", "[dnn][plan-cache]") {
   };
   auto pickyContext = DnnContext::create(picky);
   options.cache = folder.open();
-  REQUIRE(DnnPlan::obtain(**pickyContext, graph, options)->candidates() > 0);
+  REQUIRE(DnnChoice::make(**pickyContext, graph, options)->plan().candidates() >
+          0);
   // Options are part of the problem.
   options.cache = folder.open();
   options.maxWorkspaceBytes = 1u << 20;
-  REQUIRE(DnnPlan::obtain(**context, graph, options)->candidates() > 0);
+  REQUIRE(DnnChoice::make(**context, graph, options)->plan().candidates() > 0);
   REQUIRE(folder.notes.empty());
+}
+
+TEST_CASE("cudnn: engines are timed once, the fastest stays",
+          "[dnn][plan-cache]") {
+  constexpr double failed = std::numeric_limits<double>::infinity();
+  CacheFolder folder;
+  const DnnGraph graph = graphOf(SINTER_BF16);
+  REQUIRE(graph.refusal == "");
+  auto context = DnnContext::create(sim::dnnApi());
+  REQUIRE(context.ok());
+  LibraryOptions options;
+  auto make = [&](std::shared_ptr<PlanCache> cache) {
+    options.cache = std::move(cache);
+    auto choice = DnnChoice::make(**context, graph, options);
+    INFO(choice.status().message());
+    REQUIRE(choice.ok());
+    return std::move(*choice);
+  };
+  // Of three engines one has no fixed order.
+  auto cache = folder.open();
+  DnnChoice one = make(cache), equal = make(cache);
+  REQUIRE(one.origin() == "1 of 2 engines");
+  REQUIRE(one.scratchBytes() == options.maxWorkspaceBytes);
+  REQUIRE(folder.files().empty());
+  auto other = folder.open();
+  DnnChoice slow = make(other);
+  REQUIRE(slow.alternatives() == 2);
+  REQUIRE(one.alternatives() == 2);
+  one.select(0);
+  const std::string first = *one.plan().json();
+  one.select(1);
+  const std::string second = *one.plan().json();
+  REQUIRE(first != second);
+  const double times[] = {failed, 7};
+  one.choose(times);
+  REQUIRE(one.origin() == "the fastest of 2 engines");
+  REQUIRE(*one.plan().json() == second);
+  REQUIRE(one.alternatives() == 0);
+  REQUIRE(folder.files().size() == 1);
+  // Equal calls, later starts, and processes that were slower to choose.
+  REQUIRE(equal.alternatives() == 0);
+  REQUIRE(*equal.plan().json() == second);
+  const double others[] = {1, 7};
+  slow.choose(others);
+  REQUIRE(*slow.plan().json() == second);
+  REQUIRE(slow.origin() == "a stored plan");
+  DnnChoice later = make(folder.open());
+  REQUIRE(later.alternatives() == 0);
+  REQUIRE(*later.plan().json() == second);
+  REQUIRE(later.scratchBytes() == 4096);
+  // What differs by noise stays in the heuristics' order.
+  fs::remove_all(folder.path());
+  DnnChoice noisy = make(folder.open());
+  REQUIRE(noisy.alternatives() == 2);
+  const double near[] = {5.05, 5};
+  noisy.choose(near);
+  REQUIRE(*noisy.plan().json() == first);
+  // Where nothing can be kept, the heuristics' first.
+  fs::remove_all(folder.path());
+  REQUIRE(rt::writeFileAtomic(folder.path(), std::string("a file")).ok());
+  DnnChoice plain = make(folder.open());
+  REQUIRE(plain.alternatives() == 0);
+  REQUIRE(*plain.plan().json() == first);
+  REQUIRE(plain.scratchBytes() == 4096);
 }

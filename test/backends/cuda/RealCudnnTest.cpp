@@ -10,12 +10,15 @@
 
 #include "test/backends/cuda/RealCudnn.h"
 #include "backends/cuda/library/ConvPlan.h"
+#include "backends/cuda/library/DnnChoice.h"
 #include "backends/cuda/library/Loader.h"
 #include "backends/cuda/library/SdpaPlan.h"
 #include "runtime/base/File.h"
 #include "test/backends/cuda/CacheFolder.h"
 
 #include <catch2/catch.hpp>
+
+#include <set>
 
 using namespace sinter;
 using namespace sinter::cuda;
@@ -244,6 +247,25 @@ TEST_CASE("real cuDNN: what ConvPlan refuses has no engine", "[dnn][real]") {
   refused(SINTER_CONV_INPUT_GRAD, {SINTER_POST_BIAS, SINTER_POST_RELU});
 }
 
+TEST_CASE("real cuDNN: several engines for one graph", "[dnn][real]") {
+  const DnnContext &dnn = realCudnn();
+  sinter_conv conv = makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last);
+  auto several = DnnPlan::buildSeveral(dnn, convGraph(conv, 9), roomy(), 4);
+  REQUIRE(several.ok());
+  REQUIRE(several->size() > 1);
+  REQUIRE(several->size() <= 4);
+  std::set<std::string> texts;
+  for (const DnnPlan &plan : *several) {
+    REQUIRE(plan.candidates() >= static_cast<int>(several->size()));
+    REQUIRE(plan.workspaceBytes() <= roomy().maxWorkspaceBytes);
+    auto json = plan.json();
+    REQUIRE(json.ok());
+    texts.insert(*json);
+    REQUIRE(DnnPlan::reload(dnn, *json).ok());
+  }
+  REQUIRE(texts.size() == several->size());
+}
+
 TEST_CASE("real cuDNN: errors are one line in its own words", "[dnn][real]") {
   const DnnContext &dnn = realCudnn();
   DnnGraph graph =
@@ -372,26 +394,28 @@ TEST_CASE("real cuDNN: an execution plan is made once",
         convGraph(makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last), 9)}) {
     const size_t known = folder.files().size();
     options.cache = folder.open();
-    auto made = DnnPlan::obtain(dnn, graph, options);
+    auto made = DnnChoice::make(dnn, graph, options);
     INFO(made.status().message());
     REQUIRE(made.ok());
-    REQUIRE(made->candidates() > 0);
+    REQUIRE(made->plan().candidates() > 0);
     REQUIRE(folder.files().size() == known + 1);
     options.cache = folder.open();
-    auto stored = DnnPlan::obtain(dnn, graph, options);
+    auto stored = DnnChoice::make(dnn, graph, options);
     REQUIRE(stored.ok());
-    REQUIRE(stored->candidates() == 0);
-    REQUIRE(stored->workspaceBytes() == made->workspaceBytes());
+    REQUIRE(stored->plan().candidates() == 0);
+    REQUIRE(stored->plan().workspaceBytes() == made->plan().workspaceBytes());
+    // Without a device there is nothing to time them on.
+    REQUIRE(stored->alternatives() == 0);
   }
   // What is no plan to the library is made anew.
   for (const auto &file : folder.files())
     REQUIRE(rt::writeFileAtomic(file, std::string("{}")).ok());
   options.cache = folder.open();
-  auto anew = DnnPlan::obtain(
-      dnn, convGraph(makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last), 9),
-      options);
+  const DnnGraph graph =
+      convGraph(makeConv(SINTER_BF16, SINTER_CONV_FORWARD, last), 9);
+  auto anew = DnnChoice::make(dnn, graph, options);
   REQUIRE(anew.ok());
-  REQUIRE(anew->candidates() > 0);
+  REQUIRE(anew->plan().candidates() > 0);
   REQUIRE(folder.notes.empty());
 }
 
