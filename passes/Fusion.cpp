@@ -325,12 +325,13 @@ void forEachInPlacePair(Operation *fusion,
                         llvm::function_ref<void(unsigned, unsigned)> visit) {
   Block &body = fusion->getRegion(0).front();
   StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
-  bool hasParts = kind == fusion_kind::kMulti || kind == fusion_kind::kStaged;
+  bool isMulti = kind == fusion_kind::kMulti;
   for (auto [output, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
-    // A result of a part has to do with the part's own operands.
+    // A result of a part has to do with the part's own operands; in stages,
+    // with what earlier ones have read as well.
     SmallVector<Value> inputs(body.getArguments());
-    if (Operation *part = value.getDefiningOp(); hasParts && part)
+    if (Operation *part = value.getDefiningOp(); isMulti && part)
       inputs.assign(part->operand_begin(), part->operand_end());
     for (Value input : inputs)
       if (auto argument = dyn_cast<BlockArgument>(input);

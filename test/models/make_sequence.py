@@ -5,12 +5,16 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
 
 import math
+import os
 
+import numpy as np
+import onnx
 import torch
+from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 from torch.nn import functional as F
 
-from export import exportModel, randomiseNorms
+from export import FOLDER, exportModel, randomiseNorms, saveArrays
 
 
 class Mlp(nn.Module):
@@ -165,6 +169,34 @@ class Ranking(nn.Module):
         return scores, values, top, gain, scores.argmax(dim=1)
 
 
+def makeGruResetFirst(steps=3, width=1):
+    """What PyTorch cannot export: a GRU whose reset gate comes before the product."""
+    generator = np.random.RandomState(5)
+    x, w, r, b = (generator.randn(*shape).astype(np.float32)
+                  for shape in ((steps, 1, width), (1, 3 * width, width), (1, 3 * width, width),
+                                (1, 6 * width)))
+    node = helper.make_node("GRU", ["x", "w", "r", "b"], ["", "y"], name="gru",
+                            hidden_size=width, linear_before_reset=0)
+    graph = helper.make_graph(
+        [node], "gru-reset-first", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in (("w", w), ("r", r), ("b", b))])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              os.path.join(FOLDER, "gru-reset-first.onnx"))
+    saveArrays("gru-reset-first-in.npz", {"x": x})
+
+    def sigmoid(value):
+        return 1 / (1 + np.exp(-value))
+
+    (wz, wr, wh), (rz, rr, rh) = (np.split(value[0].astype(float), 3) for value in (w, r))
+    bz, br, bh, cz, cr, ch = np.split(b[0].astype(float), 6)
+    h = np.zeros((1, width))
+    for row in x.astype(float):
+        z, reset = sigmoid(row @ wz.T + h @ rz.T + bz + cz), sigmoid(row @ wr.T + h @ rr.T + br + cr)
+        h = (1 - z) * np.tanh(row @ wh.T + (reset * h) @ rh.T + ch + bh) + z * h
+    saveArrays("gru-reset-first-ref.npz", {"y": h[None]})
+
+
 def main():
     generator = torch.Generator().manual_seed(5)
 
@@ -201,6 +233,8 @@ def main():
         torch.manual_seed(1)
         save(name, Recurrent(kind, layers, both), [tokens(30, 3, 7)], ["tokens"], ["y", "last"],
              opset, None if layers == 2 else axes)
+
+    makeGruResetFirst()
 
     torch.manual_seed(1)
     history = torch.where(torch.arange(6)[None, :] < torch.tensor([[4], [6], [0]]),

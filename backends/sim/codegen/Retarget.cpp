@@ -60,6 +60,20 @@ static Error checkLocalMemory(const Module &module, StringRef kernel) {
   return Error::success();
 }
 
+/// True when blocks may order themselves: shared memory is each block's own.
+static bool hasGlobalAtomics(Function &kernel) {
+  return any_of(instructions(kernel), [](Instruction &instruction) {
+    Value *pointer = nullptr;
+    if (auto *update = dyn_cast<AtomicRMWInst>(&instruction))
+      pointer = update->getPointerOperand();
+    else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
+      pointer = exchange->getPointerOperand();
+    constexpr unsigned sharedSpace = 3;
+    return pointer &&
+           pointer->getType()->getPointerAddressSpace() != sharedSpace;
+  });
+}
+
 Expected<std::string> compileForSim(const Module &kernelModule,
                                     const SimOptions &options) {
   std::unique_ptr<Module> module = CloneModule(kernelModule);
@@ -77,6 +91,11 @@ Expected<std::string> compileForSim(const Module &kernelModule,
   if (options.isMutable)
     predicates = findPredicates(*code.function);
 
+  const uint32_t flags =
+      (options.isChecked ? SINTER_SIM_CHECKED : 0) |
+      (options.isMutable ? SINTER_SIM_MUTABLE : 0) |
+      (hasGlobalAtomics(*code.function) ? SINTER_SIM_ATOMICS : 0);
+
   auto inKernel = [&](Error error) {
     return cannot("kernel ", name, ": ", toString(std::move(error)));
   };
@@ -89,8 +108,7 @@ Expected<std::string> compileForSim(const Module &kernelModule,
     return inKernel(std::move(error));
   routePredicates(code, predicates);
   guardAccesses(code, *machine, options.isChecked);
-  code.describe((options.isChecked ? SINTER_SIM_CHECKED : 0) |
-                (options.isMutable ? SINTER_SIM_MUTABLE : 0));
+  code.describe(flags);
 
   std::string why;
   raw_string_ostream whyStream(why);

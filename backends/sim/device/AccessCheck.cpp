@@ -90,8 +90,10 @@ std::string AccessRanges::whereIs(const void *address) const {
          (isBehind ? "behind" : "before") + buffer;
 }
 
-void RaceShadow::beginLaunch(uint64_t numBlocks) {
+void RaceShadow::beginLaunch(uint64_t numBlocks, bool ordersBlocks) {
   ++launch_;
+  ordersBlocks_ = ordersBlocks;
+  readers_.clear();
   time_ = 1;
   lastAtomic_.assign(numBlocks, 0);
 }
@@ -126,10 +128,9 @@ bool RaceShadow::isOrdered(const Who &earlier, const Accessor &who) const {
   return theirs > earlier.time && lastAtomic_[who.block] > theirs;
 }
 
-// `reader` stands for all that read since the last order between them.
-bool RaceShadow::readersRace(const Who &reader, const Accessor &who) const {
-  if (reader.isManyBlocks)
-    return true;
+// `reader` stands for all of its block that read since the last order between
+// them.
+bool RaceShadow::blockRaces(const Who &reader, const Accessor &who) const {
   if (reader.block == uint32_t(who.block) && reader.epoch == who.epoch) {
     if (reader.isManyWarps)
       return true;
@@ -140,24 +141,57 @@ bool RaceShadow::readersRace(const Who &reader, const Accessor &who) const {
   return !isOrdered(reader, who);
 }
 
-void RaceShadow::addReader(Who &reader, const Who &now, const Accessor &who) {
-  bool isSameGroup = reader.bytes != 0 && reader.block == now.block &&
-                     reader.epoch == now.epoch;
-  bool isSameWarp = reader.thread / 32 == now.thread / 32;
-  Who merged = now;
-  if (reader.bytes != 0 && reader.block != now.block) {
-    merged.isManyBlocks = reader.isManyBlocks || !isOrdered(reader, who);
-    merged.bytes |= reader.bytes;
-  }
-  if (isSameGroup) {
-    merged.isManyBlocks = reader.isManyBlocks;
+bool RaceShadow::readersRace(const Cell &cell, const Accessor &who) const {
+  if (!cell.reader.isManyBlocks)
+    return blockRaces(cell.reader, who);
+  auto found = readers_.find(&cell);
+  return found == readers_.end() ||
+         std::any_of(
+             found->second.begin(), found->second.end(),
+             [&](const Who &reader) { return blockRaces(reader, who); });
+}
+
+void RaceShadow::addReader(Cell &cell, const Who &now, const Accessor &who) {
+  // `reader`, and what else its block has read in this epoch, if it is `now`'s.
+  auto merge = [](const Who &reader, Who merged) {
+    if (reader.block != merged.block || reader.epoch != merged.epoch)
+      return merged;
+    bool isSameWarp = reader.thread / 32 == merged.thread / 32;
     merged.bytes |= reader.bytes;
     merged.isManyWarps = reader.isManyWarps || !isSameWarp;
-    merged.isMany =
-        merged.isManyWarps || (reader.warpEpoch == now.warpEpoch &&
-                               (reader.isMany || reader.thread != now.thread));
+    merged.isMany = merged.isManyWarps ||
+                    (reader.warpEpoch == merged.warpEpoch &&
+                     (reader.isMany || reader.thread != merged.thread));
+    return merged;
+  };
+  Who &reader = cell.reader;
+  if (reader.bytes == 0) {
+    reader = now;
+    return;
   }
-  reader = merged;
+  const Who before = reader;
+  reader = merge(before, now);
+  if (before.block != now.block) {
+    reader.isManyBlocks = before.isManyBlocks || !isOrdered(before, who);
+    reader.bytes |= before.bytes;
+  } else if (before.epoch == now.epoch) {
+    reader.isManyBlocks = before.isManyBlocks;
+  }
+  if (!ordersBlocks_ || !(reader.isManyBlocks || before.isManyBlocks))
+    return;
+  // A block's accesses do not end those of the others.
+  reader.isManyBlocks = true;
+  reader.bytes |= before.bytes;
+  std::vector<Who> &blocks = readers_[&cell];
+  if (blocks.empty())
+    blocks.push_back(before);
+  auto own = std::find_if(blocks.begin(), blocks.end(), [&](const Who &other) {
+    return other.block == now.block;
+  });
+  if (own == blocks.end())
+    blocks.push_back(now);
+  else
+    *own = merge(*own, now);
 }
 
 bool RaceShadow::touchCell(Cell &cell, uint8_t bytes, uint32_t flags,
@@ -192,8 +226,7 @@ bool RaceShadow::touchCell(Cell &cell, uint8_t bytes, uint32_t flags,
   race.isReadOnlyPath = false;
   if (overlaps(cell.writer) && !isOrdered(cell.writer, who))
     earlier = &cell.writer;
-  if (!earlier && writes && overlaps(cell.reader) &&
-      readersRace(cell.reader, who))
+  if (!earlier && writes && overlaps(cell.reader) && readersRace(cell, who))
     earlier = &cell.reader;
   bool isConstantRead = flags & SINTER_SIM_READONLY;
   if (!earlier && !isShared &&
@@ -209,7 +242,7 @@ bool RaceShadow::touchCell(Cell &cell, uint8_t bytes, uint32_t flags,
   }
   if (!writes) {
     cell.isReadOnly |= isConstantRead;
-    addReader(cell.reader, now, who);
+    addReader(cell, now, who);
     return earlier;
   }
   cell.writer = now;
@@ -228,6 +261,11 @@ bool RaceShadow::touchBytes(uint64_t word, Cell &cell, uint8_t bytes,
   if (!cell.isSplit) {
     parts.fill(cell);
     cell.isSplit = true;
+    if (auto found = readers_.find(&cell); found != readers_.end()) {
+      const std::vector<Who> blocks = found->second;
+      for (const Cell &part : parts)
+        readers_[&part] = blocks;
+    }
   }
   for (int byte = 0; byte < 4; ++byte)
     if ((bytes >> byte & 1) &&

@@ -67,7 +67,9 @@ struct Race {
 /// Who touched each word of memory last, in this launch.
 class RaceShadow {
 public:
-  void beginLaunch(uint64_t numBlocks);
+  /// `ordersBlocks`: the kernel has atomic operations, which may put one
+  /// block's accesses before another's.
+  void beginLaunch(uint64_t numBlocks, bool ordersBlocks);
   void endLaunch();
 
   /// Records an access; true when it races with an earlier one.
@@ -102,8 +104,9 @@ private:
                  bool isShared, Race &race);
   bool touchBytes(uint64_t word, Cell &cell, uint8_t bytes, uint32_t flags,
                   const Accessor &who, bool isShared, Race &race);
-  bool readersRace(const Who &reader, const Accessor &who) const;
-  void addReader(Who &reader, const Who &now, const Accessor &who);
+  bool readersRace(const Cell &cell, const Accessor &who) const;
+  bool blockRaces(const Who &reader, const Accessor &who) const;
+  void addReader(Cell &cell, const Who &now, const Accessor &who);
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   /// Of words that are touched in parts, which neighbours may own: by address.
@@ -112,6 +115,9 @@ private:
   Page *lastPage_ = nullptr;
   uint32_t launch_ = 0, time_ = 0;
   std::vector<uint32_t> lastAtomic_; // when each block did one
+  bool ordersBlocks_ = false;
+  /// Then of words that several blocks read: one for each of them.
+  std::unordered_map<const Cell *, std::vector<Who>> readers_;
 };
 
 } // namespace sinter::sim

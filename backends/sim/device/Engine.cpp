@@ -126,7 +126,7 @@ rt::Status Engine::launch(const Launch &launch, LaunchReport *report) {
   if (isChecked) {
     if (!races_)
       races_ = std::make_unique<RaceShadow>();
-    races_->beginLaunch(numBlocks);
+    races_->beginLaunch(numBlocks, info->flags & SINTER_SIM_ATOMICS);
     context.races = races_.get();
     if (!launch.ranges.empty())
       context.ranges = &ranges;

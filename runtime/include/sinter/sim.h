@@ -45,7 +45,8 @@ typedef struct sinter_sim_site {
 
 typedef enum sinter_sim_kernel_flags {
   SINTER_SIM_CHECKED = 1, /* accesses are reported */
-  SINTER_SIM_MUTABLE = 2  /* predicates are reported and can be forced */
+  SINTER_SIM_MUTABLE = 2, /* predicates are reported and can be forced */
+  SINTER_SIM_ATOMICS = 4  /* it has atomic operations on global memory */
 } sinter_sim_kernel_flags;
 
 typedef struct sinter_sim_kernel_info {

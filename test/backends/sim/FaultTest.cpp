@@ -169,6 +169,16 @@ TEST_CASE("races in global memory") {
         "4'");
 }
 
+TEST_CASE("what several blocks read is written by the last of them") {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    CHECK(Attempt("last_block_writes", checked, seed, 4, 1).error == "");
+    CHECK(Attempt("reads_after_ticket", checked, seed, 4, 1)
+              .error.find("with nothing that orders the two") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("shuffles of lanes that are elsewhere") {
   CHECK(Attempt("divergent_shuffle", plain, 0, 1, 32).error ==
         "kernel divergent_shuffle, block (0,0,0), thread (16,0,0): lanes 0-15 "

@@ -111,6 +111,39 @@ define void @global_atomic(ptr %x, ptr %y) {
   ret void
 }
 
+; Every block reads x[0], takes a ticket of y[1], and the last writes x[0]: the
+; reads are before that, of four blocks of one thread.
+define void @last_block_writes(ptr %x, ptr %y) {
+entry:
+  %value = load i32, ptr %x, align 4
+  %ticket = getelementptr inbounds i32, ptr %y, i32 1
+  %old = atomicrmw add ptr %ticket, i32 1 monotonic, align 4
+  %last = icmp eq i32 %old, 3
+  br i1 %last, label %write, label %done
+write:
+  %more = add i32 %value, 1
+  store i32 %more, ptr %x, align 4
+  br label %done
+done:
+  ret void
+}
+
+; The same, but blocks read after they took their tickets.
+define void @reads_after_ticket(ptr %x, ptr %y) {
+entry:
+  %ticket = getelementptr inbounds i32, ptr %y, i32 1
+  %old = atomicrmw add ptr %ticket, i32 1 monotonic, align 4
+  %value = load i32, ptr %x, align 4
+  %last = icmp eq i32 %old, 3
+  br i1 %last, label %write, label %done
+write:
+  %more = add i32 %value, 1
+  store i32 %more, ptr %x, align 4
+  br label %done
+done:
+  ret void
+}
+
 ; x is read as constant data, and written.
 define void @constant_written(ptr %x, ptr %y) {
   %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
