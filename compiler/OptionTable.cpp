@@ -450,7 +450,7 @@ static const OptionRow rows[] = {
     {"--trace-events", "FILE", "writes the profile as trace events", kRunGroup,
      kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.traceEvents); }},
-    {"--sync-launches", "", "waits for each command and checks it (CUDA)",
+    {"--sync-launches", "", "waits for each command and checks it (CUDA, sim)",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) -> std::string {
        o.run.syncLaunches = true;

@@ -16,7 +16,7 @@ namespace sinter::rt {
 struct DeviceOptions {
   int threads = 0; // of the CPU; 0: one per available core
 
-  /// CUDA: no graphs; every command is waited for and checked.
+  /// CUDA, sim: no graphs; every command is waited for and checked.
   bool syncLaunches = false;
   /// At most so many bytes of the device's memory; 0: what is there (CUDA: 95 %
   /// of what is free).
@@ -26,6 +26,9 @@ struct DeviceOptions {
   /// ("barrier:3"); where the report goes.
   std::optional<uint64_t> simSeed;
   std::string simDrop, simReport;
+  bool isForSim() const {
+    return simSeed || !simDrop.empty() || !simReport.empty();
+  }
 };
 
 } // namespace sinter::rt

@@ -75,6 +75,13 @@ Program::create(const sinter_artifact &artifact, const std::string &device,
   std::vector<std::string> names{device.empty() ? artifact.target : device};
   if (artifact.numPlaces)
     names = *deviceNames(artifact, device);
+  if (options.isForSim() &&
+      std::none_of(names.begin(), names.end(), [](const std::string &name) {
+        return deviceKindOf(name) == "sim";
+      }))
+    return Status::invalid("--sim-seed, --sim-report and --sim-drop are for "
+                           "simulated devices; this runs on '" +
+                           names.front() + "'");
   std::vector<std::unique_ptr<Device>> devices;
   for (const std::string &name : names) {
     Result<std::unique_ptr<Device>> made =

@@ -58,8 +58,9 @@ Status Trainer::beginStep() {
   SINTER_RETURN_IF_ERROR(keepStates());
   Status begun = replicas_->begin(control(step_));
   if (!begun.ok()) {
-    // Bad data is told after what came before it.
-    if (replicas_->size() == 1)
+    // Bad data is told after what came before it; with --sync-launches all of
+    // that has been done, and what failed is named here.
+    if (replicas_->size() == 1 && !options_.deviceOptions.syncLaunches)
       SINTER_RETURN_IF_ERROR(finishSteps());
     return begun;
   }

@@ -163,7 +163,8 @@ tools::runLibrary(const std::string &path, const std::string &device,
   if (!functions.ok())
     return functions.status();
   // What the library's own functions cannot be asked for.
-  if (!device.empty() || options.syncLaunches || options.memoryLimitBytes)
+  if (!device.empty() || options.syncLaunches || options.memoryLimitBytes ||
+      options.isForSim())
     return runArtifact(*functions->artifact(), device, options);
   void *program = nullptr;
   if (int32_t code = functions->create(options.threads, &program))

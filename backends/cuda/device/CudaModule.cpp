@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/device/CudaModule.h"
+#include "backends/common/device/LaunchText.h"
 
 #include <algorithm>
 
@@ -35,15 +36,9 @@ const sinter_image *cuda::bestImage(const sinter_artifact &artifact,
   return best;
 }
 
-static std::string dims(const uint32_t *sizes) {
-  return std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]) + "x" +
-         std::to_string(sizes[2]);
-}
-
 std::string cuda::launchText(const sinter_kernel_desc &kernel) {
-  return std::string("kernel ") + kernel.name + " (grid " + dims(kernel.grid) +
-         ", block " + dims(kernel.block) + ", " +
-         std::to_string(kernel.sharedBytes) + " bytes of shared memory)";
+  return sinter::launchText(kernel.name, kernel.grid, kernel.block,
+                            kernel.sharedBytes);
 }
 
 Result<std::unique_ptr<CudaModule>>

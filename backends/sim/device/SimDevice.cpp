@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/SimDevice.h"
+#include "backends/common/device/LaunchText.h"
 #include "backends/cuda/library/NcclGroup.h"
 #include "backends/cuda/library/PlanCache.h"
 #include "backends/sim/device/DeviceMemory.h"
@@ -94,7 +95,7 @@ public:
   Result<std::unique_ptr<rt::Communicator>>
   joinGroup(const sinter_rank &rank) override;
 
-  bool hasGraphs() const override { return true; }
+  bool hasGraphs() const override { return !settings_.syncLaunches; }
   Status beginCapture(rt::Stream &stream) override {
     return timeline_.beginCapture(of(stream));
   }
@@ -111,7 +112,11 @@ private:
   }
   Status runLaunch(const SimKernels &kernels, uint32_t kernel,
                    void *const *buffers);
-  Status injectedError(const char *kernel);
+  Status injectedError(const Launch &launch);
+  /// What was queued on `stream`; with syncLaunches, done.
+  Status queued(rt::Stream &stream, Status status) {
+    return status.ok() && settings_.syncLaunches ? synchronize(stream) : status;
+  }
 
   std::string name_, kind_ = "sim";
   SimSettings settings_;
@@ -139,13 +144,29 @@ void useMeetingStreams() {
   setMeetingStreams(streams);
 }
 
+/// What was to be left out never came: who asked for it learns nothing from the
+/// run.
+void noteNothingDropped(const std::string &device, const char *what,
+                        uint64_t number, uint64_t count) {
+  std::fprintf(stderr,
+               "note: %s: SINTER_SIM drop=%s:%llu left nothing out: "
+               "there were %llu, counted from 1\n",
+               device.c_str(), what, static_cast<unsigned long long>(number),
+               static_cast<unsigned long long>(count));
+}
+
 /// The CUDA device's adapter, with one call left out if that is asked for.
 class SimGroup final : public rt::Communicator {
 public:
   SimGroup(std::unique_ptr<rt::Communicator> group, const Timeline &timeline,
-           uint64_t drop)
+           std::string device, uint64_t drop)
       : Communicator(group->rank(), group->replicas()),
-        group_(std::move(group)), timeline_(timeline), drop_(drop) {}
+        group_(std::move(group)), timeline_(timeline),
+        device_(std::move(device)), drop_(drop) {}
+  ~SimGroup() override {
+    if (numCalls_ < drop_)
+      noteNothingDropped(device_, "all-reduce", drop_, numCalls_);
+  }
   void abort() override { group_->abort(); }
   Status allReduce(rt::Stream &stream, const rt::Reduction &reduction,
                    void *const *buffers) override {
@@ -160,6 +181,7 @@ public:
 private:
   std::unique_ptr<rt::Communicator> group_;
   const Timeline &timeline_;
+  const std::string device_;
   uint64_t drop_, numCalls_ = 0;
 };
 
@@ -180,6 +202,8 @@ SimDevice::SimDevice(int ordinal, const SimSettings &settings)
 }
 
 SimDevice::~SimDevice() {
+  if (numWaits_ < settings_.dropWait)
+    noteNothingDropped(name_, "wait", settings_.dropWait, numWaits_);
   // Nobody is left to tell.
   if (!settings_.report.empty())
     (void)writeReport(settings_.report);
@@ -320,7 +344,7 @@ SimDevice::loadKernels(const sinter_artifact &artifact) {
   return std::unique_ptr<rt::KernelModule>(std::move(*kernels));
 }
 
-Status SimDevice::injectedError(const char *kernel) {
+Status SimDevice::injectedError(const Launch &launch) {
   ++numLaunches_;
   std::string what;
   if (numLaunches_ == settings_.failLaunch)
@@ -330,13 +354,16 @@ Status SimDevice::injectedError(const char *kernel) {
   else
     return {};
   return {SINTER_DEVICE_FAILED,
-          name_ + ": kernel " + kernel + ": " + what + " (injected)"};
+          name_ + ": " +
+              launchText(launch.name, launch.grid, launch.block,
+                         launch.sharedBytes) +
+              ": " + what + " (injected)"};
 }
 
 Status SimDevice::runLaunch(const SimKernels &kernels, uint32_t kernel,
                             void *const *buffers) {
   Launch launch = kernels.launch(kernel, buffers);
-  SINTER_RETURN_IF_ERROR(injectedError(launch.name));
+  SINTER_RETURN_IF_ERROR(injectedError(launch));
   for (const MemoryRange &range : launch.ranges)
     SINTER_RETURN_IF_ERROR(memory_.check(
         range.begin, range.sizeBytes,
@@ -358,21 +385,23 @@ Status SimDevice::runLaunch(const SimKernels &kernels, uint32_t kernel,
 Status SimDevice::launch(rt::Stream &stream, rt::KernelModule &module,
                          uint32_t kernel, void *const *buffers, int64_t) {
   const auto &kernels = static_cast<const SimKernels &>(module);
-  return timeline_.enqueue(of(stream), [this, &kernels, kernel, buffers] {
-    return runLaunch(kernels, kernel, buffers);
-  });
+  return queued(
+      stream, timeline_.enqueue(of(stream), [this, &kernels, kernel, buffers] {
+        return runLaunch(kernels, kernel, buffers);
+      }));
 }
 
 Status SimDevice::call(rt::Stream &stream, rt::LibraryCall &call,
                        void *const *buffers) {
   rt::Stream *on = &stream;
-  return timeline_.enqueue(of(stream), [this, on, &call, buffers]() -> Status {
+  auto run = [this, on, &call, buffers]() -> Status {
     SINTER_RETURN_IF_ERROR(
         call.run(buffers, {nullptr, /*threads=*/1, /*stream=*/on}));
     if (Status zones = memory_.checkZones(); !zones.ok())
       return {zones.code(), call.description() + ": " + zones.message()};
     return {};
-  });
+  };
+  return queued(stream, timeline_.enqueue(of(stream), std::move(run)));
 }
 
 Result<rt::Library *> SimDevice::library() {
@@ -397,7 +426,7 @@ SimDevice::joinGroup(const sinter_rank &rank) {
   if (!group.ok())
     return group.status();
   return std::unique_ptr<rt::Communicator>(std::make_unique<SimGroup>(
-      std::move(*group), timeline_, settings_.dropAllReduce));
+      std::move(*group), timeline_, name_, settings_.dropAllReduce));
 }
 
 Result<std::unique_ptr<rt::Device>>

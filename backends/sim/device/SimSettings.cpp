@@ -57,10 +57,13 @@ bool readWord(std::string_view key, std::string_view value,
     return readNumber(value, settings.ecc);
   if (key == "memory")
     return readSize(value, settings.memoryBytes);
+  auto readCount = [&](size_t begin, uint64_t &number) { // from 1
+    return readNumber(value.substr(begin), number) && number > 0;
+  };
   if (key == "drop" && value.starts_with("wait:"))
-    return readNumber(value.substr(5), settings.dropWait);
+    return readCount(5, settings.dropWait);
   if (key == "drop" && value.starts_with("all-reduce:"))
-    return readNumber(value.substr(11), settings.dropAllReduce);
+    return readCount(11, settings.dropAllReduce);
   if (key == "drop")
     return readDrop(value, settings.drop);
   if ((key != "report" && key != "plans") || value.empty())
@@ -88,6 +91,7 @@ rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
           "memory=SIZE, fail-alloc=N, fail-launch=N, ecc=N, plans=FOLDER");
   }
   settings.threads = options.threads;
+  settings.syncLaunches = options.syncLaunches;
   if (options.memoryLimitBytes)
     settings.memoryBytes = options.memoryLimitBytes;
   if (options.simSeed)

@@ -28,11 +28,12 @@ struct SimSettings {
   uint64_t seed = 0;
   int threads = 0; // 0: one per available core
   uint64_t memoryBytes = 0;
+  bool syncLaunches = false;
   uint64_t failAlloc = 0, failLaunch = 0, ecc = 0; // 0: none
   std::string report, plans;
   Drop drop; // its number counts through the whole program
-  /// Numbers of the wait of a stream for an event, and of the all-reduce, that
-  /// a device leaves out; 0: none.
+  /// Numbers, from 1, of the wait of a stream for an event, and of the
+  /// all-reduce, that a device leaves out; 0: none.
   uint64_t dropWait = 0, dropAllReduce = 0;
 };
 

@@ -353,11 +353,13 @@ TEST_CASE("kernels of an artifact: buffers, errors that stay") {
   settings.failLaunch = 2;
   CHECK(good.run(settings, 1) == "");
   CHECK(good.run(settings, 3) ==
-        "sim:0: kernel global_race: the launch failed (injected)");
+        "sim:0: kernel global_race (grid 1x1x1, block 64x1x1, 0 bytes of "
+        "shared memory): the launch failed (injected)");
   settings = {};
   settings.ecc = 1;
-  CHECK(good.run(settings) == "sim:0: kernel global_race: an uncorrectable "
-                              "memory error (injected)");
+  CHECK(good.run(settings) ==
+        "sim:0: kernel global_race (grid 1x1x1, block 64x1x1, 0 bytes of "
+        "shared memory): an uncorrectable memory error (injected)");
 }
 
 TEST_CASE("sites that can be left out are counted through the program") {
