@@ -42,7 +42,9 @@ struct Row {
 };
 
 const Row rows[] = {
-    {"no-library-calls", "no products, convolutions or attention by a library",
+    {"no-library-calls",
+     "no products, convolutions or attention by a library, or by the "
+     "runtime's loops on a CPU",
      Form::None, countLibraryCalls},
     {"no-copies", "no copies between buffers", Form::None, countCopies},
     {"no-casts", "no conversions between float types in kernels", Form::None,
