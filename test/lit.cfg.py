@@ -8,7 +8,7 @@ FileCheck, not, split-file). Substitutions beside lit's own %s, %S, %t:
   %include   runtime/include        %scripts   tools/scripts
   %cc %cxx   the build's compilers  %build     the build folder
   %python    the interpreter that runs lit
-Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas.
+Features for REQUIRES: avx2, avx512, fashion-mnist, asan, ptxas, cudnn.
 """
 
 import os
@@ -76,3 +76,7 @@ if config.sinter_asan:
     config.available_features.add("asan")
 if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
     config.available_features.add("ptxas")
+# Exits with 77 where there is no cuDNN.
+programs = os.path.join(config.sinter_build_dir, "test/backends/cuda/sinter-real-programs")
+if os.path.exists(programs) and subprocess.run([programs], capture_output=True).returncode == 0:
+    config.available_features.add("cudnn")
