@@ -4,9 +4,11 @@
 //
 // The parts of a kernel lie one after the other in the grid. A part that is
 // there several times, on different buffers, has one code; its blocks choose
-// their buffers by their number. The parts of later stages have no blocks of
-// their own: the block that is done last with the first stage does their work,
-// one block's after the other.
+// their buffers by their number. Where there are many of them, the kernel's
+// parameters are one array, in which they find them: its code does not grow
+// with their number. The parts of later stages have no blocks of their own: the
+// block that is done last with the first stage does their work, one block's
+// after the other.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/KernelEmitter.h"
@@ -33,6 +35,23 @@ struct PlacedPart {
   int64_t times() const { return static_cast<int64_t>(buffers.size()); }
 };
 
+/// A part that is there more often than this looks its buffers up. Else it
+/// chooses among parameters, of which LLVM knows what they alias.
+constexpr int64_t kMostChosen = 8;
+
+/// A kernel's parameters: `numRead` buffers, of which the last may be a ticket,
+/// and then those that it writes.
+struct Parameters {
+  unsigned numInputs, numRead, numOutputs;
+  bool isArray; // one, of all of them
+
+  unsigned count() const { return numRead + numOutputs; }
+  /// The place of the input or, behind them, output number `buffer`.
+  unsigned placeOf(unsigned buffer) const {
+    return buffer < numInputs ? buffer : buffer - numInputs + numRead;
+  }
+};
+
 std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
   if (!part.nest) {
     for (auto *create : {createScanPart, createSortPart})
@@ -51,12 +70,10 @@ std::unique_ptr<BlockPart> mapPart(const codegen::KernelPart &part) {
 
 class KernelBody {
 public:
-  /// The kernel's parameters are `numRead` buffers and then those that it
-  /// writes; the parts do not know of a ticket that is the last one read.
   KernelBody(OpBuilder &builder, Location loc, LLVM::LLVMFuncOp kernel,
-             unsigned numInputs, unsigned numRead, int64_t blockThreads)
-      : b(builder), loc(loc), kernel(kernel), numInputs(numInputs),
-        numRead(numRead), blockThreads(blockThreads) {
+             const Parameters &parameters, int64_t blockThreads)
+      : b(builder), loc(loc), kernel(kernel), parameters(parameters),
+        blockThreads(blockThreads) {
     block = b.create<NVVM::BlockIdXOp>(loc, b.getI32Type());
     thread = b.create<NVVM::ThreadIdXOp>(loc, b.getI32Type());
   }
@@ -68,8 +85,7 @@ public:
       return parts.empty() ? void() : emitOne(parts.front());
     size_t half = parts.size() / 2;
     Value isFirst = b.create<arith::CmpIOp>(
-        loc, arith::CmpIPredicate::ult, block,
-        b.create<arith::ConstantIntOp>(loc, parts[half].firstBlock, 32));
+        loc, arith::CmpIPredicate::ult, block, number(parts[half].firstBlock));
     auto choice = b.create<scf::IfOp>(loc, isFirst, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());
@@ -104,7 +120,7 @@ private:
   Value takesLastTicket(Threads &threads, int64_t blocks) {
     Type i32 = b.getI32Type();
     Value shared = threads.beginExchange(i32, 1, /*isRepeated=*/false);
-    Value ticket = kernel.getArgument(numInputs);
+    Value ticket = parameter(place(parameters.numInputs));
     auto fence = [&] {
       b.create<LLVM::CallIntrinsicOp>(
           loc, TypeRange{}, StringRef("llvm.nvvm.membar.gl"), ValueRange{});
@@ -132,9 +148,6 @@ private:
   /// here.
   void emitAlone(const PlacedPart &placed) {
     int64_t blocks = placed.blocks * placed.times();
-    auto number = [&](int64_t value) -> Value {
-      return b.create<arith::ConstantIntOp>(loc, value, 32);
-    };
     if (blocks == 1)
       return emitBlock(placed, number(0), /*isAlone=*/true);
     auto loop = b.create<scf::ForOp>(loc, number(0), number(blocks), number(1));
@@ -146,36 +159,23 @@ private:
   void emitOne(const PlacedPart &placed) {
     Value own = block;
     if (placed.firstBlock > 0)
-      own = b.create<arith::SubIOp>(
-          loc, block,
-          b.create<arith::ConstantIntOp>(loc, placed.firstBlock, 32));
+      own = b.create<arith::SubIOp>(loc, block, number(placed.firstBlock));
     emitBlock(placed, own, /*isAlone=*/false);
   }
 
   /// Emits what block `own` of the part's does. `isAlone`: the threads did the
   /// work of other blocks before.
   void emitBlock(const PlacedPart &placed, Value own, bool isAlone) {
-    SmallVector<Value> buffers = buffersAt(placed, 0);
+    Value time;
     if (placed.times() > 1) {
-      auto blocks = b.create<arith::ConstantIntOp>(loc, placed.blocks, 32);
-      Value time = b.create<arith::DivUIOp>(loc, own, blocks);
+      Value blocks = number(placed.blocks);
+      time = b.create<arith::DivUIOp>(loc, own, blocks);
       own = b.create<arith::RemUIOp>(loc, own, blocks);
-      // What all of them have in common, as a learning rate, is no choice.
-      SmallVector<unsigned> places;
-      for (unsigned place = 0; place < buffers.size(); ++place)
-        for (size_t other = 1; other < placed.buffers.size(); ++other)
-          if (bufferAt(placed, other, place) != buffers[place]) {
-            places.push_back(place);
-            break;
-          }
-      SmallVector<Value> chosen =
-          choose(placed, places, time, 0, placed.buffers.size());
-      for (auto [place, value] : llvm::zip_equal(places, chosen))
-        buffers[place] = value;
     }
+    SmallVector<Value> buffers = buffersAt(placed, time);
     // A part with one block knows it.
     if (placed.blocks == 1)
-      own = b.create<arith::ConstantIntOp>(loc, 0, 32);
+      own = number(0);
     Threads threads(b, loc, kernel, blockThreads, own, thread);
     if (isAlone)
       threads.afterOthers();
@@ -184,55 +184,169 @@ private:
     placed.part->emit(threads, all.take_front(numIn), all.drop_front(numIn));
   }
 
-  /// Of the inputs and then the outputs.
-  Value bufferAt(const PlacedPart &placed, size_t time, unsigned place) {
-    const codegen::PartBuffers &buffers = placed.buffers[time];
-    unsigned numIn = buffers.inputs.size();
-    unsigned number = place < numIn
-                          ? buffers.inputs[place]
-                          : numInputs + buffers.outputs[place - numIn];
-    return kernel.getArgument(
-        number < numInputs ? number : number - numInputs + numRead);
-  }
-  SmallVector<Value> buffersAt(const PlacedPart &placed, size_t time) {
-    SmallVector<Value> buffers;
-    const codegen::PartBuffers &own = placed.buffers[time];
-    for (unsigned i = 0, count = own.inputs.size() + own.outputs.size();
-         i < count; ++i)
-      buffers.push_back(bufferAt(placed, time, i));
+  /// The part's buffers at time number `time`: inputs and then outputs.
+  SmallVector<Value> buffersAt(const PlacedPart &placed, Value time) {
+    std::vector<Row> rows;
+    for (const codegen::PartBuffers &own : placed.buffers) {
+      Row &row = rows.emplace_back();
+      for (unsigned input : own.inputs)
+        row.push_back(parameters.placeOf(input));
+      for (unsigned output : own.outputs)
+        row.push_back(parameters.placeOf(parameters.numInputs + output));
+    }
+    // What all of them have in common, as a learning rate, is no choice.
+    SmallVector<Value> buffers(rows.front().size());
+    SmallVector<unsigned> chosen;
+    for (unsigned i = 0; i < buffers.size(); ++i)
+      if (llvm::all_of(rows, [&](auto &row) { return row[i] == rows[0][i]; }))
+        buffers[i] = parameter(place(rows[0][i]));
+      else
+        chosen.push_back(i);
+    if (chosen.empty())
+      return buffers;
+    for (Row &row : rows)
+      row = llvm::map_to_vector(chosen, [&](unsigned i) { return row[i]; });
+    std::vector<size_t> runs = evenRuns(rows);
+    for (auto [i, value] : llvm::zip_equal(chosen, choose(rows, runs, time)))
+      buffers[i] = parameter(value);
     return buffers;
   }
 
-  /// What lies at `places` in time number `time`, one of [begin, end): halves
+  /// Of one time, the places of its buffers among the parameters.
+  using Row = SmallVector<unsigned>;
+
+  /// Where runs of `rows` begin in which each place grows evenly, and the end;
+  /// a run for each row where places cannot be computed.
+  std::vector<size_t> evenRuns(ArrayRef<Row> rows) const {
+    std::vector<size_t> runs{0};
+    for (size_t i = 1; i < rows.size(); ++i) {
+      bool goesOn = parameters.isArray;
+      if (goesOn && i - runs.back() > 1)
+        for (size_t k = 0; k < rows[i].size(); ++k)
+          goesOn &=
+              rows[i][k] - rows[i - 1][k] == rows[i - 1][k] - rows[i - 2][k];
+      if (!goesOn)
+        runs.push_back(i);
+    }
+    runs.push_back(rows.size());
+    return runs;
+  }
+
+  /// The places in the row of number `time`, which is in one of `runs`: halves
   /// of them at a time.
-  SmallVector<Value> choose(const PlacedPart &placed, ArrayRef<unsigned> places,
-                            Value time, size_t begin, size_t end) {
-    SmallVector<Value> buffers;
-    for (unsigned place : places)
-      buffers.push_back(bufferAt(placed, begin, place));
-    if (end - begin == 1 || places.empty())
-      return buffers;
-    size_t middle = begin + (end - begin) / 2;
-    Value isFirst = b.create<arith::CmpIOp>(
-        loc, arith::CmpIPredicate::ult, time,
-        b.create<arith::ConstantIntOp>(loc, middle, 32));
-    auto choice = b.create<scf::IfOp>(loc, ValueRange(buffers).getTypes(),
-                                      isFirst, /*withElseRegion=*/true);
+  SmallVector<Value> choose(ArrayRef<Row> rows, ArrayRef<size_t> runs,
+                            Value time) {
+    if (runs.size() == 2)
+      return step(rows.slice(runs[0], runs[1] - runs[0]), runs[0], time);
+    size_t half = (runs.size() - 1) / 2;
+    Value isFirst = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult,
+                                            time, number(runs[half]));
+    SmallVector<Type> types(rows.front().size(), place(0).getType());
+    auto choice =
+        b.create<scf::IfOp>(loc, types, isFirst, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());
-    b.create<scf::YieldOp>(loc, choose(placed, places, time, begin, middle));
+    b.create<scf::YieldOp>(loc, choose(rows, runs.take_front(half + 1), time));
     b.setInsertionPointToStart(choice.elseBlock());
-    b.create<scf::YieldOp>(loc, choose(placed, places, time, middle, end));
+    b.create<scf::YieldOp>(loc, choose(rows, runs.drop_front(half), time));
     return SmallVector<Value>(choice.getResults());
+  }
+
+  /// The same where all `rows` are of one run, which begins at `first`.
+  SmallVector<Value> step(ArrayRef<Row> rows, size_t first, Value time) {
+    if (rows.size() == 1)
+      return llvm::map_to_vector(rows[0], [&](unsigned i) { return place(i); });
+    Value steps = b.create<arith::SubIOp>(loc, time, number(first));
+    SmallVector<Value> places;
+    for (auto [from, next] : llvm::zip_equal(rows[0], rows[1])) {
+      Value ahead = b.create<arith::MulIOp>(
+          loc, steps, number(static_cast<int64_t>(next) - from));
+      places.push_back(b.create<arith::AddIOp>(loc, ahead, number(from)));
+    }
+    return places;
+  }
+
+  /// A place among the parameters: a number where they are an array, else the
+  /// parameter itself.
+  Value place(unsigned i) {
+    return parameters.isArray ? number(i) : Value(kernel.getArgument(i));
+  }
+  /// The address that lies at `place`. Places are chosen, not addresses: LLVM
+  /// then sees that the array is only read, and that where it lies.
+  Value parameter(Value place) {
+    if (!parameters.isArray)
+      return place;
+    Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+    Value address = b.create<LLVM::GEPOp>(loc, pointer, pointer,
+                                          kernel.getArgument(0), place,
+                                          /*inbounds=*/true);
+    return b.create<LLVM::LoadOp>(loc, pointer, address);
+  }
+  Value number(int64_t value) {
+    return b.create<arith::ConstantIntOp>(loc, value, 32);
   }
 
   OpBuilder &b;
   Location loc;
   LLVM::LLVMFuncOp kernel;
-  unsigned numInputs, numRead;
+  Parameters parameters;
   int64_t blockThreads;
   Value block, thread;
 };
+
+/// All of this LLVM would find out, in time quadratic in their number.
+void describePointers(OpBuilder &builder, exec::KernelOp kernel,
+                      const Parameters &parameters, LLVM::LLVMFuncOp function) {
+  SmallVector<bool> shared(parameters.count(), false);
+  passes::forEachInPlacePair(kernel, [&](unsigned input, unsigned output) {
+    shared[input] = shared[parameters.numRead + output] = true;
+  });
+  SmallVector<Attribute> attributes;
+  for (auto [number, isShared] : llvm::enumerate(shared)) {
+    NamedAttrList own;
+    own.set(LLVM::LLVMDialect::getNoCaptureAttrName(), builder.getUnitAttr());
+    if (number < parameters.numInputs)
+      own.set(LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
+    if (!isShared)
+      own.set(LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+    attributes.push_back(own.getDictionary(builder.getContext()));
+  }
+  function.setAllArgAttrs(attributes);
+}
+
+/// An array is passed by value, for all blocks: it is read where it lies. The
+/// bytes of a launch's parameters are the same either way.
+void describeArray(OpBuilder &builder, Type array, LLVM::LLVMFuncOp function) {
+  NamedAttrList own;
+  own.set(LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(array));
+  own.set(LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(8));
+  own.set(LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
+  own.set(NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
+  function.setArgAttrs(0, own.getAttrs());
+}
+
+LLVM::LLVMFuncOp buildFunction(OpBuilder &builder, exec::KernelOp kernel,
+                               const Parameters &parameters,
+                               int64_t blockThreads) {
+  MLIRContext *context = builder.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  SmallVector<Type> types(parameters.isArray ? 1 : parameters.count(), pointer);
+  auto function = builder.create<LLVM::LLVMFuncOp>(
+      UnknownLoc::get(context), kernel.getSymName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  function->setAttr(
+      NVVM::NVVMDialect::getMaxntidAttrName(),
+      builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads), 1, 1}));
+  if (parameters.isArray)
+    describeArray(builder,
+                  LLVM::LLVMArrayType::get(pointer, parameters.count()),
+                  function);
+  else
+    describePointers(builder, kernel, parameters, function);
+  return function;
+}
 
 } // namespace
 
@@ -274,37 +388,15 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   }
 
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  unsigned numRead = numInputs + kernel.isStaged();
-  SmallVector<Type> types(numRead + numOutputs,
-                          LLVM::LLVMPointerType::get(context));
-  auto function = builder.create<LLVM::LLVMFuncOp>(
-      loc, kernel.getSymName(),
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
-  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
-                    builder.getUnitAttr());
-  function->setAttr(
-      NVVM::NVVMDialect::getMaxntidAttrName(),
-      builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads), 1, 1}));
-  SmallVector<bool> shared(numRead + numOutputs, false);
-  passes::forEachInPlacePair(kernel, [&](unsigned input, unsigned output) {
-    shared[input] = shared[numRead + output] = true;
-  });
-  // All of this LLVM would find out, in time quadratic in their number.
-  SmallVector<Attribute> attributes;
-  for (auto [number, isShared] : llvm::enumerate(shared)) {
-    NamedAttrList own;
-    own.set(LLVM::LLVMDialect::getNoCaptureAttrName(), builder.getUnitAttr());
-    if (number < numInputs)
-      own.set(LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
-    if (!isShared)
-      own.set(LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-    attributes.push_back(own.getDictionary(context));
-  }
-  function.setAllArgAttrs(attributes);
-
+  Parameters parameters{numInputs, numInputs + kernel.isStaged(), numOutputs,
+                        /*isArray=*/false};
+  for (const std::vector<PlacedPart> &parts : stages)
+    for (const PlacedPart &placed : parts)
+      parameters.isArray |= placed.times() > kMostChosen;
+  LLVM::LLVMFuncOp function =
+      buildFunction(builder, kernel, parameters, blockThreads);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBody kernelBody(builder, loc, function, numInputs, numRead,
-                        blockThreads);
+  KernelBody kernelBody(builder, loc, function, parameters, blockThreads);
   kernelBody.emit(stages.front());
   if (stages.size() > 1)
     kernelBody.emitLater(ArrayRef(stages).drop_front(), blocks);

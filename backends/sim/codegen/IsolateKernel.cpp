@@ -38,11 +38,19 @@ static Expected<Function *> findKernel(Module &module) {
   return *kernels.begin();
 }
 
+// True for the only parameter of a kernel, an array of addresses.
+static bool isAddressArray(const Argument &argument) {
+  auto *array = dyn_cast<ArrayType>(argument.getParamByValType());
+  return array && array->getElementType()->isPointerTy() &&
+         argument.getParent()->arg_size() == 1;
+}
+
 static Error checkKernel(Function &kernel) {
   if (kernel.isDeclaration())
     return cannot("kernel ", kernel.getName(), " has no body");
   for (Argument &argument : kernel.args())
-    if (!argument.getType()->isPointerTy() || argument.hasByValAttr())
+    if (!argument.getType()->isPointerTy() ||
+        (argument.hasByValAttr() && !isAddressArray(argument)))
       return cannot("kernel ", kernel.getName(), ": parameter ",
                     argument.getArgNo(),
                     " is no pointer; kernels take addresses only");

@@ -60,6 +60,11 @@ void ThreadCode::enterThread() {
   builder.SetInsertPoint(params);
   numBuffers = old->arg_size();
   for (Argument &argument : old->args()) {
+    if (Type *array = argument.getParamByValType()) {
+      numBuffers = array->getArrayNumElements();
+      argument.replaceAllUsesWith(function->getArg(0));
+      continue;
+    }
     Value *slot = builder.CreateConstInBoundsGEP1_64(
         pointer, function->getArg(0), argument.getArgNo());
     Value *address = builder.CreateLoad(pointer, slot);
