@@ -427,6 +427,17 @@ struct KernelUse {
 };
 } // namespace
 
+// "/fc1/Add, /fc1/Relu and 31 more"; --json has them all.
+static std::string firstNames(llvm::ArrayRef<StringRef> names) {
+  constexpr size_t kMostShown = 8;
+  std::string text;
+  for (StringRef name : names.take_front(kMostShown))
+    text += (text.empty() ? "" : ", ") + shown(name);
+  if (names.size() > kMostShown)
+    text += " and " + std::to_string(names.size() - kMostShown) + " more";
+  return text;
+}
+
 // "grid 12x1x1, block 256x1x1, 2048 B shared, "
 static std::string launchText(const sinter_kernel_desc &kernel) {
   auto size = [](const uint32_t(&of)[3]) {
@@ -479,11 +490,9 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
     json::Object callsOfEntry;
     for (auto &[entry, calls] : use.callsOfEntry)
       callsOfEntry[jsonText(entry).getAsString()->str()] = calls;
-    std::string text;
-    for (StringRef node : use.nodes) {
+    for (StringRef node : use.nodes)
       nodes.push_back(jsonText(node));
-      text += (text.empty() ? "" : ", ") + shown(node);
-    }
+    std::string text = firstNames(use.nodes.getArrayRef());
     json::Object object{{"name", jsonText(name)},
                         {"kind", use.kind},
                         {"calls", use.calls},
