@@ -27,6 +27,10 @@ struct DeviceKind {
   /// Writes the name of a new group of replicas (SINTER_GROUP_BYTES) for
   /// Device::joinGroup; null where there are none.
   std::function<Status(uint8_t *group)> nameGroup = nullptr;
+  /// Name and version of the vendor's library that does commands of a kind
+  /// (sinter_command_kind), "cuBLASLt 13.1.0", or one line that says what to
+  /// install. For `doctor`; null where programs bring what they need.
+  std::function<Result<std::string>(uint32_t command)> libraryFor = nullptr;
 };
 
 /// The kinds of devices of a process, in order of registration.

@@ -7,11 +7,13 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/device/Registry.h"
 #include "runtime/exec/ArtifactChecks.h"
+#include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/harness/Commands.h"
 
 #include <cstdio>
 #include <gnu/libc-version.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 using namespace sinter::rt;
 
@@ -28,9 +30,46 @@ static Result<const sinter_artifact *> partFor(const sinter_artifact &artifact,
   return artifactFor(artifact, kind, device);
 }
 
+/// The kinds of commands that the program has for devices of a kind.
+static std::set<uint32_t> commandsFor(const sinter_artifact &program,
+                                      const std::string &kind) {
+  std::set<uint32_t> commands;
+  for (const sinter_artifact *part = &program; part; part = part->next)
+    for (uint32_t e = 0; e < part->numEntries; ++e)
+      for (uint32_t c = 0; c < part->entries[e].numCommands; ++c) {
+        const sinter_command &command = part->entries[e].commands[c];
+        if (kind == placeKind(*part, command.device))
+          commands.insert(command.kind);
+      }
+  return commands;
+}
+
+/// The libraries that the program calls on devices of a kind.
+struct Libraries {
+  Json lines = Json::array();
+  Status status; // of the first that is not there
+};
+
+static Libraries findLibraries(const DeviceKind &kind,
+                               const sinter_artifact &artifact) {
+  Libraries libraries;
+  if (!kind.libraryFor)
+    return libraries;
+  std::set<std::string> lines;
+  for (uint32_t command : commandsFor(artifact, kind.name)) {
+    Result<std::string> library = kind.libraryFor(command);
+    std::string line = library.ok() ? *library : library.status().message();
+    if (!library.ok() && libraries.status.ok())
+      libraries.status = library.status();
+    if (!line.empty() && lines.insert(line).second)
+      libraries.lines.push_back("library: " + line);
+  }
+  return libraries;
+}
+
 /// What one device says of itself, and whether the program can run there.
 static Json examine(const std::string &name, const sinter_artifact &artifact,
-                    const DeviceOptions &options) {
+                    const DeviceOptions &options, const Libraries &libraries) {
   Json json;
   json["device"] = name;
   Result<std::unique_ptr<Device>> device =
@@ -39,7 +78,11 @@ static Json examine(const std::string &name, const sinter_artifact &artifact,
   Result<const sinter_artifact *> own = partFor(artifact, name);
   if (device.ok())
     status = own.ok() ? (*device)->checkCode(**own) : own.status();
+  if (status.ok())
+    status = libraries.status;
   json["report"] = device.ok() ? Json((*device)->report()) : Json::array();
+  json["report"].insert(json["report"].end(), libraries.lines.begin(),
+                        libraries.lines.end());
   json["usable"] = status.ok();
   if (!status.ok())
     json["problem"] = status.message();
@@ -50,16 +93,17 @@ static Json examine(const std::string &name, const sinter_artifact &artifact,
 static Json examineKind(const DeviceKind &kind, const sinter_artifact &artifact,
                         const DeviceOptions &options) {
   Json list = Json::array();
+  Libraries libraries = findLibraries(kind, artifact);
   Result<int> count = kind.count();
   if (!count.ok())
     list.push_back({{"device", kind.name},
-                    {"report", Json::array()},
+                    {"report", libraries.lines},
                     {"usable", false},
                     {"problem", count.status().message()}});
   for (int i = 0; count.ok() && i < *count; ++i)
     list.push_back(examine(kind.isNumbered ? kind.name + ":" + std::to_string(i)
                                            : kind.name,
-                           artifact, options));
+                           artifact, options, libraries));
   return list;
 }
 

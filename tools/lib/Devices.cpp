@@ -61,7 +61,8 @@ joinGroup(const sinter_rank &rank) {
 
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
   cpu::registerCpuDevice(registry);
-  cuda::registerCudaDevices(registry, makeCudaLibrary, {nameGroup, joinGroup});
+  cuda::registerCudaDevices(registry, makeCudaLibrary, {nameGroup, joinGroup},
+                            cuda::libraryFor);
 #ifdef SINTER_SIMULATED
   sim::registerSimDevices(registry);
 #endif

@@ -529,7 +529,8 @@ static Result<int> countDevices() {
 
 void cuda::registerCudaDevices(DeviceRegistry &registry,
                                const LibraryFactory &makeLibrary,
-                               const GroupFactory &groups) {
+                               const GroupFactory &groups,
+                               const LibraryNames &libraryFor) {
   registry.add({kindName, /*isNumbered=*/true, countDevices,
                 [makeLibrary, groups](int ordinal, const DeviceOptions &options)
                     -> Result<std::unique_ptr<Device>> {
@@ -539,5 +540,5 @@ void cuda::registerCudaDevices(DeviceRegistry &registry,
                   return createCudaDevice(**driver, ordinal, options,
                                           makeLibrary, groups);
                 },
-                groups.name});
+                groups.name, libraryFor});
 }

@@ -30,10 +30,14 @@ struct GroupFactory {
       join = nullptr;
 };
 
+/// DeviceKind::libraryFor.
+using LibraryNames = std::function<rt::Result<std::string>(uint32_t command)>;
+
 /// Adds the devices "cuda:N".
 void registerCudaDevices(rt::DeviceRegistry &registry,
                          const LibraryFactory &makeLibrary = nullptr,
-                         const GroupFactory &groups = {});
+                         const GroupFactory &groups = {},
+                         const LibraryNames &libraryFor = nullptr);
 
 /// Device `ordinal` of a started driver, which must outlive the result.
 /// SINTER_INVALID when there are not so many.

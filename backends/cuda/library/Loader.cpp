@@ -192,25 +192,33 @@ Result<const nccl::Api *> sinter::cuda::loadNccl() {
   return &loaded.api;
 }
 
-static std::string ncclLine() {
-  Result<const nccl::Api *> api = loadNccl();
-  if (!api.ok())
-    return api.status().message();
-  int version = 0;
-  if ((*api)->getVersion(&version) != nccl::success)
-    return std::string("libnccl does not tell its version: install ") +
-           ncclHint;
-  return "NCCL " + dotted(static_cast<size_t>(version));
-}
-
-std::vector<std::string> sinter::cuda::reportLibraries() {
-  std::vector<std::string> lines;
-  Result<const lt::Api *> lt = loadCublasLt();
-  lines.push_back(lt.ok() ? "cuBLASLt " + dotted((*lt)->getVersion())
-                          : lt.status().message());
-  Result<const dnn::Api *> dnn = loadCudnn();
-  lines.push_back(dnn.ok() ? "cuDNN " + dotted((*dnn)->getVersion())
-                           : dnn.status().message());
-  lines.push_back(ncclLine());
-  return lines;
+Result<std::string> sinter::cuda::libraryFor(uint32_t command) {
+  switch (command) {
+  case SINTER_CMD_MATMUL: {
+    Result<const lt::Api *> api = loadCublasLt();
+    if (!api.ok())
+      return api.status();
+    return "cuBLASLt " + dotted((*api)->getVersion());
+  }
+  case SINTER_CMD_CONV:
+  case SINTER_CMD_ATTENTION: {
+    Result<const dnn::Api *> api = loadCudnn();
+    if (!api.ok())
+      return api.status();
+    return "cuDNN " + dotted((*api)->getVersion());
+  }
+  case SINTER_CMD_ALL_REDUCE: {
+    Result<const nccl::Api *> api = loadNccl();
+    if (!api.ok())
+      return api.status();
+    int version = 0;
+    if ((*api)->getVersion(&version) != nccl::success)
+      return Status(SINTER_DEVICE_FAILED,
+                    std::string("libnccl does not tell its version: install ") +
+                        ncclHint);
+    return "NCCL " + dotted(static_cast<size_t>(version));
+  }
+  default:
+    return std::string();
+  }
 }

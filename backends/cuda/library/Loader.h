@@ -25,8 +25,10 @@ rt::Result<const lt::Api *> loadCublasLt();
 rt::Result<const dnn::Api *> loadCudnn();
 rt::Result<const nccl::Api *> loadNccl();
 
-/// One line for each library: its version, or what to install. For `doctor`.
-std::vector<std::string> reportLibraries();
+/// Name and version of the library that does commands of a kind
+/// (sinter_command_kind): "cuDNN 9.19.0". The empty string for kinds that need
+/// none.
+rt::Result<std::string> libraryFor(uint32_t command);
 
 /// A library of the toolkit: dlopen of `names` in order, then of each in the
 /// folders. `hint` ends the error: "cuDNN 9 (package cudnn9-cuda-13)".

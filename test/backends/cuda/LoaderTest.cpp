@@ -19,19 +19,25 @@ TEST_CASE("libraries that are not there are one line", "[loader]") {
           "libsinter-none.so.7 or libsinter-none.so.6 was not found: install "
           "none 7 (package none-7)");
   // Installed or not: the name first, then a version or what to install.
-  std::vector<std::string> lines = reportLibraries();
-  REQUIRE(lines.size() == 3);
-  const std::pair<const char *, const char *> names[] = {
-      {"cuBLASLt 1", "libcublasLt.so.13"},
-      {"cuDNN 9.", "libcudnn.so.9"},
-      {"NCCL 2.", "libnccl.so.2"}};
-  for (size_t i = 0; i < lines.size(); ++i) {
-    CAPTURE(lines[i]);
-    REQUIRE(lines[i].find('\n') == std::string::npos);
-    REQUIRE((lines[i].find(names[i].first) == 0 ||
-             (lines[i].find(names[i].second) == 0 &&
-              lines[i].find("install") != std::string::npos)));
+  const std::tuple<uint32_t, const char *, const char *> names[] = {
+      {SINTER_CMD_MATMUL, "cuBLASLt 1", "libcublasLt.so.13"},
+      {SINTER_CMD_CONV, "cuDNN 9.", "libcudnn.so.9"},
+      {SINTER_CMD_ATTENTION, "cuDNN 9.", "libcudnn.so.9"},
+      {SINTER_CMD_ALL_REDUCE, "NCCL 2.", "libnccl.so.2"}};
+  for (auto [command, version, library] : names) {
+    sinter::rt::Result<std::string> found = libraryFor(command);
+    std::string line = found.ok() ? *found : found.status().message();
+    CAPTURE(line);
+    REQUIRE(line.find('\n') == std::string::npos);
+    if (found.ok()) {
+      REQUIRE(line.find(version) == 0);
+    } else {
+      REQUIRE(line.find(library) == 0);
+      REQUIRE(line.find("install") != std::string::npos);
+    }
   }
+  REQUIRE(libraryFor(SINTER_CMD_LAUNCH).ok());
+  REQUIRE(libraryFor(SINTER_CMD_LAUNCH)->empty());
 }
 
 TEST_CASE("the installed NCCL names groups, and joins them where it can",
