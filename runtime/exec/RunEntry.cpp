@@ -1,0 +1,314 @@
+//===- RunEntry.cpp - the commands of an entry, queued or run -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/Executor.h"
+
+#include <ctime>
+
+using namespace sinter::rt;
+
+static uint64_t nowNs() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return uint64_t(time.tv_sec) * 1000000000u + uint64_t(time.tv_nsec);
+}
+
+/// Queues a summation beside what follows.
+Status Executor::sum(const Step &step, void *const *buffers) {
+  Place &place = *step.place;
+  Summation &what = reductions_[step.reduction];
+  if (!place.group)
+    return Status::invalid("is summed over the replicas of the program, which "
+                           "this one has not joined");
+  SINTER_RETURN_IF_ERROR(place.device->record(*what.ready, *place.stream));
+  SINTER_RETURN_IF_ERROR(place.device->wait(*place.collectives, *what.ready));
+  SINTER_RETURN_IF_ERROR(place.group->allReduce(
+      *place.collectives, {what.dtype, what.elements}, buffers));
+  return place.device->record(*what.done, *place.collectives);
+}
+
+/// A copy between two devices with memory of their own is the destination's;
+/// one from or to host memory is the other side's.
+Status Executor::runCopy(const Step &step, void *to, const void *from) {
+  Device &source = *step.from->device, &destination = *step.to->device;
+  if (step.from == step.to)
+    return destination.copy(*step.stream, to, from, step.sizeBytes);
+  if (source.sharesHostMemory())
+    return destination.upload(*step.stream, to, from, step.sizeBytes);
+  if (destination.sharesHostMemory())
+    return source.download(*step.stream, to, from, step.sizeBytes);
+  return destination.copyFromPeer(*step.stream, to, source, from,
+                                  step.sizeBytes);
+}
+
+Status Executor::awaitMark(const Step &step) {
+  const Mark &mark = marksOfPlan_[step.event];
+  if (!mark.event)
+    return {};
+  Device &device = *step.place->device;
+  // What the CPU is told next runs at once.
+  return device.sharesHostMemory() ? mark.device->synchronize(*mark.event)
+                                   : device.wait(*step.stream, *mark.event);
+}
+
+Status Executor::runStep(const Step &step, uint32_t slot) {
+  void *const *buffers = buffers_[slot].data() + step.firstBuffer;
+  Device &device = *step.place->device;
+  Stream &stream = *step.stream;
+  switch (step.kind) {
+  case SINTER_CMD_LAUNCH:
+    return device.launch(stream, *step.place->kernels, step.kernel, buffers,
+                         step.tiles);
+  case SINTER_CMD_MATMUL:
+  case SINTER_CMD_CONV:
+  case SINTER_CMD_ATTENTION:
+    return device.call(stream, *step.call, buffers);
+  case SINTER_CMD_ALL_REDUCE:
+    return sum(step, buffers);
+  case SINTER_CMD_AWAIT:
+    return device.wait(stream, *reductions_[step.reduction].done);
+  case SINTER_CMD_COPY:
+    return runCopy(step, buffers[1], buffers[0]);
+  case SINTER_CMD_RECORD: {
+    Mark &mark = marksOfPlan_[step.event];
+    return mark.event ? device.record(*mark.event, stream) : Status();
+  }
+  case SINTER_CMD_WAIT:
+    return awaitMark(step);
+  default:
+    return device.fill(stream, buffers[0], 0, step.sizeBytes);
+  }
+}
+
+/// For a profiler of the vendor, under its nodes' names.
+Status Executor::runNamed(uint32_t step, uint32_t slot) {
+  Device &device = *steps_[step].place->device;
+  device.beginRange(entry_->commands[step].label);
+  Status status = runStep(steps_[step], slot);
+  device.endRange();
+  return status;
+}
+
+Status Executor::run(const void *const *inputs, void *const *outputs,
+                     ProfileSink *profile) {
+  std::vector<void *> &buffers = buffers_[0];
+  for (const Patch &patch : inputPatches_)
+    buffers[patch.buffer] = const_cast<uint8_t *>(
+        static_cast<const uint8_t *>(inputs[patch.index]) + patch.offsetBytes);
+  for (const Patch &patch : outputPatches_)
+    buffers[patch.buffer] =
+        static_cast<uint8_t *>(outputs[patch.index]) + patch.offsetBytes;
+
+  const auto count = static_cast<uint32_t>(steps_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    uint64_t begin = profile ? nowNs() : 0;
+    Status status = runStep(steps_[i], 0);
+    if (!status.ok())
+      return named(i, status);
+    if (profile)
+      profile->record(*entry_, i, begin, nowNs() - begin);
+    if (watch_)
+      SINTER_RETURN_IF_ERROR(tellWatch(i, 0));
+  }
+  return main_->device->synchronize();
+}
+
+Status Executor::tellWatch(uint32_t index, uint32_t slot) {
+  const Step *step = &steps_[index];
+  if (step->kind == SINTER_CMD_ALL_REDUCE || step->kind == SINTER_CMD_RECORD ||
+      step->kind == SINTER_CMD_WAIT)
+    return {};
+  if (step->kind == SINTER_CMD_AWAIT) {
+    // The summation before it that has its number.
+    const uint32_t awaited = step->reduction;
+    do
+      step = &steps_[--index];
+    while (step->kind != SINTER_CMD_ALL_REDUCE || step->reduction != awaited);
+  }
+  Place &place = step->to ? *step->to : *step->place;
+  return watch_->ran({*entry_, index, *place.device, *place.stream,
+                      buffers_[slot].data() + step->firstBuffer});
+}
+
+/// Each command by itself.
+Status Executor::runWatched(uint32_t slot) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    Status status = runNamed(i, slot);
+    if (status.ok())
+      status = steps_[i].place->device->synchronize(*steps_[i].stream);
+    if (!status.ok())
+      return named(i, status);
+    SINTER_RETURN_IF_ERROR(tellWatch(i, slot));
+  }
+  return {};
+}
+
+/// Queues the commands. With `waits`, an error is that of the command at fault.
+Status Executor::runSteps(uint32_t slot, bool waits) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    Status status = runNamed(i, slot);
+    if (status.ok() && waits)
+      status = steps_[i].place->device->synchronize(*steps_[i].place->stream);
+    if (!status.ok())
+      return named(i, status);
+  }
+  return {};
+}
+
+/// As runSteps, with the time between two marks for each command.
+Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  while (marks_.size() <= count) {
+    Result<std::unique_ptr<Event>> mark =
+        main_->device->createEvent(EventUse::Timing);
+    if (!mark.ok())
+      return mark.status();
+    marks_.push_back(std::move(*mark));
+  }
+  Device &device = *main_->device;
+  SINTER_RETURN_IF_ERROR(device.synchronize(*main_->stream));
+  const uint64_t begin = nowNs();
+  SINTER_RETURN_IF_ERROR(device.record(*marks_[0], *main_->stream));
+  for (uint32_t i = 0; i < count; ++i) {
+    Status status = runNamed(i, slot);
+    if (status.ok())
+      status = device.record(*marks_[i + 1], *main_->stream);
+    if (!status.ok())
+      return named(i, status);
+  }
+  SINTER_RETURN_IF_ERROR(device.synchronize(*main_->stream));
+  double offsetUs = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    Result<double> us = device.elapsedUs(*marks_[i], *marks_[i + 1]);
+    if (!us.ok())
+      return us.status();
+    profile.record(*entry_, i, begin + static_cast<uint64_t>(offsetUs * 1e3),
+                   static_cast<uint64_t>(*us * 1e3));
+    offsetUs += *us;
+  }
+  return {};
+}
+
+/// Every stream waits for the run before, which may be another entry's: they
+/// share arenas and states.
+Status Executor::beginRun() {
+  for (Place &place : places_)
+    for (Place &other : places_) {
+      if (!other.end)
+        continue;
+      if (place.device->sharesHostMemory()) {
+        SINTER_RETURN_IF_ERROR(other.device->synchronize(*other.end));
+        continue;
+      }
+      for (Stream *stream : {place.stream.get(), place.transfers.get()})
+        SINTER_RETURN_IF_ERROR(place.device->wait(*stream, *other.end));
+    }
+  return {};
+}
+
+Status Executor::endRun(uint32_t slot) {
+  for (Place &place : places_) {
+    if (!place.end)
+      continue;
+    Device &device = *place.device;
+    SINTER_RETURN_IF_ERROR(device.record(*place.end, *place.transfers));
+    SINTER_RETURN_IF_ERROR(device.wait(*place.stream, *place.end));
+    SINTER_RETURN_IF_ERROR(downloadOutputs(slot, place));
+    SINTER_RETURN_IF_ERROR(device.record(*place.end, *place.stream));
+  }
+  return {};
+}
+
+/// As runTimed, for several devices: by the host's clock, one by one.
+Status Executor::runWaiting(uint32_t slot, ProfileSink &profile) {
+  const auto count = static_cast<uint32_t>(steps_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t begin = nowNs();
+    Status status = runStep(steps_[i], slot);
+    if (status.ok())
+      status = steps_[i].place->device->synchronize(*steps_[i].stream);
+    if (!status.ok())
+      return named(i, status);
+    profile.record(*entry_, i, begin, nowNs() - begin);
+  }
+  return {};
+}
+
+/// The outputs that `place` computes; the CPU writes into hostOutputs itself.
+Status Executor::downloadOutputs(uint32_t slot, Place &place) {
+  const Slot &io = place.slots[slot];
+  for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
+    const uint64_t offset = offsetInBlock(entry_->outputs, i);
+    if (outputPlaces_[i] == &place && entry_->outputs[i].sizeBytes)
+      SINTER_RETURN_IF_ERROR(place.device->download(
+          *place.stream, io.hostOutputs + offset, io.outputs + offset,
+          entry_->outputs[i].sizeBytes));
+  }
+  return {};
+}
+
+Status Executor::downloadOutputs(uint32_t slot) {
+  const Slot &io = main_->slots[slot];
+  if (!outputBytes_)
+    return {};
+  return main_->device->download(*main_->stream, io.hostOutputs, io.outputs,
+                                 outputBytes_);
+}
+
+Status Executor::record(uint32_t slot) {
+  Device &device = *main_->device;
+  SINTER_RETURN_IF_ERROR(device.beginCapture(*main_->stream));
+  Status status = runSteps(slot, /*waits=*/false);
+  if (status.ok())
+    status = downloadOutputs(slot);
+  Result<std::unique_ptr<Graph>> graph = device.endCapture(*main_->stream);
+  SINTER_RETURN_IF_ERROR(status);
+  if (!graph.ok())
+    return graph.status();
+  graphs_[slot] = std::move(*graph);
+  return {};
+}
+
+Status Executor::start(uint32_t slot, ProfileSink *profile) {
+  if (spans()) {
+    SINTER_RETURN_IF_ERROR(beginRun());
+    SINTER_RETURN_IF_ERROR(watch_    ? runWatched(slot)
+                           : profile ? runWaiting(slot, *profile)
+                                     : runSteps(slot, /*waits=*/false));
+    return endRun(slot);
+  }
+  Device &device = *main_->device;
+  if (watch_) {
+    SINTER_RETURN_IF_ERROR(runWatched(slot));
+    return downloadOutputs(slot);
+  }
+  if (profile) {
+    SINTER_RETURN_IF_ERROR(runTimed(slot, *profile));
+    return downloadOutputs(slot);
+  }
+  if (!device.hasGraphs()) {
+    SINTER_RETURN_IF_ERROR(runSteps(slot, /*waits=*/false));
+    return downloadOutputs(slot);
+  }
+  // Libraries and drivers make ready at a first call what must not be made
+  // while a graph is recorded.
+  bool isFirst = !hasRun_;
+  if (isFirst) {
+    SINTER_RETURN_IF_ERROR(runSteps(slot, /*waits=*/true));
+    SINTER_RETURN_IF_ERROR(downloadOutputs(slot));
+    hasRun_ = true;
+  }
+  if (!graphs_[slot])
+    SINTER_RETURN_IF_ERROR(record(slot));
+  if (isFirst)
+    return {};
+  device.beginRange(entry_->name);
+  Status started = device.start(*main_->stream, *graphs_[slot]);
+  device.endRange();
+  return started;
+}
