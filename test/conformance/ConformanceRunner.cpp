@@ -7,10 +7,6 @@
 // failure that is not on it, a listed test that passes, and a listed test that
 // does not exist all fail.
 //
-//   sinter-conformance --data=DIR --expected-fail=FILE.. [--mode=jit|eval|sim]
-//                      [--jobs=N] [--timeout=SECONDS] [--filter=TEXT]
-//                      [--print-failures]
-//
 // The last line is "N passed, N failed, N skipped"; exit 1 if any failed.
 //
 //===----------------------------------------------------------------------===//
@@ -18,6 +14,7 @@
 #include "test/conformance/ExpectedFailures.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,7 +31,7 @@ struct Options {
   std::string data, mode = "jit", filter;
   std::map<std::string, std::string> expected;
   unsigned jobs = 1, timeoutSeconds = 60;
-  bool printFailures = false;
+  bool printFailures = false, help = false;
 };
 
 int misuse(const std::string &text) {
@@ -42,41 +39,98 @@ int misuse(const std::string &text) {
   return 2;
 }
 
+std::string readCount(const std::string &text, unsigned &count, unsigned most) {
+  const char *end = text.data() + text.size();
+  auto [last, error] = std::from_chars(text.data(), end, count);
+  if (error == std::errc() && last == end && count > 0 && count <= most)
+    return "";
+  return "expected a whole number in [1, " + std::to_string(most) + "], got '" +
+         text + "'";
+}
+
+/// `store` returns what is wrong with a value, "" if nothing.
+struct Flag {
+  const char *name, *value, *help;
+  std::string (*store)(Options &options, const std::string &value);
+};
+
+const Flag flags[] = {
+    {"--data", "DIR", "folder of the tests, one folder each",
+     [](Options &o, const std::string &value) -> std::string {
+       o.data = value;
+       return "";
+     }},
+    {"--expected-fail", "FILE", "tests that must fail (again for more files)",
+     [](Options &o, const std::string &value) -> std::string {
+       std::string why;
+       auto expected = readExpectedFailures(value, why);
+       if (expected)
+         o.expected.merge(*expected);
+       return why;
+     }},
+    {"--mode", "jit|eval|sim",
+     "compiled and run in memory (default), by reference evaluation, or on "
+     "the simulated CUDA device",
+     [](Options &o, const std::string &value) -> std::string {
+       o.mode = value;
+       return findMode(value) ? "" : "'" + value + "' is unknown";
+     }},
+    {"--jobs", "N", "tests at once (1)",
+     [](Options &o, const std::string &value) {
+       return readCount(value, o.jobs, 4096);
+     }},
+    {"--timeout", "SECONDS", "of one test (60)",
+     [](Options &o, const std::string &value) {
+       return readCount(value, o.timeoutSeconds, 3600);
+     }},
+    {"--filter", "TEXT", "only tests whose name has TEXT in it",
+     [](Options &o, const std::string &value) -> std::string {
+       o.filter = value;
+       return "";
+     }},
+    {"--print-failures", "", "also why tests fail that must",
+     [](Options &o, const std::string &) -> std::string {
+       o.printFailures = true;
+       return "";
+     }},
+    {"--help", "", "this text",
+     [](Options &o, const std::string &) -> std::string {
+       o.help = true;
+       return "";
+     }},
+};
+
+void printHelp() {
+  std::printf("usage: sinter-conformance --data=DIR [options]\n\n");
+  for (const Flag &flag : flags) {
+    std::string text = flag.name;
+    if (*flag.value)
+      text += std::string("=") + flag.value;
+    std::printf("  %-28s  %s\n", text.c_str(), flag.help);
+  }
+  std::printf("\nExit codes: 0 all as expected, 1 some are not, 2 usage\n");
+}
+
 /// 0, or an exit code after an error line.
 int parseOptions(int argc, char **argv, Options &options) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
-    size_t equals = argument.find('=');
-    std::string key = argument.substr(0, equals);
+    size_t equals = std::min(argument.find('='), argument.size());
+    std::string name = argument.substr(0, equals);
+    auto flag = std::find_if(std::begin(flags), std::end(flags),
+                             [&](const Flag &f) { return f.name == name; });
+    if (flag == std::end(flags))
+      return misuse("unknown flag '" + name + "'; --help lists the flags");
+    if ((*flag->value != 0) != (equals < argument.size()))
+      return misuse(
+          name + (*flag->value ? ": a value is missing" : ": takes no value"));
     std::string value =
-        equals == std::string::npos ? "" : argument.substr(equals + 1);
-    std::string why;
-    if (key == "--data") {
-      options.data = value;
-    } else if (key == "--mode") {
-      options.mode = value;
-    } else if (key == "--filter") {
-      options.filter = value;
-    } else if (key == "--jobs") {
-      options.jobs = unsigned(std::clamp(std::atoi(value.c_str()), 1, 64));
-    } else if (key == "--timeout") {
-      options.timeoutSeconds =
-          unsigned(std::clamp(std::atoi(value.c_str()), 1, 3600));
-    } else if (argument == "--print-failures") {
-      options.printFailures = true;
-    } else if (key == "--expected-fail") {
-      auto expected = readExpectedFailures(value, why);
-      if (!expected)
-        return misuse(why);
-      options.expected.merge(*expected);
-    } else {
-      return misuse("unknown option " + argument);
-    }
+        equals < argument.size() ? argument.substr(equals + 1) : "";
+    if (std::string wrong = flag->store(options, value); !wrong.empty())
+      return misuse(name + ": " + wrong);
   }
-  if (options.data.empty())
+  if (options.data.empty() && !options.help)
     return misuse("--data=DIR is missing");
-  if (!findMode(options.mode))
-    return misuse("--mode=" + options.mode + " is unknown");
   return 0;
 }
 
@@ -174,6 +228,10 @@ int main(int argc, char **argv) {
   Options options;
   if (int code = parseOptions(argc, argv, options))
     return code;
+  if (options.help) {
+    printHelp();
+    return 0;
+  }
   std::vector<std::string> names = listTests(options.data);
   if (names.empty())
     return misuse(options.data + " holds no tests");

@@ -208,6 +208,11 @@ int main(int argc, char **argv) {
       parseOptions("sinter-sim-mutation", kSinterc, argumentsOf(argc, argv));
   if (!options)
     return kExitUsage;
+  if (options->help) {
+    printHelp(llvm::outs(), "sinter-sim-mutation", kSinterc,
+              "sinter-sim-mutation MODEL [options]");
+    return kExitDone;
+  }
   // Checked and mutable code, as sinter-run makes it for --sim-drop.
   options->targets = {"sim"};
   options->run.device = "sim:0";
