@@ -99,8 +99,7 @@ private:
 
   /// Fills ranges, one list per loss scale.
   ExitCode measure(RangeProbes &probes) {
-    Options own = options;
-    own.isTrial = true;
+    Options own = options.asTrial();
     own.train = TrainOptions();
     own.precision = "fp32";
     own.plannedPolicy = own.keepFp32 = "";
@@ -211,9 +210,7 @@ ExitCode compiler::calibrate(Options &options,
     return refuse("is about --precision=fp16");
   if (options.targets.size() > 1)
     return refuse("is about one target");
-  Options own = options;
-  own.isTrial = true;
-  own.trace = own.remarks = own.dumpPhases = own.savePrecisionPlan = "";
+  Options own = options.asTrial();
   TargetSet set = createTargets(options, targets);
   if (!set.main)
     return kExitUsage;

@@ -68,9 +68,21 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
     kind = "remark";
     break;
   }
-  llvm::errs() << options_.tool << ": " << kind << ": "
-               << place(diagnostic.getLocation(), options_)
-               << oneLine(diagnostic.str()) << "\n";
+  out() << options_.tool << ": " << kind << ": "
+        << place(diagnostic.getLocation(), options_)
+        << oneLine(diagnostic.str()) << "\n";
+}
+
+void DiagnosticPrinter::hold() {
+  isHeld_ = true;
+  heldLines_.clear();
+  numErrors_ = 0;
+}
+
+void DiagnosticPrinter::release() {
+  isHeld_ = false;
+  llvm::errs() << heldLines_;
+  heldLines_.clear();
 }
 
 void compiler::reportError(const Options &options, const llvm::Twine &message) {

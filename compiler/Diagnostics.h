@@ -24,6 +24,18 @@ public:
   /// Remarks are printed with -v, warnings always.
   DiagnosticPrinter(mlir::MLIRContext *context, const Options &options);
 
+  /// Keeps lines back from now on, and forgets those kept back before: another
+  /// program is tried in place of theirs.
+  void hold();
+  /// Prints what is kept back; what comes next is printed at once again.
+  void release();
+  /// Where lines go meanwhile.
+  llvm::raw_ostream &out() {
+    if (isHeld_)
+      return held_;
+    return llvm::errs();
+  }
+
   /// Number of errors printed or held back because there were too many.
   unsigned numErrors() const { return numErrors_; }
 
@@ -33,6 +45,9 @@ private:
   const Options &options_;
   std::mutex mutex_; // passes run on several threads
   unsigned numErrors_ = 0;
+  bool isHeld_ = false;
+  std::string heldLines_;
+  llvm::raw_string_ostream held_{heldLines_};
   mlir::ScopedDiagnosticHandler handler_;
 };
 

@@ -207,31 +207,41 @@ static bool isPlanned(const Phase &last) {
 
 // Before there is a plan placement can only estimate what a device will hold.
 // Where it held too little back it is asked again, by halves: the more it holds
-// back, the more goes to the last GPU, or to the CPU.
-ExitCode Compilation::run(const Phase &last) {
+// back, the more goes to the last GPU, or to the CPU. Only the last try says
+// anything.
+ExitCode Compilation::runWithinLimit(const Phase &last) {
   constexpr int kMostTries = 9;
   int64_t low = 0, high = options.memoryLimitBytes;
-  ExitCode code = kExitDone;
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 1;; ++i) {
     times.clear();
     lints_.clear();
-    code = runOnce(last);
-    if (code != kExitDone || options.memoryLimitBytes <= 0 ||
-        !isPlanned(last) || devices.size() < 2)
-      break;
+    diagnostics_->hold();
+    ExitCode code = runOnce(last);
+    // What was held back is no room for weights: that was too much.
+    bool isTooMuch = code == kExitMemory && i > 1;
+    if ((code != kExitDone && !isTooMuch) || i == kMostTries)
+      return code;
     // Those of the GPUs, in order.
     std::vector<int64_t> excess;
-    for (const DeviceMemory &memory :
-         memoryOf(*module_, options, mainTarget().name()))
-      if (memory.device != "cpu")
-        excess.push_back(memory.bytes.total() - options.memoryLimitBytes);
+    if (!isTooMuch)
+      for (const DeviceMemory &memory :
+           memoryOf(*module_, options, mainTarget().name()))
+        if (memory.device != "cpu")
+          excess.push_back(memory.bytes.total() - options.memoryLimitBytes);
     auto over = llvm::find_if(excess, [](int64_t bytes) { return bytes > 0; });
-    if (over == excess.end())
-      break;
+    if (!isTooMuch && over == excess.end())
+      return code;
     bool isOnlyLast = excess.size() > 1 && over + 1 == excess.end();
-    (isOnlyLast ? high : low) = memoryReserve_;
-    memoryReserve_ = i == 0 ? std::min(*over, high) : (low + high) / 2;
+    (isTooMuch || isOnlyLast ? high : low) = memoryReserve_;
+    memoryReserve_ = i == 1 ? std::min(*over, high) : (low + high) / 2;
   }
+}
+
+ExitCode Compilation::run(const Phase &last) {
+  bool isLimited = options.memoryLimitBytes > 0 && isPlanned(last);
+  ExitCode code =
+      isLimited && devices.size() > 1 ? runWithinLimit(last) : runOnce(last);
+  diagnostics_->release();
   if (module_ && options.logPlacement)
     for (const passes::PlacementRegion &region :
          passes::placementReport(*module_))
@@ -296,7 +306,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
         writePrecisionPlan(options.savePrecisionPlan, options.precisionPolicy(),
                            passes::precisionReport(*module_));
   if (problem.empty())
-    problem = remarks.write();
+    problem = remarks.write(diagnostics_->out());
   if (!problem.empty()) {
     reportError(options, problem);
     return code == kExitDone ? kExitUsage : code;

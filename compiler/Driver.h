@@ -106,6 +106,7 @@ public:
 
 private:
   ExitCode runOnce(const Phase &last);
+  ExitCode runWithinLimit(const Phase &last);
   ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);

@@ -35,11 +35,8 @@ class Trials {
 public:
   Trials(const Options &given, const ModelFile &model,
          llvm::ArrayRef<TargetFactory> targets)
-      : options(given), model(model), targets(targets) {
-    options.isTrial = true;
-    options.logPlacement = options.verbose = false;
-    options.stopAfter = options.trace = options.remarks = options.dumpPhases =
-        options.savePrecisionPlan = "";
+      : options(given.asTrial()), model(model), targets(targets) {
+    options.stopAfter = "";
     // Of the program that is made in the end.
     options.contracts.clear();
   }

@@ -30,6 +30,14 @@ bool Options::allowsLibrary(StringRef name) const {
          llvm::is_contained(libraries, name);
 }
 
+Options Options::asTrial() const {
+  Options trial = *this;
+  trial.isTrial = true;
+  trial.logPlacement = trial.verbose = trial.timeReport = false;
+  trial.trace = trial.remarks = trial.dumpPhases = trial.savePrecisionPlan = "";
+  return trial;
+}
+
 StringRef sinter::compiler::nearest(StringRef word,
                                     llvm::ArrayRef<StringRef> candidates) {
   StringRef best;

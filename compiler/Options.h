@@ -147,6 +147,8 @@ struct Options {
     return hasWorkspace || memoryLimitBytes > 0;
   }
   bool isTopology() const { return deterministic == "topology"; }
+  /// For a program that is only tried: nothing is said of it, no file written.
+  Options asTrial() const;
   /// Whether libraries may be called for contractions.
   bool allowsLibrary(llvm::StringRef name) const;
 };

@@ -61,8 +61,8 @@ RemarkFile::~RemarkFile() {
     ir::RemarkSink::attach(context_, {});
 }
 
-std::string RemarkFile::write() {
-  llvm::errs() << text_;
+std::string RemarkFile::write(llvm::raw_ostream &os) {
+  os << text_;
   if (options_.remarks.empty())
     return "";
   return writeFile(options_.remarks,

@@ -22,9 +22,8 @@ public:
   ~RemarkFile();
 
   /// Writes what was collected, one JSON object a line: pass, kind, nodes,
-  /// text, count; with -v to stderr, too. Returns what went wrong, "" if
-  /// nothing.
-  std::string write();
+  /// text, count; with -v to `os`, too. Returns what went wrong, "" if nothing.
+  std::string write(llvm::raw_ostream &os);
 
 private:
   const Options &options_;
