@@ -221,13 +221,12 @@ ExitCode Compilation::runWithinLimit(const Phase &last) {
     bool isTooMuch = code == kExitMemory && i > 1;
     if ((code != kExitDone && !isTooMuch) || i == kMostTries)
       return code;
-    // Those of the GPUs, in order.
     std::vector<int64_t> excess;
     if (!isTooMuch)
       for (const DeviceMemory &memory :
            memoryOf(*module_, options, mainTarget().name()))
-        if (memory.device != "cpu")
-          excess.push_back(memory.bytes.total() - options.memoryLimitBytes);
+        if (memory.isLimited)
+          excess.push_back(memory.excess(options));
     auto over = llvm::find_if(excess, [](int64_t bytes) { return bytes > 0; });
     if (!isTooMuch && over == excess.end())
       return code;
@@ -376,7 +375,8 @@ ExitCode Compilation::emit(CompiledProgram &program,
   info.devices = devices;
   info.byLoops = !options.allowsLibrary("onednn");
   info.workspaceBytes = options.workspaceBytes;
-  info.isCpuLimited = options.limitsCpuWorkspace();
+  info.isCpuLimited =
+      promisesCpuWorkspace(*module_, options, mainTarget().name());
   bool isFirst = program.objects.empty();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {

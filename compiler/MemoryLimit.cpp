@@ -31,26 +31,44 @@ static std::string bytesText(int64_t bytes) {
   return text;
 }
 
+static std::vector<std::string> devicesOf(ModuleOp module,
+                                          llvm::StringRef kind) {
+  std::vector<std::string> devices;
+  if (auto names =
+          module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
+    for (auto name : names.getAsValueRange<StringAttr>())
+      devices.push_back(name.str());
+  else
+    devices.push_back(kind == "cpu" ? "cpu" : kind.str() + ":0");
+  return devices;
+}
+
+static bool isForCpuAlone(llvm::ArrayRef<std::string> devices) {
+  return devices.size() == 1 && devices.front() == "cpu";
+}
+
+bool compiler::promisesCpuWorkspace(ModuleOp module, const Options &options,
+                                    llvm::StringRef kind) {
+  return options.hasWorkspace || (options.memoryLimitBytes > 0 &&
+                                  isForCpuAlone(devicesOf(module, kind)));
+}
+
 std::vector<DeviceMemory> compiler::memoryOf(ModuleOp module,
                                              const Options &options,
                                              llvm::StringRef kind) {
-  auto names =
-      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
+  std::vector<std::string> devices = devicesOf(module, kind);
+  bool isCpuPromised = promisesCpuWorkspace(module, options, kind);
   std::vector<DeviceMemory> result;
-  auto add = [&](llvm::StringRef name) {
-    bool isCpu = deviceKind(name) == "cpu";
+  for (const std::string &device : devices) {
+    bool isCpu = device == "cpu";
     // Without a promise nothing is known of a CPU's scratch.
-    int64_t workspace =
-        isCpu && !options.limitsCpuWorkspace() ? 0 : options.workspaceBytes;
+    int64_t workspace = isCpu && !isCpuPromised ? 0 : options.workspaceBytes;
     result.push_back(
-        {name.str(), passes::plan::footprintOf(module, result.size(), workspace,
-                                               /*hasOwnMemory=*/!isCpu)});
-  };
-  if (names)
-    for (auto name : names.getAsValueRange<StringAttr>())
-      add(name);
-  else
-    add(kind == "cpu" ? "cpu" : kind.str() + ":0");
+        {device,
+         passes::plan::footprintOf(module, result.size(), workspace,
+                                   /*hasOwnMemory=*/!isCpu),
+         /*isLimited=*/!isCpu || isForCpuAlone(devices)});
+  }
   return result;
 }
 
@@ -154,9 +172,10 @@ std::string compiler::whyTooLarge(
     const std::function<std::string(int64_t)> &batchesThatFit) {
   int64_t smallest = 0;
   for (const DeviceMemory &memory : devices)
-    smallest = std::max(smallest, memory.bytes.total());
+    if (memory.isLimited)
+      smallest = std::max(smallest, memory.bytes.total());
   for (auto [place, memory] : llvm::enumerate(devices)) {
-    if (memory.bytes.total() <= options.memoryLimitBytes)
+    if (memory.excess(options) <= 0)
       continue;
     std::string text = shown(options.model) + ": does not fit into " +
                        bytesText(options.memoryLimitBytes) + "; " +
@@ -164,8 +183,10 @@ std::string compiler::whyTooLarge(
     std::string values = largestAtPeak(largestProgram(module, place), place);
     if (!values.empty())
       text += "; the largest values at the peak: " + values;
-    // Whole KiB, so that it can be given as a limit.
-    text += "; the smallest limit that fits is " +
+    // Whole KiB, so that it can be given as a limit. With another one several
+    // devices may be given other nodes.
+    text += (devices.size() > 1 ? "; placed like this it fits into "
+                                : "; the smallest limit that fits is ") +
             std::to_string((smallest + 1023) / 1024) + "KiB";
     if (options.remat == "none")
       text += " without recomputation (--remat=none)";

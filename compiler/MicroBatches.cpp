@@ -88,7 +88,8 @@ ExitCode Trials::plan() {
     batch = batchOf(trial.module());
     for (const DeviceMemory &device :
          memoryOf(trial.module(), own, trial.mainTarget().name()))
-      largestBytes = std::max(largestBytes, device.bytes.total());
+      if (device.isLimited)
+        largestBytes = std::max(largestBytes, device.bytes.total());
   }
   return worst;
 }

@@ -331,7 +331,9 @@ static const OptionRow rows[] = {
      "lists what programs can be compiled for; sinter-run also what is here",
      kTargetGroup, kSinterc | kSinterRun, turnOn<&Options::listDevices>},
     {"--memory-limit", "8GiB",
-     "of each device: recomputes what must not be kept, else exit 6",
+     "of each GPU, or of the CPU in a program without one: recomputes what "
+     "must "
+     "not be kept, else exit 6",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        return readBytes(v, o.memoryLimitBytes, 1);

@@ -101,8 +101,8 @@ struct Options {
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
   TrainOptions train;
   RunOptions run;
-  std::vector<Contract> contracts;            // --require
-  int64_t memoryLimitBytes = 0;               // of each device; 0 = none
+  std::vector<Contract> contracts; // --require
+  int64_t memoryLimitBytes = 0;    // of each device that has one; 0 = none
   int64_t workspaceBytes = int64_t(32) << 20; // for library calls
   bool hasWorkspace = false;                  // --workspace is given
   std::string remat = "auto";
@@ -141,10 +141,6 @@ struct Options {
     return !train.lossScale.empty()      ? llvm::StringRef(train.lossScale)
            : precisionPolicy() == "fp16" ? llvm::StringRef("dynamic")
                                          : llvm::StringRef("none");
-  }
-  /// On a CPU scratch is promised only where one of the two asks for it.
-  bool limitsCpuWorkspace() const {
-    return hasWorkspace || memoryLimitBytes > 0;
   }
   bool isTopology() const { return deterministic == "topology"; }
   /// For a program that is only tried: nothing is said of it, no file written.

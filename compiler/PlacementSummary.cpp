@@ -77,7 +77,7 @@ json::Object compiler::placementJson(ModuleOp module, const Options &options,
                        {"constants", device.bytes.constants},
                        {"inputs", device.bytes.inputs},
                        {"workspace", device.bytes.workspace}};
-    if (options.memoryLimitBytes)
+    if (options.memoryLimitBytes && device.isLimited)
       parts["limit"] = static_cast<int64_t>(options.memoryLimitBytes);
     memory.push_back(std::move(parts));
   }

@@ -159,8 +159,12 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (module->hasAttr(ir::SinterDialect::kDevicesAttr))
+    if (ir::numDevices(module) > 1)
       return; // a limit for several devices is only checked
+    if (isElsewhere(module)) {
+      hasOwnMemory = !hasOwnMemory;
+      spareTime = 0;
+    }
     if (memoryLimit > 0)
       arenaLimit = memoryLimit - footprintOf(module, /*place=*/0,
                                              workspaceBytes, hasOwnMemory)
@@ -176,6 +180,14 @@ public:
 private:
   using States = llvm::StringMap<unsigned>;
 
+  /// Whether all nodes were placed on the CPU, or on a GPU, and the options are
+  /// about the other one.
+  bool isElsewhere(ModuleOp module) const {
+    auto names =
+        module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
+    return names &&
+           (cast<StringAttr>(names[0]).getValue() == "cpu") == hasOwnMemory;
+  }
   LogicalResult fit(func::FuncOp func, const States &states);
   LogicalResult spend(func::FuncOp func, const States &states);
   FailureOr<int64_t> search(func::FuncOp func, const States &states,

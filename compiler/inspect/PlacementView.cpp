@@ -48,7 +48,10 @@ static void printPlacement(const json::Object &placement,
     os << "memory  " << field(memory, "device") << ": " << bytes("bytes")
        << " bytes: arena " << bytes("arena") << ", states " << bytes("states")
        << ", constants " << bytes("constants") << ", inputs and outputs "
-       << bytes("inputs") << "\n";
+       << bytes("inputs") << ", library workspace " << bytes("workspace");
+    if (memory.getInteger("limit"))
+      os << ", of " << bytes("limit") << " at most";
+    os << "\n";
   });
   bool isChosen = false;
   forEach(placement, "regions", [&](const json::Object &region) {

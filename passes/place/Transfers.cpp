@@ -40,19 +40,22 @@ private:
   llvm::DenseMap<std::pair<Value, unsigned>, Value> copies;
 };
 
-/// A state lies where the first of its readers is, a slot with its parameter.
+/// A state lies where the first of its readers is, a slot with its parameter;
+/// one that no node reads (Adam's t) on the first device that has nodes.
 void TransferWriter::findHomes() {
-  for (const Unit &unit : placement.units())
+  unsigned first = placement.devices().size() - 1;
+  for (const Unit &unit : placement.units()) {
+    first = std::min(first, unit.device);
     for (Operation *state : unit.states)
       homes[state] = unit.device;
-  for (auto state : module.getOps<ir::StateOp>()) {
-    if (!state.getOf())
-      continue;
-    Operation *parameter =
-        SymbolTable::lookupNearestSymbolFrom(state, state.getOfAttr());
-    auto home = homes.find(parameter);
-    homes[state] = home == homes.end() ? 0 : home->second;
   }
+  for (auto state : module.getOps<ir::StateOp>())
+    if (!state.getOf())
+      homes.insert({state, first});
+  for (auto state : module.getOps<ir::StateOp>())
+    if (state.getOf())
+      homes[state] = homes.lookup(
+          SymbolTable::lookupNearestSymbolFrom(state, state.getOfAttr()));
 }
 
 TransferWriter::Device TransferWriter::valueDevice(Value value) const {

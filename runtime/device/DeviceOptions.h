@@ -19,7 +19,7 @@ struct DeviceOptions {
   /// CUDA, sim: no graphs; every command is waited for and checked.
   bool syncLaunches = false;
   /// At most so many bytes of the device's memory; 0: what is there (CUDA: 95 %
-  /// of what is free).
+  /// of what is free). Of a program that has a GPU the CPU's is not limited.
   uint64_t memoryLimitBytes = 0;
 
   /// sim: of schedules and delays; which barrier or predicate is left out

@@ -82,10 +82,13 @@ Program::create(const sinter_artifact &artifact, const std::string &device,
     return Status::invalid("--sim-seed, --sim-report and --sim-drop are for "
                            "simulated devices; this runs on '" +
                            names.front() + "'");
+  const bool spans = names.size() > 1;
   std::vector<std::unique_ptr<Device>> devices;
   for (const std::string &name : names) {
-    Result<std::unique_ptr<Device>> made =
-        linkedDevices().create(name, options);
+    DeviceOptions own = options;
+    if (spans && deviceKindOf(name) == "cpu")
+      own.memoryLimitBytes = 0;
+    Result<std::unique_ptr<Device>> made = linkedDevices().create(name, own);
     if (!made.ok())
       return made.status();
     devices.push_back(std::move(*made));
