@@ -100,7 +100,7 @@ Status Executor::prepareEvent(const sinter_command &command, Step &step) {
   Result<std::unique_ptr<Event>> event = device.createEvent(EventUse::Order);
   if (!event.ok())
     return event.status();
-  marksOfPlan_[step.event] = {std::move(*event), &device};
+  marksOfPlan_[step.event] = {std::move(*event), step.place};
   return {};
 }
 
@@ -184,19 +184,28 @@ std::string Executor::describe(uint32_t index) const {
                                                 : std::string();
 }
 
-std::string Executor::describeGraph() const {
+std::string Executor::describe(const Place &place) const {
   constexpr size_t most = 3;
   size_t count = 0;
   std::string names;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].kind != SINTER_CMD_LAUNCH && !calls_[i] &&
-        steps_[i].kind != SINTER_CMD_ALL_REDUCE)
+    if (steps_[i].place != &place ||
+        (steps_[i].kind != SINTER_CMD_LAUNCH && !calls_[i] &&
+         steps_[i].kind != SINTER_CMD_ALL_REDUCE))
       continue;
     if (++count <= most)
       names += (count > 1 ? "; " : "") + std::string(entry_->commands[i].label);
   }
-  return std::string("entry '") + entry_->name + "' (" + std::to_string(count) +
-         " kernels and calls: " + names + (count > most ? "; ..." : "") + ")";
+  return std::string("entry '") + entry_->name + "'" +
+         (spans() ? " on " + place.device->name() : "") + " (" +
+         std::to_string(count) + " kernels and calls: " + names +
+         (count > most ? "; ..." : "") + ")";
+}
+
+Status Executor::named(const Place &place, const Status &status) const {
+  if (status.code() != SINTER_DEVICE_FAILED || !place.device->hasGraphs())
+    return status;
+  return {status.code(), describe(place) + ": " + status.message()};
 }
 
 Status Executor::named(uint32_t step, const Status &status) const {

@@ -84,9 +84,11 @@ public:
 
   /// What the library chose for command `index`; empty for other commands.
   std::string describe(uint32_t index) const;
-  /// "entry 'step' (9 kernels: a, b, c, ...)": for an error of a graph, which
-  /// does not say where it happened.
-  std::string describeGraph() const;
+  /// For an error of a place that is known only when all of a run has been
+  /// queued, or started as a graph: begins with "entry 'step' on sim:1 (9
+  /// kernels and calls: a; b; c; ...)", which are those of that place. What
+  /// each command was waited for says more itself, and stays as it is.
+  Status named(const Place &place, const Status &status) const;
 
 private:
   struct Step {
@@ -108,7 +110,7 @@ private:
   /// was told is done when the call returns.
   struct Mark {
     std::unique_ptr<Event> event;
-    Device *device = nullptr; // that records it
+    const Place *place = nullptr; // that records it
   };
   struct Patch {
     uint32_t buffer; // in the only slot's buffers
@@ -147,7 +149,9 @@ private:
   Status downloadOutputs(uint32_t slot);
   Status downloadOutputs(uint32_t slot, Place &place);
   Status record(uint32_t slot);
+  std::string describe(const Place &place) const;
   Status named(uint32_t step, const Status &status) const;
+  Status namedQueued(uint32_t step, const Status &status) const;
 
   const sinter_entry *entry_ = nullptr;
   Place *main_ = nullptr; // where runs begin and end

@@ -50,8 +50,9 @@ Status Executor::awaitMark(const Step &step) {
     return {};
   Device &device = *step.place->device;
   // What the CPU is told next runs at once.
-  return device.sharesHostMemory() ? mark.device->synchronize(*mark.event)
-                                   : device.wait(*step.stream, *mark.event);
+  return device.sharesHostMemory()
+             ? mark.place->device->synchronize(*mark.event)
+             : device.wait(*step.stream, *mark.event);
 }
 
 Status Executor::runStep(const Step &step, uint32_t slot) {
@@ -147,6 +148,20 @@ Status Executor::runWatched(uint32_t slot) {
   return {};
 }
 
+/// An error that a command met which nobody waits for: of several devices, the
+/// one that failed may have failed before.
+Status Executor::namedQueued(uint32_t index, const Status &status) const {
+  const Step &step = steps_[index];
+  const bool waitsOnHost =
+      step.kind == SINTER_CMD_WAIT && step.place->device->sharesHostMemory();
+  const Place &place =
+      waitsOnHost ? *marksOfPlan_[step.event].place : *step.place;
+  return spans() && status.code() == SINTER_DEVICE_FAILED &&
+                 place.device->hasGraphs()
+             ? named(place, status)
+             : named(index, status);
+}
+
 /// Queues the commands. With `waits`, an error is that of the command at fault.
 Status Executor::runSteps(uint32_t slot, bool waits) {
   const auto count = static_cast<uint32_t>(steps_.size());
@@ -155,7 +170,7 @@ Status Executor::runSteps(uint32_t slot, bool waits) {
     if (status.ok() && waits)
       status = steps_[i].place->device->synchronize(*steps_[i].place->stream);
     if (!status.ok())
-      return named(i, status);
+      return waits ? named(i, status) : namedQueued(i, status);
   }
   return {};
 }

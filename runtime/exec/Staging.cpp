@@ -215,11 +215,8 @@ Status Staging::deliver(uint32_t slot) {
   for (Lane &lane : lanes_) {
     Device &device = *lane.place->device;
     Status status = device.synchronize(*lane.done[slot]);
-    if (status.code() == SINTER_DEVICE_FAILED && device.hasGraphs() &&
-        places_.size() == 1)
-      return {status.code(),
-              pending.executor->describeGraph() + ": " + status.message()};
-    SINTER_RETURN_IF_ERROR(status);
+    if (!status.ok())
+      return pending.executor->named(*lane.place, status);
   }
   const sinter_entry &entry = pending.executor->entry();
   const uint8_t *from = places_.front().slots[slot].hostOutputs;
