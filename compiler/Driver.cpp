@@ -25,6 +25,7 @@
 #include "ir/Remarks.h"
 #include "passes/place/PlacementReport.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
@@ -89,9 +90,26 @@ static std::vector<std::string> deviceNames(const Options &options) {
   return names;
 }
 
+// A list of several devices is all of the GPUs that the program may use; the
+// CPU is always there.
+static std::string checkRules(const Options &options) {
+  for (const std::string &rule : options.placeRules) {
+    std::string device = StringRef(rule).rsplit('=').second.str();
+    if (options.devices.size() > 1 && device != "cpu" &&
+        !llvm::is_contained(options.devices, device))
+      return "--place=" + rule + ": " + device +
+             " is none of --target=" + llvm::join(options.devices, ",");
+  }
+  return "";
+}
+
 TargetSet compiler::createTargets(const Options &options,
                                   llvm::ArrayRef<TargetFactory> factories) {
   TargetSet set;
+  if (std::string wrong = checkRules(options); !wrong.empty()) {
+    reportError(options, wrong);
+    return set;
+  }
   llvm::StringMap<const passes::Target *> byKind;
   StringRef gpu;
   std::vector<std::string> names = deviceNames(options);

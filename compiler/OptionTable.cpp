@@ -37,7 +37,7 @@ static std::string storeDevices(Options &options,
   options.devices.clear();
   for (StringRef name : names) {
     std::string device;
-    std::string wrong = readDevice(name, device);
+    std::string wrong = readNumberedDevice(name, device);
     if (!wrong.empty())
       return wrong;
     if (llvm::is_contained(options.devices, device))
@@ -76,7 +76,7 @@ static std::string storePlaceRule(Options &options, StringRef value) {
   std::string regex, device;
   std::string wrong = readRegex(pattern, regex);
   if (wrong.empty())
-    wrong = readDevice(name, device);
+    wrong = readNumberedDevice(name, device);
   if (wrong.empty())
     options.placeRules.push_back(regex + "=" + device);
   return wrong;

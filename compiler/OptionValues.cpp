@@ -131,6 +131,13 @@ std::string compiler::readDevice(StringRef text, std::string &device) {
   return "";
 }
 
+std::string compiler::readNumberedDevice(StringRef text, std::string &device) {
+  if (text == "cuda" || text == "sim")
+    return "'" + text.str() + "' lacks its number; the first one is '" +
+           text.str() + ":0'";
+  return readDevice(text, device);
+}
+
 std::string compiler::readRegex(StringRef text, std::string &regex) {
   std::string error;
   if (text.empty())

@@ -39,6 +39,8 @@ std::string readRegex(llvm::StringRef text, std::string &regex);
 std::string readPath(llvm::StringRef text, std::string &path);
 /// "cpu", "cuda:N" or "sim:N"; a kind alone is its first device.
 std::string readDevice(llvm::StringRef text, std::string &device);
+/// As readDevice, where devices are told apart: a kind of GPU alone is none.
+std::string readNumberedDevice(llvm::StringRef text, std::string &device);
 /// "sim" of "sim:1".
 inline llvm::StringRef deviceKind(llvm::StringRef device) {
   return device.split(':').first;

@@ -86,7 +86,7 @@ private:
     std::vector<PlacementRegion> regions = placement.regions();
     for (const PlacementRegion &region : regions)
       ir::remark("place-ops", "region", module.getLoc(), region.line(), 1);
-    if (devices.size() > 1 || log)
+    if (devices.size() > 1 || log || !rules.empty())
       setPlacementReport(module, regions);
     // The target's name alone is the first of its kind.
     StringRef kind = devices.front().target->name();

@@ -63,7 +63,12 @@ void Placement::moveForMemory(ArrayRef<unsigned> units, unsigned from,
   std::string why =
       known[from].name + " would hold " + std::to_string(weightBytesOn(from)) +
       " bytes of weights and about " + std::to_string(valueBytesOn(from)) +
-      " of values, above the limit of " + std::to_string(options.memoryLimit);
+      " of values" +
+      (options.memoryReserve
+           ? ", with " + std::to_string(options.memoryReserve) +
+                 " for what only a plan knows"
+           : "") +
+      ", above the limit of " + std::to_string(options.memoryLimit);
   for (unsigned number : units) {
     all[number].device = to;
     all[number].reason = Reason::Memory;
@@ -79,9 +84,9 @@ void Placement::spillToCpu(unsigned device) {
     return;
   SmallVector<unsigned> bySize;
   for (unsigned i = 0; i < all.size(); ++i)
-    if (all[i].device == device && all[i].reason != Reason::Pinned &&
-        all[i].weightBytes > 0 && mayUseCpu(all[i]) &&
-        whyUnsupported(all[i], *cpu->target).empty())
+    if (all[i].device == device && all[i].isBound &&
+        all[i].reason != Reason::Pinned && all[i].weightBytes > 0 &&
+        mayUseCpu(all[i]) && whyUnsupported(all[i], *cpu->target).empty())
       bySize.push_back(i);
   llvm::stable_sort(bySize, [&](unsigned a, unsigned b) {
     return all[a].weightBytes > all[b].weightBytes;
@@ -103,7 +108,8 @@ void Placement::spillToCpu(unsigned device) {
 void Placement::spillToNext(unsigned device, unsigned next) {
   SmallVector<unsigned> movable;
   for (unsigned i = 0; i < all.size(); ++i)
-    if (all[i].device == device && all[i].reason != Reason::Pinned &&
+    if (all[i].device == device && all[i].isBound &&
+        all[i].reason != Reason::Pinned &&
         whyUnsupported(all[i], *known[next].target).empty())
       movable.push_back(i);
   auto putLast = [&](size_t count, unsigned where) {

@@ -60,7 +60,8 @@ unsigned Placement::unitNamed(StringRef name) {
 }
 
 void Placement::collectUnits() {
-  for (auto func : module.getOps<func::FuncOp>())
+  for (auto func : module.getOps<func::FuncOp>()) {
+    DeviceMap map(func);
     func.walk([&](Operation *op) {
       if (!isa<ir::SinterDialect>(op->getDialect()) ||
           isa<ir::ConstantOp>(op) || isUpdate(op))
@@ -74,13 +75,16 @@ void Placement::collectUnits() {
       unitOf[op] = number;
       all[number].ops.push_back(op);
       all[number].isHeavy |= isLibraryOp(op) || isa<ir::AttentionOp>(op);
+      all[number].isBound |= map.of(op).has_value();
     });
+  }
 }
 
 void Placement::collectEdges(func::FuncOp func) {
+  DeviceMap map(func);
   func.walk([&](Operation *op) {
     auto from = unitOf.find(op);
-    if (from == unitOf.end())
+    if (from == unitOf.end() || !map.of(op))
       return;
     for (Value result : op->getResults()) {
       Edge edge{from->second, {}, exec::sizeBytes(result.getType())};
@@ -143,12 +147,13 @@ void Placement::collectWeights(func::FuncOp func) {
 SmallVector<unsigned> Placement::unitsOf(const llvm::Regex &pattern) const {
   SmallVector<unsigned> found;
   for (unsigned number = 0; number < all.size(); ++number)
-    if (pattern.match(all[number].name))
+    if (all[number].isBound && pattern.match(all[number].name))
       found.push_back(number);
   if (!found.empty())
     return found;
   for (unsigned number = 0; number < all.size(); ++number)
-    if (llvm::any_of(all[number].ops, [&](Operation *op) {
+    if (all[number].isBound &&
+        llvm::any_of(all[number].ops, [&](Operation *op) {
           llvm::SmallSetVector<StringRef, 4> names;
           ir::collectNodeNames(op->getLoc(), names);
           return llvm::any_of(
@@ -174,7 +179,8 @@ LogicalResult Placement::pin() {
     if (units.empty())
       return emitFailure(module, kUsageFailure)
              << "--place=" << rule
-             << " pins nothing: no op is left of the nodes that it matches";
+             << " pins nothing: the nodes that it matches are gone, or "
+                "computed from constants alone, on every device";
     for (unsigned unit : units) {
       all[unit].device = device - known.begin();
       all[unit].reason = Reason::Pinned;
@@ -262,6 +268,8 @@ std::string Placement::whyUnsupported(const Unit &unit, const Target &target) {
 /// remains is reported by the pass, all of it in one error.
 LogicalResult Placement::checkSupport() {
   for (Unit &unit : all) {
+    if (!unit.isBound)
+      continue;
     std::string why = whyUnsupported(unit, *known[unit.device].target);
     if (why.empty())
       continue;
@@ -292,9 +300,11 @@ LogicalResult Placement::decide() {
     llvm::sort(unit.neighbours);
     unit.neighbours.erase(llvm::unique(unit.neighbours), unit.neighbours.end());
   }
+  if (failed(pin()))
+    return failure();
   if (known.size() == 1)
     return success();
-  if (failed(pin()) || failed(checkSupport()))
+  if (failed(checkSupport()))
     return failure();
   if (failed(spill()))
     return failure();
@@ -326,7 +336,7 @@ std::vector<PlacementRegion> Placement::regions() const {
   std::vector<PlacementRegion> list;
   std::vector<bool> visited(all.size(), false);
   for (unsigned first = 0; first < all.size(); ++first) {
-    if (visited[first])
+    if (visited[first] || !all[first].isBound)
       continue;
     SmallVector<unsigned> region{first};
     visited[first] = true;

@@ -6,7 +6,8 @@
 // in all functions, that belong to one ONNX node first, its gradients among
 // them, so that these follow it. Ops of no node (clipping, the optimizer's
 // scalars) and the optimizer's updates have no unit: they follow their operands
-// and parameters.
+// and parameters. What is computed from constants alone is on no device: every
+// one that reads it does so for itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLACE_PLACEMENT_H
@@ -35,6 +36,7 @@ struct Unit {
   llvm::SetVector<mlir::Operation *> states; // that it alone reads first
   int64_t weightBytes = 0; // of these with their slots, and of constants
   bool isHeavy = false;    // contracts
+  bool isBound = false;    // reads more than constants: has to be somewhere
   unsigned device = 0;
   Reason reason = Reason::Default;
   std::string why;   // the rule, the op: for the log
