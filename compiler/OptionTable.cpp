@@ -265,8 +265,9 @@ static const OptionRow rows[] = {
        return readInteger(v, o.train.accumulate, 1, 65536);
      }},
     {"--replicas", "N",
-     "replicas that share a step, each with a batch of its own", kTrainGroup,
-     kCompile,
+     "replicas that share a step, each with a batch of its own: 1 to 256 of a "
+     "program on one device each",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readInteger(v, o.train.replicas, 1, 256);
      }},

@@ -95,6 +95,13 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   addSimplifier(pm);
 }
 
+/// What programs on several devices cannot have.
+static std::string onlyOnOneDevice(const Options &options) {
+  if (options.train.replicas > 1)
+    return "--replicas=" + std::to_string(options.train.replicas);
+  return options.remat == "all" ? "--remat=all" : "";
+}
+
 static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   passes::PlaceOpsOptions options;
   options.rules = context.options.placeRules;
@@ -103,6 +110,7 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.memoryReserve = context.memoryReserve;
   options.log = context.options.logPlacement;
   options.policy = context.options.precisionPolicy().str();
+  options.onOneDevice = onlyOnOneDevice(context.options);
   std::vector<passes::ProgramDevice> devices = context.devices.vec();
   if (devices.empty()) {
     llvm::StringRef kind = context.target.name();

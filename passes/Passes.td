@@ -292,6 +292,8 @@ def PlaceOps : Pass<"sinter-place-ops", "::mlir::ModuleOp"> {
     Option<"log", "log", "bool", "false", "keep the regions in the module for a single device, too">,
     Option<"policy", "policy", "std::string", "\"fp32\"",
            "of the precision phase: composites that will have 16-bit operands are kept for it">,
+    Option<"onOneDevice", "on-one-device", "std::string", "\"\"",
+           "the flag that only a program on one device can have: spanning several is an error">,
   ];
 }
 

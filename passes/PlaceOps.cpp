@@ -14,6 +14,7 @@
 #include "ir/Remarks.h"
 #include "passes/AssignPrecision.h"
 #include "passes/DecomposeComposites.h"
+#include "passes/Failure.h"
 #include "passes/Passes.h"
 #include "passes/place/Devices.h"
 #include "passes/place/Placement.h"
@@ -42,6 +43,7 @@ public:
     memoryReserve = options.memoryReserve;
     log = options.log;
     policy = options.policy;
+    onOneDevice = options.onOneDevice;
   }
 
   void runOnOperation() override {
@@ -93,7 +95,20 @@ private:
     std::string otherwise = kind == "cpu" ? "cpu" : (kind + ":0").str();
     if (devices.size() > 1 || devices.front().name != otherwise)
       place::insertTransfers(module, placement, otherwise);
-    return success();
+    return checkSpan(module);
+  }
+
+  LogicalResult checkSpan(ModuleOp module) {
+    if (onOneDevice.empty() || ir::numDevices(module) < 2)
+      return success();
+    std::string names;
+    for (auto name :
+         module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr)
+             .getAsValueRange<StringAttr>())
+      names += (names.empty() ? "" : ", ") + name.str();
+    return emitFailure(module, kUsageFailure)
+           << onOneDevice << " of a program on several devices (" << names
+           << "): not yet";
   }
 
   /// Composites come and go meanwhile: only other ops are remembered.
