@@ -223,6 +223,15 @@ static bool isPlanned(const Phase &last) {
   return phaseIndex(last) >= phaseIndex(*findPhase("plan"));
 }
 
+/// Of several that the program may use.
+bool Compilation::isLastGpu(llvm::StringRef device) const {
+  std::vector<llvm::StringRef> gpus;
+  for (const passes::ProgramDevice &one : devices)
+    if (one.name != "cpu")
+      gpus.push_back(one.name);
+  return gpus.size() > 1 && gpus.back() == device;
+}
+
 // Before there is a plan placement can only estimate what a device will hold.
 // Where it held too little back it is asked again, by halves: the more it holds
 // back, the more goes to the last GPU, or to the CPU. Only the last try says
@@ -239,18 +248,19 @@ ExitCode Compilation::runWithinLimit(const Phase &last) {
     bool isTooMuch = code == kExitMemory && i > 1;
     if ((code != kExitDone && !isTooMuch) || i == kMostTries)
       return code;
-    std::vector<int64_t> excess;
+    std::vector<DeviceMemory> memory;
     if (!isTooMuch)
-      for (const DeviceMemory &memory :
-           memoryOf(*module_, options, mainTarget().name()))
-        if (memory.isLimited)
-          excess.push_back(memory.excess(options));
-    auto over = llvm::find_if(excess, [](int64_t bytes) { return bytes > 0; });
-    if (!isTooMuch && over == excess.end())
+      memory = memoryOf(*module_, options, mainTarget().name());
+    auto over = llvm::find_if(memory, [&](const DeviceMemory &device) {
+      return device.excess(options) > 0;
+    });
+    if (!isTooMuch && over == memory.end())
       return code;
-    bool isOnlyLast = excess.size() > 1 && over + 1 == excess.end();
-    (isTooMuch || isOnlyLast ? high : low) = memoryReserve_;
-    memoryReserve_ = i == 1 ? std::min(*over, high) : (low + high) / 2;
+    // Nothing goes on from the last one.
+    isTooMuch |= over != memory.end() && isLastGpu(over->device);
+    (isTooMuch ? high : low) = memoryReserve_;
+    memoryReserve_ =
+        i == 1 ? std::min(over->excess(options), high) : (low + high) / 2;
   }
 }
 

@@ -107,6 +107,7 @@ public:
 private:
   ExitCode runOnce(const Phase &last);
   ExitCode runWithinLimit(const Phase &last);
+  bool isLastGpu(llvm::StringRef device) const;
   ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);

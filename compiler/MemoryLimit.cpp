@@ -185,8 +185,9 @@ std::string compiler::whyTooLarge(
       text += "; the largest values at the peak: " + values;
     // Whole KiB, so that it can be given as a limit. With another one several
     // devices may be given other nodes.
-    text += (devices.size() > 1 ? "; placed like this it fits into "
-                                : "; the smallest limit that fits is ") +
+    bool hasChoice = devices.size() > 1 || options.devices.size() > 1;
+    text += (hasChoice ? "; placed like this it fits into "
+                       : "; the smallest limit that fits is ") +
             std::to_string((smallest + 1023) / 1024) + "KiB";
     if (options.remat == "none")
       text += " without recomputation (--remat=none)";
