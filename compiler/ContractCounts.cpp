@@ -216,14 +216,16 @@ Count compiler::countHostSyncs(exec::ProgramOp program) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-/// The buffers of the arena, the largest first, as what takes the room.
+/// The buffers of the arenas of all devices, the largest first, as what takes
+/// the room.
 Count compiler::countArena(exec::ProgramOp program) {
   Count count;
   for (auto buffer : program.getBody().getOps<exec::BufferOp>())
     if (buffer.getSlice().getSpace() == exec::Space::arena)
       count.findings.push_back(
           {buffer, static_cast<double>(buffer.getSlice().getSize())});
-  count.total = static_cast<double>(program.getArenaBytes());
+  for (int64_t bytes : exec::arenaBytes(program))
+    count.total += static_cast<double>(bytes);
   return count;
 }
 
@@ -243,7 +245,7 @@ Count compiler::countConstants(exec::ProgramOp program) {
   return count;
 }
 
-/// What the plan puts on the device: arena, states, constants.
+/// What the plan puts on the devices: arena, states, constants.
 Count compiler::countPeak(exec::ProgramOp program) {
   Count count = countArena(program);
   for (const Count &other : {countStates(program), countConstants(program)}) {

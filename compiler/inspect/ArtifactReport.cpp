@@ -13,6 +13,9 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -90,6 +93,46 @@ static std::string bytesText(uint64_t bytes) {
   llvm::raw_string_ostream(text)
       << llvm::format(unit ? "%.1f " : "%.0f ", value) << units[unit];
   return text;
+}
+
+// Of each place; the entry's own field is the first one's.
+static std::vector<uint64_t> arenas(const sinter_artifact &artifact,
+                                    const sinter_entry &entry) {
+  if (!artifact.numPlaces)
+    return {entry.arenaBytes};
+  const uint64_t *rows =
+      artifact.arenas + (&entry - artifact.entries) * artifact.numPlaces;
+  return {rows, rows + artifact.numPlaces};
+}
+
+static uint64_t arenaBytes(const sinter_artifact &artifact,
+                           const sinter_entry &entry) {
+  std::vector<uint64_t> bytes = arenas(artifact, entry);
+  return std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
+}
+
+// "3.0 KiB", of several devices "3.0 KiB (sim:0 1.0 KiB, cpu 2.0 KiB)"
+static std::string arenaText(const sinter_artifact &artifact,
+                             const sinter_entry &entry) {
+  std::string text = bytesText(arenaBytes(artifact, entry)), parts;
+  if (artifact.numPlaces > 1)
+    for (auto [place, bytes] : llvm::enumerate(arenas(artifact, entry)))
+      parts += (place ? ", " : "") + deviceName(artifact, place) + " " +
+               bytesText(bytes);
+  return parts.empty() ? text : text + " (" + parts + ")";
+}
+
+// The blocks that hold the states, of all places.
+static uint64_t stateBytes(const sinter_artifact &artifact) {
+  if (!artifact.numPlaces)
+    return artifact.stateBytes;
+  std::vector<uint64_t> blocks(artifact.numPlaces);
+  for (const sinter_state_desc &state :
+       llvm::ArrayRef(artifact.states, artifact.numStates))
+    blocks[state.place] =
+        std::max(blocks[state.place],
+                 llvm::alignTo(state.offsetBytes + state.tensor.sizeBytes, 64));
+  return std::accumulate(blocks.begin(), blocks.end(), uint64_t(0));
 }
 
 static json::Value jsonText(StringRef text) {
@@ -199,7 +242,8 @@ static EntryTotals total(const sinter_entry &entry) {
 // Summary
 //===----------------------------------------------------------------------===//
 
-static void summarizeEntry(const sinter_entry &entry, llvm::raw_ostream &os) {
+static void summarizeEntry(const sinter_artifact &artifact,
+                           const sinter_entry &entry, llvm::raw_ostream &os) {
   EntryTotals totals = total(entry);
   os << "entry " << shown(entry.name) << "\n";
   for (const sinter_tensor_desc &input :
@@ -217,9 +261,9 @@ static void summarizeEntry(const sinter_entry &entry, llvm::raw_ostream &os) {
        << dtypeName(dtype);
   os << "\n  commands " << entry.numCommands << ": " << totals.launches
      << " launches of " << totals.kernels.size() << " kernels, " << totals.calls
-     << " library calls\n  arena    " << bytesText(entry.arenaBytes) << " ("
+     << " library calls\n  arena    " << arenaText(artifact, entry) << ", "
      << bytesText(entry.unsharedBytes) << " without reuse, at most "
-     << bytesText(entry.maxLiveBytes) << " live)\n";
+     << bytesText(entry.maxLiveBytes) << " live\n";
 }
 
 static json::Array workspacesJson(const sinter_artifact &artifact) {
@@ -247,7 +291,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
         {"launches", totals.launches},
         {"kernels", static_cast<int64_t>(totals.kernels.size())},
         {"library_calls", totals.calls},
-        {"arena_bytes", entry.arenaBytes},
+        {"arena_bytes", arenaBytes(artifact, entry)},
         {"unshared_bytes", entry.unsharedBytes},
         {"max_live_bytes", entry.maxLiveBytes}});
   }
@@ -268,7 +312,7 @@ static json::Object summaryJson(const sinter_artifact &artifact) {
       {"cpu_features", jsonText(artifact.cpuFeatures)},
       {"entries", std::move(list)},
       {"states", std::move(states)},
-      {"state_bytes", artifact.stateBytes},
+      {"state_bytes", stateBytes(artifact)},
       {"constants_bytes", artifact.constantsBytes},
       {"workspace_bytes", workspacesJson(artifact)},
       {"kernels", artifact.numKernels},
@@ -291,7 +335,7 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
        << shown(artifact.training->optimizer) << ", batch "
        << artifact.training->batch << "\n";
   for (const sinter_entry &entry : entries(artifact))
-    summarizeEntry(entry, os);
+    summarizeEntry(artifact, entry, os);
   uint64_t elements = 0, trained = 0;
   for (const sinter_state_desc &state :
        llvm::ArrayRef(artifact.states, artifact.numStates)) {
@@ -302,7 +346,7 @@ void compiler::reportSummary(const sinter_artifact &artifact, bool json,
     trained += state.trainable ? count : 0;
   }
   os << "state    " << artifact.numStates << " tensors, "
-     << bytesText(artifact.stateBytes);
+     << bytesText(stateBytes(artifact));
   if (elements)
     os << "; " << elements << " parameters, " << trained << " trained";
   os << "\nconstants " << bytesText(artifact.constantsBytes) << "\nworkspace ";
@@ -392,9 +436,9 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
     json::Array entryCommands;
     if (!json)
       os << "entry " << shown(entry.name) << ": arena "
-         << bytesText(entry.arenaBytes) << ", "
-         << bytesText(entry.unsharedBytes) << " without reuse, at most "
-         << bytesText(entry.maxLiveBytes) << " live\n";
+         << arenaText(artifact, entry) << ", " << bytesText(entry.unsharedBytes)
+         << " without reuse, at most " << bytesText(entry.maxLiveBytes)
+         << " live\n";
     for (auto [i, command] : llvm::enumerate(commands(entry))) {
       if (json) {
         entryCommands.push_back(commandJson(artifact, command));
@@ -403,11 +447,18 @@ void compiler::reportPlan(const sinter_artifact &artifact, bool json,
       os << llvm::format("%5zu  ", i) << commandText(artifact, command) << "  "
          << shown(command.label, 200) << "\n";
     }
-    list.push_back(json::Object{{"name", jsonText(entry.name)},
-                                {"arena_bytes", entry.arenaBytes},
-                                {"unshared_bytes", entry.unsharedBytes},
-                                {"max_live_bytes", entry.maxLiveBytes},
-                                {"commands", std::move(entryCommands)}});
+    json::Object object{{"name", jsonText(entry.name)},
+                        {"arena_bytes", arenaBytes(artifact, entry)},
+                        {"unshared_bytes", entry.unsharedBytes},
+                        {"max_live_bytes", entry.maxLiveBytes},
+                        {"commands", std::move(entryCommands)}};
+    if (artifact.numPlaces > 1) {
+      json::Object parts;
+      for (auto [place, bytes] : llvm::enumerate(arenas(artifact, entry)))
+        parts[deviceName(artifact, place)] = bytes;
+      object["arenas"] = std::move(parts);
+    }
+    list.push_back(std::move(object));
   }
   if (json)
     os << json::Value(std::move(list)) << "\n";

@@ -42,6 +42,14 @@ uint64_t sinter::rt::arenaBytes(const sinter_artifact &artifact,
   return bytes;
 }
 
+uint64_t sinter::rt::arenaBytesOfAll(const sinter_artifact &artifact,
+                                     const sinter_entry &entry) {
+  uint64_t bytes = 0;
+  for (uint32_t place = 0; place < numPlaces(artifact); ++place)
+    bytes += arenaBytes(artifact, entry, place);
+  return bytes;
+}
+
 uint64_t sinter::rt::stateBytes(const sinter_artifact &artifact,
                                 uint32_t place) {
   if (!artifact.numPlaces)
@@ -53,6 +61,13 @@ uint64_t sinter::rt::stateBytes(const sinter_artifact &artifact,
       bytes = std::max(bytes, state.offsetBytes + state.tensor.sizeBytes);
   }
   return (bytes + 63) / 64 * 64;
+}
+
+uint64_t sinter::rt::stateBytesOfAll(const sinter_artifact &artifact) {
+  uint64_t bytes = 0;
+  for (uint32_t place = 0; place < numPlaces(artifact); ++place)
+    bytes += stateBytes(artifact, place);
+  return bytes;
 }
 
 uint64_t sinter::rt::workspaceBytes(const sinter_artifact &artifact,

@@ -27,8 +27,13 @@ uint64_t arenaBytes(const sinter_artifact &artifact, const sinter_entry &entry,
                     uint32_t place);
 /// The largest of these.
 uint64_t arenaBytes(const sinter_artifact &artifact, uint32_t place);
+/// What `entry` needs on all places.
+uint64_t arenaBytesOfAll(const sinter_artifact &artifact,
+                         const sinter_entry &entry);
 /// The block that holds the states of the place.
 uint64_t stateBytes(const sinter_artifact &artifact, uint32_t place);
+/// These of all places.
+uint64_t stateBytesOfAll(const sinter_artifact &artifact);
 /// The scratch that library calls may take there.
 uint64_t workspaceBytes(const sinter_artifact &artifact, uint32_t place);
 

@@ -123,7 +123,7 @@ std::string sinter::rt::memoryPage(const sinter_artifact &artifact) {
       "svg{width:100%;border:1px solid #888}rect{stroke:#fff;"
       "stroke-width:.3}</style></head><body>\n<h1>The arena over time</h1>\n"
       "<p>Commands to the right, bytes upwards; states take " +
-      bytesText(artifact.stateBytes) + " besides.</p>\n";
+      bytesText(stateBytesOfAll(artifact)) + " besides.</p>\n";
   for (uint32_t i = 0; i < artifact.numEntries; ++i)
     for (uint32_t place = 0; place < numPlaces(artifact); ++place)
       page += entryFigure(artifact, artifact.entries[i], place);

@@ -33,7 +33,7 @@ static nlohmann::ordered_json entryJson(const sinter_artifact &artifact,
                                         const sinter_entry &entry) {
   nlohmann::ordered_json json;
   json["entry"] = entry.name;
-  json["arenaBytes"] = entry.arenaBytes;
+  json["arenaBytes"] = arenaBytesOfAll(artifact, entry);
   json["maxLiveBytes"] = entry.maxLiveBytes;
   json["unsharedBytes"] = entry.unsharedBytes;
   json["commands"] = nlohmann::ordered_json::array();
@@ -72,7 +72,7 @@ static void printEntry(const sinter_artifact &artifact,
   std::printf("entry %s: %u commands, arena %" PRIu64
               " bytes, largest live set "
               "%" PRIu64 " bytes, without reuse %" PRIu64 " bytes\n",
-              entry.name, entry.numCommands, entry.arenaBytes,
+              entry.name, entry.numCommands, arenaBytesOfAll(artifact, entry),
               entry.maxLiveBytes, entry.unsharedBytes);
   if (!artifact.numPlaces)
     return printPlace(entry, 0);
@@ -89,14 +89,14 @@ Status sinter::rt::runPlan(const sinter_artifact &artifact,
     return writeFileAtomic(options.output, memoryPage(artifact));
   if (!options.json) {
     std::printf("states: %u, %" PRIu64 " bytes; constants: %" PRIu64 " bytes\n",
-                artifact.numStates, artifact.stateBytes,
+                artifact.numStates, stateBytesOfAll(artifact),
                 artifact.constantsBytes);
     for (uint32_t i = 0; i < artifact.numEntries; ++i)
       printEntry(artifact, artifact.entries[i]);
     return {};
   }
   nlohmann::ordered_json json;
-  json["stateBytes"] = artifact.stateBytes;
+  json["stateBytes"] = stateBytesOfAll(artifact);
   json["constantsBytes"] = artifact.constantsBytes;
   json["entries"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < artifact.numEntries; ++i)

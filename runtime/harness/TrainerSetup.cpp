@@ -9,6 +9,8 @@
 
 #include "runtime/harness/Trainer.h"
 
+#include "runtime/exec/ArtifactPlaces.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -50,9 +52,10 @@ Status Trainer::prepare() {
     progress_->note(
         std::string("program ") + artifact_.name + ", build " +
         artifact_.buildId + ": " + std::to_string(session_->states().size()) +
-        " states of " + std::to_string(artifact_.stateBytes) + " bytes, " +
-        replicas_->workers() + ", steps " + std::to_string(step_ + 1) + " to " +
-        std::to_string(totalSteps_) + ", seed " + std::to_string(seed_));
+        " states of " + std::to_string(stateBytesOfAll(artifact_)) +
+        " bytes, " + replicas_->workers() + ", steps " +
+        std::to_string(step_ + 1) + " to " + std::to_string(totalSteps_) +
+        ", seed " + std::to_string(seed_));
   int64_t left = order_.rows % order_.batch;
   if (left > 0 && !resumed_)
     progress_->note("data: " + std::to_string(order_.rows) + " rows make " +
