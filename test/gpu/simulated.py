@@ -1,0 +1,197 @@
+"""The simulated device beside the real one: the same compiled programs, the same inputs.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+prepare() compiles each program once for both and packs what the simulated device computes.
+Kernels of ours give the same bits, but for the payload of NaN and but for what adds up on
+tensor cores: there whole numbers, whose sums are exact in any order, still do; others differ by
+at most a bound that the program computes beside the results (programs.boundedProducts).
+Results of library calls agree by a tolerance of the largest element.
+"""
+
+import glob
+import math
+import os
+import sys
+import zipfile
+
+import bundle as bundles
+import programs
+from architectures import readTest, shapes
+from npz import parseNpy
+
+GROUP = "simulated"
+SMALL = ["lstm", "lenet"]
+TEXTS = ["norms", "few-results", "attention-mask"]
+# Of float32 networks, as their tests have it; of 16-bit attention, whose probabilities are
+# rounded to 16 bits in another place.
+LIBRARY_TOLERANCE, NARROW_TOLERANCE = 1e-5, 2e-2
+
+
+def networks(bundle):
+    """(name, model, inputs, options, rule)"""
+    names = SMALL if bundle.small else sorted(
+        os.path.basename(path)[:-len(".test")]
+        for path in glob.glob(os.path.join(bundles.ROOT, "test/e2e/inference/*.test")))
+    for name in names:
+        path = os.path.join(bundles.ROOT, "test/e2e/inference", name + ".test")
+        model, inputs, _, _ = readTest(path)
+        yield name, model, inputs, [*shapes(inputs), "--libraries=none"], "bits"
+        if not bundle.small:
+            yield (name + ", libraries", model, inputs, [*shapes(inputs), "--libraries=all"],
+                   LIBRARY_TOLERANCE)
+
+
+def texts(bundle):
+    root = os.path.join(bundles.ROOT, "test/e2e/Inputs")
+    for name in TEXTS[:1] if bundle.small else TEXTS:
+        yield (name, os.path.join(root, name + ".mlir"), "random:seed=3", ["--libraries=none"],
+               "bits")
+    yield ("attention, libraries", os.path.join(root, "attention.mlir"), "random:seed=3", [],
+           NARROW_TOLERANCE)
+
+
+def generated(bundle, folder):
+    """Kernels that are measured elsewhere, at small sizes, and products on tensor cores."""
+    def write(name, text):
+        path = os.path.join(folder, programs.fileName(name) + ".mlir")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+    for program in programs.kernels(small=True):
+        yield program.name, write(program.name, program.text), "random:seed=3", [], "bits"
+    script = os.path.join(bundles.ROOT, "test/backends/sim/products.py")
+    bundles.run([sys.executable, script, folder])
+    for element in ["bf16"] if bundle.small else ["bf16", "f16", "tf32"]:
+        yield (f"whole numbers in {element}", os.path.join(folder, element + ".mlir"),
+               "random:seed=3", ["--libraries=none"], "bits")
+        program = programs.boundedProducts(element)
+        yield (program.name, write(program.name, program.text), "random:seed=3",
+               [*program.options], "bound")
+
+
+def usesApproximations(path):
+    with open(path, "rb") as file:
+        return b".approx" in file.read()
+
+
+def prepare(bundle):
+    folder = os.path.join(bundle.out, "texts")
+    os.makedirs(folder)
+    targets = bundle.target if bundle.target == "sim" else bundle.target + ",sim"
+
+    def make(program):
+        name, model, inputs, options, rule = program
+        file = f"simulated/{programs.fileName(name)}"
+        bundle.compile(model, file + ".so", *options, target=targets)
+        bundle.addModel([inputs])
+        if rule == "bits" and usesApproximations(bundle.path(file + ".so")):
+            raise SystemExit(f"prepare.py: {name} has approximate functions: give it a bound")
+        bundles.run([bundle.tool("sinter-run"), bundle.path(file + ".so"), "--device=sim:0",
+                     "--inputs=" + inputs.replace("%models", bundles.MODELS),
+                     "--outputs=" + bundle.path(file + ".npz")])
+        return {"name": name, "file": file + ".so", "inputs": inputs, "outputs": file + ".npz",
+                "rule": rule}
+    jobs = [*networks(bundle), *texts(bundle), *generated(bundle, folder)]
+    bundle.write("simulated", bundle.inParallel(make, jobs))
+    for path in glob.glob(os.path.join(folder, "*")):
+        os.remove(path)
+    os.rmdir(folder)
+
+
+# --- comparing -----------------------------------------------------------------------------------
+
+
+def readMembers(path):
+    """{name: the bytes of its .npy}"""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{os.path.basename(path)}: {error}") from None
+
+
+def compareBits(name, got, expected):
+    if got == expected:
+        return
+    a, b = parseNpy(got), parseNpy(expected)
+    if (a.shape, a.letter) != (b.shape, b.letter):
+        raise ValueError(f"{name}: {a.letter}{list(a.shape)}, not {b.letter}{list(b.shape)}")
+    size = len(expected) // max(1, len(b.values))
+    tails = got[-size * len(a.values):], expected[-size * len(b.values):]
+    wrong = [i for i, (x, y) in enumerate(zip(a.values, b.values))
+             if tails[0][i * size:(i + 1) * size] != tails[1][i * size:(i + 1) * size]
+             and not (b.isFloat and math.isnan(x) and math.isnan(y))]
+    if wrong:
+        raise ValueError(f"{name}: {len(wrong)} of {len(b.values)} elements have other bits; "
+                         f"[{wrong[0]}] is {a.values[wrong[0]]!r}, not {b.values[wrong[0]]!r}")
+
+
+def compareBound(name, got, expected, bound):
+    """The largest part of the bound that is used."""
+    worst = 0.0
+    for i, (x, y, most) in enumerate(zip(got.values, expected.values, bound.values)):
+        if not abs(x - y) <= most:
+            raise ValueError(f"{name}[{i}] is {x!r}, not {y!r}: off by {abs(x - y):.3g}, "
+                             f"at most {most:.3g}")
+        worst = max(worst, abs(x - y) / most if most else 0.0)
+    return worst
+
+
+def compareTolerance(name, got, expected, tolerance):
+    """The error, relative to the largest element."""
+    if not expected.isFloat:
+        if got.values != expected.values:
+            raise ValueError(f"{name}: integers differ")
+        return 0.0
+    largest = max(map(abs, filter(math.isfinite, expected.values)), default=0.0)
+    error = 0.0
+    for i, (x, y) in enumerate(zip(got.values, expected.values)):
+        if x == y or math.isnan(x) and math.isnan(y):
+            continue
+        if not abs(x - y) <= tolerance * largest:
+            raise ValueError(f"{name}[{i}] is {x!r}, not {y!r}: more than {tolerance:g} of "
+                             f"{largest:.3g}")
+        error = max(error, abs(x - y))
+    return error / largest if largest else error
+
+
+def compare(got, expected, rule):
+    """One line; ValueError where they disagree."""
+    got, expected = readMembers(got), readMembers(expected)
+    if got.keys() != expected.keys():
+        raise ValueError(f"outputs {', '.join(got)}, not {', '.join(expected)}")
+    if rule == "bits":
+        for name, data in expected.items():
+            compareBits(name, got[name], data)
+        return f"the same bits, {sum(map(len, expected.values()))} bytes"
+    arrays = [{name: parseNpy(data) for name, data in side.items()} for side in (got, expected)]
+    worst = 0.0
+    for name, array in arrays[1].items():
+        if arrays[0][name].shape != array.shape:
+            raise ValueError(f"{name}: another shape")
+        if rule != "bound":
+            worst = max(worst, compareTolerance(name, arrays[0][name], array, rule))
+        elif not name.startswith("bound_"):
+            worst = max(worst, compareBound(name, arrays[0][name], array,
+                                            arrays[1]["bound_" + name]))
+    if rule == "bound":
+        return f"{worst:.3g} of the bound"
+    return f"error {worst:.3g}, at most {rule:g}"
+
+
+def run(context, results):
+    def check(program):
+        name = program["name"]
+        out = os.path.join(context.scratch, "simulated-" + os.path.basename(program["outputs"]))
+        inputs, = context.models([program["inputs"]])
+        done = context.attempt(GROUP, name, context.runner(program["file"], inputs,
+                                                           f"--outputs={out}"), 90)
+        if done is None:
+            return
+        try:
+            detail = compare(out, context.path(program["outputs"]), program["rule"])
+            results.add(GROUP, name, "passed", done[1], detail)
+        except ValueError as error:
+            results.add(GROUP, name, "failed", done[1], str(error))
+    context.inParallel(check, context.list("simulated"))

@@ -1,0 +1,94 @@
+"""Training beside PyTorch in float64: 48 steps of each training test.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+The tests are read, not copied: what their RUN lines compile, train and compare.
+"""
+
+import glob
+import os
+import re
+
+import bundle as bundles
+
+GROUP = "training"
+SMALL = ["mlp-adam", "cnn-adam"]
+# In 16 bits: the losses stay beside the reference.
+NARROW = ["cnn-bf16", "cnn-fp16", "depthwise-bf16", "encoder-bf16", "encoder-fp16", "gpt2-bf16",
+          "gpt2-fp16"]
+
+
+def readTest(path):
+    """(model, sinterc's options, trainer's options, the script that compares with its
+    arguments); None for a test of another form."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    compiled = re.search(r"RUN: sinterc (\S+) -o %t/trainer (.*)", text)
+    trained = re.search(r"RUN: %t/trainer (--data.*?) --out=%t/run --log-json=%t/log.json\n", text)
+    compared = re.search(r"RUN: %python \S+/(\w+\.py) (%t/log.json .*)", text)
+    if not (compiled and trained and compared):
+        return None
+    options = [word for word in compiled.group(2).split()
+               if not word.startswith("--save-precision-plan")]
+    return (compiled.group(1), options, trained.group(1).split(),
+            [compared.group(1), *compared.group(2).split()])
+
+
+def tests(small):
+    """(name, path, libraries)"""
+    root = os.path.join(bundles.ROOT, "test", "e2e")
+    paths = [os.path.join(root, "training", name + ".test") for name in SMALL] if small else \
+        sorted(glob.glob(os.path.join(root, "training", "*.test"))) + \
+        [os.path.join(root, "precision", name + ".test") for name in NARROW]
+    for libraries in ["all"] if small else ["all", "none"]:
+        for path in paths:
+            yield os.path.basename(path)[:-len(".test")], path, libraries
+
+
+def prepare(bundle):
+    def make(test):
+        name, path, libraries = test
+        found = readTest(path)
+        if not found:
+            raise SystemExit(f"prepare.py: {path}: its lines are of another form")
+        model, options, training, comparison = found
+        file = f"trainers/{name}{'' if libraries == 'all' else '-' + libraries}"
+        bundle.compile(model, file, *options, f"--libraries={libraries}")
+        bundle.addModel(training + comparison)
+        return {"name": name + ("" if libraries == "all" else ", no libraries"), "file": file,
+                "training": training, "comparison": comparison}
+    for script in ("compare_training.py", "npz.py"):
+        bundle.add(os.path.join(bundles.ROOT, "tools", "scripts", script))
+    bundle.add(os.path.join(bundles.ROOT, "test", "e2e", "Inputs", "close_losses.py"))
+    bundle.write("training", bundle.inParallel(make, list(tests(bundle.small))))
+
+
+def trainCommand(context, trainer, out):
+    """Leaves the folder OUT and the log OUT.json."""
+    return [*context.program(trainer["file"]), *context.models(trainer["training"]),
+            f"--device={context.device}", "--quiet", f"--out={out}", f"--log-json={out}.json"]
+
+
+def outputOf(context, trainer):
+    return os.path.join(context.scratch, os.path.basename(trainer["file"]))
+
+
+def run(context, results):
+    del results
+
+    def check(trainer):
+        name, out = trainer["name"], outputOf(context, trainer)
+        states = out + ".safetensors"
+        if context.attempt(GROUP, name, trainCommand(context, trainer, out), 90) is None:
+            return
+        if any(word.endswith(".safetensors") for word in trainer["comparison"]) and \
+                context.attempt(GROUP, name, [*context.program(trainer["file"]), "export",
+                                              f"--checkpoint={out}", f"--device={context.device}",
+                                              "-o", states], 60) is None:
+            return
+        script, *words = trainer["comparison"]
+        words = [word.replace("%t/log.json", out + ".json")
+                 .replace("%t/states.safetensors", states) for word in context.models(words)]
+        context.run(GROUP, name, context.script(script, *words), 60,
+                    lambda text: text.strip().splitlines()[0], env=None)
+    context.inParallel(check, context.list("training"))
