@@ -437,6 +437,14 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) { return readDuration(v, o.run.warmupMs); }},
     {"--duration", "5s", "how long to measure", kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readDuration(v, o.run.durationMs); }},
+    {"--rounds", "stdin",
+     "with --bench: times as many runs as each line of standard input says",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) {
+       o.run.roundsFromStdin = true;
+       std::string word;
+       return readWord(v, word, "stdin");
+     }},
     {"--threads", "N", "threads of the program; default: one per core",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) -> std::string {
@@ -491,11 +499,7 @@ static const OptionRow rows[] = {
     {"--json", "", "prints results as JSON", kGeneralGroup, kSinterRun,
      turnOn<&Options::json>},
     {"-v,--verbose", "", "says more: the state table, remarks", kGeneralGroup,
-     kCompile,
-     [](Options &o, StringRef v) -> std::string {
-       o.verbose = true;
-       return "";
-     }},
+     kCompile, turnOn<&Options::verbose>},
     {"-h,--help", "", "this text", kGeneralGroup, kCompile,
      turnOn<&Options::help>},
     {"--version", "", "the version", kGeneralGroup, kCompile,

@@ -61,6 +61,7 @@ struct RunOptions {
   double rtol = 1e-4, atol = 1e-5;
   std::string device;
   bool bench = false, profile = false, syncLaunches = false;
+  bool roundsFromStdin = false;
   std::string traceEvents;
   std::optional<uint64_t> simSeed;
   std::string simReport, simDrop;

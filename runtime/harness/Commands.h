@@ -27,6 +27,7 @@ Status runInfo(const sinter_artifact &artifact, const TrainerOptions &options);
 Status runPlan(const sinter_artifact &artifact, const TrainerOptions &options);
 Status runDoctor(const sinter_artifact &artifact,
                  const TrainerOptions &options);
+Status runBench(const sinter_artifact &artifact, const TrainerOptions &options);
 
 } // namespace sinter::rt
 

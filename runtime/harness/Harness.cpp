@@ -31,6 +31,8 @@ static Status runCommand(const sinter_artifact &artifact,
     return runPlan(artifact, options);
   case TrainerCommand::Doctor:
     return runDoctor(artifact, options);
+  case TrainerCommand::Bench:
+    return runBench(artifact, options);
   }
   return Status::invalid("unknown command");
 }

@@ -114,7 +114,8 @@ Status Trainer::finishStep() {
   return checkFinite(step, isSkipped);
 }
 
-Status Trainer::loop() {
+/// Begins to read the batches of all steps to come.
+void Trainer::load() {
   Loader::Options loading;
   loading.begin = step_;
   loading.end = totalSteps_;
@@ -122,13 +123,20 @@ Status Trainer::loop() {
   loading.workers = options_.workers;
   loading.prefetch = options_.prefetch;
   replicas_->load(*trainData_, loading);
-  int64_t perEpoch = order_.batchesPerEpoch();
-  int64_t every = options_.checkpointEvery.value_or(perEpoch);
   doneSteps_ = step_;
   skippedSteps_ = step_ > 0 ? -1 : 0;
-  // While the device works on one step, the next one is begun.
-  const uint64_t ahead =
-      session_->isAsynchronous() && !options_.locatesNonfinite ? 1 : 0;
+}
+
+/// While the device works on one step, the next one is begun.
+uint64_t Trainer::stepsAhead() const {
+  return session_->isAsynchronous() && !options_.locatesNonfinite ? 1 : 0;
+}
+
+Status Trainer::loop() {
+  load();
+  int64_t perEpoch = order_.batchesPerEpoch();
+  int64_t every = options_.checkpointEvery.value_or(perEpoch);
+  const uint64_t ahead = stepsAhead();
   // A run that was interrupted between an epoch and its evaluation.
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
     SINTER_RETURN_IF_ERROR(evaluateNow());

@@ -31,6 +31,10 @@ public:
   /// The whole run. SINTER_INTERRUPTED after SIGTERM or SIGINT.
   Status run();
 
+  /// Measures rounds of steps: one of `steps`, or of as many as each line of
+  /// standard input says. Prints a line for each; saves nothing.
+  Status bench(std::optional<int64_t> steps);
+
 private:
   Status prepare();
   Status openStore();
@@ -39,10 +43,14 @@ private:
   Status checkResumed(const Manifest &manifest);
   Status planSteps(const Manifest &resumed);
   Status openLog();
+  void load();
   Status loop();
+  Status makeSteps(int64_t count);
+  Status benchRound(int64_t steps);
   Status beginStep();
   Status finishStep();
   std::optional<JsonLog::Scale> lossScale() const;
+  uint64_t stepsAhead() const;
   Status finishSteps();
   Status checkFinite(int64_t step, bool isSkipped);
   Status prepareFinder();

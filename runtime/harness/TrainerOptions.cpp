@@ -13,8 +13,8 @@ using namespace sinter::rt;
 namespace {
 
 constexpr unsigned train = 1, eval = 2, exporting = 4, info = 8, plan = 16,
-                   doctor = 32, all = 63;
-constexpr unsigned runs = train | eval;
+                   doctor = 32, bench = 64, all = 127;
+constexpr unsigned steps = train | bench, runs = steps | eval;
 
 constexpr CommandName commandNames[] = {
     {"train", train, "train the model"},
@@ -23,6 +23,8 @@ constexpr CommandName commandNames[] = {
     {"info", info, "the program's options, states and overrides"},
     {"plan", plan, "the memory plan"},
     {"doctor", doctor, "check devices and libraries"},
+    {"bench", bench,
+     "time steps: --steps=N, or as many as each line of standard input says"},
 };
 
 Status setResume(TrainerOptions &options, std::string_view text) {
@@ -72,9 +74,9 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        runs, [&o](std::string_view text) { return setScale(o, text); }},
       {"epochs", "N", "passes over the data, from the run's beginning", needed,
        train, setInteger(o.epochs, 1, most)},
-      {"steps", "N", "steps, from the run's beginning", needed, train,
+      {"steps", "N", "steps, from the run's beginning", needed, steps,
        setInteger(o.steps, 0, most)},
-      {"lr", "X", "learning rate", needed, train, setReal(o.lr, 0)},
+      {"lr", "X", "learning rate", needed, steps, setReal(o.lr, 0)},
       {"lr-schedule", "S", "constant|step:N,G|linear|cosine|one-cycle", needed,
        train, setText(o.lrSchedule)},
       {"lr-final", "X", "where linear, cosine and one-cycle end", needed, train,
@@ -85,10 +87,10 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        setReal(o.weightDecay, 0)},
       {"clip-norm", "X", "replaces the compiled value", needed, train,
        setReal(o.clipNorm, 0)},
-      {"seed", "N", "of the order of rows and of random ops (0)", needed, train,
+      {"seed", "N", "of the order of rows and of random ops (0)", needed, steps,
        setInteger(o.seed, INT64_MIN, most)},
       {"shuffle", "true|false", "a new order of rows each epoch (true)", needed,
-       train, [&o](std::string_view text) { return setShuffle(o, text); }},
+       steps, [&o](std::string_view text) { return setShuffle(o, text); }},
       {"last-batch", "drop|error", "rows beyond whole batches (drop)", needed,
        train, setWord(o.wholeBatchesOnly, "drop|error")},
       {"out", "DIR", "where checkpoints go", needed, train, setText(o.out)},
@@ -105,7 +107,7 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        "check that 2 K steps end as K, a save, a load and K do", needed, train,
        setInteger(o.verifyResume, 1, most / 2)},
       {"init", "FILE", "start from the weights of a .safetensors file", needed,
-       train, setText(o.init)},
+       steps, setText(o.init)},
       {"checkpoint", "DIR", "an --out directory or one checkpoint in it",
        needed, eval | exporting, setText(o.checkpoint)},
       {"o", "FILE",
@@ -140,9 +142,9 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        "ENTRY:NUMBER)",
        needed, train,
        [&o](std::string_view text) { return setInjection(o, text); }},
-      {"json", "", "print JSON", none, eval | info | plan | doctor,
+      {"json", "", "print JSON", none, eval | info | plan | doctor | bench,
        setFlag(o.json)},
-      {"quiet", "", "print warnings and errors only", none, runs,
+      {"quiet", "", "print warnings and errors only", none, train | eval,
        setFlag(o.quiet)},
       {"v", "", "say more", none, all, setFlag(o.verbose)},
       {"help", "", "this text", none, all, setFlag(o.help)},
@@ -177,6 +179,8 @@ Status checkTogether(const TrainerOptions &options) {
   }
   if (options.command == TrainerCommand::Eval && options.data.empty())
     return Status::invalid("eval: --data=SPEC is needed");
+  if (options.command == TrainerCommand::Bench && options.data.empty())
+    return Status::invalid("bench: --data=SPEC is needed");
   if (options.command == TrainerCommand::Export) {
     if (options.checkpoint.empty())
       return Status::invalid("export: --checkpoint=DIR is needed");

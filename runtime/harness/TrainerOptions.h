@@ -23,7 +23,8 @@ enum class TrainerCommand : unsigned {
   Export = 4,
   Info = 8,
   Plan = 16,
-  Doctor = 32
+  Doctor = 32,
+  Bench = 64
 };
 
 struct TrainerOptions {

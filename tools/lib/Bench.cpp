@@ -8,7 +8,11 @@
 #include "runtime/exec/ArtifactChecks.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -44,6 +48,27 @@ BenchResult tools::bench(double warmupMs, double durationMs,
   };
   return {quantile(0.5), quantile(0.1), quantile(0.9),
           static_cast<int64_t>(times.size())};
+}
+
+bool tools::benchRounds(const std::function<bool()> &run,
+                        std::string &wrongLine) {
+  for (std::string line; std::getline(std::cin, line);) {
+    int64_t runs = 0;
+    auto [end, error] =
+        std::from_chars(line.data(), line.data() + line.size(), runs);
+    if (error != std::errc() || end != line.data() + line.size() || runs < 1) {
+      wrongLine = line;
+      return true;
+    }
+    Clock::time_point begin = Clock::now();
+    for (int64_t i = 0; i < runs; ++i)
+      if (!run())
+        return false;
+    std::printf("{\"runs\":%" PRId64 ",\"ms_per_run\":%.9g}\n", runs,
+                millisecondsSince(begin) / double(runs));
+    std::fflush(stdout);
+  }
+  return true;
 }
 
 void Profile::record(const sinter_entry &entry, uint32_t index,

@@ -26,6 +26,12 @@ struct BenchResult {
 BenchResult bench(double warmupMs, double durationMs,
                   const std::function<bool()> &run);
 
+/// For each line of standard input: calls `run` as often as it says, and prints
+/// the mean time as a line of JSON. So rounds can alternate with those of
+/// another program. False when `run` returned false; a line that is no number
+/// is left in `wrongLine`.
+bool benchRounds(const std::function<bool()> &run, std::string &wrongLine);
+
 /// Adds up the time of every command, and remembers each for a trace.
 class Profile final : public rt::ProfileSink {
 public:

@@ -289,6 +289,16 @@ static ExitCode runProgram(const Options &options, Runner &runner,
   }
   if (!options.run.reference.empty())
     code = checkReference(options, outputs);
+  if (code == kExitDone && options.run.roundsFromStdin) {
+    std::string wrongLine;
+    if (!benchRounds(run, wrongLine))
+      return report(options, status);
+    if (wrongLine.empty())
+      return kExitDone;
+    reportError(options, "--rounds=stdin: expected a number of runs, got '" +
+                             wrongLine + "'");
+    return kExitUsage;
+  }
   if (code == kExitDone && options.run.bench) {
     BenchResult result =
         bench(options.run.warmupMs, options.run.durationMs, run);
@@ -358,6 +368,10 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
   if (options.train.enabled) {
     reportError(options,
                 "--train is for --replay=FILE; sinterc makes trainers");
+    return kExitUsage;
+  }
+  if (options.run.roundsFromStdin && !options.run.bench) {
+    reportError(options, "--rounds=stdin: is of --bench");
     return kExitUsage;
   }
   if (options.run.inputs.empty() && options.run.bench)

@@ -1,0 +1,81 @@
+//===- TrainerBench.cpp - the trainer's "bench" ---------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Times steps as the training loop makes them: data is read and copied, steps
+// are begun while the one before computes, losses are looked at. Rounds that
+// are asked for over a pipe can alternate with those of another program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Arguments.h"
+#include "runtime/harness/Commands.h"
+#include "runtime/harness/Signals.h"
+#include "runtime/harness/Trainer.h"
+
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <iostream>
+
+using namespace sinter::rt;
+
+/// Of one round, and of all: what a run has in any case.
+static constexpr int64_t kMostSteps = int64_t(1) << 40;
+/// What is set up lazily is set up by then.
+static constexpr int64_t kWarmupSteps = 3;
+
+Status sinter::rt::runBench(const sinter_artifact &artifact,
+                            const TrainerOptions &options) {
+  watchSignals();
+  TrainerOptions run = options;
+  run.steps = kMostSteps;
+  run.quiet = true;
+  return Trainer(artifact, run).bench(options.steps);
+}
+
+Status Trainer::bench(std::optional<int64_t> steps) {
+  SINTER_RETURN_IF_ERROR(prepare());
+  load();
+  if (steps) {
+    SINTER_RETURN_IF_ERROR(makeSteps(kWarmupSteps));
+    return benchRound(*steps);
+  }
+  for (std::string line; !stopRequested() && std::getline(std::cin, line);) {
+    Result<int64_t> count = parseInteger(line, 1, kMostSteps);
+    if (!count.ok())
+      return Status::invalid("bench: '" + line +
+                             "': " + count.status().message());
+    SINTER_RETURN_IF_ERROR(benchRound(*count));
+  }
+  return {};
+}
+
+Status Trainer::makeSteps(int64_t count) {
+  const uint64_t ahead = stepsAhead();
+  for (int64_t i = 0; i < count; ++i) {
+    if (stopRequested())
+      return {SINTER_INTERRUPTED, "interrupted"};
+    SINTER_RETURN_IF_ERROR(beginStep());
+    while (replicas_->underWay() > ahead)
+      SINTER_RETURN_IF_ERROR(finishStep());
+  }
+  return finishSteps();
+}
+
+Status Trainer::benchRound(int64_t steps) {
+  const auto begin = std::chrono::steady_clock::now();
+  SINTER_RETURN_IF_ERROR(makeSteps(steps));
+  const double ms = std::chrono::duration<double, std::milli>(
+                        std::chrono::steady_clock::now() - begin)
+                        .count();
+  if (options_.json)
+    std::printf("{\"steps\":%" PRId64 ",\"ms_per_step\":%.9g,\"loss\":%.9g}\n",
+                steps, ms / double(steps), double(lastLoss_));
+  else
+    std::printf("%.4f ms a step (%" PRId64 " steps on %s): loss %.6g\n",
+                ms / double(steps), steps, replicas_->workers().c_str(),
+                double(lastLoss_));
+  std::fflush(stdout);
+  return {};
+}
