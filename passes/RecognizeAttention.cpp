@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/CausalMask.h"
 #include "passes/OpClasses.h"
 #include "passes/RecognizeMatch.h"
 #include "passes/ValueBuilder.h"
@@ -29,69 +30,6 @@ Value asMatrices(ValueBuilder &b, Value operand, ArrayRef<int64_t> batch,
   SmallVector<int64_t> perm(batch);
   perm.append({rows, columns});
   return b.transpose(operand, perm);
-}
-
-/// What exporters write for "masked": in a softmax next to scores of any use it
-/// weighs exactly 0, like -inf.
-constexpr double kMasked = -1e4;
-
-/// The constant that `value` repeats along all but its last two dimensions.
-ConstantOp lastTwoDims(Value value) {
-  int64_t rank = tensorType(value).getRank();
-  ArrayRef<int64_t> square = tensorType(value).getShape().take_back(2);
-  if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
-    ArrayRef<int64_t> dims = broadcast.getDims();
-    if (dims.size() < 2 || dims.take_back(2) != ArrayRef{rank - 2, rank - 1})
-      return nullptr;
-    value = broadcast.getX();
-  }
-  auto constant = value.getDefiningOp<ConstantOp>();
-  if (!constant || constant.getType().getShape().take_back(2) != square)
-    return nullptr;
-  return constant;
-}
-
-/// Whether `isKept(elements[i])` is "the key's position is not beyond the
-/// query's" in every matrix of `shape`'s last two dimensions.
-template <class Elements, class Function>
-bool isCausal(const Elements &elements, ArrayRef<int64_t> shape,
-              Function isKept) {
-  int64_t keys = shape.back(), queries = shape[shape.size() - 2];
-  for (auto [i, element] : llvm::enumerate(elements)) {
-    int64_t at = static_cast<int64_t>(i), key = at % keys,
-            query = at / keys % queries;
-    std::optional<bool> kept = isKept(element);
-    if (!kept || *kept != (key <= query))
-      return false;
-  }
-  return true;
-}
-
-/// A mask that is added: 0 where the key counts, else -inf or what stands for
-/// it.
-bool isCausalMask(Value mask) {
-  ConstantOp constant = lastTwoDims(mask);
-  if (!constant || constant.getType().getNumElements() == 0)
-    return false;
-  FailureOr<Tensor> tensor = Tensor::fromAttr(constant.getValue());
-  return succeeded(tensor) && tensor->isFloat() &&
-         isCausal(tensor->floats, tensor->shape(),
-                  [](double x) -> std::optional<bool> {
-                    return x == 0         ? std::optional(true)
-                           : x <= kMasked ? std::optional(false)
-                                          : std::nullopt;
-                  });
-}
-
-/// The same as the condition under which a score counts.
-bool isCausalCondition(Value condition) {
-  ConstantOp constant = lastTwoDims(condition);
-  if (!constant || constant.getType().getNumElements() == 0)
-    return false;
-  FailureOr<Tensor> tensor = Tensor::fromAttr(constant.getValue());
-  return succeeded(tensor) &&
-         isCausal(tensor->ints, tensor->shape(),
-                  [](int64_t x) { return std::optional(x != 0); });
 }
 
 /// Goes from a product with a number to the other factor.

@@ -333,6 +333,89 @@ func.func @attention_causal(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x4x8xf32>, %v
 
 // -----
 
+// Larger masks stay comparisons of positions: torch.triu(.., 1) of -inf, and key <= query of arange.
+// CHECK-LABEL: @attention_causal_of_positions
+// CHECK: sinter.attention %arg0, %arg1, %arg2 {causal, scale = 1.000000e+00 : f64}
+// CHECK: sinter.attention %arg1, %arg0, %arg2 {causal, scale = 1.000000e+00 : f64}
+// CHECK-NOT: sinter.attention
+// CHECK: return
+func.func @attention_causal_of_positions(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>)
+    -> (tensor<2x64x8xf32>, tensor<2x64x8xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<64x64xf32>
+  %one = sinter.constant dense<1> : tensor<64x64xi64>
+  %lowest = sinter.constant dense<0xFF800000> : tensor<64x64xf32>
+  %row = sinter.iota {axis = 0 : i64} : tensor<64x64xi64>
+  %column = sinter.iota {axis = 1 : i64} : tensor<64x64xi64>
+  %diagonal = sinter.add %row, %one : tensor<64x64xi64>
+  %beyond = sinter.compare ge %column, %diagonal : tensor<64x64xi64>
+  %added = sinter.where %beyond, %lowest, %zero : tensor<64x64xi1>, tensor<64x64xf32>
+  %mask = sinter.broadcast %added dims [1, 2] : tensor<64x64xf32> -> tensor<2x64x64xf32>
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2]
+    : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %m = sinter.add %s, %mask : tensor<2x64x64xf32>
+  %p = sinter.softmax %m {axis = 2 : i64} : tensor<2x64x64xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  %range = sinter.iota {axis = 0 : i64} : tensor<64xi64>
+  %queries = sinter.broadcast %range dims [0] : tensor<64xi64> -> tensor<64x64xi64>
+  %keys = sinter.broadcast %range dims [1] : tensor<64xi64> -> tensor<64x64xi64>
+  %counts = sinter.compare le %keys, %queries : tensor<64x64xi64>
+  %condition = sinter.broadcast %counts dims [1, 2] : tensor<64x64xi1> -> tensor<2x64x64xi1>
+  %least = sinter.constant dense<-1.0e4> : tensor<2x64x64xf32>
+  %s2 = sinter.dot_general %k, %q batch [0] x [0] contract [2] x [2]
+    : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %m2 = sinter.where %condition, %s2, %least : tensor<2x64x64xi1>, tensor<2x64x64xf32>
+  %p2 = sinter.softmax %m2 {axis = 2 : i64} : tensor<2x64x64xf32>
+  %y2 = sinter.dot_general %p2, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  return %y, %y2 : tensor<2x64x8xf32>, tensor<2x64x8xf32>
+}
+
+// -----
+
+// triu(.., 0) masks the query's own position too, key < query as well; rows and columns exchanged mask earlier keys.
+// CHECK-LABEL: @attention_other_positions
+// CHECK-NOT: causal
+// CHECK-COUNT-2: sinter.attention
+// CHECK-NOT: causal
+// CHECK: return
+func.func @attention_other_positions(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>)
+    -> (tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<2x64x8xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<64x64xf32>
+  %lowest = sinter.constant dense<-1.0e30> : tensor<64x64xf32>
+  %row = sinter.iota {axis = 0 : i64} : tensor<64x64xi64>
+  %column = sinter.iota {axis = 1 : i64} : tensor<64x64xi64>
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2]
+    : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %ge = sinter.compare ge %column, %row : tensor<64x64xi64>
+  %added = sinter.where %ge, %lowest, %zero : tensor<64x64xi1>, tensor<64x64xf32>
+  %mask = sinter.broadcast %added dims [1, 2] : tensor<64x64xf32> -> tensor<2x64x64xf32>
+  %m = sinter.add %s, %mask : tensor<2x64x64xf32>
+  %p = sinter.softmax %m {axis = 2 : i64} : tensor<2x64x64xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  %added2 = sinter.where %ge, %zero, %lowest : tensor<64x64xi1>, tensor<64x64xf32>
+  %mask2 = sinter.broadcast %added2 dims [1, 2] : tensor<64x64xf32> -> tensor<2x64x64xf32>
+  %s2 = sinter.dot_general %k, %q batch [0] x [0] contract [2] x [2]
+    : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %m2 = sinter.add %s2, %mask2 : tensor<2x64x64xf32>
+  %p2 = sinter.softmax %m2 {axis = 2 : i64} : tensor<2x64x64xf32>
+  %y2 = sinter.dot_general %p2, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  %lt = sinter.compare lt %column, %row : tensor<64x64xi64>
+  %condition = sinter.broadcast %lt dims [1, 2] : tensor<64x64xi1> -> tensor<2x64x64xi1>
+  %least = sinter.constant dense<-1.0e4> : tensor<2x64x64xf32>
+  %s3 = sinter.dot_general %v, %q batch [0] x [0] contract [2] x [2]
+    : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %m3 = sinter.where %condition, %s3, %least : tensor<2x64x64xi1>, tensor<2x64x64xf32>
+  %p3 = sinter.softmax %m3 {axis = 2 : i64} : tensor<2x64x64xf32>
+  %y3 = sinter.dot_general %p3, %v batch [0] x [0] contract [2] x [1]
+    : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  return %y, %y2, %y3 : tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<2x64x8xf32>
+}
+
+// -----
+
 // -5 is no "masked", and a window is not causal.
 // CHECK-LABEL: @attention_other_masks
 // CHECK-NOT: causal
