@@ -1,0 +1,53 @@
+"""Weights by a rule: NAME.safetensors from a list of names and shapes.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+Python's standard library only. Tensors of two dimensions and more get random signs and
+random magnitudes in [1/128, 1/32) (standard deviation 0.019, as transformers are
+initialised); of the others scales and variances get ones, biases and means zeros. The file
+is a graph's external data, what a trainer's --init takes, and what PyTorch and JAX read.
+"""
+
+import json
+import math
+import random
+import struct
+
+
+def layout(listing):
+    """The file's head, and {name: (begin, end)} behind it."""
+    entries, end = {}, 0
+    for name, shape in listing:
+        begin, end = end, end + 4 * math.prod(shape)
+        entries[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text = text.ljust(-(-(len(text) + 8) // 4096) * 4096 - 8)
+    return struct.pack("<Q", len(text)) + text, \
+        {name: entry["data_offsets"] for name, entry in entries.items()}
+
+
+def places(listing):
+    """{name: (begin, end)} in the file."""
+    head, offsets = layout(listing)
+    return {name: (len(head) + begin, len(head) + end) for name, (begin, end) in offsets.items()}
+
+
+def randomFloats(generator, count):
+    """Bytes of float32: random mantissas, exponents -7 and -6, random signs."""
+    data = bytearray(generator.randbytes(4 * count))
+    data[3::4] = data[3::4].translate(bytes((byte & 0x80) | 0x3c for byte in range(256)))
+    return data
+
+
+def write(listing, path, seed=1):
+    """Writes the file; `listing` is of pairs (name, shape)."""
+    generator = random.Random(seed)
+    with open(path, "wb") as file:
+        file.write(layout(listing)[0])
+        for name, shape in listing:
+            count = math.prod(shape)
+            if len(shape) > 1:
+                file.write(randomFloats(generator, count))
+            else:
+                one = name.endswith(("weight", "running_var"))
+                file.write(struct.pack("<f", float(one)) * count)
