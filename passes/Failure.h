@@ -20,12 +20,21 @@ inline constexpr llvm::StringLiteral kUsageFailure = "usage";
 /// What was asked for needs more memory than there may be.
 inline constexpr llvm::StringLiteral kMemoryFailure = "memory";
 
-/// An error about the whole module, of that kind.
+/// An error about the whole module: what it is called after is the graph, which
+/// is no node.
+inline mlir::InFlightDiagnostic emitModuleError(mlir::ModuleOp module) {
+  mlir::Location loc = module.getLoc();
+  return mlir::emitError(mlir::isa<mlir::NameLoc>(loc)
+                             ? mlir::UnknownLoc::get(module.getContext())
+                             : loc);
+}
+
+/// One of that kind.
 inline mlir::InFlightDiagnostic emitFailure(mlir::ModuleOp module,
                                             llvm::StringRef kind) {
   module->setAttr(kFailureAttr,
                   mlir::StringAttr::get(module.getContext(), kind));
-  return module.emitError();
+  return emitModuleError(module);
 }
 
 } // namespace sinter::passes

@@ -163,7 +163,7 @@ private:
 
   /// One error for all ops and reasons, with the nodes that need them.
   void report(ModuleOp module) {
-    InFlightDiagnostic diag = module.emitError();
+    InFlightDiagnostic diag = emitModuleError(module);
     for (auto &[target, ops] : unsupported) {
       diag << (target == unsupported.front().first ? "" : "; ") << "target "
            << target << " does not support ";

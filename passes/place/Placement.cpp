@@ -274,9 +274,10 @@ LogicalResult Placement::checkSupport() {
     if (why.empty())
       continue;
     if (unit.reason == Reason::Pinned)
-      return module.emitError() << "node " << unit.name << " is pinned to "
-                                << known[unit.device].name << " (" << unit.why
-                                << "), which does not support " << why;
+      return emitModuleError(module)
+             << "node " << unit.name << " is pinned to "
+             << known[unit.device].name << " (" << unit.why
+             << "), which does not support " << why;
     auto cpu = llvm::find_if(
         known, [](const ProgramDevice &one) { return one.name == "cpu"; });
     if (cpu == known.end() || !mayUseCpu(unit) ||
