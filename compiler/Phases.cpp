@@ -6,6 +6,7 @@
 #include "compiler/Phases.h"
 
 #include "compiler/FormVerifiers.h"
+#include "compiler/OptionValues.h"
 
 #include "passes/AlignContractions.h"
 #include "passes/Failure.h"
@@ -196,6 +197,15 @@ static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
 // What each phase cannot do yet
 //===----------------------------------------------------------------------===//
 
+static bool mayUseGpu(const Options &options) {
+  auto isGpu = [](StringRef device) { return deviceKind(device) != "cpu"; };
+  return isGpu(options.targets.front()) ||
+         llvm::any_of(options.devices, isGpu) ||
+         llvm::any_of(options.placeRules, [&](StringRef rule) {
+           return isGpu(rule.rsplit('=').second);
+         });
+}
+
 static std::string refusePrecision(const Options &options) {
   if (!options.precision.empty() && !options.plannedPolicy.empty() &&
       options.precision != options.plannedPolicy)
@@ -203,7 +213,7 @@ static std::string refusePrecision(const Options &options) {
            " contradicts --precision-plan, whose policy is " +
            options.plannedPolicy;
   StringRef policy = options.precisionPolicy();
-  if (policy == "tf32" && options.targets.front() == "cpu")
+  if (policy == "tf32" && !mayUseGpu(options))
     return "--precision=tf32: a CPU has no tf32; it needs --target=cuda or sim";
   if (!options.train.lossScale.empty() && !options.train.enabled)
     return "--loss-scale needs --train";

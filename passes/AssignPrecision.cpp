@@ -22,6 +22,7 @@
 #include "passes/Fusion.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
+#include "passes/place/Devices.h"
 #include "passes/precision/PrecisionReport.h"
 #include "passes/precision/Rounding.h"
 
@@ -90,7 +91,8 @@ private:
         plannedNarrow.insert(key);
     }
     for (auto function : module.getOps<func::FuncOp>())
-      assign(function, regex);
+      if (failed(assign(function, regex)))
+        return failure();
     if (!planned.empty())
       return emitFailure(module, kUsageFailure)
              << "the precision plan names '" << planned.begin()->first()
@@ -148,7 +150,7 @@ private:
     entry.reason = reason.str();
   }
 
-  void assign(func::FuncOp function, llvm::Regex &regex) {
+  LogicalResult assign(func::FuncOp function, llvm::Regex &regex) {
     enter(function, regex);
     SmallVector<Operation *> contractions;
     for (Operation &op : function.getBody().front())
@@ -156,8 +158,10 @@ private:
         contractions.push_back(&op);
     if (policy == "tf32")
       return markTf32(function, contractions);
-    if (policy == "fp32")
-      return explainRest(function, isFloatContraction);
+    if (policy == "fp32") {
+      explainRest(function, isFloatContraction);
+      return success();
+    }
     FloatType narrow = narrowType(&getContext(), policy);
     narrowAttentions(function, narrow);
     Rounding rounding(function, narrow, target,
@@ -183,6 +187,7 @@ private:
     explainRest(function, [&](Operation *op) {
       return isFloatContraction(op) || rounding.isHeldBack(op);
     });
+    return success();
   }
 
   /// Attention that the target has a call for takes and gives 16-bit floats; in
@@ -239,12 +244,27 @@ private:
               : ir::castTo(builder, op->getLoc(), by, builder.getF32Type()));
   }
 
-  void markTf32(func::FuncOp function, ArrayRef<Operation *> contractions) {
+  LogicalResult markTf32(func::FuncOp function,
+                         ArrayRef<Operation *> contractions) {
+    DeviceMap map(function);
     for (Operation *op : contractions) {
+      if (isOnCpu(map.of(op)))
+        return emitFailure(getOperation(), kUsageFailure)
+               << "--precision=tf32: node " << ir::joinedNodeNames(op->getLoc())
+               << " is on the CPU, which has no tf32; --keep-fp32=REGEX keeps "
+                  "nodes in fp32";
       op->setAttr("tf32", UnitAttr::get(&getContext()));
       set(op, "tf32", "operands are rounded to ten bits of mantissa");
     }
     explainRest(function, isFloatContraction);
+    return success();
+  }
+
+  bool isOnCpu(std::optional<int64_t> device) {
+    auto names = getOperation()->getAttrOfType<ArrayAttr>(
+        ir::SinterDialect::kDevicesAttr);
+    return names &&
+           cast<StringAttr>(names[device.value_or(0)]).getValue() == "cpu";
   }
 
   /// Reasons of the ops that stay float32. Those that `isHeldBack` would not,
