@@ -86,7 +86,7 @@ void Placement::spillToCpu(unsigned device) {
   for (unsigned i = 0; i < all.size(); ++i)
     if (all[i].device == device && all[i].isBound &&
         all[i].reason != Reason::Pinned && all[i].weightBytes > 0 &&
-        mayUseCpu(all[i]) && whyUnsupported(all[i], *cpu->target).empty())
+        all[i].mayUseCpu && whyUnsupported(all[i], *cpu->target).empty())
       bySize.push_back(i);
   llvm::stable_sort(bySize, [&](unsigned a, unsigned b) {
     return all[a].weightBytes > all[b].weightBytes;

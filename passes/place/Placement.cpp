@@ -212,11 +212,6 @@ LogicalResult Placement::checkRules() const {
   return success();
 }
 
-bool Placement::mayUseCpu(const Unit &unit) const {
-  return !options.allowCpu.empty() &&
-         llvm::Regex(options.allowCpu).match(unit.name);
-}
-
 std::string whyUnsupported(Operation *op, const Target &target) {
   auto asked = [&](Operation *single) -> std::string {
     std::string reason;
@@ -280,7 +275,7 @@ LogicalResult Placement::checkSupport() {
              << "), which does not support " << why;
     auto cpu = llvm::find_if(
         known, [](const ProgramDevice &one) { return one.name == "cpu"; });
-    if (cpu == known.end() || !mayUseCpu(unit) ||
+    if (cpu == known.end() || !unit.mayUseCpu ||
         !whyUnsupported(unit, *cpu->target).empty())
       continue;
     unit.reason = Reason::Unsupported;
@@ -301,6 +296,9 @@ LogicalResult Placement::decide() {
     llvm::sort(unit.neighbours);
     unit.neighbours.erase(llvm::unique(unit.neighbours), unit.neighbours.end());
   }
+  if (!options.allowCpu.empty())
+    for (unsigned number : unitsOf(llvm::Regex(options.allowCpu)))
+      all[number].mayUseCpu = true;
   if (failed(pin()))
     return failure();
   if (known.size() == 1)

@@ -37,6 +37,7 @@ struct Unit {
   int64_t weightBytes = 0; // of these with their slots, and of constants
   bool isHeavy = false;    // contracts
   bool isBound = false;    // reads more than constants: has to be somewhere
+  bool mayUseCpu = false;  // --allow-cpu
   unsigned device = 0;
   Reason reason = Reason::Default;
   std::string why;   // the rule, the op: for the log
@@ -95,7 +96,6 @@ private:
 
   // Neighbours.cpp
   void improve();
-  bool mayUseCpu(const Unit &unit) const;
   double cost(llvm::ArrayRef<unsigned> moved) const;
   bool moveIfBetter(llvm::ArrayRef<unsigned> component);
   std::string whyUnsupported(const Unit &unit, const Target &target);
