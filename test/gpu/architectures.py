@@ -42,12 +42,17 @@ def shapes(inputs):
             for name, array in arrays.items() if array.shape]
 
 
+def fileOf(name, libraries):
+    """simulated.py runs the same programs."""
+    return f"networks/{name}-{libraries}.so"
+
+
 def prepare(bundle):
     def make(job):
         path, libraries = job
         name = os.path.basename(path)[:-len(".test")]
         model, inputs, reference, tolerance = readTest(path)
-        file = f"networks/{name}-{libraries}.so"
+        file = fileOf(name, libraries)
         bundle.compile(model, file, *shapes(inputs), f"--libraries={libraries}")
         bundle.addModel([inputs, reference])
         return {"name": name + ("" if libraries == "all" else ", no libraries"), "file": file,

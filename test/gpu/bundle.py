@@ -4,6 +4,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
 
 import json
+import lzma
 import os
 import re
 import shutil
@@ -110,7 +111,9 @@ class Bundle:
 
     def pack(self, archive):
         """One .tar.xz with a window wide enough for programs to share their common parts."""
-        with tarfile.open(archive, "w:xz", preset=9) as file:
+        window = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 64 << 20}]
+        with lzma.open(archive, "w", filters=window) as packed, \
+                tarfile.open(fileobj=packed, mode="w") as file:
             # Alike beside alike.
             for path in sorted(self.files(), key=lambda p: (os.path.splitext(p)[1], p)):
                 file.add(path, arcname=os.path.join("sinter-gpu", os.path.relpath(path, self.out)))

@@ -1,73 +1,77 @@
-"""The simulated device beside the real one: the same compiled programs, the same inputs.
+"""The simulated device beside the real one: the same programs, the same inputs.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-prepare() compiles each program once for both and packs what the simulated device computes.
-Kernels of ours give the same bits, but for the payload of NaN and but for what adds up on
-tensor cores: there whole numbers, whose sums are exact in any order, still do; others differ by
-at most a bound that the program computes beside the results (programs.boundedProducts).
-Results of library calls agree by a tolerance of the largest element.
+prepare() compiles each program for the device, and runs it on the simulated one, checked: what
+that computes is packed. Kernels of ours give the same bits, but for the payload of NaN and but
+for what adds up on tensor cores: there whole numbers, whose sums are exact in any order, still
+do; others differ by at most a bound that the program computes beside its results
+(programs.boundedProducts). Results of library calls agree by a tolerance of the largest element.
 """
 
 import glob
 import math
 import os
 import sys
+import tempfile
 import zipfile
+from typing import NamedTuple
 
+import architectures
 import bundle as bundles
 import programs
-from architectures import readTest, shapes
 from npz import parseNpy
 
 GROUP = "simulated"
-SMALL = ["lstm", "lenet"]
 TEXTS = ["norms", "few-results", "attention-mask"]
 # Of float32 networks, as their tests have it; of 16-bit attention, whose probabilities are
 # rounded to 16 bits in another place.
 LIBRARY_TOLERANCE, NARROW_TOLERANCE = 1e-5, 2e-2
 
 
+class Job(NamedTuple):
+    name: str
+    model: str
+    rule: object  # "bits", "bound" or a tolerance
+    options: list  # sinterc's
+    inputs: str = "random:seed=3"
+    file: str = ""  # where another group compiled it
+
+
 def networks(bundle):
-    """(name, model, inputs, options, rule)"""
-    names = SMALL if bundle.small else sorted(
-        os.path.basename(path)[:-len(".test")]
-        for path in glob.glob(os.path.join(bundles.ROOT, "test/e2e/inference/*.test")))
-    for name in names:
-        path = os.path.join(bundles.ROOT, "test/e2e/inference", name + ".test")
-        model, inputs, _, _ = readTest(path)
-        yield name, model, inputs, [*shapes(inputs), "--libraries=none"], "bits"
-        if not bundle.small:
-            yield (name + ", libraries", model, inputs, [*shapes(inputs), "--libraries=all"],
-                   LIBRARY_TOLERANCE)
+    for path in architectures.tests(bundle.small):
+        name = os.path.basename(path)[:-len(".test")]
+        model, inputs, _, _ = architectures.readTest(path)
+        shapes = architectures.shapes(inputs)
+        for libraries, rule in (("none", "bits"), ("all", LIBRARY_TOLERANCE)):
+            yield Job(name + ("" if rule == "bits" else ", libraries"), model, rule,
+                      [*shapes, f"--libraries={libraries}"], inputs,
+                      architectures.fileOf(name, libraries))
 
 
 def texts(bundle):
     root = os.path.join(bundles.ROOT, "test/e2e/Inputs")
     for name in TEXTS[:1] if bundle.small else TEXTS:
-        yield (name, os.path.join(root, name + ".mlir"), "random:seed=3", ["--libraries=none"],
-               "bits")
-    yield ("attention, libraries", os.path.join(root, "attention.mlir"), "random:seed=3", [],
-           NARROW_TOLERANCE)
+        yield Job(name, os.path.join(root, name + ".mlir"), "bits", ["--libraries=none"])
+    yield Job("attention, libraries", os.path.join(root, "attention.mlir"), NARROW_TOLERANCE, [])
 
 
 def generated(bundle, folder):
     """Kernels that are measured elsewhere, at small sizes, and products on tensor cores."""
-    def write(name, text):
-        path = os.path.join(folder, programs.fileName(name) + ".mlir")
+    def write(program):
+        path = os.path.join(folder, programs.fileName(program.name) + ".mlir")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(program.text)
         return path
     for program in programs.kernels(small=True):
-        yield program.name, write(program.name, program.text), "random:seed=3", [], "bits"
+        yield Job(program.name, write(program), "bits", [])
     script = os.path.join(bundles.ROOT, "test/backends/sim/products.py")
     bundles.run([sys.executable, script, folder])
     for element in ["bf16"] if bundle.small else ["bf16", "f16", "tf32"]:
-        yield (f"whole numbers in {element}", os.path.join(folder, element + ".mlir"),
-               "random:seed=3", ["--libraries=none"], "bits")
+        yield Job(f"whole numbers in {element}", os.path.join(folder, element + ".mlir"), "bits",
+                  ["--libraries=none"])
         program = programs.boundedProducts(element)
-        yield (program.name, write(program.name, program.text), "random:seed=3",
-               [*program.options], "bound")
+        yield Job(program.name, write(program), "bound", [*program.options])
 
 
 def usesApproximations(path):
@@ -76,27 +80,22 @@ def usesApproximations(path):
 
 
 def prepare(bundle):
-    folder = os.path.join(bundle.out, "texts")
-    os.makedirs(folder)
-    targets = bundle.target if bundle.target == "sim" else bundle.target + ",sim"
-
-    def make(program):
-        name, model, inputs, options, rule = program
-        file = f"simulated/{programs.fileName(name)}"
-        bundle.compile(model, file + ".so", *options, target=targets)
-        bundle.addModel([inputs])
-        if rule == "bits" and usesApproximations(bundle.path(file + ".so")):
-            raise SystemExit(f"prepare.py: {name} has approximate functions: give it a bound")
-        bundles.run([bundle.tool("sinter-run"), bundle.path(file + ".so"), "--device=sim:0",
-                     "--inputs=" + inputs.replace("%models", bundles.MODELS),
-                     "--outputs=" + bundle.path(file + ".npz")])
-        return {"name": name, "file": file + ".so", "inputs": inputs, "outputs": file + ".npz",
-                "rule": rule}
-    jobs = [*networks(bundle), *texts(bundle), *generated(bundle, folder)]
-    bundle.write("simulated", bundle.inParallel(make, jobs))
-    for path in glob.glob(os.path.join(folder, "*")):
-        os.remove(path)
-    os.rmdir(folder)
+    def make(job):
+        base = f"simulated/{programs.fileName(job.name)}"
+        file = job.file or base + ".so"
+        if not job.file:
+            bundle.compile(job.model, file, *job.options)
+        if job.rule == "bits" and usesApproximations(bundle.path(file)):
+            raise SystemExit(f"prepare.py: {job.name} has approximate functions: give it a bound")
+        model, inputs = (word.replace("%models", bundles.MODELS)
+                         for word in (job.model, job.inputs))
+        bundles.run([bundle.tool("sinter-run"), model, "--device=sim:0", *job.options,
+                     f"--inputs={inputs}", "--outputs=" + bundle.path(base + ".npz")])
+        return {"name": job.name, "file": file, "inputs": job.inputs, "outputs": base + ".npz",
+                "rule": job.rule}
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [*networks(bundle), *texts(bundle), *generated(bundle, folder)]
+        bundle.write("simulated", bundle.inParallel(make, jobs))
 
 
 # --- comparing -----------------------------------------------------------------------------------
