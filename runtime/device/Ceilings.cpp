@@ -8,6 +8,7 @@
 #include "runtime/device/Timer.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace sinter::rt;
 
@@ -75,8 +76,8 @@ Result<double> copyRate(Device &device, Clock &clock, uint64_t sizeBytes) {
   Result<void *> to = blocks.allocate(sizeBytes);
   if (!to.ok())
     return to.status();
-  // Defined content, whatever a device that checks may think of other.
-  SINTER_RETURN_IF_ERROR(device.fill(*clock.stream, *from, 0, sizeBytes));
+  SINTER_RETURN_IF_ERROR(
+      fillRandom(device, *clock.stream, *from, sizeBytes, SINTER_F32));
   Result<double> us = clock.leastUs(
       [&] { return device.copy(*clock.stream, *to, *from, sizeBytes); });
   if (!us.ok())
@@ -120,7 +121,8 @@ Result<double> productRate(Device &device, Clock &clock, int64_t side,
     if (!block.ok())
       return block.status();
     buffer = *block;
-    SINTER_RETURN_IF_ERROR(device.fill(*clock.stream, buffer, 0, sizeBytes));
+    SINTER_RETURN_IF_ERROR(
+        fillRandom(device, *clock.stream, buffer, sizeBytes, dtype));
   }
   Scratch scratch;
   scratch.perWorkerStride = ((*call)->perWorkerBytes() + 4095) / 4096 * 4096;
@@ -144,6 +146,39 @@ Result<double> productRate(Device &device, Clock &clock, int64_t side,
 }
 
 } // namespace
+
+Status sinter::rt::fillRandom(Device &device, Stream &stream, void *to,
+                              uint64_t sizeBytes, uint32_t dtype) {
+  constexpr uint64_t mostBytes = 4u << 20; // its copies make the rest
+  const uint64_t firstBytes = std::min(sizeBytes, mostBytes);
+  Result<void *> host = device.allocateHost(firstBytes, "a measurement");
+  if (!host.ok())
+    return host.status();
+  // A linear congruential generator (Knuth's MMIX), whose upper bits are good;
+  // 24 of them for a float, 8 for a bf16, which is a float's upper half.
+  const auto number = [](uint64_t bits, int count) {
+    const int half = 1 << (count - 1);
+    return std::bit_cast<uint32_t>(
+        static_cast<float>(static_cast<int>(bits & (2 * half - 1)) - half) /
+        static_cast<float>(half));
+  };
+  uint64_t state = 1;
+  auto *words = static_cast<uint32_t *>(*host);
+  for (uint64_t i = 0; i < firstBytes / 4; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    words[i] = dtype == SINTER_F32
+                   ? number(state >> 40, 24)
+                   : number(state >> 40, 8) >> 16 | number(state >> 56, 8);
+  }
+  Status status = device.upload(stream, to, *host, firstBytes);
+  auto *bytes = static_cast<uint8_t *>(to);
+  for (uint64_t done = firstBytes; done < sizeBytes && status.ok(); done *= 2)
+    status = device.copy(stream, bytes + done, bytes,
+                         std::min(done, sizeBytes - done));
+  Status waited = device.synchronize(stream);
+  device.freeHost(*host);
+  return status.ok() ? waited : status;
+}
 
 Result<Ceilings> sinter::rt::measureCeilings(Device &device) {
   const Sizes sizes = sizesOf(device);

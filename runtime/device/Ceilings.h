@@ -19,6 +19,11 @@ struct Ceilings {
   double bf16TFlops = 0; // likewise
 };
 
+/// Numbers in [-1, 1), f32 or bf16, all over `to`, the same each time: devices
+/// are faster with zeros. Waits for the stream. A multiple of 4 bytes.
+Status fillRandom(Device &device, Stream &stream, void *to, uint64_t sizeBytes,
+                  uint32_t dtype);
+
 /// Takes a second or less and gives back all memory. A device that works on its
 /// own is timed by its events.
 Result<Ceilings> measureCeilings(Device &device);

@@ -26,8 +26,11 @@ class Context:
         self.results, self.scratch = results, scratch
         self.environment, self.launcher = dict(machine.environment), machine.launcher
         self.libc, self.nvidia = machine.libc, machine.nvidia
-        # What libraries choose belongs to this run: the first choice is kept for the others.
-        self.environment["XDG_CACHE_HOME"] = os.path.join(scratch, "cache")
+
+    def beginGroup(self, name):
+        """What libraries choose by time is kept within a group: of those that are timed,
+        nothing was chosen while other programs ran."""
+        self.environment["XDG_CACHE_HOME"] = os.path.join(self.scratch, "cache", name)
 
     def left(self):
         return self.results.left()

@@ -8,6 +8,8 @@ import os
 import shutil
 import sys
 
+from libraries import driverFolders
+
 GROUP = "device"
 # Name, files, what the function returns or writes, and what needs the library.
 VERSIONS = [
@@ -64,9 +66,9 @@ def doctor(context):
 
 
 def versions(context):
-    # Another python's own libraries could be in the way: only what was found for it.
-    environment = dict(os.environ, LD_LIBRARY_PATH=context.environment.get(
-        "LD_LIBRARY_PATH", os.pathsep.join(context.nvidia)))
+    given = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    environment = dict(os.environ, LD_LIBRARY_PATH=os.pathsep.join(
+        filter(None, [*given, *context.nvidia, *driverFolders()])))
     for name, files, function, kind, purpose in VERSIONS:
         done = context.attempt(GROUP, name, [sys.executable, "-c", ASK, function, kind, *files],
                                60, env=environment)

@@ -23,19 +23,37 @@ class TimeIsUp(Exception):
     """A command was ended."""
 
 
+RUNNING = set()
+
+
+def endGroup(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def endAll():
+    """What execute() has not seen end, from a signal's handler."""
+    for process in list(RUNNING):
+        endGroup(process)
+
+
 def execute(command, limit, **options):
     """The ended process, with .stdout and .stderr. Past `limit` seconds it is ended with all
     that it started."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                errors="replace", start_new_session=True, **options)
+    RUNNING.add(process)
     try:
         output, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         raise TimeIsUp() from None
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            endGroup(process)
             process.communicate()
+        RUNNING.discard(process)
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 

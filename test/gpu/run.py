@@ -27,7 +27,7 @@ import steps
 import training
 from context import Context
 from libraries import Machine
-from results import Results
+from results import Results, endAll
 
 # In order, with shares of the time.
 GROUPS = [(device, 2), (training, 12), (architectures, 10), (simulated, 10), (machine, 28),
@@ -60,8 +60,14 @@ def parse():
 
 def main():
     options = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(75))
     scratch = tempfile.mkdtemp(prefix="sinter-gpu-")
+
+    def stop(*_):  # the file has every row so far
+        endAll()
+        shutil.rmtree(scratch, ignore_errors=True)
+        os._exit(75)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
     try:
         results = Results(options.json, options.device, options.small, 60 * options.minutes)
         context = Context(options, results, Machine(os.path.abspath(options.folder), options.libc),
@@ -69,6 +75,7 @@ def main():
         groups = [(group, share) for group, share in GROUPS if group.GROUP in options.chosen]
         for i, (group, share) in enumerate(groups):
             results.beginGroup(share / sum(share for _, share in groups[i:]))
+            context.beginGroup(group.GROUP)
             try:
                 group.run(context, results)
             except Exception as error:  # a mistake of ours costs one group, not the others

@@ -24,9 +24,9 @@ from npz import parseNpy
 
 GROUP = "simulated"
 TEXTS = ["norms", "few-results", "attention-mask"]
-# Of float32 networks, as their tests have it; of 16-bit attention, whose probabilities are
-# rounded to 16 bits in another place.
-LIBRARY_TOLERANCE, NARROW_TOLERANCE = 1e-5, 2e-2
+# Of float32 networks: each side may be off by 1e-5, as in their tests; of 16-bit attention,
+# whose probabilities are rounded to 16 bits in another place.
+LIBRARY_TOLERANCE, NARROW_TOLERANCE = 2e-5, 2e-2
 
 
 class Job(NamedTuple):

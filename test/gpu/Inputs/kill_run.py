@@ -1,8 +1,8 @@
-"""Starts a run, kills it when its JSON file has some rows, and prints what the file says.
+"""Starts a run, ends it when its JSON file has some rows, and prints what the file says.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    kill_run.py RESULTS.json COMMAND..
+    kill_run.py KILL|TERM RESULTS.json COMMAND..
 """
 
 import json
@@ -12,17 +12,17 @@ import subprocess
 import sys
 import time
 
-path, command = sys.argv[1], sys.argv[2:]
+name, path, *command = sys.argv[1:]
 process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
 report = {"rows": []}
 while len(report["rows"]) < 4 and process.poll() is None:
     time.sleep(0.02)
     if os.path.exists(path):
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             report = json.load(file)
-os.killpg(process.pid, signal.SIGKILL)
-process.wait()
-with open(path) as file:
+os.killpg(process.pid, signal.Signals["SIG" + name])
+code = process.wait()
+with open(path, encoding="utf-8") as file:
     report = json.load(file)
-print(f"finished: {report['finished']}, rows: {len(report['rows'])}, passed: {report['passed']}, "
-      f"killed: {process.returncode == -signal.SIGKILL}")
+print(f"{name}: finished {report['finished']}, {len(report['rows'])} rows, "
+      f"{report['passed']} passed, exit {code}")
