@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -110,13 +111,28 @@ class Bundle:
                       for name in names)
 
     def pack(self, archive):
-        """One .tar.xz with a window wide enough for programs to share their common parts."""
-        window = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 64 << 20}]
-        with lzma.open(archive, "w", filters=window) as packed, \
-                tarfile.open(fileobj=packed, mode="w") as file:
-            # Alike beside alike.
-            for path in sorted(self.files(), key=lambda p: (os.path.splitext(p)[1], p)):
-                file.add(path, arcname=os.path.join("sinter-gpu", os.path.relpath(path, self.out)))
+        """A .tar.xz of several streams that are made at the same time: tools and libraries,
+        and programs, whose common parts a wide window finds."""
+        def isTool(path):
+            return os.path.relpath(path, self.out).startswith(("bin/", "lib/"))
+        files = sorted(self.files(), key=lambda p: (not isTool(p), os.path.splitext(p)[1], p))
+        with tempfile.TemporaryFile() as plain:
+            cuts = [0]
+            with tarfile.open(fileobj=plain, mode="w") as tar:
+                for path in files:
+                    if cuts[-1] == 0 and not isTool(path):
+                        cuts.append(tar.offset)
+                    name = os.path.relpath(path, self.out)
+                    tar.add(path, arcname=os.path.join("sinter-gpu", name))
+            cuts.append(plain.tell())
+            plain.seek(0)
+            parts = [plain.read(end - begin) for begin, end in zip(cuts, cuts[1:])]
+        code = {"id": lzma.FILTER_X86}
+        window = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 64 << 20}
+        streams = self.inParallel(lambda job: lzma.compress(job[0], filters=job[1]),
+                                  zip(parts, ([code, window], [window])))
+        with open(archive, "wb") as file:
+            file.writelines(streams)
         size = os.path.getsize(archive)
         print(f"{archive}: {size / 2**20:.1f} MiB")
         if size > LIMIT:
