@@ -1,126 +1,409 @@
 #!/usr/bin/env python3
-"""Training steps of PyTorch or JAX on a GPU; prints milliseconds of one.
+"""PyTorch and JAX at the work of one network, told over a pipe what to do.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    peers.py torch|torch-compile|jax mlp|cnn
+    peers.py torch|torch-compile|jax FOLDER cuda:0|cpu [--small]
 
-As fast as their manuals say: fused Adam, one captured graph per step (torch), reduce-
-overhead compilation (torch-compile), one jitted scan over steps with donated buffers (jax).
-fp32 as IEEE has it, as in Sinter's rows. A step is forward, cross-entropy, backward, Adam
-on a batch of 64 that is on the device.
+Reads requests and writes answers as lines of JSON:
+    {"prepare": [network, kind, batch, precision]} -> {"sides": [..], "loss": {side: x}}
+    {"check": OUTPUT.npz}                          -> {"error": {side: x}}
+    {"run": side, "count": N}                      -> {"ms": of one, "bytes": at most}
+or {"skip": why} where something is not to be had. A run of training is a step on batches
+that are on the device; one of inference goes from the host's memory to the host's memory
+and waits, as sinter-run does. FOLDER has what workloads.py and weights.py wrote.
 """
 
+import json
+import math
+import os
 import sys
 import time
 
-BATCH, STEPS = 64, 2000
+import workloads
+
+FIRST_STEPS = 3  # whose last loss is compared
 
 
-def median(times):
-    return sorted(times)[len(times) // 2]
+def milliseconds(begin, count):
+    return 1e3 * (time.perf_counter() - begin) / count
 
 
-def runTorch(name, compiled):
-    import torch
-    from torch import nn
-    from torch.nn import functional as F
-    torch.manual_seed(1)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    if name == "mlp":
-        model = nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256),
-                              nn.ReLU(), nn.Linear(256, 10))
-    else:
-        def block(i, o):
-            return [nn.Conv2d(i, o, 3, padding=1), nn.BatchNorm2d(o), nn.ReLU(), nn.MaxPool2d(2)]
-        model = nn.Sequential(*block(1, 16), *block(16, 32), *block(32, 64), nn.Flatten(),
-                              nn.Linear(576, 64), nn.ReLU(), nn.Linear(64, 10))
-        model = model.to(memory_format=torch.channels_last)
-    model = model.cuda().train()
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True, capturable=True)
-    x = torch.rand(BATCH, 1, 28, 28, device="cuda")
-    labels = torch.randint(0, 10, (BATCH,), device="cuda")
+def readWeights(path):
+    """{name: array}, not copied."""
+    import numpy
+    data = numpy.memmap(path, numpy.uint8, "r")
+    length = int(data[:8].view(numpy.uint64)[0])
+    entries = json.loads(bytes(data[8:8 + length]))
+    return {name: data[8 + length + entry["data_offsets"][0]:
+                       8 + length + entry["data_offsets"][1]]
+            .view(numpy.float32).reshape(entry["shape"]) for name, entry in entries.items()}
 
-    def step():
+
+class Side:
+    """One way to run a row: `run(count)` leaves the last loss in `loss`, or the output in
+    `output`, as a numpy array."""
+    loss = output = None
+
+    def run(self, count):
+        raise NotImplementedError
+
+
+class Work:
+    """The row's data and weights, as numpy arrays."""
+
+    def __init__(self, row, folder, small):
+        import numpy
+        self.row = row
+        self.weights = readWeights(os.path.join(folder, workloads.weightsOf(row.network, small)))
+        with numpy.load(os.path.join(folder, row.file + ".npz")) as data:
+            arrays = {name: data[name] for name in data.files}
+        count = workloads.batchesOf(row)
+        self.x, self.labels = (array if array is None else
+                               array.reshape(count, row.batch, *array.shape[1:])
+                               for array in (arrays["x"], arrays.get("labels")))
+
+
+# --- PyTorch ---------------------------------------------------------------------------------
+
+
+class Torch:
+    """Sides of a row: eager, and one CUDA graph; or compiled."""
+
+    def __init__(self, device, small, compiled):
+        import torch
+        self.torch, self.device, self.small, self.compiled = torch, device, small, compiled
+        self.isCuda = device.startswith("cuda")
+        torch.backends.cudnn.benchmark = True
+        if self.isCuda:
+            torch.cuda.set_device(torch.device(device))
+
+    def chooseAttention(self):
+        """cuDNN's first, as it is the fastest on Hopper where it is there."""
+        try:
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+            sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION,
+                         SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH],
+                        set_priority=True).__enter__()
+        except (ImportError, TypeError):
+            pass  # an older PyTorch has an order of its own
+
+    def prepare(self, work):
+        torch, row = self.torch, work.row
+        torch.set_float32_matmul_precision("highest" if row.precision == "fp32" else "high")
+        torch.backends.cudnn.allow_tf32 = row.precision != "fp32"
+        if self.isCuda:
+            self.chooseAttention()
+            torch.cuda.reset_peak_memory_stats()
+        kind = TorchTraining if row.kind == "train" else TorchInference
+        if self.compiled:
+            import torch._inductor.config as config
+            # Choosing among Triton's products as well takes minutes for a large network.
+            if row.network != "mlp":
+                config.max_autotune_gemm_backends = "ATEN"
+            return {"torch-compile": kind(self, work, "compile")}
+        sides = {"torch-eager": kind(self, work, "eager")}
+        if self.isCuda:
+            sides["torch-graph"] = kind(self, work, "graph")
+        return sides
+
+    def compile(self, function):
+        return self.torch.compile(function, mode="max-autotune", fullgraph=True, dynamic=False)
+
+    def memory(self):
+        return self.torch.cuda.max_memory_allocated() if self.isCuda else None
+
+    def synchronize(self):
+        if self.isCuda:
+            self.torch.cuda.synchronize()
+
+    def tensor(self, array):
+        return self.torch.from_numpy(array.copy()).to(self.device)
+
+    def model(self, work):
+        import networks
+        model = networks.make(work.row.network, self.small)
+        own = networks.states(model)
+        with self.torch.no_grad():
+            for name, array in work.weights.items():
+                if name in own:
+                    own.pop(name).copy_(self.torch.from_numpy(array.copy()))
+        if own:
+            raise ValueError(f"no weights for {', '.join(own)}")
+        model = model.to(self.device)
+        if work.row.network == "resnet50":
+            model = model.to(memory_format=self.torch.channels_last)
+        return model
+
+    def layout(self, tensor, row):
+        """Of one batch of images: channels last."""
+        return tensor.contiguous(memory_format=self.torch.channels_last) \
+            if row.network == "resnet50" else tensor
+
+
+class TorchTraining(Side):
+    def __init__(self, peer, work, way):
+        torch, row = peer.torch, work.row
+        from torch.nn import functional as F
+        self.peer, self.done = peer, 0
+        model = peer.model(work).train()
+        self.x = [peer.layout(peer.tensor(x), row) for x in work.x]
+        self.labels = [peer.tensor(labels) for labels in work.labels]
+        optimizer = self.optimizer(model, row)
+        isGraph = way == "graph"
+
+        def lossOf(x, labels):
+            with torch.autocast(peer.device.split(":")[0], torch.bfloat16,
+                                enabled=row.precision == "bf16", cache_enabled=not isGraph):
+                y = model(x)
+                return F.cross_entropy(y.flatten(0, -2), labels.flatten(), ignore_index=-100)
+
+        forward = peer.compile(lossOf) if way == "compile" else lossOf
+
+        def step(x, labels):
+            optimizer.zero_grad(set_to_none=True)
+            loss = forward(x, labels)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        self.step = step
+        if isGraph:
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                self.first()
+            torch.cuda.current_stream().wait_stream(stream)
+            self.capture(step, optimizer)
+        else:
+            self.first()
+            self.run(5)  # compiled: graphs are recorded, too
+
+    def optimizer(self, model, row):
+        torch, training = self.peer.torch, workloads.TRAINING[row.network]
+        options = {key.replace("-", "_"): value for key, value in training.options.items()}
+        if self.peer.isCuda:
+            options["fused"] = True
+        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
+                "sgd": torch.optim.SGD}[training.optimizer]
+        if self.peer.isCuda and training.optimizer != "sgd":
+            options["capturable"] = True
+        return kind(model.parameters(), **options)
+
+    def capture(self, step, optimizer):
+        torch = self.peer.torch
+        graph, x, labels = torch.cuda.CUDAGraph(), self.x[0].clone(), self.labels[0].clone()
         optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(model(x), labels).backward()
-        optimizer.step()
-
-    if compiled:
-        run = torch.compile(step, mode="reduce-overhead")
-        for _ in range(20):
-            run()
-    else:
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for _ in range(5):
-                step()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            step()
-        run = graph.replay
-    times = []
-    for _ in range(5):
-        torch.cuda.synchronize()
+            loss = step(x, labels)
+
+        def replay(nextX, nextLabels):
+            x.copy_(nextX)
+            labels.copy_(nextLabels)
+            graph.replay()
+            return loss
+        self.step = replay
+
+    def first(self):
+        self.run(FIRST_STEPS)
+        self.loss = float(self.last)
+
+    def run(self, count):
+        for _ in range(count):
+            index = self.done % len(self.x)
+            self.last = self.step(self.x[index], self.labels[index])
+            self.done += 1
+
+
+class TorchInference(Side):
+    def __init__(self, peer, work, way):
+        torch, row = peer.torch, work.row
+        self.peer = peer
+        model = peer.model(work).eval()
+        if row.precision == "bf16":
+            model = model.bfloat16()
+        isFloat = work.x.dtype.kind == "f"
+
+        def pinned(tensor):
+            return tensor.pin_memory() if peer.isCuda else tensor
+        self.input = pinned(torch.from_numpy(work.x[0].copy()))
+        forward = peer.compile(model) if way == "compile" else model
+
+        def step():
+            x = self.input.to(peer.device, non_blocking=True)
+            if isFloat and row.precision == "bf16":
+                x = x.bfloat16()
+            y = forward(peer.layout(x, row)).float()
+            if self.output is None:
+                self.output = pinned(torch.empty(y.shape))
+            self.output.copy_(y, non_blocking=True)
+
+        self.step = step
+        self.run(5)
+        if way == "graph":
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                self.run(3)
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.inference_mode(), torch.cuda.graph(graph):
+                step()
+            self.step = graph.replay
+            self.run(3)
+
+    def run(self, count):
+        with self.peer.torch.inference_mode():
+            for _ in range(count):
+                self.step()
+                self.peer.synchronize()
+
+
+# --- JAX -------------------------------------------------------------------------------------
+
+
+class Jax:
+    def __init__(self, device, small):
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        if device == "cpu":
+            os.environ["JAX_PLATFORMS"] = "cpu"
+        import jax
+        import networks_jax
+        self.jax, self.networks, self.small = jax, networks_jax, small
+        kind, _, number = device.partition(":")
+        self.device = jax.devices("gpu" if kind == "cuda" else kind)[int(number or 0)]
+        jax.config.update("jax_default_device", self.device)
+        self.networks.ATTENTION = "cudnn" if kind == "cuda" else None
+
+    def prepare(self, work):
+        self.jax.config.update("jax_default_matmul_precision", {
+            "fp32": "highest", "tf32": "tensorfloat32"}.get(work.row.precision, "default"))
+        return {"jax": (JaxTraining if work.row.kind == "train" else JaxInference)(self, work)}
+
+    def memory(self):
+        statistics = self.device.memory_stats()
+        return statistics and statistics.get("peak_bytes_in_use")
+
+    def synchronize(self):
+        pass  # sides wait
+
+
+class JaxTraining(Side):
+    """One jitted scan over steps with donated state."""
+
+    def __init__(self, peer, work):
+        jax, row = peer.jax, work.row
+        import jax.numpy as jnp
+        training = workloads.TRAINING[row.network]
+        # Of a call; single steps where few are wanted.
+        self.length = 256 if row.network == "mlp" and not peer.small else FIRST_STEPS
+        lossOf = peer.networks.loss(row.network, row.precision, peer.small)
+        update = peer.networks.UPDATES[training.optimizer]
+        params, buffers = peer.networks.split(row.network, work.weights)
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        self.state = (params, buffers, zeros, jax.tree.map(jnp.copy, zeros),
+                      jnp.zeros((), jnp.int32))
+        x, labels = jax.device_put((peer.networks.images(row.network, work.x), work.labels))
+
+        def step(state, _):
+            params, buffers, m, v, done = state
+            index = done % x.shape[0]
+            (value, buffers), grads = jax.value_and_grad(lossOf, has_aux=True)(
+                params, buffers, x[index], labels[index])
+            params, m, v = update(params, grads, m, v, done + 1, training.options)
+            return (params, buffers, m, v, done + 1), value
+
+        self.call = jax.jit(lambda state: jax.lax.scan(step, state, None, length=self.length),
+                            donate_argnums=0)
+        self.run(1)
+        self.loss = float(self.losses[FIRST_STEPS - 1])
+        self.run(1)
+
+    def run(self, count):
+        """At least so many steps, whole calls; returns how many."""
+        calls = max(1, math.ceil(count / self.length))
+        for _ in range(calls):
+            self.state, self.losses = self.call(self.state)
+        self.losses.block_until_ready()
+        return calls * self.length
+
+
+class JaxInference(Side):
+    def __init__(self, peer, work):
+        jax, row = peer.jax, work.row
+        import jax.numpy as jnp
+        forward = peer.networks.forward(row.network, row.precision, peer.small)
+        params, buffers = peer.networks.split(row.network, work.weights)
+        if row.precision == "bf16":  # once, ahead of all runs
+            params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)
+        self.params, self.buffers = jax.device_put((params, buffers))
+        self.x = peer.networks.images(row.network, work.x)[0]
+        self.call = jax.jit(lambda params, buffers, x:
+                            forward(params, buffers, x, False)[0].astype(jnp.float32))
+        self.run(5)
+
+    def run(self, count):
+        import numpy
+        for _ in range(count):
+            self.output = numpy.asarray(self.call(self.params, self.buffers, self.x))
+
+
+# --- requests --------------------------------------------------------------------------------
+
+
+class Server:
+    def __init__(self, kind, folder, device, small):
+        self.folder, self.small = folder, small
+        self.peer = Jax(device, small) if kind == "jax" else \
+            Torch(device, small, kind == "torch-compile")
+        self.sides = {}
+
+    def prepare(self, row):
+        row = workloads.Row(*row)
+        sides = self.peer.prepare(Work(row, self.folder, self.small))
+        self.sides.update({f"{row.name}|{name}": side for name, side in sides.items()})
+        return {"sides": list(sides), "loss": {name: side.loss for name, side in sides.items()}}
+
+    def check(self, row, path):
+        """The largest error of each output, relative to Sinter's largest element."""
+        import numpy
+        with numpy.load(path) as arrays:
+            ours = arrays[arrays.files[0]]
+        errors = {}
+        for key, side in self.sides.items():
+            if key.startswith(row + "|"):
+                theirs = numpy.asarray(side.output, numpy.float32).reshape(ours.shape)
+                errors[key.partition("|")[2]] = float(abs(theirs - ours).max() / abs(ours).max())
+        return {"error": errors}
+
+    def run(self, side, count):
         begin = time.perf_counter()
-        for _ in range(STEPS):
-            run()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - begin) / STEPS)
-    return 1e3 * median(times)
+        done = self.sides[side].run(count) or count
+        self.peer.synchronize()
+        return {"ms": milliseconds(begin, done), "bytes": self.peer.memory()}
 
-
-def runJax(name):
-    import jax
-    import jax.numpy as jnp
-    if name != "mlp":
-        raise SystemExit("jax: only the mlp is written down")
-    jax.config.update("jax_default_matmul_precision", "highest")
-    sizes = [784, 512, 256, 10]
-    keys = jax.random.split(jax.random.PRNGKey(1), 3)
-    params = [(jax.random.normal(k, (i, o)) * i ** -0.5, jnp.zeros(o))
-              for k, i, o in zip(keys, sizes, sizes[1:])]
-    x = jax.random.uniform(keys[0], (BATCH, 784))
-    labels = jax.random.randint(keys[1], (BATCH,), 0, 10)
-
-    def loss(params):
-        h = x
-        for w, b in params[:-1]:
-            h = jax.nn.relu(h @ w + b)
-        logits = h @ params[-1][0] + params[-1][1]
-        return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
-
-    def step(carry, _):
-        params, m, v, t = carry
-        grads = jax.grad(loss)(params)
-        t = t + 1
-        m = jax.tree.map(lambda a, g: 0.9 * a + 0.1 * g, m, grads)
-        v = jax.tree.map(lambda a, g: 0.999 * a + 0.001 * g * g, v, grads)
-        params = jax.tree.map(
-            lambda p, a, b: p - 1e-3 * (a / (1 - 0.9 ** t)) /
-            (jnp.sqrt(b / (1 - 0.999 ** t)) + 1e-8), params, m, v)
-        return (params, m, v, t), None
-
-    run = jax.jit(lambda carry: jax.lax.scan(step, carry, None, length=STEPS)[0],
-                  donate_argnums=0)
-    zeros = jax.tree.map(jnp.zeros_like, params)
-    carry = jax.block_until_ready(run((params, zeros, jax.tree.map(jnp.copy, zeros),
-                                       jnp.zeros(()))))
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        carry = jax.block_until_ready(run(carry))
-        times.append((time.perf_counter() - begin) / STEPS)
-    return 1e3 * median(times)
+    def answer(self, request):
+        if "prepare" in request:
+            return self.prepare(request["prepare"])
+        if "check" in request:
+            return self.check(request["row"], request["check"])
+        return self.run(request["run"], request["count"])
 
 
 def main():
-    peer, name = sys.argv[1:3]
-    try:
-        print(runJax(name) if peer == "jax" else runTorch(name, peer == "torch-compile"))
-    except ImportError as error:
-        sys.exit(f"{peer} is not installed ({error})")
+    kind, folder, device = sys.argv[1:4]
+    # What libraries print belongs to the log.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    server = None
+    for line in sys.stdin:
+        try:
+            server = server or Server(kind, folder, device, "--small" in sys.argv)
+            answer = server.answer(json.loads(line))
+        except ImportError as error:
+            answer = {"skip": f"not installed ({error})"}
+        except Exception as error:  # whatever a framework raises is told, not fatal here
+            text = str(error).strip().splitlines() or [""]
+            answer = {"skip": f"{type(error).__name__}: {text[0][:160]}"}
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 main()

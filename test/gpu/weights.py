@@ -32,10 +32,11 @@ def places(listing):
     return {name: (len(head) + begin, len(head) + end) for name, (begin, end) in offsets.items()}
 
 
-def randomFloats(generator, count):
-    """Bytes of float32: random mantissas, exponents -7 and -6, random signs."""
+def randomFloats(generator, count, high=0x3c):
+    """Bytes of float32 with random signs, mantissas and lowest bits of the exponent. `high`
+    has its other bits: 0x3c for magnitudes in [1/128, 1/32), 0x3f for [1/2, 2)."""
     data = bytearray(generator.randbytes(4 * count))
-    data[3::4] = data[3::4].translate(bytes((byte & 0x80) | 0x3c for byte in range(256)))
+    data[3::4] = data[3::4].translate(bytes((byte & 0x80) | high for byte in range(256)))
     return data
 
 

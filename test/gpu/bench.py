@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""Times of networks beside PyTorch and JAX: the bench rows of test/gpu.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+    bench.py prepare --build=BUILD --out=FOLDER [--target=cuda] [--small]
+    bench.py run FOLDER [--device=cuda:0] [--minutes=4] [--json=FILE] [--small]
+                 [--only=TEXT] [--peers=cuda:0|cpu|none]
+
+`prepare` needs no GPU; it compiles trainers and checks that they call what they should.
+`run` needs the driver and Python; PyTorch and JAX are compared with where they are
+installed. Rows come in waves. Of a wave everything is prepared first, several processes at
+a time: peers compile meanwhile, and what is not ready in time is skipped by name. Then
+row after row is measured while all else waits, in rounds: each side in turn for about as
+long, the figure is the median of the rounds' ratios.
+
+Sinter's training reads and copies each batch from the host, as a trainer does; the peers'
+batches lie on the device. Inference goes from the host's memory to the host's memory, on
+all sides. Weights are the same, and losses or outputs have to agree.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+
+import weights
+import workloads
+from sides import Peer, Process, SideError, Sinter, inParallel, preparePeers, processors
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPTS = ["bench.py", "networks.py", "networks_jax.py", "peers.py", "sides.py", "weights.py",
+           "workloads.py"]
+FIRST_STEPS = 3  # as in peers.py
+TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
+ROUNDS, ROUND_MS = 9, 200
+PREPARING = 0.6  # of a wave's time, at most
+
+
+# --- prepare ---------------------------------------------------------------------------------
+
+
+def capture(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def emptyWeights(listing, path):
+    """The file with zeros for weights, which take no place: trainers get theirs where they
+    run, and zeros are not in them."""
+    end = max(end for _, end in weights.places(listing).values())
+    with open(path, "wb") as file:
+        file.write(weights.layout(listing)[0])
+        file.truncate(end)
+
+
+def checkCalls(row, text, layers):
+    """Attention is one call a layer, forward and backward, where cuDNN has it: in 16 bits."""
+    found = len(re.findall(r"^ *\d+  attention\(", text, re.M))
+    wanted = layers * (3 if row.kind == "train" else 1)  # a trainer's eval is an entry, too
+    if row.precision == "bf16" and found != wanted:
+        raise RuntimeError(f"{row.name}: {found} attention calls, expected {wanted}")
+    return found
+
+
+def prepareRow(row, build, folder, scratch, target, small):
+    """What `run` wants to know of the row."""
+    tool = os.path.join(build, "bin", "sinterc")
+    inspect = os.path.join(build, "bin", "sinter-inspect")
+    model = os.path.join(scratch, workloads.graph(row, small) + ".onnx")
+    output = os.path.join(folder if row.kind == "train" else scratch, row.file)
+    capture([tool, model, "-o", output, f"--target={target}", *workloads.compileOptions(row)])
+    layers = workloads.LAYERS.get(row.network, 0)
+    calls = checkCalls(row, capture([inspect, "plan", output]), 2 if small and layers else layers)
+    plan = json.loads(capture([inspect, "--json", output]))
+    entry = next(e for e in plan["entries"] if e["name"] in ("step", "main"))
+    return {"attention_calls": calls, "planned_bytes": entry["arena_bytes"] +
+            plan["state_bytes"] + plan["constants_bytes"]}
+
+
+def prepare(build, out, target="cuda", small=False):
+    """Puts graphs, trainers and scripts into `out`."""
+    folder, graphs = os.path.join(out, "bench"), os.path.join(HERE, "Inputs")
+    os.makedirs(folder, exist_ok=True)
+    for script in SCRIPTS:
+        shutil.copy(os.path.join(HERE, script), out)
+    rows = [row for wave in workloads.waves(small) for row in wave]
+    facts = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for network in {row.network: None for row in rows}:
+            name = network + ("-small" if small else "")
+            shutil.copy(os.path.join(graphs, name + ".onnx"), scratch)
+            if any(row.kind == "infer" for row in rows if row.network == network):
+                shutil.copy(os.path.join(graphs, name + ".onnx"), folder)
+            owner = workloads.weightsOf(network, small)
+            listing = os.path.join(graphs, owner.replace(".safetensors", ".json"))
+            shutil.copy(listing, folder)
+            with open(listing) as file:
+                emptyWeights(json.load(file), os.path.join(scratch, owner))
+        for row in rows:
+            facts[row.name] = prepareRow(row, os.path.abspath(build), folder, scratch, target,
+                                         small)
+    with open(os.path.join(folder, "rows.json"), "w") as file:
+        json.dump(facts, file, indent=1)
+
+
+# --- run -------------------------------------------------------------------------------------
+
+
+class Bench:
+    def __init__(self, context, results):
+        self.context, self.results = context, results
+        self.folder = os.path.join(context.folder, "bench")
+        self.scratch = os.path.join(context.scratch, "bench")
+        os.makedirs(self.scratch, exist_ok=True)
+        with open(os.path.join(self.folder, "rows.json")) as file:
+            self.facts = json.load(file)
+        own = context.device if context.device.startswith("cuda") else "none"
+        self.peersDevice = getattr(context, "peers", None) or own
+        self.only = getattr(context, "only", None) or ""
+        self.processes = []
+        self.sides, self.reasons = defaultdict(list), defaultdict(dict)  # by row's name
+
+    def run(self):
+        if self.peersDevice == "none":
+            self.results.add("bench", "peers", "skipped", 0, "compared with on a GPU only")
+        waves = [[row for row in wave if self.only in row.name]
+                 for wave in workloads.waves(self.context.small)]
+        waves = [wave for wave in waves if wave]
+        for index, wave in enumerate(waves):
+            end = time.monotonic() + self.context.left() / (len(waves) - index)
+            try:
+                self.prepareWave(wave, end)
+                for row in wave:
+                    self.measureRow(row, end)
+            finally:
+                for process in self.processes:
+                    process.close()
+                self.processes = []
+
+    # --- preparing ---
+
+    def prepareWave(self, wave, end):
+        seconds = PREPARING * (end - time.monotonic())
+        begin = time.monotonic()
+        jobs = [lambda network=network: self.makeWeights(network)
+                for network in {workloads.weightsOf(row.network, self.context.small): None
+                                for row in wave}]
+        jobs += [lambda row=row: workloads.writeData(row, self.context.small, self.path(row))
+                 for row in wave]
+        inParallel(jobs, processors())
+
+        def rest():
+            return begin + seconds - time.monotonic()
+        jobs = [lambda row=row: self.startSinter(row, rest()) for row in wave]
+        if self.peersDevice != "none":
+            jobs += [lambda kind=kind, rows=rows: self.startPeers(kind, rows, rest())
+                     for kind, rows in self.peerProcesses(wave)]
+        inParallel(jobs, max(2, processors() // 2))
+        print(f"bench: prepared in {time.monotonic() - begin:.0f} s", flush=True)
+
+    def path(self, row):
+        return os.path.join(self.scratch, row.file + ".npz")
+
+    def makeWeights(self, name):
+        path = os.path.join(self.scratch, name)
+        if os.path.exists(path):
+            return
+        with open(os.path.join(self.folder, name.replace(".safetensors", ".json"))) as file:
+            weights.write(json.load(file), path)
+
+    def peerProcesses(self, wave):
+        """Compiling takes long: each row has a process of its own, the first rows first."""
+        networks = list({row.network: None for row in wave})
+        for network in networks:
+            rows = [row for row in wave if row.network == network]
+            yield "torch", rows
+            yield "jax", rows
+            yield "torch-compile", rows[:1]
+        for network in networks:
+            for row in [row for row in wave if row.network == network][1:]:
+                yield "torch-compile", [row]
+
+    def log(self, *words):
+        return os.path.join(self.scratch, "-".join(words).replace(" ", "-") + ".log")
+
+    def startSinter(self, row, seconds):
+        device, output = f"--device={self.context.device}", None
+        data = os.path.join(self.scratch, row.file + ".npz")
+        if row.kind == "train":
+            init = os.path.join(self.scratch,
+                                workloads.weightsOf(row.network, self.context.small))
+            command = [os.path.join(self.folder, row.file), "bench", "--json", device,
+                       "--shuffle=false", f"--data=npz:{data}", f"--init={init}", "--workers=4"]
+        else:
+            graph = workloads.graph(row, self.context.small) + ".onnx"
+            model = os.path.join(self.scratch, graph)
+            if not os.path.exists(model):
+                shutil.copy(os.path.join(self.folder, graph), model)
+            output = os.path.join(self.scratch, row.file + "-out.npz")
+            command = [os.path.join(self.context.folder, "bin", "sinter-run"), model,
+                       f"--inputs={data}", f"--outputs={output}", device, "--bench",
+                       "--rounds=stdin", *workloads.compileOptions(row)]
+        begin = time.monotonic()
+        key = "ms_per_step" if row.kind == "train" else "ms_per_run"
+        try:
+            side = Sinter("sinter", command, self.log("sinter", row.file),
+                          self.context.environment, key)
+            self.processes.append(side.process)
+            side.prepare(max(seconds, 1), FIRST_STEPS)
+            side.seconds = time.monotonic() - begin
+            self.sides[row.name].insert(0, side)
+        except SideError as error:
+            self.reasons[row.name]["sinter"] = str(error)
+
+    def startPeers(self, kind, rows, seconds):
+        command = [sys.executable, os.path.join(HERE, "peers.py"), kind, self.scratch,
+                   self.peersDevice, *(["--small"] if self.context.small else [])]
+        if seconds < 5:
+            found = {row.name: "no time left" for row in rows}
+        else:
+            environment = dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="8")
+            process = Process(command, self.log(kind, rows[0].file), environment)
+            self.processes.append(process)
+            found = preparePeers(process, rows, seconds)
+        for name, sides in found.items():
+            if isinstance(sides, str):
+                self.reasons[name][kind] = sides
+            else:
+                self.sides[name] += sides
+
+    # --- measuring ---
+
+    def measureRow(self, row, end):
+        begin = time.monotonic()
+        sides, reasons = self.sides[row.name], self.reasons[row.name]
+        for kind, why in reasons.items():
+            if kind != "sinter":
+                self.results.add("bench", f"{row.name}: {kind}", "skipped", 0, why)
+        if "sinter" in reasons:
+            self.results.add("bench", row.name, "failed", 0, reasons["sinter"])
+            return
+        if end - begin < 1:
+            self.results.add("bench", row.name, "skipped", 0, "no time left")
+            return
+        try:
+            problems, rounds = self.agreement(row, sides), self.rounds(sides, end)
+        except SideError as error:
+            self.results.add("bench", row.name, "failed", time.monotonic() - begin, str(error))
+            return
+        numbers = self.numbers(row, sides, rounds)
+        ratios = [f"{side.name} {numbers[key(side) + '_ratio']:.2f}x" for side in sides[1:]]
+        detail = "; ".join([f"{numbers['sinter_ms']:.4f} ms", *ratios, *problems])
+        self.results.add("bench", row.name, "failed" if problems else "measured",
+                         time.monotonic() - begin, detail, **numbers)
+
+    def agreement(self, row, sides):
+        """What is wrong; notes each side's difference from ours."""
+        ours, limit, problems, errors = sides[0], TOLERANCE[row.precision], [], {}
+        if row.kind == "train":
+            errors = {side.name: abs(side.loss - ours.loss) / abs(ours.loss)
+                      for side in sides[1:]}
+        else:
+            path = os.path.join(self.scratch, row.file + "-out.npz")
+            request = json.dumps({"check": path, "row": row.name})
+            for process in {side.process for side in sides[1:]}:
+                errors.update(process.ask(request, 30)["error"])
+        for side in sides[1:]:
+            side.error = errors[side.name]
+            if not side.error <= limit:
+                problems.append(f"{side.name} differs by {side.error:.2g}, {limit:g} allowed")
+        return problems
+
+    def rounds(self, sides, end):
+        """{side: [ms]}, the sides in turn; a side that fails ends the row."""
+        rounds, small = defaultdict(list), self.context.small
+        counts = {}
+        for side in sides:
+            ms = side.measure(1, max(end - time.monotonic(), 10))
+            ms = ms if small else side.measure(max(1, int(20 / max(ms, 0.01))), 30)
+            counts[side] = 1 if small else max(2, min(100000, int(ROUND_MS / max(ms, 0.001))))
+        for index in range(2 if small else ROUNDS):
+            if index and end - time.monotonic() < 0:
+                break
+            for side in sides:
+                rounds[side].append(side.measure(counts[side], 60))
+        return rounds
+
+    def numbers(self, row, sides, rounds):
+        numbers = dict(self.facts.get(row.name, {}), rounds=len(rounds[sides[0]]),
+                       sinter_ready_s=round(sides[0].seconds, 2))
+        for side in sides:
+            times = sorted(rounds[side])
+            name = key(side)
+            numbers[name + "_ms"] = statistics.median(times)
+            numbers[name + "_p10_ms"] = times[int(0.1 * (len(times) - 1))]
+            numbers[name + "_p90_ms"] = times[-1 - int(0.1 * (len(times) - 1))]
+            if isinstance(side, Peer):
+                ratios = [theirs / ours for theirs, ours in zip(rounds[side], rounds[sides[0]])]
+                numbers[name + "_ratio"] = statistics.median(ratios)
+                numbers[name + "_ratios"] = [round(ratio, 4) for ratio in ratios]
+                numbers[name + "_error"] = side.error
+                numbers[name + "_bytes"] = side.bytes
+        return numbers
+
+
+def key(side):
+    return side.name.replace("-", "_")
+
+
+def run(context, results):
+    """`context`: folder, device, small, left(), scratch, environment; perhaps only, peers."""
+    Bench(context, results).run()
+
+
+# --- alone -----------------------------------------------------------------------------------
+
+
+class Alone:
+    """Context and results of a run without run.py."""
+
+    def __init__(self, options, scratch):
+        self.folder, self.device, self.small = \
+            os.path.abspath(options.folder), options.device, options.small
+        self.only, self.peers, self.scratch = options.only, options.peers, scratch
+        self.environment, self.rows = dict(os.environ), []
+        library = os.path.join(self.folder, "lib")
+        if os.path.isdir(library):
+            self.environment["LD_LIBRARY_PATH"] = os.pathsep.join(
+                filter(None, [library, os.environ.get("LD_LIBRARY_PATH")]))
+        self.end = time.monotonic() + 60 * options.minutes
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def add(self, group, name, outcome, seconds, detail="", **numbers):
+        self.rows.append({"group": group, "name": name, "outcome": outcome,
+                          "seconds": round(seconds, 3), "detail": detail, **numbers})
+        print(f"{name:<36} {outcome:<9} {seconds:6.1f} s  {detail}", flush=True)
+
+
+def runAlone(options):
+    scratch = tempfile.mkdtemp(prefix="sinter-gpu-")
+    alone = Alone(options, scratch)
+    try:
+        run(alone, alone)
+    finally:
+        if options.keep:
+            print(f"kept: {scratch}")
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(alone.rows, file, indent=1)
+    failed = sum(row["outcome"] == "failed" for row in alone.rows)
+    measured = sum(row["outcome"] == "measured" for row in alone.rows)
+    print(f"bench: {measured} measured, {failed} failed")
+    return 1 if failed or not measured else 0
+
+
+def prepareAlone(options):
+    out = os.path.abspath(options.out)
+    prepare(options.build, out, options.target, options.small)
+    tools = os.path.join(out, "bin")
+    os.makedirs(tools, exist_ok=True)
+    shutil.copy(os.path.join(options.build, "bin", "sinter-run"), tools)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("prepare")
+    one.add_argument("--build", required=True)
+    one.add_argument("--out", required=True)
+    one.add_argument("--target", default="cuda")
+    two = commands.add_parser("run")
+    two.add_argument("folder")
+    two.add_argument("--device", default="cuda:0")
+    two.add_argument("--minutes", type=float, default=4)
+    two.add_argument("--json")
+    two.add_argument("--only", help="rows whose name has this")
+    two.add_argument("--peers", help="their device, or none")
+    two.add_argument("--keep", action="store_true", help="logs and data")
+    for command in (one, two):
+        command.add_argument("--small", action="store_true", help="small sizes, for a simulation")
+    options = parser.parse_args()
+    return prepareAlone(options) if options.command == "prepare" else runAlone(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

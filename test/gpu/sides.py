@@ -1,0 +1,134 @@
+"""Processes that are kept alive and told over a pipe how many steps or runs to time.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+Python's standard library only. A side is one way to do a row's work: `measure(count)`
+gives milliseconds of one step or run. What a process says besides goes to its log.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+
+
+class SideError(Exception):
+    """Why a side cannot be measured: one line."""
+
+
+class Process:
+    def __init__(self, command, log, environment):
+        self.log, self.answers = log, queue.Queue()
+        with open(log, "w") as errors:
+            try:
+                self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True,
+                                                stdout=subprocess.PIPE, stderr=errors,
+                                                env=environment)
+            except OSError as error:
+                raise SideError(str(error)) from None
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.answers.put(line)
+        self.answers.put(None)
+
+    def ask(self, text, seconds):
+        """The answer, of JSON, to a line."""
+        try:
+            self.process.stdin.write(text + "\n")
+            self.process.stdin.flush()
+            line = self.answers.get(timeout=max(seconds, 0.001))
+        except queue.Empty:
+            raise SideError(f"took more than {seconds:.0f} s") from None
+        except OSError:
+            line = None
+        if line is None:
+            raise SideError(self.lastWords())
+        answer = json.loads(line)
+        if "skip" in answer:
+            raise SideError(answer["skip"])
+        return answer
+
+    def lastWords(self):
+        code = self.process.wait()
+        with open(self.log, errors="replace") as file:
+            lines = [line.strip() for line in file if line.strip()]
+        return f"exit {code}: {lines[-1][:200]}" if lines else f"exit {code}"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Sinter:
+    """A trainer's bench, or sinter-run --bench --rounds=stdin."""
+
+    def __init__(self, name, command, log, environment, key):
+        self.name, self.key = name, key
+        self.process = Process(command, log, environment)
+        self.loss = None
+
+    def prepare(self, seconds, steps):
+        """Sets up and makes the first steps, whose last loss is compared."""
+        self.loss = self.process.ask(str(steps), seconds).get("loss")
+
+    def measure(self, count, seconds):
+        return self.process.ask(str(count), seconds)[self.key]
+
+
+class Peer:
+    """One side of a process of peers.py."""
+
+    def __init__(self, name, row, process, loss):
+        self.name, self.row, self.process, self.loss = name, row, process, loss
+        self.bytes = None
+
+    def measure(self, count, seconds):
+        request = {"run": f"{self.row}|{self.name}", "count": count}
+        answer = self.process.ask(json.dumps(request), seconds)
+        self.bytes = answer.get("bytes")
+        return answer["ms"]
+
+
+def preparePeers(process, rows, seconds):
+    """{row's name: [Peer] or why not}; a process that does not answer in time is ended."""
+    end, found = time.monotonic() + seconds, {}
+    for row in rows:
+        try:
+            answer = process.ask(json.dumps({"prepare": row}), end - time.monotonic())
+            found[row.name] = [Peer(key.partition("|")[2], row.name, process,
+                                    answer["loss"][key.partition("|")[2]])
+                               for key in answer["sides"] if key.startswith(row.name + "|")]
+        except SideError as error:
+            found[row.name] = str(error)
+            if process.process.poll() is None and str(error).startswith("took more"):
+                process.close()
+    return found
+
+
+def inParallel(jobs, most):
+    """Calls functions, `most` at a time, in their order; waits for all."""
+    left = queue.Queue()
+    for job in jobs:
+        left.put(job)
+
+    def work():
+        while True:
+            try:
+                job = left.get_nowait()
+            except queue.Empty:
+                return
+            job()
+
+    threads = [threading.Thread(target=work) for _ in range(min(most, len(jobs)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def processors():
+    return len(os.sched_getaffinity(0))

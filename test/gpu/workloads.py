@@ -1,0 +1,155 @@
+"""The rows of test/gpu's comparisons: what is computed, with which options, on which data.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+
+Python's standard library only. Both sides of a row read the same files: weights
+(weights.py), and an npz with the examples.
+"""
+
+import math
+import random
+import struct
+import zipfile
+from typing import NamedTuple
+
+import weights
+
+
+class Row(NamedTuple):
+    network: str  # of networks.py
+    kind: str  # train or infer
+    batch: int
+    precision: str
+
+    @property
+    def name(self):
+        return f"{self.network} {self.kind} {self.batch} {self.precision}"
+
+    @property
+    def file(self):
+        return self.name.replace(" ", "-")
+
+
+class Training(NamedTuple):
+    loss: str  # sinterc's --loss
+    optimizer: str
+    options: dict  # of sinterc, and of the peers' optimizers
+
+
+ADAM = Training("cross-entropy", "adam", {"lr": 1e-3})
+MOMENTUM = Training("cross-entropy", "sgd", {"lr": 0.01, "momentum": 0.9})
+ADAMW = Training("cross-entropy", "adamw", {"lr": 1e-4, "weight-decay": 0.01})
+TRAINING = {"mlp": ADAM, "resnet50": MOMENTUM, "vit": ADAMW,
+            "bert-mlm": ADAMW._replace(loss="cross-entropy:axis=-1,ignore_index=-100"),
+            "gpt2": ADAMW._replace(loss="cross-entropy:axis=-1")}
+
+# Shapes of an example, words or classes, large and small.
+EXAMPLES = {"mlp": [((784,), 10), ((784,), 10)],
+            "resnet50": [((3, 224, 224), 1000), ((3, 32, 32), 10)],
+            "vit": [((3, 224, 224), 1000), ((3, 32, 32), 10)],
+            "bert": [((128,), 30522), ((16,), 96)], "bert-mlm": [((128,), 30522), ((16,), 96)],
+            "gpt2": [((1024,), 50257), ((32,), 96)],
+            "gpt2-prefill": [((1024,), 50257), ((32,), 96)]}
+# Attention calls of the entry for training, and of a run: a layer's forward and backward.
+LAYERS = {"bert": 12, "bert-mlm": 12, "vit": 12, "gpt2": 12, "gpt2-prefill": 12}
+
+
+def rows(text):
+    """Rows from lines "NETWORK train|infer BATCH.. PRECISION.."."""
+    for line in text.strip().splitlines():
+        network, kind, batches, precisions = line.split()
+        for precision in precisions.split(","):
+            for batch in batches.split(","):
+                yield Row(network, kind, int(batch), precision)
+
+
+# What is prepared together, each in the order of its value.
+WAVES = [list(rows("""mlp train 64 fp32,bf16
+                      gpt2 train 8 bf16
+                      resnet50 train 64 bf16
+                      mlp infer 1 fp32
+                      resnet50 infer 1 bf16
+                      gpt2-prefill infer 1 bf16
+                      resnet50 infer 32 bf16
+                      mlp infer 32,1024 fp32""")),
+         list(rows("""bert-mlm train 32 bf16
+                      bert infer 1 bf16
+                      vit train 64 bf16
+                      vit infer 1 bf16
+                      bert infer 32 bf16
+                      vit infer 32 bf16"""))]
+SMALL_WAVES = [list(rows("""mlp train 8 fp32
+                            gpt2 train 2 bf16
+                            resnet50 train 2 bf16
+                            mlp infer 1 fp32""")),
+               list(rows("""bert-mlm train 2 bf16
+                            vit infer 2 bf16
+                            bert infer 2 bf16"""))]
+
+
+def waves(small):
+    return SMALL_WAVES if small else WAVES
+
+
+def graph(row, small):
+    return row.network + ("-small" if small else "")
+
+
+def weightsOf(network, small):
+    return network.removesuffix("-prefill") + ("-small" if small else "") + ".safetensors"
+
+
+def takesTokens(network):
+    return network.startswith(("bert", "gpt2"))
+
+
+def compileOptions(row):
+    """sinterc's, but for model, output and target."""
+    options = [f"--batch={row.batch}", f"--precision={row.precision}"]
+    if row.kind == "train":
+        training = TRAINING[row.network]
+        options += ["--train", f"--loss={training.loss}", f"--optimizer={training.optimizer}"]
+        options += [f"--{key}={value}" for key, value in training.options.items()]
+    return options
+
+
+# --- data ------------------------------------------------------------------------------------
+
+
+def batchesOf(row):
+    """How many batches there are; steps take them in turn."""
+    return 1 if row.kind == "infer" else 64 if row.network == "mlp" else 2
+
+
+def npyHead(kind, shape):
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    text = text.ljust(-(-(len(text) + 11) // 64) * 64 - 11) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+
+
+def integers(generator, count, most):
+    return struct.pack(f"<{count}q", *(generator.randrange(most) for _ in range(count)))
+
+
+def writeData(row, small, path):
+    """x, and for training labels: random pixels of size 1, random words and classes."""
+    generator = random.Random(row.name)
+    shape, classes = EXAMPLES[row.network][small]
+    count = row.batch * batchesOf(row)
+    size = count * math.prod(shape)
+    arrays = {}
+    if takesTokens(row.network):
+        arrays["x"] = ("<i8", (count, *shape), integers(generator, size, classes))
+    else:
+        arrays["x"] = ("<f4", (count, *shape), weights.randomFloats(generator, size, 0x3f))
+    if row.network == "bert-mlm":  # the words that were masked
+        labels = [generator.randrange(classes) if generator.random() < 0.15 else -100
+                  for _ in range(size)]
+        arrays["labels"] = ("<i8", (count, *shape), struct.pack(f"<{size}q", *labels))
+    elif row.kind == "train":
+        shape = shape if takesTokens(row.network) else ()
+        arrays["labels"] = ("<i8", (count, *shape),
+                            integers(generator, count * math.prod(shape), classes))
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, (kind, dims, data) in arrays.items():
+            archive.writestr(name + ".npy", npyHead(kind, dims) + data)
