@@ -3,9 +3,9 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    bench.py prepare --build=BUILD --out=FOLDER [--target=cuda] [--small]
+    bench.py prepare --build=BUILD --out=FOLDER [--target=cuda] [--small] [--only=TEXT]
     bench.py run FOLDER [--device=cuda:0] [--minutes=4] [--json=FILE] [--small]
-                 [--only=TEXT] [--peers=cuda:0|cpu|none]
+                 [--only=TEXT] [--peers=cuda:0|cpu|none] [--against=torch,torch-compile,jax]
 
 `prepare` needs no GPU; it compiles trainers and checks that they call what they should.
 `run` needs the driver and Python; PyTorch and JAX are compared with where they are
@@ -40,6 +40,7 @@ SCRIPTS = ["bench.py", "networks.py", "networks_jax.py", "peers.py", "sides.py",
            "workloads.py"]
 FIRST_STEPS = 3  # as in peers.py
 TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
+PEERS = ["torch", "torch-compile", "jax"]
 ROUNDS, ROUND_MS = 9, 200
 PREPARING = 0.6  # of a wave's time, at most
 
@@ -81,19 +82,22 @@ def prepareRow(row, build, folder, scratch, target, small):
     capture([tool, model, "-o", output, f"--target={target}", *workloads.compileOptions(row)])
     layers = workloads.LAYERS.get(row.network, 0)
     calls = checkCalls(row, capture([inspect, "plan", output]), 2 if small and layers else layers)
-    plan = json.loads(capture([inspect, "--json", output]))
-    entry = next(e for e in plan["entries"] if e["name"] in ("step", "main"))
-    return {"attention_calls": calls, "planned_bytes": entry["arena_bytes"] +
-            plan["state_bytes"] + plan["constants_bytes"]}
+    facts = {"attention_calls": calls}
+    if row.kind == "train":  # here an inference program's constants are all one: zeros
+        plan = json.loads(capture([inspect, "--json", output]))
+        entry = next(e for e in plan["entries"] if e["name"] == "step")
+        facts["planned_bytes"] = entry["arena_bytes"] + plan["state_bytes"] + \
+            plan["constants_bytes"]
+    return facts
 
 
-def prepare(build, out, target="cuda", small=False):
-    """Puts graphs, trainers and scripts into `out`."""
+def prepare(build, out, target="cuda", small=False, only=""):
+    """Puts graphs, trainers and scripts for rows whose name has `only` into `out`."""
     folder, graphs = os.path.join(out, "bench"), os.path.join(HERE, "Inputs")
     os.makedirs(folder, exist_ok=True)
     for script in SCRIPTS:
         shutil.copy(os.path.join(HERE, script), out)
-    rows = [row for wave in workloads.waves(small) for row in wave]
+    rows = [row for wave in workloads.waves(small) for row in wave if only in row.name]
     facts = {}
     with tempfile.TemporaryDirectory() as scratch:
         for network in {row.network: None for row in rows}:
@@ -127,6 +131,7 @@ class Bench:
         own = context.device if context.device.startswith("cuda") else "none"
         self.peersDevice = getattr(context, "peers", None) or own
         self.only = getattr(context, "only", None) or ""
+        self.against = (getattr(context, "against", None) or ",".join(PEERS)).split(",")
         self.processes = []
         self.sides, self.reasons = defaultdict(list), defaultdict(dict)  # by row's name
 
@@ -164,7 +169,7 @@ class Bench:
         jobs = [lambda row=row: self.startSinter(row, rest()) for row in wave]
         if self.peersDevice != "none":
             jobs += [lambda kind=kind, rows=rows: self.startPeers(kind, rows, rest())
-                     for kind, rows in self.peerProcesses(wave)]
+                     for kind, rows in self.peerProcesses(wave) if kind in self.against]
         inParallel(jobs, max(2, processors() // 2))
         print(f"bench: prepared in {time.monotonic() - begin:.0f} s", flush=True)
 
@@ -318,7 +323,8 @@ def key(side):
 
 
 def run(context, results):
-    """`context`: folder, device, small, left(), scratch, environment; perhaps only, peers."""
+    """`context`: folder, device, small, left(), scratch, environment; perhaps only, peers,
+    against."""
     Bench(context, results).run()
 
 
@@ -331,7 +337,8 @@ class Alone:
     def __init__(self, options, scratch):
         self.folder, self.device, self.small = \
             os.path.abspath(options.folder), options.device, options.small
-        self.only, self.peers, self.scratch = options.only, options.peers, scratch
+        self.only, self.peers, self.against = options.only, options.peers, options.against
+        self.scratch = scratch
         self.environment, self.rows = dict(os.environ), []
         library = os.path.join(self.folder, "lib")
         if os.path.isdir(library):
@@ -369,7 +376,7 @@ def runAlone(options):
 
 def prepareAlone(options):
     out = os.path.abspath(options.out)
-    prepare(options.build, out, options.target, options.small)
+    prepare(options.build, out, options.target, options.small, options.only)
     tools = os.path.join(out, "bin")
     os.makedirs(tools, exist_ok=True)
     shutil.copy(os.path.join(options.build, "bin", "sinter-run"), tools)
@@ -387,10 +394,11 @@ def main():
     two.add_argument("--device", default="cuda:0")
     two.add_argument("--minutes", type=float, default=4)
     two.add_argument("--json")
-    two.add_argument("--only", help="rows whose name has this")
     two.add_argument("--peers", help="their device, or none")
+    two.add_argument("--against", help="kinds of peers")
     two.add_argument("--keep", action="store_true", help="logs and data")
     for command in (one, two):
+        command.add_argument("--only", default="", help="rows whose name has this")
         command.add_argument("--small", action="store_true", help="small sizes, for a simulation")
     options = parser.parse_args()
     return prepareAlone(options) if options.command == "prepare" else runAlone(options)

@@ -3,7 +3,7 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    /usr/bin/python3 networks.py      (Debian: python3-torch, python3-onnx)
+    /usr/bin/python3 networks.py [NAME..]      (Debian: python3-torch, python3-onnx)
 
 writes Inputs/*.onnx, graphs whose weights are not in the file: they are external data in
 NAME.safetensors, which weights.py makes by a rule from Inputs/NAME.json. So the graphs are
@@ -180,7 +180,7 @@ class Gpt2(nn.Module):
 NETWORKS = {
     "mlp": (Mlp, {}, [([784, 256, 128, 10],), ([784, 256, 128, 10],)], [(784,), (784,)]),
     "resnet50": (ResNet, {}, [(64, (3, 4, 6, 3), 1000), (8, (1, 1, 1, 1), 10)],
-                 [(3, 224, 224), (3, 32, 32)]),
+                 [(3, 224, 224), (3, 64, 64)]),
     "bert": (Bert, {}, [(30522, 512, 768, 12, 12), (96, 32, 32, 2, 2)], [(128,), (16,)]),
     "bert-mlm": (Bert, {"words": True}, [(30522, 512, 768, 12, 12), (96, 32, 32, 2, 2)],
                  [(128,), (16,)]),
@@ -221,13 +221,15 @@ def states(model):
 def export(name, small):
     import onnx
     import weights
-    model = make(name, small)
+    model = make(name, small).eval()  # so that inference has running statistics
+    for tensor in states(model).values():
+        tensor.copy_(torch.rand(tensor.shape))  # or the exporter makes one of equal ones
     shape = (2, *exampleShape(name, small))
     example = torch.zeros(shape, dtype=torch.long) if takesTokens(name) else torch.rand(shape)
     end = "-small" if small else ""
     file, owner = name + end, SHARED.get(name, name) + end
     path = os.path.join(HERE, "Inputs", file + ".onnx")
-    torch.onnx.export(model.train(), example, path, opset_version=17, do_constant_folding=False,
+    torch.onnx.export(model, example, path, opset_version=17, do_constant_folding=False,
                       training=torch.onnx.TrainingMode.PRESERVE, input_names=["x"],
                       output_names=["y"], dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
     listing = [[key, list(tensor.shape)] for key, tensor in states(model).items()]
@@ -253,7 +255,7 @@ def export(name, small):
 
 
 def main():
-    for name in NETWORKS:
+    for name in sys.argv[1:] or NETWORKS:
         for small in (False, True):
             export(name, small)
 

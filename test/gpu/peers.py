@@ -6,9 +6,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     peers.py torch|torch-compile|jax FOLDER cuda:0|cpu [--small]
 
 Reads requests and writes answers as lines of JSON:
-    {"prepare": [network, kind, batch, precision]} -> {"sides": [..], "loss": {side: x}}
-    {"check": OUTPUT.npz}                          -> {"error": {side: x}}
-    {"run": side, "count": N}                      -> {"ms": of one, "bytes": at most}
+    {"prepare": [network, kind, batch, precision]} -> {"loss": {side: x}}
+    {"check": OUTPUT.npz, "row": name}             -> {"error": {side: x}}
+    {"run": "name|side", "count": N}               -> {"ms": of one, "bytes": at most}
 or {"skip": why} where something is not to be had. A run of training is a step on batches
 that are on the device; one of inference goes from the host's memory to the host's memory
 and waits, as sinter-run does. FOLDER has what workloads.py and weights.py wrote.
@@ -360,7 +360,7 @@ class Server:
         row = workloads.Row(*row)
         sides = self.peer.prepare(Work(row, self.folder, self.small))
         self.sides.update({f"{row.name}|{name}": side for name, side in sides.items()})
-        return {"sides": list(sides), "loss": {name: side.loss for name, side in sides.items()}}
+        return {"loss": {name: side.loss for name, side in sides.items()}}
 
     def check(self, row, path):
         """The largest error of each output, relative to Sinter's largest element."""

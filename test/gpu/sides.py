@@ -99,9 +99,8 @@ def preparePeers(process, rows, seconds):
     for row in rows:
         try:
             answer = process.ask(json.dumps({"prepare": row}), end - time.monotonic())
-            found[row.name] = [Peer(key.partition("|")[2], row.name, process,
-                                    answer["loss"][key.partition("|")[2]])
-                               for key in answer["sides"] if key.startswith(row.name + "|")]
+            found[row.name] = [Peer(name, row.name, process, loss)
+                               for name, loss in answer["loss"].items()]
         except SideError as error:
             found[row.name] = str(error)
             if process.process.poll() is None and str(error).startswith("took more"):

@@ -37,7 +37,7 @@ class Training(NamedTuple):
 
 
 ADAM = Training("cross-entropy", "adam", {"lr": 1e-3})
-MOMENTUM = Training("cross-entropy", "sgd", {"lr": 0.01, "momentum": 0.9})
+MOMENTUM = Training("cross-entropy", "sgd", {"lr": 1e-3, "momentum": 0.9})
 ADAMW = Training("cross-entropy", "adamw", {"lr": 1e-4, "weight-decay": 0.01})
 TRAINING = {"mlp": ADAM, "resnet50": MOMENTUM, "vit": ADAMW,
             "bert-mlm": ADAMW._replace(loss="cross-entropy:axis=-1,ignore_index=-100"),
@@ -45,7 +45,7 @@ TRAINING = {"mlp": ADAM, "resnet50": MOMENTUM, "vit": ADAMW,
 
 # Shapes of an example, words or classes, large and small.
 EXAMPLES = {"mlp": [((784,), 10), ((784,), 10)],
-            "resnet50": [((3, 224, 224), 1000), ((3, 32, 32), 10)],
+            "resnet50": [((3, 224, 224), 1000), ((3, 64, 64), 10)],
             "vit": [((3, 224, 224), 1000), ((3, 32, 32), 10)],
             "bert": [((128,), 30522), ((16,), 96)], "bert-mlm": [((128,), 30522), ((16,), 96)],
             "gpt2": [((1024,), 50257), ((32,), 96)],
@@ -80,7 +80,7 @@ WAVES = [list(rows("""mlp train 64 fp32,bf16
                       vit infer 32 bf16"""))]
 SMALL_WAVES = [list(rows("""mlp train 8 fp32
                             gpt2 train 2 bf16
-                            resnet50 train 2 bf16
+                            resnet50 train 4 bf16
                             mlp infer 1 fp32""")),
                list(rows("""bert-mlm train 2 bf16
                             vit infer 2 bf16
