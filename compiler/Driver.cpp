@@ -16,6 +16,7 @@
 #include "compiler/Phases.h"
 #include "compiler/PrecisionPlan.h"
 #include "compiler/RemarkFile.h"
+#include "compiler/ReserveSearch.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/emit/Tables.h"
 #include "compiler/import/onnx/ExportMode.h"
@@ -223,44 +224,27 @@ static bool isPlanned(const Phase &last) {
   return phaseIndex(last) >= phaseIndex(*findPhase("plan"));
 }
 
-/// Of several that the program may use.
-bool Compilation::isLastGpu(llvm::StringRef device) const {
-  std::vector<llvm::StringRef> gpus;
-  for (const passes::ProgramDevice &one : devices)
-    if (one.name != "cpu")
-      gpus.push_back(one.name);
-  return gpus.size() > 1 && gpus.back() == device;
-}
-
-// Before there is a plan placement can only estimate what a device will hold.
-// Where it held too little back it is asked again, by halves: the more it holds
-// back, the more goes to the last GPU, or to the CPU. Only the last try says
-// anything.
+// Only the last try says anything.
 ExitCode Compilation::runWithinLimit(const Phase &last) {
-  constexpr int kMostTries = 9;
-  int64_t low = 0, high = options.memoryLimitBytes;
-  for (int i = 1;; ++i) {
+  ReserveSearch search(devices, options.memoryLimitBytes);
+  while (true) {
     times.clear();
     lints_.clear();
     diagnostics_->hold();
+    memoryReserves_ = search.reserves();
     ExitCode code = runOnce(last);
-    // What was held back is no room for weights: that was too much.
-    bool isTooMuch = code == kExitMemory && i > 1;
-    if ((code != kExitDone && !isTooMuch) || i == kMostTries)
+    if (code == kExitMemory && search.isTooMuch())
+      continue; // what was held back left no room for weights
+    if (code != kExitDone)
       return code;
-    std::vector<DeviceMemory> memory;
-    if (!isTooMuch)
-      memory = memoryOf(*module_, options, mainTarget().name());
+    std::vector<DeviceMemory> memory =
+        memoryOf(*module_, options, mainTarget().name());
     auto over = llvm::find_if(memory, [&](const DeviceMemory &device) {
       return device.excess(options) > 0;
     });
-    if (!isTooMuch && over == memory.end())
+    if (over == memory.end() ||
+        !search.exceeds(over->device, over->excess(options)))
       return code;
-    // Nothing goes on from the last one.
-    isTooMuch |= over != memory.end() && isLastGpu(over->device);
-    (isTooMuch ? high : low) = memoryReserve_;
-    memoryReserve_ =
-        i == 1 ? std::min(over->excess(options), high) : (low + high) / 2;
   }
 }
 
@@ -283,7 +267,7 @@ ExitCode Compilation::run(const Phase &last) {
 }
 
 ExitCode Compilation::runOnce(const Phase &last) {
-  PhaseContext phases{options, *target, devices, memoryReserve_};
+  PhaseContext phases{options, *target, devices, memoryReserves_};
   Clock::time_point begin = Clock::now();
   if (ExitCode code = importPhase(last))
     return code;

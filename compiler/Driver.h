@@ -107,7 +107,6 @@ public:
 private:
   ExitCode runOnce(const Phase &last);
   ExitCode runWithinLimit(const Phase &last);
-  bool isLastGpu(llvm::StringRef device) const;
   ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
@@ -123,7 +122,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   std::string symbol_;
   LintLog lints_;
-  int64_t memoryReserve_ = 0; // of the limit, for what placement cannot know
+  /// Of the limit, for what placement cannot know: by device.
+  std::vector<int64_t> memoryReserves_;
 };
 
 /// sinterc without its main; `calibrate` serves --calibrate (Calibration.h).

@@ -108,7 +108,7 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.rules = context.options.placeRules;
   options.allowCpu = context.options.allowCpu;
   options.memoryLimit = context.options.memoryLimitBytes;
-  options.memoryReserve = context.memoryReserve;
+  options.memoryReserves = context.memoryReserves;
   options.log = context.options.logPlacement;
   options.policy = context.options.precisionPolicy().str();
   options.onOneDevice = onlyOnOneDevice(context.options);

@@ -26,8 +26,8 @@ struct PhaseContext {
   const passes::Target &target; // of the first device
   /// Those that the program may span.
   llvm::ArrayRef<passes::ProgramDevice> devices = {};
-  /// Bytes of --memory-limit that placement leaves free on each GPU.
-  int64_t memoryReserve = 0;
+  /// Bytes of --memory-limit that placement leaves free on each of them.
+  llvm::ArrayRef<int64_t> memoryReserves = {};
 };
 
 struct Phase {

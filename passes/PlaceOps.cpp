@@ -40,7 +40,7 @@ public:
     rules = options.rules;
     allowCpu = options.allowCpu;
     memoryLimit = options.memoryLimit;
-    memoryReserve = options.memoryReserve;
+    memoryReserves = options.memoryReserves;
     log = options.log;
     policy = options.policy;
     onOneDevice = options.onOneDevice;
@@ -81,7 +81,8 @@ private:
     options.rules = kept; // refers to it
     options.allowCpu = allowCpu;
     options.memoryLimit = memoryLimit;
-    options.memoryReserve = memoryReserve;
+    SmallVector<int64_t> reserves(memoryReserves.begin(), memoryReserves.end());
+    options.memoryReserves = reserves;
     place::Placement placement(module, devices, options);
     if (failed(placement.decide()))
       return failure();

@@ -64,10 +64,9 @@ void Placement::moveForMemory(ArrayRef<unsigned> units, unsigned from,
       known[from].name + " would hold " + std::to_string(weightBytesOn(from)) +
       " bytes of weights and about " + std::to_string(valueBytesOn(from)) +
       " of values" +
-      (options.memoryReserve
-           ? ", with " + std::to_string(options.memoryReserve) +
-                 " for what only a plan knows"
-           : "") +
+      (reserveOn(from) ? ", with " + std::to_string(reserveOn(from)) +
+                             " for what only a plan knows"
+                       : "") +
       ", above the limit of " + std::to_string(options.memoryLimit);
   for (unsigned number : units) {
     all[number].device = to;
@@ -96,7 +95,7 @@ void Placement::spillToCpu(unsigned device) {
       all[number].device = where;
   };
   size_t count = 0;
-  while (count < bySize.size() && bytesOn(device) > room())
+  while (count < bySize.size() && bytesOn(device) > roomOn(device))
     putFirst(++count, cpu - known.begin());
   putFirst(count, device);
   moveForMemory(ArrayRef(bySize).take_front(count), device,
@@ -120,7 +119,7 @@ void Placement::spillToNext(unsigned device, unsigned next) {
   while (low < high) {
     size_t middle = (low + high) / 2;
     putLast(middle, next);
-    bool fits = bytesOn(device) <= room();
+    bool fits = bytesOn(device) <= roomOn(device);
     putLast(middle, device);
     if (fits)
       high = middle;
@@ -162,13 +161,13 @@ LogicalResult Placement::spill() {
   if (options.memoryLimit <= 0)
     return success();
   for (unsigned device = 0; device < known.size(); ++device) {
-    if (isCpu(device) || bytesOn(device) <= room())
+    if (isCpu(device) || bytesOn(device) <= roomOn(device))
       continue;
     spillToCpu(device);
     unsigned next = device + 1;
     while (next < known.size() && isCpu(next))
       ++next;
-    if (next < known.size() && bytesOn(device) > room())
+    if (next < known.size() && bytesOn(device) > roomOn(device))
       spillToNext(device, next);
     int64_t weights = weightBytesOn(device);
     if (weights > options.memoryLimit)

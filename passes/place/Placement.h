@@ -91,7 +91,14 @@ private:
   int64_t bytesOn(unsigned device) const {
     return weightBytesOn(device) + valueBytesOn(device);
   }
-  int64_t room() const { return options.memoryLimit - options.memoryReserve; }
+  int64_t reserveOn(unsigned device) const {
+    return device < options.memoryReserves.size()
+               ? options.memoryReserves[device]
+               : 0;
+  }
+  int64_t roomOn(unsigned device) const {
+    return options.memoryLimit - reserveOn(device);
+  }
   std::string largestWeights(unsigned device) const;
 
   // Neighbours.cpp
