@@ -74,9 +74,14 @@ def generated(bundle, folder):
         yield Job(program.name, write(program), "bound", [*program.options])
 
 
-def usesApproximations(path):
+def checkRule(job, path):
+    """PTX says what a program is made of: whether its rule is the right one."""
     with open(path, "rb") as file:
-        return b".approx" in file.read()
+        code = file.read()
+    if job.rule == "bits" and b".approx" in code:
+        raise SystemExit(f"prepare.py: {job.name} has approximate functions: give it a bound")
+    if job.rule == "bound" and b".target sm_" in code and b"mma.sync" not in code:
+        raise SystemExit(f"prepare.py: {job.name} has no matrix instructions")
 
 
 def prepare(bundle):
@@ -85,8 +90,7 @@ def prepare(bundle):
         file = job.file or base + ".so"
         if not job.file:
             bundle.compile(job.model, file, *job.options)
-        if job.rule == "bits" and usesApproximations(bundle.path(file)):
-            raise SystemExit(f"prepare.py: {job.name} has approximate functions: give it a bound")
+        checkRule(job, bundle.path(file))
         model, inputs = (word.replace("%models", bundles.MODELS)
                          for word in (job.model, job.inputs))
         bundles.run([bundle.tool("sinter-run"), model, "--device=sim:0", *job.options,

@@ -1,17 +1,19 @@
-"""Changes one byte of the first array of an npz file, near its end.
+"""Changes one byte of the first array of an npz file, so many before its end.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    change_byte.py FILE.npz
+    change_byte.py FILE.npz COUNT
 """
 
 import sys
 import zipfile
 
-with zipfile.ZipFile(sys.argv[1]) as archive:
+path, count = sys.argv[1], int(sys.argv[2])
+with zipfile.ZipFile(path) as archive:
     members = {name: archive.read(name) for name in archive.namelist()}
-with zipfile.ZipFile(sys.argv[1], "w") as archive:
+with zipfile.ZipFile(path, "w") as archive:
     for i, (name, data) in enumerate(members.items()):
         if i == 0:
-            data = data[:-4] + bytes([data[-4] ^ 1]) + data[-3:]
-        archive.writestr(name, data)
+            data = bytearray(data)
+            data[-count] ^= 1
+        archive.writestr(name, bytes(data))
