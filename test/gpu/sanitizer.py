@@ -18,6 +18,7 @@ PROGRAMS = ["norms", "whole numbers in bf16", "lenet", "few-results", "softmax, 
             "Adam", "unet-transpose", "mobilenet-v3", "ranking", "gpt2"]
 FOLDERS = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/bin"]
 ERRORS = 9  # what it exits with when it found something
+LONGEST = 120  # seconds of one program
 
 
 def prepare(bundle):
@@ -64,7 +65,7 @@ def run(context, results):
         log = os.path.join(context.scratch, f"{tool}-{os.path.basename(entries[program]['file'])}")
         command = [sanitizer, f"--tool={tool}", f"--error-exitcode={ERRORS}", f"--log-file={log}",
                    *context.runner(entries[program]["file"], inputs, "--sync-launches")]
-        limit = min(120, context.left())
+        limit = min(LONGEST, context.left())
         if limit < 1:
             return results.skip(GROUP, [name], "no time left")
         return judge(context, name, command, limit, log)
@@ -76,7 +77,7 @@ def judge(context, name, command, limit, log):
     try:
         done = execute(command, limit, env=context.environment)
     except TimeIsUp:
-        return context.results.skip(GROUP, [name], f"no time left after {limit:.0f} s of it")
+        return context.results.skip(GROUP, [name], f"not done after {limit:.0f} s")
     except OSError as error:
         return context.results.skip(GROUP, [name], str(error))
     text = done.stdout + done.stderr
