@@ -41,8 +41,8 @@ SCRIPTS = ["bench.py", "networks.py", "networks_jax.py", "peers.py", "sides.py",
 FIRST_STEPS = 3  # as in peers.py
 TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
 PEERS = ["torch", "torch-compile", "jax"]
-ROUNDS, ROUND_MS = 9, 200
-PREPARING = 0.6  # of a wave's time, at most
+ROUNDS, ROUND_MS = 7, 100
+PREPARING = 0.65  # of a wave's time, at most
 
 
 # --- prepare ---------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Bench:
     def run(self):
         if self.peersDevice == "none":
             self.results.add("bench", "peers", "skipped", 0, "compared with on a GPU only")
-        waves = [[row for row in wave if self.only in row.name]
+        waves = [[row for row in wave if self.only in row.name and row.name in self.facts]
                  for wave in workloads.waves(self.context.small)]
         waves = [wave for wave in waves if wave]
         for index, wave in enumerate(waves):

@@ -77,23 +77,30 @@ class Torch:
         torch.backends.cudnn.benchmark = True
         if self.isCuda:
             torch.cuda.set_device(torch.device(device))
+            self.attention = self.chooseAttention()  # until this is gone
 
-    def chooseAttention(self):
+    @staticmethod
+    def chooseAttention():
         """cuDNN's first, as it is the fastest on Hopper where it is there."""
         try:
             from torch.nn.attention import SDPBackend, sdpa_kernel
-            sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION,
-                         SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH],
-                        set_priority=True).__enter__()
+            choice = sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION,
+                                  SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH],
+                                 set_priority=True)
         except (ImportError, TypeError):
-            pass  # an older PyTorch has an order of its own
+            return None  # an older PyTorch has an order of its own
+        choice.__enter__()
+        return choice
+
+    def use(self, row):
+        """Sets what holds for the whole process and differs between rows."""
+        torch = self.torch
+        torch.set_float32_matmul_precision("highest" if row.precision == "fp32" else "high")
+        torch.backends.cudnn.allow_tf32 = row.precision != "fp32"
 
     def prepare(self, work):
         torch, row = self.torch, work.row
-        torch.set_float32_matmul_precision("highest" if row.precision == "fp32" else "high")
-        torch.backends.cudnn.allow_tf32 = row.precision != "fp32"
         if self.isCuda:
-            self.chooseAttention()
             torch.cuda.reset_peak_memory_stats()
         kind = TorchTraining if row.kind == "train" else TorchInference
         if self.compiled:
@@ -273,9 +280,11 @@ class Jax:
         jax.config.update("jax_default_device", self.device)
         self.networks.ATTENTION = "cudnn" if kind == "cuda" else None
 
-    def prepare(self, work):
+    def use(self, row):
         self.jax.config.update("jax_default_matmul_precision", {
-            "fp32": "highest", "tf32": "tensorfloat32"}.get(work.row.precision, "default"))
+            "fp32": "highest", "tf32": "tensorfloat32"}.get(row.precision, "default"))
+
+    def prepare(self, work):
         return {"jax": (JaxTraining if work.row.kind == "train" else JaxInference)(self, work)}
 
     def memory(self):
@@ -358,25 +367,29 @@ class Server:
 
     def prepare(self, row):
         row = workloads.Row(*row)
+        self.peer.use(row)
         sides = self.peer.prepare(Work(row, self.folder, self.small))
-        self.sides.update({f"{row.name}|{name}": side for name, side in sides.items()})
+        self.sides.update({f"{row.name}|{name}": (row, side) for name, side in sides.items()})
         return {"loss": {name: side.loss for name, side in sides.items()}}
 
     def check(self, row, path):
-        """The largest error of each output, relative to Sinter's largest element."""
+        """The norm of each output's difference from Sinter's, relative to that of Sinter's."""
         import numpy
         with numpy.load(path) as arrays:
             ours = arrays[arrays.files[0]]
         errors = {}
-        for key, side in self.sides.items():
+        for key, (_, side) in self.sides.items():
             if key.startswith(row + "|"):
                 theirs = numpy.asarray(side.output, numpy.float32).reshape(ours.shape)
-                errors[key.partition("|")[2]] = float(abs(theirs - ours).max() / abs(ours).max())
+                errors[key.partition("|")[2]] = float(numpy.linalg.norm(theirs - ours) /
+                                                          numpy.linalg.norm(ours))
         return {"error": errors}
 
-    def run(self, side, count):
+    def run(self, key, count):
+        row, side = self.sides[key]
+        self.peer.use(row)
         begin = time.perf_counter()
-        done = self.sides[side].run(count) or count
+        done = side.run(count) or count
         self.peer.synchronize()
         return {"ms": milliseconds(begin, done), "bytes": self.peer.memory()}
 
@@ -406,4 +419,5 @@ def main():
         print(json.dumps(answer), file=answers, flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

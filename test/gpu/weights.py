@@ -4,8 +4,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Python's standard library only. Tensors of two dimensions and more get random signs and
 random magnitudes in [1/128, 1/32) (standard deviation 0.019, as transformers are
-initialised); of the others scales and variances get ones, biases and means zeros. The file
-is a graph's external data, what a trainer's --init takes, and what PyTorch and JAX read.
+initialised), filters that sum 1024 products at most four times that; of the others scales
+and variances get ones, biases and means zeros. The file is a graph's external data, what a
+trainer's --init takes, and what PyTorch and JAX read.
 """
 
 import json
@@ -34,7 +35,8 @@ def places(listing):
 
 def randomFloats(generator, count, high=0x3c):
     """Bytes of float32 with random signs, mantissas and lowest bits of the exponent. `high`
-    has its other bits: 0x3c for magnitudes in [1/128, 1/32), 0x3f for [1/2, 2)."""
+    has its other bits: 0x3c for magnitudes in [1/128, 1/32), 0x3d for [1/32, 1/8), 0x3f for
+    [1/2, 2)."""
     data = bytearray(generator.randbytes(4 * count))
     data[3::4] = data[3::4].translate(bytes((byte & 0x80) | high for byte in range(256)))
     return data
@@ -48,7 +50,8 @@ def write(listing, path, seed=1):
         for name, shape in listing:
             count = math.prod(shape)
             if len(shape) > 1:
-                file.write(randomFloats(generator, count))
+                isShort = len(shape) == 4 and math.prod(shape[1:]) <= 1024
+                file.write(randomFloats(generator, count, 0x3d if isShort else 0x3c))
             else:
                 one = name.endswith(("weight", "running_var"))
                 file.write(struct.pack("<f", float(one)) * count)
