@@ -11,8 +11,10 @@
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
 #include <cstring>
 
 using namespace mlir;
@@ -30,6 +32,9 @@ bool isSupportedElement(Type element) { return elementSizeBytes(element) != 0; }
 
 /// The double that `bits` stand for in `semantics`, a 16-bit format.
 double decodeHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
+  // Weights are many: the short way for what is finite and bf16.
+  if (&semantics == &llvm::APFloat::BFloat() && (bits & 0x7f80) != 0x7f80)
+    return llvm::bit_cast<float>(uint32_t(bits) << 16);
   llvm::APFloat value(semantics, llvm::APInt(16, bits));
   bool losesInfo;
   value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
@@ -39,6 +44,16 @@ double decodeHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
 
 /// The bits of `value` rounded to nearest even into `semantics`.
 uint64_t encodeFloat(double value, const llvm::fltSemantics &semantics) {
+  // What is bf16 and finite afterwards, normal and no zero: 45 of the double's
+  // 52 bits go, and the exponent's bias is another.
+  if (&semantics == &llvm::APFloat::BFloat() && std::abs(value) >= 0x1p-126 &&
+      std::abs(value) < 0x1.FFp127) {
+    uint64_t bits = llvm::bit_cast<uint64_t>(value);
+    uint64_t half = (uint64_t(1) << 44) - 1 + ((bits >> 45) & 1);
+    uint64_t sign = bits >> 63 << 15;
+    uint64_t rounded = ((bits + half) & ~(uint64_t(1) << 63)) >> 45;
+    return sign | (rounded - (uint64_t(1023 - 127) << 7));
+  }
   llvm::APFloat rounded(value);
   bool losesInfo;
   rounded.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
