@@ -24,7 +24,7 @@ static bool isFused(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-static std::string whyNotPlaced(mlir::ModuleOp module,
+static std::string whyNotPlaced(mlir::ModuleOp module, const Options &options,
                                 llvm::ArrayRef<passes::ProgramDevice> devices) {
   auto names =
       module->getAttrOfType<mlir::ArrayAttr>(ir::SinterDialect::kDevicesAttr);
@@ -39,9 +39,13 @@ static std::string whyNotPlaced(mlir::ModuleOp module,
     });
   });
   std::string list = llvm::join(placed, ",");
-  return areThere ? ""
-                  : "is placed on " + list + " already: --target=" + list +
-                        " goes on, or give the model";
+  std::string already = "is placed on " + list + " already: ";
+  if (!options.placeRules.empty() || !options.allowCpu.empty())
+    return already + (options.placeRules.empty() ? "--allow-cpu" : "--place") +
+           " is for the model";
+  return areThere
+             ? ""
+             : already + "--target=" + list + " goes on, or give the model";
 }
 
 static std::string isPast(StringRef what, StringRef phase) {
@@ -73,6 +77,6 @@ compiler::whyNotContinued(mlir::ModuleOp module, const Options &options,
   if ((reaches("train") || options.train.enabled) && isFused(module))
     return isPast("fused", "fuse");
   if (reaches("place"))
-    return whyNotPlaced(module, devices);
+    return whyNotPlaced(module, options, devices);
   return "";
 }

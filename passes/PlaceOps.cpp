@@ -76,6 +76,9 @@ public:
 
 private:
   LogicalResult assignDevices(ModuleOp module) {
+    // A file of this phase or a later one: everything has its device.
+    if (module->hasAttr(ir::SinterDialect::kDevicesAttr))
+      return checkSpan(module);
     PlaceOpsOptions options;
     SmallVector<std::string> kept(rules.begin(), rules.end());
     options.rules = kept; // refers to it
