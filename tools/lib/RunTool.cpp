@@ -87,6 +87,17 @@ static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
   }
 }
 
+// A program that names its devices has the default one of --device; where
+// --target named them, --device may name others.
+static std::string devicesOfRun(const Options &options,
+                                const sinter_artifact &artifact) {
+  std::string device;
+  bool isDefault = !options.devices.empty() &&
+                   readDevice(options.run.device, device).empty() &&
+                   device == options.devices.front();
+  return artifact.numPlaces && isDefault ? "" : options.run.device;
+}
+
 static ExitCode compileModel(Options &options, const HostTensors &arrays,
                              llvm::ArrayRef<TargetFactory> targets,
                              Loaded &loaded) {
@@ -122,11 +133,9 @@ static ExitCode compileModel(Options &options, const HostTensors &arrays,
     return kExitFailed;
   }
   loaded.jit = std::move(*jit);
-  // What was compiled for named devices has their names.
   const sinter_artifact &artifact = *loaded.jit->artifact();
-  auto runner =
-      runArtifact(artifact, artifact.numPlaces ? "" : options.run.device,
-                  deviceOptions(options));
+  auto runner = runArtifact(artifact, devicesOfRun(options, artifact),
+                            deviceOptions(options));
   if (!runner.ok())
     return report(options, runner.status());
   loaded.runner = std::move(*runner);
