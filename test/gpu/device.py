@@ -13,11 +13,12 @@ from libraries import driverFolders
 GROUP = "device"
 # Name, files, what the function returns or writes, and what needs the library.
 VERSIONS = [
-    ("driver", ["libcuda.so.1"], "cuDriverGetVersion", "int*", "everything"),
+    ("driver", ["libcuda.so.1"], "cuDriverGetVersion", "int*", "all of CUDA"),
     ("cuBLASLt", ["libcublasLt.so.13", "libcublasLt.so.12"], "cublasLtGetVersion", "size_t",
-     "products"),
-    ("cuDNN", ["libcudnn.so.9"], "cudnnGetVersion", "size_t", "convolutions and attention"),
-    ("NCCL", ["libnccl.so.2"], "ncclGetVersion", "int*", "replicas"),
+     "calls for products"),
+    ("cuDNN", ["libcudnn.so.9"], "cudnnGetVersion", "size_t",
+     "calls for convolutions and attention"),
+    ("NCCL", ["libnccl.so.2"], "ncclGetVersion", "int*", "training on several GPUs"),
 ]
 # Loads a library in a process of its own: some take long, and none may stay.
 ASK = """
@@ -54,7 +55,8 @@ def doctor(context):
 
     def examine(text):
         report = json.loads(text)
-        mine = [entry for entry in report["devices"] if entry["device"] == context.device]
+        mine = [entry for entry in report["devices"]
+                if entry["device"] in (context.device, context.kind)]
         if not mine:
             raise ValueError(f"there is no {context.device}")
         if not mine[0]["usable"]:
@@ -62,7 +64,7 @@ def doctor(context):
         return "; ".join([report["cpu"], *mine[0]["report"]]), \
             {"libc": report["libc"], "report": mine[0]["report"]}
     context.run(GROUP, "doctor", [*context.program(trainers[0]["file"]), "doctor", "--json"], 60,
-                examine)
+                examine, codes=(0, 7))
 
 
 def versions(context):
@@ -76,8 +78,8 @@ def versions(context):
             continue
         output, taken = done
         if output.strip() == "none":
-            context.results.skip(GROUP, [name], f"{' or '.join(files)} not found: {purpose} "
-                                                "that call it will fail")
+            context.results.skip(GROUP, [name], f"{' or '.join(files)} not found: "
+                                                f"needed by {purpose}")
         else:
             file, version = output.split()
             context.results.add(GROUP, name, "passed", taken, f"{file}, version {version}",

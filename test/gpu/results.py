@@ -106,10 +106,10 @@ class Results:
         for name in names:
             self.add(group, name, "skipped", 0, why)
 
-    def attempt(self, group, name, command, most, mayLack=False, **options):
+    def attempt(self, group, name, command, most, mayLack=False, codes=(0,), **options):
         """Runs `command` for at most `most` seconds, fewer when the group's time runs out.
-        What it printed and how long it took; None after a row that says why not: failed, or
-        skipped where `mayLack`."""
+        What it printed and how long it took, if its exit code is one of `codes`; else None
+        after a row that says why not: failed, or skipped where `mayLack`."""
         limit = min(most, self.left())
         if limit < 1:
             return self.skip(group, [name], "no time left")
@@ -123,7 +123,7 @@ class Results:
         except OSError as error:
             return self.add(group, name, "failed", 0, str(error))
         taken = time.monotonic() - begin
-        if done.returncode:
+        if done.returncode not in codes:
             why = f"exit {done.returncode}: {lastLine(done.stderr) or lastLine(done.stdout)}"
             return self.add(group, name, "skipped" if mayLack else "failed", taken, why)
         return done.stdout, taken
@@ -141,7 +141,8 @@ class Results:
             if isinstance(detail, tuple):
                 detail, numbers = detail
         except (ValueError, KeyError, IndexError, TypeError, ZeroDivisionError) as error:
-            self.add(group, name, "failed", taken, f"{type(error).__name__}: {error}")
+            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            self.add(group, name, "failed", taken, f"{kind}{error}")
             return False
         self.add(group, name, outcome, taken, detail, **numbers)
         return True
