@@ -145,10 +145,17 @@ def chain(context, results, entries):
 def run(context, results):
     def entries(kind):
         return [entry for entry in context.list("machine") if entry["kind"] == kind]
+
+    def guarded(measure, name, given):
+        """What one row misses does not cost the others."""
+        try:
+            measure(context, results, given)
+        except (ArithmeticError, LookupError, ValueError) as error:
+            results.add(GROUP, name, "failed", 0, f"{type(error).__name__}: {error}")
     for measure in (product, attention):
         for entry in entries(measure.__name__):
-            measure(context, results, entry)
+            guarded(measure, entry["name"], entry)
     for measure in (gelu, chain):
-        measure(context, results, entries(measure.__name__))
+        guarded(measure, measure.__name__, entries(measure.__name__))
     for entry in entries("kernel"):
-        kernel(context, results, entry)
+        guarded(kernel, entry["name"], entry)

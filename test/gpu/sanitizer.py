@@ -37,11 +37,15 @@ def find(given):
 
 
 def verdict(text):
-    """(outcome, detail) of what the tool printed; "" as long as it has not said its sum."""
-    unable = re.search(r"Device not supported.*|Unable to .*|Failed to initialize.*", text)
+    """(outcome, detail) of what the tool and the program printed. Where the tool cannot work
+    nothing was checked; without its sum, something ended the program."""
+    unable = re.search(r"Device not supported.*|Unable to .*|Failed to initialize.*|"
+                       r"Internal Sanitizer Error.*|before first instrumented API call", text)
     summary = re.findall(r"SUMMARY: (.*)", text)
+    if unable and (not summary or summary[-1].startswith("0 ")):
+        return "skipped", unable.group(0)
     if not summary:
-        return "skipped", unable.group(0) if unable else "it gave no summary"
+        return "failed", f"it gave no summary: {lastLine(text)}"
     if re.match(r"0 (errors|hazards)", summary[-1]):
         return "passed", summary[-1]
     found = re.search(r"^=+ ((?!COMPUTE-SANITIZER).*)", text, re.M)
