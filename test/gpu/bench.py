@@ -43,6 +43,7 @@ TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
 PEERS = ["torch", "torch-compile", "jax"]
 ROUNDS, ROUND_MS = 7, 100
 PREPARING = 0.65  # of a wave's time, at most
+SHARE, LEAST_SECONDS = 0.55, 20  # a wave's, of the time that is left unless it is the last
 
 
 # --- prepare ---------------------------------------------------------------------------------
@@ -142,7 +143,12 @@ class Bench:
                  for wave in workloads.waves(self.context.small)]
         waves = [wave for wave in waves if wave]
         for index, wave in enumerate(waves):
-            end = time.monotonic() + self.context.left() / (len(waves) - index)
+            seconds = self.context.left() * (SHARE if index + 1 < len(waves) else 1)
+            end = time.monotonic() + seconds
+            if seconds < LEAST_SECONDS and not self.context.small:
+                for row in wave:
+                    self.results.add("bench", row.name, "skipped", 0, "no time left")
+                continue
             try:
                 self.prepareWave(wave, end)
                 for row in wave:
@@ -258,7 +264,8 @@ class Bench:
             self.results.add("bench", row.name, "skipped", 0, "no time left")
             return
         try:
-            problems, rounds = self.agreement(row, sides), self.rounds(sides, end)
+            problems = self.agreement(row, sides)
+            rounds = self.rounds(row, sides, end)
         except SideError as error:
             self.results.add("bench", row.name, "failed", time.monotonic() - begin, str(error))
             return
@@ -268,41 +275,51 @@ class Bench:
         self.results.add("bench", row.name, "failed" if problems else "measured",
                          time.monotonic() - begin, detail, **numbers)
 
+    def drop(self, row, sides, side, error):
+        """A peer that fails leaves the row; without ours there is none."""
+        if not isinstance(side, Peer):
+            raise error
+        sides.remove(side)
+        self.results.add("bench", f"{row.name}: {side.name}", "skipped", 0, str(error))
+
     def agreement(self, row, sides):
-        """What is wrong; notes each side's difference from ours."""
-        ours, limit, problems, errors = sides[0], TOLERANCE[row.precision], [], {}
-        if row.kind == "train":
-            errors = {side.name: abs(side.loss - ours.loss) / abs(ours.loss)
-                      for side in sides[1:]}
-        else:
-            path = os.path.join(self.scratch, row.file + "-out.npz")
-            request = json.dumps({"check": path, "row": row.name})
-            for process in {side.process for side in sides[1:]}:
-                errors.update(process.ask(request, 30)["error"])
+        """What is wrong; notes each peer's difference from ours."""
+        ours, limit, problems = sides[0], TOLERANCE[row.precision], []
+        path = os.path.join(self.scratch, row.file + "-out.npz")
         for side in sides[1:]:
-            side.error = errors[side.name]
+            try:
+                side.error = abs(side.loss - ours.loss) / abs(ours.loss) \
+                    if row.kind == "train" else side.check(path, 30)
+            except SideError as error:
+                self.drop(row, sides, side, error)
+                continue
             if not side.error <= limit:
                 problems.append(f"{side.name} differs by {side.error:.2g}, {limit:g} allowed")
         return problems
 
-    def rounds(self, sides, end):
-        """{side: [ms]}, the sides in turn; a side that fails ends the row."""
-        rounds, small = defaultdict(list), self.context.small
-        counts = {}
-        for side in sides:
-            ms = side.measure(1, max(end - time.monotonic(), 10))
-            ms = ms if small else side.measure(max(1, int(20 / max(ms, 0.01))), 30)
-            counts[side] = 1 if small else max(2, min(100000, int(ROUND_MS / max(ms, 0.001))))
+    def rounds(self, row, sides, end):
+        """{side: [ms]}, the sides in turn."""
+        rounds, small, counts = defaultdict(list), self.context.small, {}
+        for side in list(sides):
+            try:
+                ms = side.measure(1, max(end - time.monotonic(), 10))
+                ms = ms if small else side.measure(max(1, int(20 / max(ms, 0.01))), 30)
+                counts[side] = 1 if small else max(2, min(100000, int(ROUND_MS / max(ms, 0.001))))
+            except SideError as error:
+                self.drop(row, sides, side, error)
         for index in range(2 if small else ROUNDS):
             if index and end - time.monotonic() < 0:
                 break
-            for side in sides:
-                rounds[side].append(side.measure(counts[side], 60))
+            for side in list(sides):
+                try:
+                    rounds[side].append(side.measure(counts[side], 60))
+                except SideError as error:
+                    self.drop(row, sides, side, error)
         return rounds
 
     def numbers(self, row, sides, rounds):
-        numbers = dict(self.facts.get(row.name, {}), rounds=len(rounds[sides[0]]),
-                       sinter_ready_s=round(sides[0].seconds, 2))
+        numbers = dict(self.facts[row.name], rounds=len(rounds[sides[0]]),
+                       sinter_ready_s=round(sides[0].seconds, 2), **self.clocks())
         for side in sides:
             times = sorted(rounds[side])
             name = key(side)
@@ -316,6 +333,20 @@ class Bench:
                 numbers[name + "_error"] = side.error
                 numbers[name + "_bytes"] = side.bytes
         return numbers
+
+
+    def clocks(self):
+        """Of the GPU right after a row."""
+        if not self.context.device.startswith("cuda"):
+            return {}
+        asked = "clocks.sm,clocks.mem,temperature.gpu,power.draw"
+        try:
+            text = capture(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader,nounits",
+                            "-i", self.context.device.partition(":")[2] or "0"], timeout=5)
+            return dict(zip(("sm_mhz", "memory_mhz", "celsius", "watt"),
+                            map(float, text.strip().split(", "))))
+        except (OSError, RuntimeError, ValueError, subprocess.TimeoutExpired):
+            return {}
 
 
 def key(side):

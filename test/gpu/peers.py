@@ -6,9 +6,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     peers.py torch|torch-compile|jax FOLDER cuda:0|cpu [--small]
 
 Reads requests and writes answers as lines of JSON:
-    {"prepare": [network, kind, batch, precision]} -> {"loss": {side: x}}
-    {"check": OUTPUT.npz, "row": name}             -> {"error": {side: x}}
-    {"run": "name|side", "count": N}               -> {"ms": of one, "bytes": at most}
+    {"prepare": [network, kind, batch, precision]} -> {side: {"loss": x, "bytes": at most}}
+    {"check": "row|side", "output": ours.npz}      -> {"error": x}
+    {"run": "row|side", "count": N}                -> {"ms": of one}
 or {"skip": why} where something is not to be had. A run of training is a step on batches
 that are on the device; one of inference goes from the host's memory to the host's memory
 and waits, as sinter-run does. FOLDER has what workloads.py and weights.py wrote.
@@ -43,7 +43,7 @@ def readWeights(path):
 class Side:
     """One way to run a row: `run(count)` leaves the last loss in `loss`, or the output in
     `output`, as a numpy array."""
-    loss = output = None
+    loss = output = bytes = None
 
     def run(self, count):
         raise NotImplementedError
@@ -99,26 +99,32 @@ class Torch:
         torch.backends.cudnn.allow_tf32 = row.precision != "fp32"
 
     def prepare(self, work):
-        torch, row = self.torch, work.row
-        if self.isCuda:
-            torch.cuda.reset_peak_memory_stats()
+        row = work.row
         kind = TorchTraining if row.kind == "train" else TorchInference
         if self.compiled:
             import torch._inductor.config as config
             # Choosing among Triton's products as well takes minutes for a large network.
             if row.network != "mlp":
                 config.max_autotune_gemm_backends = "ATEN"
-            return {"torch-compile": kind(self, work, "compile")}
-        sides = {"torch-eager": kind(self, work, "eager")}
-        if self.isCuda:
-            sides["torch-graph"] = kind(self, work, "graph")
-        return sides
+        ways = ["compile"] if self.compiled else ["eager", "graph"] if self.isCuda else ["eager"]
+        return {"torch-" + way: self.counted(lambda way=way: kind(self, work, way))
+                for way in ways}
+
+    def counted(self, make):
+        """What `make` makes, and the memory that it had at most."""
+        if not self.isCuda:
+            return make()
+        cuda = self.torch.cuda
+        cuda.synchronize()
+        cuda.reset_peak_memory_stats()
+        before = cuda.memory_allocated()
+        side = make()
+        cuda.synchronize()
+        side.bytes = cuda.max_memory_allocated() - before
+        return side
 
     def compile(self, function):
         return self.torch.compile(function, mode="max-autotune", fullgraph=True, dynamic=False)
-
-    def memory(self):
-        return self.torch.cuda.max_memory_allocated() if self.isCuda else None
 
     def synchronize(self):
         if self.isCuda:
@@ -268,6 +274,8 @@ class TorchInference(Side):
 
 
 class Jax:
+    hasCounted = False
+
     def __init__(self, device, small):
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         if device == "cpu":
@@ -285,11 +293,12 @@ class Jax:
             "fp32": "highest", "tf32": "tensorfloat32"}.get(row.precision, "default"))
 
     def prepare(self, work):
-        return {"jax": (JaxTraining if work.row.kind == "train" else JaxInference)(self, work)}
-
-    def memory(self):
-        statistics = self.device.memory_stats()
-        return statistics and statistics.get("peak_bytes_in_use")
+        side = (JaxTraining if work.row.kind == "train" else JaxInference)(self, work)
+        if not self.hasCounted:  # the peak is that of the whole process
+            statistics = self.device.memory_stats() or {}
+            side.bytes = statistics.get("peak_bytes_in_use")
+        self.hasCounted = True
+        return {"jax": side}
 
     def synchronize(self):
         pass  # sides wait
@@ -370,20 +379,15 @@ class Server:
         self.peer.use(row)
         sides = self.peer.prepare(Work(row, self.folder, self.small))
         self.sides.update({f"{row.name}|{name}": (row, side) for name, side in sides.items()})
-        return {"loss": {name: side.loss for name, side in sides.items()}}
+        return {name: {"loss": side.loss, "bytes": side.bytes} for name, side in sides.items()}
 
-    def check(self, row, path):
-        """The norm of each output's difference from Sinter's, relative to that of Sinter's."""
+    def check(self, key, path):
+        """The norm of the output's difference from Sinter's, relative to that of Sinter's."""
         import numpy
         with numpy.load(path) as arrays:
             ours = arrays[arrays.files[0]]
-        errors = {}
-        for key, (_, side) in self.sides.items():
-            if key.startswith(row + "|"):
-                theirs = numpy.asarray(side.output, numpy.float32).reshape(ours.shape)
-                errors[key.partition("|")[2]] = float(numpy.linalg.norm(theirs - ours) /
-                                                          numpy.linalg.norm(ours))
-        return {"error": errors}
+        theirs = numpy.asarray(self.sides[key][1].output, numpy.float32).reshape(ours.shape)
+        return {"error": float(numpy.linalg.norm(theirs - ours) / numpy.linalg.norm(ours))}
 
     def run(self, key, count):
         row, side = self.sides[key]
@@ -391,13 +395,13 @@ class Server:
         begin = time.perf_counter()
         done = side.run(count) or count
         self.peer.synchronize()
-        return {"ms": milliseconds(begin, done), "bytes": self.peer.memory()}
+        return {"ms": milliseconds(begin, done)}
 
     def answer(self, request):
         if "prepare" in request:
             return self.prepare(request["prepare"])
         if "check" in request:
-            return self.check(request["row"], request["check"])
+            return self.check(request["check"], request["output"])
         return self.run(request["run"], request["count"])
 
 

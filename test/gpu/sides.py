@@ -82,15 +82,18 @@ class Sinter:
 class Peer:
     """One side of a process of peers.py."""
 
-    def __init__(self, name, row, process, loss):
-        self.name, self.row, self.process, self.loss = name, row, process, loss
-        self.bytes = None
+    def __init__(self, name, row, process, loss, bytes):
+        self.name, self.row, self.process = name, row, process
+        self.loss, self.bytes, self.error = loss, bytes, None
 
     def measure(self, count, seconds):
         request = {"run": f"{self.row}|{self.name}", "count": count}
-        answer = self.process.ask(json.dumps(request), seconds)
-        self.bytes = answer.get("bytes")
-        return answer["ms"]
+        return self.process.ask(json.dumps(request), seconds)["ms"]
+
+    def check(self, path, seconds):
+        """How far its output is from the one in `path`."""
+        request = {"check": f"{self.row}|{self.name}", "output": path}
+        return self.process.ask(json.dumps(request), seconds)["error"]
 
 
 def preparePeers(process, rows, seconds):
@@ -99,8 +102,8 @@ def preparePeers(process, rows, seconds):
     for row in rows:
         try:
             answer = process.ask(json.dumps({"prepare": row}), end - time.monotonic())
-            found[row.name] = [Peer(name, row.name, process, loss)
-                               for name, loss in answer["loss"].items()]
+            found[row.name] = [Peer(name, row.name, process, side["loss"], side["bytes"])
+                               for name, side in answer.items()]
         except SideError as error:
             found[row.name] = str(error)
             if process.process.poll() is None and str(error).startswith("took more"):

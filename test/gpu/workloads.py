@@ -63,7 +63,8 @@ def rows(text):
                 yield Row(network, kind, int(batch), precision)
 
 
-# What is prepared together, each in the order of its value.
+# What is prepared together, each in the order of its value. The last ones get what time the
+# others leave.
 WAVES = [list(rows("""mlp train 64 fp32,bf16
                       gpt2 train 8 bf16
                       resnet50 train 64 bf16
@@ -77,7 +78,10 @@ WAVES = [list(rows("""mlp train 64 fp32,bf16
                       vit train 64 bf16
                       vit infer 1 bf16
                       bert infer 32 bf16
-                      vit infer 32 bf16"""))]
+                      vit infer 32 bf16""")),
+         list(rows("""resnet50 train 64 tf32
+                      gpt2 train 8 tf32
+                      bert-mlm train 32 tf32"""))]
 SMALL_WAVES = [list(rows("""mlp train 8 fp32
                             gpt2 train 2 bf16
                             resnet50 train 4 bf16
