@@ -21,6 +21,7 @@ all sides. Weights are the same, and losses or outputs have to agree.
 
 import argparse
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -30,6 +31,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 
 import weights
 import workloads
@@ -43,7 +45,8 @@ TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
 PEERS = ["torch", "torch-compile", "jax"]
 ROUNDS, ROUND_MS = 7, 100
 PREPARING = 0.65  # of a wave's time, at most
-SHARE, LEAST_SECONDS = 0.55, 20  # a wave's, of the time that is left unless it is the last
+SHARES = [0.5, 0.9, 1]  # of the time that is left when a wave begins
+LEAST_SECONDS = 20  # of a wave
 
 
 # --- prepare ---------------------------------------------------------------------------------
@@ -130,6 +133,7 @@ class Bench:
         with open(os.path.join(self.folder, "rows.json")) as file:
             self.facts = json.load(file)
         own = context.device if context.device.startswith("cuda") else "none"
+        self.launcher = getattr(context, "launcher", [])  # of programs in the folder
         self.peersDevice = getattr(context, "peers", None) or own
         self.only = getattr(context, "only", None) or ""
         self.against = (getattr(context, "against", None) or ",".join(PEERS)).split(",")
@@ -143,7 +147,7 @@ class Bench:
                  for wave in workloads.waves(self.context.small)]
         waves = [wave for wave in waves if wave]
         for index, wave in enumerate(waves):
-            seconds = self.context.left() * (SHARE if index + 1 < len(waves) else 1)
+            seconds = self.context.left() * (SHARES[index] if index + 1 < len(waves) else 1)
             end = time.monotonic() + seconds
             if seconds < LEAST_SECONDS and not self.context.small:
                 for row in wave:
@@ -163,31 +167,39 @@ class Bench:
     def prepareWave(self, wave, end):
         seconds = PREPARING * (end - time.monotonic())
         begin = time.monotonic()
-        jobs = [lambda network=network: self.makeWeights(network)
-                for network in {workloads.weightsOf(row.network, self.context.small): None
-                                for row in wave}]
-        jobs += [lambda row=row: workloads.writeData(row, self.context.small, self.path(row))
-                 for row in wave]
-        inParallel(jobs, processors())
+        self.writeFiles(wave)
 
         def rest():
             return begin + seconds - time.monotonic()
-        jobs = [lambda row=row: self.startSinter(row, rest()) for row in wave]
+        # Alone, since libraries choose by time what steps will be made of.
+        for row in wave:
+            if row.kind == "train":
+                self.startSinter(row, rest())
+        jobs = [lambda row=row: self.startSinter(row, rest())
+                for row in wave if row.kind == "infer"]
         if self.peersDevice != "none":
             jobs += [lambda kind=kind, rows=rows: self.startPeers(kind, rows, rest())
                      for kind, rows in self.peerProcesses(wave) if kind in self.against]
         inParallel(jobs, max(2, processors() // 2))
         print(f"bench: prepared in {time.monotonic() - begin:.0f} s", flush=True)
 
-    def path(self, row):
-        return os.path.join(self.scratch, row.file + ".npz")
-
-    def makeWeights(self, name):
-        path = os.path.join(self.scratch, name)
-        if os.path.exists(path):
-            return
-        with open(os.path.join(self.folder, name.replace(".safetensors", ".json"))) as file:
-            weights.write(json.load(file), path)
+    def writeFiles(self, wave):
+        small = self.context.small
+        # Forked: whoever calls this need not be importable.
+        forking = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processors(), mp_context=forking) as pool:
+            done = []
+            for name in {workloads.weightsOf(row.network, small): None for row in wave}:
+                path = os.path.join(self.scratch, name)
+                listing = os.path.join(self.folder, name.replace(".safetensors", ".json"))
+                if not os.path.exists(path):
+                    with open(listing) as file:
+                        done.append(pool.submit(weights.write, json.load(file), path))
+            for row in wave:
+                path = os.path.join(self.scratch, row.file + ".npz")
+                done.append(pool.submit(workloads.writeData, row, small, path))
+            for each in done:
+                each.result()
 
     def peerProcesses(self, wave):
         """Compiling takes long: each row has a process of its own, the first rows first."""
@@ -224,7 +236,7 @@ class Bench:
         begin = time.monotonic()
         key = "ms_per_step" if row.kind == "train" else "ms_per_run"
         try:
-            side = Sinter("sinter", command, self.log("sinter", row.file),
+            side = Sinter("sinter", [*self.launcher, *command], self.log("sinter", row.file),
                           self.context.environment, key)
             self.processes.append(side.process)
             side.prepare(max(seconds, 1), FIRST_STEPS)

@@ -183,6 +183,7 @@ class TorchTraining(Side):
         self.step = step
         if isGraph:
             stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
                 self.first()
             torch.cuda.current_stream().wait_stream(stream)
@@ -254,6 +255,7 @@ class TorchInference(Side):
         self.run(5)
         if way == "graph":
             stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
                 self.run(3)
             torch.cuda.current_stream().wait_stream(stream)
