@@ -138,7 +138,9 @@ class Bench:
         self.only = getattr(context, "only", None) or ""
         self.against = (getattr(context, "against", None) or ",".join(PEERS)).split(",")
         self.processes = []
-        self.sides, self.reasons = defaultdict(list), defaultdict(dict)  # by row's name
+        # By row's name; ours is the first side.
+        self.sides = {name: [] for name in self.facts}
+        self.reasons = {name: {} for name in self.facts}
 
     def run(self):
         if self.peersDevice == "none":
@@ -249,17 +251,15 @@ class Bench:
         command = [sys.executable, os.path.join(HERE, "peers.py"), kind, self.scratch,
                    self.peersDevice, *(["--small"] if self.context.small else [])]
         if seconds < 5:
-            found = {row.name: "no time left" for row in rows}
+            found = {row.name: ([], {kind: "no time left"}) for row in rows}
         else:
             environment = dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="8")
             process = Process(command, self.log(kind, rows[0].file), environment)
             self.processes.append(process)
-            found = preparePeers(process, rows, seconds)
-        for name, sides in found.items():
-            if isinstance(sides, str):
-                self.reasons[name][kind] = sides
-            else:
-                self.sides[name] += sides
+            found = preparePeers(process, kind, rows, seconds)
+        for name, (sides, reasons) in found.items():
+            self.sides[name].extend(sides)
+            self.reasons[name].update(reasons)
 
     # --- measuring ---
 

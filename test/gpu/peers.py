@@ -9,7 +9,7 @@ Reads requests and writes answers as lines of JSON:
     {"prepare": [network, kind, batch, precision]} -> {side: {"loss": x, "bytes": at most}}
     {"check": "row|side", "output": ours.npz}      -> {"error": x}
     {"run": "row|side", "count": N}                -> {"ms": of one}
-or {"skip": why} where something is not to be had. A run of training is a step on batches
+or {"skip": why} where something is not to be had, also in place of one side. A run of training is a step on batches
 that are on the device; one of inference goes from the host's memory to the host's memory
 and waits, as sinter-run does. FOLDER has what workloads.py and weights.py wrote.
 """
@@ -23,6 +23,17 @@ import time
 import workloads
 
 FIRST_STEPS = 3  # whose last loss is compared
+
+
+def orWhyNot(function, *arguments):
+    """What it gives, or {"skip": why}: whatever a framework raises is told, not fatal."""
+    try:
+        return function(*arguments)
+    except ImportError as error:
+        return {"skip": f"not installed ({error})"}
+    except Exception as error:
+        text = str(error).strip().splitlines() or [""]
+        return {"skip": f"{type(error).__name__}: {text[0][:160]}"}
 
 
 def milliseconds(begin, count):
@@ -107,7 +118,7 @@ class Torch:
             if row.network != "mlp":
                 config.max_autotune_gemm_backends = "ATEN"
         ways = ["compile"] if self.compiled else ["eager", "graph"] if self.isCuda else ["eager"]
-        return {"torch-" + way: self.counted(lambda way=way: kind(self, work, way))
+        return {"torch-" + way: orWhyNot(self.counted, lambda way=way: kind(self, work, way))
                 for way in ways}
 
     def counted(self, make):
@@ -380,8 +391,13 @@ class Server:
         row = workloads.Row(*row)
         self.peer.use(row)
         sides = self.peer.prepare(Work(row, self.folder, self.small))
-        self.sides.update({f"{row.name}|{name}": (row, side) for name, side in sides.items()})
-        return {name: {"loss": side.loss, "bytes": side.bytes} for name, side in sides.items()}
+        answer = {}
+        for name, side in sides.items():
+            if isinstance(side, Side):
+                self.sides[f"{row.name}|{name}"] = row, side
+                side = {"loss": side.loss, "bytes": side.bytes}
+            answer[name] = side
+        return answer
 
     def check(self, key, path):
         """The norm of the output's difference from Sinter's, relative to that of Sinter's."""
@@ -414,14 +430,10 @@ def main():
     os.dup2(2, 1)
     server = None
     for line in sys.stdin:
-        try:
-            server = server or Server(kind, folder, device, "--small" in sys.argv)
-            answer = server.answer(json.loads(line))
-        except ImportError as error:
-            answer = {"skip": f"not installed ({error})"}
-        except Exception as error:  # whatever a framework raises is told, not fatal here
-            text = str(error).strip().splitlines() or [""]
-            answer = {"skip": f"{type(error).__name__}: {text[0][:160]}"}
+        if not isinstance(server, Server):
+            server = orWhyNot(Server, kind, folder, device, "--small" in sys.argv)
+        answer = orWhyNot(server.answer, json.loads(line)) if isinstance(server, Server) \
+            else server
         print(json.dumps(answer), file=answers, flush=True)
 
 

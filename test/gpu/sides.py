@@ -18,6 +18,10 @@ class SideError(Exception):
     """Why a side cannot be measured: one line."""
 
 
+class TookTooLong(SideError):
+    pass
+
+
 class Process:
     def __init__(self, command, log, environment):
         self.log, self.answers = log, queue.Queue()
@@ -42,7 +46,7 @@ class Process:
             self.process.stdin.flush()
             line = self.answers.get(timeout=max(seconds, 0.001))
         except queue.Empty:
-            raise SideError(f"took more than {seconds:.0f} s") from None
+            raise TookTooLong(f"took more than {max(seconds, 0):.0f} s") from None
         except OSError:
             line = None
         if line is None:
@@ -96,18 +100,23 @@ class Peer:
         return self.process.ask(json.dumps(request), seconds)["error"]
 
 
-def preparePeers(process, rows, seconds):
-    """{row's name: [Peer] or why not}; a process that does not answer in time is ended."""
-    end, found = time.monotonic() + seconds, {}
+def preparePeers(process, kind, rows, seconds):
+    """{row's name: ([Peer], {side: why not})}; a process that does not answer in time is
+    ended."""
+    end = time.monotonic() + seconds
+    found = {row.name: ([], {kind: "no time left"}) for row in rows}
     for row in rows:
         try:
             answer = process.ask(json.dumps({"prepare": row}), end - time.monotonic())
-            found[row.name] = [Peer(name, row.name, process, side["loss"], side["bytes"])
-                               for name, side in answer.items()]
         except SideError as error:
-            found[row.name] = str(error)
-            if process.process.poll() is None and str(error).startswith("took more"):
+            found[row.name] = [], {kind: str(error)}
+            if isinstance(error, TookTooLong):
                 process.close()
+                break
+            continue
+        reasons = {name: side["skip"] for name, side in answer.items() if "skip" in side}
+        found[row.name] = [Peer(name, row.name, process, side["loss"], side["bytes"])
+                           for name, side in answer.items() if name not in reasons], reasons
     return found
 
 
