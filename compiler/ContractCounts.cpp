@@ -176,12 +176,15 @@ static SmallVector<bool> cpuPlaces(ModuleOp module) {
 
 Count compiler::countFallbacks(exec::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
+  SmallVector<bool> isCpu = cpuPlaces(module);
+  // A program for a CPU alone has its nodes there by default.
+  bool hasGpu = llvm::is_contained(isCpu, false);
   llvm::StringSet<> chosen;
   for (const passes::PlacementRegion &region : passes::placementReport(module))
-    if (region.device == "cpu" && region.isOwnChoice())
+    if (region.device == "cpu" &&
+        (hasGpu ? !region.isPinned() : region.isOwnChoice()))
       for (const std::string &node : region.nodes)
         chosen.insert(node);
-  SmallVector<bool> isCpu = cpuPlaces(module);
   Count count;
   for (Operation &op : program.getBody().front()) {
     if (!isa<exec::CommandOpInterface>(op) ||

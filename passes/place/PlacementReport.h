@@ -34,10 +34,11 @@ struct PlacementRegion {
   /// Of states with their slots, and of constants, that these nodes read first.
   int64_t weightBytes = 0;
 
+  bool isPinned() const { return reason == PlaceReason::Pinned; }
   /// True where the compiler chose a device that was not the default one, and
   /// that no rule named.
   bool isOwnChoice() const {
-    return reason != PlaceReason::Default && reason != PlaceReason::Pinned;
+    return reason != PlaceReason::Default && !isPinned();
   }
   /// One line: "sim:1: first to last, 3 nodes, 80 bytes of weights: why".
   std::string line() const;
