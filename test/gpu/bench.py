@@ -83,7 +83,8 @@ def prepareRow(row, build, folder, scratch, target, small):
     inspect = os.path.join(build, "bin", "sinter-inspect")
     model = os.path.join(scratch, workloads.graph(row, small) + ".onnx")
     output = os.path.join(folder if row.kind == "train" else scratch, row.file)
-    capture([tool, model, "-o", output, f"--target={target}", *workloads.compileOptions(row)])
+    capture([tool, model, "-o", output, f"--target={target}", "--mcpu=x86-64-v3",
+             *workloads.compileOptions(row)])
     layers = workloads.LAYERS.get(row.network, 0)
     calls = checkCalls(row, capture([inspect, "plan", output]), 2 if small and layers else layers)
     facts = {"attention_calls": calls}
@@ -345,7 +346,6 @@ class Bench:
                 numbers[name + "_error"] = side.error
                 numbers[name + "_bytes"] = side.bytes
         return numbers
-
 
     def clocks(self):
         """Of the GPU right after a row."""

@@ -20,17 +20,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "..", "..", "tools", "scripts")]
 
 import architectures
+import bench
 import determinism
 import device
 import machine
 import ops
 import sanitizer
 import simulated
-import steps
 import training
 from bundle import Bundle
 
-GROUPS = [device, training, architectures, simulated, machine, determinism, sanitizer, steps, ops]
+GROUPS = [device, training, architectures, simulated, machine, determinism, sanitizer, ops]
 
 
 def main():
@@ -50,6 +50,7 @@ def main():
     bundle.addTools(["sinter-run"])
     for group in GROUPS:
         group.prepare(bundle)
+    bench.prepare(bundle.build, bundle.out, bundle.target, bundle.small)
     files = bundle.files()
     print(f"{bundle.out}: {len(files)} files, {sum(map(os.path.getsize, files)) / 2**20:.1f} MiB")
     if options.archive:

@@ -17,13 +17,13 @@ import tempfile
 import traceback
 
 import architectures
+import bench
 import determinism
 import device
 import machine
 import ops
 import sanitizer
 import simulated
-import steps
 import training
 from context import Context
 from libraries import Machine
@@ -33,7 +33,7 @@ from results import Results, endAll
 GROUPS = {"device": (device.run, 4), "training": (training.run, 24),
           "architectures": (architectures.run, 16), "simulated": (simulated.run, 16),
           "machine": (machine.run, 30), "determinism": (determinism.run, 14),
-          "sanitizer": (sanitizer.run, 18), "bench": (steps.run, 24), "ops": (ops.run, 24)}
+          "sanitizer": (sanitizer.run, 18), "ops": (ops.run, 24), "bench": (bench.run, 80)}
 
 
 def parse():

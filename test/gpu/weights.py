@@ -5,8 +5,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 Python's standard library only. Tensors of two dimensions and more get random signs and
 random magnitudes in [1/128, 1/32) (standard deviation 0.019, as transformers are
 initialised), filters that sum 1024 products at most four times that; of the others scales
-and variances get ones, biases and means zeros. The file is a graph's external data, what a
-trainer's --init takes, and what PyTorch and JAX read.
+and variances lie in [1, 17/16), biases and means are as large as weights: a compiler cannot
+leave them out. The file is a graph's external data, what a trainer's --init takes, and what
+PyTorch and JAX read.
 """
 
 import json
@@ -42,6 +43,14 @@ def randomFloats(generator, count, high=0x3c):
     return data
 
 
+def scales(generator, count):
+    """Bytes of float32 in [1, 17/16)."""
+    data = bytearray(generator.randbytes(4 * count))
+    data[2::4] = data[2::4].translate(bytes(byte & 7 | 0x80 for byte in range(256)))
+    data[3::4] = b"\x3f" * count
+    return data
+
+
 def write(listing, path, seed=1):
     """Writes the file; `listing` is of pairs (name, shape)."""
     generator = random.Random(seed)
@@ -53,5 +62,5 @@ def write(listing, path, seed=1):
                 isShort = len(shape) == 4 and math.prod(shape[1:]) <= 1024
                 file.write(randomFloats(generator, count, 0x3d if isShort else 0x3c))
             else:
-                one = name.endswith(("weight", "running_var"))
-                file.write(struct.pack("<f", float(one)) * count)
+                isScale = name.endswith(("weight", "running_var"))
+                file.write((scales if isScale else randomFloats)(generator, count))
