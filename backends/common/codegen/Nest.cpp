@@ -7,6 +7,7 @@
 #include "backends/common/codegen/Contraction.h"
 #include "passes/FusionInfo.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -18,9 +19,13 @@ using passes::FusionDomain;
 using passes::Index;
 using passes::IndexVector;
 
-Nest::Nest(Block &body, FusionDomain domainIn, std::vector<Root> rootsIn)
-    : body(body), domain(std::move(domainIn)), roots(std::move(rootsIn)),
-      contraction(Contraction::find(body)) {
+Nest::Nest(Block &body, FusionDomain domain, std::vector<Root> roots)
+    : Nest(body, std::move(domain), std::move(roots), body.getArguments()) {}
+
+Nest::Nest(Block &body, FusionDomain domainIn, std::vector<Root> rootsIn,
+           ArrayRef<BlockArgument> arguments)
+    : body(body), arguments(arguments), domain(std::move(domainIn)),
+      roots(std::move(rootsIn)), contraction(Contraction::find(body)) {
   SmallVector<std::pair<Value, IndexVector>> starts;
   for (const Root &root : roots)
     starts.push_back({root.value, root.read});
@@ -208,6 +213,136 @@ private:
 };
 } // namespace
 
+namespace {
+/// Whether two values are computed alike, from other block arguments.
+class Likeness {
+public:
+  bool isAlike(Value one, Value other) {
+    auto [known, isNew] = others.try_emplace(one, other);
+    if (!isNew)
+      return known->second == other;
+    if (one.getType() != other.getType())
+      return false;
+    Operation *op = one.getDefiningOp(), *second = other.getDefiningOp();
+    if (!op || !second) {
+      arguments.push_back(one);
+      return !op && !second;
+    }
+    return op->getName() == second->getName() && !op->getNumRegions() &&
+           op->getAttrDictionary() == second->getAttrDictionary() &&
+           op->getNumOperands() == second->getNumOperands() &&
+           cast<OpResult>(one).getResultNumber() ==
+               cast<OpResult>(other).getResultNumber() &&
+           llvm::all_of(
+               llvm::zip_equal(op->getOperands(), second->getOperands()),
+               [&](auto pair) {
+                 return isAlike(std::get<0>(pair), std::get<1>(pair));
+               });
+  }
+
+  /// The block arguments of the one, and what takes their places.
+  SmallVector<Value> arguments;
+  llvm::DenseMap<Value, Value> others;
+};
+
+/// The operands of a concat, each of which is computed in loops of its own, as
+/// parts of its kernel.
+class ConcatParts {
+public:
+  ConcatParts(ir::ConcatOp concat, ArrayRef<unsigned> inputs,
+              ArrayRef<unsigned> outputs, std::vector<KernelPart> &parts)
+      : concat(concat), inputs(inputs), outputs(outputs), parts(parts),
+        type(concat.getType()), axis(concat.getAxis()) {}
+
+  void add() {
+    int64_t offset = 0;
+    for (Value operand : concat.getInputs()) {
+      if (!joinAlike(operand, offset))
+        addFirst(operand, offset);
+      offset += ir::tensorType(operand).getDimSize(axis);
+    }
+  }
+
+private:
+  struct First {
+    Value operand;
+    int64_t offset;
+    size_t part;
+  };
+
+  /// Bytes of the result in front of what begins at `offset`, per outer step.
+  int64_t bytesAt(int64_t offset) const {
+    return offset * ir::rowMajorStrides(type.getShape())[axis] *
+           ir::elementSizeBytes(type.getElementType());
+  }
+
+  bool joinAlike(Value operand, int64_t offset) {
+    constexpr int64_t kVectorBytes = 16;
+    for (First &first : firsts[operand.getType()]) {
+      int64_t shift = bytesAt(offset) - bytesAt(first.offset);
+      if (shift % kVectorBytes != 0 ||
+          shift > std::numeric_limits<int32_t>::max())
+        continue;
+      Likeness likeness;
+      if (!likeness.isAlike(first.operand, operand))
+        continue;
+      PartBuffers &buffers = parts[first.part].buffers.emplace_back();
+      for (BlockArgument argument : parts[first.part].nest->arguments)
+        buffers.inputs.push_back(inputOf(likeness.others.lookup(argument)));
+      buffers.outputs = llvm::to_vector(outputs);
+      buffers.shiftBytes = shift;
+      return true;
+    }
+    return false;
+  }
+
+  void addFirst(Value operand, int64_t offset) {
+    FusionDomain domain;
+    IndexVector read;
+    // A reduction that is part of it has its own loops, as in a nest alone.
+    auto reduce = operand.getDefiningOp<ir::ReduceOp>();
+    RankedTensorType loops = ir::tensorType(reduce ? reduce.getX() : operand);
+    for (auto [dim, size] : llvm::enumerate(loops.getShape())) {
+      domain.sizes.push_back(size);
+      if (reduce && llvm::is_contained(reduce.getDims(), dim))
+        domain.reduced.push_back(dim);
+      else
+        read.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
+    }
+    IndexVector write = read;
+    write[axis] = write[axis].plus(offset);
+    Likeness self;
+    self.isAlike(operand, operand);
+    SmallVector<BlockArgument> arguments;
+    PartBuffers buffers;
+    for (Value argument : self.arguments) {
+      arguments.push_back(cast<BlockArgument>(argument));
+      buffers.inputs.push_back(inputOf(argument));
+    }
+    buffers.outputs = llvm::to_vector(outputs);
+    firsts[operand.getType()].push_back({operand, offset, parts.size()});
+    parts.push_back(
+        {std::make_shared<Nest>(
+             *concat->getBlock(), domain,
+             std::vector<Root>{{operand, read, type, write, nullptr, 0}},
+             arguments),
+         nullptr,
+         {buffers}});
+  }
+
+  unsigned inputOf(Value argument) const {
+    return inputs[cast<BlockArgument>(argument).getArgNumber()];
+  }
+
+  ir::ConcatOp concat;
+  ArrayRef<unsigned> inputs, outputs;
+  std::vector<KernelPart> &parts;
+  RankedTensorType type;
+  uint64_t axis;
+  llvm::DenseMap<Type, SmallVector<First, 1>> firsts;
+};
+} // namespace
+
 static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
                      ArrayRef<unsigned> outputs,
                      std::vector<KernelPart> &parts) {
@@ -252,26 +387,7 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
   }
   if (kind == fusion_kind::kConcat) {
     auto concat = yield->getOperand(0).getDefiningOp<ir::ConcatOp>();
-    int64_t offset = 0;
-    for (Value operand : concat.getInputs()) {
-      RankedTensorType type = ir::tensorType(operand);
-      FusionDomain domain;
-      IndexVector read;
-      // A reduction that is part of it has its own loops, as in a nest alone.
-      auto reduce = operand.getDefiningOp<ir::ReduceOp>();
-      RankedTensorType loops = reduce ? ir::tensorType(reduce.getX()) : type;
-      for (auto [dim, size] : llvm::enumerate(loops.getShape())) {
-        domain.sizes.push_back(size);
-        if (reduce && llvm::is_contained(reduce.getDims(), dim))
-          domain.reduced.push_back(dim);
-        else
-          read.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
-      }
-      IndexVector write = read;
-      write[concat.getAxis()] = write[concat.getAxis()].plus(offset);
-      offset += type.getDimSize(concat.getAxis());
-      addNest(domain, {{operand, read, concat.getType(), write, nullptr, 0}});
-    }
+    ConcatParts(concat, inputs, outputs, parts).add();
     return;
   }
   // The op's operands are block arguments, its results what is yielded, in any

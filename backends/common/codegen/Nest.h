@@ -35,9 +35,14 @@ passes::Index linearIndex(mlir::RankedTensorType type,
 
 class Nest {
 public:
+  /// A nest that reads all of the body's arguments.
   Nest(mlir::Block &body, passes::FusionDomain domain, std::vector<Root> roots);
+  Nest(mlir::Block &body, passes::FusionDomain domain, std::vector<Root> roots,
+       llvm::ArrayRef<mlir::BlockArgument> arguments);
 
   mlir::Block &body;
+  /// What it reads, in the order of its part's inputs.
+  llvm::SmallVector<mlir::BlockArgument> arguments;
   passes::FusionDomain domain;
   std::vector<Root> roots;
   /// Where the values lie that are read at one affine index only; what only a
@@ -69,10 +74,13 @@ private:
   bool isReadByContractionOnly(mlir::Value value) const;
 };
 
-/// The numbers, among a kernel's, of what a nest's block arguments and results
-/// are, or an op's operands and results.
+/// The numbers, among a kernel's, of what a nest's arguments and results are,
+/// or an op's operands and results.
 struct PartBuffers {
   llvm::SmallVector<unsigned> inputs, outputs;
+  /// How much further on in the result it writes than the first of the part's;
+  /// a multiple of 16, below 2^31.
+  int64_t shiftBytes = 0;
 };
 
 /// A part of a kernel: a nest, or an op that is a kernel of its own. Parts that

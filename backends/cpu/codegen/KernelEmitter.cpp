@@ -166,6 +166,11 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
         inputs.push_back(entry->getArgument(input));
       for (unsigned output : buffers.outputs)
         outputs.push_back(entry->getArgument(numInputs + output));
+      if (buffers.shiftBytes)
+        for (Value &output : outputs)
+          output =
+              builder.create<LLVM::GEPOp>(loc, pointer, builder.getI8Type(),
+                                          output, number(buffers.shiftBytes));
       if (common) {
         SmallVector<Value> operands(inputs);
         llvm::append_range(operands, outputs);

@@ -76,8 +76,7 @@ void LoopNest::chooseTiles() {
 void LoopNest::emit(OpBuilder &builder, Location loc, Value begin, Value end,
                     ValueRange arguments, ValueRange outputs) {
   ElementEmitter emitter(builder, loc, domain);
-  for (auto [argument, pointer] :
-       llvm::zip_equal(nest.body.getArguments(), arguments))
+  for (auto [argument, pointer] : llvm::zip_equal(nest.arguments, arguments))
     emitter.setBuffer(argument, pointer);
   for (Root &root : nest.roots)
     root.pointer = outputs[root.output];

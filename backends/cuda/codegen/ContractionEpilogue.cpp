@@ -73,8 +73,7 @@ void ContractionEpilogue::begin(Threads &threads, ArrayRef<Value> inputs,
   batchLoops.assign(batch.begin(), batch.end());
   emitter.emplace(t->b, t->loc, nest->domain);
   emitter->setBufferAlignment(kBufferAlignment);
-  for (auto [argument, pointer] :
-       llvm::zip_equal(nest->body.getArguments(), inputs))
+  for (auto [argument, pointer] : llvm::zip_equal(nest->arguments, inputs))
     emitter->setBuffer(argument, pointer);
   for (Root &root : nest->roots)
     root.pointer = outputs[root.output];

@@ -184,38 +184,55 @@ private:
     placed.part->emit(threads, all.take_front(numIn), all.drop_front(numIn));
   }
 
+  /// Of one time: the places of the part's inputs and outputs among the
+  /// parameters, and how far behind the first time's it writes.
+  using Row = SmallVector<int64_t>;
+
+  Row rowOf(const codegen::PartBuffers &buffers) const {
+    Row row;
+    for (unsigned input : buffers.inputs)
+      row.push_back(parameters.placeOf(input));
+    for (unsigned output : buffers.outputs)
+      row.push_back(parameters.placeOf(parameters.numInputs + output));
+    row.push_back(buffers.shiftBytes);
+    return row;
+  }
+
   /// The part's buffers at time number `time`: inputs and then outputs.
   SmallVector<Value> buffersAt(const PlacedPart &placed, Value time) {
     std::vector<Row> rows;
-    for (const codegen::PartBuffers &own : placed.buffers) {
-      Row &row = rows.emplace_back();
-      for (unsigned input : own.inputs)
-        row.push_back(parameters.placeOf(input));
-      for (unsigned output : own.outputs)
-        row.push_back(parameters.placeOf(parameters.numInputs + output));
-    }
+    for (const codegen::PartBuffers &buffers : placed.buffers)
+      rows.push_back(rowOf(buffers));
     // What all of them have in common, as a learning rate, is no choice.
-    SmallVector<Value> buffers(rows.front().size());
-    SmallVector<unsigned> chosen;
-    for (unsigned i = 0; i < buffers.size(); ++i)
+    size_t numBuffers = rows[0].size() - 1;
+    SmallVector<Value> chosen(rows[0].size());
+    SmallVector<unsigned> columns;
+    for (unsigned i = 0; i < rows[0].size(); ++i)
       if (llvm::all_of(rows, [&](auto &row) { return row[i] == rows[0][i]; }))
-        buffers[i] = parameter(place(rows[0][i]));
+        chosen[i] = i < numBuffers ? place(rows[0][i]) : Value();
       else
-        chosen.push_back(i);
-    if (chosen.empty())
-      return buffers;
-    for (Row &row : rows)
-      row = llvm::map_to_vector(chosen, [&](unsigned i) { return row[i]; });
-    std::vector<size_t> runs = evenRuns(rows);
-    for (auto [i, value] : llvm::zip_equal(chosen, choose(rows, runs, time)))
-      buffers[i] = parameter(value);
+        columns.push_back(i);
+    if (!columns.empty()) {
+      SmallVector<bool> arePlaces = llvm::map_to_vector(
+          columns, [&](unsigned i) { return i < numBuffers; });
+      for (Row &row : rows)
+        row = llvm::map_to_vector(columns, [&](unsigned i) { return row[i]; });
+      for (auto [i, value] : llvm::zip_equal(
+               columns, choose(rows, arePlaces, evenRuns(rows), time)))
+        chosen[i] = value;
+    }
+    SmallVector<Value> buffers;
+    for (Value place : ArrayRef(chosen).drop_back())
+      buffers.push_back(parameter(place));
+    if (Value shift = chosen.back())
+      for (Value &output :
+           MutableArrayRef(buffers).take_back(placed.buffers[0].outputs.size()))
+        output = b.create<LLVM::GEPOp>(loc, output.getType(), b.getI8Type(),
+                                       output, shift);
     return buffers;
   }
 
-  /// Of one time, the places of its buffers among the parameters.
-  using Row = SmallVector<unsigned>;
-
-  /// Where runs of `rows` begin in which each place grows evenly, and the end;
+  /// Where runs of `rows` begin in which each number grows evenly, and the end;
   /// a run for each row where places cannot be computed.
   std::vector<size_t> evenRuns(ArrayRef<Row> rows) const {
     std::vector<size_t> runs{0};
@@ -232,38 +249,46 @@ private:
     return runs;
   }
 
-  /// The places in the row of number `time`, which is in one of `runs`: halves
-  /// of them at a time.
-  SmallVector<Value> choose(ArrayRef<Row> rows, ArrayRef<size_t> runs,
-                            Value time) {
+  /// What is in the row of number `time`, which is in one of `runs`: halves of
+  /// them at a time.
+  SmallVector<Value> choose(ArrayRef<Row> rows, ArrayRef<bool> arePlaces,
+                            ArrayRef<size_t> runs, Value time) {
     if (runs.size() == 2)
-      return step(rows.slice(runs[0], runs[1] - runs[0]), runs[0], time);
+      return step(rows.slice(runs[0], runs[1] - runs[0]), arePlaces, runs[0],
+                  time);
     size_t half = (runs.size() - 1) / 2;
     Value isFirst = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult,
                                             time, number(runs[half]));
-    SmallVector<Type> types(rows.front().size(), place(0).getType());
+    SmallVector<Type> types;
+    for (bool isPlace : arePlaces)
+      types.push_back(isPlace ? place(0).getType() : b.getI32Type());
     auto choice =
         b.create<scf::IfOp>(loc, types, isFirst, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());
-    b.create<scf::YieldOp>(loc, choose(rows, runs.take_front(half + 1), time));
+    b.create<scf::YieldOp>(
+        loc, choose(rows, arePlaces, runs.take_front(half + 1), time));
     b.setInsertionPointToStart(choice.elseBlock());
-    b.create<scf::YieldOp>(loc, choose(rows, runs.drop_front(half), time));
+    b.create<scf::YieldOp>(
+        loc, choose(rows, arePlaces, runs.drop_front(half), time));
     return SmallVector<Value>(choice.getResults());
   }
 
   /// The same where all `rows` are of one run, which begins at `first`.
-  SmallVector<Value> step(ArrayRef<Row> rows, size_t first, Value time) {
-    if (rows.size() == 1)
-      return llvm::map_to_vector(rows[0], [&](unsigned i) { return place(i); });
-    Value steps = b.create<arith::SubIOp>(loc, time, number(first));
-    SmallVector<Value> places;
-    for (auto [from, next] : llvm::zip_equal(rows[0], rows[1])) {
-      Value ahead = b.create<arith::MulIOp>(
-          loc, steps, number(static_cast<int64_t>(next) - from));
-      places.push_back(b.create<arith::AddIOp>(loc, ahead, number(from)));
+  SmallVector<Value> step(ArrayRef<Row> rows, ArrayRef<bool> arePlaces,
+                          size_t first, Value time) {
+    SmallVector<Value> values;
+    if (rows.size() == 1) {
+      for (auto [value, isPlace] : llvm::zip_equal(rows[0], arePlaces))
+        values.push_back(isPlace ? place(value) : number(value));
+      return values;
     }
-    return places;
+    Value steps = b.create<arith::SubIOp>(loc, time, number(first));
+    for (auto [from, next] : llvm::zip_equal(rows[0], rows[1])) {
+      Value ahead = b.create<arith::MulIOp>(loc, steps, number(next - from));
+      values.push_back(b.create<arith::AddIOp>(loc, ahead, number(from)));
+    }
+    return values;
   }
 
   /// A place among the parameters: a number where they are an array, else the

@@ -50,8 +50,7 @@ int64_t vectorElements(const codegen::Nest &nest, unsigned loop) {
 void enterNest(ElementEmitter &emitter, Threads &t, codegen::Nest &nest,
                ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
   emitter.setBufferAlignment(kBufferAlignment);
-  for (auto [argument, pointer] :
-       llvm::zip_equal(nest.body.getArguments(), inputs))
+  for (auto [argument, pointer] : llvm::zip_equal(nest.arguments, inputs))
     emitter.setBuffer(argument, pointer);
   for (Root &root : nest.roots)
     root.pointer = outputs[root.output];
