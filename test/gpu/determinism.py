@@ -1,4 +1,4 @@
-"""The same bytes again: training and networks, ten times each.
+"""The same bytes again: training and networks of other groups, ten times each.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
@@ -14,10 +14,6 @@ TRAINERS = ["mlp-adam", "cnn-adam", "gpt2-lm", "encoder-adamw", "lstm-adam", "de
             "gpt2-bf16", "cnn-fp16", "cnn-adam, no libraries", "gpt2-lm, no libraries"]
 NETWORKS = ["bert", "resnet50", "vit", "gpt2", "lstm", "mobilenet-v3"]
 SMALL = ["mlp-adam", "lenet"]
-
-
-def prepare(bundle):
-    del bundle  # what other groups compile is run again
 
 
 def digest(*paths):

@@ -44,10 +44,6 @@ CLOCKS = ["name", "driver_version", "memory.total", "clocks.sm", "clocks.max.sm"
           "power.draw", "power.limit", "temperature.gpu"]
 
 
-def prepare(bundle):
-    del bundle  # any trainer is a doctor
-
-
 def doctor(context):
     trainers = context.list("training")
     if not trainers:

@@ -1,4 +1,5 @@
-"""compute-sanitizer over kernels of ours: memcheck, racecheck, initcheck, synccheck.
+"""compute-sanitizer over kernels of ours: memcheck, racecheck, initcheck, synccheck. The
+programs are those that simulated.py packs.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
@@ -19,10 +20,6 @@ PROGRAMS = ["norms", "whole numbers in bf16", "lenet", "few-results", "softmax, 
 FOLDERS = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/bin"]
 ERRORS = 9  # what it exits with when it found something
 LONGEST = 120  # seconds of one program
-
-
-def prepare(bundle):
-    del bundle  # the programs are those of simulated.py
 
 
 def find(given):
