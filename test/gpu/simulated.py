@@ -9,7 +9,6 @@ do; others differ by at most a bound that the program computes beside its result
 (programs.boundedProducts). Results of library calls agree by a tolerance of the largest element.
 """
 
-import glob
 import math
 import os
 import sys
