@@ -61,6 +61,8 @@ std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims,
   }
   if (!dims.empty() && elements == count && hasStrides(view, along))
     return PostOp{exec::PostOpKind::bias, view.base, {}, {}};
+  if (dims.size() == 1 && splatOf(operand)) // as a vector: takeEpilogueStep
+    return PostOp{exec::PostOpKind::bias, operand, {}, {}};
   if (elements == ir::tensorType(operand).getNumElements() &&
       hasStrides(view, strides))
     return PostOp{exec::PostOpKind::add, view.base, {}, {}};

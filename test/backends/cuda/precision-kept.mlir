@@ -43,3 +43,19 @@ func.func @relu_of_a_sum(%x: tensor<4x16xf32> {sinter.input = "x"}, %g: tensor<4
   %5 = sinter.dot_general %1, %4 batch [] x [] contract [1] x [1] : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x4xf32>
   return %5 : tensor<4x4xf32>
 }
+
+// A bias of equal numbers, as biases begin, is added in the call, too, before the result is rounded.
+// CHECK-LABEL: @equal_biases
+// CHECK: %[[Y:.*]] = sinter.dot_general
+// CHECK-NEXT: %[[B:.*]] = sinter.add %[[Y]]
+// CHECK-NEXT: %[[R:.*]] = sinter.relu %[[B]]
+// CHECK-NEXT: sinter.cast %[[R]] : tensor<4x16xf32> -> tensor<4x16xbf16>
+func.func @equal_biases(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x16xf32> {sinter.input = "w"},
+    %v: tensor<16x4xf32> {sinter.input = "v"}) -> (tensor<4x4xf32> {sinter.output = "y"}) {
+  %b = sinter.constant dense<0.5> : tensor<4x16xf32>
+  %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = sinter.add %0, %b : tensor<4x16xf32>
+  %2 = sinter.relu %1 : tensor<4x16xf32>
+  %3 = sinter.dot_general %2, %v batch [] x [] contract [1] x [0] : (tensor<4x16xf32>, tensor<16x4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
