@@ -60,9 +60,18 @@ bool areCausal(const Elements &elements, ArrayRef<int64_t> shape,
 struct Position {
   int64_t queries = 0, keys = 0, offset = 0;
 
-  Position plus(const Position &other, int64_t sign) const {
-    return {queries + sign * other.queries, keys + sign * other.keys,
-            offset + sign * other.offset};
+  /// Nothing when numbers get larger than any position: they could wrap around.
+  std::optional<Position> plus(const Position &other, int64_t sign) const {
+    Position sum{queries + sign * other.queries, keys + sign * other.keys,
+                 offset + sign * other.offset};
+    bool isSmall = isPosition(sum.queries) && isPosition(sum.keys) &&
+                   isPosition(sum.offset);
+    return isSmall ? std::optional(sum) : std::nullopt;
+  }
+
+  static bool isPosition(int64_t number) {
+    constexpr int64_t kMost = int64_t(1) << 40;
+    return -kMost < number && number < kMost;
   }
 };
 
@@ -75,38 +84,48 @@ std::optional<int64_t> splatInteger(Value value) {
   return splat.getSplatValue<APInt>().getSExtValue();
 }
 
-/// `value`, whose dimension d is dimension `dims[d]` of the mask.
-std::optional<Position> positionOf(Value value, ArrayRef<int64_t> dims,
-                                   int64_t maskRank) {
-  // Larger numbers than any position would wrap around.
-  constexpr int64_t kMost = int64_t(1) << 40;
-  if (std::optional<int64_t> number = splatInteger(value))
-    return std::abs(*number) < kMost ? std::optional(Position{0, 0, *number})
-                                     : std::nullopt;
-  Operation *op = value.getDefiningOp();
-  if (auto iota = dyn_cast_or_null<IotaOp>(op)) {
-    int64_t dim = dims[iota.getAxis()];
-    if (dim == maskRank - 2)
-      return Position{1, 0, 0};
-    if (dim == maskRank - 1)
-      return Position{0, 1, 0};
-    return std::nullopt;
+/// Reads what a comparison compares, as far as masks go: a few ops.
+class PositionReader {
+public:
+  explicit PositionReader(int64_t maskRank) : maskRank(maskRank) {}
+
+  /// `value`, whose dimension d is dimension `dims[d]` of the mask.
+  std::optional<Position> read(Value value, ArrayRef<int64_t> dims) {
+    if (opsLeft == 0)
+      return std::nullopt;
+    --opsLeft;
+    if (std::optional<int64_t> number = splatInteger(value))
+      return Position{}.plus({0, 0, *number}, 1);
+    Operation *op = value.getDefiningOp();
+    if (auto iota = dyn_cast_or_null<IotaOp>(op)) {
+      int64_t axis = iota.getAxis();
+      if (tensorType(value).getDimSize(axis) == 1)
+        return Position{}; // wherever it is repeated
+      if (dims[axis] == maskRank - 2)
+        return Position{1, 0, 0};
+      if (dims[axis] == maskRank - 1)
+        return Position{0, 1, 0};
+      return std::nullopt;
+    }
+    if (auto broadcast = dyn_cast_or_null<BroadcastOp>(op)) {
+      SmallVector<int64_t> own;
+      for (int64_t dim : broadcast.getDims())
+        own.push_back(dims[dim]);
+      return read(broadcast.getX(), own);
+    }
+    if (!op || !isa<AddOp, SubOp>(op))
+      return std::nullopt;
+    std::optional<Position> lhs = read(op->getOperand(0), dims);
+    if (!lhs)
+      return std::nullopt;
+    std::optional<Position> rhs = read(op->getOperand(1), dims);
+    return rhs ? lhs->plus(*rhs, isa<AddOp>(op) ? 1 : -1) : std::nullopt;
   }
-  if (auto broadcast = dyn_cast_or_null<BroadcastOp>(op)) {
-    SmallVector<int64_t> own;
-    for (int64_t dim : broadcast.getDims())
-      own.push_back(dims[dim]);
-    return positionOf(broadcast.getX(), own, maskRank);
-  }
-  if (!op || !isa<AddOp, SubOp>(op))
-    return std::nullopt;
-  std::optional<Position> lhs = positionOf(op->getOperand(0), dims, maskRank),
-                          rhs = positionOf(op->getOperand(1), dims, maskRank);
-  if (!lhs || !rhs)
-    return std::nullopt;
-  Position sum = lhs->plus(*rhs, isa<AddOp>(op) ? 1 : -1);
-  return std::abs(sum.offset) < kMost ? std::optional(sum) : std::nullopt;
-}
+
+private:
+  int64_t maskRank;
+  unsigned opsLeft = 32;
+};
 
 /// Whether the comparison, or its contrary, is "the key's position is not
 /// beyond the query's".
@@ -115,11 +134,14 @@ bool isCausalComparison(CompareOp compare, bool isContrary) {
   if (!type.getElementType().isSignlessInteger(64))
     return false;
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-  std::optional<Position> lhs = positionOf(compare.getLhs(), dims, dims.size()),
-                          rhs = positionOf(compare.getRhs(), dims, dims.size());
-  if (!lhs || !rhs)
+  PositionReader reader(type.getRank());
+  std::optional<Position> lhs = reader.read(compare.getLhs(), dims),
+                          rhs = reader.read(compare.getRhs(), dims);
+  std::optional<Position> between =
+      lhs && rhs ? lhs->plus(*rhs, -1) : std::nullopt;
+  if (!between)
     return false;
-  Position difference = lhs->plus(*rhs, -1);
+  const Position &difference = *between;
   if (difference.queries != -difference.keys ||
       std::abs(difference.queries) != 1)
     return false;

@@ -209,6 +209,7 @@ Status Executor::named(const Place &place, const Status &status) const {
 }
 
 Status Executor::named(uint32_t step, const Status &status) const {
+  const std::string label = entry_->commands[step].label;
   return {status.code(),
-          std::string(entry_->commands[step].label) + ": " + status.message()};
+          label.empty() ? status.message() : label + ": " + status.message()};
 }

@@ -42,6 +42,8 @@ Status Trainer::bench(std::optional<int64_t> steps) {
     return benchRound(*steps);
   }
   for (std::string line; !stopRequested() && std::getline(std::cin, line);) {
+    if (!line.empty() && line.back() == '\r')
+      line.pop_back();
     Result<int64_t> count = parseInteger(line, 1, kMostSteps);
     if (!count.ok())
       return Status::invalid("bench: '" + line +

@@ -179,8 +179,12 @@ Status checkTogether(const TrainerOptions &options) {
   }
   if (options.command == TrainerCommand::Eval && options.data.empty())
     return Status::invalid("eval: --data=SPEC is needed");
-  if (options.command == TrainerCommand::Bench && options.data.empty())
-    return Status::invalid("bench: --data=SPEC is needed");
+  if (options.command == TrainerCommand::Bench) {
+    if (options.data.empty())
+      return Status::invalid("bench: --data=SPEC is needed");
+    if (options.steps && *options.steps < 1)
+      return Status::invalid("bench: --steps: at least 1");
+  }
   if (options.command == TrainerCommand::Export) {
     if (options.checkpoint.empty())
       return Status::invalid("export: --checkpoint=DIR is needed");

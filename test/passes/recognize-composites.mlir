@@ -461,3 +461,74 @@ func.func @attention_chosen(%q: tensor<2x4x8xf32>, %k: tensor<2x5x8xf32>, %v: te
     : (tensor<2x4x5xf32>, tensor<2x5x8xf32>) -> tensor<2x4x8xf32>
   return %y : tensor<2x4x8xf32>
 }
+
+// One position that is repeated: a key counts where it is the first.
+// CHECK-LABEL: @attention_repeated_position
+// CHECK-NOT: causal
+func.func @attention_repeated_position(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>)
+    -> tensor<2x64x8xf32> {
+  %i0 = sinter.iota {axis = 0 : i64} : tensor<1x64xi64>
+  %i = sinter.broadcast %i0 dims [0, 1] : tensor<1x64xi64> -> tensor<64x64xi64>
+  %j = sinter.iota {axis = 1 : i64} : tensor<64x64xi64>
+  %c = sinter.compare ge %i, %j : tensor<64x64xi64>
+  %least = sinter.constant dense<-1.0e30> : tensor<2x64x64xf32>
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2] : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %b = sinter.broadcast %c dims [1, 2] : tensor<64x64xi1> -> tensor<2x64x64xi1>
+  %m = sinter.where %b, %s, %least : tensor<2x64x64xi1>, tensor<2x64x64xf32>
+  %p = sinter.softmax %m {axis = 2 : i64} : tensor<2x64x64xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1] : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  return %y : tensor<2x64x8xf32>
+}
+
+// Sums of sums are not read to their end.
+// CHECK-LABEL: @attention_doubled_positions
+// CHECK-NOT: causal
+func.func @attention_doubled_positions(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>)
+    -> tensor<2x64x8xf32> {
+  %i0 = sinter.iota {axis = 0 : i64} : tensor<64x64xi64>
+  %j = sinter.iota {axis = 1 : i64} : tensor<64x64xi64>
+  %i1 = sinter.add %i0, %i0 : tensor<64x64xi64>
+  %i2 = sinter.add %i1, %i1 : tensor<64x64xi64>
+  %i3 = sinter.add %i2, %i2 : tensor<64x64xi64>
+  %i4 = sinter.add %i3, %i3 : tensor<64x64xi64>
+  %i5 = sinter.add %i4, %i4 : tensor<64x64xi64>
+  %i6 = sinter.add %i5, %i5 : tensor<64x64xi64>
+  %i7 = sinter.add %i6, %i6 : tensor<64x64xi64>
+  %i8 = sinter.add %i7, %i7 : tensor<64x64xi64>
+  %i9 = sinter.add %i8, %i8 : tensor<64x64xi64>
+  %i10 = sinter.add %i9, %i9 : tensor<64x64xi64>
+  %i11 = sinter.add %i10, %i10 : tensor<64x64xi64>
+  %i12 = sinter.add %i11, %i11 : tensor<64x64xi64>
+  %i13 = sinter.add %i12, %i12 : tensor<64x64xi64>
+  %i14 = sinter.add %i13, %i13 : tensor<64x64xi64>
+  %i15 = sinter.add %i14, %i14 : tensor<64x64xi64>
+  %i16 = sinter.add %i15, %i15 : tensor<64x64xi64>
+  %i17 = sinter.add %i16, %i16 : tensor<64x64xi64>
+  %i18 = sinter.add %i17, %i17 : tensor<64x64xi64>
+  %i19 = sinter.add %i18, %i18 : tensor<64x64xi64>
+  %i20 = sinter.add %i19, %i19 : tensor<64x64xi64>
+  %i21 = sinter.add %i20, %i20 : tensor<64x64xi64>
+  %i22 = sinter.add %i21, %i21 : tensor<64x64xi64>
+  %i23 = sinter.add %i22, %i22 : tensor<64x64xi64>
+  %i24 = sinter.add %i23, %i23 : tensor<64x64xi64>
+  %i25 = sinter.add %i24, %i24 : tensor<64x64xi64>
+  %i26 = sinter.add %i25, %i25 : tensor<64x64xi64>
+  %i27 = sinter.add %i26, %i26 : tensor<64x64xi64>
+  %i28 = sinter.add %i27, %i27 : tensor<64x64xi64>
+  %i29 = sinter.add %i28, %i28 : tensor<64x64xi64>
+  %i30 = sinter.add %i29, %i29 : tensor<64x64xi64>
+  %i31 = sinter.add %i30, %i30 : tensor<64x64xi64>
+  %i32 = sinter.add %i31, %i31 : tensor<64x64xi64>
+  %i33 = sinter.add %i32, %i32 : tensor<64x64xi64>
+  %i34 = sinter.add %i33, %i33 : tensor<64x64xi64>
+  %i35 = sinter.add %i34, %i34 : tensor<64x64xi64>
+  %i36 = sinter.add %i35, %i35 : tensor<64x64xi64>
+  %c = sinter.compare ge %i36, %j : tensor<64x64xi64>
+  %least = sinter.constant dense<-1.0e30> : tensor<2x64x64xf32>
+  %s = sinter.dot_general %q, %k batch [0] x [0] contract [2] x [2] : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %b = sinter.broadcast %c dims [1, 2] : tensor<64x64xi1> -> tensor<2x64x64xi1>
+  %m = sinter.where %b, %s, %least : tensor<2x64x64xi1>, tensor<2x64x64xf32>
+  %p = sinter.softmax %m {axis = 2 : i64} : tensor<2x64x64xf32>
+  %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1] : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  return %y : tensor<2x64x8xf32>
+}

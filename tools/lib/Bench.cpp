@@ -53,6 +53,8 @@ BenchResult tools::bench(double warmupMs, double durationMs,
 bool tools::benchRounds(const std::function<bool()> &run,
                         std::string &wrongLine) {
   for (std::string line; std::getline(std::cin, line);) {
+    if (!line.empty() && line.back() == '\r')
+      line.pop_back();
     int64_t runs = 0;
     auto [end, error] =
         std::from_chars(line.data(), line.data() + line.size(), runs);
