@@ -300,15 +300,16 @@ double shareForUpdates(const CommandGraph &graph, const Order &order) {
 } // namespace
 
 /// One kernel for all updates keeps all gradients. Once for each function.
+/// Whether it is another one now.
 bool RematerializePass::divideUpdates(func::FuncOp func) {
   if (!divided.insert(func).second)
     return false;
-  unsigned more = splitUpdates(func, kUpdateBuckets);
-  if (more > 0)
+  std::optional<unsigned> more = splitUpdates(func, kUpdateBuckets);
+  if (more.value_or(0) > 0)
     ir::remark("rematerialize", "updates divided", func.getLoc(),
-               "@" + func.getSymName() + ": " + Twine(more) + " kernels more",
-               more);
-  return more > 0;
+               "@" + func.getSymName() + ": " + Twine(*more) + " kernels more",
+               *more);
+  return more.has_value();
 }
 
 /// Lets gradients die early and computes again what there is time for, where

@@ -67,11 +67,13 @@ bool isUpdate(ir::FusionOp fusion) {
          llvm::any_of(fusion->getUses(), isNewState);
 }
 
-unsigned splitUpdates(func::FuncOp func, unsigned buckets) {
+std::optional<unsigned> splitUpdates(func::FuncOp func, unsigned buckets) {
   SmallVector<ir::FusionOp> updates;
   for (auto fusion : func.getBody().front().getOps<ir::FusionOp>())
     if (isUpdate(fusion))
       updates.push_back(fusion);
+  if (updates.empty())
+    return std::nullopt;
   unsigned added = 0;
   for (ir::FusionOp update : updates) {
     SmallVector<ir::FusionOp> parts = unpacked(update);
