@@ -35,11 +35,12 @@ from concurrent.futures import ProcessPoolExecutor
 
 import weights
 import workloads
+from libraries import Machine
 from sides import Peer, Process, SideError, Sinter, inParallel, preparePeers, processors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ["bench.py", "networks.py", "networks_jax.py", "peers.py", "sides.py", "weights.py",
-           "workloads.py"]
+SCRIPTS = ["bench.py", "libraries.py", "networks.py", "networks_jax.py", "peers.py", "sides.py",
+           "weights.py", "workloads.py"]
 FIRST_STEPS = 3  # as in peers.py
 TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
 PEERS = ["torch", "torch-compile", "jax"]
@@ -382,11 +383,9 @@ class Alone:
             os.path.abspath(options.folder), options.device, options.small
         self.only, self.peers, self.against = options.only, options.peers, options.against
         self.scratch = scratch
-        self.environment, self.rows = dict(os.environ), []
-        library = os.path.join(self.folder, "lib")
-        if os.path.isdir(library):
-            self.environment["LD_LIBRARY_PATH"] = os.pathsep.join(
-                filter(None, [library, os.environ.get("LD_LIBRARY_PATH")]))
+        machine = Machine(self.folder, "auto")
+        self.environment, self.launcher = machine.environment, machine.launcher
+        self.rows = []
         self.end = time.monotonic() + 60 * options.minutes
 
     def left(self):
