@@ -6,26 +6,18 @@ Python's standard library only, so that tests can make them; equal on every mach
 """
 
 import math
+import os
 import random
 import struct
-import zipfile
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools",
+                                "scripts"))
+from npz import writeNpz
 
 CLASSES, SIDE, PHASES = 10, 32, 4
 STRONG, WEAK = 26, range(8, 26, 2)  # amplitudes
 WORDS, LENGTH = 64, 32
-
-
-def header(kind, shape):
-    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
-    text += " " * (-(10 + len(text) + 1) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
-
-
-def writeNpz(path, arrays):
-    """`arrays`: {name: (npy's type, shape, bytes)}."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, (kind, shape, data) in arrays.items():
-            archive.writestr(name + ".npy", header(kind, shape) + data)
 
 
 def grating(kind, phase, amplitude):

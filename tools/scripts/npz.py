@@ -1,4 +1,4 @@
-"""Reads npy, npz and safetensors files with Python's standard library only.
+"""Reads npy, npz and safetensors files, and writes npz, with Python's standard library only.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -53,6 +53,20 @@ def readNpz(path):
     with zipfile.ZipFile(path) as archive:
         return {name.removesuffix(".npy"): parseNpy(archive.read(name))
                 for name in archive.namelist()}
+
+
+def npyBytes(kind, shape, data):
+    """An npy file: of `kind`, as "<f4", and `shape`, row-major `data`."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
+
+
+def writeNpz(path, arrays):
+    """`arrays`: {name: (kind, shape, data)}, as of npyBytes."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            archive.writestr(name + ".npy", npyBytes(*array))
 
 
 def readSafetensors(path):

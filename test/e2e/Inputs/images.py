@@ -10,11 +10,10 @@ import os
 import random
 import struct
 import sys
-import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "..", "..", "tools", "scripts"))
-from npz import readNpz
+from npz import readNpz, writeNpz
 
 COUNT, PIXELS, CLASSES = 70, 28 * 28, 10  # not a multiple of the batch
 
@@ -24,12 +23,8 @@ def write(folder):
     pixels = bytes(draw.randrange(256) for _ in range(COUNT * PIXELS))
     with open(os.path.join(folder, "images-idx3-ubyte"), "wb") as file:
         file.write(struct.pack(">IIII", 0x803, COUNT, 28, 28) + pixels)
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({COUNT}, 1, 28, 28), }}"
-    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     data = struct.pack(f"<{len(pixels)}f", *[value / 255 for value in pixels])
-    with zipfile.ZipFile(os.path.join(folder, "x.npz"), "w") as archive:
-        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header))
-                         + header.encode() + data)
+    writeNpz(os.path.join(folder, "x.npz"), {"x": ("<f4", (COUNT, 1, 28, 28), data)})
 
 
 def compare(folder):

@@ -16,11 +16,10 @@ import os
 import random
 import struct
 import sys
-import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "..", "..", "tools", "scripts"))
-from npz import readSafetensors
+from npz import readSafetensors, writeNpz
 
 STEPS, BATCH, WIDTH = 10000, 8, 4
 
@@ -43,20 +42,15 @@ def inputs():
     return x, c
 
 
-def npy(values, shape):
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
-    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
-            + struct.pack(f"<{len(values)}f", *values))
+def floats(values, *shape):
+    return "<f4", shape, struct.pack(f"<{len(values)}f", *values)
 
 
 def write(path, always):
     x, c = inputs()
     if always:
         c = [2.0**40] * len(c)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("x.npy", npy(x, (STEPS * BATCH, WIDTH)))
-        archive.writestr("c.npy", npy(c, (STEPS * BATCH, 1)))
+    writeNpz(path, {"x": floats(x, STEPS * BATCH, WIDTH), "c": floats(c, STEPS * BATCH, 1)})
 
 
 def compare(log, states, reference):

@@ -15,14 +15,7 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "..", "..", "tools", "scripts"))
-from npz import readNpz
-
-
-def npyBytes(labels):
-    header = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({len(labels)},), }}"
-    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
-            + struct.pack(f"<{len(labels)}q", *labels))
+from npz import npyBytes, readNpz
 
 
 outputs, name, data, result = sys.argv[1:]
@@ -36,4 +29,5 @@ with zipfile.ZipFile(data) as source, zipfile.ZipFile(result, "w") as target:
     for member in source.namelist():
         if member != "labels.npy":
             target.writestr(member, source.read(member))
-    target.writestr("labels.npy", npyBytes(labels))
+    target.writestr("labels.npy", npyBytes("<i8", [len(labels)],
+                                           struct.pack(f"<{len(labels)}q", *labels)))
