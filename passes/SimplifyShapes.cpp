@@ -287,6 +287,37 @@ struct GatherOfRange : OpRewritePattern<GatherOp> {
   }
 };
 
+// Pattern: scatter_elements(x, broadcast(i), u), one index for each whole slice
+// -> scatter(x, i, u)
+struct ScatterOfSlices : OpRewritePattern<ScatterElementsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScatterElementsOp op,
+                                PatternRewriter &rewriter) const override {
+    auto broadcast = op.getIndices().getDefiningOp<BroadcastOp>();
+    if (!broadcast)
+      return rewriter.notifyMatchFailure(op, "the indices are no broadcast");
+    int64_t axis = op.getAxis();
+    if (llvm::any_of(broadcast.getDims(), [&](int64_t d) { return d != axis; }))
+      return rewriter.notifyMatchFailure(op, "a slice has several indices");
+    RankedTensorType x = tensorType(op.getX()),
+                     type = tensorType(op.getIndices());
+    for (int64_t d = 0; d < x.getRank(); ++d)
+      if (d != axis && type.getDimSize(d) != x.getDimSize(d))
+        return rewriter.notifyMatchFailure(op, "slices are not whole");
+    Value source = broadcast.getX();
+    auto line =
+        RankedTensorType::get({type.getDimSize(axis)}, type.getElementType());
+    if (source.getType() != line) {
+      SmallVector<int64_t> dims(broadcast.getDims().size(), 0);
+      source =
+          rewriter.create<BroadcastOp>(broadcast.getLoc(), line, source, dims);
+    }
+    rewriter.replaceOpWithNewOp<ScatterOp>(op, x, op.getKind(), op.getX(),
+                                           source, op.getUpdates(), axis);
+    return success();
+  }
+};
+
 /// Whether `op` surrounds its operand with positive zeros, without gaps.
 bool padsWithZeros(PadOp op) {
   SplatElementsAttr value;
@@ -348,11 +379,11 @@ struct AddOfPads : OpRewritePattern<AddOp> {
 } // namespace
 
 void addShapePatterns(RewritePatternSet &patterns) {
-  patterns.add<ReduceOfUnits, BroadcastWithoutUnits, ComputeBeforeBroadcast,
-               ComputeBeforeMove, CancelMoves<TransposeOp>,
-               CancelMoves<ReshapeOp>, MovesToReshape<TransposeOp>,
-               MovesToReshape<ReshapeOp>, GatherOfRange, AddOfPads>(
-      patterns.getContext());
+  patterns
+      .add<ReduceOfUnits, BroadcastWithoutUnits, ComputeBeforeBroadcast,
+           ComputeBeforeMove, CancelMoves<TransposeOp>, CancelMoves<ReshapeOp>,
+           MovesToReshape<TransposeOp>, MovesToReshape<ReshapeOp>,
+           GatherOfRange, ScatterOfSlices, AddOfPads>(patterns.getContext());
 }
 
 } // namespace sinter::passes

@@ -442,3 +442,37 @@ func.func @empty_product(%a: tensor<3x0xf32>, %b: tensor<0x7xf32>) -> tensor<3x7
   %0 = sinter.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<3x0xf32>, tensor<0x7xf32>) -> tensor<3x7xf32>
   return %0 : tensor<3x7xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @scatter_of_slices
+// CHECK: %[[I:.*]] = sinter.reshape %arg1 : tensor<i64> -> tensor<1xi64>
+// CHECK: sinter.scatter set %arg0, %[[I]], %arg2 axis 1
+func.func @scatter_of_slices(%x: tensor<2x5x3xf32>, %i: tensor<i64>, %u: tensor<2x1x3xf32>) -> tensor<2x5x3xf32> {
+  %b = sinter.broadcast %i dims [] : tensor<i64> -> tensor<2x1x3xi64>
+  %y = sinter.scatter_elements set %x, %b, %u axis 1 : (tensor<2x5x3xf32>, tensor<2x1x3xi64>, tensor<2x1x3xf32>) -> tensor<2x5x3xf32>
+  return %y : tensor<2x5x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @scatter_of_several_slices
+// CHECK: sinter.scatter sum %arg0, %arg1, %arg2 axis 0
+func.func @scatter_of_several_slices(%x: tensor<5x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf32>) -> tensor<5x3xf32> {
+  %b = sinter.broadcast %i dims [0] : tensor<2xi64> -> tensor<2x3xi64>
+  %y = sinter.scatter_elements sum %x, %b, %u axis 0 : (tensor<5x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<5x3xf32>
+  return %y : tensor<5x3xf32>
+}
+
+// -----
+
+// Slices that are not whole, or whose elements go to several places.
+// CHECK-LABEL: @scatter_of_elements
+// CHECK-COUNT-2: sinter.scatter_elements
+func.func @scatter_of_elements(%x: tensor<5x3xf32>, %i: tensor<2xi64>, %u: tensor<2x2xf32>, %j: tensor<3xi64>, %v: tensor<2x3xf32>) -> tensor<5x3xf32> {
+  %b = sinter.broadcast %i dims [0] : tensor<2xi64> -> tensor<2x2xi64>
+  %y = sinter.scatter_elements set %x, %b, %u axis 0 : (tensor<5x3xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<5x3xf32>
+  %c = sinter.broadcast %j dims [1] : tensor<3xi64> -> tensor<2x3xi64>
+  %z = sinter.scatter_elements set %y, %c, %v axis 0 : (tensor<5x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<5x3xf32>
+  return %z : tensor<5x3xf32>
+}
