@@ -10,6 +10,7 @@
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialects.h"
 #include "compiler/Manifest.h"
+#include "compiler/ModelStates.h"
 #include "compiler/NameChecks.h"
 #include "compiler/OptionValues.h"
 #include "compiler/PhaseFile.h"
@@ -209,6 +210,8 @@ ExitCode Compilation::importPhase(const Phase &last) {
     if (ExitCode code = readModel(options, model))
       return code;
   if (ExitCode code = importModel(options, model, &context_, module_))
+    return code;
+  if (ExitCode code = tieStates(options, *module_))
     return code;
   std::string why =
       model.onnx ? "" : whyNotContinued(*module_, options, devices, last);

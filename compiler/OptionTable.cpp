@@ -82,6 +82,17 @@ static std::string storePlaceRule(Options &options, StringRef value) {
   return wrong;
 }
 
+static std::string storeStateRule(Options &options, StringRef value) {
+  auto [pattern, output] = value.rsplit('=');
+  if (pattern.empty() || output.empty())
+    return "'" + value.str() + "': expected REGEX=OUTPUT";
+  std::string regex;
+  std::string wrong = readRegex(pattern, regex);
+  if (wrong.empty())
+    options.stateRules.push_back(regex + "=" + output.str());
+  return wrong;
+}
+
 static std::string storeGpuArchs(Options &options, StringRef value) {
   llvm::SmallVector<StringRef> names;
   value.split(names, ',');
@@ -180,6 +191,10 @@ static const OptionRow rows[] = {
     {"--shape", "NAME=1x3x224x224", "sets the shape of the input NAME",
      kModelGroup, kCompile,
      [](Options &o, StringRef v) { return readShape(v, o); }},
+    {"--state", "REGEX=OUTPUT",
+     "keeps the inputs that REGEX matches from run to run, on the device: they "
+     "begin as zeros and become OUTPUT (\\1 is the first group)",
+     kModelGroup, kCompile, storeStateRule},
     {"--check", "",
      "coverage only: lists every unsupported operator and, with --train, every "
      "one without a gradient (exit 3 if any)",
@@ -404,7 +419,8 @@ static const OptionRow rows[] = {
     {"--inputs", "in.npz|random:seed=0", "values of the graph's inputs",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.inputs); }},
-    {"--outputs", "out.npz", "where to write the outputs", kRunGroup,
+    {"--outputs", "out.npz",
+     "where to write the outputs, and states by their inputs' names", kRunGroup,
      kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.outputs); }},
     {"--reference", "ref.npz", "compares the outputs (exit 5 on mismatch)",

@@ -65,22 +65,41 @@ static const char *remark(mlir::Type element) {
   return element.isInteger(1) ? " (0 or 1)" : "";
 }
 
-static std::vector<Tensor> tensors(mlir::ArrayAttr names,
-                                   mlir::ArrayAttr types) {
-  std::vector<Tensor> result;
-  llvm::StringSet<> taken;
-  for (auto [name, type] : llvm::zip_equal(names, types)) {
+namespace {
+class TensorList {
+public:
+  void add(StringRef name, mlir::Type type) {
     Tensor tensor;
-    tensor.name = mlir::cast<mlir::StringAttr>(name).str();
-    tensor.type = mlir::cast<mlir::RankedTensorType>(
-        mlir::cast<mlir::TypeAttr>(type).getValue());
+    tensor.name = name.str();
+    tensor.type = mlir::cast<mlir::RankedTensorType>(type);
     std::string base = identifier(tensor.name, "tensor");
     tensor.identifier = base;
-    for (unsigned n = 2; !taken.insert(tensor.identifier).second; ++n)
+    for (unsigned n = 2; !taken_.insert(tensor.identifier).second; ++n)
       tensor.identifier = base + "_" + std::to_string(n);
-    result.push_back(std::move(tensor));
+    list.push_back(std::move(tensor));
   }
-  return result;
+
+  std::vector<Tensor> list;
+
+private:
+  llvm::StringSet<> taken_;
+};
+} // namespace
+
+static std::vector<Tensor> tensors(mlir::ArrayAttr names,
+                                   mlir::ArrayAttr types) {
+  TensorList tensors;
+  for (auto [name, type] : llvm::zip_equal(names, types))
+    tensors.add(mlir::cast<mlir::StringAttr>(name).getValue(),
+                mlir::cast<mlir::TypeAttr>(type).getValue());
+  return std::move(tensors.list);
+}
+
+static std::vector<Tensor> states(mlir::ModuleOp module) {
+  TensorList tensors;
+  for (auto state : module.getOps<ir::StateOp>())
+    tensors.add(state.getOnnx().value_or(state.getSymName()), state.getType());
+  return std::move(tensors.list);
 }
 
 // Text of a model inside a comment, which it must not end.
@@ -94,14 +113,15 @@ static std::string inComment(StringRef text) {
 namespace {
 class HeaderPrinter {
 public:
-  HeaderPrinter(exec::ProgramOp program, StringRef symbol, StringRef modelName,
-                StringRef libraryPath, llvm::raw_ostream &os)
+  HeaderPrinter(exec::ProgramOp program, std::vector<Tensor> states,
+                StringRef symbol, StringRef modelName, StringRef libraryPath,
+                llvm::raw_ostream &os)
       : symbol_(symbol), prefix_("sinter_" + symbol.str()),
         macro_(StringRef(prefix_).upper()), modelName_(modelName),
         library_(llvm::sys::path::filename(libraryPath)),
         inputs_(tensors(program.getInputNames(), program.getInputTypes())),
         outputs_(tensors(program.getOutputNames(), program.getOutputTypes())),
-        os_(os) {}
+        states_(std::move(states)), os_(os) {}
 
   void print() {
     printComment();
@@ -110,7 +130,11 @@ public:
            "{\n#endif\n\n";
     printConstants("INPUT", inputs_);
     printConstants("OUTPUT", outputs_);
+    if (!states_.empty())
+      printConstants("STATE", states_);
     printFunctions();
+    if (!states_.empty())
+      printStateFunctions();
     printTypedRun();
     os_ << "\n#ifdef __cplusplus\n}\n#endif\n#endif /* " << macro_ << "_H */\n";
   }
@@ -137,6 +161,8 @@ private:
         << "' as a C library, made by sinterc " << versionText() << ".\n";
     printList("Inputs", inputs_);
     printList("Outputs", outputs_);
+    if (!states_.empty())
+      printList("Kept from run to run", states_);
     os_ << " *\n * Example, built by: cc example.c ./" << inComment(library_)
         << " -o example\n"
         << " *\n *   #include \"" << inComment(headerPath(library_)) << "\"\n"
@@ -216,6 +242,16 @@ private:
         << prefix_ << "_outputs(uint32_t *count);\n\n";
   }
 
+  void printStateFunctions() {
+    os_ << "/* Copy all of state `index` out of the program and into it, as it "
+           "is between\n"
+        << " * runs. A new program has the initial values. */\n"
+        << "int32_t " << prefix_ << "_read_state(" << prefix_
+        << " *program, uint32_t index, void *to);\n"
+        << "int32_t " << prefix_ << "_write_state(" << prefix_
+        << " *program, uint32_t index,\n    const void *from);\n\n";
+  }
+
   void printTypedRun() {
     os_ << "/* _run with typed arguments. */\n#ifdef __GNUC__\n"
            "__attribute__((__unused__))\n#endif\nstatic inline int32_t "
@@ -240,7 +276,7 @@ private:
 
   StringRef symbol_;
   std::string prefix_, macro_, modelName_, library_;
-  std::vector<Tensor> inputs_, outputs_;
+  std::vector<Tensor> inputs_, outputs_, states_;
   llvm::raw_ostream &os_;
 };
 } // namespace
@@ -252,6 +288,7 @@ std::string compiler::libraryHeader(mlir::ModuleOp module, StringRef symbol,
   auto program = module.lookupSymbol<exec::ProgramOp>("main");
   StringRef name = module.getSymName().value_or(symbol);
   if (program)
-    HeaderPrinter(program, symbol, name, libraryPath, os).print();
+    HeaderPrinter(program, states(module), symbol, name, libraryPath, os)
+        .print();
   return text;
 }

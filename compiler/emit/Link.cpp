@@ -154,7 +154,7 @@ static void addLibraryArguments(const CompiledProgram &program,
   arguments.push_back("--defsym=sinter_linked_artifact=sinter_artifact_" +
                       program.symbol);
   for (StringRef name : {"create", "destroy", "run", "last_error", "artifact",
-                         "inputs", "outputs"})
+                         "inputs", "outputs", "read_state", "write_state"})
     arguments.push_back(
         ("--defsym=" + prefix + name + "=sinter_library_" + name).str());
   arguments.push_back("--version-script=" + folder.file("exports"));

@@ -44,6 +44,16 @@ const sinter_tensor_desc *sinter_library_outputs(uint32_t *count) {
   return entry().outputs;
 }
 
+int32_t sinter_library_read_state(sinter_program *program, uint32_t index,
+                                  void *to) {
+  return sinter_program_read_state(program, index, to);
+}
+
+int32_t sinter_library_write_state(sinter_program *program, uint32_t index,
+                                   const void *from) {
+  return sinter_program_write_state(program, index, from);
+}
+
 /// For sinter-run and sinter-inspect.
 const sinter_artifact *sinter_library_artifact(void) {
   return &sinter_linked_artifact;

@@ -168,6 +168,21 @@ static std::optional<uint64_t> randomSeed(StringRef inputs, bool &wrong) {
   return seed;
 }
 
+// What the program keeps begins with the arrays that there are for it.
+static rt::Status writeStates(Runner &runner, const HostTensors &arrays) {
+  for (auto [i, state] : llvm::enumerate(runner.states())) {
+    if (!find(arrays, state.tensor.name))
+      continue;
+    auto selected = selectInputs({&state.tensor, 1}, arrays);
+    if (!selected.ok())
+      return selected.status();
+    rt::Status written = runner.writeState(i, selected->front()->bytes.data());
+    if (!written.ok())
+      return written;
+  }
+  return {};
+}
+
 static void printSummary(const HostTensors &outputs) {
   for (const auto &output : outputs) {
     double low = INFINITY, high = -INFINITY, sum = 0;
@@ -270,6 +285,8 @@ static ExitCode runProgram(const Options &options, Runner &runner,
                      : selectInputs(runner.inputs(), arrays);
   if (!inputs.ok())
     return report(options, inputs.status());
+  if (rt::Status written = writeStates(runner, arrays); !written.ok())
+    return report(options, written);
   HostTensors outputs;
   std::vector<const void *> inputAddresses;
   std::vector<void *> outputAddresses;
@@ -292,7 +309,11 @@ static ExitCode runProgram(const Options &options, Runner &runner,
     return report(options, status);
   ExitCode code = kExitDone;
   if (!options.run.outputs.empty()) {
-    rt::Status written = writeNpz(options.run.outputs, outputs);
+    rt::Result<HostTensors> states = readStates(runner);
+    if (!states.ok())
+      return report(options, states.status());
+    states->insert(states->begin(), outputs.begin(), outputs.end());
+    rt::Status written = writeNpz(options.run.outputs, *states);
     if (!written.ok())
       return report(options, rt::Status::invalid(written.message()));
   }

@@ -27,6 +27,16 @@ public:
   std::span<const sinter_tensor_desc> outputs() const override {
     return {entry_.outputs, entry_.numOutputs};
   }
+  std::span<const sinter_state_desc> states() const override {
+    const sinter_artifact &artifact = program_->artifact();
+    return {artifact.states, artifact.numStates};
+  }
+  rt::Status readState(uint32_t index, void *to) override {
+    return program_->readState(index, to);
+  }
+  rt::Status writeState(uint32_t index, const void *from) override {
+    return program_->writeState(index, from);
+  }
   rt::Status run(const void *const *inputs, void *const *outputs) override {
     return program_->run(entry_.name, nullptr, inputs, outputs);
   }
@@ -49,6 +59,8 @@ struct LibraryFunctions {
   void (*destroy)(void *program);
   int32_t (*run)(void *program, const void *const *inputs,
                  void *const *outputs);
+  int32_t (*readState)(void *program, uint32_t index, void *to);
+  int32_t (*writeState)(void *program, uint32_t index, const void *from);
   const char *(*lastError)();
   const sinter_tensor_desc *(*inputs)(uint32_t *count);
   const sinter_tensor_desc *(*outputs)(uint32_t *count);
@@ -74,13 +86,20 @@ public:
   std::span<const sinter_tensor_desc> outputs() const override {
     return outputs_;
   }
+  std::span<const sinter_state_desc> states() const override {
+    const sinter_artifact &artifact = *functions_.artifact();
+    return {artifact.states, artifact.numStates};
+  }
+  rt::Status readState(uint32_t index, void *to) override {
+    return statusOf(functions_.readState(program_, index, to));
+  }
+  rt::Status writeState(uint32_t index, const void *from) override {
+    return statusOf(functions_.writeState(program_, index, from));
+  }
   rt::Status run(const void *const *inputs, void *const *outputs) override {
     if (profiled_)
       return profiled_->run(inputs, outputs);
-    int32_t code = functions_.run(program_, inputs, outputs);
-    return code ? rt::Status(static_cast<sinter_status>(code),
-                             functions_.lastError())
-                : rt::Status();
+    return statusOf(functions_.run(program_, inputs, outputs));
   }
   // The library's own runtime has no profile; ours walks the same tables.
   rt::Status profile(rt::ProfileSink *sink) override {
@@ -90,11 +109,25 @@ public:
     auto runner = runArtifact(*functions_.artifact(), "", options_);
     if (!runner.ok())
       return runner.status();
+    auto states = readStates(*this);
+    if (!states.ok())
+      return states.status();
+    for (uint32_t i = 0; i < states->size(); ++i) {
+      rt::Status written = (*runner)->writeState(i, (*states)[i]->bytes.data());
+      if (!written.ok())
+        return written;
+    }
     profiled_ = std::move(*runner);
     return profiled_->profile(sink);
   }
 
 private:
+  rt::Status statusOf(int32_t code) const {
+    return code ? rt::Status(static_cast<sinter_status>(code),
+                             functions_.lastError())
+                : rt::Status();
+  }
+
   LibraryFunctions functions_;
   void *program_;
   rt::DeviceOptions options_;
@@ -103,6 +136,21 @@ private:
 };
 
 } // namespace
+
+rt::Result<HostTensors> tools::readStates(Runner &runner) {
+  HostTensors states;
+  uint32_t index = 0;
+  for (const sinter_state_desc &state : runner.states()) {
+    auto tensor = HostTensor::zeros(state.tensor);
+    if (!tensor.ok())
+      return tensor.status();
+    rt::Status read = runner.readState(index++, (*tensor)->bytes.data());
+    if (!read.ok())
+      return read;
+    states.push_back(std::move(*tensor));
+  }
+  return states;
+}
 
 rt::Result<std::unique_ptr<Runner>>
 tools::runArtifact(const sinter_artifact &artifact, const std::string &device,
@@ -147,6 +195,8 @@ static rt::Result<LibraryFunctions> openLibrary(const std::string &path) {
   resolve(functions.create, "create");
   resolve(functions.destroy, "destroy");
   resolve(functions.run, "run");
+  resolve(functions.readState, "read_state");
+  resolve(functions.writeState, "write_state");
   resolve(functions.lastError, "last_error");
   resolve(functions.inputs, "inputs");
   resolve(functions.outputs, "outputs");

@@ -11,6 +11,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/device/Ceilings.h"
 #include "runtime/exec/Program.h"
+#include "tools/lib/HostTensor.h"
 
 #include <memory>
 #include <span>
@@ -24,6 +25,9 @@ public:
 
   virtual std::span<const sinter_tensor_desc> inputs() const = 0;
   virtual std::span<const sinter_tensor_desc> outputs() const = 0;
+  virtual std::span<const sinter_state_desc> states() const = 0;
+  virtual rt::Status readState(uint32_t index, void *to) = 0;
+  virtual rt::Status writeState(uint32_t index, const void *from) = 0;
   virtual rt::Status run(const void *const *inputs, void *const *outputs) = 0;
 
   /// Where the time goes, from now on. Fails where that cannot be told.
@@ -32,6 +36,9 @@ public:
   /// What its device can do at all; zeros where that cannot be told.
   virtual rt::Result<rt::Ceilings> ceilings() { return rt::Ceilings(); }
 };
+
+/// What `runner` keeps from run to run, as it is now.
+rt::Result<HostTensors> readStates(Runner &runner);
 
 /// Runs "main" of `artifact`, which must outlive it; `device` "": the
 /// artifact's own kind.
