@@ -103,6 +103,7 @@ def prepare(build, out, target="cuda", small=False, only=""):
     os.makedirs(folder, exist_ok=True)
     for script in SCRIPTS:
         shutil.copy(os.path.join(HERE, script), out)
+    shutil.copy(os.path.join(HERE, "..", "..", "tools", "scripts", "npz.py"), out)
     rows = [row for wave in workloads.waves(small) for row in wave if only in row.name]
     facts = {}
     with tempfile.TemporaryDirectory() as scratch:

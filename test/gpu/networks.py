@@ -20,18 +20,39 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import workloads
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def attention(q, k, v, causal):
-    """Of [batch, heads, length, size]."""
+def attention(q, k, v, causal, mask=None):
+    """Of [batch, heads, length, size]; `mask`: [queries, keys], which are looked at."""
     if hasattr(F, "scaled_dot_product_attention"):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal and mask is None)
     scores = q @ k.transpose(-1, -2) * q.shape[-1]**-0.5
-    if causal:
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    elif causal:
         length = q.shape[-2]
         scores = scores + torch.triu(torch.full((length, length), float("-inf")), 1)
     return scores.softmax(-1) @ v
+
+
+class Cache:
+    """A layer's keys and values of all positions, each [batch, heads, positions, size]; what
+    is put is theirs at `position`, of shape [1]."""
+
+    def __init__(self, keys, values, position):
+        self.kept, self.position, self.now = [keys, values], position, []
+
+    def put(self, new):
+        old = self.kept[len(self.now)]
+        self.now.append(old.index_copy_(2, self.position, new.to(old.dtype)))
+        return self.now[-1].to(new.dtype)
+
+    def mask(self):
+        positions = torch.arange(self.kept[0].shape[2], device=self.position.device)
+        return (positions <= self.position)[None]
 
 
 class Attention(nn.Module):
@@ -40,12 +61,16 @@ class Attention(nn.Module):
         self.heads, self.causal = heads, causal
         self.qkv, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
-    def forward(self, x):
+    def forward(self, x, cache=None):
         length, width = x.shape[1:]
         q, k, v = self.qkv(x).split(width, 2)
         q, k, v = (part.reshape(-1, length, self.heads, width // self.heads).transpose(1, 2)
                    for part in (q, k, v))
-        y = attention(q, k, v, self.causal)
+        mask = None
+        if cache:
+            k, v = cache.put(k), cache.put(v)
+            mask = cache.mask()
+        y = attention(q, k, v, self.causal, mask)
         return self.output(y.transpose(1, 2).reshape(-1, length, width))
 
 
@@ -61,8 +86,8 @@ class Block(nn.Module):
         self.norm1, self.attention = nn.LayerNorm(width, eps), Attention(width, heads, causal)
         self.norm2, self.mlp = nn.LayerNorm(width, eps), perceptron(width, gelu)
 
-    def forward(self, x):
-        x = x + self.attention(self.norm1(x))
+    def forward(self, x, cache=None):
+        x = x + self.attention(self.norm1(x), cache)
         return x + self.mlp(self.norm2(x))
 
 
@@ -176,6 +201,19 @@ class Gpt2(nn.Module):
         return F.linear(self.norm(x[:, -1] if self.last else x), self.word.weight)
 
 
+class Gpt2Decode(Gpt2):
+    """Logits after one more word, at `position`, of shape [1]. `caches` are keys and values
+    of each layer in turn; they are changed, and returned for the export."""
+
+    def forward(self, word, position, *caches):
+        x, now = self.word(word) + self.position(position), []
+        for i, block in enumerate(self.blocks):
+            cache = Cache(*caches[2 * i:2 * i + 2], position)
+            x = block(x, cache)
+            now += cache.now
+        return F.linear(self.norm(x[:, -1]), self.word.weight), *now
+
+
 # Class, options; arguments and the shape of one example, each large and small.
 NETWORKS = {
     "mlp": (Mlp, {}, [([784, 256, 128, 10],), ([784, 256, 128, 10],)], [(784,), (784,)]),
@@ -189,11 +227,13 @@ NETWORKS = {
     "gpt2": (Gpt2, {}, [(50257, 1024, 768, 12, 12), (96, 32, 32, 2, 2)], [(1024,), (32,)]),
     "gpt2-prefill": (Gpt2, {"last": True}, [(50257, 1024, 768, 12, 12), (96, 32, 32, 2, 2)],
                      [(1024,), (32,)]),
+    "gpt2-decode": (Gpt2Decode, {}, [(50257, 1024, 768, 12, 12), (96, 32, 32, 2, 2)],
+                    [(1,), (1,)]),
 }
 
 
 # Whose weights are another network's.
-SHARED = {"gpt2-prefill": "gpt2"}
+SHARED = {"gpt2-prefill": "gpt2", "gpt2-decode": "gpt2"}
 
 
 def make(name, small=False):
@@ -218,20 +258,32 @@ def states(model):
 # --- export --------------------------------------------------------------------------------
 
 
+def exampleInputs(name, small):
+    """Inputs, their names, and which dimension is open; none where there are caches."""
+    caches = workloads.caches(name, small)
+    if caches:
+        inputs = [torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, dtype=torch.long),
+                  *(torch.zeros(shape, dtype=torch.bfloat16) for shape in caches.values())]
+        return tuple(inputs), ["x", "position", *caches], {}
+    shape = (2, *exampleShape(name, small))
+    example = torch.zeros(shape, dtype=torch.long) if takesTokens(name) else torch.rand(shape)
+    return example, ["x"], {"x": {0: "N"}, "y": {0: "N"}}
+
+
 def export(name, small):
     import onnx
     import weights
     model = make(name, small).eval()  # so that inference has running statistics
     for tensor in states(model).values():
         tensor.copy_(torch.rand(tensor.shape))  # or the exporter makes one of equal ones
-    shape = (2, *exampleShape(name, small))
-    example = torch.zeros(shape, dtype=torch.long) if takesTokens(name) else torch.rand(shape)
+    example, names, axes = exampleInputs(name, small)
     end = "-small" if small else ""
     file, owner = name + end, SHARED.get(name, name) + end
     path = os.path.join(HERE, "Inputs", file + ".onnx")
     torch.onnx.export(model, example, path, opset_version=17, do_constant_folding=False,
-                      training=torch.onnx.TrainingMode.PRESERVE, input_names=["x"],
-                      output_names=["y"], dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
+                      training=torch.onnx.TrainingMode.PRESERVE, input_names=names,
+                      output_names=["y", *(name.replace("past", "present") for name in names[2:])],
+                      dynamic_axes=axes)
     listing = [[key, list(tensor.shape)] for key, tensor in states(model).items()]
     places = weights.places(listing)
     graph = onnx.load(path)

@@ -7,12 +7,17 @@ Python's standard library only. Both sides of a row read the same files: weights
 """
 
 import math
+import os
 import random
 import struct
-import zipfile
+import sys
 from typing import NamedTuple
 
 import weights
+# Beside this file where a folder was prepared.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools",
+                             "scripts"))
+from npz import writeNpz
 
 
 class Row(NamedTuple):
@@ -49,7 +54,10 @@ EXAMPLES = {"mlp": [((784,), 10), ((784,), 10)],
             "vit": [((3, 224, 224), 1000), ((3, 32, 32), 10)],
             "bert": [((128,), 30522), ((16,), 96)], "bert-mlm": [((128,), 30522), ((16,), 96)],
             "gpt2": [((1024,), 50257), ((32,), 96)],
-            "gpt2-prefill": [((1024,), 50257), ((32,), 96)]}
+            "gpt2-prefill": [((1024,), 50257), ((32,), 96)],
+            "gpt2-decode": [((1,), 50257), ((1,), 96)]}
+# Layers of caches and the shape of one, [batch, heads, positions, size], large and small.
+CACHES = {"gpt2-decode": [(12, (1, 12, 1024, 64)), (2, (1, 2, 32, 16))]}
 # Attention calls of the entry for training, and of a run: a layer's forward and backward.
 LAYERS = {"bert": 12, "bert-mlm": 12, "vit": 12, "gpt2": 12, "gpt2-prefill": 12}
 
@@ -100,11 +108,18 @@ def graph(row, small):
 
 
 def weightsOf(network, small):
-    return network.removesuffix("-prefill") + ("-small" if small else "") + ".safetensors"
+    owner = network.removesuffix("-prefill").removesuffix("-decode")
+    return owner + ("-small" if small else "") + ".safetensors"
 
 
 def takesTokens(network):
     return network.startswith(("bert", "gpt2"))
+
+
+def caches(network, small):
+    """{input: shape} of keys and values that stay where they are from run to run."""
+    layers, shape = CACHES[network][small] if network in CACHES else (0, ())
+    return {f"past_{kind}_{layer}": shape for layer in range(layers) for kind in ("k", "v")}
 
 
 def compileOptions(row):
@@ -114,6 +129,8 @@ def compileOptions(row):
         training = TRAINING[row.network]
         options += ["--train", f"--loss={training.loss}", f"--optimizer={training.optimizer}"]
         options += [f"--{key}={value}" for key, value in training.options.items()]
+    if row.network in CACHES:
+        options.append(r"--state=past_(.*)=present_\1")
     return options
 
 
@@ -123,12 +140,6 @@ def compileOptions(row):
 def batchesOf(row):
     """How many batches there are; steps take them in turn."""
     return 1 if row.kind == "infer" else 64 if row.network == "mlp" else 2
-
-
-def npyHead(kind, shape):
-    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
-    text = text.ljust(-(-(len(text) + 11) // 64) * 64 - 11) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
 
 
 def integers(generator, count, most):
@@ -154,6 +165,4 @@ def writeData(row, small, path):
         shape = shape if takesTokens(row.network) else ()
         arrays["labels"] = ("<i8", (count, *shape),
                             integers(generator, count * math.prod(shape), classes))
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, (kind, dims, data) in arrays.items():
-            archive.writestr(name + ".npy", npyHead(kind, dims) + data)
+    writeNpz(path, arrays)
