@@ -275,9 +275,27 @@ std::string resourceKey(StringRef name) {
   return key;
 }
 
+/// Elements of several bytes, as toBytes gives them.
+static ElementsAttr attrOfBytes(RankedTensorType type, ArrayRef<char> bytes,
+                                StringRef hint) {
+  size_t width = elementSizeBytes(type.getElementType());
+  // Comparing each element with its successor finds a splat, NaN and -0.0 by
+  // their bits.
+  bool isSplat =
+      !bytes.empty() && std::memcmp(bytes.data(), bytes.data() + width,
+                                    bytes.size() - width) == 0;
+  if (isSplat)
+    return DenseElementsAttr::getFromRawBuffer(type, bytes.take_front(width));
+  if (static_cast<int64_t>(bytes.size()) <= kInlineBytes)
+    return DenseElementsAttr::getFromRawBuffer(type, bytes);
+  AsmResourceBlob blob =
+      HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, kBlobAlignment);
+  return DenseResourceElementsAttr::get(type, resourceKey(hint),
+                                        std::move(blob));
+}
+
 ElementsAttr Tensor::toAttr(StringRef hint) const {
   Type element = type_.getElementType();
-  int64_t width = elementSizeBytes(element);
   std::vector<char> bytes = toBytes();
   if (element.isInteger(1)) {
     SmallVector<bool> bits(size());
@@ -287,21 +305,32 @@ ElementsAttr Tensor::toAttr(StringRef hint) const {
       return DenseElementsAttr::get(type_, bits.front());
     if (size() <= kInlineBytes)
       return DenseElementsAttr::get(type_, ArrayRef<bool>(bits));
-  } else {
-    // Comparing each element with its successor finds a splat, NaN and -0.0 by
-    // their bits.
-    bool isSplat = size() > 0 && std::memcmp(bytes.data(), bytes.data() + width,
-                                             bytes.size() - width) == 0;
-    if (isSplat)
-      return DenseElementsAttr::getFromRawBuffer(
-          type_, ArrayRef<char>(bytes).take_front(width));
-    if (static_cast<int64_t>(bytes.size()) <= kInlineBytes)
-      return DenseElementsAttr::getFromRawBuffer(type_, bytes);
   }
-  AsmResourceBlob blob = HeapAsmResourceBlob::allocateAndCopyWithAlign(
-      ArrayRef<char>(bytes), kBlobAlignment);
-  return DenseResourceElementsAttr::get(type_, resourceKey(hint),
-                                        std::move(blob));
+  return attrOfBytes(type_, bytes, hint);
+}
+
+FailureOr<ElementsAttr> convertFloats(ElementsAttr value, FloatType element,
+                                      StringRef hint) {
+  auto from = cast<RankedTensorType>(value.getType()), to = from.clone(element);
+  auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+  AsmResourceBlob *blob =
+      resource ? resource.getRawHandle().getBlob() : nullptr;
+  const int64_t width = elementSizeBytes(from.getElementType()),
+                count = from.getNumElements();
+  if (!blob || static_cast<int64_t>(blob->getData().size()) != count * width)
+    return failure();
+  constexpr int64_t kPiece = int64_t(1) << 16;
+  std::vector<char> bytes;
+  bytes.reserve(count * elementSizeBytes(element));
+  for (int64_t at = 0; at < count; at += kPiece) {
+    const int64_t size = std::min(kPiece, count - at);
+    Tensor piece = Tensor::fromBytes(from.clone({size}),
+                                     blob->getData().data() + at * width);
+    Tensor converted(to.clone({size}));
+    converted.floats = std::move(piece.floats);
+    llvm::append_range(bytes, converted.toBytes());
+  }
+  return attrOfBytes(cast<RankedTensorType>(to), bytes, hint);
 }
 
 std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {

@@ -68,6 +68,13 @@ private:
   mlir::RankedTensorType type_;
 };
 
+/// The floats of `value` in another float type, rounded to nearest even: what a
+/// cast of it gives. Converted piece by piece, so that hundreds of megabytes
+/// take no more than the result. Fails when the bytes are not at hand.
+mlir::FailureOr<mlir::ElementsAttr>
+convertFloats(mlir::ElementsAttr value, mlir::FloatType element,
+              llvm::StringRef hint = "folded");
+
 /// The number of elements of `shape`, whose sizes are static; nothing when it
 /// overflows.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);

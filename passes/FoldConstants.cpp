@@ -3,7 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // One forward walk in program order, then dead ops go. An op of constants is
-// replaced by its value while the budget lasts. Values that only spread memory
+// replaced by its value while the budget lasts; a weight that is rounded to a
+// narrower type always is. Values that only spread memory
 // out (a broadcast, an iota, and what is computed from them alone) stay ops;
 // they are computed when the value of a user that folds needs them. So folding
 // makes a program's constants larger by no more than 1 KiB an op, except for
@@ -101,7 +102,7 @@ private:
     int64_t bytes = 0;
     for (Type type : op->getResultTypes())
       bytes += sizeBytes(type);
-    if (foldSplat(op))
+    if (foldSplat(op) || foldNarrowing(op))
       return;
     int64_t largest = bytes;
     for (Value operand : op->getOperands())
@@ -163,6 +164,25 @@ private:
       return false;
     replace(op,
             {splat.resizeSplat(cast<ShapedType>(op->getResult(0).getType()))});
+    return true;
+  }
+
+  /// A weight in a narrower float type, at any size: left as it is, each run
+  /// would convert it.
+  bool foldNarrowing(Operation *op) {
+    auto constant = isa<CastOp>(op)
+                        ? op->getOperand(0).getDefiningOp<ConstantOp>()
+                        : ConstantOp();
+    if (!constant)
+      return false;
+    auto from = dyn_cast<FloatType>(constant.getType().getElementType()),
+         to = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0)));
+    if (!from || !to || to.getWidth() > from.getWidth())
+      return false;
+    FailureOr<ElementsAttr> value = convertFloats(constant.getValue(), to);
+    if (failed(value))
+      return false;
+    replace(op, *value);
     return true;
   }
 

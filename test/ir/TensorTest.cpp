@@ -83,3 +83,35 @@ TEST_CASE("16-bit floats are read and rounded as APFloat does it") {
     CHECK(wrong == 0);
   }
 }
+
+TEST_CASE("floats are converted piece by piece as in one") {
+  MLIRContext context;
+  const int64_t count = 200'001; // some pieces, and a part of one
+  auto type = RankedTensorType::get({count}, Float32Type::get(&context));
+  Tensor values(type);
+  for (int64_t i = 0; i < count; ++i)
+    values.floats[i] = std::ldexp(static_cast<double>(i * 7919 % 30011) - 15000,
+                                  static_cast<int>(i % 40) - 30);
+  ElementsAttr attr = values.toAttr();
+  REQUIRE(isa<DenseResourceElementsAttr>(attr));
+  for (FloatType element :
+       {FloatType::getBF16(&context), FloatType::getF16(&context)}) {
+    FailureOr<ElementsAttr> converted = convertFloats(attr, element);
+    REQUIRE(succeeded(converted));
+    REQUIRE(converted->getType() == type.clone(element));
+    Tensor expected(type.clone(element));
+    expected.floats = values.floats;
+    FailureOr<Tensor> got = Tensor::fromAttr(*converted);
+    REQUIRE(succeeded(got));
+    CHECK(got->toBytes() == expected.toBytes());
+  }
+
+  // What becomes equal is a splat; without bytes there is no value.
+  for (int64_t i = 0; i < count; ++i)
+    values.floats[i] = 1 + std::ldexp(static_cast<double>(i % 3), -20);
+  FailureOr<ElementsAttr> ones =
+      convertFloats(values.toAttr(), FloatType::getBF16(&context));
+  REQUIRE(succeeded(ones));
+  CHECK(isa<SplatElementsAttr>(*ones));
+  CHECK(failed(convertFloats(*ones, FloatType::getBF16(&context))));
+}

@@ -116,3 +116,40 @@ func.func @dead_constants_go(%x: tensor<2xf32>) -> tensor<2xf32> {
   %b = sinter.exp %a : tensor<2xf32>
   return %x : tensor<2xf32>
 }
+
+// -----
+
+// A weight in a narrower type is made once, whatever its size: no run converts it.
+// SMALL-LABEL: @weights_narrow_at_any_size
+// SMALL: sinter.constant dense<[1.{{0+}}e+00, 2.{{0+}}e+00, -3.{{0+}}e+00, 4.{{0+}}e+00]> : tensor<4xbf16>
+// SMALL-NOT: sinter.cast
+// SMALL: return
+func.func @weights_narrow_at_any_size() -> (tensor<4xf32>, tensor<4xbf16>) {
+  %w = sinter.constant dense_resource<w> : tensor<4xf32>
+  %n = sinter.cast %w : tensor<4xf32> -> tensor<4xbf16>
+  return %w, %n : tensor<4xf32>, tensor<4xbf16>
+}
+{-#
+  dialect_resources: {
+    builtin: {
+      w: "0x040000000000803F00000040000040C000008040"
+    }
+  }
+#-}
+
+// -----
+
+// SMALL-LABEL: @wider_ones_are_bounded
+// SMALL: sinter.cast
+func.func @wider_ones_are_bounded() -> tensor<4xf64> {
+  %w = sinter.constant dense_resource<w> : tensor<4xf32>
+  %n = sinter.cast %w : tensor<4xf32> -> tensor<4xf64>
+  return %n : tensor<4xf64>
+}
+{-#
+  dialect_resources: {
+    builtin: {
+      w: "0x040000000000803F00000040000040C000008040"
+    }
+  }
+#-}
