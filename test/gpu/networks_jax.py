@@ -144,6 +144,27 @@ def prefill(*arguments):
     return gpt2(*arguments, last=True)
 
 
+def decode(p, word, position, caches, small):
+    """(logits after a word at `position`, of shape [1], new caches): keys and values of each
+    layer in turn, [batch, positions, heads, size]."""
+    x = p["word.weight"][word] + p["position.weight"][position]
+    caches = list(caches)
+    for i in range(count(p, "blocks")):
+        name = f"blocks.{i}"
+        y = linear(p, name + ".attention.qkv", layerNorm(p, name + ".norm1", x, 1e-5))
+        q, k, v = (part.reshape(*part.shape[:2], HEADS[small], -1)
+                   for part in jnp.split(y, 3, -1))
+        for index, new in ((2 * i, k), (2 * i + 1, v)):
+            caches[index] = lax.dynamic_update_slice_in_dim(
+                caches[index], new.astype(caches[index].dtype), position[0], 1)
+        keys, values = (cache.astype(x.dtype) for cache in caches[2 * i:2 * i + 2])
+        mask = (jnp.arange(keys.shape[1]) <= position)[None, None, None]
+        y = jax.nn.dot_product_attention(q, keys, values, mask=mask)
+        x = x + linear(p, name + ".attention.output", y.reshape(x.shape))
+        x = x + perceptron(p, name + ".mlp", layerNorm(p, name + ".norm2", x, 1e-5), True)
+    return layerNorm(p, "norm", x, 1e-5)[:, -1] @ p["word.weight"].T, caches
+
+
 NETWORKS = {"mlp": mlp, "resnet50": resnet, "bert": bert, "bert-mlm": bert, "vit": vit,
             "gpt2": gpt2, "gpt2-prefill": prefill}
 

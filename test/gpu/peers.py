@@ -73,6 +73,9 @@ class Work:
         self.x, self.labels = (array if array is None else
                                array.reshape(count, row.batch, *array.shape[1:])
                                for array in (arrays["x"], arrays.get("labels")))
+        self.position = arrays.get("position")
+        # The bits of bfloat16.
+        self.caches = [arrays[name] for name in workloads.caches(row.network, small)]
 
 
 # --- PyTorch ---------------------------------------------------------------------------------
@@ -250,14 +253,21 @@ class TorchInference(Side):
 
         def pinned(tensor):
             return tensor.pin_memory() if peer.isCuda else tensor
-        self.input = pinned(torch.from_numpy(work.x[0].copy()))
+        self.inputs = [pinned(torch.from_numpy(array.copy()))
+                       for array in (work.x[0], work.position) if array is not None]
+        caches = [peer.tensor(bits.view("int16")).view(torch.bfloat16) for bits in work.caches]
+        if way == "compile":  # or its graphs would not be captured: caches are written
+            from torch._dynamo import mark_static_address
+            for cache in caches:
+                mark_static_address(cache)
         forward = peer.compile(model) if way == "compile" else model
 
         def step():
-            x = self.input.to(peer.device, non_blocking=True)
+            x, *others = [array.to(peer.device, non_blocking=True) for array in self.inputs]
             if isFloat and row.precision == "bf16":
                 x = x.bfloat16()
-            y = forward(peer.layout(x, row)).float()
+            y = forward(peer.layout(x, row), *others, *caches)
+            y = (y[0] if caches else y).float()
             if self.output is None:
                 self.output = pinned(torch.empty(y.shape))
             self.output.copy_(y, non_blocking=True)
@@ -367,14 +377,27 @@ class JaxInference(Side):
             params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)
         self.params, self.buffers = jax.device_put((params, buffers))
         self.x = peer.networks.images(row.network, work.x)[0]
-        self.call = jax.jit(lambda params, buffers, x:
-                            forward(params, buffers, x, False)[0].astype(jnp.float32))
+        self.position = work.position
+        # Positions before heads, as JAX's attention reads them.
+        self.caches = jax.device_put([bits.view(jnp.bfloat16).swapaxes(1, 2)
+                                      for bits in work.caches])
+
+        def step(params, buffers, caches, x, position):
+            if caches:
+                y, caches = peer.networks.decode(params, x, position, caches, peer.small)
+            else:
+                y = forward(params, buffers, x, False)[0]
+            return y.astype(jnp.float32), caches
+
+        self.call = jax.jit(step, donate_argnums=2)
         self.run(5)
 
     def run(self, count):
         import numpy
         for _ in range(count):
-            self.output = numpy.asarray(self.call(self.params, self.buffers, self.x))
+            y, self.caches = self.call(self.params, self.buffers, self.caches, self.x,
+                                       self.position)
+            self.output = numpy.asarray(y)
 
 
 # --- requests --------------------------------------------------------------------------------

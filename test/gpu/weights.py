@@ -43,6 +43,14 @@ def randomFloats(generator, count, high=0x3c):
     return data
 
 
+def randomHalves(generator, count):
+    """Bytes of bfloat16 with random signs, mantissas and lowest bits of the exponent:
+    magnitudes in [1/2, 2)."""
+    data = bytearray(generator.randbytes(2 * count))
+    data[1::2] = data[1::2].translate(bytes((byte & 0x80) | 0x3f for byte in range(256)))
+    return data
+
+
 def scales(generator, count):
     """Bytes of float32 in [1, 17/16)."""
     data = bytearray(generator.randbytes(4 * count))

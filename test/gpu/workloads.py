@@ -80,7 +80,8 @@ WAVES = [list(rows("""mlp train 64 fp32,bf16
                       resnet50 infer 1 bf16
                       gpt2-prefill infer 1 bf16
                       resnet50 infer 32 bf16
-                      mlp infer 32,1024 fp32""")),
+                      mlp infer 32,1024 fp32
+                      gpt2-decode infer 1 bf16""")),
          list(rows("""bert-mlm train 32 bf16
                       bert infer 1 bf16
                       vit train 64 bf16
@@ -96,7 +97,8 @@ SMALL_WAVES = [list(rows("""mlp train 8 fp32
                             mlp infer 1 fp32""")),
                list(rows("""bert-mlm train 2 bf16
                             vit infer 2 bf16
-                            bert infer 2 bf16"""))]
+                            bert infer 2 bf16
+                            gpt2-decode infer 1 bf16"""))]
 
 
 def waves(small):
@@ -157,6 +159,11 @@ def writeData(row, small, path):
         arrays["x"] = ("<i8", (count, *shape), integers(generator, size, classes))
     else:
         arrays["x"] = ("<f4", (count, *shape), weights.randomFloats(generator, size, 0x3f))
+    if row.network in CACHES:  # the last position: all others are looked at
+        _, cache = CACHES[row.network][small]
+        arrays["position"] = ("<i8", (1,), struct.pack("<q", cache[2] - 1))
+        for name in caches(row.network, small):
+            arrays[name] = ("<u2", cache, weights.randomHalves(generator, math.prod(cache)))
     if row.network == "bert-mlm":  # the words that were masked
         labels = [generator.randrange(classes) if generator.random() < 0.15 else -100
                   for _ in range(size)]
