@@ -9,7 +9,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 `prepare` needs no GPU; it compiles trainers and checks that they call what they should.
 `run` needs the driver and Python; PyTorch and JAX are compared with where they are
-installed. Rows come in waves. Of a wave everything is prepared first, several processes at
+installed. Rows come in waves, those that fill the device's memory in one for each kind of
+peers. Of a wave everything is prepared first, several processes at
 a time: peers compile meanwhile, and what is not ready in time is skipped by name. Then
 row after row is measured while all else waits, in rounds: each side in turn for about as
 long, the figure is the median of the rounds' ratios.
@@ -46,7 +47,6 @@ TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
 PEERS = ["torch", "torch-compile", "jax"]
 ROUNDS, ROUND_MS = 7, 100
 PREPARING = 0.65  # of a wave's time, at most
-SHARES = [0.5, 0.9, 1]  # of the time that is left when a wave begins
 LEAST_SECONDS = 20  # of a wave
 
 
@@ -104,7 +104,7 @@ def prepare(build, out, target="cuda", small=False, only=""):
     for script in SCRIPTS:
         shutil.copy(os.path.join(HERE, script), out)
     shutil.copy(os.path.join(HERE, "..", "..", "tools", "scripts", "npz.py"), out)
-    rows = [row for wave in workloads.waves(small) for row in wave if only in row.name]
+    rows = [row for wave in workloads.waves(small) for row in wave.rows if only in row.name]
     facts = {}
     with tempfile.TemporaryDirectory() as scratch:
         for network in {row.network: None for row in rows}:
@@ -139,83 +139,100 @@ class Bench:
         self.launcher = getattr(context, "launcher", [])  # of programs in the folder
         self.peersDevice = getattr(context, "peers", None) or own
         self.only = getattr(context, "only", None) or ""
-        self.against = (getattr(context, "against", None) or ",".join(PEERS)).split(",")
-        self.processes = []
-        # By row's name; ours is the first side.
-        self.sides = {name: [] for name in self.facts}
-        self.reasons = {name: {} for name in self.facts}
+        self.against = [] if self.peersDevice == "none" else \
+            (getattr(context, "against", None) or ",".join(PEERS)).split(",")
 
     def run(self):
-        if self.peersDevice == "none":
+        if not self.against:
             self.results.add("bench", "peers", "skipped", 0, "compared with on a GPU only")
-        waves = [[row for row in wave if self.only in row.name and row.name in self.facts]
-                 for wave in workloads.waves(self.context.small)]
-        waves = [wave for wave in waves if wave]
-        for index, wave in enumerate(waves):
-            seconds = self.context.left() * (SHARES[index] if index + 1 < len(waves) else 1)
-            end = time.monotonic() + seconds
+        waves = list(self.waves())
+        rest = sum(wave.share for wave, _ in waves)
+        for wave, kinds in waves:
+            seconds = self.context.left() * wave.share / rest
+            seconds = max(seconds, min(LEAST_SECONDS, self.context.left()))
+            rest -= wave.share
+            self.begin(wave, kinds)
             if seconds < LEAST_SECONDS and not self.context.small:
-                for row in wave:
-                    self.results.add("bench", row.name, "skipped", 0, "no time left")
+                for row in wave.rows:
+                    self.results.add("bench", self.titles[row], "skipped", 0, "no time left")
                 continue
-            try:
-                self.prepareWave(wave, end)
-                for row in wave:
-                    self.measureRow(row, end)
-            finally:
-                for process in self.processes:
-                    process.close()
-                self.processes = []
+            self.runWave(wave.rows, kinds, time.monotonic() + seconds)
+
+    def waves(self):
+        """(Wave, kinds of peers) of the rows that are wanted."""
+        for wave in workloads.waves(self.context.small):
+            rows = [row for row in wave.rows if self.only in row.name and row.name in self.facts]
+            isSplit = wave.isLarge and self.against
+            groups = [[kind] for kind in self.against] if isSplit else [self.against]
+            for kinds in groups if rows else []:
+                yield wave._replace(rows=rows, share=wave.share / len(groups)), kinds
+
+    def begin(self, wave, kinds):
+        self.processes = []
+        # By row's name; ours is the first side.
+        self.sides = {row.name: [] for row in wave.rows}
+        self.reasons = {row.name: {} for row in wave.rows}
+        beside = f" beside {kinds[0]}" if wave.isLarge and kinds else ""
+        self.titles = {row: row.name + beside for row in wave.rows}
+
+    def runWave(self, rows, kinds, end):
+        try:
+            self.prepareWave(rows, kinds, end)
+            for row in rows:
+                self.measureRow(row, end)
+        finally:
+            for process in self.processes:
+                process.close()
 
     # --- preparing ---
 
-    def prepareWave(self, wave, end):
+    def prepareWave(self, rows, kinds, end):
         seconds = PREPARING * (end - time.monotonic())
         begin = time.monotonic()
-        self.writeFiles(wave)
+        self.writeFiles(rows)
 
         def rest():
             return begin + seconds - time.monotonic()
         # Alone, since libraries choose by time what steps will be made of.
-        for row in wave:
+        for row in rows:
             if row.kind == "train":
                 self.startSinter(row, rest())
         jobs = [lambda row=row: self.startSinter(row, rest())
-                for row in wave if row.kind == "infer"]
-        if self.peersDevice != "none":
-            jobs += [lambda kind=kind, rows=rows: self.startPeers(kind, rows, rest())
-                     for kind, rows in self.peerProcesses(wave) if kind in self.against]
+                for row in rows if row.kind == "infer"]
+        jobs += [lambda kind=kind, rows=some: self.startPeers(kind, rows, rest())
+                 for kind, some in self.peerProcesses(rows) if kind in kinds]
         inParallel(jobs, max(2, processors() // 2))
         print(f"bench: prepared in {time.monotonic() - begin:.0f} s", flush=True)
 
-    def writeFiles(self, wave):
+    def writeFiles(self, rows):
         small = self.context.small
         # Forked: whoever calls this need not be importable.
         forking = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(processors(), mp_context=forking) as pool:
             done = []
-            for name in {workloads.weightsOf(row.network, small): None for row in wave}:
+            for name in {workloads.weightsOf(row.network, small): None for row in rows}:
                 path = os.path.join(self.scratch, name)
                 listing = os.path.join(self.folder, name.replace(".safetensors", ".json"))
                 if not os.path.exists(path):
                     with open(listing) as file:
                         done.append(pool.submit(weights.write, json.load(file), path))
-            for row in wave:
+            for row in rows:
                 path = os.path.join(self.scratch, row.file + ".npz")
-                done.append(pool.submit(workloads.writeData, row, small, path))
+                if not os.path.exists(path):
+                    done.append(pool.submit(workloads.writeData, row, small, path))
             for each in done:
                 each.result()
 
-    def peerProcesses(self, wave):
+    def peerProcesses(self, rows):
         """Compiling takes long: each row has a process of its own, the first rows first."""
-        networks = list({row.network: None for row in wave})
+        networks = list({row.network: None for row in rows})
         for network in networks:
-            rows = [row for row in wave if row.network == network]
-            yield "torch", rows
-            yield "jax", rows
-            yield "torch-compile", rows[:1]
+            some = [row for row in rows if row.network == network]
+            yield "torch", some
+            yield "jax", some
+            yield "torch-compile", some[:1]
         for network in networks:
-            for row in [row for row in wave if row.network == network][1:]:
+            for row in [row for row in rows if row.network == network][1:]:
                 yield "torch-compile", [row]
 
     def log(self, *words):
@@ -267,27 +284,27 @@ class Bench:
     # --- measuring ---
 
     def measureRow(self, row, end):
-        begin = time.monotonic()
+        begin, title = time.monotonic(), self.titles[row]
         sides, reasons = self.sides[row.name], self.reasons[row.name]
         for kind, why in reasons.items():
             if kind != "sinter":
-                self.results.add("bench", f"{row.name}: {kind}", "skipped", 0, why)
+                self.results.add("bench", f"{title}: {kind}", "skipped", 0, why)
         if "sinter" in reasons:
-            self.results.add("bench", row.name, "failed", 0, reasons["sinter"])
+            self.results.add("bench", title, "failed", 0, reasons["sinter"])
             return
         if end - begin < 1:
-            self.results.add("bench", row.name, "skipped", 0, "no time left")
+            self.results.add("bench", title, "skipped", 0, "no time left")
             return
         try:
             problems = self.agreement(row, sides)
             rounds = self.rounds(row, sides, end)
         except SideError as error:
-            self.results.add("bench", row.name, "failed", time.monotonic() - begin, str(error))
+            self.results.add("bench", title, "failed", time.monotonic() - begin, str(error))
             return
         numbers = self.numbers(row, sides, rounds)
         ratios = [f"{side.name} {numbers[key(side) + '_ratio']:.2f}x" for side in sides[1:]]
         detail = "; ".join([f"{numbers['sinter_ms']:.4f} ms", *ratios, *problems])
-        self.results.add("bench", row.name, "failed" if problems else "measured",
+        self.results.add("bench", title, "failed" if problems else "measured",
                          time.monotonic() - begin, detail, **numbers)
 
     def drop(self, row, sides, side, error):
@@ -295,7 +312,7 @@ class Bench:
         if not isinstance(side, Peer):
             raise error
         sides.remove(side)
-        self.results.add("bench", f"{row.name}: {side.name}", "skipped", 0, str(error))
+        self.results.add("bench", f"{self.titles[row]}: {side.name}", "skipped", 0, str(error))
 
     def agreement(self, row, sides):
         """What is wrong; notes each peer's difference from ours."""

@@ -220,6 +220,7 @@ NETWORKS = {
     "resnet50": (ResNet, {}, [(64, (3, 4, 6, 3), 1000), (8, (1, 1, 1, 1), 10)],
                  [(3, 224, 224), (3, 64, 64)]),
     "bert": (Bert, {}, [(30522, 512, 768, 12, 12), (96, 32, 32, 2, 2)], [(128,), (16,)]),
+    "bert-384": (Bert, {}, [(30522, 512, 768, 12, 12), (96, 32, 32, 2, 2)], [(384,), (32,)]),
     "bert-mlm": (Bert, {"words": True}, [(30522, 512, 768, 12, 12), (96, 32, 32, 2, 2)],
                  [(128,), (16,)]),
     "vit": (Vit, {}, [(224, 16, 768, 12, 12, 1000), (32, 8, 32, 2, 2, 10)],
@@ -230,10 +231,6 @@ NETWORKS = {
     "gpt2-decode": (Gpt2Decode, {}, [(50257, 1024, 768, 12, 12), (96, 32, 32, 2, 2)],
                     [(1,), (1,)]),
 }
-
-
-# Whose weights are another network's.
-SHARED = {"gpt2-prefill": "gpt2", "gpt2-decode": "gpt2"}
 
 
 def make(name, small=False):
@@ -278,7 +275,7 @@ def export(name, small):
         tensor.copy_(torch.rand(tensor.shape))  # or the exporter makes one of equal ones
     example, names, axes = exampleInputs(name, small)
     end = "-small" if small else ""
-    file, owner = name + end, SHARED.get(name, name) + end
+    file, owner = name + end, workloads.SHARED.get(name, name) + end
     path = os.path.join(HERE, "Inputs", file + ".onnx")
     torch.onnx.export(model, example, path, opset_version=17, do_constant_folding=False,
                       training=torch.onnx.TrainingMode.PRESERVE, input_names=names,

@@ -165,8 +165,8 @@ def decode(p, word, position, caches, small):
     return layerNorm(p, "norm", x, 1e-5)[:, -1] @ p["word.weight"].T, caches
 
 
-NETWORKS = {"mlp": mlp, "resnet50": resnet, "bert": bert, "bert-mlm": bert, "vit": vit,
-            "gpt2": gpt2, "gpt2-prefill": prefill}
+NETWORKS = {"mlp": mlp, "resnet50": resnet, "bert": bert, "bert-384": bert, "bert-mlm": bert,
+            "vit": vit, "gpt2": gpt2, "gpt2-prefill": prefill}
 
 
 def forward(network, precision, small):

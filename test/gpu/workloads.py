@@ -52,14 +52,17 @@ TRAINING = {"mlp": ADAM, "resnet50": MOMENTUM, "vit": ADAMW,
 EXAMPLES = {"mlp": [((784,), 10), ((784,), 10)],
             "resnet50": [((3, 224, 224), 1000), ((3, 64, 64), 10)],
             "vit": [((3, 224, 224), 1000), ((3, 32, 32), 10)],
-            "bert": [((128,), 30522), ((16,), 96)], "bert-mlm": [((128,), 30522), ((16,), 96)],
+            "bert": [((128,), 30522), ((16,), 96)], "bert-384": [((384,), 30522), ((32,), 96)],
+            "bert-mlm": [((128,), 30522), ((16,), 96)],
             "gpt2": [((1024,), 50257), ((32,), 96)],
             "gpt2-prefill": [((1024,), 50257), ((32,), 96)],
             "gpt2-decode": [((1,), 50257), ((1,), 96)]}
 # Layers of caches and the shape of one, [batch, heads, positions, size], large and small.
 CACHES = {"gpt2-decode": [(12, (1, 12, 1024, 64)), (2, (1, 2, 32, 16))]}
+# Whose weights are another network's.
+SHARED = {"bert-384": "bert", "gpt2-prefill": "gpt2", "gpt2-decode": "gpt2"}
 # Attention calls of the entry for training, and of a run: a layer's forward and backward.
-LAYERS = {"bert": 12, "bert-mlm": 12, "vit": 12, "gpt2": 12, "gpt2-prefill": 12}
+LAYERS = {"bert": 12, "bert-384": 12, "bert-mlm": 12, "vit": 12, "gpt2": 12, "gpt2-prefill": 12}
 
 
 def rows(text):
@@ -71,34 +74,45 @@ def rows(text):
                 yield Row(network, kind, int(batch), precision)
 
 
-# What is prepared together, each in the order of its value. The last ones get what time the
-# others leave.
-WAVES = [list(rows("""mlp train 64 fp32,bf16
-                      gpt2 train 8 bf16
-                      resnet50 train 64 bf16
-                      mlp infer 1 fp32
-                      resnet50 infer 1 bf16
-                      gpt2-prefill infer 1 bf16
-                      resnet50 infer 32 bf16
-                      mlp infer 32,1024 fp32
-                      gpt2-decode infer 1 bf16""")),
-         list(rows("""bert-mlm train 32 bf16
-                      bert infer 1 bf16
-                      vit train 64 bf16
-                      vit infer 1 bf16
-                      bert infer 32 bf16
-                      vit infer 32 bf16""")),
-         list(rows("""resnet50 train 64 tf32
-                      gpt2 train 8 tf32
-                      bert-mlm train 32 tf32"""))]
-SMALL_WAVES = [list(rows("""mlp train 8 fp32
-                            gpt2 train 2 bf16
-                            resnet50 train 4 bf16
-                            mlp infer 1 fp32""")),
-               list(rows("""bert-mlm train 2 bf16
-                            vit infer 2 bf16
-                            bert infer 2 bf16
-                            gpt2-decode infer 1 bf16"""))]
+class Wave(NamedTuple):
+    """Rows that are prepared together, in the order of their value."""
+    share: float  # of the time; those that follow get what it leaves
+    rows: list
+    isLarge: bool = False  # two kinds of peers do not fit the device's memory at a time
+
+
+WAVES = [Wave(50, list(rows("""mlp train 64 fp32,bf16
+                               gpt2 train 8 bf16
+                               resnet50 train 64 bf16
+                               mlp infer 1 fp32
+                               resnet50 infer 1 bf16
+                               gpt2-prefill infer 1 bf16
+                               resnet50 infer 32 bf16
+                               mlp infer 32,1024 fp32
+                               gpt2-decode infer 1 bf16"""))),
+         Wave(45, list(rows("""bert-mlm train 32 bf16
+                               bert infer 1 bf16
+                               vit train 64 bf16
+                               vit infer 1 bf16
+                               bert infer 32 bf16
+                               vit infer 32 bf16"""))),
+         Wave(5, list(rows("""resnet50 train 64 tf32
+                              gpt2 train 8 tf32
+                              bert-mlm train 32 tf32"""))),
+         Wave(5, list(rows("""mlp train 128 fp32,bf16
+                              bert-384 infer 1,32 bf16"""))),
+         Wave(15, list(rows("resnet50 train 256 bf16")), True),
+         Wave(15, list(rows("gpt2 train 32 bf16")), True)]
+SMALL_WAVES = [Wave(1, list(rows("""mlp train 8 fp32
+                                    gpt2 train 2 bf16
+                                    resnet50 train 4 bf16
+                                    mlp infer 1 fp32"""))),
+               Wave(1, list(rows("""bert-mlm train 2 bf16
+                                    vit infer 2 bf16
+                                    bert infer 2 bf16
+                                    bert-384 infer 2 bf16
+                                    gpt2-decode infer 1 bf16"""))),
+               Wave(1, list(rows("mlp train 4 fp32")), True)]
 
 
 def waves(small):
@@ -110,8 +124,7 @@ def graph(row, small):
 
 
 def weightsOf(network, small):
-    owner = network.removesuffix("-prefill").removesuffix("-decode")
-    return owner + ("-small" if small else "") + ".safetensors"
+    return SHARED.get(network, network) + ("-small" if small else "") + ".safetensors"
 
 
 def takesTokens(network):
