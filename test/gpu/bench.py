@@ -195,10 +195,10 @@ class Bench:
             return begin + seconds - time.monotonic()
         # Alone, since libraries choose by time what steps will be made of.
         for row in rows:
-            if row.kind == "train":
-                self.startSinter(row, rest())
-        jobs = [lambda row=row: self.startSinter(row, rest())
-                for row in rows if row.kind == "infer"]
+            for name in oursOf(row) if row.kind == "train" else []:
+                self.startSinter(name, row, rest())
+        jobs = [lambda name=name, row=row: self.startSinter(name, row, rest())
+                for row in rows if row.kind == "infer" for name in oursOf(row)]
         jobs += [lambda kind=kind, rows=some: self.startPeers(kind, rows, rest())
                  for kind, some in self.peerProcesses(rows) if kind in kinds]
         inParallel(jobs, max(2, processors() // 2))
@@ -238,34 +238,38 @@ class Bench:
     def log(self, *words):
         return os.path.join(self.scratch, "-".join(words).replace(" ", "-") + ".log")
 
-    def startSinter(self, row, seconds):
-        device, output = f"--device={self.context.device}", None
+    def startSinter(self, name, row, seconds):
+        command, output = self.sinter(name, row)
+        begin = time.monotonic()
+        key = "ms_per_step" if row.kind == "train" else "ms_per_run"
+        try:
+            side = Sinter(name, [*self.launcher, *command], self.log(name, row.file),
+                          self.context.environment, key, output)
+            self.processes.append(side.process)
+            side.prepare(max(seconds, 1), FIRST_STEPS)
+            side.seconds = time.monotonic() - begin
+            self.sides[row.name].insert(0 if name == "sinter" else 1, side)
+        except SideError as error:
+            self.reasons[row.name][name] = str(error)
+
+    def sinter(self, name, row):
+        """Its words, and the file of an inference's output."""
+        device = f"--device={self.context.device}"
         data = os.path.join(self.scratch, row.file + ".npz")
         if row.kind == "train":
             init = os.path.join(self.scratch,
                                 workloads.weightsOf(row.network, self.context.small))
-            command = [os.path.join(self.folder, row.file), "bench", "--json", device,
-                       "--shuffle=false", f"--data=npz:{data}", f"--init={init}", "--workers=4"]
-        else:
-            graph = workloads.graph(row, self.context.small) + ".onnx"
-            model = os.path.join(self.scratch, graph)
-            if not os.path.exists(model):
-                shutil.copy(os.path.join(self.folder, graph), model)
-            output = os.path.join(self.scratch, row.file + "-out.npz")
-            command = [os.path.join(self.context.folder, "bin", "sinter-run"), model,
-                       f"--inputs={data}", f"--outputs={output}", device, "--bench",
-                       "--rounds=stdin", *workloads.compileOptions(row)]
-        begin = time.monotonic()
-        key = "ms_per_step" if row.kind == "train" else "ms_per_run"
-        try:
-            side = Sinter("sinter", [*self.launcher, *command], self.log("sinter", row.file),
-                          self.context.environment, key)
-            self.processes.append(side.process)
-            side.prepare(max(seconds, 1), FIRST_STEPS)
-            side.seconds = time.monotonic() - begin
-            self.sides[row.name].insert(0, side)
-        except SideError as error:
-            self.reasons[row.name]["sinter"] = str(error)
+            return [os.path.join(self.folder, row.file), "bench", "--json", device,
+                    "--shuffle=false", f"--data=npz:{data}", f"--init={init}",
+                    "--workers=4"], None
+        graph = workloads.graph(row, self.context.small) + ".onnx"
+        model = os.path.join(self.scratch, graph)
+        if not os.path.exists(model):
+            shutil.copy(os.path.join(self.folder, graph), model)
+        output = os.path.join(self.scratch, f"{row.file}-{name}.npz")
+        return [os.path.join(self.context.folder, "bin", "sinter-run"), model,
+                f"--inputs={data}", f"--outputs={output}", device, "--bench",
+                "--rounds=stdin", *workloads.compileOptions(row)], output
 
     def startPeers(self, kind, rows, seconds):
         command = [sys.executable, os.path.join(HERE, "peers.py"), kind, self.scratch,
@@ -286,11 +290,11 @@ class Bench:
     def measureRow(self, row, end):
         begin, title = time.monotonic(), self.titles[row]
         sides, reasons = self.sides[row.name], self.reasons[row.name]
+        failures = [reasons.pop(name) for name in oursOf(row) if name in reasons]
         for kind, why in reasons.items():
-            if kind != "sinter":
-                self.results.add("bench", f"{title}: {kind}", "skipped", 0, why)
-        if "sinter" in reasons:
-            self.results.add("bench", title, "failed", 0, reasons["sinter"])
+            self.results.add("bench", f"{title}: {kind}", "skipped", 0, why)
+        if failures:
+            self.results.add("bench", title, "failed", 0, failures[0])
             return
         if end - begin < 1:
             self.results.add("bench", title, "skipped", 0, "no time left")
@@ -302,8 +306,8 @@ class Bench:
             self.results.add("bench", title, "failed", time.monotonic() - begin, str(error))
             return
         numbers = self.numbers(row, sides, rounds)
-        ratios = [f"{side.name} {numbers[key(side) + '_ratio']:.2f}x" for side in sides[1:]]
-        detail = "; ".join([f"{numbers['sinter_ms']:.4f} ms", *ratios, *problems])
+        detail = "; ".join([f"{numbers['sinter_ms']:.4f} ms",
+                            *(ratioText(side, numbers) for side in sides[1:]), *problems])
         self.results.add("bench", title, "failed" if problems else "measured",
                          time.monotonic() - begin, detail, **numbers)
 
@@ -315,13 +319,13 @@ class Bench:
         self.results.add("bench", f"{self.titles[row]}: {side.name}", "skipped", 0, str(error))
 
     def agreement(self, row, sides):
-        """What is wrong; notes each peer's difference from ours."""
-        ours, limit, problems = sides[0], TOLERANCE[row.precision], []
-        path = os.path.join(self.scratch, row.file + "-out.npz")
+        """What is wrong; notes each side's difference from ours, which has none from itself."""
+        ours, problems = sides[0], []
         for side in sides[1:]:
+            limit = TOLERANCE[row.precision] if isinstance(side, Peer) else 0
             try:
                 side.error = abs(side.loss - ours.loss) / abs(ours.loss) \
-                    if row.kind == "train" else side.check(path, 30)
+                    if row.kind == "train" else side.check(ours.output, 30)
             except SideError as error:
                 self.drop(row, sides, side, error)
                 continue
@@ -353,16 +357,15 @@ class Bench:
         numbers = dict(self.facts[row.name], rounds=len(rounds[sides[0]]),
                        sinter_ready_s=round(sides[0].seconds, 2), **self.clocks())
         for side in sides:
-            times = sorted(rounds[side])
             name = key(side)
-            numbers[name + "_ms"] = statistics.median(times)
-            numbers[name + "_p10_ms"] = times[int(0.1 * (len(times) - 1))]
-            numbers[name + "_p90_ms"] = times[-1 - int(0.1 * (len(times) - 1))]
+            numbers.update(spread(name + "_ms", rounds[side]))
+            if side is sides[0]:
+                continue
+            ratios = [theirs / ours for theirs, ours in zip(rounds[side], rounds[sides[0]])]
+            numbers.update(spread(name + "_ratio", ratios))
+            numbers[name + "_ratios"] = [round(ratio, 4) for ratio in ratios]
+            numbers[name + "_error"] = side.error
             if isinstance(side, Peer):
-                ratios = [theirs / ours for theirs, ours in zip(rounds[side], rounds[sides[0]])]
-                numbers[name + "_ratio"] = statistics.median(ratios)
-                numbers[name + "_ratios"] = [round(ratio, 4) for ratio in ratios]
-                numbers[name + "_error"] = side.error
                 numbers[name + "_bytes"] = side.bytes
         return numbers
 
@@ -382,6 +385,26 @@ class Bench:
 
 def key(side):
     return side.name.replace("-", "_")
+
+
+def oursOf(row):
+    return ["sinter", "sinter-again"] if row.name in workloads.AGAIN else ["sinter"]
+
+
+def spread(name, values):
+    """The median, p10 and p90."""
+    values, parts = sorted(values), name.rsplit("_", 1)
+    tenth = int(0.1 * (len(values) - 1))
+    return {name: statistics.median(values),
+            "_p10_".join(parts): values[tenth], "_p90_".join(parts): values[-1 - tenth]}
+
+
+def ratioText(side, numbers):
+    name = key(side) + "_"
+    text = f"{side.name} {numbers[name + 'ratio']:.2f}x"
+    if isinstance(side, Peer):
+        return text
+    return text + f" ({numbers[name + 'p10_ratio']:.2f} to {numbers[name + 'p90_ratio']:.2f})"
 
 
 def run(context, results):

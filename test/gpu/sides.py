@@ -12,6 +12,7 @@ import queue
 import subprocess
 import threading
 import time
+from itertools import zip_longest
 
 
 class SideError(Exception):
@@ -70,8 +71,8 @@ class Process:
 class Sinter:
     """A trainer's bench, or sinter-run --bench --rounds=stdin."""
 
-    def __init__(self, name, command, log, environment, key):
-        self.name, self.key = name, key
+    def __init__(self, name, command, log, environment, key, output):
+        self.name, self.key, self.output = name, key, output
         self.process = Process(command, log, environment)
         self.loss = None
 
@@ -81,6 +82,12 @@ class Sinter:
 
     def measure(self, count, seconds):
         return self.process.ask(str(count), seconds)[self.key]
+
+    def check(self, path, seconds):
+        """The share of bytes of its output that are not those in `path`."""
+        with open(self.output, "rb") as own, open(path, "rb") as other:
+            pairs = list(zip_longest(own.read(), other.read()))
+        return sum(a != b for a, b in pairs) / len(pairs)
 
 
 class Peer:

@@ -113,6 +113,8 @@ SMALL_WAVES = [Wave(1, list(rows("""mlp train 8 fp32
                                     bert-384 infer 2 bf16
                                     gpt2-decode infer 1 bf16"""))),
                Wave(1, list(rows("mlp train 4 fp32")), True)]
+# Measured against a second process of ours, too.
+AGAIN = {"mlp train 64 fp32", "bert infer 1 bf16", "mlp train 8 fp32", "bert infer 2 bf16"}
 
 
 def waves(small):
