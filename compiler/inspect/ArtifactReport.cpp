@@ -195,7 +195,12 @@ static double contractionFlops(const sinter_command &command) {
     // that size.
     const auto &p = *static_cast<const sinter_attention *>(command.params);
     double products = p.direction == SINTER_ATTENTION_FORWARD ? 2 : 5;
-    flops = products * 2.0 * p.batch * p.heads * p.queries * p.keys * p.depth;
+    double pairs = double(p.queries) * p.keys;
+    if (p.causal) { // query i has keys 0 to i
+      double square = std::min(p.queries, p.keys);
+      pairs = square * (square + 1) / 2 + (p.queries - square) * p.keys;
+    }
+    flops = products * 2.0 * p.batch * p.heads * pairs * p.depth;
   }
   return flops;
 }
