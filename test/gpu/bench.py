@@ -34,13 +34,14 @@ import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 
+import floors
 import weights
 import workloads
 from libraries import Machine
 from sides import Peer, Process, SideError, Sinter, inParallel, preparePeers, processors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ["bench.py", "libraries.py", "networks.py", "networks_jax.py", "peers.py", "sides.py",
+SCRIPTS = ["bench.py", "floors.py", "libraries.py", "networks.py", "networks_jax.py", "peers.py", "sides.py",
            "weights.py", "workloads.py"]
 FIRST_STEPS = 3  # as in peers.py
 TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
@@ -78,7 +79,7 @@ def checkCalls(row, text, layers):
     return found
 
 
-def prepareRow(row, build, folder, scratch, target, small):
+def prepareRow(row, build, folder, scratch, target, small, listing):
     """What `run` wants to know of the row."""
     tool = os.path.join(build, "bin", "sinterc")
     inspect = os.path.join(build, "bin", "sinter-inspect")
@@ -88,10 +89,11 @@ def prepareRow(row, build, folder, scratch, target, small):
              *workloads.compileOptions(row)])
     layers = workloads.LAYERS.get(row.network, 0)
     calls = checkCalls(row, capture([inspect, "plan", output]), 2 if small and layers else layers)
-    facts = {"attention_calls": calls}
+    plan = json.loads(capture([inspect, "--json", output]))
+    entry = plan["entries"][0]  # a trainer's step
+    facts = {"attention_calls": calls, "flops": entry["flops"],
+             "least_bytes": floors.leastBytes(row, listing)}
     if row.kind == "train":  # here an inference program's constants are all one: zeros
-        plan = json.loads(capture([inspect, "--json", output]))
-        entry = next(e for e in plan["entries"] if e["name"] == "step")
         facts["planned_bytes"] = entry["arena_bytes"] + plan["state_bytes"] + \
             plan["constants_bytes"]
     return facts
@@ -105,7 +107,7 @@ def prepare(build, out, target="cuda", small=False, only=""):
         shutil.copy(os.path.join(HERE, script), out)
     shutil.copy(os.path.join(HERE, "..", "..", "tools", "scripts", "npz.py"), out)
     rows = [row for wave in workloads.waves(small) for row in wave.rows if only in row.name]
-    facts = {}
+    facts, listings = {}, {}
     with tempfile.TemporaryDirectory() as scratch:
         for network in {row.network: None for row in rows}:
             name = network + ("-small" if small else "")
@@ -116,10 +118,11 @@ def prepare(build, out, target="cuda", small=False, only=""):
             listing = os.path.join(graphs, owner.replace(".safetensors", ".json"))
             shutil.copy(listing, folder)
             with open(listing) as file:
-                emptyWeights(json.load(file), os.path.join(scratch, owner))
+                listings[network] = json.load(file)
+            emptyWeights(listings[network], os.path.join(scratch, owner))
         for row in rows:
             facts[row.name] = prepareRow(row, os.path.abspath(build), folder, scratch, target,
-                                         small)
+                                         small, listings[row.network])
     with open(os.path.join(folder, "rows.json"), "w") as file:
         json.dump(facts, file, indent=1)
 
@@ -136,6 +139,7 @@ class Bench:
         with open(os.path.join(self.folder, "rows.json")) as file:
             self.facts = json.load(file)
         own = context.device if context.device.startswith("cuda") else "none"
+        self.ceilings, self.ceilingsOf = floors.ceilings(context.device, results.rows)
         self.launcher = getattr(context, "launcher", [])  # of programs in the folder
         self.peersDevice = getattr(context, "peers", None) or own
         self.only = getattr(context, "only", None) or ""
@@ -306,7 +310,8 @@ class Bench:
             self.results.add("bench", title, "failed", time.monotonic() - begin, str(error))
             return
         numbers = self.numbers(row, sides, rounds)
-        detail = "; ".join([f"{numbers['sinter_ms']:.4f} ms",
+        floor = [f"{numbers['of_floor']:.3g} of its floor"] if self.ceilings else []
+        detail = "; ".join([f"{numbers['sinter_ms']:.4f} ms", *floor,
                             *(ratioText(side, numbers) for side in sides[1:]), *problems])
         self.results.add("bench", title, "failed" if problems else "measured",
                          time.monotonic() - begin, detail, **numbers)
@@ -367,6 +372,10 @@ class Bench:
             numbers[name + "_error"] = side.error
             if isinstance(side, Peer):
                 numbers[name + "_bytes"] = side.bytes
+        if self.ceilings:
+            floor = floors.floorMs(row, numbers, self.ceilings)
+            numbers.update(floor_ms=floor, of_floor=numbers["sinter_ms"] / floor,
+                           floor_of=self.ceilingsOf)
         return numbers
 
     def clocks(self):
