@@ -37,16 +37,18 @@ from concurrent.futures import ProcessPoolExecutor
 import floors
 import weights
 import workloads
+from coldstart import ColdStart
 from libraries import Machine
-from sides import Peer, Process, SideError, Sinter, inParallel, preparePeers, processors
+from sides import Peer, Process, SideError, Sinter, askGpu, inParallel, preparePeers, processors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ["bench.py", "floors.py", "libraries.py", "networks.py", "networks_jax.py", "peers.py", "sides.py",
-           "weights.py", "workloads.py"]
+SCRIPTS = ["bench.py", "coldstart.py", "floors.py", "libraries.py", "networks.py",
+           "networks_jax.py", "peers.py", "sides.py", "weights.py", "workloads.py"]
 FIRST_STEPS = 3  # as in peers.py
-TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
 PEERS = ["torch", "torch-compile", "jax"]
 ROUNDS, ROUND_MS = 7, 100
+CLOCKS = {"clocks.sm": "sm_mhz", "clocks.mem": "memory_mhz", "temperature.gpu": "celsius",
+          "power.draw": "watt"}
 PREPARING = 0.65  # of a wave's time, at most
 LEAST_SECONDS = 20  # of a wave
 
@@ -84,16 +86,21 @@ def prepareRow(row, build, folder, scratch, target, small, listing):
     tool = os.path.join(build, "bin", "sinterc")
     inspect = os.path.join(build, "bin", "sinter-inspect")
     model = os.path.join(scratch, workloads.graph(row, small) + ".onnx")
-    output = os.path.join(folder if row.kind == "train" else scratch, row.file)
+    isKept = row.kind == "train" or row.name in workloads.AHEAD
+    output = os.path.join(folder if isKept else scratch, row.file)
+    begin = time.monotonic()
     capture([tool, model, "-o", output, f"--target={target}", "--mcpu=x86-64-v3",
              *workloads.compileOptions(row)])
+    seconds = time.monotonic() - begin
+    if row.name in workloads.AHEAD:
+        os.remove(output + ".h")
     layers = workloads.LAYERS.get(row.network, 0)
     calls = checkCalls(row, capture([inspect, "plan", output]), 2 if small and layers else layers)
     plan = json.loads(capture([inspect, "--json", output]))
     entry = plan["entries"][0]  # a trainer's step
     facts = {"attention_calls": calls, "flops": entry["flops"],
-             "least_bytes": floors.leastBytes(row, listing)}
-    if row.kind == "train":  # here an inference program's constants are all one: zeros
+             "least_bytes": floors.leastBytes(row, listing), "sinterc_s": round(seconds, 3)}
+    if isKept:  # the constants of others are all one, zeros
         facts["planned_bytes"] = entry["arena_bytes"] + plan["state_bytes"] + \
             plan["constants_bytes"]
     return facts
@@ -106,7 +113,8 @@ def prepare(build, out, target="cuda", small=False, only=""):
     for script in SCRIPTS:
         shutil.copy(os.path.join(HERE, script), out)
     shutil.copy(os.path.join(HERE, "..", "..", "tools", "scripts", "npz.py"), out)
-    rows = [row for wave in workloads.waves(small) for row in wave.rows if only in row.name]
+    rows = {row: None for wave in workloads.waves(small) for row in wave.rows
+            if only in wave.title(row)}
     facts, listings = {}, {}
     with tempfile.TemporaryDirectory() as scratch:
         for network in {row.network: None for row in rows}:
@@ -119,7 +127,10 @@ def prepare(build, out, target="cuda", small=False, only=""):
             shutil.copy(listing, folder)
             with open(listing) as file:
                 listings[network] = json.load(file)
-            emptyWeights(listings[network], os.path.join(scratch, owner))
+            # Zeros take no place, and no trainer keeps them; what is compiled ahead has its own.
+            isAhead = any(row.name in workloads.AHEAD for row in rows if row.network == network)
+            write = weights.write if isAhead else emptyWeights
+            write(listings[network], os.path.join(scratch, owner))
         for row in rows:
             facts[row.name] = prepareRow(row, os.path.abspath(build), folder, scratch, target,
                                          small, listings[row.network])
@@ -138,6 +149,7 @@ class Bench:
         os.makedirs(self.scratch, exist_ok=True)
         with open(os.path.join(self.folder, "rows.json")) as file:
             self.facts = json.load(file)
+        self.device = f"--device={context.device}"
         own = context.device if context.device.startswith("cuda") else "none"
         self.ceilings, self.ceilingsOf = floors.ceilings(context.device, results.rows)
         self.launcher = getattr(context, "launcher", [])  # of programs in the folder
@@ -160,12 +172,14 @@ class Bench:
                 for row in wave.rows:
                     self.results.add("bench", self.titles[row], "skipped", 0, "no time left")
                 continue
-            self.runWave(wave.rows, kinds, time.monotonic() + seconds)
+            run = self.runColdStarts if wave.isCold else self.runWave
+            run(wave.rows, kinds, time.monotonic() + seconds)
 
     def waves(self):
         """(Wave, kinds of peers) of the rows that are wanted."""
         for wave in workloads.waves(self.context.small):
-            rows = [row for row in wave.rows if self.only in row.name and row.name in self.facts]
+            rows = [row for row in wave.rows
+                    if self.only in wave.title(row) and row.name in self.facts]
             isSplit = wave.isLarge and self.against
             groups = [[kind] for kind in self.against] if isSplit else [self.against]
             for kinds in groups if rows else []:
@@ -177,7 +191,12 @@ class Bench:
         self.sides = {row.name: [] for row in wave.rows}
         self.reasons = {row.name: {} for row in wave.rows}
         beside = f" beside {kinds[0]}" if wave.isLarge and kinds else ""
-        self.titles = {row: row.name + beside for row in wave.rows}
+        self.titles = {row: wave.title(row) + beside for row in wave.rows}
+
+    def runColdStarts(self, rows, kinds, end):
+        self.writeFiles(rows)
+        for row in rows:
+            ColdStart(self, row, kinds, end).run()
 
     def runWave(self, rows, kinds, end):
         try:
@@ -221,9 +240,8 @@ class Bench:
                     with open(listing) as file:
                         done.append(pool.submit(weights.write, json.load(file), path))
             for row in rows:
-                path = os.path.join(self.scratch, row.file + ".npz")
-                if not os.path.exists(path):
-                    done.append(pool.submit(workloads.writeData, row, small, path))
+                if not os.path.exists(self.data(row)):
+                    done.append(pool.submit(workloads.writeData, row, small, self.data(row)))
             for each in done:
                 each.result()
 
@@ -258,30 +276,40 @@ class Bench:
 
     def sinter(self, name, row):
         """Its words, and the file of an inference's output."""
-        device = f"--device={self.context.device}"
-        data = os.path.join(self.scratch, row.file + ".npz")
         if row.kind == "train":
             init = os.path.join(self.scratch,
                                 workloads.weightsOf(row.network, self.context.small))
-            return [os.path.join(self.folder, row.file), "bench", "--json", device,
-                    "--shuffle=false", f"--data=npz:{data}", f"--init={init}",
+            return [os.path.join(self.folder, row.file), "bench", "--json", self.device,
+                    "--shuffle=false", f"--data=npz:{self.data(row)}", f"--init={init}",
                     "--workers=4"], None
         graph = workloads.graph(row, self.context.small) + ".onnx"
         model = os.path.join(self.scratch, graph)
         if not os.path.exists(model):
             shutil.copy(os.path.join(self.folder, graph), model)
+        command, output = self.runner(name, row, model)
+        return command + workloads.compileOptions(row), output
+
+    def runner(self, name, row, model):
+        """As sinter(), of a model or a library."""
         output = os.path.join(self.scratch, f"{row.file}-{name}.npz")
         return [os.path.join(self.context.folder, "bin", "sinter-run"), model,
-                f"--inputs={data}", f"--outputs={output}", device, "--bench",
-                "--rounds=stdin", *workloads.compileOptions(row)], output
+                f"--inputs={self.data(row)}", f"--outputs={output}", self.device, "--bench",
+                "--rounds=stdin"], output
 
-    def startPeers(self, kind, rows, seconds):
+    def data(self, row):
+        return os.path.join(self.scratch, row.file + ".npz")
+
+    def peer(self, kind):
+        """Its words and environment."""
         command = [sys.executable, os.path.join(HERE, "peers.py"), kind, self.scratch,
                    self.peersDevice, *(["--small"] if self.context.small else [])]
+        return command, dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="8")
+
+    def startPeers(self, kind, rows, seconds):
         if seconds < 5:
             found = {row.name: ([], {kind: "no time left"}) for row in rows}
         else:
-            environment = dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="8")
+            command, environment = self.peer(kind)
             process = Process(command, self.log(kind, rows[0].file), environment)
             self.processes.append(process)
             found = preparePeers(process, kind, rows, seconds)
@@ -327,7 +355,7 @@ class Bench:
         """What is wrong; notes each side's difference from ours, which has none from itself."""
         ours, problems = sides[0], []
         for side in sides[1:]:
-            limit = TOLERANCE[row.precision] if isinstance(side, Peer) else 0
+            limit = workloads.TOLERANCE[row.precision] if isinstance(side, Peer) else 0
             try:
                 side.error = abs(side.loss - ours.loss) / abs(ours.loss) \
                     if row.kind == "train" else side.check(ours.output, 30)
@@ -380,16 +408,8 @@ class Bench:
 
     def clocks(self):
         """Of the GPU right after a row."""
-        if not self.context.device.startswith("cuda"):
-            return {}
-        asked = "clocks.sm,clocks.mem,temperature.gpu,power.draw"
-        try:
-            text = capture(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader,nounits",
-                            "-i", self.context.device.partition(":")[2] or "0"], timeout=5)
-            return dict(zip(("sm_mhz", "memory_mhz", "celsius", "watt"),
-                            map(float, text.strip().split(", "))))
-        except (OSError, RuntimeError, ValueError, subprocess.TimeoutExpired):
-            return {}
+        return {CLOCKS[name]: value
+                for name, value in askGpu(self.context.device, *CLOCKS).items()}
 
 
 def key(side):

@@ -3,7 +3,7 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    peers.py torch|torch-compile|jax FOLDER cuda:0|cpu [--small]
+    peers.py torch|torch-compile|jax FOLDER cuda:0|cpu [--small] [--once]
 
 Reads requests and writes answers as lines of JSON:
     {"prepare": [network, kind, batch, precision]} -> {side: {"loss": x, "bytes": at most}}
@@ -11,7 +11,8 @@ Reads requests and writes answers as lines of JSON:
     {"run": "row|side", "count": N}                -> {"ms": of one}
 or {"skip": why} where something is not to be had, also in place of one side. A run of training is a step on batches
 that are on the device; one of inference goes from the host's memory to the host's memory
-and waits, as sinter-run does. FOLDER has what workloads.py and weights.py wrote.
+and waits, as sinter-run does. With --once, for cold starts, preparing is the way to the first
+output and nothing beside: one step or run, nothing chosen by time. FOLDER has what workloads.py and weights.py wrote.
 """
 
 import json
@@ -23,6 +24,7 @@ import time
 import workloads
 
 FIRST_STEPS = 3  # whose last loss is compared
+WARM_RUNS = 5
 
 
 def orWhyNot(function, *arguments):
@@ -63,16 +65,19 @@ class Side:
 class Work:
     """The row's data and weights, as numpy arrays."""
 
-    def __init__(self, row, folder, small):
+    def __init__(self, row, folder, small, once):
         import numpy
         self.row = row
         self.weights = readWeights(os.path.join(folder, workloads.weightsOf(row.network, small)))
         with numpy.load(os.path.join(folder, row.file + ".npz")) as data:
             arrays = {name: data[name] for name in data.files}
         count = workloads.batchesOf(row)
-        self.x, self.labels = (array if array is None else
-                               array.reshape(count, row.batch, *array.shape[1:])
-                               for array in (arrays["x"], arrays.get("labels")))
+
+        def batches(array):
+            found = array.reshape(count, row.batch, *array.shape[1:])
+            return found[:1] if once else found
+        self.x = batches(arrays["x"])
+        self.labels = batches(arrays["labels"]) if row.kind == "train" else None
         self.position = arrays.get("position")
         # The bits of bfloat16.
         self.caches = [arrays[name] for name in workloads.caches(row.network, small)]
@@ -84,11 +89,12 @@ class Work:
 class Torch:
     """Sides of a row: eager, and one CUDA graph; or compiled."""
 
-    def __init__(self, device, small, compiled):
+    def __init__(self, device, small, once, compiled):
         import torch
         self.torch, self.device, self.small, self.compiled = torch, device, small, compiled
-        self.isCuda = device.startswith("cuda")
-        torch.backends.cudnn.benchmark = True
+        self.once, self.isCuda = once, device.startswith("cuda")
+        self.firstSteps, self.warmRuns = (1, 0) if once else (FIRST_STEPS, WARM_RUNS)
+        torch.backends.cudnn.benchmark = not once
         if self.isCuda:
             torch.cuda.set_device(torch.device(device))
             self.attention = self.chooseAttention()  # until this is gone
@@ -115,12 +121,13 @@ class Torch:
     def prepare(self, work):
         row = work.row
         kind = TorchTraining if row.kind == "train" else TorchInference
-        if self.compiled:
+        if self.compiled and not self.once:
             import torch._inductor.config as config
             # Choosing among Triton's products as well takes minutes for a large network.
             if row.network != "mlp":
                 config.max_autotune_gemm_backends = "ATEN"
-        ways = ["compile"] if self.compiled else ["eager", "graph"] if self.isCuda else ["eager"]
+        isGraphed = self.isCuda and not self.once
+        ways = ["compile"] if self.compiled else ["eager", "graph"] if isGraphed else ["eager"]
         return {"torch-" + way: orWhyNot(self.counted, lambda way=way: kind(self, work, way))
                 for way in ways}
 
@@ -138,7 +145,9 @@ class Torch:
         return side
 
     def compile(self, function):
-        return self.torch.compile(function, mode="max-autotune", fullgraph=True, dynamic=False)
+        """Of a cold start with the default mode, which compiles faster."""
+        mode = "default" if self.once else "max-autotune"
+        return self.torch.compile(function, mode=mode, fullgraph=True, dynamic=False)
 
     def synchronize(self):
         if self.isCuda:
@@ -149,7 +158,12 @@ class Torch:
 
     def model(self, work):
         import networks
-        model = networks.make(work.row.network, self.small)
+        if hasattr(self.torch.device, "__enter__"):  # without values drawn for nothing
+            with self.torch.device("meta"):
+                model = networks.make(work.row.network, self.small)
+            model = model.to_empty(device="cpu")
+        else:
+            model = networks.make(work.row.network, self.small)
         own = networks.states(model)
         with self.torch.no_grad():
             for name, array in work.weights.items():
@@ -204,7 +218,7 @@ class TorchTraining(Side):
             self.capture(step, optimizer)
         else:
             self.first()
-            self.run(5)  # compiled: graphs are recorded, too
+            self.run(peer.warmRuns)  # compiled: graphs are recorded, too
 
     def optimizer(self, model, row):
         torch, training = self.peer.torch, workloads.TRAINING[row.network]
@@ -232,7 +246,7 @@ class TorchTraining(Side):
         self.step = replay
 
     def first(self):
-        self.run(FIRST_STEPS)
+        self.run(self.peer.firstSteps)
         self.loss = float(self.last)
 
     def run(self, count):
@@ -273,7 +287,7 @@ class TorchInference(Side):
             self.output.copy_(y, non_blocking=True)
 
         self.step = step
-        self.run(5)
+        self.run(max(1, peer.warmRuns))
         if way == "graph":
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
@@ -299,13 +313,13 @@ class TorchInference(Side):
 class Jax:
     hasCounted = False
 
-    def __init__(self, device, small):
+    def __init__(self, device, small, once):
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         if device == "cpu":
             os.environ["JAX_PLATFORMS"] = "cpu"
         import jax
         import networks_jax
-        self.jax, self.networks, self.small = jax, networks_jax, small
+        self.jax, self.networks, self.small, self.once = jax, networks_jax, small, once
         kind, _, number = device.partition(":")
         self.device = jax.devices("gpu" if kind == "cuda" else kind)[int(number or 0)]
         jax.config.update("jax_default_device", self.device)
@@ -335,7 +349,8 @@ class JaxTraining(Side):
         import jax.numpy as jnp
         training = workloads.TRAINING[row.network]
         # Of a call; single steps where few are wanted.
-        self.length = 256 if row.network == "mlp" and not peer.small else FIRST_STEPS
+        self.length = 1 if peer.once else \
+            256 if row.network == "mlp" and not peer.small else FIRST_STEPS
         lossOf = peer.networks.loss(row.network, row.precision, peer.small)
         update = peer.networks.UPDATES[training.optimizer]
         params, buffers = peer.networks.split(row.network, work.weights)
@@ -355,12 +370,12 @@ class JaxTraining(Side):
         self.call = jax.jit(lambda state: jax.lax.scan(step, state, None, length=self.length),
                             donate_argnums=0)
         self.run(1)
-        self.loss = float(self.losses[FIRST_STEPS - 1])
-        self.run(1)
+        self.loss = float(self.losses[min(FIRST_STEPS, self.length) - 1])
+        self.run(0 if peer.once else 1)
 
     def run(self, count):
         """At least so many steps, whole calls; returns how many."""
-        calls = max(1, math.ceil(count / self.length))
+        calls = math.ceil(count / self.length)
         for _ in range(calls):
             self.state, self.losses = self.call(self.state)
         self.losses.block_until_ready()
@@ -390,7 +405,7 @@ class JaxInference(Side):
             return y.astype(jnp.float32), caches
 
         self.call = jax.jit(step, donate_argnums=2)
-        self.run(5)
+        self.run(1 if peer.once else WARM_RUNS)
 
     def run(self, count):
         import numpy
@@ -404,16 +419,16 @@ class JaxInference(Side):
 
 
 class Server:
-    def __init__(self, kind, folder, device, small):
-        self.folder, self.small = folder, small
-        self.peer = Jax(device, small) if kind == "jax" else \
-            Torch(device, small, kind == "torch-compile")
+    def __init__(self, kind, folder, device, small, once):
+        self.folder, self.small, self.once = folder, small, once
+        self.peer = Jax(device, small, once) if kind == "jax" else \
+            Torch(device, small, once, kind == "torch-compile")
         self.sides = {}
 
     def prepare(self, row):
         row = workloads.Row(*row)
         self.peer.use(row)
-        sides = self.peer.prepare(Work(row, self.folder, self.small))
+        sides = self.peer.prepare(Work(row, self.folder, self.small, self.once))
         answer = {}
         for name, side in sides.items():
             if isinstance(side, Side):
@@ -454,7 +469,8 @@ def main():
     server = None
     for line in sys.stdin:
         if not isinstance(server, Server):
-            server = orWhyNot(Server, kind, folder, device, "--small" in sys.argv)
+            server = orWhyNot(Server, kind, folder, device, "--small" in sys.argv,
+                              "--once" in sys.argv)
         answer = orWhyNot(server.answer, json.loads(line)) if isinstance(server, Server) \
             else server
         print(json.dumps(answer), file=answers, flush=True)

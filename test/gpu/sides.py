@@ -148,5 +148,18 @@ def inParallel(jobs, most):
         thread.join()
 
 
+def askGpu(device, *names):
+    """{name: figure} of nvidia-smi, of the device now; nothing where it does not say all."""
+    if not device.startswith("cuda"):
+        return {}
+    command = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader,nounits",
+               "-i", device.partition(":")[2] or "0"]
+    try:
+        text = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
+        return dict(zip(names, map(float, text.strip().split(", "))))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return {}
+
+
 def processors():
     return len(os.sched_getaffinity(0))

@@ -79,6 +79,10 @@ class Wave(NamedTuple):
     share: float  # of the time; those that follow get what it leaves
     rows: list
     isLarge: bool = False  # two kinds of peers do not fit the device's memory at a time
+    isCold: bool = False  # of processes that start: coldstart.py
+
+    def title(self, row):
+        return ("cold start: " if self.isCold else "") + row.name
 
 
 WAVES = [Wave(50, list(rows("""mlp train 64 fp32,bf16
@@ -90,6 +94,10 @@ WAVES = [Wave(50, list(rows("""mlp train 64 fp32,bf16
                                resnet50 infer 32 bf16
                                mlp infer 32,1024 fp32
                                gpt2-decode infer 1 bf16"""))),
+         Wave(10, list(rows("""mlp infer 1 fp32
+                               mlp train 64 fp32
+                               bert infer 1 bf16
+                               resnet50 infer 1 bf16""")), isCold=True),
          Wave(45, list(rows("""bert-mlm train 32 bf16
                                bert infer 1 bf16
                                vit train 64 bf16
@@ -107,6 +115,9 @@ SMALL_WAVES = [Wave(1, list(rows("""mlp train 8 fp32
                                     gpt2 train 2 bf16
                                     resnet50 train 4 bf16
                                     mlp infer 1 fp32"""))),
+               Wave(1, list(rows("""mlp infer 1 fp32
+                                    mlp train 8 fp32
+                                    bert infer 2 bf16""")), isCold=True),
                Wave(1, list(rows("""bert-mlm train 2 bf16
                                     vit infer 2 bf16
                                     bert infer 2 bf16
@@ -115,6 +126,10 @@ SMALL_WAVES = [Wave(1, list(rows("""mlp train 8 fp32
                Wave(1, list(rows("mlp train 4 fp32")), True)]
 # Measured against a second process of ours, too.
 AGAIN = {"mlp train 64 fp32", "bert infer 1 bf16", "mlp train 8 fp32", "bert infer 2 bf16"}
+# Inference that is compiled ahead, with its weights, for cold starts.
+AHEAD = {"mlp infer 1 fp32"}
+# Of losses and outputs, relative.
+TOLERANCE = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 2e-2}
 
 
 def waves(small):
