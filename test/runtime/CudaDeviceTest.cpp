@@ -80,9 +80,11 @@ TEST_CASE("cuda: what keeps the driver from working is one line", "[cuda]") {
   fake.initResult = result::stubLibrary;
   checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED, "stub library");
   fake.initResult = result::success;
-  fake.version = 11080;
+  fake.version = 12000; // reads PTX 8.0
   checkLine(startDriver(fake.table()), SINTER_DEVICE_FAILED,
-            "supports CUDA 11.8");
+            "supports CUDA 12.0; driver 12.1 or newer is needed");
+  fake.version = 12010;
+  CHECK(startDriver(fake.table()).ok());
   FakeDriver empty(std::vector<FakeDevice>{});
   checkLine(startDriver(empty.table()), SINTER_DEVICE_FAILED, "sees no GPU");
 }

@@ -52,13 +52,23 @@ bool cuda::isSticky(DriverResult error) {
   }
 }
 
+/// "12.1" of 12010.
+static std::string versionText(int version) {
+  return std::to_string(version / 1000) + "." +
+         std::to_string(version % 1000 / 10);
+}
+
+static std::string needed() {
+  return "; driver " + versionText(oldestDriver) + " or newer is needed";
+}
+
 Status cuda::resolveDriver(void *library, DriverTable &table) {
 #define SINTER_RESOLVE(FIELD, EXPORT, PARAMETERS)                              \
   table.FIELD =                                                                \
       reinterpret_cast<decltype(table.FIELD)>(dlsym(library, #EXPORT));        \
   if (!table.FIELD)                                                            \
-    return failure("the NVIDIA driver is too old: it has no " #EXPORT          \
-                   "; driver 12.0 or newer is needed");
+    return failure("the NVIDIA driver is too old: it has no " #EXPORT +        \
+                   needed());
   SINTER_CUDA_DRIVER_FUNCTIONS(SINTER_RESOLVE)
 #undef SINTER_RESOLVE
   return {};
@@ -94,10 +104,8 @@ Status cuda::startDriver(const DriverTable &table) {
     return failure("the NVIDIA driver does not tell its version: " +
                    errorText(table, code));
   if (version < oldestDriver)
-    return failure("the NVIDIA driver supports CUDA " +
-                   std::to_string(version / 1000) + "." +
-                   std::to_string(version % 1000 / 10) +
-                   "; driver 12.0 or newer is needed");
+    return failure("the NVIDIA driver supports CUDA " + versionText(version) +
+                   needed());
   code = table.deviceGetCount(&count);
   if (code != result::success)
     return failure("the NVIDIA driver does not list its GPUs: " +

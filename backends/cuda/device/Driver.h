@@ -164,8 +164,9 @@ struct DriverTable {
 #undef SINTER_FIELD
 };
 
-/// The oldest driver whose functions these are: 12.0.
-inline constexpr int oldestDriver = 12000;
+/// The oldest driver that reads generated kernels, which are PTX 8.1: 12.1. It
+/// has all of these functions.
+inline constexpr int oldestDriver = 12010;
 
 /// The driver of this machine, initialised; opened at the first call and kept.
 /// SINTER_DEVICE_FAILED with one line when there is none, it is the toolkit's
