@@ -167,10 +167,8 @@ double compiler::multiplications(exec::ProgramOp program) {
 /// By place, whether it is the CPU; none for a program that names no devices.
 static SmallVector<bool> cpuPlaces(ModuleOp module) {
   SmallVector<bool> places;
-  if (auto names =
-          module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
-    for (auto name : names.getAsRange<StringAttr>())
-      places.push_back(name.getValue() == "cpu");
+  for (StringRef name : ir::deviceNames(module))
+    places.push_back(name == "cpu");
   return places;
 }
 

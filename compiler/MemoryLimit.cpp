@@ -34,11 +34,9 @@ static std::string bytesText(int64_t bytes) {
 static std::vector<std::string> devicesOf(ModuleOp module,
                                           llvm::StringRef kind) {
   std::vector<std::string> devices;
-  if (auto names =
-          module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
-    for (auto name : names.getAsValueRange<StringAttr>())
-      devices.push_back(name.str());
-  else
+  for (llvm::StringRef name : ir::deviceNames(module))
+    devices.push_back(name.str());
+  if (devices.empty())
     devices.push_back(kind == "cpu" ? "cpu" : kind.str() + ":0");
   return devices;
 }

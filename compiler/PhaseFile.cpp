@@ -26,13 +26,9 @@ static bool isFused(mlir::ModuleOp module) {
 
 static std::string whyNotPlaced(mlir::ModuleOp module, const Options &options,
                                 llvm::ArrayRef<passes::ProgramDevice> devices) {
-  auto names =
-      module->getAttrOfType<mlir::ArrayAttr>(ir::SinterDialect::kDevicesAttr);
-  if (!names)
+  llvm::SmallVector<StringRef> placed = ir::deviceNames(module);
+  if (placed.empty())
     return "";
-  llvm::SmallVector<StringRef> placed;
-  for (auto name : names.getAsRange<mlir::StringAttr>())
-    placed.push_back(name.getValue());
   bool areThere = llvm::all_of(placed, [&](StringRef name) {
     return llvm::any_of(devices, [&](const passes::ProgramDevice &device) {
       return device.name == name;

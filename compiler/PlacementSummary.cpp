@@ -23,11 +23,9 @@ static json::Value text(StringRef name) {
 
 static json::Array devicesJson(ModuleOp module, StringRef kind) {
   json::Array devices;
-  if (auto names =
-          module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
-    for (auto name : names.getAsRange<StringAttr>())
-      devices.push_back(name.getValue());
-  else
+  for (StringRef name : ir::deviceNames(module))
+    devices.push_back(name);
+  if (devices.empty())
     devices.push_back(kind == "cpu" ? "cpu" : kind.str() + ":0");
   return devices;
 }

@@ -49,9 +49,14 @@ Operation *SinterDialect::materializeConstant(OpBuilder &builder,
   return builder.create<ConstantOp>(loc, elements);
 }
 
-int64_t sinter::ir::numDevices(ModuleOp module) {
+SmallVector<StringRef> sinter::ir::deviceNames(ModuleOp module) {
   auto names = module->getAttrOfType<ArrayAttr>(SinterDialect::kDevicesAttr);
-  return names ? static_cast<int64_t>(names.size()) : 1;
+  return names ? llvm::to_vector(names.getAsValueRange<StringAttr>())
+               : SmallVector<StringRef>();
+}
+
+int64_t sinter::ir::numDevices(ModuleOp module) {
+  return std::max<int64_t>(deviceNames(module).size(), 1);
 }
 
 int64_t sinter::ir::deviceNumber(Operation *op) {

@@ -42,6 +42,9 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
 
+/// The devices that the program of `module` spans, by number; none where it
+/// names none, and runs on the default one.
+llvm::SmallVector<llvm::StringRef> deviceNames(mlir::ModuleOp module);
 /// How many devices the program of `module` spans; 1 at least.
 int64_t numDevices(mlir::ModuleOp module);
 /// The `sinter.device` of a state or function.

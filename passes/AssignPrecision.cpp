@@ -261,10 +261,8 @@ private:
   }
 
   bool isOnCpu(std::optional<int64_t> device) {
-    auto names = getOperation()->getAttrOfType<ArrayAttr>(
-        ir::SinterDialect::kDevicesAttr);
-    return names &&
-           cast<StringAttr>(names[device.value_or(0)]).getValue() == "cpu";
+    SmallVector<StringRef> names = ir::deviceNames(getOperation());
+    return !names.empty() && names[device.value_or(0)] == "cpu";
   }
 
   /// Reasons of the ops that stay float32. Those that `isHeldBack` would not,

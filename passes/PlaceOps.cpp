@@ -22,6 +22,7 @@
 #include "passes/precision/Widening.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <map>
 
@@ -105,14 +106,9 @@ private:
   LogicalResult checkSpan(ModuleOp module) {
     if (onOneDevice.empty() || ir::numDevices(module) < 2)
       return success();
-    std::string names;
-    for (auto name :
-         module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr)
-             .getAsValueRange<StringAttr>())
-      names += (names.empty() ? "" : ", ") + name.str();
     return emitFailure(module, kUsageFailure)
-           << onOneDevice << " of a program on several devices (" << names
-           << "): not yet";
+           << onOneDevice << " of a program on several devices ("
+           << llvm::join(ir::deviceNames(module), ", ") << "): not yet";
   }
 
   /// Composites come and go meanwhile: only other ops are remembered.

@@ -183,10 +183,8 @@ private:
   /// Whether all nodes were placed on the CPU, or on a GPU, and the options are
   /// about the other one.
   bool isElsewhere(ModuleOp module) const {
-    auto names =
-        module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
-    return names &&
-           (cast<StringAttr>(names[0]).getValue() == "cpu") == hasOwnMemory;
+    SmallVector<StringRef> names = ir::deviceNames(module);
+    return !names.empty() && (names.front() == "cpu") == hasOwnMemory;
   }
   LogicalResult fit(func::FuncOp func, const States &states);
   LogicalResult spend(func::FuncOp func, const States &states);

@@ -10,19 +10,10 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::compiler;
 
-static SmallVector<StringRef> deviceNames(ModuleOp module) {
-  SmallVector<StringRef> names;
-  if (auto list =
-          module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
-    for (auto name : list.getAsRange<StringAttr>())
-      names.push_back(name.getValue());
-  return names;
-}
-
 std::vector<Row<sinter_place_desc>> compiler::placeRows(TableData &data,
                                                         ModuleOp module) {
   std::vector<Row<sinter_place_desc>> rows;
-  for (StringRef name : deviceNames(module))
+  for (StringRef name : ir::deviceNames(module))
     rows.push_back(
         {{}, {data.string(name), data.string(name.split(':').first)}});
   return rows;
@@ -30,7 +21,7 @@ std::vector<Row<sinter_place_desc>> compiler::placeRows(TableData &data,
 
 std::vector<int64_t> compiler::arenaRows(ModuleOp module) {
   std::vector<int64_t> bytes;
-  if (module->hasAttr(ir::SinterDialect::kDevicesAttr))
+  if (!ir::deviceNames(module).empty())
     for (auto program : module.getOps<exec::ProgramOp>())
       llvm::append_range(bytes, exec::arenaBytes(program));
   return bytes;
@@ -39,7 +30,7 @@ std::vector<int64_t> compiler::arenaRows(ModuleOp module) {
 std::vector<int64_t> compiler::workspaceRows(ModuleOp module, StringRef target,
                                              const ArtifactInfo &info) {
   SmallVector<StringRef> kinds;
-  for (StringRef name : deviceNames(module))
+  for (StringRef name : ir::deviceNames(module))
     kinds.push_back(name.split(':').first);
   if (kinds.empty())
     kinds.push_back(target);

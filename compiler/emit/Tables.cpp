@@ -183,11 +183,8 @@ static std::vector<std::string> stateTexts(ModuleOp module) {
 }
 
 static bool usesSimulated(ModuleOp module) {
-  auto names =
-      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
-  return names && llvm::any_of(names.getAsRange<StringAttr>(), [](auto name) {
-           return name.getValue().starts_with("sim:");
-         });
+  return llvm::any_of(ir::deviceNames(module),
+                      [](StringRef name) { return name.starts_with("sim:"); });
 }
 
 namespace {

@@ -86,13 +86,11 @@ std::optional<int64_t> DeviceMap::of(Operation *op) {
 const Target *targetOf(ModuleOp module, int64_t number,
                        ArrayRef<ProgramDevice> devices,
                        const Target *otherwise) {
-  auto names =
-      module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr);
-  if (!names)
+  SmallVector<StringRef> names = ir::deviceNames(module);
+  if (names.empty())
     return otherwise;
-  StringRef name = cast<StringAttr>(names[number]).getValue();
   for (const ProgramDevice &device : devices)
-    if (device.name == name)
+    if (device.name == names[number])
       return device.target;
   return otherwise;
 }

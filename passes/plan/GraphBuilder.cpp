@@ -23,10 +23,8 @@ public:
     auto module = func->getParentOfType<ModuleOp>();
     for (auto state : module.getOps<ir::StateOp>())
       deviceOfState.push_back(ir::deviceNumber(state));
-    if (auto names =
-            module->getAttrOfType<ArrayAttr>(ir::SinterDialect::kDevicesAttr))
-      for (auto name : names.getAsRange<StringAttr>())
-        graph.devices.push_back(name.getValue());
+    for (StringRef name : ir::deviceNames(module))
+      graph.devices.push_back(name);
     if (graph.devices.empty())
       graph.devices.push_back("");
   }
