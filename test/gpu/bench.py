@@ -99,7 +99,7 @@ def prepareRow(row, build, folder, scratch, target, small, listing):
     plan = json.loads(capture([inspect, "--json", output]))
     entry = plan["entries"][0]  # a trainer's step
     facts = {"attention_calls": calls, "flops": entry["flops"],
-             "least_bytes": floors.leastBytes(row, listing), "sinterc_s": round(seconds, 3)}
+             "least_bytes": floors.leastBytes(row, listing, small), "sinterc_s": round(seconds, 3)}
     if isKept:  # the constants of others are all one, zeros
         facts["planned_bytes"] = entry["arena_bytes"] + plan["state_bytes"] + \
             plan["constants_bytes"]

@@ -17,9 +17,9 @@ H200 = {"copy_gb_per_s": 4300, "fp32_tflop_per_s": 67, "bf16_tflop_per_s": 790}
 STATES = {"sgd": 2, "adam": 3, "adamw": 3}  # tensors of a parameter's size, itself among them
 
 
-def leastBytes(row, listing):
+def leastBytes(row, listing, small):
     """Of weights with at least two dimensions: others may become part of them. Inference reads
-    single rows of tables that are nothing but tables."""
+    single rows of tables that are nothing but tables, and all of the caches."""
     isTied = row.network.startswith("gpt2")
     tables = ("position.weight", "" if isTied else "word.weight")
     if row.kind == "train":
@@ -27,8 +27,10 @@ def leastBytes(row, listing):
         tables = ()
     else:
         size = 2 if row.precision == "bf16" else 4
-    return sum(size * math.prod(shape) for name, shape in listing
-               if len(shape) > 1 and name not in tables)
+    caches = workloads.caches(row.network, small).values()  # in bfloat16
+    return 2 * sum(map(math.prod, caches)) + sum(
+        size * math.prod(shape) for name, shape in listing
+        if len(shape) > 1 and name not in tables)
 
 
 def ceilings(device, rows):
