@@ -6,6 +6,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     bench.py prepare --build=BUILD --out=FOLDER [--target=cuda] [--small] [--only=TEXT]
     bench.py run FOLDER [--device=cuda:0] [--minutes=4] [--json=FILE] [--small]
                  [--only=TEXT] [--peers=cuda:0|cpu|none] [--against=torch,torch-compile,jax]
+                 [--data=FOLDER]
 
 `prepare` needs no GPU; it compiles trainers and checks that they call what they should.
 `run` needs the driver and Python; PyTorch and JAX are compared with where they are
@@ -34,6 +35,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 
+import accuracy
 import floors
 import weights
 import workloads
@@ -42,8 +44,8 @@ from libraries import Machine
 from sides import Peer, Process, SideError, Sinter, askGpu, inParallel, preparePeers, processors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ["bench.py", "coldstart.py", "floors.py", "libraries.py", "networks.py",
-           "networks_jax.py", "peers.py", "sides.py", "weights.py", "workloads.py"]
+SCRIPTS = ["accuracy.py", "bench.py", "coldstart.py", "floors.py", "learn.py", "libraries.py",
+           "networks.py", "networks_jax.py", "peers.py", "sides.py", "weights.py", "workloads.py"]
 FIRST_STEPS = 3  # as in peers.py
 PEERS = ["torch", "torch-compile", "jax"]
 ROUNDS, ROUND_MS = 7, 100
@@ -172,15 +174,15 @@ class Bench:
                 for row in wave.rows:
                     self.results.add("bench", self.titles[row], "skipped", 0, "no time left")
                 continue
-            run = self.runColdStarts if wave.isCold else self.runWave
-            run(wave.rows, kinds, time.monotonic() + seconds)
+            run = {"cold": self.runColdStarts, "accuracy": self.runAccuracy}
+            run.get(wave.kind, self.runWave)(wave.rows, kinds, time.monotonic() + seconds)
 
     def waves(self):
         """(Wave, kinds of peers) of the rows that are wanted."""
         for wave in workloads.waves(self.context.small):
             rows = [row for row in wave.rows
                     if self.only in wave.title(row) and row.name in self.facts]
-            isSplit = wave.isLarge and self.against
+            isSplit = wave.kind == "large" and self.against
             groups = [[kind] for kind in self.against] if isSplit else [self.against]
             for kinds in groups if rows else []:
                 yield wave._replace(rows=rows, share=wave.share / len(groups)), kinds
@@ -190,13 +192,25 @@ class Bench:
         # By row's name; ours is the first side.
         self.sides = {row.name: [] for row in wave.rows}
         self.reasons = {row.name: {} for row in wave.rows}
-        beside = f" beside {kinds[0]}" if wave.isLarge and kinds else ""
+        beside = f" beside {kinds[0]}" if wave.kind == "large" and kinds else ""
         self.titles = {row: wave.title(row) + beside for row in wave.rows}
 
     def runColdStarts(self, rows, kinds, end):
         self.writeFiles(rows)
         for row in rows:
             ColdStart(self, row, kinds, end).run()
+
+    def runAccuracy(self, rows, kinds, end):
+        source = self.context.data or ("" if self.context.small else accuracy.DEBIAN)
+        if not os.path.isdir(source):
+            for row in rows:
+                self.results.add("bench", self.titles[row], "skipped", 0,
+                                 "no --data=FOLDER of Fashion-MNIST's files")
+            return
+        self.writeFiles(rows)
+        accuracy.writeImages(source, self.scratch)
+        for row in rows:
+            accuracy.Accuracy(self, row, kinds, end).run()
 
     def runWave(self, rows, kinds, end):
         try:
@@ -303,7 +317,10 @@ class Bench:
         """Its words and environment."""
         command = [sys.executable, os.path.join(HERE, "peers.py"), kind, self.scratch,
                    self.peersDevice, *(["--small"] if self.context.small else [])]
-        return command, dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="8")
+        return command, self.peersEnvironment()
+
+    def peersEnvironment(self):
+        return dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="8")
 
     def startPeers(self, kind, rows, seconds):
         if seconds < 5:
@@ -437,8 +454,8 @@ def ratioText(side, numbers):
 
 
 def run(context, results):
-    """`context`: folder, device, small, left(), scratch, environment; perhaps only, peers,
-    against."""
+    """`context`: folder, device, small, data, left(), scratch, environment; perhaps only,
+    peers, against."""
     Bench(context, results).run()
 
 
@@ -452,6 +469,7 @@ class Alone:
         self.folder, self.device, self.small = \
             os.path.abspath(options.folder), options.device, options.small
         self.only, self.peers, self.against = options.only, options.peers, options.against
+        self.data = options.data
         self.scratch = scratch
         machine = Machine(self.folder, "auto")
         self.environment, self.launcher = machine.environment, machine.launcher
@@ -508,6 +526,7 @@ def main():
     two.add_argument("--json")
     two.add_argument("--peers", help="their device, or none")
     two.add_argument("--against", help="kinds of peers")
+    two.add_argument("--data", help="of Fashion-MNIST's four .gz files")
     two.add_argument("--keep", action="store_true", help="logs and data")
     for command in (one, two):
         command.add_argument("--only", default="", help="rows whose name has this")

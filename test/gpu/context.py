@@ -13,6 +13,7 @@ class Context:
     """.folder     what prepare.py made
     .device     "cuda:0", "sim:0"; .kind is what comes before the colon
     .small      sizes for a simulated device
+    .data       a folder of Fashion-MNIST, if one was given
     .scratch    a folder that is removed at the end
     .environment, .launcher  what our programs are started with; .libc says whose libraries
     .nvidia     the folders of NVIDIA's libraries
@@ -22,7 +23,7 @@ class Context:
         self.folder = os.path.abspath(options.folder)
         self.device, self.small, self.jobs = options.device, options.small, options.jobs
         self.kind = self.device.split(":")[0]
-        self.sanitizer = options.sanitizer
+        self.sanitizer, self.data = options.sanitizer, options.data
         self.results, self.scratch = results, scratch
         self.environment, self.launcher = dict(machine.environment), machine.launcher
         self.libc, self.nvidia = machine.libc, machine.nvidia

@@ -187,7 +187,7 @@ class TorchTraining(Side):
         torch, row = peer.torch, work.row
         from torch.nn import functional as F
         self.peer, self.done = peer, 0
-        model = peer.model(work).train()
+        self.model = model = peer.model(work).train()
         self.x = [peer.layout(peer.tensor(x), row) for x in work.x]
         self.labels = [peer.tensor(labels) for labels in work.labels]
         optimizer = self.optimizer(model, row)
@@ -337,6 +337,26 @@ class Jax:
         self.hasCounted = True
         return {"jax": side}
 
+    def training(self, work):
+        """(state, function(state, x, labels) -> (state, loss)); a state's last is the number of
+        steps."""
+        jax, row = self.jax, work.row
+        import jax.numpy as jnp
+        training = workloads.TRAINING[row.network]
+        lossOf = self.networks.loss(row.network, row.precision, self.small)
+        update = self.networks.UPDATES[training.optimizer]
+        params, buffers = self.networks.split(row.network, work.weights)
+        zeros = jax.tree.map(jnp.zeros_like, params)
+
+        def step(state, x, labels):
+            params, buffers, m, v, done = state
+            (value, buffers), grads = jax.value_and_grad(lossOf, has_aux=True)(
+                params, buffers, x, labels)
+            params, m, v = update(params, grads, m, v, done + 1, training.options)
+            return (params, buffers, m, v, done + 1), value
+        return (params, buffers, zeros, jax.tree.map(jnp.copy, zeros),
+                jnp.zeros((), jnp.int32)), step
+
     def synchronize(self):
         pass  # sides wait
 
@@ -346,28 +366,17 @@ class JaxTraining(Side):
 
     def __init__(self, peer, work):
         jax, row = peer.jax, work.row
-        import jax.numpy as jnp
-        training = workloads.TRAINING[row.network]
         # Of a call; single steps where few are wanted.
         self.length = 1 if peer.once else \
             256 if row.network == "mlp" and not peer.small else FIRST_STEPS
-        lossOf = peer.networks.loss(row.network, row.precision, peer.small)
-        update = peer.networks.UPDATES[training.optimizer]
-        params, buffers = peer.networks.split(row.network, work.weights)
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        self.state = (params, buffers, zeros, jax.tree.map(jnp.copy, zeros),
-                      jnp.zeros((), jnp.int32))
+        self.state, step = peer.training(work)
         x, labels = jax.device_put((peer.networks.images(row.network, work.x), work.labels))
 
-        def step(state, _):
-            params, buffers, m, v, done = state
-            index = done % x.shape[0]
-            (value, buffers), grads = jax.value_and_grad(lossOf, has_aux=True)(
-                params, buffers, x[index], labels[index])
-            params, m, v = update(params, grads, m, v, done + 1, training.options)
-            return (params, buffers, m, v, done + 1), value
+        def next(state, _):
+            index = state[-1] % x.shape[0]
+            return step(state, x[index], labels[index])
 
-        self.call = jax.jit(lambda state: jax.lax.scan(step, state, None, length=self.length),
+        self.call = jax.jit(lambda state: jax.lax.scan(next, state, None, length=self.length),
                             donate_argnums=0)
         self.run(1)
         self.loss = float(self.losses[min(FIRST_STEPS, self.length) - 1])

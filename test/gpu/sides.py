@@ -40,19 +40,24 @@ class Process:
             self.answers.put(line)
         self.answers.put(None)
 
+    def line(self, seconds):
+        """The next that it says."""
+        try:
+            line = self.answers.get(timeout=max(seconds, 0.001))
+        except queue.Empty:
+            raise TookTooLong(f"took more than {max(seconds, 0):.0f} s") from None
+        if line is None:
+            raise SideError(self.lastWords())
+        return line
+
     def ask(self, text, seconds):
         """The answer, of JSON, to a line."""
         try:
             self.process.stdin.write(text + "\n")
             self.process.stdin.flush()
-            line = self.answers.get(timeout=max(seconds, 0.001))
-        except queue.Empty:
-            raise TookTooLong(f"took more than {max(seconds, 0):.0f} s") from None
         except OSError:
-            line = None
-        if line is None:
-            raise SideError(self.lastWords())
-        answer = json.loads(line)
+            raise SideError(self.lastWords()) from None
+        answer = json.loads(self.line(seconds))
         if "skip" in answer:
             raise SideError(answer["skip"])
         return answer
