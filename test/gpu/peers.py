@@ -9,10 +9,11 @@ Reads requests and writes answers as lines of JSON:
     {"prepare": [network, kind, batch, precision]} -> {side: {"loss": x, "bytes": at most}}
     {"check": "row|side", "output": ours.npz}      -> {"error": x}
     {"run": "row|side", "count": N}                -> {"ms": of one}
-or {"skip": why} where something is not to be had, also in place of one side. A run of training is a step on batches
-that are on the device; one of inference goes from the host's memory to the host's memory
-and waits, as sinter-run does. With --once, for cold starts, preparing is the way to the first
-output and nothing beside: one step or run, nothing chosen by time. FOLDER has what workloads.py and weights.py wrote.
+or {"skip": why} where something is not to be had, also in place of one side. A run of training
+is a step on batches that are on the device; one of inference goes from the host's memory to the
+host's memory and waits, as sinter-run does. With --once, for cold starts, preparing is the way
+to the first output and nothing beside: one step or run, nothing chosen by time. FOLDER has what
+workloads.py and weights.py wrote.
 """
 
 import json
@@ -372,11 +373,11 @@ class JaxTraining(Side):
         self.state, step = peer.training(work)
         x, labels = jax.device_put((peer.networks.images(row.network, work.x), work.labels))
 
-        def next(state, _):
+        def advance(state, _):
             index = state[-1] % x.shape[0]
             return step(state, x[index], labels[index])
 
-        self.call = jax.jit(lambda state: jax.lax.scan(next, state, None, length=self.length),
+        self.call = jax.jit(lambda state: jax.lax.scan(advance, state, None, length=self.length),
                             donate_argnums=0)
         self.run(1)
         self.loss = float(self.losses[min(FIRST_STEPS, self.length) - 1])

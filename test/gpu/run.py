@@ -47,7 +47,7 @@ def parse():
     parser.add_argument("--jobs", type=int, default=min(6, os.cpu_count() or 1),
                         help="processes at a time, of what is not timed")
     parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not found")
-    parser.add_argument("--data", help="folder of Fashion-MNIST's files, where they are not Debian's")
+    parser.add_argument("--data", help="folder of Fashion-MNIST, if not Debian's")
     parser.add_argument("--libc", default="auto",
                         help="auto, system or bundled: what our programs start with")
     options = parser.parse_args()
