@@ -14,9 +14,9 @@ import statistics
 import struct
 import sys
 import time
-import zipfile
 
 import workloads
+from npz import writeNpz
 from sides import Process, SideError, TookTooLong
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,11 +37,12 @@ def readIdx(path):
 def writeImages(source, folder):
     """images-train.npz and images-test.npz, an image a row of bytes."""
     for part, name in FILES.items():
-        with zipfile.ZipFile(os.path.join(folder, f"images-{part}.npz"), "w") as archive:
-            for array, file in (("x", "images-idx3"), ("labels", "labels-idx1")):
-                shape, data = readIdx(os.path.join(source, f"{name}-{file}-ubyte.gz"))
-                dims = (shape[0], len(data) // shape[0]) if array == "x" else shape
-                archive.writestr(array + ".npy", workloads.npyHead("|u1", dims) + data)
+        arrays = {}
+        for array, file in (("x", "images-idx3"), ("labels", "labels-idx1")):
+            shape, data = readIdx(os.path.join(source, f"{name}-{file}-ubyte.gz"))
+            dims = (shape[0], len(data) // shape[0]) if array == "x" else shape
+            arrays[array] = "|u1", dims, data
+        writeNpz(os.path.join(folder, f"images-{part}.npz"), arrays)
 
 
 class Accuracy:
