@@ -319,11 +319,18 @@ int compiler::sinterInspect(int argc, char **argv,
   prepareProcess("sinter-inspect");
   InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
   inspect.planPage = planPage;
+  bool isHelp = llvm::is_contained(inspect.rest, "--help");
+  // Whatever flags of its own it will have.
+  if (!findCommand(inspect.command)->done && !isHelp)
+    return fail(inspect.command + ": not yet");
+  auto isWord = [](StringRef text) { return !text.starts_with("-"); };
+  if (inspect.command == "diff" && llvm::count_if(inspect.rest, isWord) == 2)
+    return fail("diff of two files: not yet");
   // A command comes first; what is none and has a file behind it was meant as
   // one.
-  auto isWord = [](StringRef text) { return !text.starts_with("-"); };
-  if (inspect.rest.size() > 1 && isWord(inspect.rest[0]) &&
-      isWord(inspect.rest[1]) && !llvm::sys::fs::exists(inspect.rest[0]))
+  if (inspect.command == "summary" && inspect.rest.size() > 1 &&
+      isWord(inspect.rest[0]) && isWord(inspect.rest[1]) &&
+      !llvm::sys::fs::exists(inspect.rest[0]))
     return fail("unknown command '" + shown(inspect.rest[0]) +
                 "'; --help lists the commands");
   std::optional<Options> options =
@@ -338,8 +345,6 @@ int compiler::sinterInspect(int argc, char **argv,
     printVersion(llvm::outs(), "sinter-inspect");
     return kExitDone;
   }
-  if (!findCommand(inspect.command)->done)
-    return fail(inspect.command + ": not yet");
   bool ofTrace = inspect.command == "log" || inspect.command == "show" ||
                  inspect.command == "diff" ||
                  (inspect.command == "summary" && isTrace(options->model));
