@@ -18,15 +18,17 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <functional>
+
 namespace sinter::passes {
 
 class Rounding {
 public:
   /// `narrow` is f16 or bf16. Ops that `keeps` holds for store float32.
   Rounding(mlir::func::FuncOp function, mlir::FloatType narrow,
-           const Target *target,
-           llvm::function_ref<bool(mlir::Operation *)> keeps)
-      : function(function), narrow(narrow), target(target), keeps(keeps) {}
+           const Target *target, std::function<bool(mlir::Operation *)> keeps)
+      : function(function), narrow(narrow), target(target),
+        keeps(std::move(keeps)) {}
 
   /// Decides for the operands and results of `contractions` (float32, in
   /// program order) and what lies between them.
@@ -56,7 +58,7 @@ private:
   mlir::func::FuncOp function;
   mlir::FloatType narrow;
   const Target *target;
-  llvm::function_ref<bool(mlir::Operation *)> keeps;
+  std::function<bool(mlir::Operation *)> keeps;
   /// Computed values that all users read rounded, each with the reason.
   llvm::MapVector<mlir::Value, std::string> rounded;
   /// GELUs in the call that computes what they are applied to: what is rounded
