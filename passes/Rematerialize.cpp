@@ -116,14 +116,12 @@ private:
   /// `value`, a view of an old result, as the same view of buffer `read`.
   Value again(Value value, unsigned read, Operation *user) {
     if (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
-      Value &view = views[{value, read}];
-      if (!view) {
-        OpBuilder builder(user);
-        view =
-            builder.create<ir::ReshapeOp>(reshape.getLoc(), reshape.getType(),
-                                          again(reshape.getX(), read, user));
-      }
-      return view;
+      if (Value view = views.lookup({value, read}))
+        return view;
+      // What this is a view of may be a view, too, that enters the table.
+      Value source = again(reshape.getX(), read, user);
+      return views[{value, read}] = OpBuilder(user).create<ir::ReshapeOp>(
+                 reshape.getLoc(), reshape.getType(), source);
     }
     return valueOf.lookup(read);
   }
