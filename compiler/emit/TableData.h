@@ -11,7 +11,11 @@
 #ifndef SINTER_COMPILER_EMIT_TABLEDATA_H
 #define SINTER_COMPILER_EMIT_TABLEDATA_H
 
+// A hole in a struct would put what was in memory there into the artifact.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
 #include "sinter/abi.h"
+#pragma GCC diagnostic pop
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"

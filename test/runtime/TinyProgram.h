@@ -184,8 +184,8 @@ inline const sinter_artifact &artifact() {
   static const sinter_kernel_desc kernels[] = {
       {"tiny_step", stepKernel, nullptr, {}, {}, 0, 12},
       {"tiny_eval", evalKernel, nullptr, {}, {}, 0, 9}};
-  static const sinter_training training = {"sgd", "cross-entropy", 0.1f, 0, 0,
-                                           batch, classes,         0,    0, 0};
+  static const sinter_training training = {
+      "sgd", "cross-entropy", 0.1f, 0, 0, 0, batch, classes, 0, 0, 0};
   alignas(64) static const float initial[classes * features] = {
       0.1f, -0.2f, 0.3f, 0.4f, -0.5f, 0.6f,
       0.7f, -0.8f, 0.9f, 0.1f, -0.1f, 0.2f};

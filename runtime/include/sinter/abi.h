@@ -368,8 +368,9 @@ typedef struct sinter_training {
   const char *optimizer;           /* "sgd", "adam", "adamw", ... */
   const char *loss;                /* "cross-entropy", ... */
   float lr, weightDecay, clipNorm; /* clipNorm 0: no clipping was compiled in */
-  int64_t batch;                   /* leading dimension of inputs and labels,
-                                      of one replica */
+  float reserved0;
+  int64_t batch;       /* leading dimension of inputs and labels,
+                          of one replica */
   int64_t numClasses;  /* labels lie in [0, numClasses); 0: no range */
   int64_t ignoreIndex; /* a label that is allowed besides; meaningful
                           when hasIgnoreIndex */
