@@ -14,6 +14,9 @@ ROOT = {"CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE", ".ci",
         "runtime", "tools", "test", "docs"}
 # Folders of whoever wrote the file; spelled in pieces so that this line is none.
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:wo" r"rk|ro" r"ot|ho" r"me/[\w.-]+|tm" r"p/[\w.-]+)/[\w.]")
+# As clang-format leaves them: at the beginning of a line.
+NAMESPACE = re.compile(r"^(?:inline )?namespace ?([\w:]*) ?\{$|^(\}) // namespace")
+TYPE = re.compile(r"^(?:class|struct) (\w+)\b(?!;|::|<)")
 TEXT = (".h", ".cpp", ".c", ".td", ".py", ".md", ".txt", ".cmake", ".json", ".mlir",
         ".test", ".in", ".sh")
 
@@ -70,7 +73,25 @@ def unitTests(tree):
             and not re.search(r"\b(CHECK|REQUIRE)", tree.text(path))]
 
 
+def types(tree):
+    """A type of one name in two files that a program may have both of: its functions are
+    those of either, by chance. Tests are programs of their own."""
+    problems, seen = [], {}
+    for path in sorted(tree.sources(".h", ".cpp"), key=lambda path: path.startswith("test/")):
+        spaces = []
+        for line in tree.text(path).splitlines():
+            if space := NAMESPACE.match(line):
+                spaces = spaces[:-1] if space.group(2) else spaces + [space.group(1)]
+            elif (name := TYPE.match(line)) and "" not in spaces:
+                name = "::".join(spaces + [name.group(1)])
+                first = seen.setdefault(name, path)
+                if first != path and not first.startswith("test/"):
+                    problems.append(f"{path}: {first} has another {name}")
+    return problems
+
+
 HEADER = "//===- Good.h - an example " + "-*- C++ -*-===//\n".rjust(54, "-") + "// " + LICENCE + "\n"
+IN_A = "namespace a {\n%s\n} // namespace a\n"
 SAMPLES = {
     licences: ({"ir/Good.h": HEADER},
                [{"ir/Bad.h": "#pragma once\n"}, {"ir/Bad.h": HEADER},
@@ -83,4 +104,9 @@ SAMPLES = {
                     {"ir/Bad.cpp": '"/tm' 'p/build-x/y"\n'}]),
     unitTests: ({"test/runtime/GoodTest.cpp": "CHECK(true);\n"},
                 [{"test/runtime/BadTest.cpp": "int main() {}\n"}]),
+    types: ({"ir/Good.h": IN_A % "class B;\nclass Own {};", "ir/Good.cpp": IN_A % "struct B {\n};",
+             "ir/Other.cpp": IN_A % "namespace {\nstruct B {};\n} // namespace" + "struct B {};\n",
+             "test/A.h": IN_A % "struct C {};", "test/B.h": IN_A % "struct C {};"},
+            [{"ir/Bad.h": IN_A % "class B {};", "backends/Bad.cpp": IN_A % "struct B final : C {\n};"},
+             {"ir/Bad.h": IN_A % "class B {};", "test/Bad.h": IN_A % "class B {};"}]),
 }

@@ -256,8 +256,8 @@ int setAttribute(dnn::Desc desc, int attribute, int type, int64_t count,
   return dnn::statusSuccess;
 }
 
-SimGraph graphOf(const DnnObject &graph) {
-  SimGraph result;
+SimDnnGraph graphOf(const DnnObject &graph) {
+  SimDnnGraph result;
   // It was finalized: no rule is broken.
   (void)result.read(graph);
   return result;
@@ -357,7 +357,7 @@ int finalize(dnn::Desc desc) {
     const std::vector<char> text = object->list<char>(dnn::planJson);
     std::shared_ptr<DnnObject> config =
         readObject(std::string(text.begin(), text.end()));
-    SimGraph graph;
+    SimDnnGraph graph;
     if (!config || config->type != dnn::engineConfigDesc ||
         config->engine >= numEngines || !config->has(dnn::heuristicGraph) ||
         !graph.read(*config->object(dnn::heuristicGraph)).empty())
@@ -375,7 +375,7 @@ int finalize(dnn::Desc desc) {
 }
 
 /// An engine with tensor cores rounds operands of fp32 to tf32.
-bool roundsOperands(const SimGraph &graph, uint32_t engine) {
+bool roundsOperands(const SimDnnGraph &graph, uint32_t engine) {
   bool narrow = false;
   for (const auto &[id, tensor] : graph.tensors)
     narrow |= tensor.type == dnn::f16 || tensor.type == dnn::bf16;
@@ -399,7 +399,7 @@ int execute(dnn::Handle handle, dnn::Desc planAt, dnn::Desc packAt) {
     return fail(dnn::statusBadParamNotFinalized,
                 "a finalized plan and variant pack are expected");
   const DnnObject &config = *plan->object(dnn::planEngineConfig);
-  SimGraph graph = graphOf(*config.object(dnn::heuristicGraph));
+  SimDnnGraph graph = graphOf(*config.object(dnn::heuristicGraph));
   if (std::string broken = checkEngine(config.engine); !broken.empty())
     return fail(dnn::statusBadParam, broken);
   auto *workspace = pack->one<uint8_t *>(dnn::packWorkspace, nullptr);

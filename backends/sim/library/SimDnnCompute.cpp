@@ -63,8 +63,8 @@ std::vector<int64_t> broadcastStrides(const SimTensor &operand,
 
 template <typename T> class Evaluation {
 public:
-  Evaluation(const SimGraph &graph, const std::map<int64_t, void *> &addresses,
-             bool roundsOperands)
+  Evaluation(const SimDnnGraph &graph,
+             const std::map<int64_t, void *> &addresses, bool roundsOperands)
       : graph_(graph), addresses_(addresses), roundsOperands_(roundsOperands) {}
 
   void run() {
@@ -387,7 +387,7 @@ private:
             [&](int64_t i, int64_t offset) { result[i] = memory[offset]; });
   }
 
-  const SimGraph &graph_;
+  const SimDnnGraph &graph_;
   const std::map<int64_t, void *> &addresses_;
   const bool roundsOperands_;
   std::map<int64_t, std::vector<T>> values_;
@@ -395,8 +395,8 @@ private:
 
 } // namespace
 
-void SimGraph::compute(const std::map<int64_t, void *> &addresses,
-                       bool roundsOperands) const {
+void SimDnnGraph::compute(const std::map<int64_t, void *> &addresses,
+                          bool roundsOperands) const {
   bool wide = false;
   for (const SimOperation &operation : operations)
     wide |= operation.computeType == dnn::f64;

@@ -21,7 +21,7 @@ std::string name(int64_t id) { return "tensor " + std::to_string(id); }
 
 } // namespace
 
-std::string SimGraph::addTensor(const DnnObject *object, int64_t &id) {
+std::string SimDnnGraph::addTensor(const DnnObject *object, int64_t &id) {
   SimTensor tensor = readTensor(*object);
   id = tensor.id;
   auto [found, isNew] = tensors.emplace(id, tensor);
@@ -30,7 +30,7 @@ std::string SimGraph::addTensor(const DnnObject *object, int64_t &id) {
   return {};
 }
 
-std::string SimGraph::addOperation(const DnnObject &object) {
+std::string SimDnnGraph::addOperation(const DnnObject &object) {
   SimOperation operation;
   operation.kind = object.type;
   std::vector<int> inputs;
@@ -113,7 +113,7 @@ std::string SimGraph::addOperation(const DnnObject &object) {
 }
 
 /// Operands before their users. Every virtual tensor is made by one operation.
-std::string SimGraph::sort() {
+std::string SimDnnGraph::sort() {
   std::set<int64_t> made, written;
   for (const SimOperation &operation : operations)
     for (int64_t id : operation.results()) {
@@ -144,7 +144,7 @@ std::string SimGraph::sort() {
   return {};
 }
 
-std::string SimGraph::read(const DnnObject &graph) {
+std::string SimDnnGraph::read(const DnnObject &graph) {
   auto found = graph.values.find(dnn::graphOps);
   if (found == graph.values.end() || found->second.objects.empty())
     return "an operation graph has no operations";
@@ -154,13 +154,13 @@ std::string SimGraph::read(const DnnObject &graph) {
   return sort();
 }
 
-bool SimGraph::isConvolution(const SimOperation &operation) const {
+bool SimDnnGraph::isConvolution(const SimOperation &operation) const {
   return operation.kind == dnn::opConvForward ||
          operation.kind == dnn::opConvInputGrad ||
          operation.kind == dnn::opConvFilterGrad;
 }
 
-bool SimGraph::isChannelsLast(int64_t id) const {
+bool SimDnnGraph::isChannelsLast(int64_t id) const {
   const SimTensor &tensor = tensors.at(id);
   return tensor.strides[1] == 1;
 }
@@ -169,7 +169,7 @@ bool SimGraph::isChannelsLast(int64_t id) const {
 /// [activation] in any layout; other steps want two spatial dimensions and the
 /// channels last everywhere. Statistics are those of a convolution alone, in 16
 /// bits and with the channels of activations last.
-std::string SimGraph::pattern() const {
+std::string SimDnnGraph::pattern() const {
   const SimOperation &first = operations.front();
   if (!isConvolution(first)) {
     auto matmuls = std::count_if(
@@ -274,7 +274,7 @@ static bool shareBytes(const std::vector<std::pair<uintptr_t, uintptr_t>> &a,
 }
 
 std::string
-SimGraph::checkAddresses(const std::map<int64_t, void *> &addresses) const {
+SimDnnGraph::checkAddresses(const std::map<int64_t, void *> &addresses) const {
   for (const auto &[id, address] : addresses)
     if (!tensors.count(id) || tensors.at(id).isVirtual)
       return name(id) + " has an address and is not in memory";

@@ -73,7 +73,7 @@ struct SimOperation {
   }
 };
 
-struct SimGraph {
+struct SimDnnGraph {
   std::map<int64_t, SimTensor> tensors;
   std::vector<SimOperation> operations; // sorted: operands before their users
 

@@ -301,7 +301,7 @@ std::string sinter::sim::checkObject(const DnnObject &object) {
   case dnn::opGenStats:
     return checkStatistics(object);
   case dnn::operationGraphDesc:
-    return SimGraph().read(object);
+    return SimDnnGraph().read(object);
   case dnn::variantPackDesc: {
     auto ids = object.list<int64_t>(dnn::packIds);
     if (ids.size() != object.list<void *>(dnn::packPointers).size())
