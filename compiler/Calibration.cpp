@@ -210,6 +210,9 @@ ExitCode compiler::calibrate(Options &options,
     return refuse("is about --precision=fp16");
   if (options.targets.size() > 1)
     return refuse("is about one target");
+  if (!options.stateRules.empty())
+    return refuse(
+        "does not know what the states of --state will hold: not yet");
   Options own = options.asTrial();
   TargetSet set = createTargets(options, targets);
   if (!set.main)

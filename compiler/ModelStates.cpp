@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Regex.h"
 
 using namespace sinter;
@@ -26,9 +27,9 @@ public:
   StateMaker(mlir::ModuleOp module, mlir::func::FuncOp main)
       : module_(module), main_(main), symbols_(module) {}
 
-  /// Applies "REGEX=OUTPUT"; what is wrong, "" if nothing.
-  std::string apply(StringRef rule) {
-    auto [pattern, output] = rule.rsplit('=');
+  /// Ties the inputs that `pattern` matches to the outputs that `output` makes
+  /// of their names; what is wrong, "" if nothing.
+  std::string apply(StringRef pattern, StringRef output) {
     llvm::Regex regex(pattern);
     bool found = false;
     for (unsigned i = 0; i < main_.getNumArguments(); ++i) {
@@ -43,7 +44,22 @@ public:
       if (!error.empty())
         return error;
     }
-    return found ? "" : "the model has no such input";
+    return found ? "" : "the model has no such input, or it has become a state";
+  }
+
+  /// The first state whose name something else of the program has; "" if none.
+  std::string checkNames() {
+    llvm::StringSet<> names;
+    for (unsigned i = 0; i < main_.getNumResults(); ++i)
+      names.insert(nameOf(main_.getResultAttr(i, SinterDialect::kOutputAttr)));
+    for (auto state : module_.getOps<ir::StateOp>()) {
+      StringRef name = state.getOnnx().value_or(state.getSymName());
+      if (!names.insert(name).second)
+        return "'" + shown(name) +
+               "' is the name of a state and of something else that is kept "
+               "or given out";
+    }
+    return "";
   }
 
 private:
@@ -54,9 +70,9 @@ private:
 
   std::optional<unsigned> resultCalled(StringRef name) {
     for (unsigned i = 0; i < main_.getNumResults(); ++i)
-      if (auto text = main_.getResultAttrOfType<mlir::StringAttr>(
-              i, SinterDialect::kOutputAttr);
-          text && text.getValue() == name)
+      if (mlir::Attribute output =
+              main_.getResultAttr(i, SinterDialect::kOutputAttr);
+          output && nameOf(output) == name)
         return i;
     return std::nullopt;
   }
@@ -79,7 +95,7 @@ private:
         ir::StateRole::buffer, /*init=*/nullptr, /*trainable=*/false,
         /*slot=*/mlir::StringAttr(), /*of=*/mlir::FlatSymbolRefAttr(),
         builder.getStringAttr(input));
-    symbols_.insert(state, mlir::Block::iterator(main_)); // a name of its own
+    symbols_.insert(state, mlir::Block::iterator(main_)); // makes it unique
     auto symbol = mlir::FlatSymbolRefAttr::get(state);
     main_.removeArgAttr(argument, SinterDialect::kInputAttr);
     main_.setArgAttr(argument, SinterDialect::kStateAttr, symbol);
@@ -106,16 +122,18 @@ private:
 ExitCode compiler::tieStates(const Options &options, mlir::ModuleOp module) {
   if (options.stateRules.empty())
     return kExitDone;
-  auto report = [&](const std::string &rule, const std::string &wrong) {
-    reportError(options, "--state=" + rule + ": " + wrong);
+  auto report = [&](const std::string &wrong) {
+    reportError(options, "--state" + wrong);
     return kExitUsage;
   };
   auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
   if (!main)
-    return report(options.stateRules.front(), "the module has no @main");
+    return report(": the module has no @main");
   StateMaker maker(module, main);
-  for (const std::string &rule : options.stateRules)
-    if (std::string wrong = maker.apply(rule); !wrong.empty())
-      return report(rule, wrong);
+  for (const auto &[pattern, output] : options.stateRules)
+    if (std::string wrong = maker.apply(pattern, output); !wrong.empty())
+      return report("=" + pattern + "=" + output + ": " + wrong);
+  if (std::string wrong = maker.checkNames(); !wrong.empty())
+    return report(": " + wrong);
   return kExitDone;
 }

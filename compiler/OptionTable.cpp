@@ -89,7 +89,7 @@ static std::string storeStateRule(Options &options, StringRef value) {
   std::string regex;
   std::string wrong = readRegex(pattern, regex);
   if (wrong.empty())
-    options.stateRules.push_back(regex + "=" + output.str());
+    options.stateRules.emplace_back(regex, output.str());
   return wrong;
 }
 
@@ -193,7 +193,8 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) { return readShape(v, o); }},
     {"--state", "REGEX=OUTPUT",
      "keeps the inputs that REGEX matches from run to run, on the device: they "
-     "begin as zeros and become OUTPUT (\\1 is the first group)",
+     "begin as zeros and become OUTPUT, which is behind the last '=' (\\1 is "
+     "the first group)",
      kModelGroup, kCompile, storeStateRule},
     {"--check", "",
      "coverage only: lists every unsupported operator and, with --train, every "
@@ -416,14 +417,16 @@ static const OptionRow rows[] = {
        return wrong;
      }},
 
-    {"--inputs", "in.npz|random:seed=0", "values of the graph's inputs",
-     kRunGroup, kSinterRun,
+    {"--inputs", "in.npz|random:seed=0",
+     "values of the graph's inputs, and what states begin with", kRunGroup,
+     kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.inputs); }},
     {"--outputs", "out.npz",
      "where to write the outputs, and states by their inputs' names", kRunGroup,
      kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.outputs); }},
-    {"--reference", "ref.npz", "compares the outputs (exit 5 on mismatch)",
+    {"--reference", "ref.npz",
+     "compares the outputs, and states that it has (exit 5 on mismatch)",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.reference); }},
     {"--rtol", "1e-4", "allowed error relative to the reference", kRunGroup,

@@ -100,7 +100,8 @@ struct Options {
   std::optional<int64_t> batch;
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
-  std::vector<std::string> stateRules; // REGEX=OUTPUT, of inputs
+  /// --state: inputs, by a regular expression, and their next values.
+  std::vector<std::pair<std::string, std::string>> stateRules;
   TrainOptions train;
   RunOptions run;
   std::vector<Contract> contracts; // --require

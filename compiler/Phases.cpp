@@ -206,10 +206,10 @@ static bool mayUseGpu(const Options &options) {
          });
 }
 
-static std::string refuseImport(const Options &options) {
+static std::string refuseStates(const Options &options) {
   if (!options.stateRules.empty() && options.train.enabled)
-    return "--state=" + options.stateRules.front() +
-           " is of inference: a trainer keeps no value of a batch for the next";
+    return "--state is of inference: a trainer keeps no value of a batch for "
+           "the next";
   return "";
 }
 
@@ -233,7 +233,7 @@ static std::string refusePrecision(const Options &options) {
 
 static const Phase phases[] = {
     {"import", "reads the model; binds symbolic dimensions", nullptr,
-     verifyImported, refuseImport, kExitUsage},
+     verifyImported, refuseStates, kExitUsage},
     {"simplify", "folds constants, simplifies algebra, recognises composites",
      buildSimplify, nullptr, nullptr, kExitFailed},
     {"train", "adds loss, gradients and the optimizer", buildTrain,

@@ -3,12 +3,13 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // One forward walk in program order, then dead ops go. An op of constants is
-// replaced by its value while the budget lasts; a weight that is rounded to a
-// narrower type always is. Values that only spread memory
+// replaced by its value while the budget lasts. Values that only spread memory
 // out (a broadcast, an iota, and what is computed from them alone) stay ops;
 // they are computed when the value of a user that folds needs them. So folding
 // makes a program's constants larger by no more than 1 KiB an op, except for
-// ops whose operands are constants themselves.
+// ops whose operands are constants themselves. A weight that is cast to a float
+// type that is no wider is always folded, beside the weight if that is used
+// too: each run would cast it.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -167,8 +168,7 @@ private:
     return true;
   }
 
-  /// A weight in a narrower float type, at any size: left as it is, each run
-  /// would convert it.
+  /// A weight in a float type that is no wider, at any size.
   bool foldNarrowing(Operation *op) {
     auto constant = isa<CastOp>(op)
                         ? op->getOperand(0).getDefiningOp<ConstantOp>()

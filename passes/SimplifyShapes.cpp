@@ -308,6 +308,7 @@ struct ScatterOfSlices : OpRewritePattern<ScatterElementsOp> {
     auto line =
         RankedTensorType::get({type.getDimSize(axis)}, type.getElementType());
     if (source.getType() != line) {
+      // The axis, if the source has it, is the line's only dimension.
       SmallVector<int64_t> dims(broadcast.getDims().size(), 0);
       source =
           rewriter.create<BroadcastOp>(broadcast.getLoc(), line, source, dims);

@@ -65,41 +65,39 @@ static const char *remark(mlir::Type element) {
   return element.isInteger(1) ? " (0 or 1)" : "";
 }
 
-namespace {
-class TensorList {
-public:
-  void add(StringRef name, mlir::Type type) {
+static std::vector<Tensor>
+tensors(llvm::ArrayRef<std::pair<StringRef, mlir::Type>> list) {
+  std::vector<Tensor> result;
+  llvm::StringSet<> taken; // in upper case, as macros have them
+  for (auto [name, type] : list) {
     Tensor tensor;
     tensor.name = name.str();
     tensor.type = mlir::cast<mlir::RankedTensorType>(type);
     std::string base = identifier(tensor.name, "tensor");
     tensor.identifier = base;
-    for (unsigned n = 2; !taken_.insert(tensor.identifier).second; ++n)
+    for (unsigned n = 2;
+         !taken.insert(StringRef(tensor.identifier).upper()).second; ++n)
       tensor.identifier = base + "_" + std::to_string(n);
-    list.push_back(std::move(tensor));
+    result.push_back(std::move(tensor));
   }
-
-  std::vector<Tensor> list;
-
-private:
-  llvm::StringSet<> taken_;
-};
-} // namespace
+  return result;
+}
 
 static std::vector<Tensor> tensors(mlir::ArrayAttr names,
                                    mlir::ArrayAttr types) {
-  TensorList tensors;
+  llvm::SmallVector<std::pair<StringRef, mlir::Type>> list;
   for (auto [name, type] : llvm::zip_equal(names, types))
-    tensors.add(mlir::cast<mlir::StringAttr>(name).getValue(),
-                mlir::cast<mlir::TypeAttr>(type).getValue());
-  return std::move(tensors.list);
+    list.emplace_back(mlir::cast<mlir::StringAttr>(name).getValue(),
+                      mlir::cast<mlir::TypeAttr>(type).getValue());
+  return tensors(list);
 }
 
 static std::vector<Tensor> states(mlir::ModuleOp module) {
-  TensorList tensors;
+  llvm::SmallVector<std::pair<StringRef, mlir::Type>> list;
   for (auto state : module.getOps<ir::StateOp>())
-    tensors.add(state.getOnnx().value_or(state.getSymName()), state.getType());
-  return std::move(tensors.list);
+    list.emplace_back(state.getOnnx().value_or(state.getSymName()),
+                      state.getType());
+  return tensors(list);
 }
 
 // Text of a model inside a comment, which it must not end.

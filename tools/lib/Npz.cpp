@@ -10,6 +10,8 @@
 
 #include "runtime/base/File.h"
 
+#include "llvm/Support/ConvertUTF.h"
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -210,9 +212,13 @@ static void put(std::string &out, uint64_t value, unsigned width) {
 // fits.
 static void putCommon(std::string &out, const std::string &name, uint32_t crc,
                       uint64_t extraBytes) {
-  put(out, 45, 2);         // version needed: ZIP64
-  put(out, 0, 2);          // flags
-  put(out, 0, 2);          // stored
+  auto *begin = reinterpret_cast<const llvm::UTF8 *>(name.data()),
+       *end = begin + name.size();
+  bool isAscii = std::all_of(begin, end, [](auto c) { return c < 128; }),
+       isUtf8 = !isAscii && llvm::isLegalUTF8String(&begin, end);
+  put(out, 45, 2);                   // version needed: ZIP64
+  put(out, isUtf8 ? 1 << 11 : 0, 2); // flags
+  put(out, 0, 2);                    // stored
   put(out, 0x00210000, 4); // 1980-01-01: equal arrays give equal files
   put(out, crc, 4);
   put(out, UINT32_MAX, 4);

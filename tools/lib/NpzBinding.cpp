@@ -13,7 +13,7 @@ using namespace sinter::tools;
 
 rt::Result<HostTensors>
 tools::selectInputs(std::span<const sinter_tensor_desc> inputs,
-                    const HostTensors &given) {
+                    const HostTensors &given, const char *what) {
   HostTensors selected;
   for (const sinter_tensor_desc &input : inputs) {
     std::string name = input.name;
@@ -34,8 +34,9 @@ tools::selectInputs(std::span<const sinter_tensor_desc> inputs,
     bool sameType = tensor->dtype == input.dtype ||
                     (input.dtype == SINTER_BF16 && tensor->dtype == SINTER_U16);
     if (!sameType || tensor->dims != dims)
-      return rt::Status::invalid("input '" + name + "' is " + typeText(input) +
-                                 ", but its array is " + tensor->typeText());
+      return rt::Status::invalid(std::string(what) + " '" + name + "' is " +
+                                 typeText(input) + ", but its array is " +
+                                 tensor->typeText());
     selected.push_back(std::move(tensor));
   }
   return selected;

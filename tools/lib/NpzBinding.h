@@ -13,9 +13,11 @@
 namespace sinter::tools {
 
 /// One array per input, in order: those of `given` by name, checked against
-/// type and shape; arrays that are no inputs are left out.
+/// type and shape; arrays that are no inputs are left out. `what` they are
+/// called in errors.
 rt::Result<HostTensors> selectInputs(std::span<const sinter_tensor_desc> inputs,
-                                     const HostTensors &given);
+                                     const HostTensors &given,
+                                     const char *what = "input");
 
 /// Arrays of random numbers: floats in [-1, 1), bytes of any value, other
 /// integers and truth values 0 or 1 (so that indices are in range). Equal seeds

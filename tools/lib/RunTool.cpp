@@ -173,7 +173,7 @@ static rt::Status writeStates(Runner &runner, const HostTensors &arrays) {
   for (auto [i, state] : llvm::enumerate(runner.states())) {
     if (!find(arrays, state.tensor.name))
       continue;
-    auto selected = selectInputs({&state.tensor, 1}, arrays);
+    auto selected = selectInputs({&state.tensor, 1}, arrays, "state");
     if (!selected.ok())
       return selected.status();
     rt::Status written = runner.writeState(i, selected->front()->bytes.data());
@@ -183,8 +183,8 @@ static rt::Status writeStates(Runner &runner, const HostTensors &arrays) {
   return {};
 }
 
-static void printSummary(const HostTensors &outputs) {
-  for (const auto &output : outputs) {
+static void printSummary(const HostTensors &results) {
+  for (const auto &output : results) {
     double low = INFINITY, high = -INFINITY, sum = 0;
     for (int64_t i = 0; i < output->elements(); ++i) {
       double value = output->number(i);
@@ -200,14 +200,18 @@ static void printSummary(const HostTensors &outputs) {
   }
 }
 
+// `numOutputs` of the tensors are outputs, which the reference must have;
+// others are states.
 static ExitCode checkReference(const Options &options,
-                               const HostTensors &outputs) {
+                               const HostTensors &tensors, size_t numOutputs) {
   auto references = readNpz(options.run.reference);
   if (!references.ok())
     return report(options, references.status());
   ExitCode code = kExitDone;
-  for (const auto &output : outputs) {
+  for (auto [i, output] : llvm::enumerate(tensors)) {
     const HostTensor *reference = find(*references, output->name);
+    if (!reference && i >= numOutputs)
+      continue;
     if (!reference) {
       reportError(options, options.run.reference + ": has no array '" +
                                output->name + "'");
@@ -308,17 +312,18 @@ static ExitCode runProgram(const Options &options, Runner &runner,
   if (!run())
     return report(options, status);
   ExitCode code = kExitDone;
+  rt::Result<HostTensors> states = readStates(runner);
+  if (!states.ok())
+    return report(options, states.status());
+  HostTensors results = outputs;
+  results.insert(results.end(), states->begin(), states->end());
   if (!options.run.outputs.empty()) {
-    rt::Result<HostTensors> states = readStates(runner);
-    if (!states.ok())
-      return report(options, states.status());
-    states->insert(states->begin(), outputs.begin(), outputs.end());
-    rt::Status written = writeNpz(options.run.outputs, *states);
+    rt::Status written = writeNpz(options.run.outputs, results);
     if (!written.ok())
       return report(options, rt::Status::invalid(written.message()));
   }
   if (!options.run.reference.empty())
-    code = checkReference(options, outputs);
+    code = checkReference(options, results, outputs.size());
   if (code == kExitDone && options.run.roundsFromStdin) {
     std::string wrongLine;
     if (!benchRounds(run, wrongLine))
@@ -360,7 +365,7 @@ static ExitCode runProgram(const Options &options, Runner &runner,
   }
   if (options.run.outputs.empty() && options.run.reference.empty() &&
       !options.run.bench && !wantsProfile(options))
-    printSummary(outputs);
+    printSummary(results);
   return code;
 }
 

@@ -91,17 +91,20 @@ public:
     return {artifact.states, artifact.numStates};
   }
   rt::Status readState(uint32_t index, void *to) override {
-    return statusOf(functions_.readState(program_, index, to));
+    return profiled_ ? profiled_->readState(index, to)
+                     : statusOf(functions_.readState(program_, index, to));
   }
   rt::Status writeState(uint32_t index, const void *from) override {
-    return statusOf(functions_.writeState(program_, index, from));
+    return profiled_ ? profiled_->writeState(index, from)
+                     : statusOf(functions_.writeState(program_, index, from));
   }
   rt::Status run(const void *const *inputs, void *const *outputs) override {
     if (profiled_)
       return profiled_->run(inputs, outputs);
     return statusOf(functions_.run(program_, inputs, outputs));
   }
-  // The library's own runtime has no profile; ours walks the same tables.
+  // The library's own runtime has no profile; ours walks the same tables, and
+  // goes on from the states that there are.
   rt::Status profile(rt::ProfileSink *sink) override {
     profiled_.reset();
     if (!sink)
