@@ -35,6 +35,8 @@ public:
     for (unsigned i = 0; i < main_.getNumArguments(); ++i) {
       auto input = nameOf(main_.getArgAttr(i, SinterDialect::kInputAttr));
       llvm::SmallVector<StringRef> matches;
+      if (input.empty()) // a state
+        continue;
       if (!regex.match(input, &matches) || matches[0].size() != input.size())
         continue;
       found = true;

@@ -25,10 +25,8 @@ import argparse
 import json
 import multiprocessing
 import os
-import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -41,11 +39,10 @@ import weights
 import workloads
 from coldstart import ColdStart
 from libraries import Machine
+from preparerows import prepareAlone
 from sides import Peer, Process, SideError, Sinter, askGpu, inParallel, preparePeers, processors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ["accuracy.py", "bench.py", "coldstart.py", "floors.py", "learn.py", "libraries.py",
-           "networks.py", "networks_jax.py", "peers.py", "sides.py", "weights.py", "workloads.py"]
 FIRST_STEPS = 3  # as in peers.py
 PEERS = ["torch", "torch-compile", "jax"]
 ROUNDS, ROUND_MS = 7, 100
@@ -53,91 +50,6 @@ CLOCKS = {"clocks.sm": "sm_mhz", "clocks.mem": "memory_mhz", "temperature.gpu": 
           "power.draw": "watt"}
 PREPARING = 0.65  # of a wave's time, at most
 LEAST_SECONDS = 20  # of a wave
-
-
-# --- prepare ---------------------------------------------------------------------------------
-
-
-def capture(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, **options)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
-    return done.stdout
-
-
-def emptyWeights(listing, path):
-    """The file with zeros for weights, which take no place: trainers get theirs where they
-    run, and zeros are not in them."""
-    end = max(end for _, end in weights.places(listing).values())
-    with open(path, "wb") as file:
-        file.write(weights.layout(listing)[0])
-        file.truncate(end)
-
-
-def checkCalls(row, text, layers):
-    """Attention is one call a layer, forward and backward, where cuDNN has it: in 16 bits."""
-    found = len(re.findall(r"^ *\d+  attention\(", text, re.M))
-    wanted = layers * (3 if row.kind == "train" else 1)  # a trainer's eval is an entry, too
-    if row.precision == "bf16" and found != wanted:
-        raise RuntimeError(f"{row.name}: {found} attention calls, expected {wanted}")
-    return found
-
-
-def prepareRow(row, build, folder, scratch, target, small, listing):
-    """What `run` wants to know of the row."""
-    tool = os.path.join(build, "bin", "sinterc")
-    inspect = os.path.join(build, "bin", "sinter-inspect")
-    model = os.path.join(scratch, workloads.graph(row, small) + ".onnx")
-    isKept = row.kind == "train" or row.name in workloads.AHEAD
-    output = os.path.join(folder if isKept else scratch, row.file)
-    begin = time.monotonic()
-    capture([tool, model, "-o", output, f"--target={target}", "--mcpu=x86-64-v3",
-             *workloads.compileOptions(row)])
-    seconds = time.monotonic() - begin
-    if row.name in workloads.AHEAD:
-        os.remove(output + ".h")
-    layers = workloads.LAYERS.get(row.network, 0)
-    calls = checkCalls(row, capture([inspect, "plan", output]), 2 if small and layers else layers)
-    plan = json.loads(capture([inspect, "--json", output]))
-    entry = plan["entries"][0]  # a trainer's step
-    facts = {"attention_calls": calls, "flops": entry["flops"],
-             "least_bytes": floors.leastBytes(row, listing, small), "sinterc_s": round(seconds, 3)}
-    if isKept:  # the constants of others are all one, zeros
-        facts["planned_bytes"] = entry["arena_bytes"] + plan["state_bytes"] + \
-            plan["constants_bytes"]
-    return facts
-
-
-def prepare(build, out, target="cuda", small=False, only=""):
-    """Puts graphs, trainers and scripts for rows whose name has `only` into `out`."""
-    folder, graphs = os.path.join(out, "bench"), os.path.join(HERE, "Inputs")
-    os.makedirs(folder, exist_ok=True)
-    for script in SCRIPTS:
-        shutil.copy(os.path.join(HERE, script), out)
-    shutil.copy(os.path.join(HERE, "..", "..", "tools", "scripts", "npz.py"), out)
-    rows = {row: None for wave in workloads.waves(small) for row in wave.rows
-            if only in wave.title(row)}
-    facts, listings = {}, {}
-    with tempfile.TemporaryDirectory() as scratch:
-        for network in {row.network: None for row in rows}:
-            name = network + ("-small" if small else "")
-            shutil.copy(os.path.join(graphs, name + ".onnx"), scratch)
-            if any(row.kind == "infer" for row in rows if row.network == network):
-                shutil.copy(os.path.join(graphs, name + ".onnx"), folder)
-            owner = workloads.weightsOf(network, small)
-            listing = os.path.join(graphs, owner.replace(".safetensors", ".json"))
-            shutil.copy(listing, folder)
-            with open(listing) as file:
-                listings[network] = json.load(file)
-            # Zeros take no place, and no trainer keeps them; what is compiled ahead has its own.
-            isAhead = any(row.name in workloads.AHEAD for row in rows if row.network == network)
-            write = weights.write if isAhead else emptyWeights
-            write(listings[network], os.path.join(scratch, owner))
-        for row in rows:
-            facts[row.name] = prepareRow(row, os.path.abspath(build), folder, scratch, target,
-                                         small, listings[row.network])
-    with open(os.path.join(folder, "rows.json"), "w") as file:
-        json.dump(facts, file, indent=1)
 
 
 # --- run -------------------------------------------------------------------------------------
@@ -502,14 +414,6 @@ def runAlone(options):
     measured = sum(row["outcome"] == "measured" for row in alone.rows)
     print(f"bench: {measured} measured, {failed} failed")
     return 1 if failed or not measured else 0
-
-
-def prepareAlone(options):
-    out = os.path.abspath(options.out)
-    prepare(options.build, out, options.target, options.small, options.only)
-    tools = os.path.join(out, "bin")
-    os.makedirs(tools, exist_ok=True)
-    shutil.copy(os.path.join(options.build, "bin", "sinter-run"), tools)
 
 
 def main():

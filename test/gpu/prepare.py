@@ -20,9 +20,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "..", "..", "tools", "scripts")]
 
 import architectures
-import bench
 import machine
 import ops
+import preparerows
 import simulated
 import training
 from bundle import Bundle
@@ -48,7 +48,7 @@ def main():
     bundle.addTools(["sinter-run"])
     for group in GROUPS:
         group.prepare(bundle)
-    bench.prepare(bundle.build, bundle.out, bundle.target, bundle.small)
+    preparerows.prepare(bundle.build, bundle.out, bundle.target, bundle.small)
     files = bundle.files()
     print(f"{bundle.out}: {len(files)} files, {sum(map(os.path.getsize, files)) / 2**20:.1f} MiB")
     if options.archive:

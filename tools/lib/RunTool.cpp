@@ -312,11 +312,18 @@ static ExitCode runProgram(const Options &options, Runner &runner,
   if (!run())
     return report(options, status);
   ExitCode code = kExitDone;
-  rt::Result<HostTensors> states = readStates(runner);
-  if (!states.ok())
-    return report(options, states.status());
+  // What is only measured needs no copy of its states.
+  bool isPrinted = options.run.outputs.empty() &&
+                   options.run.reference.empty() && !options.run.bench &&
+                   !wantsProfile(options);
   HostTensors results = outputs;
-  results.insert(results.end(), states->begin(), states->end());
+  if (isPrinted || !options.run.outputs.empty() ||
+      !options.run.reference.empty()) {
+    rt::Result<HostTensors> states = readStates(runner);
+    if (!states.ok())
+      return report(options, states.status());
+    results.insert(results.end(), states->begin(), states->end());
+  }
   if (!options.run.outputs.empty()) {
     rt::Status written = writeNpz(options.run.outputs, results);
     if (!written.ok())
@@ -363,8 +370,7 @@ static ExitCode runProgram(const Options &options, Runner &runner,
       return kExitUsage;
     }
   }
-  if (options.run.outputs.empty() && options.run.reference.empty() &&
-      !options.run.bench && !wantsProfile(options))
+  if (isPrinted)
     printSummary(results);
   return code;
 }
