@@ -115,7 +115,7 @@ void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {
   if (states.empty())
     return;
   os << llvm::left_justify("state", 40) << llvm::left_justify("type", 26)
-     << llvm::left_justify("role", 10) << "trained\n";
+     << llvm::left_justify("role", 10) << "trained  why\n";
   for (ir::StateOp state : states) {
     std::string type;
     llvm::raw_string_ostream(type) << state.getType();
@@ -124,6 +124,9 @@ void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {
       role = slot->str();
     os << llvm::left_justify(shown(state.getSymName(), 38), 39) << " "
        << llvm::left_justify(type, 25) << " " << llvm::left_justify(role, 9)
-       << " " << (state.getTrainable() ? "yes" : "no") << "\n";
+       << " " << (state.getTrainable() ? "yes" : "no");
+    if (auto reason = state.getReason())
+      os << (state.getTrainable() ? "    " : "     ") << shown(*reason);
+    os << "\n";
   }
 }

@@ -110,14 +110,25 @@ static ExitCode unreadable(const Options &options, const llvm::Twine &why) {
   return kExitUsage;
 }
 
+/// `onnx`, with the parameters that it had before it was exported if it is
+/// trained.
+static ExitCode takeOnnx(const Options &options,
+                         std::shared_ptr<OnnxModel> onnx, ImportErrors &errors,
+                         ModelFile &model) {
+  if (onnx && options.train.enabled)
+    restoreParameters(*onnx, importOptions(options), errors);
+  model.onnx = std::move(onnx);
+  return reportImport(options, errors);
+}
+
 ExitCode compiler::readModel(const Options &options, ModelFile &model) {
   bool isStdin = options.model == "-";
   bool isSinter = StringRef(options.model).ends_with(".mlir") ||
                   StringRef(options.model).ends_with(".mlirbc");
   if (!isStdin && !isSinter) {
     ImportErrors errors;
-    model.onnx = loadOnnxFile(options.model, errors);
-    return reportImport(options, errors);
+    return takeOnnx(options, loadOnnxFile(options.model, errors), errors,
+                    model);
   }
 
   if (!isStdin) {
@@ -136,8 +147,9 @@ ExitCode compiler::readModel(const Options &options, ModelFile &model) {
     return unreadable(options, "the file is empty");
   if (isStdin && !isBytecode(bytes) && !isText(bytes)) {
     ImportErrors errors;
-    model.onnx = loadOnnxBytes({bytes.data(), bytes.size()}, "-", errors);
-    return reportImport(options, errors);
+    return takeOnnx(options,
+                    loadOnnxBytes({bytes.data(), bytes.size()}, "-", errors),
+                    errors, model);
   }
   if (!isBytecode(bytes)) {
     if (!isText(bytes))
@@ -154,6 +166,10 @@ ExitCode compiler::readModel(const Options &options, ModelFile &model) {
 ImportOptions compiler::importOptions(const Options &options) {
   ImportOptions result;
   result.train = options.train.enabled;
+  result.trainable = options.train.trainable;
+  result.freeze = options.train.freeze;
+  result.freezeBatchNorm = options.train.freezeBatchNorm;
+  result.allowRewritten = options.train.allowRewritten;
   result.batch = options.batch;
   for (auto &[name, size] : options.dims)
     result.dims[name] = size;

@@ -96,7 +96,8 @@ private:
         main_.getArgument(argument).getLoc(), shown(input, 200), type,
         ir::StateRole::buffer, /*init=*/nullptr, /*trainable=*/false,
         /*slot=*/mlir::StringAttr(), /*of=*/mlir::FlatSymbolRefAttr(),
-        builder.getStringAttr(input));
+        builder.getStringAttr(input), /*reason=*/mlir::StringAttr(),
+        /*aliases=*/mlir::ArrayAttr());
     symbols_.insert(state, mlir::Block::iterator(main_)); // makes it unique
     auto symbol = mlir::FlatSymbolRefAttr::get(state);
     main_.removeArgAttr(argument, SinterDialect::kInputAttr);

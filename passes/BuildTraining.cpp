@@ -301,8 +301,10 @@ private:
       state.setTrainable(false);
       std::string refusal = selection.refusal(state);
       if (!refusal.empty()) {
-        if (state.getRole() == StateRole::param)
+        if (state.getRole() == StateRole::param) {
+          state.setReason(refusal);
           remark(kTrainRemarks, "not-trained", state.getLoc(), refusal);
+        }
         continue;
       }
       bool isMatrix = tensorType(argument).getRank() == 2 &&
@@ -320,8 +322,9 @@ private:
     SmallVector<TrainedState> trained;
     for (auto [candidate, gradient] : llvm::zip_equal(candidates, *grads)) {
       if (!gradient) {
-        remark(kTrainRemarks, "not-trained", candidate.state.getLoc(),
-               "the loss does not depend on it");
+        constexpr StringLiteral kReason = "the loss does not depend on it";
+        candidate.state.setReason(kReason);
+        remark(kTrainRemarks, "not-trained", candidate.state.getLoc(), kReason);
         continue;
       }
       candidate.state.setTrainable(true);

@@ -48,7 +48,8 @@ public:
         of ? of.getLoc() : step.getLoc(), name, type, role, init,
         /*trainable=*/false, builder.getStringAttr(slot),
         of ? FlatSymbolRefAttr::get(of) : nullptr,
-        /*onnx=*/nullptr);
+        /*onnx=*/nullptr,
+        /*reason=*/StringAttr(), /*aliases=*/ArrayAttr());
     symbols.insert(state, Block::iterator(state));
     return state;
   }

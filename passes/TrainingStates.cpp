@@ -81,6 +81,8 @@ std::string StateSelection::refusal(StateOp state) const {
     return matches(trainable, state)
                ? ""
                : "it does not match trainable=" + trainable;
+  if (state.getReason()) // the importer knows better than a guess
+    return "";
   if (type.getRank() == 0)
     return "it is a scalar";
   if (state.getInit() && isMask(*state.getInit()))

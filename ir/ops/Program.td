@@ -21,6 +21,7 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
     C1: `slot` (a name) is there with role slot; `of` (the parameter, if it belongs to one) and `slot`
     only with roles slot and accum. C2: `of` names a parameter.
     C3: `init`, if there, has the state's type; without it the state starts as zeros.
+    `reason` says why a parameter of the model is trained or not; `aliases` are other names of the same tensor.
     ```mlir
     sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
     ```
@@ -28,7 +29,8 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Sinter_StateRoleAttr:$role,
                        OptionalAttr<ElementsAttr>:$init, UnitAttr:$trainable,
                        OptionalAttr<StrAttr>:$slot, OptionalAttr<FlatSymbolRefAttr>:$of,
-                       OptionalAttr<StrAttr>:$onnx);
+                       OptionalAttr<StrAttr>:$onnx, OptionalAttr<StrAttr>:$reason,
+                       OptionalAttr<StrArrayAttr>:$aliases);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
 }

@@ -136,7 +136,7 @@ private:
   struct State {
     std::string name;
     mlir::ElementsAttr init;
-    bool isCandidate;
+    const InitializerRole *role;
   };
   llvm::DenseMap<mlir::Value, State> states_;
   llvm::StringMap<int32_t> declaredTypes_;

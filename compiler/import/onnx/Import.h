@@ -62,10 +62,29 @@ private:
   bool invalid_ = false;
 };
 
+/// What training does with an initializer, and why.
+struct InitializerRole {
+  enum class Kind {
+    Parameter, // trained, unless the options say otherwise
+    Buffer,    // state that no gradient changes
+    Constant,
+  };
+  Kind kind = Kind::Constant;
+  std::string reason;
+  /// Other names of the same tensor.
+  std::vector<std::string> aliases;
+};
+
 struct ImportOptions {
-  /// Float initializers become state, BatchNormalization is imported for
-  /// training.
+  /// Initializers become state as their roles say, BatchNormalization is
+  /// imported for training.
   bool train = false;
+  /// Expressions over the names of states; empty: all, and none.
+  std::string trainable, freeze;
+  /// BatchNormalization keeps its running statistics.
+  bool freezeBatchNorm = false;
+  /// Constants that stand for parameters of the module are trained.
+  bool allowRewritten = false;
   /// The leading dimension of every input of rank >= 1.
   std::optional<int64_t> batch;
   /// Symbolic dimension -> size.
@@ -79,8 +98,8 @@ struct ImportOptions {
   llvm::StringMap<ir::Tensor> constantInputs;
 };
 
-/// A parsed model. Immutable and shareable: constants of imported modules refer
-/// to its bytes and keep it alive.
+/// A parsed model. Once it is shared it is immutable: constants of imported
+/// modules refer to its bytes and keep it alive.
 class OnnxModel {
 public:
   /// `proto` was parsed without error; `directoryFd` (owned; -1: none) is where
@@ -92,9 +111,14 @@ public:
   OnnxModel &operator=(const OnnxModel &) = delete;
 
   const ::onnx::ModelProto &proto() const { return *proto_; }
+  ::onnx::ModelProto &mutableProto() { return *proto_; }
   /// As the user gave it; messages begin with it.
   llvm::StringRef path() const { return path_; }
   int directoryFd() const { return directoryFd_; }
+
+  /// What training does with each float initializer; filled by
+  /// restoreParameters.
+  llvm::StringMap<InitializerRole> roles;
 
 private:
   std::unique_ptr<::onnx::ModelProto> proto_;
@@ -104,12 +128,18 @@ private:
 
 /// Reads a regular file of at most 2 GiB. Null with an error line when it
 /// cannot be read or is no ONNX model.
-std::shared_ptr<const OnnxModel> loadOnnxFile(llvm::StringRef path,
-                                              ImportErrors &errors);
+std::shared_ptr<OnnxModel> loadOnnxFile(llvm::StringRef path,
+                                        ImportErrors &errors);
 /// The same from memory; `bytes` are copied. External data is not available.
-std::shared_ptr<const OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
-                                               llvm::StringRef name,
-                                               ImportErrors &errors);
+std::shared_ptr<OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
+                                         llvm::StringRef name,
+                                         ImportErrors &errors);
+
+/// Before a model is imported for training: decides what each initializer is
+/// and undoes what the exporter did to parameters, where the file tells. False
+/// after error lines.
+bool restoreParameters(OnnxModel &model, const ImportOptions &options,
+                       ImportErrors &errors);
 
 /// A graph input as the model declares it.
 struct OnnxInput {

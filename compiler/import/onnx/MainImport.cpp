@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphImport.h"
+#include "compiler/import/onnx/RestoreParameters.h"
 #include "compiler/import/onnx/Text.h"
 
 #include "mlir/IR/Verifier.h"
@@ -159,13 +160,6 @@ void GraphImport::removeDead() {
 // State
 //===----------------------------------------------------------------------===//
 
-static bool isFloatType(int32_t dataType) {
-  return dataType == ::onnx::TensorProto::FLOAT ||
-         dataType == ::onnx::TensorProto::FLOAT16 ||
-         dataType == ::onnx::TensorProto::BFLOAT16 ||
-         dataType == ::onnx::TensorProto::DOUBLE;
-}
-
 static bool allEqual(const TensorData &data) {
   size_t width = ir::elementSizeBytes(data.type.getElementType());
   ArrayRef<char> bytes = data.bytes.data;
@@ -174,47 +168,23 @@ static bool allEqual(const TensorData &data) {
                      bytes.size() - width) == 0;
 }
 
-/// Values that a parameter may have; others mark a mask or a table.
-static bool looksLearned(const TensorData &data) {
-  constexpr int64_t kChunk = 4096;
-  int64_t count = data.type.getNumElements();
-  Type element = data.type.getElementType();
-  int64_t width = ir::elementSizeBytes(element);
-  for (int64_t at = 0; at < count; at += kChunk) {
-    auto type = RankedTensorType::get({std::min(kChunk, count - at)}, element);
-    ir::Tensor chunk =
-        ir::Tensor::fromBytes(type, data.bytes.data.data() + at * width);
-    if (!llvm::all_of(chunk.floats, [](double value) {
-          return std::isfinite(value) && value >= -1e4;
-        }))
-      return false;
-  }
-  return true;
-}
-
 bool GraphImport::addStates(const GraphProto &graph,
                             llvm::ArrayRef<bool> live) {
   Block &block = main_.getBody().front();
   auto add = [&](const std::string &name, const TensorData &data) {
+    auto role = model_->roles.find(name);
+    if (role == model_->roles.end() ||
+        role->second.kind == InitializerRole::Kind::Constant)
+      return;
     Location loc = NameLoc::get(builder_.getStringAttr(shown(name, 256)));
     BlockArgument argument = block.addArgument(data.type, loc);
-    states_[argument] = {name, toAttr(model_, data, name),
-                         data.type.getRank() >= 1 && looksLearned(data)};
+    states_[argument] = {name, toAttr(model_, data, name), &role->second};
     scope_->values[name] = argument;
   };
-  // Exporters merge initializers of equal value and keep the second one's name
-  // as the output of an Identity. Constant ones are parameters that started
-  // equal.
-  llvm::StringMap<llvm::SmallVector<const std::string *>> copies;
-  for (int i = 0; i < graph.node_size(); ++i) {
-    const NodeProto &node = graph.node(i);
-    if (live[i] && node.op_type() == "Identity" &&
-        canonicalDomain(node.domain()).empty() && node.input_size() == 1 &&
-        node.output_size() == 1 && scope_->initializers.contains(node.input(0)))
-      copies[node.input(0)].push_back(&node.output(0));
-  }
+  std::map<std::string, std::vector<std::string>> copies =
+      initializerCopies(graph, live);
   for (const auto &tensor : graph.initializer()) {
-    if (!isFloatType(tensor.data_type()) ||
+    if (!isFloatData(tensor.data_type()) ||
         !scope_->read.contains(tensor.name()))
       continue;
     std::string why;
@@ -226,18 +196,10 @@ bool GraphImport::addStates(const GraphProto &graph,
     add(tensor.name(), *data);
     auto found = copies.find(tensor.name());
     if (found != copies.end() && allEqual(*data))
-      for (const std::string *copy : found->second)
-        add(*copy, *data);
+      for (const std::string &copy : found->second)
+        add(copy, *data);
   }
   return true;
-}
-
-/// The statistics of a BatchNormalization follow the batches, not a gradient.
-static bool isStatistic(Value state) {
-  return llvm::any_of(state.getUses(), [](OpOperand &use) {
-    auto norm = dyn_cast<ir::BatchNormOp>(use.getOwner());
-    return norm && use.getOperandNumber() >= 3;
-  });
 }
 
 Value GraphImport::control(llvm::StringRef name) {
@@ -273,15 +235,19 @@ void GraphImport::finishArguments() {
     if (found == states_.end())
       continue;
     const State &state = found->second;
-    bool isBuffer = isStatistic(argument);
+    bool isBuffer = state.role->kind == InitializerRole::Kind::Buffer;
     std::string base = shown(state.name, 200), symbol = base;
     for (int i = 1; !symbols.insert(symbol).second; ++i)
       symbol = base + "_" + std::to_string(i);
+    llvm::SmallVector<llvm::StringRef> aliases(state.role->aliases.begin(),
+                                               state.role->aliases.end());
     builder_.create<ir::StateOp>(
         argument.getLoc(), symbol, argument.getType(),
         isBuffer ? ir::StateRole::buffer : ir::StateRole::param, state.init,
-        state.isCandidate && !isBuffer, /*slot=*/StringAttr(),
-        /*of=*/FlatSymbolRefAttr(), builder_.getStringAttr(state.name));
+        !isBuffer, /*slot=*/StringAttr(), /*of=*/FlatSymbolRefAttr(),
+        builder_.getStringAttr(state.name),
+        builder_.getStringAttr(state.role->reason),
+        aliases.empty() ? ArrayAttr() : builder_.getStrArrayAttr(aliases));
     main_.setArgAttr(argument.getArgNumber(), ir::SinterDialect::kStateAttr,
                      FlatSymbolRefAttr::get(context_, symbol));
   }
@@ -301,7 +267,9 @@ OwningOpRef<ModuleOp> importOnnxFile(llvm::StringRef path,
                                      const ImportOptions &options,
                                      MLIRContext *context,
                                      ImportErrors &errors) {
-  std::shared_ptr<const OnnxModel> model = loadOnnxFile(path, errors);
+  std::shared_ptr<OnnxModel> model = loadOnnxFile(path, errors);
+  if (model && options.train && !restoreParameters(*model, options, errors))
+    return {};
   return model ? importOnnx(std::move(model), options, context, errors)
                : OwningOpRef<ModuleOp>();
 }

@@ -75,8 +75,8 @@ static bool checkHeader(const ::onnx::ModelProto &proto, llvm::StringRef path,
 
 static void silenceProtobuf() { google::protobuf::SetLogHandler(nullptr); }
 
-std::shared_ptr<const OnnxModel> loadOnnxFile(llvm::StringRef path,
-                                              ImportErrors &errors) {
+std::shared_ptr<OnnxModel> loadOnnxFile(llvm::StringRef path,
+                                        ImportErrors &errors) {
   std::string file = shown(path, 512), name = path.str();
   auto cannotRead = [&](const std::string &why) {
     errors.invalid(file + ": cannot read the model: " + why);
@@ -124,9 +124,9 @@ std::shared_ptr<const OnnxModel> loadOnnxFile(llvm::StringRef path,
   return std::make_shared<OnnxModel>(std::move(proto), name, directoryFd);
 }
 
-std::shared_ptr<const OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
-                                               llvm::StringRef name,
-                                               ImportErrors &errors) {
+std::shared_ptr<OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
+                                         llvm::StringRef name,
+                                         ImportErrors &errors) {
   silenceProtobuf();
   auto proto = std::make_unique<::onnx::ModelProto>();
   if (bytes.empty() || bytes.size() > size_t(kMaxModelBytes) ||

@@ -113,6 +113,9 @@ Imported importBytes(const std::string &bytes,
       std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   auto model = compiler::loadOnnxBytes({bytes.data(), bytes.size()},
                                        "test.onnx", result.errors);
+  if (model && options.train &&
+      !compiler::restoreParameters(*model, options, result.errors))
+    model.reset();
   if (model)
     result.module = compiler::importOnnx(model, options, result.context.get(),
                                          result.errors);

@@ -1,0 +1,445 @@
+//===- ParameterUses.cpp - which parameter is at an input -----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/ParameterUses.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+
+namespace sinter::compiler {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+constexpr int kAnyInput = -1;
+/// No call has so many operands: what is there is made of literals.
+constexpr int kLiteral = 1000;
+
+/// In nodes made from calls of `target`, this input of an `op` is this operand
+/// of the call, in this layout.
+struct OperandRow {
+  llvm::StringLiteral target, op;
+  int input, argument;
+  ParameterLayout layout = ParameterLayout::Same;
+};
+
+constexpr auto kTransposed = ParameterLayout::Transposed;
+constexpr auto kUnitDims = ParameterLayout::UnitDims;
+
+// As torch.onnx writes these calls. Gemm's transB is taken into account.
+const OperandRow kOperands[] = {
+    {"aten.linear", "Gemm", 1, 1},
+    {"aten.linear", "Gemm", 2, 2},
+    {"aten.linear", "MatMul", 1, 1, kTransposed},
+    {"aten.linear", "Add", kAnyInput, 2},
+    {"aten.addmm", "Gemm", 0, 1},
+    {"aten.addmm", "Gemm", 1, 2},
+    {"aten.addmm", "Gemm", 2, 0},
+    {"aten.conv1d", "Conv", 1, 1},
+    {"aten.conv1d", "Conv", 2, 2},
+    {"aten.conv2d", "Conv", 1, 1},
+    {"aten.conv2d", "Conv", 2, 2},
+    {"aten.conv3d", "Conv", 1, 1},
+    {"aten.conv3d", "Conv", 2, 2},
+    {"aten.convolution", "Conv", 1, 1},
+    {"aten.convolution", "Conv", 2, 2},
+    {"aten.convolution", "ConvTranspose", 1, 1},
+    {"aten.convolution", "ConvTranspose", 2, 2},
+    {"aten.conv_transpose1d", "ConvTranspose", 1, 1},
+    {"aten.conv_transpose1d", "ConvTranspose", 2, 2},
+    {"aten.conv_transpose2d", "ConvTranspose", 1, 1},
+    {"aten.conv_transpose2d", "ConvTranspose", 2, 2},
+    {"aten.conv_transpose3d", "ConvTranspose", 1, 1},
+    {"aten.conv_transpose3d", "ConvTranspose", 2, 2},
+    {"aten.layer_norm", "LayerNormalization", 1, 2},
+    {"aten.layer_norm", "LayerNormalization", 2, 3},
+    {"aten.native_layer_norm", "LayerNormalization", 1, 2},
+    {"aten.native_layer_norm", "LayerNormalization", 2, 3},
+    {"aten.rms_norm", "RMSNormalization", 1, 2},
+    {"aten.rms_norm", "SimplifiedLayerNormalization", 1, 2},
+    {"aten.rms_norm", "Mul", kAnyInput, 2},
+    {"aten.group_norm", "GroupNormalization", 1, 2},
+    {"aten.group_norm", "GroupNormalization", 2, 3},
+    {"aten.group_norm", "InstanceNormalization", 1, kLiteral},
+    {"aten.group_norm", "InstanceNormalization", 2, kLiteral},
+    {"aten.group_norm", "Mul", kAnyInput, 2, kUnitDims},
+    {"aten.group_norm", "Add", kAnyInput, 3, kUnitDims},
+    {"aten.instance_norm", "InstanceNormalization", 1, 1},
+    {"aten.instance_norm", "InstanceNormalization", 2, 2},
+    {"aten.prelu", "PRelu", 1, 1, kUnitDims},
+    {"aten._prelu_kernel", "PRelu", 1, 1, kUnitDims},
+    {"aten.embedding", "Gather", 0, 0},
+};
+
+/// Calls that become one node with the operands in their order.
+struct PlainRow {
+  llvm::StringLiteral target, op;
+};
+const PlainRow kPlain[] = {
+    {"aten.add", "Add"},
+    {"aten.sub", "Sub"},
+    {"aten.mul", "Mul"},
+    {"aten.div", "Div"},
+    {"aten.pow", "Pow"},
+    {"aten.matmul", "MatMul"},
+    {"aten.mm", "MatMul"},
+    {"aten.bmm", "MatMul"},
+    {"aten.maximum", "Max"},
+    {"aten.minimum", "Min"},
+    {"aten.where", "Where"},
+    {"aten.expand", "Expand"},
+    {"aten.select", "Gather"},
+    {"aten.index_select", "Gather"},
+    {"aten.gather", "GatherElements"},
+    {"aten.slice", "Slice"},
+    {"aten.permute", "Transpose"},
+    {"aten.transpose", "Transpose"},
+    {"aten.t", "Transpose"},
+    {"aten.view", "Reshape"},
+    {"aten.reshape", "Reshape"},
+    {"aten._unsafe_view", "Reshape"},
+    {"aten.unsqueeze", "Unsqueeze"},
+    {"aten.squeeze", "Squeeze"},
+};
+
+bool isBatchNorm(llvm::StringRef target) {
+  return target.contains("batch_norm");
+}
+
+bool isRecurrent(const NodeProto &node, const FxCall &call) {
+  llvm::StringRef op = node.op_type();
+  return (op == "LSTM" && call.target == "aten.lstm") ||
+         (op == "GRU" && call.target == "aten.gru") ||
+         (op == "RNN" &&
+          (call.target == "aten.rnn_tanh" || call.target == "aten.rnn_relu"));
+}
+
+int64_t intAttribute(const NodeProto &node, llvm::StringRef name) {
+  for (const auto &attribute : node.attribute())
+    if (llvm::StringRef(attribute.name()) == name)
+      return attribute.i();
+  return 0;
+}
+
+/// What a call has where one of its nodes has an input.
+struct Operand {
+  std::vector<std::string> values; // none for a literal
+  ParameterLayout layout;
+};
+
+/// Nothing where the tables do not know the node.
+std::optional<Operand> findOperand(const NodeProto &node, int input,
+                                   const FxCall &call) {
+  auto operand = [&](size_t index, ParameterLayout layout) {
+    Operand found{{}, layout};
+    if (index < call.arguments.size())
+      found.values = call.arguments[index].values;
+    return found;
+  };
+  llvm::StringRef op = node.op_type();
+  for (const OperandRow &row : kOperands) {
+    if (row.target != call.target || row.op != op ||
+        (row.input != kAnyInput && row.input != input))
+      continue;
+    bool isSwapped =
+        op == "Gemm" && input == 1 &&
+        (intAttribute(node, "transB") != 0) != (call.target == "aten.linear");
+    return operand(row.argument, isSwapped ? kTransposed : row.layout);
+  }
+  if (op == "BatchNormalization" && isBatchNorm(call.target))
+    return operand(input, ParameterLayout::Same);
+  if (op == "Concat" && call.target == "aten.cat" && !call.arguments.empty()) {
+    const std::vector<std::string> &list = call.arguments[0].values;
+    Operand element{{}, ParameterLayout::Same};
+    if (size_t(input) < list.size())
+      element.values.push_back(list[input]);
+    return element;
+  }
+  for (const PlainRow &row : kPlain)
+    if (row.target == call.target && row.op == op)
+      return operand(input, ParameterLayout::Same);
+  return std::nullopt;
+}
+
+/// Whether a call of this name computes; others only move or repeat.
+bool isArithmetic(llvm::StringRef value) {
+  llvm::StringRef stem = value.rtrim("0123456789").rtrim('_');
+  return llvm::is_contained({"add", "sub", "rsub", "mul", "div", "pow", "where",
+                             "maximum", "minimum", "matmul", "mm", "bmm",
+                             "linear", "addmm"},
+                            stem);
+}
+
+//===----------------------------------------------------------------------===//
+// The graph
+//===----------------------------------------------------------------------===//
+
+class UseFinder {
+public:
+  UseFinder(const GraphProto &graph, const Signature &signature,
+            const llvm::StringMap<int64_t> &initializers,
+            const std::vector<bool> &live)
+      : graph_(graph), signature_(signature), initializers_(initializers) {
+    for (int i = 0; i < graph.node_size(); ++i) {
+      calls_.push_back(live[i] ? readFxCall(graph.node(i)) : std::nullopt);
+      if (!live[i])
+        continue;
+      nodes_.push_back(i);
+      for (const std::string &output : graph.node(i).output())
+        produced_.insert(output);
+      if (!calls_[i])
+        continue;
+      groups_[calls_[i]->result].push_back(i);
+      produced_.insert(calls_[i]->result);
+      for (const std::string &value : calls_[i]->values)
+        if (signature.byPlaceholder(value))
+          found_.mentioned.insert(value);
+    }
+    for (const auto &input : graph.input())
+      produced_.insert(input.name());
+    for (const auto &tensor : graph.initializer())
+      produced_.insert(tensor.name());
+  }
+
+  ParameterUses run() {
+    for (int i : nodes_) {
+      const NodeProto &node = graph_.node(i);
+      if (calls_[i] && isRecurrent(node, *calls_[i]) && addLayer(i))
+        continue;
+      for (int input = 0; input < node.input_size(); ++input)
+        if (initializers_.contains(node.input(input)))
+          found_.uses.push_back(classify(i, input));
+      if (calls_[i])
+        addDropped(i);
+    }
+    findAliases();
+    findVanished();
+    return std::move(found_);
+  }
+
+private:
+  ParameterUse classify(int index, int input) {
+    const NodeProto &node = graph_.node(index);
+    const std::string &name = node.input(input);
+    ParameterUse use;
+    use.node = index;
+    use.input = input;
+    auto state = [&](const SignatureEntry *entry,
+                     ParameterLayout layout = ParameterLayout::Same) {
+      use.kind = ParameterUse::Kind::State;
+      use.entry = entry;
+      use.layout = layout;
+      return use;
+    };
+    auto as = [&](ParameterUse::Kind kind) {
+      use.kind = kind;
+      return use;
+    };
+    const SignatureEntry *named = signature_.byTarget(name);
+    const std::optional<FxCall> &call = calls_[index];
+    if (!call)
+      return named ? state(named) : as(ParameterUse::Kind::Folded);
+
+    std::optional<Operand> operand = findOperand(node, input, *call);
+    if (operand) {
+      const std::vector<std::string> &values = operand->values;
+      if (values.empty())
+        return as(ParameterUse::Kind::Constant);
+      if (values.size() == 1)
+        if (const SignatureEntry *entry = signature_.byPlaceholder(values[0]))
+          return state(entry, operand->layout);
+      return named && isMentioned(*call, *named)
+                 ? state(named)
+                 : as(ParameterUse::Kind::Folded);
+    }
+    if (named && isMentioned(*call, *named))
+      return state(named);
+    if (llvm::is_contained(call->values, name))
+      return as(ParameterUse::Kind::Folded);
+    // Only one entry of the call may be left for an initializer whose name is
+    // another's: equal initializers have one name.
+    std::vector<const SignatureEntry *> left = unnamed(*call);
+    if (named && left.size() == 1)
+      return state(left.front());
+    if (named && !rewriteRules(node).empty())
+      return state(named);
+    if (!left.empty())
+      return as(ParameterUse::Kind::Unclear);
+    // Numbers, as the scale of an attention, are literals of calls.
+    return as(initializers_.lookup(name) > 1 && readsUnknown(*call)
+                  ? ParameterUse::Kind::Folded
+                  : ParameterUse::Kind::Constant);
+  }
+
+  static bool isMentioned(const FxCall &call, const SignatureEntry &entry) {
+    return llvm::is_contained(call.values, entry.placeholder);
+  }
+
+  /// The entries that the call names and that none of its nodes reads under
+  /// its own name.
+  std::vector<const SignatureEntry *> unnamed(const FxCall &call) {
+    std::vector<const SignatureEntry *> entries;
+    for (const std::string &value : call.values) {
+      const SignatureEntry *entry = signature_.byPlaceholder(value);
+      if (!entry || llvm::is_contained(entries, entry))
+        continue;
+      bool isRead = llvm::any_of(groups_[call.result], [&](int node) {
+        return llvm::is_contained(graph_.node(node).input(), entry->target);
+      });
+      if (!isRead)
+        entries.push_back(entry);
+    }
+    return entries;
+  }
+
+  /// Whether the call reads a value that no node computes.
+  bool readsUnknown(const FxCall &call) {
+    return llvm::any_of(call.values, [&](const std::string &value) {
+      return !produced_.contains(value) && !signature_.byPlaceholder(value);
+    });
+  }
+
+  /// Optional operands that the node does not have and its call has.
+  void addDropped(int index) {
+    const NodeProto &node = graph_.node(index);
+    const FxCall &call = *calls_[index];
+    if (rewriteRules(node).find("RemoveOptionalBias") == std::string::npos)
+      return;
+    for (const OperandRow &row : kOperands) {
+      if (row.target != call.target || node.op_type() != row.op.str() ||
+          row.input != 2 || size_t(row.argument) >= call.arguments.size() ||
+          (node.input_size() > 2 && !node.input(2).empty()))
+        continue;
+      const std::vector<std::string> &values =
+          call.arguments[row.argument].values;
+      const SignatureEntry *entry =
+          values.size() == 1 ? signature_.byPlaceholder(values[0]) : nullptr;
+      if (!entry)
+        continue;
+      ParameterUse use;
+      use.node = index;
+      use.input = 2;
+      use.kind = ParameterUse::Kind::Dropped;
+      use.entry = entry;
+      found_.uses.push_back(use);
+    }
+  }
+
+  /// False when the weights of the call are not those of its nodes.
+  bool addLayer(int index) {
+    const NodeProto &node = graph_.node(index);
+    const FxCall &call = *calls_[index];
+    std::vector<int> nodes;
+    for (int i : groups_[call.result])
+      if (graph_.node(i).op_type() == node.op_type())
+        nodes.push_back(i);
+    if (call.arguments.size() < 3)
+      return false;
+    const std::vector<std::string> &values = call.arguments[2].values;
+    RecurrentLayer layer;
+    layer.node = index;
+    layer.perDirection =
+        node.input_size() > 3 && !node.input(3).empty() ? 4 : 2;
+    size_t directions = 1;
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == "direction" && attribute.s() == "bidirectional")
+        directions = 2;
+    size_t count = directions * layer.perDirection;
+    if (values.size() != nodes.size() * count)
+      return false;
+    size_t first = (llvm::find(nodes, index) - nodes.begin()) * count;
+    for (size_t i = 0; i < count; ++i) {
+      const SignatureEntry *entry = signature_.byPlaceholder(values[first + i]);
+      if (!entry)
+        return false;
+      layer.weights.push_back(entry);
+    }
+    for (int input : {1, 2, 3})
+      if (input < node.input_size() && !node.input(input).empty() &&
+          !initializers_.contains(node.input(input)))
+        return false;
+    for (int input = 0; input < node.input_size(); ++input) {
+      if (!initializers_.contains(node.input(input)))
+        continue;
+      ParameterUse use;
+      if (input >= 1 && input <= 3) {
+        use.node = index;
+        use.input = input;
+        use.kind = ParameterUse::Kind::Recurrent;
+      } else {
+        use = classify(index, input);
+        // States that a layer begins with are operands of their own.
+        if (use.kind == ParameterUse::Kind::Unclear)
+          use.kind = ParameterUse::Kind::Constant;
+      }
+      found_.uses.push_back(use);
+    }
+    found_.layers.push_back(std::move(layer));
+    return true;
+  }
+
+  /// A tensor that two modules share has a placeholder for each, of which calls
+  /// name one; the module of a call says which other one it is.
+  void findAliases() {
+    for (const SignatureEntry &entry : signature_.entries()) {
+      if (!entry.isParameter() || found_.mentioned.contains(entry.placeholder))
+        continue;
+      auto [module, leaf] = llvm::StringRef(entry.target).rsplit('.');
+      for (int i : nodes_) {
+        if (!calls_[i] || llvm::StringRef(modulePath(graph_.node(i))) != module)
+          continue;
+        const SignatureEntry *of = nullptr;
+        for (const std::string &value : calls_[i]->values)
+          if (const SignatureEntry *other = signature_.byPlaceholder(value))
+            if (llvm::StringRef(other->target).rsplit('.').second == leaf)
+              of = other;
+        if (!of)
+          continue;
+        found_.aliases.push_back({&entry, of});
+        break;
+      }
+    }
+  }
+
+  void findVanished() {
+    llvm::StringSet<> seen;
+    for (int i : nodes_)
+      if (calls_[i])
+        for (const std::string &value : calls_[i]->values)
+          if (isArithmetic(value) && !produced_.contains(value) &&
+              !signature_.byPlaceholder(value) && seen.insert(value).second)
+            found_.vanished.push_back(value);
+  }
+
+  const GraphProto &graph_;
+  const Signature &signature_;
+  const llvm::StringMap<int64_t> &initializers_;
+  std::vector<std::optional<FxCall>> calls_;
+  std::vector<int> nodes_;
+  /// The name of a call's value -> the nodes made from the call.
+  std::map<std::string, std::vector<int>> groups_;
+  llvm::StringSet<> produced_;
+  ParameterUses found_;
+};
+
+} // namespace
+
+ParameterUses findParameterUses(const GraphProto &graph,
+                                const Signature &signature,
+                                const llvm::StringMap<int64_t> &initializers,
+                                const std::vector<bool> &live) {
+  return UseFinder(graph, signature, initializers, live).run();
+}
+
+} // namespace sinter::compiler

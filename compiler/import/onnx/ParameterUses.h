@@ -1,0 +1,78 @@
+//===- ParameterUses.h - which parameter is at an input ---------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// An exporter may fold a parameter into another constant (its transpose, a row
+// of it), give equal initializers one name, and leave out what changes nothing
+// (a bias of zeros). The signature of the file and the calls that its nodes
+// came from say what an input was before that. RestoreParameters rewrites the
+// graph with what is found here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_PARAMETERUSES_H
+#define SINTER_COMPILER_IMPORT_ONNX_PARAMETERUSES_H
+
+#include "compiler/import/onnx/Signature.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace sinter::compiler {
+
+/// How a value is made of the parameter as the module has it.
+enum class ParameterLayout {
+  Same,
+  Transposed, // the last two dimensions swapped
+  UnitDims,   // a vector, with dimensions of size 1 around its own
+};
+
+/// An input of a node of the main graph that is a float initializer, or was
+/// one.
+struct ParameterUse {
+  enum class Kind {
+    State,     // `entry`, in `layout`
+    Dropped,   // `entry`, which is zero and was left out
+    Recurrent, // a part of the weights of a recurrent layer
+    Constant,  // made of literals
+    Folded,    // computed by the exporter from values that the file lacks
+    Unclear,   // one of several entries
+  };
+  int node = 0, input = 0;
+  Kind kind = Kind::Constant;
+  const SignatureEntry *entry = nullptr;
+  ParameterLayout layout = ParameterLayout::Same;
+};
+
+/// A recurrent node, whose packed weights are made of those of one layer.
+struct RecurrentLayer {
+  int node = 0;
+  /// For each direction: input weight, hidden weight and, with biases, input
+  /// bias and hidden bias.
+  std::vector<const SignatureEntry *> weights;
+  int perDirection = 4;
+};
+
+/// An entry that is the same tensor as another under a second name.
+struct ParameterAlias {
+  const SignatureEntry *entry, *of;
+};
+
+struct ParameterUses {
+  std::vector<ParameterUse> uses;
+  std::vector<RecurrentLayer> layers;
+  std::vector<ParameterAlias> aliases;
+  /// Calls of live nodes name these entries.
+  llvm::StringSet<> mentioned;
+  /// Arithmetic that calls read and that no node computes any more.
+  std::vector<std::string> vanished;
+};
+
+/// `initializers` are the float ones, with their numbers of elements; `live`
+/// says which nodes count.
+ParameterUses findParameterUses(const ::onnx::GraphProto &graph,
+                                const Signature &signature,
+                                const llvm::StringMap<int64_t> &initializers,
+                                const std::vector<bool> &live);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_PARAMETERUSES_H

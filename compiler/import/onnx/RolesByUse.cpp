@@ -1,0 +1,414 @@
+//===- RolesByUse.cpp - parameters of a file that does not name them ------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Only what its uses show is sure: a weight of a product of data, of a
+// convolution or a recurrent layer, a table that data look up in, a scale or
+// bias of a normalisation; a vector that a person named and that scales or
+// shifts data. What else may be a parameter is decided by its values and
+// listed.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphCheck.h"
+#include "compiler/import/onnx/GraphImport.h"
+#include "compiler/import/onnx/RestoreParameters.h"
+#include "compiler/import/onnx/TensorReader.h"
+#include "compiler/import/onnx/Text.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+using namespace mlir;
+using ::onnx::AttributeProto;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+namespace sinter::compiler {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
+
+/// What an input shows, from the least to the strongest.
+enum class Evidence {
+  None,
+  Operand,   // of something else; a parameter or not
+  Vector,    // a factor or summand of data along one dimension
+  Weight,    // of a product, convolution, normalisation or table
+  Constant,  // something that no parameter is for
+  Statistic, // of a batch normalisation
+};
+
+struct Finding {
+  Evidence evidence = Evidence::None;
+  std::string reason;
+  void take(const Finding &other) {
+    if (other.evidence > evidence)
+      *this = other;
+  }
+};
+
+bool isAnyOf(llvm::StringRef op, std::initializer_list<llvm::StringRef> list) {
+  return llvm::is_contained(list, op);
+}
+
+bool isComparison(llvm::StringRef op) {
+  return isAnyOf(op,
+                 {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"});
+}
+
+/// What an input of a node that data reach says of the constant there.
+/// `reached` tells which inputs depend on data.
+Finding findingOf(const NodeProto &node, int input, bool otherIsData,
+                  bool isVector) {
+  llvm::StringRef op = node.op_type();
+  auto weight = [&](const char *what) {
+    return Finding{Evidence::Weight, what};
+  };
+  if (isAnyOf(op, {"Conv", "ConvTranspose", "FusedConv"}) && input >= 1)
+    return weight(input == 1 ? "the filter of a convolution"
+                             : "the bias of a convolution");
+  if (isAnyOf(op, {"Gemm", "FusedGemm"}))
+    return weight(input == 2 ? "the bias of a product"
+                             : "the weight of a product");
+  if (isAnyOf(op, {"MatMul", "FusedMatMul"}) && input == 1)
+    return weight("the weight of a product");
+  if (isAnyOf(op, {"LSTM", "GRU", "RNN"})) {
+    if (input == 5 || input == 6)
+      return {Evidence::Constant,
+              "the state that a recurrent layer begins with"};
+    return weight("the weight of a recurrent layer");
+  }
+  if (op == "BatchNormalization")
+    return input >= 3 ? Finding{Evidence::Statistic,
+                                "a running statistic of a BatchNormalization"}
+                      : weight("the scale or bias of a normalisation");
+  if (isAnyOf(op, {"LayerNormalization", "InstanceNormalization",
+                   "GroupNormalization", "RMSNormalization",
+                   "SimplifiedLayerNormalization", "SkipLayerNormalization",
+                   "SkipSimplifiedLayerNormalization"}) &&
+      input >= 1)
+    return weight("the scale or bias of a normalisation");
+  if (isAnyOf(op, {"Attention", "EmbedLayerNormalization"}) && input >= 1 &&
+      node.domain() == "com.microsoft")
+    return weight("the weight of a fused layer");
+  if (isAnyOf(op, {"BiasGelu", "FastGelu", "BiasSplitGelu"}) && input == 1)
+    return weight("the bias of an activation");
+  if (op == "Gather" && input == 0)
+    return otherIsData ? weight("a table that data look up in")
+                       : Finding{Evidence::Operand, ""};
+  if (op == "PRelu" && input == 1)
+    return weight("the slope of an activation");
+  if (op == "Einsum")
+    return weight("the weight of a product");
+  if (isComparison(op))
+    return {Evidence::Constant, "compared with data"};
+  if (isAnyOf(op, {"Add", "Sub", "Mul", "Div"}) && isVector)
+    return {Evidence::Vector, op == "Add" || op == "Sub"
+                                  ? "the bias of an activation"
+                                  : "the scale of an activation"};
+  if (isAnyOf(op, {"Dropout", "Clip", "Pad", "Resize", "QuantizeLinear",
+                   "DequantizeLinear"}) &&
+      input >= 1)
+    return {Evidence::Constant, "a setting of a node"};
+  return {Evidence::Operand, ""};
+}
+
+/// Names that exporters make up.
+bool isGenerated(llvm::StringRef name) {
+  static const llvm::Regex expression(
+      "^(onnx::[A-Za-z]+_[0-9]+|[0-9]+|val_[0-9]+|_v_[0-9]+|const_.*)$|"
+      "Constant_");
+  return expression.match(name);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// What the values say against a parameter; empty if they say nothing.
+struct ValueCheck {
+  std::string mask;     // surely none
+  std::string computed; // probably none
+  bool areEqual = true;
+};
+
+/// x, y, x + d, ...: a grid or knots.
+bool isProgression(llvm::ArrayRef<double> values) {
+  if (values.size() < 4 || values[0] == values[1])
+    return false;
+  double step = values[1] - values[0];
+  for (size_t i = 1; i < values.size(); ++i)
+    if (std::abs(values[i] - values[i - 1] - step) > 1e-4 * std::abs(step))
+      return false;
+  return true;
+}
+
+/// Whether all pairs of elements, neighbours or `distance` apart in rows of
+/// twice that, are a sine and a cosine of one angle.
+bool isSinusoid(llvm::ArrayRef<double> values, int64_t width) {
+  if (width < 2 || width % 2 || values.size() < 4)
+    return false;
+  auto allPairs = [&](int64_t distance, int64_t step) {
+    for (size_t row = 0; row + width <= values.size(); row += width)
+      for (int64_t i = 0; i < width / 2; ++i) {
+        double a = values[row + i * step],
+               b = values[row + i * step + distance];
+        if (std::abs(a * a + b * b - 1) > 1e-3)
+          return false;
+      }
+    return true;
+  };
+  return allPairs(1, 2) || allPairs(width / 2, 1);
+}
+
+/// All of them are checked for those of a mask, the first ones for the rest.
+ValueCheck checkValues(const TensorData &data) {
+  constexpr int64_t kChunk = 1 << 14;
+  ValueCheck check;
+  Type element = data.type.getElementType();
+  int64_t count = data.type.getNumElements(),
+          width = ir::elementSizeBytes(element);
+  std::vector<double> first;
+  for (int64_t at = 0; at < count; at += kChunk) {
+    auto type = RankedTensorType::get({std::min(kChunk, count - at)}, element);
+    ir::Tensor chunk =
+        ir::Tensor::fromBytes(type, data.bytes.data.data() + at * width);
+    if (!at)
+      first.assign(chunk.floats.begin(), chunk.floats.end());
+    for (double value : chunk.floats) {
+      check.areEqual &= value == first[0];
+      if (!std::isfinite(value) || value < -1e4) {
+        check.mask = "it holds values that are not finite or below -1e4";
+        return check;
+      }
+    }
+  }
+  if (first.size() < 4)
+    return check;
+  // Initial values of a parameter are drawn, or all the same.
+  std::vector<double> sorted(first);
+  std::sort(sorted.begin(), sorted.end());
+  size_t distinct = std::unique(sorted.begin(), sorted.end()) - sorted.begin();
+  int64_t row = data.type.getRank() ? data.type.getShape().back() : 1;
+  if (distinct > 1 && distinct <= first.size() / 2)
+    check.computed = "most of its values are there several times";
+  else if (isProgression(first))
+    check.computed = "its values are evenly spaced";
+  else if (isSinusoid(first, row))
+    check.computed = "its values are sines and cosines";
+  return check;
+}
+
+//===----------------------------------------------------------------------===//
+// The graph
+//===----------------------------------------------------------------------===//
+
+class RoleFinder {
+public:
+  RoleFinder(OnnxModel &model, const ImportOptions &options,
+             ImportErrors &errors)
+      : model_(model), graph_(model.proto().graph()), options_(options),
+        errors_(errors), file_(shown(model.path(), 512)) {}
+
+  void run() {
+    findData();
+    for (const TensorProto &tensor : graph_.initializer())
+      if (isFloatData(tensor.data_type()) && read_.contains(tensor.name()))
+        decideAll(tensor);
+    if (!folded_.empty() && !options_.allowRewritten) {
+      errors_.invalid(
+          file_ + ": the exporter computed the weights " + listed(folded_) +
+          " of convolutions or products from parameters that the file does not "
+          "have (a folded BatchNormalization?); export it with "
+          "training=TrainingMode.PRESERVE and do_constant_folding=False, or "
+          "train the file as it stands with --allow-rewritten-parameters");
+      return;
+    }
+    if (!trained_.empty())
+      errors_.warn(file_ + ": trained, though the file does not say whether " +
+                   (trained_.size() > 1 ? "they are parameters: "
+                                        : "it is a parameter: ") +
+                   listed(trained_) + "; --freeze=REGEX holds what it names");
+    if (!held_.empty())
+      errors_.warn(
+          file_ +
+          ": held constant, though the file does not say "
+          "whether " +
+          (held_.size() > 1 ? "they are parameters: " : "it is a parameter: ") +
+          listed(held_) + "; --trainable=REGEX trains what it names");
+  }
+
+private:
+  using Role = InitializerRole::Kind;
+
+  static std::string listed(const std::vector<std::string> &names) {
+    std::string text;
+    for (size_t i = 0; i < names.size() && i < 6; ++i)
+      text += (i ? ", " : "") + quoted(names[i]);
+    if (names.size() > 6)
+      text += " and " + std::to_string(names.size() - 6) + " more";
+    return text;
+  }
+
+  /// Which values depend on what callers feed, and who reads each value.
+  void findData() {
+    llvm::StringSet<> constants;
+    for (const TensorProto &tensor : graph_.initializer())
+      constants.insert(tensor.name());
+    for (const auto &input : graph_.input())
+      if (!constants.contains(input.name()))
+        data_.insert(input.name());
+    for (const auto &output : graph_.output())
+      read_.insert(output.name());
+    std::vector<bool> live = findLive(graph_.node(), read_);
+    llvm::SmallVector<bool> liveBits(live.begin(), live.end());
+    copies_ = initializerCopies(graph_, liveBits);
+    for (int i = 0; i < graph_.node_size(); ++i) {
+      if (!live[i])
+        continue;
+      const NodeProto &node = graph_.node(i);
+      // Bodies read what is around them without listing it.
+      bool isData = llvm::any_of(node.attribute(), [](const auto &attribute) {
+        return attribute.has_g();
+      });
+      isData |= llvm::StringRef(node.op_type()).starts_with("Random") ||
+                node.op_type() == "Bernoulli" ||
+                node.op_type() == "Multinomial";
+      for (int input = 0; input < node.input_size(); ++input) {
+        isData |= data_.contains(node.input(input));
+        users_[node.input(input)].push_back({i, input});
+      }
+      if (isData)
+        for (const std::string &output : node.output())
+          data_.insert(output);
+    }
+  }
+
+  bool isData(const NodeProto &node) const {
+    return llvm::any_of(node.output(), [&](const std::string &output) {
+      return data_.contains(output);
+    });
+  }
+
+  /// What the uses of the constant `name` show, of what is computed from it
+  /// alone, too.
+  Finding uses(const std::string &name, bool isVector, int depth = 0) {
+    Finding found;
+    if (depth > 64)
+      return found;
+    for (auto [index, input] : users_[name]) {
+      const NodeProto &node = graph_.node(index);
+      if (isData(node)) {
+        bool otherIsData = node.input_size() > 1 &&
+                           data_.contains(node.input(input == 0 ? 1 : 0));
+        found.take(findingOf(node, input, otherIsData, isVector));
+        continue;
+      }
+      // Angles are tables of positions.
+      if (isAnyOf(node.op_type(), {"Sin", "Cos"})) {
+        found.take({Evidence::Constant, "the angles of a table"});
+        continue;
+      }
+      if (isAnyOf(node.op_type(),
+                  {"Shape", "Size", "ConstantOfShape", "CastLike"}) &&
+          !(node.op_type() == "CastLike" && input == 0))
+        continue;
+      for (const std::string &output : node.output())
+        if (!output.empty() && !separate_.contains(output))
+          found.take(uses(output, isVector, depth + 1));
+    }
+    return found;
+  }
+
+  /// The initializer, and the copies of it that are parameters of their own.
+  void decideAll(const TensorProto &tensor) {
+    std::string why;
+    ReadFailure failure = ReadFailure::None;
+    std::optional<TensorData> data =
+        readTensor(model_, tensor, &context_, why, failure);
+    if (!data)
+      return; // the import says why
+    ValueCheck values = checkValues(*data);
+    auto copies = copies_.find(tensor.name());
+    if (copies != copies_.end() && values.areEqual) {
+      for (const std::string &copy : copies->second)
+        separate_.insert(copy);
+      for (const std::string &copy : copies->second)
+        decide(copy, data->type, values);
+    }
+    decide(tensor.name(), data->type, values);
+  }
+
+  void decide(const std::string &name, RankedTensorType type,
+              const ValueCheck &values) {
+    int64_t wide =
+        llvm::count_if(type.getShape(), [](int64_t size) { return size != 1; });
+    bool isScalar = type.getRank() == 0;
+    Finding found = uses(name, wide <= 1);
+    InitializerRole &role = model_.roles[name];
+    role = {Role::Constant, found.reason, {}};
+    bool isGiven = isAskedFor(options_, name);
+    if (found.evidence == Evidence::Statistic) {
+      role.kind = Role::Buffer;
+    } else if (isGiven) {
+      role = {Role::Parameter, "--trainable names it", {}};
+    } else if (!values.mask.empty()) {
+      role.reason = values.mask;
+    } else if (found.evidence == Evidence::None) {
+      role.reason = "nothing that data reach uses it";
+    } else if (found.evidence == Evidence::Constant) {
+    } else if (isScalar) {
+      role.reason = "a scalar";
+    } else if (found.evidence == Evidence::Weight) {
+      role.kind = Role::Parameter;
+      static const llvm::Regex computed("^onnx::(Conv|ConvTranspose|Gemm)_");
+      if (computed.match(name) && mayTrain(options_, name))
+        folded_.push_back(name);
+    } else if (!values.computed.empty()) {
+      role.reason = values.computed;
+      doubt(held_, name);
+    } else {
+      role.kind = Role::Parameter;
+      bool isSure = found.evidence == Evidence::Vector && !isGenerated(name);
+      if (!isSure) {
+        role.reason = "an operand of data";
+        doubt(trained_, name);
+      }
+    }
+  }
+
+  /// What the user decided is in no doubt.
+  void doubt(std::vector<std::string> &list, const std::string &name) {
+    if (options_.trainable.empty() && mayTrain(options_, name))
+      list.push_back(name);
+  }
+
+  OnnxModel &model_;
+  const GraphProto &graph_;
+  const ImportOptions &options_;
+  ImportErrors &errors_;
+  std::string file_;
+  MLIRContext context_{MLIRContext::Threading::DISABLED};
+  llvm::StringSet<> data_, read_, separate_;
+  std::map<std::string, std::vector<std::string>> copies_;
+  std::map<std::string, std::vector<std::pair<int, int>>> users_;
+  std::vector<std::string> folded_, trained_, held_;
+};
+
+} // namespace
+
+void assignRolesByUse(OnnxModel &model, const ImportOptions &options,
+                      ImportErrors &errors) {
+  RoleFinder(model, options, errors).run();
+}
+
+} // namespace sinter::compiler

@@ -1,0 +1,82 @@
+//===- Signature.h - what a PyTorch exporter says of a file -----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// torch.onnx.export writes the signature of the exported program into the
+// metadata of the graph: which of its inputs are parameters and buffers, under
+// the names of the module. Each node holds the text of the call that it came
+// from, with these inputs as operands. Both are read here, and nowhere else;
+// any text gives a value, never an error.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_SIGNATURE_H
+#define SINTER_COMPILER_IMPORT_ONNX_SIGNATURE_H
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace onnx {
+class GraphProto;
+class NodeProto;
+} // namespace onnx
+
+namespace sinter::compiler {
+
+/// An input of the exported program that its caller does not give.
+struct SignatureEntry {
+  enum class Kind { Parameter, Buffer, Constant };
+  Kind kind;
+  std::string placeholder; // its name in calls: "p_fc_weight"
+  std::string target;      // its name in the module: "fc.weight"
+  bool isPersistent = true;
+
+  bool isParameter() const { return kind == Kind::Parameter; }
+};
+
+class Signature {
+public:
+  /// Nothing for a file without one.
+  static std::optional<Signature> read(const ::onnx::GraphProto &graph);
+
+  const std::vector<SignatureEntry> &entries() const { return entries_; }
+  /// Null for a name that is not one of an entry.
+  const SignatureEntry *byPlaceholder(llvm::StringRef name) const;
+  const SignatureEntry *byTarget(llvm::StringRef name) const;
+
+private:
+  std::vector<SignatureEntry> entries_;
+  llvm::StringMap<size_t> placeholders_, targets_;
+};
+
+/// An operand of a call: the values that it names, several for a list, none for
+/// a literal.
+struct FxArgument {
+  std::string text; // as it is written
+  std::vector<std::string> values;
+};
+
+/// The call that a node came from. Several nodes may come from one.
+struct FxCall {
+  std::string result; // the name of its value
+  std::string target; // "aten.linear", without the overload
+  std::vector<FxArgument> arguments;
+  /// All values that the call names, keyword operands included.
+  std::vector<std::string> values;
+};
+/// Nothing for a node that does not say.
+std::optional<FxCall> readFxCall(const ::onnx::NodeProto &node);
+
+/// The names of the rewrite rules that an exporter applied at `node`, as it
+/// lists them; empty where none was.
+std::string rewriteRules(const ::onnx::NodeProto &node);
+/// The path of the module whose call made `node`: "layer1.0.conv1"; empty at
+/// the top, and where the file does not say.
+std::string modulePath(const ::onnx::NodeProto &node);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_SIGNATURE_H
