@@ -1,0 +1,6 @@
+"""Stub.
+
+Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+"""
+
+NETWORKS = []
