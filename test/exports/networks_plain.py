@@ -175,7 +175,8 @@ NETWORKS = [
     Network("weight-norm", lambda: nn.Sequential(
         weight_norm(nn.Linear(12, 24)), nn.ReLU(), weight_norm(nn.Linear(24, 24)), nn.ReLU(),
         nn.Linear(24, 3)), features(12), "values"),
-    Network("spatial-transformer", SpatialTransformer, images(16, 1), rate=0.01),
+    Network("spatial-transformer", SpatialTransformer, images(16, 1), rate=0.005,
+            why="sampling has kinks at each pixel"),
     Network("spline-kan", lambda: nn.Sequential(SplineLayer(8, 16), nn.Tanh(),
                                                 SplineLayer(16, 3)), features(8), "values"),
     Network("embedding-bag", BagOfWords, tokens(50, 8, "tokens"), rate=0.05, momentum=0.9),
