@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from fates import describe, describeStranger, fatesOf, strangers
 from network import BATCH
 from reference import distance
 
@@ -81,11 +82,14 @@ def compareStates(states, reference, facts, model):
         else:
             errors[name] = distance(states[name], theirs)
     strange = sorted(n for n in set(states) - set(expected) if not SLOTS.match(n))
-    initial = {t.name: t for t in onnx.load(model).graph.initializer}
-    learned = [name for name in strange if name in initial
-               and not np.array_equal(states[name], numpy_helper.to_array(initial[name]))]
+    graph = onnx.load(model).graph
+    initializers = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    learned = [name for name in strange if name in initializers
+               and not np.array_equal(states[name], initializers[name])]
+    fates = fatesOf(missing, facts["tied"], {name: reference["initial/" + name]
+                                             for name in expected}, initializers, states)
     buffers = [name for name in learned if name in facts["buffers"]]
-    others = [name for name in learned if name not in buffers]
+    others = strangers([name for name in learned if name not in buffers], fates)
     bad = sorted((n for n in errors if errors[n] > LIMIT), key=errors.get, reverse=True)
     what = []
     if bad:
@@ -95,14 +99,15 @@ def compareStates(states, reference, facts, model):
     if shapes:
         what.append("; ".join(shapes[:2]))
     if missing:
-        what.append(f"{len(missing)} of {len(expected)} missing: {', '.join(missing[:2])}")
+        what.append(f"{len(missing)} of {len(expected)} missing: {describe(fates)}")
     if others:
-        what.append(f"trains {len(others)} of other names: {', '.join(others[:2])}")
+        what.append(f"trains {len(others)} that no parameter is in: "
+                    + ", ".join(describeStranger(n, initializers, graph.node) for n in others[:3]))
     wrong = bad or buffers or shapes or (others and not missing)
     return {"result": "differs" if wrong else "names differ" if missing else "agrees",
             "what": "; ".join(what), "state": max(errors.values(), default=0.0),
             "bad": {name: errors[name] for name in bad}, "unused": unused,
-            "missing": missing, "trained": others, "trainedBuffers": buffers}
+            "missing": fates, "trained": others, "trainedBuffers": buffers}
 
 
 def compareTraining(network, folder, way, export, facts, bin_, steps):

@@ -145,7 +145,7 @@ class GraphAttention(nn.Module):
         x = project(x)
         a, b = x @ score[0], x @ score[1]
         e = F.leaky_relu(a[:, self.source] + b[:, self.target], 0.2).exp()
-        sums = torch.zeros_like(a).index_add(1, self.target, e)
+        sums = torch.zeros_like(a).scatter_add(1, self.target.expand_as(e), e)
         weights = e / sums[:, self.target]
         messages = x[:, self.source] * weights[..., None]
         index = self.target[None, :, None].expand_as(messages)

@@ -6,7 +6,8 @@ Called by run.py, in a process of its own for each network (exporters crash, and
 things behind in modules). Writes into the network's folder:
 
   in.npz, data.npz           inputs of one batch; inputs and labels of all rows
-  reference.npz              output (eval mode), losses of the steps, state/NAME after them
+  reference.npz              output (eval mode), losses of the steps, state/NAME after them,
+                             initial/NAME before (float32)
   reference.json             parameters and running statistics by name, and what float32 costs
   WAY.onnx, WAY.json         the export, or the exporter's error
 
@@ -84,6 +85,14 @@ def statesOf(model):
             if name in parameters or name.endswith(("running_mean", "running_var"))}
 
 
+def tiedNames(model):
+    """{a further name of a parameter: its first one}."""
+    first = {parameter: name for name, parameter in model.named_parameters()}
+    return {name: first[parameter]
+            for name, parameter in model.named_parameters(remove_duplicate=False)
+            if first[parameter] != name}
+
+
 def distance(ours, theirs):
     """norm(ours - theirs) / norm(theirs). What has a norm below 1e-5 (a bias whose gradient
     is 0 but for rounding) is compared absolutely: 1e-6 counts as 1e-5."""
@@ -115,11 +124,12 @@ def writeReference(network, folder, steps):
                                         toDouble(labels), steps)
     worst = max(states, key=lambda name: distance(single[1][name], states[name]))
     np.savez(os.path.join(folder, "reference.npz"), losses=losses, output=output.numpy(),
-             **{f"state/{name}": value for name, value in states.items()})
+             **{f"state/{name}": value for name, value in states.items()},
+             **{f"initial/{name}": value for name, value in initial.items()})
     return {
         "parameters": [n for n in states if not n.endswith(("running_mean", "running_var"))],
         "statistics": [n for n in states if n.endswith(("running_mean", "running_var"))],
-        "buffers": [name for name, _ in model.named_buffers()],
+        "tied": tiedNames(model), "buffers": [name for name, _ in model.named_buffers()],
         "withoutGradient": sorted(n for n in without if (states[n] == initial[n]).all()),
         "batchNorm": hasBatchNorm(model), "first": losses[0], "last": losses[-1],
         "float32Loss": float(np.max(np.abs(single[0] - losses) / np.abs(losses))),

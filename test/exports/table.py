@@ -77,7 +77,8 @@ def write(path, results, ways):
     lines = ["| way | | " + " | ".join(used) + " |", "|---|---|" + "---:|" * len(used)]
     for way, kind, count in counts(results, ways):
         lines.append(f"| {way} | {kind} | " + " | ".join(str(count[n]) for n in used) + " |")
-    lines += ["", "| network | way | training | inference | PyTorch float32 |", "|---|---|---|---|---:|"]
+    lines += ["", "| network | way | training | inference | PyTorch float32 |",
+              "|---|---|---|---|---:|"]
     for r in results:
         cells = [r["network"], r["way"], describe(r["training"]), describe(r["inference"]),
                  f"{r.get('float32', float('nan')):.0e}"]
