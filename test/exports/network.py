@@ -66,14 +66,14 @@ def hasBatchNorm(model):
 
 
 def smooth(make):
-    """The network with SiLU in the place of ReLU. In deep networks some unit is always so
-    near to ReLU's kink that float32 and float64 take different sides, and then differ by
+    """The network with SiLU in the place of ReLU and hard swish. In deep networks some unit is always so
+    near to a kink that float32 and float64 take different sides, and then differ by
     more than any bound that means something."""
     def replaced():
         model = make()
         for module in list(model.modules()):
             for name, child in module.named_children():
-                if isinstance(child, nn.ReLU):
+                if isinstance(child, (nn.ReLU, nn.Hardswish)):
                     setattr(module, name, nn.SiLU())
         return model
     return replaced
@@ -87,8 +87,9 @@ def features(*shape):
     return lambda generator: {"x": torch.randn(ROWS, *shape, generator=generator)}
 
 
-def tokens(vocabulary, length, name="input_ids"):
-    return lambda generator: {name: torch.randint(0, vocabulary, (ROWS, length),
+def tokens(vocabulary, length, name="input_ids", first=3):
+    """Ids from `first`: those before are what models pad, begin and end with."""
+    return lambda generator: {name: torch.randint(first, vocabulary, (ROWS, length),
                                                   generator=generator)}
 
 

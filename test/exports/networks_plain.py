@@ -106,6 +106,18 @@ class BagOfWords(nn.Module):
         return self.head(F.relu(self.bag(tokens)))
 
 
+class PaddedWords(nn.Module):
+    """The mean of embeddings; 0 pads, and its row is never trained (padding_idx)."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(20, 16, padding_idx=0)
+        self.head = nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 5))
+
+    def forward(self, tokens):
+        return self.head(self.embed(tokens).mean(1))
+
+
 class UNet(nn.Module):
     def __init__(self):
         super().__init__()
@@ -176,11 +188,12 @@ NETWORKS = [
     Network("weight-norm", lambda: nn.Sequential(
         weight_norm(nn.Linear(12, 24)), nn.ReLU(), weight_norm(nn.Linear(24, 24)), nn.ReLU(),
         nn.Linear(24, 3)), features(12), "values"),
-    Network("spatial-transformer", SpatialTransformer, images(16, 1), rate=0.005,
+    Network("spatial-transformer", SpatialTransformer, images(16, 1), rate=0.002,
             why="sampling has kinks at each pixel"),
     Network("spline-kan", lambda: nn.Sequential(SplineLayer(8, 16), nn.Tanh(),
                                                 SplineLayer(16, 3)), features(8), "values"),
     Network("embedding-bag", BagOfWords, tokens(50, 8, "tokens"), rate=0.05, momentum=0.9),
+    Network("embedding-padding", PaddedWords, tokens(20, 8, "tokens", first=0), rate=0.1),
     Network("unet-group-norm", UNet, images(16, 2), "values"),
     Network("prelu-layer-scale", LayerScaleNet, features(12), momentum=0.9),
     Network("rms-norm-glu", RmsNormNet, features(12)),

@@ -44,14 +44,13 @@ def convnext():
 
 
 NETWORKS = [
-    Network("tv-resnet", resnet, images(32), rate=0.0003, why="kinks of ReLU"),
+    Network("tv-resnet", smooth(resnet), images(32), rate=0.001),
     Network("tv-resnet-group-norm", smooth(resnetGroupNorm), images(32), rate=0.001,
             momentum=0.9),
     Network("tv-squeezenet", smooth(partial(models.squeezenet1_1, num_classes=10, dropout=0.0)),
-            images(48)),
+            images(32)),
     Network("tv-mobilenet-v3", smooth(partial(models.mobilenet_v3_small, num_classes=10,
-                                              dropout=0.0)), images(64), rate=0.001,
-            why="kinks of hard swish"),
+                                              dropout=0.0)), images(64), rate=0.002),
     Network("tv-vit", vit, images(32), momentum=0.9),
     Network("tv-swin", swin, images(32)),
     Network("tv-swin-v2", smooth(partial(swin, block=SwinTransformerBlockV2,

@@ -66,9 +66,12 @@ def prepare(network, folder, way, options):
     import reference
 
     path = os.path.join(folder, way + ".json")
-    if options.fresh or not os.path.exists(path):
-        if os.path.exists(path):
+    if os.path.exists(path):
+        with open(path) as file:
+            made = json.load(file)
+        if options.fresh or made.get("steps", options.steps) != options.steps:
             os.remove(path)
+    if not os.path.exists(path):
         process = multiprocessing.get_context("fork").Process(
             target=reference.write, args=(network, folder, way, options.steps))
         process.start()
