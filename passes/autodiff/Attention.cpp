@@ -11,9 +11,9 @@ namespace sinter::passes {
 
 // What the loss takes of `stats` has no gradient: nothing but this rule reads
 // them.
-static mlir::LogicalResult attentionRule(AttentionOp op, OpGradient &g) {
+static void attentionRule(AttentionOp op, OpGradient &g) {
   if (g.gradOrNull(1))
-    return op.emitOpError() << "has no gradient through its statistics";
+    return g.refuse("through its statistics");
   llvm::SmallVector<mlir::Type> types;
   for (mlir::Value operand : op->getOperands())
     types.push_back(operand.getType());
@@ -23,7 +23,6 @@ static mlir::LogicalResult attentionRule(AttentionOp op, OpGradient &g) {
       op.getCausalAttr());
   for (auto [operand, result] : llvm::enumerate(grad->getResults()))
     g.give(static_cast<unsigned>(operand), result);
-  return mlir::success();
 }
 
 void addAttentionRules(GradientRules &rules) {

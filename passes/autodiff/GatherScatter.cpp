@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A read's cotangent is a summing write into zeros, a write's is a read. Part
-// of the Shape family; in its own file by size.
+// A read's cotangent is a summing write into zeros, a write's is a read, of
+// which a write that takes extremes or products keeps a part. Part of the Shape
+// family; in its own file by size.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Rules.h"
@@ -86,24 +87,70 @@ template <class OpTy> Value survivors(OpGradient &g, OpTy op) {
   return g.compare(CompareKind::eq, read(g, op, written), numbers);
 }
 
-template <class OpTy> LogicalResult scatterRule(OpTy op, OpGradient &g) {
-  const unsigned x = 0, updates = 2;
+constexpr unsigned kX = 0, kUpdates = 2;
+
+/// The element of `x` and the updates to its place that equal the result share
+/// the cotangent equally, as in PyTorch's scatter_reduce.
+template <class OpTy> void extremumGradient(OpTy op, OpGradient &g) {
+  auto isExtreme = [&](Value value, Value extreme) {
+    return g.cast(g.compare(CompareKind::eq, value, extreme),
+                  tensorType(value).getElementType());
+  };
+  Value result = op.getResult();
+  Value inX = isExtreme(op.getX(), result);
+  Value inUpdates = isExtreme(op.getUpdates(), read(g, op, result));
+  Value count = write(g, op, ScatterKind::sum, inX, inUpdates);
+  Value share = g.div(g.grad(), count);
+  if (g.wants(kX))
+    g.give(kX, g.mul(inX, share));
+  if (g.wants(kUpdates))
+    g.give(kUpdates, g.mul(inUpdates, read(g, op, share)));
+}
+
+/// The cotangent times the product of the others at the place: the result by
+/// the factor, or, for the only zero there, the product without it.
+template <class OpTy> void productGradient(OpTy op, OpGradient &g) {
+  auto isZero = [&](Value x) { return g.compare(CompareKind::eq, x, 0.0); };
+  auto zerosAsOnes = [&](Value x) {
+    return g.where(isZero(x), g.like(x, 1), x);
+  };
+  auto countZeros = [&](Value x) {
+    return g.cast(isZero(x), tensorType(x).getElementType());
+  };
+  Value x = op.getX(), updates = op.getUpdates();
+  Value factorX = zerosAsOnes(x), factorUpdates = zerosAsOnes(updates);
+  Value zeros =
+      write(g, op, ScatterKind::sum, countZeros(x), countZeros(updates));
+  Value product = write(g, op, ScatterKind::prod, factorX, factorUpdates);
+  Value ofFactor = g.mul(g.grad(), op.getResult());
+  Value ofZero = g.where(g.compare(CompareKind::eq, zeros, 1.0),
+                         g.mul(g.grad(), product), 0.0);
+  if (g.wants(kX))
+    g.give(kX, g.where(isZero(x), ofZero, g.div(ofFactor, factorX)));
+  if (g.wants(kUpdates))
+    g.give(kUpdates, g.where(isZero(updates), read(g, op, ofZero),
+                             g.div(read(g, op, ofFactor), factorUpdates)));
+}
+
+template <class OpTy> void scatterRule(OpTy op, OpGradient &g) {
   switch (op.getKind()) {
   case ScatterKind::sum:
-    g.give(x, g.grad());
-    if (g.wants(updates))
-      g.give(updates, read(g, op, g.grad()));
-    return success();
+    g.give(kX, g.grad());
+    if (g.wants(kUpdates))
+      g.give(kUpdates, read(g, op, g.grad()));
+    return;
   case ScatterKind::set:
-    if (g.wants(x))
-      g.give(x, write(g, op, ScatterKind::set, g.grad(),
-                      g.like(op.getUpdates(), 0)));
-    if (g.wants(updates))
-      g.give(updates, g.where(survivors(g, op), read(g, op, g.grad()), 0.0));
-    return success();
-  default:
-    return op.emitOpError("has no gradient for kind '")
-           << stringifyScatterKind(op.getKind()) << "'";
+    if (g.wants(kX))
+      g.give(kX, write(g, op, ScatterKind::set, g.grad(),
+                       g.like(op.getUpdates(), 0)));
+    if (g.wants(kUpdates))
+      g.give(kUpdates, g.where(survivors(g, op), read(g, op, g.grad()), 0.0));
+    return;
+  case ScatterKind::prod:
+    return productGradient(op, g);
+  case ScatterKind::max:
+  case ScatterKind::min:
+    return extremumGradient(op, g);
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/DenseSet.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace sinter::ir;
 
@@ -65,14 +67,13 @@ public:
     do
       findPath();
     while (decomposeOnPath());
-    if (failed(checkRules()))
-      return failure();
     if (depends.contains(loss))
       cotangents[loss] =
           seed ? seed : splatLike(builder, loss.getLoc(), loss, 1);
     for (Operation *op : llvm::reverse(path))
-      if (failed(differentiate(op)))
-        return failure();
+      differentiate(op);
+    if (failed(reportMissing()))
+      return failure();
     SmallVector<Value> result;
     for (Value value : wrt)
       result.push_back(cotangents.lookup(value));
@@ -137,34 +138,31 @@ private:
     return changed;
   }
 
-  LogicalResult checkRules() {
-    bool ok = true;
-    for (Operation *op : path) {
-      if (hasGradientRule(op->getName()))
-        continue;
-      op->emitOpError("is not differentiable, but the loss depends on a "
-                      "trainable value through it");
-      ok = false;
-    }
-    return success(ok);
-  }
-
-  LogicalResult differentiate(Operation *op) {
+  void differentiate(Operation *op) {
     SmallVector<Value> resultGrads;
     for (Value result : op->getResults())
       resultGrads.push_back(cotangents.lookup(result));
     if (llvm::none_of(resultGrads, [](Value v) { return bool(v); }))
-      return success();
+      return;
     llvm::BitVector active(op->getNumOperands());
     for (OpOperand &operand : op->getOpOperands())
       if (depends.contains(operand.get()))
         active.set(operand.getOperandNumber());
 
     OpGradient gradient(builder, op, resultGrads, active);
-    if (failed(GradientRules::all()
-                   .lookup(op->getName().getStringRef())
-                   .rule(gradient)))
-      return failure();
+    GradientRule rule =
+        GradientRules::all().lookup(op->getName().getStringRef()).rule;
+    if (rule)
+      rule(gradient);
+    else
+      gradient.refuse("");
+    if (gradient.refusal()) {
+      missing[{op->getName().getStringRef(), *gradient.refusal()}].push_back(
+          op->getLoc());
+      // What is missing before it is reported with it.
+      for (unsigned i : active.set_bits())
+        gradient.give(i, gradient.like(op->getOperand(i), 0));
+    }
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned i = operand.getOperandNumber();
       if (Value part = active[i] ? gradient.cotangent(i) : Value()) {
@@ -172,7 +170,17 @@ private:
         sum = sum ? gradient.add(sum, part) : part;
       }
     }
-    return success();
+  }
+
+  LogicalResult reportMissing() {
+    for (auto &[key, locations] : missing) {
+      std::reverse(locations.begin(), locations.end()); // program order
+      emitError(FusedLoc::get(builder.getContext(), locations))
+          << "'" << key.first << "' has no gradient"
+          << (key.second.empty() ? "" : " ") << key.second
+          << ", but the loss depends on a trainable value through it";
+    }
+    return success(missing.empty());
   }
 
   OpBuilder &builder;
@@ -182,6 +190,8 @@ private:
   DenseSet<Value>
       depends; // values that depend on a `wrt` value, differentiably
   DenseMap<Value, Value> cotangents;
+  /// Op and why -> where.
+  std::map<std::pair<StringRef, StringRef>, SmallVector<Location>> missing;
 };
 
 } // namespace

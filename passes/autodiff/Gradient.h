@@ -3,8 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Builds the cotangents of a program backwards from a loss. Called by the train
-// phase and by `--check`; the rules live in one file per op family beside this
-// one.
+// phase; the rules live in one file per op family beside this one.
 //
 // What must stay true: only ops on a path from a `wrt` value to the loss are
 // differentiated; sums of cotangents are made in program order, so the same
@@ -38,8 +37,8 @@ bool hasGradientRule(mlir::OperationName name);
 /// Composites without a rule of their own on the path are replaced by their
 /// decompositions in place: a caller must not hold their results.
 ///
-/// Fails with one error per op without a rule, each naming the op at the
-/// location of its ONNX node.
+/// Where a gradient is missing it fails with one error per kind of op and
+/// reason, at the locations of all their ONNX nodes.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 gradients(mlir::OpBuilder &builder, mlir::Value loss,
           llvm::ArrayRef<mlir::Value> wrt, mlir::Value seed = {});

@@ -53,20 +53,20 @@ Value extremumGradient(OpGradient &g, ReduceOp op) {
   return g.mul(mask, g.unreduce(share, op.getDims(), x));
 }
 
-LogicalResult reduceRule(ReduceOp op, OpGradient &g) {
+void reduceRule(ReduceOp op, OpGradient &g) {
   switch (op.getKind()) {
   case ReduceKind::sum:
     g.give(0, g.unreduce(g.grad(), op.getDims(), op.getX()));
-    return success();
+    return;
   case ReduceKind::prod:
     g.give(0, prodGradient(g, op));
-    return success();
+    return;
   case ReduceKind::max:
   case ReduceKind::min:
     g.give(0, extremumGradient(g, op));
-    return success();
+    return;
   default:
-    return op.emitOpError("has no gradient for this kind");
+    g.refuse("for this kind");
   }
 }
 
@@ -87,9 +87,9 @@ void reduceWindowRule(ReduceWindowOp op, OpGradient &g) {
 
 /// Linear in `output_grad`; the choice that `x` makes for max is constant
 /// almost everywhere.
-LogicalResult reduceWindowGradRule(ReduceWindowGradOp op, OpGradient &g) {
+void reduceWindowGradRule(ReduceWindowGradOp op, OpGradient &g) {
   if (op.getKind() != ReduceKind::sum && g.wants(1))
-    return op.emitOpError("has no second-order gradient for kind max");
+    return g.refuse("of second order for kind max");
   if (g.wants(0))
     g.give(0, g.like(op.getX(), 0));
   if (g.wants(1))
@@ -97,7 +97,6 @@ LogicalResult reduceWindowGradRule(ReduceWindowGradOp op, OpGradient &g) {
                                      g.grad(), op.getWindow(), op.getStrides(),
                                      op.getDilations(), op.getPadsLow(),
                                      op.getPadsHigh()));
-  return success();
 }
 
 /// `x` moved by one place along `axis` toward the front (zero at the end) or

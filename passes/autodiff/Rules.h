@@ -17,6 +17,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <functional>
+#include <optional>
 
 namespace sinter::passes {
 
@@ -43,6 +44,9 @@ public:
   void give(unsigned operand, Value cotangent) { given[operand] = cotangent; }
   /// Null where nothing was given.
   Value cotangent(unsigned operand) const { return given[operand]; }
+  /// This form of the op has no gradient. `what` continues "has no gradient".
+  void refuse(llvm::StringRef what) { refused = what; }
+  std::optional<llvm::StringRef> refusal() const { return refused; }
 
   mlir::Operation *op;
 
@@ -50,10 +54,10 @@ private:
   llvm::ArrayRef<Value> resultGrads;
   const llvm::BitVector &active;
   llvm::SmallVector<Value> given;
+  std::optional<llvm::StringRef> refused;
 };
 
-/// Fails after an error on the op where this form of it has no gradient.
-using GradientRule = std::function<mlir::LogicalResult(OpGradient &)>;
+using GradientRule = std::function<void(OpGradient &)>;
 
 class GradientRules {
 public:
@@ -62,18 +66,11 @@ public:
     GradientRule rule;
   };
 
-  /// `rule(op, g)` builds the cotangents; it gives nothing or a LogicalResult.
+  /// `rule(op, g)` builds the cotangents, or refuses to.
   template <class OpTy, class Function> void add(Function rule) {
     entries[OpTy::getOperationName()] = {
-        GradientRuleKind::Rule, [rule](OpGradient &g) -> mlir::LogicalResult {
-          auto op = mlir::cast<OpTy>(g.op);
-          if constexpr (std::is_void_v<decltype(rule(op, g))>) {
-            rule(op, g);
-            return mlir::success();
-          } else {
-            return rule(op, g);
-          }
-        }};
+        GradientRuleKind::Rule,
+        [rule](OpGradient &g) { rule(mlir::cast<OpTy>(g.op), g); }};
   }
   template <class... Ops> void addKind(GradientRuleKind kind) {
     ((entries[Ops::getOperationName()] = {kind, nullptr}), ...);

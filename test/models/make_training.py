@@ -79,13 +79,19 @@ def save(name, model, inputs, labels, loss, makeOptimizer, opset=17, onnxVarianc
                       opset_version=opset, training=mode, do_constant_folding=fold,
                       input_names=list(inputs), output_names=["output"],
                       dynamic_axes={n: {0: "N"} for n in [*inputs, "output"]})
+    saveRun(name, model, inputs, labels, loss, makeOptimizer, onnxVariance)
+
+
+def saveRun(name, model, inputs, labels, loss, makeOptimizer, onnxVariance=True, steps=STEPS):
+    """Trains `model`, which NAME.onnx holds, and writes what is beside that file."""
+    path = os.path.join(FOLDER, name + ".onnx")
     names = statesByName(path, model)
     twin = copy.deepcopy(model).double().train()
     if onnxVariance:
         useOnnxRunningVariance(twin)
     optimizer = makeOptimizer(twin.parameters())
     losses = []
-    for step in range(STEPS):
+    for step in range(steps):
         rows = slice(step * BATCH % ROWS, step * BATCH % ROWS + BATCH)
         output = twin(*[toDouble(i[rows]) for i in inputs.values()])
         value = loss(output, toDouble(labels[rows]))

@@ -13,6 +13,8 @@
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <catch2/catch.hpp>
 
@@ -76,10 +78,11 @@ void checkCase(TestContext &context, const OpCase &opCase) {
   }
 }
 
-/// The gradient of the sum of @main's results by its argument 0, as row-major
-/// numbers.
+/// The gradient of the sum of @main's results by one of its arguments, as
+/// row-major numbers; inputs beyond the given ones are 1.
 std::vector<double> gradientOf(TestContext &context, StringRef text,
-                               std::vector<std::vector<double>> inputs) {
+                               std::vector<std::vector<double>> inputs,
+                               unsigned wrt = 0) {
   OwningOpRef<ModuleOp> module =
       parseSourceString<ModuleOp>(text, context.get());
   REQUIRE(module);
@@ -97,7 +100,7 @@ std::vector<double> gradientOf(TestContext &context, StringRef text,
     arguments.push_back(std::move(tensor));
   }
   SmallVector<bool> isNull;
-  REQUIRE(succeeded(returnGradients(grad, {0}, isNull)));
+  REQUIRE(succeeded(returnGradients(grad, {wrt}, isNull)));
   return evaluate(grad, arguments).at(0).floats;
 }
 
@@ -182,6 +185,46 @@ TEST_CASE("where a derivative does not exist PyTorch's choice is made") {
   CHECK(gradientOf(context, scan, {{2, 0, 5}}) == Numbers{1, 12, 0});
 }
 
+TEST_CASE("what is written shares ties and zeros as in PyTorch") {
+  TestContext context;
+  auto buffer = llvm::MemoryBuffer::getFile(SINTER_SCATTER_REDUCE_JSON);
+  REQUIRE(buffer);
+  auto parsed = llvm::json::parse((*buffer)->getBuffer());
+  REQUIRE(bool(parsed));
+  auto numbers = [](const llvm::json::Object &object, StringRef key) {
+    std::vector<double> list;
+    for (const llvm::json::Value &value : *object.getArray(key))
+      list.push_back(*value.getAsNumber());
+    return list;
+  };
+  const llvm::json::Object &reference = *parsed->getAsObject();
+  std::vector<double> cotangent = numbers(reference, "cotangent");
+  auto textOf = [](const std::string &op, const std::string &indices,
+                   const std::string &rest) {
+    std::string types = "(tensor<4xf64>, " + indices + ", tensor<4xf64>)";
+    return "func.func @main(%x: tensor<4xf64>, %i: " + indices +
+           ", %u: tensor<4xf64>) -> tensor<4xf64> { %y = sinter." + op +
+           " %x, %i, %u" + rest + " : " + types +
+           " -> tensor<4xf64> return %y : tensor<4xf64> }";
+  };
+  for (const llvm::json::Value &value : *reference.getArray("cases")) {
+    const llvm::json::Object &row = *value.getAsObject();
+    std::string kind = row.getString("kind")->str();
+    for (const std::string &text :
+         {textOf("scatter " + kind, "tensor<4xi64>", " axis 0"),
+          textOf("scatter_elements " + kind, "tensor<4xi64>", " axis 0"),
+          textOf("scatter_nd " + kind, "tensor<4x1xi64>", "")}) {
+      INFO(text << " of " << llvm::formatv("{0}", value).str());
+      std::vector<std::vector<double>> inputs{
+          numbers(row, "x"), numbers(row, "indices"), numbers(row, "updates"),
+          cotangent};
+      CHECK(gradientOf(context, text, inputs, 0) == numbers(row, "gradX"));
+      CHECK(gradientOf(context, text, inputs, 2) ==
+            numbers(row, "gradUpdates"));
+    }
+  }
+}
+
 TEST_CASE("only the last of several updates to one place has a gradient") {
   TestContext context;
   const char *text = "func.func @main(%u: tensor<3xf64>, %x: tensor<4xf64>, "
@@ -216,23 +259,29 @@ TEST_CASE("nothing is built for values that the loss does not depend on") {
   CHECK(isNull[1]);
 }
 
-TEST_CASE("a missing gradient is one error that names the op") {
+TEST_CASE("each missing gradient is an error that names the op") {
   TestContext context;
+  std::string window = " {window = array<i64: 2>, strides = array<i64: 1>, "
+                       "dilations = array<i64: 1>, pads_low = array<i64: 0>, "
+                       "pads_high = array<i64: 0>} : "
+                       "(tensor<3xf64>, tensor<2xf64>) -> tensor<3xf64>";
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-      "func.func @main(%x: tensor<3xf64>, %i: tensor<2xi64>) -> tensor<3xf64> {"
+      "func.func @main(%x: tensor<3xf64>, %z: tensor<3xf64>) -> tensor<3xf64> {"
       " %u = sinter.slice %x starts [0] limits [2] strides [1] : "
       "(tensor<3xf64>) -> tensor<2xf64>"
-      " %y = sinter.scatter max %x, %i, %u axis 0"
-      " : (tensor<3xf64>, tensor<2xi64>, tensor<2xf64>) -> tensor<3xf64>"
-      " return %y : tensor<3xf64> }",
+      " %a = sinter.reduce_window_grad max %z, %u" +
+          window + " %b = sinter.neg %a : tensor<3xf64>" +
+          " %c = sinter.copy %b to 0 : tensor<3xf64>"
+          " return %c : tensor<3xf64> }",
       context.get());
+  REQUIRE(module);
   func::FuncOp grad =
       makeScalarLoss(module->lookupSymbol<func::FuncOp>("main"), "grad");
   SmallVector<bool> isNull;
   CHECK(failed(returnGradients(grad, {0}, isNull)));
   std::string diagnostics = context.takeDiagnostics();
-  CHECK_THAT(diagnostics,
-             Catch::Contains("scatter") && Catch::Contains("no gradient"));
+  CHECK_THAT(diagnostics, Catch::Contains("'sinter.reduce_window_grad'") &&
+                              Catch::Contains("'sinter.copy'"));
 }
 
 TEST_CASE("gradients can be differentiated again") {

@@ -42,11 +42,14 @@ module @rank_one {
 
 module @no_gradient {
   sinter.state @w : tensor<4x3xf32> {role = #sinter<role param>}
-  func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %i: tensor<4xi64> {sinter.input = "i"},
-                  %w: tensor<4x3xf32> {sinter.state = @w}) -> (tensor<4x3xf32> {sinter.output = "y"}) {
-    // expected-error @below {{has no gradient for kind 'max'}}
-    %y = sinter.scatter max %x, %i, %w axis 0
-      : (tensor<4x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %w: tensor<4x3xf32> {sinter.state = @w})
+      -> (tensor<4x3xf32> {sinter.output = "y"}) {
+    // expected-error @below {{'sinter.reduce_window_grad' has no gradient of second order for kind max, but the loss depends on a trainable value through it}}
+    %g = sinter.reduce_window_grad max %x, %w {window = array<i64: 1, 1>, strides = array<i64: 1, 1>,
+        dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>}
+      : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+    // expected-error @below {{'sinter.copy' has no gradient, but the loss depends on a trainable value through it}}
+    %y = sinter.copy %g to 0 : tensor<4x3xf32>
     return %y : tensor<4x3xf32>
   }
 }
