@@ -6,7 +6,6 @@
 #include "compiler/Check.h"
 
 #include "compiler/Phases.h"
-#include "passes/autodiff/Gradient.h"
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -48,18 +47,6 @@ void compiler::noteMadeUpSizes(const Options &options) {
                << kMadeUpSize << "; --batch, --dim and --shape bind them\n";
 }
 
-static ExitCode checkImport(const Options &options, const ModelFile &model,
-                            mlir::MLIRContext *context) {
-  ImportErrors errors;
-  checkOnnx(
-      model.onnx, importOptions(options), context,
-      [](mlir::Operation *op) {
-        return passes::hasGradientRule(op->getName());
-      },
-      errors);
-  return reportImport(options, errors);
-}
-
 ExitCode compiler::checkCoverage(Options options, TargetSet targets) {
   ModelFile model;
   if (ExitCode code = readModel(options, model))
@@ -68,22 +55,23 @@ ExitCode compiler::checkCoverage(Options options, TargetSet targets) {
   Compilation compilation(options, std::move(targets));
   if (ExitCode code = compilation.checkOptions())
     return code;
-  if (model.onnx)
-    if (ExitCode code = checkImport(options, model, &compilation.context())) {
-      if (madeUp && code == kExitUsage)
-        noteMadeUpSizes(options);
-      return code;
-    }
   compilation.model = std::move(model);
-  // What can be imported may still have no code on the target. Loss and
-  // optimizer are made of the same ops as models, so that training adds nothing
-  // to ask for here.
-  const char *last = options.train.enabled ? "simplify" : "place";
-  if (ExitCode code = compilation.run(*findPhase(last)))
-    return code;
-  llvm::outs() << "every operator is supported";
-  if (madeUp)
-    llvm::outs() << " (open sizes taken as " << kMadeUpSize << ")";
-  llvm::outs() << "\n";
-  return kExitDone;
+  // The last phase that asks about the model and the options. Those after it
+  // serve whatever they get, within the memory there is.
+  ExitCode code = compilation.run(*findPhase("precision"));
+  if (code == kExitDone)
+    code = compilation.checkExport();
+  // What then ends with kExitUsage is a matter of options, once there is a
+  // graph: operators and gradients were asked about before.
+  bool isCovered = code == kExitDone ||
+                   (code == kExitUsage && compilation.hasDone("simplify"));
+  if (isCovered)
+    llvm::outs() << "every operator is supported"
+                 << (madeUp ? " (open sizes taken as " +
+                                  std::to_string(kMadeUpSize) + ")"
+                            : "")
+                 << "\n";
+  else if (madeUp && code == kExitUsage)
+    noteMadeUpSizes(options);
+  return code;
 }

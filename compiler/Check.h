@@ -19,10 +19,12 @@ bool makeUpSizes(const OnnxModel &model, Options &options);
 /// Says so on stderr.
 void noteMadeUpSizes(const Options &options);
 
-/// Lists every operator of the model that cannot be imported or that the target
-/// has no code for and, with --train, every one that a gradient would have to
-/// pass and cannot. Sizes that the model leaves open are made up. Nothing is
-/// compiled. kExitUnsupported if there is any.
+/// Runs the phases that may refuse the model or the options, so that what
+/// compiling would say is said: every operator that cannot be imported or that
+/// the target has no code for and, with --train, every one that a gradient
+/// would have to pass and cannot (kExitUnsupported), else what is wrong with
+/// the options (kExitUsage). Sizes that the model leaves open are made up.
+/// Nothing is generated.
 ExitCode checkCoverage(Options options, TargetSet targets);
 
 } // namespace sinter::compiler

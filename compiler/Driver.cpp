@@ -266,7 +266,7 @@ ExitCode Compilation::run(const Phase &last) {
     code = kExitFailed;
   if (code == kExitDone && isPlanned(last))
     code = checkMemory();
-  return code == kExitDone ? checkContracts() : code;
+  return code == kExitDone && isPlanned(last) ? checkContracts() : code;
 }
 
 ExitCode Compilation::runOnce(const Phase &last) {
@@ -366,10 +366,24 @@ Compilation::kernelText(passes::CodeForm form) {
   return generateForPlaces(*module_, mainTarget(), devices, codeGen);
 }
 
+bool Compilation::hasDone(StringRef phase) const {
+  return llvm::any_of(times,
+                      [&](const auto &done) { return done.first == phase; });
+}
+
+ExitCode Compilation::checkExport() {
+  ArtifactInfo info;
+  return describeExport(info);
+}
+
 ExitCode Compilation::describe(ArtifactInfo &info) {
   info.symbol = symbol_;
   info.modelName = modelStem(options);
   info.manifest = makeManifest(options, mainTarget(), *module_);
+  return describeExport(info);
+}
+
+ExitCode Compilation::describeExport(ArtifactInfo &info) {
   if (!model.onnx || !options.train.enabled)
     return kExitDone;
   ImportErrors errors;

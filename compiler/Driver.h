@@ -79,6 +79,10 @@ public:
   /// Reads the model (unless `model` was filled by the caller) and runs the
   /// phases up to `last`, which is before "kernels".
   ExitCode run(const Phase &last);
+  /// Whether run() has come through this phase.
+  bool hasDone(llvm::StringRef phase) const;
+  /// That a trainer can export what was imported.
+  ExitCode checkExport();
   /// After run(plan): the phase "kernels" and the tables. Of several targets
   /// the first is emitted into an empty `program`; `others` are those that will
   /// be added to it after this one.
@@ -110,6 +114,7 @@ private:
   ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
+  ExitCode describeExport(ArtifactInfo &info);
   /// What --require demands of a planned program.
   ExitCode checkContracts() const;
   /// That no device of a planned program takes more than --memory-limit.

@@ -197,8 +197,9 @@ static const OptionRow rows[] = {
      "the first group)",
      kModelGroup, kCompile, storeStateRule},
     {"--check", "",
-     "coverage only: lists every unsupported operator and, with --train, every "
-     "one without a gradient (exit 3 if any)",
+     "generates nothing and says what compiling would say: every unsupported "
+     "operator and, with --train, every one without a gradient (exit 3 if "
+     "any), else what does not fit (exit 2)",
      kModelGroup, kSinterc, turnOn<&Options::check>},
 
     {"--train", "", "makes a training program", kTrainGroup, kCompile,

@@ -103,6 +103,14 @@ static std::string onlyOnOneDevice(const Options &options) {
   return options.remat == "all" ? "--remat=all" : "";
 }
 
+static std::vector<passes::ProgramDevice>
+devicesOf(const PhaseContext &context) {
+  if (!context.devices.empty())
+    return context.devices.vec();
+  llvm::StringRef kind = context.target.name();
+  return {{kind == "cpu" ? "cpu" : kind.str() + ":0", &context.target}};
+}
+
 static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   passes::PlaceOpsOptions options;
   options.rules = context.options.placeRules;
@@ -112,13 +120,7 @@ static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.log = context.options.logPlacement;
   options.policy = context.options.precisionPolicy().str();
   options.onOneDevice = onlyOnOneDevice(context.options);
-  std::vector<passes::ProgramDevice> devices = context.devices.vec();
-  if (devices.empty()) {
-    llvm::StringRef kind = context.target.name();
-    devices.push_back(
-        {kind == "cpu" ? "cpu" : kind.str() + ":0", &context.target});
-  }
-  pm.addPass(passes::createPlaceOps(std::move(devices), options));
+  pm.addPass(passes::createPlaceOps(devicesOf(context), options));
   addSimplifier(pm);
 }
 
@@ -286,7 +288,18 @@ static ExitCode exitCodeOf(mlir::ModuleOp module, const Phase &phase) {
   auto kind = module->getAttrOfType<mlir::StringAttr>(passes::kFailureAttr);
   if (!kind)
     return phase.failure;
-  return kind.getValue() == passes::kMemoryFailure ? kExitMemory : kExitUsage;
+  return kind.getValue() == passes::kMemoryFailure        ? kExitMemory
+         : kind.getValue() == passes::kUnsupportedFailure ? kExitUnsupported
+                                                          : kExitUsage;
+}
+
+/// Training that ends with `code` is told at once what could not be placed
+/// either.
+static ExitCode withUnsupported(mlir::ModuleOp module,
+                                const PhaseContext &context, ExitCode code) {
+  return failed(passes::checkSupport(module, devicesOf(context)))
+             ? kExitUnsupported
+             : code;
 }
 
 ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
@@ -301,8 +314,12 @@ ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
       phase.build(pm, context);
       if (observer.prepare)
         observer.prepare(phase, pm);
-      if (failed(pm.run(module)))
-        return exitCodeOf(module, phase);
+      if (failed(pm.run(module))) {
+        ExitCode code = exitCodeOf(module, phase);
+        return phase.build == buildTrain
+                   ? withUnsupported(module, context, code)
+                   : code;
+      }
     }
     // A form that does not hold is our own mistake, never the user's.
     if (phase.verifyForm && failed(phase.verifyForm(module, context)))

@@ -141,8 +141,6 @@ static std::string checkPlacement(const Options &options) {
 static std::string checkOutput(const Options &options) {
   bool wantsText = !options.stopAfter.empty() || options.emitKind() == "mlir" ||
                    isKernelText(options.emitKind());
-  if (options.check)
-    return "";
   if (std::string wrong = checkOneTarget(options); !wrong.empty())
     return wrong;
   if (std::string wrong = checkPlacement(options); !wrong.empty())
@@ -165,6 +163,8 @@ static std::string checkOutput(const Options &options) {
           phaseIndex(*findPhase("plan")))
     return "--require is about planned programs; --stop-after=" +
            options.stopAfter + " ends before";
+  if (options.check) // nothing is written
+    return "";
   if (options.output.empty())
     return wantsText ? "" : "no output file given: -o OUT";
   if (options.output == "-" && !wantsText)
@@ -226,20 +226,21 @@ static ExitCode compile(const Options &options, TargetSet targets,
   return code;
 }
 
-// --check: what each target cannot do.
+// --check: what each target cannot do; ends as compiling does, with the first.
 static ExitCode checkTargets(const Options &options,
                              llvm::ArrayRef<TargetFactory> factories) {
-  ExitCode worst = kExitDone;
+  ExitCode first = kExitDone;
   for (const std::string &name : options.targets) {
     Options own = options;
     own.targets = {name};
     TargetSet set = createTargets(own, factories);
     if (!set.main)
       return kExitUsage;
-    if (ExitCode code = checkCoverage(own, std::move(set)))
-      worst = code;
+    ExitCode code = checkCoverage(own, std::move(set));
+    if (first == kExitDone)
+      first = code;
   }
-  return worst;
+  return first;
 }
 
 int compiler::sinterc(int argc, char **argv,

@@ -16,6 +16,7 @@
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "passes/DecomposeComposites.h"
+#include "passes/Failure.h"
 #include "passes/TrainingSlots.h"
 #include "passes/autodiff/Gradient.h"
 
@@ -204,41 +205,66 @@ private:
   }
 
   LogicalResult run(ModuleOp module) {
-    const BuildTrainingOptions options = chosen();
     auto main = module.lookupSymbol<func::FuncOp>("main");
     if (!main || !main.getBody().hasOneBlock())
-      return module.emitError("training needs a function @main with a body");
+      return emitModuleError(module)
+             << "training needs a function @main with a body";
     for (unsigned i = 0; i < main.getNumArguments(); ++i)
       if (!main.getArgAttr(i, SinterDialect::kInputAttr) &&
           !main.getArgAttr(i, SinterDialect::kStateAttr) &&
           !main.getArgAttr(i, SinterDialect::kControlAttr))
         return main.emitError("argument ")
                << i << " is neither input, state nor control";
+    const Location loc = locationOfGraph(main);
+    const BuildTrainingOptions options = chosen();
+    FailureOr<StateSelection> selection = StateSelection::create(loc, options);
+    isDifferentiated = hasMissingGradients = false;
+    if (failed(build(main, options, selection))) {
+      // Gradients that are missing matter more than a loss that does not fit.
+      if (!isDifferentiated)
+        hasMissingGradients = failed(
+            checkGradients(main, succeeded(selection) ? &*selection : nullptr));
+      if (hasMissingGradients)
+        module->setAttr(kFailureAttr, StringAttr::get(module.getContext(),
+                                                      kUnsupportedFailure));
+      return failure();
+    }
+    main.erase();
+    return success();
+  }
+
+  /// Adds the functions, or removes what of them was built.
+  LogicalResult build(func::FuncOp main, const BuildTrainingOptions &options,
+                      const FailureOr<StateSelection> &selection) {
+    auto module = main->getParentOfType<ModuleOp>();
+    const Location loc = locationOfGraph(main);
     if (options.replicas < 1)
-      return module.emitError("replicas must be 1 or more");
+      return emitError(loc, "replicas must be 1 or more");
     if (options.accumulate < 1)
-      return module.emitError("accumulate must be 1 or more");
+      return emitError(loc, "accumulate must be 1 or more");
     if (options.pairwise && !llvm::isPowerOf2_64(options.accumulate))
-      return module.emitError("pairwise needs a power of two of micro-batches");
+      return emitError(loc, "pairwise needs a power of two of micro-batches");
     if (!(options.ema >= 0 && options.ema < 1))
-      return module.emitError("ema must lie in [0, 1)");
+      return emitError(loc, "ema must lie in [0, 1)");
     if (options.runningVariance != "onnx" &&
         options.runningVariance != "unbiased")
-      return module.emitError("bn-running-var must be onnx or unbiased");
-    FailureOr<StateSelection> selection =
-        StateSelection::create(main.getLoc(), options);
+      return emitError(loc, "bn-running-var must be onnx or unbiased");
     FailureOr<LossPlan> plan = planLoss(main, options);
-    FailureOr<LossScaling> scaling =
-        LossScaling::create(main.getLoc(), options);
+    FailureOr<LossScaling> scaling = LossScaling::create(loc, options);
     if (failed(selection) || failed(plan) || failed(scaling) ||
-        failed(checkOptimizer(main.getLoc(), options)))
+        failed(checkOptimizer(loc, options)))
       return failure();
 
     FailureOr<Averages> averages =
         buildStep(main, *plan, options, *selection, *scaling);
-    if (failed(averages) || failed(buildEval(main, *plan, options, *averages)))
+    if (failed(averages) ||
+        failed(buildEval(main, *plan, options, *averages))) {
+      for (auto function :
+           llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+        if (function != main)
+          function.erase();
       return failure();
-    main.erase();
+    }
     describe(module, *plan, options);
     return success();
   }
@@ -317,6 +343,8 @@ private:
     Value seed =
         scaling.scaleSeed(step.builder, step.function, loss.root, loss.seed);
     auto grads = gradients(step.builder, loss.root, values, seed);
+    isDifferentiated = true;
+    hasMissingGradients = failed(grads);
     if (failed(grads))
       return failure();
     SmallVector<TrainedState> trained;
@@ -334,7 +362,8 @@ private:
              "'" + candidate.state.getSymName() + "'");
     }
     if (trained.empty())
-      return main.emitError(
+      return emitError(
+          locationOfGraph(main),
           "nothing to train: the loss depends on no trainable initializer");
 
     if (!accumulation.isUsed()) {
@@ -440,6 +469,8 @@ private:
           "ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));
     module->setAttr("sinter.training", b.getDictionaryAttr(entries));
   }
+
+  bool isDifferentiated = false, hasMissingGradients = false;
 };
 
 } // namespace

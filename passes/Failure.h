@@ -15,18 +15,23 @@
 namespace sinter::passes {
 
 inline constexpr llvm::StringLiteral kFailureAttr = "sinter.failure";
+/// Something in the model cannot be compiled, whatever the options are.
+inline constexpr llvm::StringLiteral kUnsupportedFailure = "unsupported";
 /// What was asked for contradicts itself or the model.
 inline constexpr llvm::StringLiteral kUsageFailure = "usage";
 /// What was asked for needs more memory than there may be.
 inline constexpr llvm::StringLiteral kMemoryFailure = "memory";
 
-/// An error about the whole module: what it is called after is the graph, which
-/// is no node.
+/// Where errors about a whole module or function are: what these are called
+/// after is the graph, which is no node.
+inline mlir::Location locationOfGraph(mlir::Operation *graph) {
+  mlir::Location loc = graph->getLoc();
+  if (mlir::isa<mlir::NameLoc>(loc))
+    return mlir::UnknownLoc::get(graph->getContext());
+  return loc;
+}
 inline mlir::InFlightDiagnostic emitModuleError(mlir::ModuleOp module) {
-  mlir::Location loc = module.getLoc();
-  return mlir::emitError(mlir::isa<mlir::NameLoc>(loc)
-                             ? mlir::UnknownLoc::get(module.getContext())
-                             : loc);
+  return mlir::emitError(locationOfGraph(module));
 }
 
 /// One of that kind.

@@ -19,12 +19,10 @@
 #include "passes/place/Devices.h"
 #include "passes/place/Placement.h"
 #include "passes/place/PlacementReport.h"
+#include "passes/place/UnsupportedOps.h"
 #include "passes/precision/Widening.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
-
-#include <map>
 
 using namespace mlir;
 
@@ -54,7 +52,7 @@ public:
       return signalPassFailure();
     }
     decomposed = libraryCalls = 0;
-    unsupported.clear();
+    unsupported = {};
     if (failed(assignDevices(module)))
       return signalPassFailure();
     for (auto func : module.getOps<func::FuncOp>()) {
@@ -71,8 +69,10 @@ public:
     if (libraryCalls)
       ir::remark("place-ops", "library-calls", module.getLoc(), name,
                  libraryCalls);
-    if (!unsupported.empty())
-      report(module);
+    if (unsupported.empty())
+      return;
+    unsupported.report(module, name != "cpu");
+    signalPassFailure();
   }
 
 private:
@@ -151,49 +151,13 @@ private:
     std::string reason;
     Placement placement = target.place(op, reason);
     libraryCalls += placement == Placement::Library;
-    if (placement != Placement::Unsupported)
-      return;
-    std::vector<std::string> &nodes =
-        unsupported[target.name()]
-                   [{op->getName().getStringRef().str(), reason}];
-    std::string node = ir::joinedNodeNames(op->getLoc());
-    if (!node.empty() && !llvm::is_contained(nodes, node))
-      nodes.push_back(node);
-  }
-
-  /// One error for all ops and reasons, with the nodes that need them.
-  void report(ModuleOp module) {
-    InFlightDiagnostic diag = emitModuleError(module);
-    for (auto &[target, ops] : unsupported) {
-      diag << (target == unsupported.front().first ? "" : "; ") << "target "
-           << target << " does not support ";
-      bool isFirst = true;
-      for (auto &[key, nodes] : ops) {
-        diag << (isFirst ? "" : "; ") << key.first;
-        isFirst = false;
-        if (!key.second.empty())
-          diag << " (" << key.second << ")";
-        constexpr size_t kMaxNodes = 4;
-        for (auto [i, node] :
-             llvm::enumerate(ArrayRef(nodes).take_front(kMaxNodes)))
-          diag << (i ? ", " : " of node ") << node;
-        if (nodes.size() > kMaxNodes)
-          diag << " and " << nodes.size() - kMaxNodes << " more";
-      }
-    }
-    if (devices.front().target->name() != "cpu")
-      diag << "; --allow-cpu=REGEX lets nodes go to the CPU";
-    signalPassFailure();
+    if (placement == Placement::Unsupported)
+      unsupported.add(target.name(), place::unsupportedText(op, reason), op);
   }
 
   std::vector<ProgramDevice> devices;
   int64_t decomposed = 0, libraryCalls = 0;
-  /// Target -> op and reason -> the nodes that need it, in the order of the
-  /// program.
-  using Key = std::pair<std::string, std::string>;
-  using Ops =
-      llvm::MapVector<Key, std::vector<std::string>, std::map<Key, unsigned>>;
-  llvm::MapVector<StringRef, Ops> unsupported;
+  place::UnsupportedOps unsupported;
 };
 
 } // namespace

@@ -20,6 +20,11 @@ struct PlaceOpsOptions; // Passes.h
 std::unique_ptr<mlir::Pass> createPlaceOps(std::vector<ProgramDevice> devices,
                                            const PlaceOpsOptions &options);
 
+/// Asks about the ops of a module that is not placed: fails, with the error of
+/// the place phase, where none of `devices` supports one.
+mlir::LogicalResult checkSupport(mlir::ModuleOp module,
+                                 llvm::ArrayRef<ProgramDevice> devices);
+
 /// "REGEX=DEVICE" apart, at the last "="; false for anything else.
 bool splitRule(llvm::StringRef rule, llvm::StringRef &pattern,
                llvm::StringRef &device);

@@ -105,6 +105,13 @@ using StateUpdates = llvm::MapVector<mlir::Operation *, mlir::Value>;
 mlir::LogicalResult useBatchStatistics(mlir::func::FuncOp step, bool unbiased,
                                        StateUpdates &updates);
 
+/// Whether gradients are missing, for a step that cannot be built for another
+/// reason: differentiates @main by the states that `selection` leaves (null:
+/// all parameters), in a copy. Fails with the errors of gradients() where none
+/// of the float outputs could be the loss.
+mlir::LogicalResult checkGradients(mlir::func::FuncOp main,
+                                   const StateSelection *selection);
+
 //===----------------------------------------------------------------------===//
 // Optimizer
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
+#include "passes/Failure.h"
 #include "passes/Training.h"
 
 #include <limits>
@@ -64,7 +65,9 @@ public:
   }
 
 private:
-  LogicalResult error(const Twine &text) { return main.emitError(text); }
+  LogicalResult error(const Twine &text) {
+    return emitError(locationOfGraph(main), text);
+  }
   RankedTensorType outputType() {
     return cast<RankedTensorType>(main.getResultTypes()[plan.output]);
   }
@@ -145,7 +148,7 @@ private:
                         : isFloat(given);
     if (given.getShape() != shape || !kindFits ||
         given.getElementType().isInteger(1))
-      return main.emitError("labels input '")
+      return emitError(locationOfGraph(main), "labels input '")
              << plan.labelsName << "' has type " << given
              << ", but the loss needs " << plan.labelsType;
     plan.labelsType = given;
@@ -189,6 +192,11 @@ private:
                  "; axis= changes it");
     }
     plan.numClasses = outputType().getDimSize(plan.axis);
+    if (plan.numClasses == 1)
+      return error("output '" + outputName(main, plan.output) +
+                   "' has one class along axis " + Twine(plan.axis) +
+                   ", of which the cross-entropy is always 0; bce takes one "
+                   "logit for each label");
     if (given && isFloat(given) &&
         given.getShape() == outputType().getShape()) {
       plan.hasSoftLabels = true;

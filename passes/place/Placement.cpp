@@ -11,6 +11,7 @@
 #include "passes/Failure.h"
 #include "passes/Fusion.h"
 #include "passes/place/Devices.h"
+#include "passes/place/UnsupportedOps.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/Regex.h"
@@ -218,8 +219,7 @@ std::string whyUnsupported(Operation *op, const Target &target) {
     if (!isa<ir::SinterDialect>(single->getDialect()) ||
         target.place(single, reason) != passes::Placement::Unsupported)
       return "";
-    return single->getName().getStringRef().str() +
-           (reason.empty() ? "" : " (" + reason + ")");
+    return unsupportedText(single, reason);
   };
   if (!isa<ir::CompositeOpInterface>(op) || target.keepsComposite(op, {}))
     return asked(op);

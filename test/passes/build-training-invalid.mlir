@@ -40,6 +40,18 @@ module @rank_one {
 
 // -----
 
+module @one_class {
+  sinter.state @w : tensor<4x1xf32> {role = #sinter<role param>}
+  // expected-error @below {{output 'y' has one class along axis 1, of which the cross-entropy is always 0; bce takes one logit for each label}}
+  func.func @main(%x: tensor<4x1xf32> {sinter.input = "x"}, %w: tensor<4x1xf32> {sinter.state = @w})
+      -> (tensor<4x1xf32> {sinter.output = "y"}) {
+    %y = sinter.mul %x, %w : tensor<4x1xf32>
+    return %y : tensor<4x1xf32>
+  }
+}
+
+// -----
+
 module @no_gradient {
   sinter.state @w : tensor<4x3xf32> {role = #sinter<role param>}
   func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %w: tensor<4x3xf32> {sinter.state = @w})
@@ -67,5 +79,33 @@ module @mixes_rows {
     %b = sinter.broadcast %m dims [1] : tensor<3xf32> -> tensor<4x3xf32>
     %y = sinter.sub %p, %b : tensor<4x3xf32>
     return %y : tensor<4x3xf32>
+  }
+}
+
+// -----
+
+// What no choice of a loss would make work is said with the choice.
+module @two_outputs_without_gradient {
+  sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
+  // expected-error @below {{the model has several float outputs ('a', 'b'); say which with logits=}}
+  func.func @main(%x: tensor<3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w})
+      -> (tensor<3xf32> {sinter.output = "a"}, tensor<3xf32> {sinter.output = "b"}) {
+    // expected-error @below {{'sinter.copy' has no gradient, but the loss depends on a trainable value through it}}
+    %a = sinter.copy %w to 0 : tensor<3xf32>
+    %b = sinter.mul %a, %x : tensor<3xf32>
+    return %a, %b : tensor<3xf32>, tensor<3xf32>
+  }
+}
+
+// -----
+
+module @one_output_with_gradient {
+  sinter.state @w : tensor<3xf32> {role = #sinter<role param>}
+  // expected-error @below {{the model has several float outputs ('a', 'b'); say which with logits=}}
+  func.func @main(%x: tensor<3xf32> {sinter.input = "x"}, %w: tensor<3xf32> {sinter.state = @w})
+      -> (tensor<3xf32> {sinter.output = "a"}, tensor<3xf32> {sinter.output = "b"}) {
+    %a = sinter.copy %w to 0 : tensor<3xf32>
+    %b = sinter.mul %w, %x : tensor<3xf32>
+    return %a, %b : tensor<3xf32>, tensor<3xf32>
   }
 }
