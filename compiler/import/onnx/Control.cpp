@@ -7,6 +7,7 @@
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
+#include "compiler/import/onnx/Values.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -194,6 +195,11 @@ static constexpr int64_t kMaxBranchNodes = 256;
 static Value emitSelect(NodeImport &n, Value condition, Value x, Value y) {
   if (x == y)
     return x;
+  if (!isTensor(x) || !isTensor(y))
+    return n.unsupported("branches that give " + describe(x) + " and " +
+                         describe(y) +
+                         ", with a condition that is not known at compile "
+                         "time");
   if (x.getType() != y.getType())
     return n.unsupported(
         "branches of different shapes or types, with a condition that is "
@@ -257,7 +263,7 @@ llvm::ArrayRef<OpRow> controlOps() {
       {"ConstantOfShape", importConstantOfShape, 1, 1, 1, 9},
       {"Dropout", importDropout, 1, 3, 2},
       {"EyeLike", importEyeLike, 1, 1, 1, 9},
-      {"Identity", importIdentity, 1, 1},
+      takesAny({"Identity", importIdentity, 1, 1}),
       {"If", importIf, 1, 1, kAny},
       {"Range", importRange, 3, 3, 1, 11},
   };

@@ -142,6 +142,7 @@ static void importIsInf(NodeImport &n) {
 static void importCast(NodeImport &n) {
   // For 8-bit floats only, which the target type cannot be here.
   n.ignoreAttr("saturate");
+  n.ignoreAttr("round_mode");
   std::optional<int64_t> to = n.attrInt("to");
   if (!to) {
     n.fail("attribute 'to' is missing");
@@ -160,6 +161,7 @@ static void importCast(NodeImport &n) {
 
 static void importCastLike(NodeImport &n) {
   n.ignoreAttr("saturate");
+  n.ignoreAttr("round_mode");
   n.out(n.cast(n.in(0), n.elementOf(n.in(1))));
 }
 

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphCheck.h"
+#include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -17,7 +18,7 @@ using ::onnx::NodeProto;
 
 namespace sinter::compiler {
 
-static constexpr int64_t kMinOpset = 7, kMaxOpset = 25;
+static constexpr int64_t kMinOpset = 7;
 /// Nodes that calls of functions may expand to, all together.
 static constexpr int64_t kInlineBudget = 200000;
 static constexpr int kMaxCallDepth = 64;
@@ -74,11 +75,12 @@ private:
       if (!opsets.try_emplace(domain, entry.version()).second)
         return invalid("the operator set of domain " + quoted(entry.domain()) +
                        " is imported twice");
+      int64_t newest = *newestOpset("");
       if (domain.empty() &&
-          (entry.version() < kMinOpset || entry.version() > kMaxOpset))
+          (entry.version() < kMinOpset || entry.version() > newest))
         return invalid("operator set " + std::to_string(entry.version()) +
                        " is not supported; " + std::to_string(kMinOpset) +
-                       " to " + std::to_string(kMaxOpset) + " are");
+                       " to " + std::to_string(newest) + " are");
     }
     if (opsets.empty())
       return invalid("no operator set is imported (opset_import is missing)");

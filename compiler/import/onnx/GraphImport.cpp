@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Text.h"
+#include "compiler/import/onnx/Values.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -26,8 +27,7 @@ GraphImport::GraphImport(std::shared_ptr<const OnnxModel> model,
                          const ImportOptions &options, MLIRContext *context,
                          ImportErrors &errors)
     : model_(std::move(model)), options_(options), context_(context),
-      errors_(errors), file_(shown(model_->path(), 512)),
-      registry_(makeRegistry()), builder_(context) {
+      errors_(errors), file_(shown(model_->path(), 512)), builder_(context) {
   context->loadDialect<ir::SinterDialect, func::FuncDialect>();
 }
 
@@ -184,7 +184,7 @@ void GraphImport::findUnknown(const Nodes &nodes, llvm::StringRef prefix,
     if (function != index_.functions.end()) {
       if (visited.insert(key).second)
         findUnknown(function->second->node(), label + "/", visited);
-    } else if (!domain.empty() || !registry_.contains(node.op_type())) {
+    } else if (!registry_.find(domain, node.op_type())) {
       noteUnsupported(node, label, "");
     }
     for (const AttributeProto &attribute : node.attribute())
@@ -239,6 +239,11 @@ bool GraphImport::settle(llvm::MutableArrayRef<Value> values) {
   return true;
 }
 
+bool GraphImport::isGraphOutput(llvm::StringRef name) const {
+  return llvm::any_of(model_->proto().graph().output(),
+                      [&](const auto &info) { return info.name() == name; });
+}
+
 bool GraphImport::checkDeclaredType(const NodeProto &node,
                                     llvm::StringRef label,
                                     llvm::StringRef output, Value value) {
@@ -289,13 +294,18 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
       return invalid(where + "the model imports no operator set of domain " +
                      quoted(domain.empty() ? "ai.onnx" : domain));
     version = imported->second;
-    auto known =
-        domain.empty() ? registry_.find(node.op_type()) : registry_.end();
-    if (known == registry_.end()) {
+    row = registry_.find(domain, node.op_type());
+    if (!row) {
       noteUnsupported(node, label, "");
       return poison();
     }
-    row = known->second;
+    if (version > *newestOpset(domain)) {
+      noteUnsupported(node, label,
+                      "of operator set " + std::to_string(version) + "; " +
+                          std::to_string(*newestOpset(domain)) +
+                          " is the newest known");
+      return poison();
+    }
     if (version < row->since || version >= row->before) {
       bool isEarly = version < row->since;
       return invalid(
@@ -326,6 +336,24 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
   }
   if (poisonsSubgraph(node, scope))
     return poison();
+  for (size_t i = 0; row && !row->takesAny && i < import.numInputs(); ++i) {
+    Value value = import.in(i);
+    if (!value || isTensor(value))
+      continue;
+    const OpRow *open = isOpen(value) && domain.empty()
+                            ? registry_.findOpen(row->name)
+                            : nullptr;
+    if (open) {
+      row = open;
+      break;
+    }
+    std::string why =
+        "input " + quoted(node.input(int(i))) + " is " + describe(value);
+    if (!isOpen(value))
+      return invalid(where + why + "; it must be a tensor");
+    noteUnsupported(node, label, why);
+    return poison();
+  }
 
   std::string diagnostic;
   ScopedDiagnosticHandler handler(context_, [&](Diagnostic &d) {
@@ -391,10 +419,18 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
       continue;
     Value value =
         size_t(i) < import.results_.size() ? import.results_[i] : Value();
-    if (value && !scope.parent && frame.prefix.empty() &&
-        !checkDeclaredType(node, label, output, value))
+    if (value && !isTensor(value)) {
+      // Only tensors leave the program.
+      if (&scope == scope_ && isGraphOutput(output)) {
+        noteUnsupported(node, label,
+                        "graph output " + quoted(output) + " is " +
+                            describe(value));
+        value = Value();
+      }
+    } else if (value && !scope.parent && frame.prefix.empty() &&
+               !checkDeclaredType(node, label, output, value))
       return false;
-    if (!value && row && scope.read.contains(output))
+    else if (!value && row && scope.read.contains(output))
       noteUnsupported(node, label, "output " + quoted(output));
     scope.values[output] = value;
   }

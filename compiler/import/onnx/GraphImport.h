@@ -81,6 +81,10 @@ public:
   void warn(const std::string &text);
   /// The argument of @main that holds the control of this name, a tensor<i64>.
   mlir::Value control(llvm::StringRef name);
+  /// Sequences of `elements` more elements may still be built.
+  bool takeSequence(int64_t elements) {
+    return (sequenceBudget_ -= elements) >= 0;
+  }
   /// Tells the random ops of a program apart.
   int64_t nextRandomId() { return randomIds_++; }
 
@@ -109,6 +113,7 @@ private:
   void reportUnsupported();
   /// Folds and verifies what was appended since the last call; maps `values`.
   bool settle(llvm::MutableArrayRef<mlir::Value> values);
+  bool isGraphOutput(llvm::StringRef name) const;
   bool checkDeclaredType(const ::onnx::NodeProto &node, llvm::StringRef label,
                          llvm::StringRef output, mlir::Value value);
   void removeDead();
@@ -130,6 +135,8 @@ private:
   mlir::Operation *settled_ = nullptr;
   /// Bytes that sparse tensors may still grow to.
   int64_t sparseBudget_ = int64_t(1) << 28;
+  /// Elements of sequences, so that loops which append end in time.
+  int64_t sequenceBudget_ = int64_t(1) << 24;
   int64_t expandedNodes_ = 0, randomIds_ = 0;
   llvm::StringMap<mlir::Value> controls_;
   /// Argument of @main -> the state it holds.

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/Open.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
 
@@ -173,11 +174,14 @@ static void importCompress(NodeImport &n) {
   n.out(n.gather(x, n.ints(chosen), axis));
 }
 
-/// Row i of the result holds the i-th coordinates of all nonzero elements.
+/// Row i of the result holds the i-th coordinates of all nonzero elements. Of a
+/// value that is not known they are an open tensor.
 static void importNonZero(NodeImport &n) {
-  std::optional<ir::Tensor> x = n.known(0, "X");
-  if (!x)
+  std::optional<ir::Tensor> x = n.constantOf(0);
+  if (!x) {
+    n.out(emitOpenNonZero(n, n.in(0)));
     return;
+  }
   std::vector<Shape> found;
   for (int64_t i = 0; i < x->size(); ++i)
     if (x->isFloat() ? x->floats[i] != 0 : x->ints[i] != 0)

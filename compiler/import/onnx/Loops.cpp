@@ -6,6 +6,7 @@
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
+#include "compiler/import/onnx/Values.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -35,6 +36,12 @@ static void importLoop(NodeImport &n) {
            std::to_string(carried + 1) + " or more outputs");
     return;
   }
+  for (size_t i : {0, 1})
+    if (n.has(i) && !isTensor(n.in(i))) {
+      n.fail("input " + quoted(n.inputName(i)) + " is " + describe(n.in(i)) +
+             "; it must be a tensor");
+      return;
+    }
   size_t scanned = size_t(body->output_size()) - 1 - carried;
   int64_t trips = INT64_MAX;
   if (n.has(0)) {
@@ -76,9 +83,19 @@ static void importLoop(NodeImport &n) {
       return;
     }
     condition = results[0];
+    if (!isTensor(condition)) {
+      n.fail("the condition is " + describe(condition));
+      return;
+    }
     values.assign(results.begin() + 1, results.begin() + 1 + carried);
-    for (size_t i = 0; i < scanned; ++i)
-      scans[i].push_back(results[1 + carried + i]);
+    for (size_t i = 0; i < scanned; ++i) {
+      Value slice = results[1 + carried + i];
+      if (!isTensor(slice)) {
+        n.unsupported("a scan output that is " + describe(slice));
+        return;
+      }
+      scans[i].push_back(slice);
+    }
   }
   for (size_t i = 0; i < carried; ++i)
     n.out(i, values[i]);
@@ -178,8 +195,14 @@ static void importScan(NodeImport &n) {
       return;
     }
     values.assign(results.begin(), results.begin() + carried);
-    for (size_t i = 0; i < produced; ++i)
-      slices[i].push_back(results[carried + i]);
+    for (size_t i = 0; i < produced; ++i) {
+      Value slice = results[carried + i];
+      if (!isTensor(slice)) {
+        n.unsupported("a scan output that is " + describe(slice));
+        return;
+      }
+      slices[i].push_back(slice);
+    }
   }
   for (size_t i = 0; i < carried; ++i)
     n.out(i, values[i]);
@@ -199,7 +222,7 @@ static void importScan(NodeImport &n) {
 
 llvm::ArrayRef<OpRow> loopOps() {
   static constexpr OpRow rows[] = {
-      {"Loop", importLoop, 0, kAny, kAny},
+      takesAny({"Loop", importLoop, 0, kAny, kAny}),
       {"Scan", importScan, 0, kAny, kAny, 8},
   };
   return rows;

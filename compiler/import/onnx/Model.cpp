@@ -26,7 +26,7 @@ namespace sinter::compiler {
 
 /// protobuf's own limit: sizes are int32.
 static constexpr int64_t kMaxModelBytes = INT32_MAX;
-static constexpr int64_t kMinIrVersion = 3, kMaxIrVersion = 13;
+static constexpr int64_t kMinIrVersion = 3, kMaxIrVersion = 14;
 
 OnnxModel::OnnxModel(std::unique_ptr<::onnx::ModelProto> proto,
                      std::string path, int directoryFd)

@@ -4,20 +4,53 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/GraphCheck.h"
 
 namespace sinter::compiler {
 
-Registry makeRegistry() {
-  Registry registry;
-  for (llvm::ArrayRef<OpRow> family :
-       {activationOps(), attentionOps(),   controlOps(),    convOps(),
-        einsumOps(),     elementwiseOps(), gridSampleOps(), indexOps(),
-        linearOps(),     loopOps(),        lossOps(),       normOps(),
-        padOps(),        poolOps(),        quantizeOps(),   recurrentOps(),
-        reduceOps(),     resizeOps(),      shapeOps(),      signalOps()})
-    for (const OpRow &row : family)
-      registry.try_emplace(row.name, &row);
-  return registry;
+/// Operator sets of one domain; "" is ONNX's own.
+struct Domain {
+  llvm::StringLiteral name;
+  int64_t newest;
+  llvm::SmallVector<llvm::ArrayRef<OpRow>> families;
+};
+
+static llvm::ArrayRef<Domain> domains() {
+  static const Domain table[] = {
+      {"", 27, {activationOps(), attentionOps(), controlOps(),
+                convOps(),       einsumOps(),    elementwiseOps(),
+                gridSampleOps(), indexOps(),     linearOps(),
+                loopOps(),       lossOps(),      normOps(),
+                padOps(),        poolOps(),      quantizeOps(),
+                recurrentOps(),  reduceOps(),    resizeOps(),
+                sequenceOps(),   shapeOps(),     signalOps()}},
+  };
+  return table;
+}
+
+std::optional<int64_t> newestOpset(llvm::StringRef domain) {
+  for (const Domain &known : domains())
+    if (known.name == domain)
+      return known.newest;
+  return std::nullopt;
+}
+
+Registry::Registry() {
+  for (const Domain &domain : domains())
+    for (llvm::ArrayRef<OpRow> family : domain.families)
+      for (const OpRow &row : family)
+        rows_.try_emplace(functionKey(domain.name, row.name), &row);
+  for (const OpRow &row : openOps())
+    openRows_.try_emplace(row.name, &row);
+}
+
+const OpRow *Registry::find(llvm::StringRef domain,
+                            llvm::StringRef name) const {
+  return rows_.lookup(functionKey(domain, name));
+}
+
+const OpRow *Registry::findOpen(llvm::StringRef name) const {
+  return openRows_.lookup(name);
 }
 
 } // namespace sinter::compiler

@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace sinter::compiler {
 
@@ -28,7 +29,14 @@ struct OpRow {
   int minInputs, maxInputs, maxOutputs = 1;
   /// The operator sets that have it.
   int since = 1, before = kAny;
+  /// Inputs may be other things than tensors (Values.h).
+  bool takesAny = false;
 };
+
+constexpr OpRow takesAny(OpRow row) {
+  row.takesAny = true;
+  return row;
+}
 
 llvm::ArrayRef<OpRow> activationOps();
 llvm::ArrayRef<OpRow> attentionOps();
@@ -42,18 +50,34 @@ llvm::ArrayRef<OpRow> linearOps();
 llvm::ArrayRef<OpRow> loopOps();
 llvm::ArrayRef<OpRow> lossOps();
 llvm::ArrayRef<OpRow> normOps();
+/// Of values whose size only the data says.
+llvm::ArrayRef<OpRow> openOps();
 llvm::ArrayRef<OpRow> padOps();
 llvm::ArrayRef<OpRow> poolOps();
 llvm::ArrayRef<OpRow> quantizeOps();
 llvm::ArrayRef<OpRow> recurrentOps();
 llvm::ArrayRef<OpRow> reduceOps();
 llvm::ArrayRef<OpRow> resizeOps();
+llvm::ArrayRef<OpRow> sequenceOps();
 llvm::ArrayRef<OpRow> shapeOps();
 llvm::ArrayRef<OpRow> signalOps();
 
-/// Operators of ONNX's own domain, by name.
-using Registry = llvm::StringMap<const OpRow *>;
-Registry makeRegistry();
+/// The newest operator set of `domain` whose operators are known; nothing for
+/// an unknown domain.
+std::optional<int64_t> newestOpset(llvm::StringRef domain);
+
+class Registry {
+public:
+  Registry();
+  /// Null when unknown. `domain` is canonical.
+  const OpRow *find(llvm::StringRef domain, llvm::StringRef name) const;
+  /// How `name` of ONNX's own domain treats inputs whose size only the data
+  /// says; null when it cannot.
+  const OpRow *findOpen(llvm::StringRef name) const;
+
+private:
+  llvm::StringMap<const OpRow *> rows_, openRows_;
+};
 
 } // namespace sinter::compiler
 

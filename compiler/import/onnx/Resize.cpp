@@ -117,7 +117,7 @@ static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
   double first =
       smooths ? std::ceil(place - reach) : std::floor(place) - (reach - 1);
   double last = smooths ? std::floor(place + reach) : first + 2 * reach - 1;
-  bool excludes = options.excludeOutside || smooths;
+  bool excludes = options.excludeOutside;
   double total = 0;
   for (double at = first; at <= last; ++at) {
     double weight = kernelAt(options, (at - place) * stretch);
@@ -127,7 +127,7 @@ static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
     taps.weight.push_back(weight);
     total += weight;
   }
-  if (excludes && total != 0)
+  if ((excludes || smooths) && total != 0)
     for (double &weight : taps.weight)
       weight /= total;
   return taps;

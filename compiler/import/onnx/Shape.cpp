@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphImport.h"
+#include "compiler/import/onnx/Open.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
 
@@ -251,6 +252,11 @@ static void importSlice(NodeImport &n) {
     ends = n.attrInts("ends");
     axes = n.attrInts("axes");
   } else {
+    if (n.has(1) && n.has(2) && !(n.constantOf(1) && n.constantOf(2)))
+      if (Value open = emitOpenSlice(n)) {
+        n.out(open);
+        return;
+      }
     starts = n.knownInts(1, "starts");
     ends = n.knownInts(2, "ends");
     axes = n.knownInts(3, "axes");
@@ -288,6 +294,11 @@ static void importSlice(NodeImport &n) {
 }
 
 static void importExpand(NodeImport &n) {
+  if (!n.constantOf(1))
+    if (Value open = emitOpenExpand(n, n.in(0), n.in(1))) {
+      n.out(open);
+      return;
+    }
   std::optional<Shape> shape = n.knownInts(1, "shape");
   if (!shape)
     return;

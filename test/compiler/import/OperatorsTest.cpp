@@ -7,9 +7,7 @@
 // hand or by PyTorch.
 //
 //===----------------------------------------------------------------------===//
-#include "test/compiler/import/ModelBuilder.h"
-
-#include <catch2/catch.hpp>
+#include "test/compiler/import/OneNode.h"
 
 #include <functional>
 #include <limits>
@@ -18,103 +16,6 @@ using namespace sinter::test;
 using Values = std::vector<double>;
 using Sizes = std::vector<int64_t>;
 using ::onnx::NodeProto;
-
-namespace {
-
-/// One node 'n' of `op`; its inputs are added one by one, its output is y.
-class OneNode {
-public:
-  OneNode(const std::string &op, int64_t opset) : builder(opset) {
-    node_ = &builder.node(op, {}, {"y"}, "n");
-    builder.output("y", 0);
-  }
-
-  OneNode &x(const Sizes &dims, const Values &values) {
-    std::string name = nextName();
-    builder.input(name, {dims.begin(), dims.end()});
-    fed.push_back(values);
-    return *this;
-  }
-  OneNode &floats(const Sizes &dims, const std::vector<float> &values) {
-    builder.floats(nextName(), dims, values);
-    return *this;
-  }
-  OneNode &ints(const Sizes &values) {
-    builder.ints(nextName(), {int64_t(values.size())}, values);
-    return *this;
-  }
-  OneNode &typed(int32_t type, const Sizes &dims,
-                 const std::vector<int32_t> &values) {
-    ::onnx::TensorProto &tensor = *builder.graph().add_initializer();
-    tensor.set_name(nextName());
-    tensor.set_data_type(type);
-    for (int64_t dim : dims)
-      tensor.add_dims(dim);
-    for (int32_t value : values)
-      tensor.add_int32_data(value);
-    return *this;
-  }
-  OneNode &absent() {
-    node_->add_input("");
-    return *this;
-  }
-  OneNode &set(const std::string &name, int64_t value) {
-    ModelBuilder::setInt(*node_, name, value);
-    return *this;
-  }
-  OneNode &set(const std::string &name, int value) {
-    return set(name, int64_t(value));
-  }
-  OneNode &set(const std::string &name, double value) {
-    ModelBuilder::setFloat(*node_, name, float(value));
-    return *this;
-  }
-  OneNode &set(const std::string &name, const char *value) {
-    ModelBuilder::setString(*node_, name, value);
-    return *this;
-  }
-  OneNode &set(const std::string &name, const Sizes &values) {
-    ModelBuilder::setInts(*node_, name, values);
-    return *this;
-  }
-
-  /// The output has this shape and, within 1e-5, these values.
-  void gives(const Sizes &shape, const Values &expected) {
-    Imported result = builder.import();
-    INFO(result.text());
-    REQUIRE(result.module);
-    std::vector<sinter::ir::Tensor> y = evaluate(result, fed);
-    REQUIRE(y.size() == 1);
-    CHECK(Sizes(y[0].shape().begin(), y[0].shape().end()) == shape);
-    Values values = y[0].isFloat() ? y[0].floats
-                                   : Values(y[0].ints.begin(), y[0].ints.end());
-    REQUIRE(values.size() == expected.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      INFO(i);
-      CHECK(values[i] == Approx(expected[i]).epsilon(1e-5).margin(1e-6));
-    }
-  }
-  void fails(const std::string &part, int code = 2) {
-    Imported result = builder.import();
-    INFO(result.text());
-    CHECK(result.errors.exitCode() == code);
-    CHECK(result.says(part));
-  }
-
-  ModelBuilder builder;
-  std::vector<Values> fed;
-
-private:
-  std::string nextName() {
-    std::string name = "i" + std::to_string(node_->input_size());
-    node_->add_input(name);
-    return name;
-  }
-
-  NodeProto *node_;
-};
-
-} // namespace
 
 TEST_CASE("activations of newer operator sets") {
   OneNode("Gelu", 20)
@@ -243,7 +144,17 @@ TEST_CASE("Resize of newer operator sets") {
       .ints({1, 1, 1, 2})
       .set("mode", "linear")
       .set("antialias", 1)
+      .set("exclude_outside", 1)
       .gives({1, 1, 1, 2}, {1.7142857, 3.2857143});
+  // The edge repeats where it counts, as in ONNX Runtime.
+  OneNode("Resize", 18)
+      .x({1, 1, 1, 4}, x)
+      .absent()
+      .absent()
+      .ints({1, 1, 1, 3})
+      .set("mode", "linear")
+      .set("antialias", 1)
+      .gives({1, 1, 1, 3}, {1.2727273, 2.5, 3.7272727});
   OneNode("Resize", 18)
       .x({1, 1, 1, 4}, x)
       .absent()

@@ -1,0 +1,60 @@
+//===- Values.h - values that are not tensors of known shape ----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A program holds tensors of static shape only. What else an ONNX graph passes
+// from node to node lives while it is imported, as the result of an
+// unrealized_conversion_cast that nothing reads in the end:
+//
+// - a sequence of known length: tuple<element types>, from its elements;
+// - an optional without a value: none (one with a value is that value);
+// - an open tensor, whose leading or trailing size only the data says: a tensor
+//   type with dynamic sizes, from what it is made of.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_VALUES_H
+#define SINTER_COMPILER_IMPORT_ONNX_VALUES_H
+
+#include "compiler/import/onnx/Node.h"
+
+namespace sinter::compiler {
+
+bool isTensor(mlir::Value value);
+bool isSequence(mlir::Value value);
+bool isAbsentOptional(mlir::Value value);
+bool isOpen(mlir::Value value);
+/// "a sequence", ... for messages.
+std::string describe(mlir::Value value);
+
+/// Null after n.fail() when the elements are no tensors of one element type.
+mlir::Value makeSequence(NodeImport &n, mlir::ValueRange elements);
+/// Nothing after n.fail() when input `i` is not a sequence.
+std::optional<llvm::SmallVector<mlir::Value>> elementsOf(NodeImport &n,
+                                                         size_t i);
+mlir::Value makeAbsentOptional(NodeImport &n);
+
+/// What an open tensor holds.
+enum class OpenKind {
+  /// The coordinates of `source`'s true elements, in row-major order: [rank, ?]
+  /// or [?, rank].
+  coordinates,
+  /// Elements [start, end) of dimension 0 of `source`: [?, ..].
+  range,
+  /// The one element of `source`, repeated: [?, ..].
+  repeated,
+};
+
+struct Open {
+  OpenKind kind;
+  mlir::Value source;
+  /// Of a range: tensor<i64>, within the dimension.
+  mlir::Value start = {}, end = {};
+};
+
+mlir::Value makeOpen(NodeImport &n, Open open, Ints shape);
+/// Of an open value.
+Open openOf(mlir::Value value);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_VALUES_H
