@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Norm.h"
 #include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
@@ -209,6 +210,21 @@ static void importGroupNorm(NodeImport &n) {
 // Over trailing dimensions
 //===----------------------------------------------------------------------===//
 
+Value emitLayerNorm(NodeImport &n, Value x, Value scale, Value bias,
+                    int64_t axis, double epsilon) {
+  if (!x)
+    return {};
+  Shape tail(n.shapeOf(x).drop_front(axis));
+  scale = n.broadcast(scale, tail);
+  bias = bias ? n.broadcast(bias, tail) : Value();
+  if (n.failed())
+    return {};
+  return n.b
+      .create<ir::LayerNormOp>(n.loc, x.getType(), x, scale, bias, axis,
+                               llvm::APFloat(epsilon))
+      .getResult();
+}
+
 static void importLayerNorm(NodeImport &n) {
   double epsilon = n.attrFloat("epsilon", 1e-5f);
   int64_t given = n.attrInt("axis", -1), stash = n.attrInt("stash_type", 1);
@@ -217,13 +233,9 @@ static void importLayerNorm(NodeImport &n) {
   if (!axis || !n.requireFloat())
     return;
   Shape tail(n.shapeOf(x).drop_front(*axis));
-  Value scale = n.broadcast(n.in(1), tail);
-  Value bias = n.has(2) ? n.broadcast(n.in(2), tail) : Value();
+  n.out(emitLayerNorm(n, x, n.in(1), n.in(2), *axis, epsilon));
   if (n.failed())
     return;
-  n.out(n.b.create<ir::LayerNormOp>(n.loc, x.getType(), x, scale, bias, *axis,
-                                    llvm::APFloat(epsilon))
-            .getResult());
   if (!n.wants(1) && !n.wants(2))
     return;
   if (stash != 1) {
@@ -241,22 +253,29 @@ static void importLayerNorm(NodeImport &n) {
                  n.unary<ir::SqrtOp>(n.add(variance, epsilon))));
 }
 
-static void importRmsNorm(NodeImport &n) {
-  double epsilon = n.attrFloat("epsilon", 1e-5f);
-  int64_t given = n.attrInt("axis", -1);
-  n.ignoreAttr("stash_type"); // always fp32
-  Value x = n.in(0);
-  std::optional<int64_t> axis = n.axis(given, n.rankOf(x));
-  if (!axis || !n.requireFloat())
-    return;
-  Shape dims(n.rankOf(x) - *axis);
-  std::iota(dims.begin(), dims.end(), *axis);
+Value emitRmsNorm(NodeImport &n, Value x, Value scale, int64_t axis,
+                  double epsilon) {
+  if (!x)
+    return {};
+  Shape dims(n.rankOf(x) - axis);
+  std::iota(dims.begin(), dims.end(), axis);
   bool isWide = n.elementOf(x).isF64();
   Value wide = isWide ? x : n.cast(x, n.f32());
   Value square = n.mean(n.mul(wide, wide), dims, /*keep=*/true);
   Value unit = n.mul(wide, n.unary<ir::RsqrtOp>(n.add(square, epsilon)));
-  n.out(n.mul(n.cast(unit, n.elementOf(x)), n.in(1)));
+  return n.mul(n.cast(unit, n.elementOf(x)), scale);
 }
+
+static void importRmsNorm(NodeImport &n) {
+  double epsilon = n.attrFloat("epsilon", 1e-5f);
+  int64_t given = n.attrInt("axis", -1);
+  n.ignoreAttr("stash_type"); // always fp32
+  std::optional<int64_t> axis = n.axis(given, n.rankOf(n.in(0)));
+  if (axis && n.requireFloat())
+    n.out(emitRmsNorm(n, n.in(0), n.in(1), *axis, epsilon));
+}
+
+void importSimplifiedLayerNorm(NodeImport &n) { importRmsNorm(n); }
 
 static void importMeanVarianceNorm(NodeImport &n) {
   Value x = n.in(0);
@@ -306,11 +325,14 @@ llvm::ArrayRef<OpRow> normOps() {
       {"Hardmax", importHardmax, 1, 1},
       {"InstanceNormalization", importInstanceNorm, 3, 3},
       {"LRN", importLrn, 1, 1},
-      {"LayerNormalization", importLayerNorm, 2, 3, 3, 17},
+      // From operator set 17; ONNX Runtime writes it at every older one, too.
+      {"LayerNormalization", importLayerNorm, 2, 3, 3},
       {"LogSoftmax", importLogSoftmax, 1, 1},
       {"LpNormalization", importLpNormalization, 1, 1},
       {"MeanVarianceNormalization", importMeanVarianceNorm, 1, 1, 1, 9},
       {"RMSNormalization", importRmsNorm, 2, 2, 1, 23},
+      // Of ONNX Runtime, which writes it in ONNX's domain.
+      {"SimplifiedLayerNormalization", importSimplifiedLayerNorm, 2, 2, 2},
       {"Softmax", importSoftmax, 1, 1},
   };
   return rows;

@@ -7,8 +7,8 @@
 // convolutions in a float type that holds every possible sum exactly.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Quantize.h"
 #include "compiler/import/onnx/Conv.h"
-#include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"
 #include "compiler/import/onnx/Text.h"
@@ -42,9 +42,8 @@ static Value spread(NodeImport &n, Value parameter, Value x, int64_t axis,
   return n.sliceDim(repeated, *dim, 0, n.shapeOf(x)[*dim]);
 }
 
-/// round(x / scale) + zero point, saturated to `element`; x is float.
-static Value quantize(NodeImport &n, Value x, Value scale, Value zeroPoint,
-                      Type element) {
+Value emitQuantized(NodeImport &n, Value x, Value scale, Value zeroPoint,
+                    Type element) {
   auto integer = dyn_cast<IntegerType>(element);
   if (!integer || integer.getWidth() > 16)
     return n.unsupported("quantised values other than 8 and 16-bit integers");
@@ -80,7 +79,8 @@ static void importQuantizeLinear(NodeImport &n) {
     return;
   x = n.cast(x, n.elementOf(scale));
   Value zeroPoint = n.has(2) ? spread(n, n.in(2), x, axis, block) : Value();
-  n.out(quantize(n, x, spread(n, scale, x, axis, block), zeroPoint, element));
+  n.out(emitQuantized(n, x, spread(n, scale, x, axis, block), zeroPoint,
+                      element));
 }
 
 static void importDequantizeLinear(NodeImport &n) {
@@ -100,10 +100,7 @@ static void importDequantizeLinear(NodeImport &n) {
   n.out(n.mul(n.cast(value, element), spread(n, scale, x, axis, block)));
 }
 
-static void importDynamicQuantizeLinear(NodeImport &n) {
-  Value x = n.in(0);
-  if (!n.requireFloat())
-    return;
+DynamicQuantized emitDynamicQuantize(NodeImport &n, Value x) {
   Shape dims;
   for (int64_t i = 0; i < n.rankOf(x); ++i)
     dims.push_back(i);
@@ -116,21 +113,27 @@ static void importDynamicQuantizeLinear(NodeImport &n) {
   Value isZero = n.compare(ir::CompareKind::eq, scale, zero);
   Value divisor = n.where(isZero, n.splatLike(scale, 1), scale);
   Value zeroPoint =
-      quantize(n, n.unary<ir::NegOp>(least), divisor, Value(), u8);
-  n.out(0, quantize(n, x, n.broadcast(divisor, n.shapeOf(x)),
-                    n.broadcast(zeroPoint, n.shapeOf(x)), u8));
-  n.out(1, scale);
-  n.out(2, zeroPoint);
+      emitQuantized(n, n.unary<ir::NegOp>(least), divisor, Value(), u8);
+  Value codes = emitQuantized(n, x, n.broadcast(divisor, n.shapeOf(x)),
+                              n.broadcast(zeroPoint, n.shapeOf(x)), u8);
+  return {codes, scale, zeroPoint};
+}
+
+static void importDynamicQuantizeLinear(NodeImport &n) {
+  if (!n.requireFloat())
+    return;
+  DynamicQuantized y = emitDynamicQuantize(n, n.in(0));
+  n.out(0, y.codes);
+  n.out(1, y.scale);
+  n.out(2, y.zeroPoint);
 }
 
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
-/// x - zeroPoint in `wide`; the zero point is one value, or one per index of
-/// `axis`.
-static Value centred(NodeImport &n, Value x, Value zeroPoint, int64_t axis,
-                     Type wide) {
+Value emitCentred(NodeImport &n, Value x, Value zeroPoint, int64_t axis,
+                  Type wide) {
   Value value = n.cast(x, wide);
   if (!zeroPoint)
     return value;
@@ -139,8 +142,8 @@ static Value centred(NodeImport &n, Value x, Value zeroPoint, int64_t axis,
 
 static void importMatMulInteger(NodeImport &n) {
   Type i32 = n.b.getI32Type();
-  n.out(n.matmul(centred(n, n.in(0), n.in(2), -2, i32),
-                 centred(n, n.in(1), n.in(3), -1, i32)));
+  n.out(n.matmul(emitCentred(n, n.in(0), n.in(2), -2, i32),
+                 emitCentred(n, n.in(1), n.in(3), -1, i32)));
 }
 
 static void importQLinearMatMul(NodeImport &n) {
@@ -148,15 +151,15 @@ static void importQLinearMatMul(NodeImport &n) {
   for (size_t i : {1, 4, 6})
     if (!n.requireFloat(i))
       return;
-  Value sum = n.matmul(centred(n, n.in(0), n.in(2), -2, i32),
-                       centred(n, n.in(3), n.in(5), -1, i32));
+  Value sum = n.matmul(emitCentred(n, n.in(0), n.in(2), -2, i32),
+                       emitCentred(n, n.in(3), n.in(5), -1, i32));
   Value real = n.cast(sum, n.f32());
   auto single = [&](size_t i) { return n.cast(n.in(i), n.f32()); };
   Value factor =
       n.mul(spread(n, single(1), real, -2), spread(n, single(4), real, -1));
   factor = n.div(factor, spread(n, single(6), real, -1));
-  n.out(quantize(n, n.mul(real, factor), n.splatLike(real, 1),
-                 spread(n, n.in(7), real, -1), n.elementOf(n.in(7))));
+  n.out(emitQuantized(n, n.mul(real, factor), n.splatLike(real, 1),
+                      spread(n, n.in(7), real, -1), n.elementOf(n.in(7))));
 }
 
 /// The narrowest float type in which sums of products of 8-bit values over
@@ -171,8 +174,8 @@ static Type exactType(NodeImport &n, Value filter) {
 
 static void importConvInteger(NodeImport &n) {
   Type wide = exactType(n, n.in(1));
-  Value sum = emitConv(n, centred(n, n.in(0), n.in(2), 1, wide),
-                       centred(n, n.in(1), n.in(3), 0, wide), Value());
+  Value sum = emitConv(n, emitCentred(n, n.in(0), n.in(2), 1, wide),
+                       emitCentred(n, n.in(1), n.in(3), 0, wide), Value());
   n.out(n.cast(sum, n.b.getI32Type()));
 }
 
@@ -182,8 +185,8 @@ static void importQLinearConv(NodeImport &n) {
       return;
   Type wide = exactType(n, n.in(3));
   Value bias = n.has(8) ? n.cast(n.in(8), n.b.getF64Type()) : Value();
-  Value sum = emitConv(n, centred(n, n.in(0), n.in(2), 1, wide),
-                       centred(n, n.in(3), n.in(5), 0, wide), Value());
+  Value sum = emitConv(n, emitCentred(n, n.in(0), n.in(2), 1, wide),
+                       emitCentred(n, n.in(3), n.in(5), 0, wide), Value());
   if (bias && sum) {
     Value wideSum = n.cast(sum, n.b.getF64Type());
     sum = n.add(wideSum, n.broadcastInDims(bias, {1}, n.shapeOf(sum)));
@@ -193,8 +196,8 @@ static void importQLinearConv(NodeImport &n) {
   Value factor =
       n.mul(spread(n, single(1), real, 1), spread(n, single(4), real, 1));
   factor = n.div(factor, spread(n, single(6), real, 1));
-  n.out(quantize(n, n.mul(real, factor), n.splatLike(real, 1),
-                 spread(n, n.in(7), real, 1), n.elementOf(n.in(7))));
+  n.out(emitQuantized(n, n.mul(real, factor), n.splatLike(real, 1),
+                      spread(n, n.in(7), real, 1), n.elementOf(n.in(7))));
 }
 
 llvm::ArrayRef<OpRow> quantizeOps() {

@@ -24,6 +24,11 @@ static llvm::ArrayRef<Domain> domains() {
                 padOps(),        poolOps(),      quantizeOps(),
                 recurrentOps(),  reduceOps(),    resizeOps(),
                 sequenceOps(),   shapeOps(),     signalOps()}},
+      // What ONNX Runtime's optimizer and quantizer write.
+      {"com.microsoft",
+       1,
+       {microsoftAttentionOps(), microsoftFusedOps(), microsoftNormOps(),
+        microsoftQuantizeOps()}},
   };
   return table;
 }

@@ -62,6 +62,12 @@ llvm::ArrayRef<OpRow> sequenceOps();
 llvm::ArrayRef<OpRow> shapeOps();
 llvm::ArrayRef<OpRow> signalOps();
 
+// Of the domain com.microsoft.
+llvm::ArrayRef<OpRow> microsoftAttentionOps();
+llvm::ArrayRef<OpRow> microsoftFusedOps();
+llvm::ArrayRef<OpRow> microsoftNormOps();
+llvm::ArrayRef<OpRow> microsoftQuantizeOps();
+
 /// The newest operator set of `domain` whose operators are known; nothing for
 /// an unknown domain.
 std::optional<int64_t> newestOpset(llvm::StringRef domain);

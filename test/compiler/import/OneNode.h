@@ -54,6 +54,11 @@ public:
       tensor.add_int32_data(value);
     return *this;
   }
+  /// An input of the builder's.
+  OneNode &named(const std::string &name) {
+    node_->add_input(name);
+    return *this;
+  }
   OneNode &absent() {
     node_->add_input("");
     return *this;

@@ -1,0 +1,177 @@
+//===- MicrosoftTest.cpp - operators of the domain com.microsoft ----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Their values are compared with ONNX Runtime's in test/e2e/inference (ort-*);
+// here is what has a value by hand, and what is refused.
+//
+//===----------------------------------------------------------------------===//
+#include "test/compiler/import/OneNode.h"
+
+using namespace sinter::test;
+using Values = std::vector<double>;
+using Sizes = std::vector<int64_t>;
+
+namespace {
+
+OneNode ofMicrosoft(const char *op) { return OneNode(op, 1, "com.microsoft"); }
+
+Values zeros(int64_t count) { return Values(size_t(count), 0.0); }
+
+/// Query, key and value of 2 words and 2 heads of 2.
+OneNode multiHead() {
+  OneNode node = ofMicrosoft("MultiHeadAttention");
+  for (int i = 0; i < 3; ++i)
+    node.x({1, 2, 4}, zeros(8));
+  node.set("num_heads", 2);
+  return node;
+}
+
+/// The same of one query head and one key head, and the counts of keys.
+OneNode groupQuery() {
+  OneNode node = ofMicrosoft("GroupQueryAttention");
+  for (int i = 0; i < 3; ++i)
+    node.x({1, 2, 4}, zeros(8));
+  node.absent().absent().typed(::onnx::TensorProto::INT32, {1}, {1});
+  node.typed(::onnx::TensorProto::INT32, {}, {2});
+  node.set("num_heads", 1).set("kv_num_heads", 1);
+  return node;
+}
+
+} // namespace
+
+TEST_CASE("operators of com.microsoft by hand") {
+  ofMicrosoft("BiasSplitGelu")
+      .x({1, 4}, {1, 2, 0, -1})
+      .floats({4}, {1, 1, 1, 1})
+      .gives({1, 2}, {2 * 0.84134475, 0});
+  ofMicrosoft("BiasSoftmax")
+      .x({1, 2, 2}, {0, 1, 2, 3})
+      .floats({1, 1, 2}, {1, 0})
+      .set("axis", 2)
+      .set("is_inner_broadcast", 1)
+      .gives({1, 2, 2}, {0.5, 0.5, 0.5, 0.5});
+  ofMicrosoft("BiasDropout")
+      .x({1, 2}, {1, 2})
+      .floats({2}, {3, 4})
+      .floats({1, 2}, {10, 20})
+      .floats({}, {0.5f})
+      .gives({1, 2}, {14, 26});
+  // Two bits to a number, the lowest first: 0 1 2 3 of zero point 2.
+  ofMicrosoft("MatMulNBits")
+      .x({1, 4}, {1, 10, 100, 1000})
+      .typed(::onnx::TensorProto::UINT8, {1, 1, 1}, {0b11100100})
+      .floats({1, 1}, {0.5f})
+      .set("N", 1)
+      .set("K", 4)
+      .set("bits", 2)
+      .set("block_size", 4)
+      .gives({1, 1}, {-1 - 5 + 500});
+}
+
+TEST_CASE("what is not done of com.microsoft is refused") {
+  ofMicrosoft("Sampling")
+      .x({2}, {1, 2})
+      .fails("operator com.microsoft.Sampling is not supported", 3);
+  OneNode("Gelu", 2, "com.microsoft")
+      .x({2}, {1, 2})
+      .fails("of operator set 2; 1 is the newest known", 3);
+  OneNode("Relu", 1, "com.example")
+      .x({2}, {1, 2})
+      .fails("operator com.example.Relu is not supported", 3);
+  ofMicrosoft("FastGelu")
+      .x({2}, {1, 2})
+      .set("alpha", 2.0)
+      .fails("attribute 'alpha' of operator set 1", 3);
+  ofMicrosoft("FusedConv")
+      .x({1, 1, 2, 2}, {1, 2, 3, 4})
+      .floats({1, 1, 1, 1}, {1})
+      .set("activation", "Elu")
+      .fails("activation 'Elu'", 3);
+  ofMicrosoft("BiasDropout")
+      .x({1, 2}, {1, 2})
+      .floats({2}, {3, 4})
+      .absent()
+      .absent()
+      .typed(::onnx::TensorProto::BOOL, {}, {1})
+      .fails("in training", 3);
+  ofMicrosoft("MatMulNBits")
+      .x({1, 4}, {1, 10, 100, 1000})
+      .typed(::onnx::TensorProto::UINT8, {1, 1, 1}, {3})
+      .floats({1, 1}, {0.5f})
+      .set("N", 1)
+      .set("K", 4)
+      .set("bits", 3)
+      .set("block_size", 4)
+      .fails("3 bits", 3);
+  ofMicrosoft("MatMulNBits")
+      .x({1, 4}, {1, 10, 100, 1000})
+      .typed(::onnx::TensorProto::UINT8, {1, 1, 1}, {3})
+      .floats({1, 1}, {0.5f})
+      .set("N", 1)
+      .set("K", 4)
+      .set("block_size", 16)
+      .fails("input 'B' has shape [1, 1, 1]; it must be [1, 1, 8] of uint8");
+}
+
+TEST_CASE("forms of attention that are refused") {
+  multiHead().gives({1, 2, 4}, zeros(8));
+  multiHead()
+      .absent()
+      .typed(::onnx::TensorProto::INT32, {5}, {2, 0, 2, 0, 2})
+      .fails("a mask of shape [5]", 3);
+  multiHead()
+      .absent()
+      .absent()
+      .absent()
+      .x({1, 2, 3, 2}, zeros(12))
+      .fails("past_key and past_value must be there together");
+  ofMicrosoft("MultiHeadAttention")
+      .x({1, 2, 2, 3, 2}, zeros(24))
+      .set("num_heads", 2)
+      .fails("packed queries, keys and values", 3);
+  ofMicrosoft("Attention")
+      .x({1, 2, 4}, zeros(8))
+      .x({4, 12}, zeros(48))
+      .set("num_heads", 2)
+      .set("do_rotary", 1)
+      .fails("attribute 'do_rotary' = 1", 3);
+
+  groupQuery().gives({1, 2, 4}, zeros(8));
+  groupQuery().set("smooth_softmax", 1).fails("'smooth_softmax' = 1", 3);
+  groupQuery().set("k_quant_type", "PER_TENSOR").fails("'k_quant_type'", 3);
+  groupQuery().set("do_rotary", 1).fails("needs the inputs 'cos_cache'");
+  OneNode sink = groupQuery();
+  for (int i = 0; i < 4; ++i)
+    sink.absent();
+  sink.floats({1}, {1}).fails("with input 'head_sink'", 3);
+  OneNode past = ofMicrosoft("GroupQueryAttention");
+  for (int i = 0; i < 3; ++i)
+    past.x({1, 1, 4}, zeros(4));
+  past.x({1, 1, 3, 4}, zeros(12)).x({1, 1, 3, 4}, zeros(12));
+  past.builder.input("lengths", {int64_t(1)}, ::onnx::TensorProto::INT32);
+  past.named("lengths").typed(::onnx::TensorProto::INT32, {}, {4});
+  past.set("num_heads", 1).set("kv_num_heads", 1);
+  past.fails("past keys and values whose number ('seqlens_k') is not known", 3);
+}
+
+TEST_CASE("refused operators of several domains are listed together") {
+  ModelBuilder b(20);
+  for (const char *domain : {"com.microsoft", "com.example"}) {
+    auto &import = *b.model.add_opset_import();
+    import.set_domain(domain);
+    import.set_version(1);
+  }
+  b.input("x", {int64_t(2)});
+  b.node("Sampling", {"x"}, {"a"}).set_domain("com.microsoft");
+  b.node("Gelu", {"a"}, {"b"}).set_domain("com.example");
+  b.node("Gelu", {"b"}, {"c"}).set_domain("com.microsoft");
+  b.node("Det", {"c"}, {"y"});
+  b.output("y");
+  Imported result = b.import();
+  INFO(result.text());
+  CHECK(result.errors.exitCode() == 3);
+  CHECK(result.errors.lines().size() == 3);
+  CHECK(result.says("com.microsoft.Sampling"));
+  CHECK(result.says("com.example.Gelu"));
+}
