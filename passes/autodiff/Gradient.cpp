@@ -45,12 +45,6 @@ GradientRuleKind gradientRuleKind(OperationName name) {
   return kind;
 }
 
-bool hasGradientRule(OperationName name) {
-  GradientRuleKind kind = gradientRuleKind(name);
-  return kind != GradientRuleKind::Missing &&
-         kind != GradientRuleKind::NotDifferentiable;
-}
-
 namespace {
 
 bool isFloat(Value value) {

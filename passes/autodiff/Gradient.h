@@ -26,8 +26,6 @@ enum class GradientRuleKind {
   NotDifferentiable, // an explicit refusal: an error if a gradient has to pass
 };
 GradientRuleKind gradientRuleKind(mlir::OperationName name);
-/// True unless a gradient that has to pass through such an op is an error.
-bool hasGradientRule(mlir::OperationName name);
 
 /// The gradients of `loss` by each of `wrt`, built at `builder`'s insertion
 /// point, which lies after the definition of `loss`, in the same block. `loss`

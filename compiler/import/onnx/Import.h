@@ -24,7 +24,6 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -163,15 +162,6 @@ mlir::OwningOpRef<mlir::ModuleOp> importOnnxFile(llvm::StringRef path,
                                                  const ImportOptions &options,
                                                  mlir::MLIRContext *context,
                                                  ImportErrors &errors);
-
-/// `--check`: the operators of the model that cannot be imported, and, with
-/// `options.train`, those that a gradient would have to pass and for which
-/// `hasGradient` is false. Everything goes to `errors`, one line per operator
-/// type.
-void checkOnnx(std::shared_ptr<const OnnxModel> model,
-               const ImportOptions &options, mlir::MLIRContext *context,
-               llvm::function_ref<bool(mlir::Operation *)> hasGradient,
-               ImportErrors &errors);
 
 } // namespace sinter::compiler
 
