@@ -61,10 +61,13 @@ ExitCode compiler::checkCoverage(Options options, TargetSet targets) {
   ExitCode code = compilation.run(*findPhase("precision"));
   if (code == kExitDone)
     code = compilation.checkExport();
-  // What then ends with kExitUsage is a matter of options, once there is a
-  // graph: operators and gradients were asked about before.
-  bool isCovered = code == kExitDone ||
-                   (code == kExitUsage && compilation.hasDone("simplify"));
+  // Operators and gradients were asked about if what ends with kExitUsage is
+  // the train phase, or comes after placement.
+  bool isCovered =
+      code == kExitDone ||
+      (code == kExitUsage &&
+       (compilation.hasDone("place") ||
+        (compilation.hasDone("simplify") && !compilation.hasDone("train"))));
   if (isCovered)
     llvm::outs() << "every operator is supported"
                  << (madeUp ? " (open sizes taken as " +
