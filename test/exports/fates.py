@@ -31,8 +31,9 @@ def homesOf(value, initializers):
 
 
 def fatesOf(missing, tied, initial, initializers, states):
-    """{parameter: (kind, home)}. Tied: another name of a parameter, in PyTorch too. Merged: all
-    initializers that hold its initial values are another parameter's. Folded: none holds them."""
+    """{parameter: (kind, home)}. Tied: PyTorch has it under several names, and another one is
+    here or went somewhere. Merged: all initializers that hold its initial values are another
+    parameter's. Folded: none holds them. `tied`: {name: all names of its parameter}."""
     values = {name: array for name, array in initializers.items()
               if array.dtype.kind == "f" and array.ndim}
     taken = set(initial) & set(states)
@@ -40,8 +41,9 @@ def fatesOf(missing, tied, initial, initializers, states):
     for name in missing:
         homes = homesOf(initial[name], values)
         free = [home for home in homes if home[1] not in taken]
-        if name in tied:
-            fates[name] = "tied", tied[name]
+        other = next((n for n in tied.get(name, []) if n in states or n in fates), None)
+        if other:
+            fates[name] = "tied", other
         elif free:
             fates[name] = free[0]
             taken.add(free[0][1])

@@ -95,11 +95,11 @@ def perturbed(model):
 
 
 def tiedNames(model):
-    """{a further name of a parameter: its first one}."""
-    first = {parameter: name for name, parameter in model.named_parameters()}
-    return {name: first[parameter]
-            for name, parameter in model.named_parameters(remove_duplicate=False)
-            if first[parameter] != name}
+    """{name: all names of its parameter}, of parameters with several."""
+    names = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(parameter, []).append(name)
+    return {name: group for group in names.values() if len(group) > 1 for name in group}
 
 
 def distance(ours, theirs):
