@@ -103,7 +103,8 @@ def compareStates(states, reference, facts, model):
     if others:
         what.append(f"trains {len(others)} that no parameter is in: "
                     + ", ".join(describeStranger(n, initializers, graph.node) for n in others[:3]))
-    wrong = bad or buffers or shapes or (others and not missing)
+    lost = any(kind in ("not trained", "merged") for kind, _ in fates.values())
+    wrong = bad or buffers or shapes or lost or (others and not missing)
     return {"result": "differs" if wrong else "names differ" if missing else "agrees",
             "what": "; ".join(what), "state": max(errors.values(), default=0.0),
             "bad": {name: errors[name] for name in bad}, "unused": unused,

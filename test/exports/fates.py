@@ -32,11 +32,12 @@ def homesOf(value, initializers):
 
 def fatesOf(missing, tied, initial, initializers, states):
     """{parameter: (kind, home)}. Tied: PyTorch has it under several names, and another one is
-    here or went somewhere. Merged: all initializers that hold its initial values are another
-    parameter's. Folded: none holds them. `tied`: {name: all names of its parameter}."""
+    here or went somewhere. Not trained: the file has it, the trainer holds it constant.
+    Merged: all initializers that hold its initial values are another parameter's. Folded:
+    none holds them. `tied`: {name: all names of its parameter}."""
     values = {name: array for name, array in initializers.items()
               if array.dtype.kind == "f" and array.ndim}
-    taken = set(initial) & set(states)
+    taken = {name for name in initial if name in states or name in values}
     fates = {}
     for name in missing:
         homes = homesOf(initial[name], values)
@@ -44,6 +45,8 @@ def fatesOf(missing, tied, initial, initializers, states):
         other = next((n for n in tied.get(name, []) if n in states or n in fates), None)
         if other:
             fates[name] = "tied", other
+        elif name in values:
+            fates[name] = "not trained", name
         elif free:
             fates[name] = free[0]
             taken.add(free[0][1])

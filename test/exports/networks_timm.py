@@ -57,7 +57,7 @@ NETWORKS = [
     Network("timm-levit", make("levit_128s", img_size=64, embed_dim=(16, 24, 32), key_dim=8,
                                num_heads=(2, 3, 4), depth=(1, 1, 1)), images(64),
             rate=0.001, why="hard swish has kinks"),
-    Network("timm-mobilenetv3", smooth(make("mobilenetv3_small_050")), images(64), rate=0.002),
+    Network("timm-mobilenetv3", smooth(make("mobilenetv3_small_050")), images(64), rate=0.001),
     Network("timm-resnet", partial(resnet.ResNet, resnet.BasicBlock, (1, 1, 1, 1),
                                    channels=(8, 16, 16, 24), num_classes=CLASSES), images(48)),
 ]
