@@ -24,9 +24,10 @@ def homesOf(value, initializers):
             found[1].append(("transposed", name))
         elif other.size == value.size and np.array_equal(other.ravel(), value.ravel()):
             found[2].append(("reshaped", name))
-        elif other.ndim == value.ndim and all(v in (1, o) for v, o in zip(value.shape, other.shape)):
-            if np.array_equal(other, np.broadcast_to(value, other.shape)):
-                found[3].append(("expanded", name))
+        elif (other.ndim == value.ndim
+              and all(v in (1, o) for v, o in zip(value.shape, other.shape))
+              and np.array_equal(other, np.broadcast_to(value, other.shape))):
+            found[3].append(("expanded", name))
     return sum(found, [])
 
 
@@ -60,7 +61,8 @@ def describe(fates):
     kinds = {}
     for name, (kind, _) in fates.items():
         kinds.setdefault(kind, []).append(name)
-    return ", ".join(f"{len(names)} {kind} ({names[0]})" for kind, names in sorted(kinds.items()))
+    return ", ".join(f"{len(names)} {kind} ({names[0]})"
+                     for kind, names in sorted(kinds.items()))
 
 
 def describeStranger(name, initializers, nodes):

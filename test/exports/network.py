@@ -80,7 +80,7 @@ def smooth(make):
 
 
 def images(side, channels=3):
-    return lambda generator: {"x": torch.randn(ROWS, channels, side, side, generator=generator)}
+    return features(channels, side, side)
 
 
 def features(*shape):

@@ -131,7 +131,7 @@ def writeReference(network, folder, steps):
         if not hasBatchNorm(model):
             with torch.no_grad():
                 trained = copy.deepcopy(model).double().train()(*[v[:BATCH] for v in double])
-            assert distance(trained, output) < 1e-12, "train() computes something else than eval()"
+            assert distance(trained, output) < 1e-12, "train() computes what eval() does not"
         losses, states, without = train(network, copy.deepcopy(model).double(), double,
                                         toDouble(labels), steps)
     errors = {name: max(distance(single[1][name], states[name]) for single in singles)
