@@ -66,7 +66,7 @@ def describe(fates):
 
 
 def describeStranger(name, initializers, nodes):
-    """`val_14 ([4] of 1, used by InstanceNormalization)`: what an initializer is, and who uses it."""
+    """`val_14 ([4] of 1, used by InstanceNormalization)`: what it is, and who uses it."""
     value = initializers[name]
     equal = value.size and (value == value.flat[0]).all()
     user = next((node.op_type for node in nodes if name in node.input), "nothing")

@@ -66,9 +66,9 @@ def hasBatchNorm(model):
 
 
 def smooth(make):
-    """The network with SiLU in the place of ReLU and hard swish. In deep networks some unit is always so
-    near to a kink that float32 and float64 take different sides, and then differ by
-    more than any bound that means something."""
+    """The network with SiLU in the place of ReLU and hard swish. In deep networks some unit
+    is always so near to a kink that float32 and float64 take different sides, and then
+    differ by more than any bound that means something."""
     def replaced():
         model = make()
         for module in list(model.modules()):

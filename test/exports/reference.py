@@ -141,7 +141,8 @@ def writeReference(network, folder, steps):
              **{f"state/{name}": value for name, value in states.items()},
              **{f"initial/{name}": value for name, value in initial.items()})
     return {
-        "steps": steps, "parameters": [n for n in states if not n.endswith(("running_mean", "running_var"))],
+        "steps": steps,
+        "parameters": [n for n in states if not n.endswith(("running_mean", "running_var"))],
         "statistics": [n for n in states if n.endswith(("running_mean", "running_var"))],
         "tied": tiedNames(model), "buffers": [name for name, _ in model.named_buffers()],
         "withoutGradient": sorted(n for n in without if (states[n] == initial[n]).all()),
