@@ -42,8 +42,16 @@ bool isMask(ElementsAttr init) {
   return succeeded(tensor) && llvm::any_of(tensor->floats, looksLikeMask);
 }
 
+/// Whether one of the state's names matches.
 bool matches(StringRef expression, StateOp state) {
-  return !expression.empty() && llvm::Regex(expression).match(userName(state));
+  if (expression.empty())
+    return false;
+  llvm::Regex regex(expression);
+  if (regex.match(userName(state)))
+    return true;
+  return state.getAliases() &&
+         llvm::any_of(state.getAliases()->getAsValueRange<StringAttr>(),
+                      [&](StringRef alias) { return regex.match(alias); });
 }
 
 } // namespace

@@ -55,7 +55,7 @@ template <> struct PointerFields<sinter_state_desc> {
   static constexpr std::array offsets{
       offsetof(sinter_state_desc, tensor) + offsetof(sinter_tensor_desc, name),
       offsetof(sinter_state_desc, tensor) + offsetof(sinter_tensor_desc, dims),
-      offsetof(sinter_state_desc, slot)};
+      offsetof(sinter_state_desc, slot), offsetof(sinter_state_desc, aliases)};
 };
 template <> struct PointerFields<sinter_command> {
   static constexpr std::array offsets{offsetof(sinter_command, slices),

@@ -203,8 +203,13 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
                << " is no constant of the plan";
       desc.initOffsetBytes = it->second;
     }
+    std::string aliases;
+    if (state.getAliases())
+      for (StringRef alias : state.getAliases()->getAsValueRange<StringAttr>())
+        aliases += (aliases.empty() ? "" : "\n") + alias.str();
     row.pointers = {tensor.pointers[0], tensor.pointers[1],
-                    state.getSlot() ? data.string(*state.getSlot()) : nullptr};
+                    state.getSlot() ? data.string(*state.getSlot()) : nullptr,
+                    aliases.empty() ? nullptr : data.string(aliases)};
     bySymbol[state.getSymName()] = table.rows.size() - 1;
   }
 

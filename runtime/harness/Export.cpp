@@ -70,6 +70,7 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
         (*session)->states().snapshot((*session)->program());
     if (!snapshot.ok())
       return snapshot.status();
+    (*session)->states().addAliases(*snapshot);
     SINTER_RETURN_IF_ERROR(writeSafetensors(path, snapshot->tensors));
   }
   std::printf("%s: state after step %lld\n", path.c_str(),

@@ -52,6 +52,34 @@ Result<StateTable> StateTable::create(const sinter_artifact &artifact) {
   return table;
 }
 
+std::vector<std::string> StateTable::aliases(size_t index) const {
+  std::vector<std::string> names;
+  const char *text = states_[index].aliases;
+  for (std::string_view rest = text ? text : ""; !rest.empty();) {
+    size_t end = std::min(rest.find('\n'), rest.size());
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
+}
+
+void StateTable::addAliases(Snapshot &snapshot) const {
+  std::unordered_map<std::string, NamedTensor> tensors;
+  for (const NamedTensor &tensor : snapshot.tensors)
+    tensors.emplace(tensor.name, tensor);
+  for (size_t i = 0; i < size(); ++i) {
+    auto found = tensors.find(names_[i]);
+    if (found == tensors.end())
+      continue;
+    for (std::string &alias : aliases(i)) {
+      NamedTensor tensor = found->second;
+      tensor.name = std::move(alias);
+      if (!tensors.count(std::string(tensor.name)))
+        snapshot.tensors.push_back(std::move(tensor));
+    }
+  }
+}
+
 uint64_t StateTable::hash() const {
   Hasher64 hasher;
   for (size_t i = 0; i < size(); ++i) {
@@ -158,12 +186,20 @@ StateTable::loadMatching(const SafetensorsFile &file,
   for (size_t i = 0; i < size(); ++i)
     if (isKept(i))
       indices[names_[i]] = i;
+  std::unordered_map<std::string, size_t> others;
+  for (size_t i = 0; i < size(); ++i)
+    for (const std::string &alias : aliases(i))
+      others.emplace(alias, i);
   std::vector<std::pair<size_t, const SafetensorsFile::Entry *>> chosen;
   std::vector<std::string> different;
+  std::vector<std::pair<size_t, const SafetensorsFile::Entry *>> shared;
   for (const SafetensorsFile::Entry &entry : file.entries()) {
     auto found = indices.find(entry.name);
     if (found == indices.end()) {
-      report.extra.push_back(entry.name);
+      if (auto other = others.find(entry.name); other != others.end())
+        shared.emplace_back(other->second, &entry);
+      else
+        report.extra.push_back(entry.name);
       continue;
     }
     std::string text = mismatch(found->second, entry);
@@ -171,6 +207,25 @@ StateTable::loadMatching(const SafetensorsFile &file,
       different.push_back(text);
     chosen.emplace_back(found->second, &entry);
     indices.erase(found);
+  }
+  for (auto [index, entry] : shared) {
+    auto found = indices.find(names_[index]);
+    std::string text = mismatch(index, *entry);
+    if (text.empty() && found == indices.end()) {
+      auto first = std::find_if(chosen.begin(), chosen.end(),
+                                [&](auto &one) { return one.first == index; });
+      std::vector<uint8_t> one(first->second->sizeBytes), two(entry->sizeBytes);
+      SINTER_RETURN_IF_ERROR(file.read(*first->second, one));
+      SINTER_RETURN_IF_ERROR(file.read(*entry, two));
+      if (one != two)
+        text = "\"" + first->second->name + "\" and \"" + entry->name +
+               "\" are one tensor here and differ there";
+    } else if (found != indices.end()) {
+      chosen.emplace_back(index, entry);
+      indices.erase(found);
+    }
+    if (!text.empty())
+      different.push_back(text);
   }
   if (!different.empty())
     return Status::invalid(file.path() + ": " + listText(different));

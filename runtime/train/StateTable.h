@@ -27,6 +27,8 @@ public:
   size_t size() const { return names_.size(); }
   const std::string &name(size_t index) const { return names_[index]; }
   const sinter_state_desc &desc(size_t index) const { return states_[index]; }
+  /// Other names of the same tensor.
+  std::vector<std::string> aliases(size_t index) const;
   std::span<const int64_t> dims(size_t index) const {
     return {states_[index].tensor.dims, states_[index].tensor.rank};
   }
@@ -46,6 +48,11 @@ public:
   };
   Result<Snapshot> snapshot(sinter_program *program) const;
 
+  /// The tensors of `snapshot` once more under their other names. A program
+  /// has a tensor that two modules share once; files for other programs have
+  /// it under both names.
+  void addAliases(Snapshot &snapshot) const;
+
   /// What keeps `file` from being loaded as a whole: states that it lacks, that
   /// it has besides, and those with another shape or dtype; empty if none.
   std::vector<std::string> differences(const SafetensorsFile &file) const;
@@ -60,8 +67,9 @@ public:
     std::vector<std::string> extra;   // in the file only
   };
   /// Loads what `file` has of this table; an averaged weight that it lacks gets
-  /// the weight. A state of another shape or dtype is an error, and so is a
-  /// file with nothing in common.
+  /// the weight. A state of another shape or dtype is an error, and so are a
+  /// file with nothing in common and one whose tensors differ under two names
+  /// of one state.
   Result<InitReport> loadMatching(const SafetensorsFile &file,
                                   sinter_program *program) const;
 

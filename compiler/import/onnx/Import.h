@@ -72,6 +72,8 @@ struct InitializerRole {
   std::string reason;
   /// Other names of the same tensor.
   std::vector<std::string> aliases;
+  /// Of a table: the row that stands for nothing and gets no gradient.
+  std::optional<int64_t> paddingRow = std::nullopt;
 };
 
 struct ImportOptions {

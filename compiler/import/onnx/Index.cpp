@@ -3,9 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/Open.h"
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Signature.h"
 #include "compiler/import/onnx/Text.h"
 
 #include <algorithm>
@@ -52,11 +54,41 @@ static bool checkKnown(NodeImport &n, Value index, int64_t size) {
   return true;
 }
 
+/// The row of the table that an embedding pads with, which gets no gradient:
+/// the call that the node came from names it, or the table shows it.
+static std::optional<int64_t> paddingRow(NodeImport &n) {
+  if (!n.graph().options().train)
+    return std::nullopt;
+  if (std::optional<FxCall> call = readFxCall(n.node)) {
+    int64_t row = -1;
+    if (call->target != "aten.embedding" || call->arguments.size() < 3 ||
+        llvm::StringRef(call->arguments[2].text).getAsInteger(10, row) ||
+        row < 0)
+      return std::nullopt;
+    return row;
+  }
+  auto role = n.graph().model().roles.find(n.inputName(0));
+  return role == n.graph().model().roles.end() ? std::nullopt
+                                               : role->second.paddingRow;
+}
+
 static void importGather(NodeImport &n) {
   Value x = n.in(0), index = indices(n, 1);
   std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
-  if (axis && index && checkKnown(n, index, n.shapeOf(x)[*axis]))
-    n.out(n.gather(x, index, *axis));
+  if (!axis || !index || !checkKnown(n, index, n.shapeOf(x)[*axis]))
+    return;
+  Value rows = n.gather(x, index, *axis);
+  std::optional<int64_t> padding = paddingRow(n);
+  if (rows && padding && *axis == 0) {
+    Value number = n.splat(n.shapeOf(index), n.elementOf(index), *padding);
+    Value isPadding = n.compare(ir::CompareKind::eq, index, number);
+    Shape dims;
+    for (int64_t i = 0; i < n.rankOf(index); ++i)
+      dims.push_back(i);
+    isPadding = n.broadcastInDims(isPadding, dims, n.shapeOf(rows));
+    rows = n.where(isPadding, n.unary<ir::StopGradientOp>(rows), rows);
+  }
+  n.out(rows);
 }
 
 static void importGatherElements(NodeImport &n) {

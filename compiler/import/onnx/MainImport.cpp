@@ -160,14 +160,6 @@ void GraphImport::removeDead() {
 // State
 //===----------------------------------------------------------------------===//
 
-static bool allEqual(const TensorData &data) {
-  size_t width = ir::elementSizeBytes(data.type.getElementType());
-  ArrayRef<char> bytes = data.bytes.data;
-  return bytes.size() >= width &&
-         std::memcmp(bytes.data(), bytes.data() + width,
-                     bytes.size() - width) == 0;
-}
-
 bool GraphImport::addStates(const GraphProto &graph,
                             llvm::ArrayRef<bool> live) {
   Block &block = main_.getBody().front();
@@ -195,7 +187,7 @@ bool GraphImport::addStates(const GraphProto &graph,
       return invalid("initializer " + quoted(tensor.name()) + ": " + why);
     add(tensor.name(), *data);
     auto found = copies.find(tensor.name());
-    if (found != copies.end() && allEqual(*data))
+    if (found != copies.end())
       for (const std::string &copy : found->second)
         add(copy, *data);
   }

@@ -32,8 +32,7 @@ bool isAskedFor(const ImportOptions &options, llvm::StringRef name);
 /// Whether an ONNX data type is one of floats that states have.
 bool isFloatData(int32_t dataType);
 /// Initializer -> outputs of live Identity nodes of it. Exporters merge
-/// initializers of equal values and keep the others' names so; where all
-/// elements are equal, too, they are parameters that started equal.
+/// initializers of equal values and keep the others' names so.
 std::map<std::string, std::vector<std::string>>
 initializerCopies(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
 

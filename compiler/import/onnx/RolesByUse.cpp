@@ -238,6 +238,13 @@ public:
                    (trained_.size() > 1 ? "they are parameters: "
                                         : "it is a parameter: ") +
                    listed(trained_) + "; --freeze=REGEX holds what it names");
+    if (!parted_.empty())
+      errors_.warn(file_ +
+                   ": trained as parameters of their own, though they "
+                   "have the values of others: " +
+                   listed(parted_) +
+                   "; the exporter's TrainingMode.TRAINING tells copies from "
+                   "shared parameters");
     if (!held_.empty())
       errors_.warn(
           file_ +
@@ -283,13 +290,30 @@ private:
       isData |= llvm::StringRef(node.op_type()).starts_with("Random") ||
                 node.op_type() == "Bernoulli" ||
                 node.op_type() == "Multinomial";
-      for (int input = 0; input < node.input_size(); ++input) {
-        isData |= data_.contains(node.input(input));
-        users_[node.input(input)].push_back({i, input});
-      }
-      if (isData)
-        for (const std::string &output : node.output())
-          data_.insert(output);
+      for (const std::string &input : node.input())
+        isData |= data_.contains(input);
+      addUses(node, isData);
+      for (const AttributeProto &attribute : node.attribute())
+        if (attribute.has_g())
+          addBody(attribute.g());
+    }
+  }
+  void addUses(const NodeProto &node, bool isData) {
+    for (int input = 0; input < node.input_size(); ++input)
+      users_[node.input(input)].push_back({&node, input});
+    if (isData)
+      for (const std::string &output : node.output())
+        data_.insert(output);
+  }
+  /// All that a body computes depends on the data that reach its node.
+  void addBody(const GraphProto &body) {
+    for (const auto &input : body.input())
+      data_.insert(input.name());
+    for (const NodeProto &node : body.node()) {
+      addUses(node, node.op_type() != "Constant");
+      for (const AttributeProto &attribute : node.attribute())
+        if (attribute.has_g())
+          addBody(attribute.g());
     }
   }
 
@@ -305,8 +329,8 @@ private:
     Finding found;
     if (depth > 64)
       return found;
-    for (auto [index, input] : users_[name]) {
-      const NodeProto &node = graph_.node(index);
+    for (auto [user, input] : users_[name]) {
+      const NodeProto &node = *user;
       if (isData(node)) {
         bool otherIsData = node.input_size() > 1 &&
                            data_.contains(node.input(input == 0 ? 1 : 0));
@@ -338,14 +362,68 @@ private:
     if (!data)
       return; // the import says why
     ValueCheck values = checkValues(*data);
-    auto copies = copies_.find(tensor.name());
-    if (copies != copies_.end() && values.areEqual) {
+    std::vector<std::string> own, aliases;
+    if (auto copies = copies_.find(tensor.name()); copies != copies_.end())
       for (const std::string &copy : copies->second)
-        separate_.insert(copy);
-      for (const std::string &copy : copies->second)
-        decide(copy, data->type, values);
+        (values.areEqual || isOfAnotherLayer(tensor.name(), copy) ? own
+                                                                  : aliases)
+            .push_back(copy);
+    for (const std::string &copy : own)
+      separate_.insert(copy);
+    for (const std::string &copy : own) {
+      decide(copy, data->type, values);
+      if (!values.areEqual)
+        doubt(parted_, copy);
     }
     decide(tensor.name(), data->type, values);
+    InitializerRole &role = model_.roles[tensor.name()];
+    for (std::string &alias : aliases)
+      if (!isGenerated(alias))
+        role.aliases.push_back(std::move(alias));
+    findPadding(tensor.name(), *data);
+  }
+
+  /// Whether the names differ in numbers alone, as those of layers that began
+  /// as copies of each other do. A tensor that two modules share has other
+  /// names.
+  static bool isOfAnotherLayer(llvm::StringRef name, llvm::StringRef copy) {
+    auto withoutDigits = [](llvm::StringRef text) {
+      std::string result;
+      for (char c : text)
+        if (!llvm::isDigit(c))
+          result += c;
+      return result;
+    };
+    return !isGenerated(name) && withoutDigits(name) == withoutDigits(copy);
+  }
+
+  /// The only row of zeros of a table that data look up in pads.
+  void findPadding(const std::string &name, const TensorData &data) {
+    InitializerRole &role = model_.roles[name];
+    bool isTable = llvm::any_of(users_[name], [&](auto use) {
+      const NodeProto &node = *use.node;
+      return node.op_type() == "Gather" && use.input == 0 &&
+             node.input_size() > 1 && data_.contains(node.input(1));
+    });
+    if (role.kind != Role::Parameter || !isTable || data.type.getRank() != 2)
+      return;
+    int64_t rows = data.type.getShape()[0];
+    size_t bytes = data.bytes.data.size() / std::max<int64_t>(rows, 1);
+    for (int64_t row = 0; row < rows; ++row) {
+      if (llvm::any_of(data.bytes.data.slice(row * bytes, bytes),
+                       [](char byte) { return byte != 0; }))
+        continue;
+      if (role.paddingRow) { // several stand for nothing
+        role.paddingRow.reset();
+        return;
+      }
+      role.paddingRow = row;
+    }
+    if (role.paddingRow && mayTrain(options_, name))
+      errors_.warn(file_ + ": row " + std::to_string(*role.paddingRow) +
+                   " of the table " + quoted(name) +
+                   " is zero: it is taken for a padding row, which gets no "
+                   "gradient");
   }
 
   void decide(const std::string &name, RankedTensorType type,
@@ -400,8 +478,12 @@ private:
   MLIRContext context_{MLIRContext::Threading::DISABLED};
   llvm::StringSet<> data_, read_, separate_;
   std::map<std::string, std::vector<std::string>> copies_;
-  std::map<std::string, std::vector<std::pair<int, int>>> users_;
-  std::vector<std::string> folded_, trained_, held_;
+  struct Use {
+    const NodeProto *node;
+    int input;
+  };
+  std::map<std::string, std::vector<Use>> users_;
+  std::vector<std::string> folded_, trained_, held_, parted_;
 };
 
 } // namespace

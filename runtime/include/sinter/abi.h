@@ -19,7 +19,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
-#define SINTER_ABI_MINOR 4
+#define SINTER_ABI_MINOR 5
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -77,6 +77,9 @@ typedef struct sinter_state_desc {
   uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
   uint64_t
       initOffsetBytes; /* initial bytes in `constants`; UINT64_MAX: zeros */
+  /* 2.5: other names of the same tensor, one a line; NULL: it has none. Weight
+   * files hold it under each. */
+  const char *aliases;
 } sinter_state_desc;
 
 /* ---- The control block: everything a step reads that changes by the step ---
