@@ -168,6 +168,7 @@ ImportOptions compiler::importOptions(const Options &options) {
   result.train = options.train.enabled;
   result.trainable = options.train.trainable;
   result.freeze = options.train.freeze;
+  result.parameters = options.train.parameters;
   result.freezeBatchNorm = options.train.freezeBatchNorm;
   result.allowRewritten = options.train.allowRewritten;
   result.batch = options.batch;

@@ -255,6 +255,11 @@ static const OptionRow rows[] = {
     {"--freeze", "REGEX", "these parameters are not trained", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) { return readRegex(v, o.train.freeze); }},
+    {"--parameters", "FILE",
+     "the weights of the exported module (safetensors), which tell what the "
+     "exporter folded",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.train.parameters); }},
     {"--allow-rewritten-parameters", "",
      "trains constants that an exporter made of parameters as they stand",
      kTrainGroup, kCompile, turnOn<&TrainOptions::allowRewritten>},

@@ -82,6 +82,9 @@ struct ImportOptions {
   bool train = false;
   /// Expressions over the names of states; empty: all, and none.
   std::string trainable, freeze;
+  /// A safetensors file with the weights of the module that was exported;
+  /// empty: none.
+  std::string parameters;
   /// BatchNormalization keeps its running statistics.
   bool freezeBatchNorm = false;
   /// Constants that stand for parameters of the module are trained.

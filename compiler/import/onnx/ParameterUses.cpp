@@ -188,7 +188,7 @@ bool isArithmetic(llvm::StringRef value) {
 class UseFinder {
 public:
   UseFinder(const GraphProto &graph, const Signature &signature,
-            const llvm::StringMap<int64_t> &initializers,
+            const llvm::StringMap<bool> &initializers,
             const std::vector<bool> &live)
       : graph_(graph), signature_(signature), initializers_(initializers) {
     for (int i = 0; i < graph.node_size(); ++i) {
@@ -215,6 +215,9 @@ public:
   ParameterUses run() {
     for (int i : nodes_) {
       const NodeProto &node = graph_.node(i);
+      if (hasFoldedBatchNorm(node))
+        for (const std::string &input : node.input())
+          found_.folded.insert(input);
       if (calls_[i] && isRecurrent(node, *calls_[i]) && addLayer(i))
         continue;
       for (int input = 0; input < node.input_size(); ++input)
@@ -277,7 +280,7 @@ private:
     if (!left.empty())
       return as(ParameterUse::Kind::Unclear);
     // Numbers, as the scale of an attention, are literals of calls.
-    return as(initializers_.lookup(name) > 1 && readsUnknown(*call)
+    return as(initializers_.lookup(name) && readsUnknown(*call)
                   ? ParameterUse::Kind::Folded
                   : ParameterUse::Kind::Constant);
   }
@@ -424,7 +427,7 @@ private:
 
   const GraphProto &graph_;
   const Signature &signature_;
-  const llvm::StringMap<int64_t> &initializers_;
+  const llvm::StringMap<bool> &initializers_;
   std::vector<std::optional<FxCall>> calls_;
   std::vector<int> nodes_;
   /// The name of a call's value -> the nodes made from the call.
@@ -435,9 +438,13 @@ private:
 
 } // namespace
 
+bool hasFoldedBatchNorm(const NodeProto &node) {
+  return rewriteRules(node).find("FuseBatchNorm") != std::string::npos;
+}
+
 ParameterUses findParameterUses(const GraphProto &graph,
                                 const Signature &signature,
-                                const llvm::StringMap<int64_t> &initializers,
+                                const llvm::StringMap<bool> &initializers,
                                 const std::vector<bool> &live) {
   return UseFinder(graph, signature, initializers, live).run();
 }

@@ -35,6 +35,7 @@ struct ParameterUse {
     Constant,  // made of literals
     Folded,    // computed by the exporter from values that the file lacks
     Unclear,   // one of several entries
+    Restored,  // none of these any more
   };
   int node = 0, input = 0;
   Kind kind = Kind::Constant;
@@ -62,15 +63,20 @@ struct ParameterUses {
   std::vector<ParameterAlias> aliases;
   /// Calls of live nodes name these entries.
   llvm::StringSet<> mentioned;
+  /// Initializers that a BatchNormalization was folded into.
+  llvm::StringSet<> folded;
   /// Arithmetic that calls read and that no node computes any more.
   std::vector<std::string> vanished;
 };
 
-/// `initializers` are the float ones, with their numbers of elements; `live`
-/// says which nodes count.
+/// Whether the exporter folded a BatchNormalization into `node`.
+bool hasFoldedBatchNorm(const ::onnx::NodeProto &node);
+
+/// `initializers` are the float ones, with whether they have several elements;
+/// `live` says which nodes count.
 ParameterUses findParameterUses(const ::onnx::GraphProto &graph,
                                 const Signature &signature,
-                                const llvm::StringMap<int64_t> &initializers,
+                                const llvm::StringMap<bool> &initializers,
                                 const std::vector<bool> &live);
 
 } // namespace sinter::compiler

@@ -337,6 +337,9 @@ private:
         found.take(findingOf(node, input, otherIsData, isVector));
         continue;
       }
+      // What must be positive is learned as a logarithm or the like.
+      if (isAnyOf(node.op_type(), {"Exp", "Softplus", "Sigmoid"}))
+        found.take({Evidence::Weight, "a function of it scales data"});
       // Angles are tables of positions.
       if (isAnyOf(node.op_type(), {"Sin", "Cos"})) {
         found.take({Evidence::Constant, "the angles of a table"});

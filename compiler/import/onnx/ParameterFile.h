@@ -1,0 +1,47 @@
+//===- ParameterFile.h - a module's own weights -----------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The file of --parameters: the state_dict of the module that was exported, as
+// safetensors. With it the import undoes what an exporter folded.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_IMPORT_ONNX_PARAMETERFILE_H
+#define SINTER_COMPILER_IMPORT_ONNX_PARAMETERFILE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+#include <string>
+
+namespace sinter::compiler {
+
+class ParameterFile {
+public:
+  struct Tensor {
+    int32_t dataType; // ONNX TensorProto.DataType
+    llvm::SmallVector<int64_t> shape;
+    llvm::ArrayRef<char> bytes; // in the file's
+  };
+
+  /// Null, and a reason in `why`, for a file that cannot be read or is not one
+  /// of safetensors. Tensors of types without floats are left out.
+  static std::unique_ptr<ParameterFile> open(llvm::StringRef path,
+                                             std::string &why);
+
+  llvm::StringRef path() const { return path_; }
+  /// Null for a name that the file does not have.
+  const Tensor *find(llvm::StringRef name) const;
+
+private:
+  std::string path_;
+  std::unique_ptr<llvm::MemoryBuffer> buffer_;
+  llvm::StringMap<Tensor> tensors_;
+};
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_IMPORT_ONNX_PARAMETERFILE_H
