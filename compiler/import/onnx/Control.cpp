@@ -71,6 +71,8 @@ static void importConstantOfShape(NodeImport &n) {
 /// start, start + delta, ..., below limit.
 static void importRange(NodeImport &n) {
   Type element = n.elementOf(n.in(0));
+  if (n.version >= 27)
+    n.ignoreAttr("stash_type"); // half types are computed in fp32 always
   std::optional<ir::Tensor> bounds[3];
   const char *names[] = {"start", "limit", "delta"};
   for (size_t i = 0; i < 3; ++i) {
@@ -101,9 +103,10 @@ static void importRange(NodeImport &n) {
     return;
   }
   int64_t size = count > 0 ? int64_t(count) : 0;
-  Value index = n.cast(n.iota({size}, 0, n.i64()), element);
-  Value start = n.reshape(n.in(0), {}), delta = n.reshape(n.in(2), {});
-  n.out(n.add(n.mul(index, delta), start));
+  Type wide = element.isF16() || element.isBF16() ? n.f32() : element;
+  Value index = n.cast(n.iota({size}, 0, n.i64()), wide);
+  auto scalar = [&](size_t i) { return n.cast(n.reshape(n.in(i), {}), wide); };
+  n.out(n.cast(n.add(n.mul(index, scalar(2)), scalar(0)), element));
 }
 
 static void importEyeLike(NodeImport &n) {

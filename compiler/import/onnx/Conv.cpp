@@ -173,8 +173,67 @@ static void importConvTranspose(NodeImport &n) {
   n.out(addBias(n, y, n.in(2)));
 }
 
+/// Blocks added up where they lie in the image: the gradient of the convolution
+/// that would take them out of it.
+static void importCol2Im(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<Shape> image = n.knownInts(1, "image_shape"),
+                       block = n.knownInts(2, "block_shape");
+  if (!image || !block)
+    return;
+  size_t rank = image->size();
+  int64_t taps = 1;
+  for (int64_t size : *block)
+    if (size < 1 || llvm::MulOverflow(taps, size, taps) || taps > (1 << 16)) {
+      n.fail("block_shape " + shownShape(*block) +
+             " is not of at most 2^16 elements");
+      return;
+    }
+  if (!n.requireFloat() || n.rankOf(x) != 3 || rank == 0 ||
+      block->size() != rank || n.shapeOf(x)[1] % taps != 0) {
+    n.fail("an input of shape " + shownShape(n.shapeOf(x)) +
+           " does not fit an image " + shownShape(*image) + " and blocks " +
+           shownShape(*block));
+    return;
+  }
+  std::optional<Emit::Window> window = readWindow(n, *block, *image);
+  if (!window)
+    return;
+  Shape blocks = {n.shapeOf(x)[0], n.shapeOf(x)[1]};
+  int64_t count = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t room = (*image)[i] + window->low[i] + window->high[i] -
+                   spanOf((*block)[i], window->dilations[i]);
+    blocks.push_back(room < 0 ? 0 : room / window->strides[i] + 1);
+    if (llvm::MulOverflow(count, blocks.back(), count))
+      count = -1;
+  }
+  if (count != n.shapeOf(x)[2]) {
+    n.fail("the image has " + std::to_string(count) +
+           " blocks; the input has " + std::to_string(n.shapeOf(x)[2]));
+    return;
+  }
+  int64_t channels = blocks[1] / taps;
+  // One filter for each place in a block: [channels * taps, 1, block..].
+  Shape filter = {taps, 1}, repeated = {channels};
+  llvm::append_range(filter, *block);
+  Value isPlace =
+      n.compare(ir::CompareKind::eq, n.iota({taps, taps}, 0, n.i64()),
+                n.iota({taps, taps}, 1, n.i64()));
+  Value places = n.reshape(n.cast(isPlace, n.elementOf(x)), filter);
+  llvm::append_range(repeated, filter);
+  places = n.broadcast(places, repeated);
+  filter[0] = blocks[1];
+  window->groups = channels;
+  Shape result = {blocks[0], channels};
+  llvm::append_range(result, *image);
+  n.out(n.convInputGrad(n.reshape(x, blocks), n.reshape(places, filter),
+                        *window, result));
+}
+
 llvm::ArrayRef<OpRow> convOps() {
   static constexpr OpRow rows[] = {
+      {"Col2Im", importCol2Im, 3, 3, 1, 18},
       {"Conv", importConv, 2, 3},
       {"ConvTranspose", importConvTranspose, 2, 3},
   };

@@ -165,6 +165,28 @@ static void importCastLike(NodeImport &n) {
   n.out(n.cast(n.in(0), n.elementOf(n.in(1))));
 }
 
+/// Of integers, whose casts between equal widths keep the bits.
+static void importBitCast(NodeImport &n) {
+  std::optional<int64_t> to = n.attrInt("to");
+  bool isType = to && *to > 0 && *to < 64;
+  Type from = n.elementOf(n.in(0)),
+       element = isType ? elementTypeOf(int32_t(*to), n.context()) : Type();
+  if (n.failed())
+    return;
+  if (!isType) {
+    n.fail("attribute 'to' is missing or no type");
+  } else if (element == from) {
+    n.out(n.in(0));
+  } else if (!element || n.isFloat(n.in(0)) || isa<FloatType>(element) ||
+             element.isInteger(1) || from.isInteger(1)) {
+    n.unsupported("between these types, which are not both integers");
+  } else if (ir::elementSizeBytes(element) != ir::elementSizeBytes(from)) {
+    n.fail("the types have different sizes");
+  } else {
+    n.out(n.cast(n.in(0), element));
+  }
+}
+
 static void importAbs(NodeImport &n) {
   bool isUnsigned = n.elementOf(n.in(0)).isUnsignedInteger();
   n.out(isUnsigned ? n.in(0) : n.unary<ir::AbsOp>(n.in(0)));
@@ -181,6 +203,7 @@ llvm::ArrayRef<OpRow> elementwiseOps() {
       {"Asinh", importUnary<ir::AsinhOp>, 1, 1},
       {"Atan", importUnary<ir::AtanOp>, 1, 1},
       {"Atanh", importUnary<ir::AtanhOp>, 1, 1},
+      {"BitCast", importBitCast, 1, 1, 1, 26},
       {"BitShift", importBitShift, 2, 2},
       {"BitwiseAnd", importLogic<ir::AndOp, true>, 2, 2, 1, 18},
       {"BitwiseNot", importUnary<ir::BitNotOp>, 1, 1, 1, 18},

@@ -171,8 +171,48 @@ private:
 
 static void importGridSample(NodeImport &n) { GridSample(n).run(); }
 
+/// theta * (x, y, [z,] 1) at every place of an image between -1 and 1.
+static void importAffineGrid(NodeImport &n) {
+  bool aligns = n.attrInt("align_corners", 0);
+  std::optional<Shape> size = n.knownInts(1, "size");
+  Value theta = n.in(0);
+  if (!size || !n.requireFloat())
+    return;
+  int64_t count = int64_t(size->size()) - 2;
+  Shape expected = {size->empty() ? 0 : size->front(), count, count + 1};
+  if ((count != 2 && count != 3) || n.shapeOf(theta) != Ints(expected)) {
+    n.fail("theta of shape " + shownShape(n.shapeOf(theta)) +
+           " does not fit an image of shape " + shownShape(*size));
+    return;
+  }
+  Shape image(size->begin() + 2, size->end());
+  Type element = n.elementOf(theta);
+  if (!n.typeOf(image, element))
+    return;
+  SmallVector<Value> places; // the last dimension is x
+  Shape apart(image);
+  apart.push_back(1);
+  for (int64_t d = count; d-- > 0;) {
+    double steps = double(aligns ? image[d] - 1 : image[d]);
+    Value at = n.cast(n.iota(apart, d, n.i64()), element);
+    // The middle of a single place is 0.
+    at = aligns ? n.mul(at, steps > 0 ? 2 / steps : 0)
+                : n.mul(n.add(at, 0.5), steps > 0 ? 2 / steps : 0);
+    places.push_back(n.add(at, aligns && steps == 0 ? 0 : -1));
+  }
+  places.push_back(n.splat(apart, element, 1));
+  Value y = n.dot(theta, n.concat(places, count), {}, {}, {2}, {count});
+  // [N, count, D.., W] -> [N, D.., W, count]
+  Shape perm = {0};
+  for (int64_t d = 0; d < count; ++d)
+    perm.push_back(d + 2);
+  perm.push_back(1);
+  n.out(n.transpose(y, perm));
+}
+
 llvm::ArrayRef<OpRow> gridSampleOps() {
   static constexpr OpRow rows[] = {
+      {"AffineGrid", importAffineGrid, 2, 2, 1, 20},
       {"GridSample", importGridSample, 2, 2, 1, 16},
   };
   return rows;

@@ -257,6 +257,40 @@ static void importReverseSequence(NodeImport &n) {
                          timeAxis));
 }
 
+/// The update over the elements of the cache from write_indices[b] on, along
+/// `axis`; a ring where the mode is circular.
+static void importTensorScatter(NodeImport &n) {
+  std::string mode = n.attrString("mode", "linear");
+  Value cache = n.in(0), update = n.in(1);
+  std::optional<int64_t> axis = n.axis(n.attrInt("axis", -2), n.rankOf(cache));
+  if (!axis)
+    return;
+  Shape expected(n.shapeOf(cache)), shape(n.shapeOf(update));
+  if (shape.size() == expected.size())
+    expected[*axis] = shape[*axis];
+  if (*axis == 0 || shape != expected ||
+      expected[*axis] > n.shapeOf(cache)[*axis] ||
+      (mode != "linear" && mode != "circular")) {
+    n.fail("an update of shape " + shownShape(shape) +
+           " does not fit a cache of shape " + shownShape(n.shapeOf(cache)) +
+           " along dimension " + std::to_string(*axis) + " in mode " +
+           quoted(mode));
+    return;
+  }
+  Shape apart(shape.size(), 1);
+  apart[*axis] = shape[*axis];
+  Value index = n.iota(apart, *axis, n.i64());
+  if (n.has(2)) {
+    apart[0] = shape[0];
+    apart[*axis] = 1;
+    index = n.add(index, n.reshape(n.cast(n.in(2), n.i64()), apart));
+  }
+  if (mode == "circular")
+    index = n.binary<ir::ModOp>(index, n.ints({n.shapeOf(cache)[*axis]}, {}));
+  n.out(n.scatterElements(ir::ScatterKind::set, cache,
+                          n.broadcast(index, shape), update, *axis));
+}
+
 llvm::ArrayRef<OpRow> indexOps() {
   static constexpr OpRow rows[] = {
       {"Compress", importCompress, 2, 2, 1, 9},
@@ -269,6 +303,7 @@ llvm::ArrayRef<OpRow> indexOps() {
       {"Scatter", importScatterElements, 3, 3, 1, 9},
       {"ScatterElements", importScatterElements, 3, 3, 1, 11},
       {"ScatterND", importScatterNd, 3, 3, 1, 11},
+      {"TensorScatter", importTensorScatter, 2, 3, 1, 24},
   };
   return rows;
 }

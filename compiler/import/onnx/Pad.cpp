@@ -135,8 +135,41 @@ static void importPad(NodeImport &n) {
            "; it must be 'constant', 'reflect', 'edge' or 'wrap'");
 }
 
+static void importCenterCropPad(NodeImport &n) {
+  Value x = n.in(0);
+  std::optional<Shape> sizes = n.knownInts(1, "shape");
+  std::optional<Shape> axes = n.attrInts("axes");
+  if (!sizes)
+    return;
+  if (!axes)
+    for (axes.emplace(); int64_t(axes->size()) < n.rankOf(x);)
+      axes->push_back(int64_t(axes->size()));
+  if (axes->size() != sizes->size() || !n.normalised(*axes, n.rankOf(x))) {
+    n.fail("shape " + shownShape(*sizes) + " does not fit the axes " +
+           shownShape(*axes));
+    return;
+  }
+  for (auto [given, size] : llvm::zip_equal(*axes, *sizes)) {
+    int64_t dim = *n.axis(given, n.rankOf(x)), old = n.shapeOf(x)[dim];
+    Shape low(n.rankOf(x), 0), high(low);
+    if (size < 0) {
+      n.fail("shape " + shownShape(*sizes) + " has a negative size");
+      return;
+    }
+    int64_t start = std::max<int64_t>(old - size, 0) / 2;
+    x = n.sliceDim(x, dim, start, start + std::min(old, size));
+    low[dim] = std::max<int64_t>(size - old, 0) / 2;
+    high[dim] = std::max<int64_t>(size - old, 0) - low[dim];
+    x = n.pad(x, n.scalar(n.elementOf(x), 0), low, high);
+    if (!x)
+      return;
+  }
+  n.out(x);
+}
+
 llvm::ArrayRef<OpRow> padOps() {
   static constexpr OpRow rows[] = {
+      {"CenterCropPad", importCenterCropPad, 2, 2, 1, 18},
       {"Pad", importPad, 1, 4},
   };
   return rows;

@@ -136,14 +136,13 @@ template <ir::ReduceKind kind> static void importArg(NodeImport &n) {
   n.out(keep ? n.expandDims(index, {*axis}) : index);
 }
 
-static void importCumSum(NodeImport &n) {
+template <ir::ReduceKind kind> static void importCumulative(NodeImport &n) {
   bool exclusive = n.attrInt("exclusive", 0), reverse = n.attrInt("reverse", 0);
   std::optional<int64_t> given = n.knownInt(1, "axis");
   if (!given)
     return;
   if (std::optional<int64_t> axis = n.axis(*given, n.rankOf(n.in(0))))
-    n.out(
-        n.cumulative(ir::ReduceKind::sum, n.in(0), *axis, exclusive, reverse));
+    n.out(n.cumulative(kind, n.in(0), *axis, exclusive, reverse));
 }
 
 static void importTopK(NodeImport &n) {
@@ -173,7 +172,8 @@ llvm::ArrayRef<OpRow> reduceOps() {
   static constexpr OpRow rows[] = {
       {"ArgMax", importArg<ReduceKind::max>, 1, 1},
       {"ArgMin", importArg<ReduceKind::min>, 1, 1},
-      {"CumSum", importCumSum, 2, 2, 1, 11},
+      {"CumProd", importCumulative<ReduceKind::prod>, 2, 2, 1, 26},
+      {"CumSum", importCumulative<ReduceKind::sum>, 2, 2, 1, 11},
       {"ReduceL1", importL1, 1, 2},
       {"ReduceL2", importL2, 1, 2},
       {"ReduceLogSum", importLogSum, 1, 2},

@@ -19,11 +19,12 @@ static llvm::ArrayRef<Domain> domains() {
   static const Domain table[] = {
       {"", 27, {activationOps(), attentionOps(), controlOps(),
                 convOps(),       einsumOps(),    elementwiseOps(),
-                gridSampleOps(), indexOps(),     linearOps(),
-                loopOps(),       lossOps(),      normOps(),
-                padOps(),        poolOps(),      quantizeOps(),
-                recurrentOps(),  reduceOps(),    resizeOps(),
-                sequenceOps(),   shapeOps(),     signalOps()}},
+                gridSampleOps(), indexOps(),     linearAttentionOps(),
+                linearOps(),     loopOps(),      lossOps(),
+                normOps(),       padOps(),       poolOps(),
+                quantizeOps(),   recurrentOps(), reduceOps(),
+                resizeOps(),     sequenceOps(),  shapeOps(),
+                signalOps()}},
       // What ONNX Runtime's optimizer and quantizer write.
       {"com.microsoft",
        1,

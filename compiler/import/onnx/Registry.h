@@ -46,6 +46,7 @@ llvm::ArrayRef<OpRow> einsumOps();
 llvm::ArrayRef<OpRow> elementwiseOps();
 llvm::ArrayRef<OpRow> gridSampleOps();
 llvm::ArrayRef<OpRow> indexOps();
+llvm::ArrayRef<OpRow> linearAttentionOps();
 llvm::ArrayRef<OpRow> linearOps();
 llvm::ArrayRef<OpRow> loopOps();
 llvm::ArrayRef<OpRow> lossOps();

@@ -380,3 +380,61 @@ TEST_CASE("indices known to be out of range are refused") {
       .ints({0})
       .fails("a step is 0");
 }
+
+TEST_CASE("operators of sets 17 to 27 that do not fit") {
+  // Their values are those of ONNX's own cases: test/e2e/inference/newer.test.
+  const Values x = {1, 2, 3, 4};
+  OneNode("CumProd", 25)
+      .x({4}, x)
+      .ints({0})
+      .fails("exists from operator set 26");
+  OneNode("BitCast", 26)
+      .x({4}, x)
+      .set("to", 6)
+      .fails("between these types, which are not both integers", 3);
+  OneNode("BitCast", 26)
+      .typed(::onnx::TensorProto::INT32, {1}, {-1})
+      .set("to", 13)
+      .fails("the types have different sizes");
+  OneNode("TensorScatter", 24)
+      .x({1, 2, 2}, x)
+      .x({1, 3, 2}, Values(6))
+      .fails("does not fit a cache");
+  OneNode("Col2Im", 18)
+      .x({1, 4, 1}, x)
+      .ints({3, 3})
+      .ints({2, 2})
+      .fails("the image has 4 blocks; the input has 1");
+  OneNode("CenterCropPad", 18).x({4}, x).ints({-1}).fails("negative size");
+  OneNode("AffineGrid", 20)
+      .x({1, 2, 2}, x)
+      .ints({1, 1, 2, 2})
+      .fails("theta of shape [1, 2, 2] does not fit");
+  OneNode("DFT", 20)
+      .x({1, 4, 3}, Values(12))
+      .fails("it must have 1 (real) or 2 (complex)");
+  OneNode("DFT", 20)
+      .x({1, 2, 2}, x)
+      .set("onesided", 1)
+      .fails("no transform of length 2");
+  OneNode("STFT", 17).x({1, 4, 1}, x).ints({0}).fails("every 0 samples");
+  OneNode("Attention", 23)
+      .x({1, 1, 1, 4}, x)
+      .x({1, 1, 1, 4}, x)
+      .x({1, 1, 1, 4}, x)
+      .set("left_window_size", 1)
+      .fails("attribute 'left_window_size' of operator set 23", 3);
+  OneNode("RotaryEmbedding", 23)
+      .x({1, 1, 1, 4}, x)
+      .floats({1, 1, 1}, {1})
+      .floats({1, 1, 1}, {0})
+      .fails("angles of shape [1, 1, 1] do not fit");
+  OneNode("LinearAttention", 27)
+      .x({1, 1, 4}, x)
+      .x({1, 1, 4}, x)
+      .x({1, 1, 4}, x)
+      .set("q_num_heads", 1)
+      .set("kv_num_heads", 1)
+      .fails("input 'decay' or 'beta' is missing");
+  OneNode("Range", 28).x({}, {1}).fails("operator set 28 is not supported");
+}
