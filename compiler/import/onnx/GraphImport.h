@@ -64,6 +64,7 @@ public:
   const ImportOptions &options() const { return options_; }
   const OnnxModel &model() const { return *model_; }
   const BoundInputs &boundInputs() const { return bound_; }
+  const Registry &registry() const { return registry_; }
   std::optional<ir::Tensor> constantOf(mlir::Value value);
   /// The constant that `tensor` is; null after node.fail().
   mlir::Value makeConstant(NodeImport &node, const ::onnx::TensorProto &tensor);

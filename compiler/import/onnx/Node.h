@@ -47,6 +47,8 @@ public:
     return i < inputs_.size() ? inputs_[i] : mlir::Value();
   }
   llvm::ArrayRef<mlir::Value> inputs() const { return inputs_; }
+  /// Another value in place of an input that is there.
+  void replaceInput(size_t i, mlir::Value value) { inputs_[i] = value; }
   /// The type of input `i` is float; fails with a message otherwise.
   bool requireFloat(size_t i = 0);
   bool requireRank(size_t i, int64_t least);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Open.h"
+#include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"
 #include "compiler/import/onnx/Text.h"
@@ -55,6 +56,8 @@ Value emitOpenExpand(NodeImport &n, Value x, Value shape) {
   Shape open(n.shapeOf(shape)[0], kOpen);
   if (ir::tensorType(x).getNumElements() == 1)
     return makeOpen(n, {OpenKind::repeated, n.reshape(x, {})}, open);
+  if (n.rankOf(x) < int64_t(open.size()))
+    return makeOpen(n, {OpenKind::repeated, x}, open);
   // Of more than one element no other size can come out.
   if (n.rankOf(x) == 1 && open.size() == 1)
     return makeOpen(n, wholeRange(n, x), open);
@@ -130,19 +133,34 @@ static void importShape(NodeImport &n) {
   n.out(n.sliceDim(n.concat(sizes, 0), 0, start, end));
 }
 
-/// To one dimension, which it has.
+/// To one dimension.
 static void importReshape(NodeImport &n) {
-  bool allowZero = n.attrInt("allowzero", 0);
-  if (!isOpen(n.in(0)))
+  n.ignoreAttr("allowzero"); // there is no 0
+  if (!isOpen(n.in(0)) || !isTensor(n.in(1)))
     return refuse(n);
-  std::optional<Shape> shape =
-      n.has(1) && isTensor(n.in(1)) ? n.knownInts(1, "shape") : std::nullopt;
+  std::optional<Shape> shape = n.knownInts(1, "shape");
   if (n.failed())
     return;
-  if (allowZero || openShape(n.in(0)).size() != 1 || !shape ||
-      Ints(*shape) != Ints({-1}))
+  Open open = openOf(n.in(0));
+  if (Ints(*shape) != Ints({-1}))
     return refuse(n);
-  n.out(n.in(0));
+  if (openShape(n.in(0)).size() == 1)
+    return n.out(n.in(0));
+  if (open.kind != OpenKind::repeated)
+    return refuse(n);
+  open.kind = OpenKind::cycled;
+  open.source =
+      n.reshape(open.source, {ir::tensorType(open.source).getNumElements()});
+  n.out(makeOpen(n, open, {kOpen}));
+}
+
+/// To a shape of the same rank: other than the one it has it cannot be.
+static void importExpand(NodeImport &n) {
+  bool isSame =
+      isOpen(n.in(0)) && isTensor(n.in(1)) && !n.constantOf(1) &&
+      openOf(n.in(0)).kind != OpenKind::coordinates &&
+      n.shapeOf(n.in(1)) == Ints({int64_t(openShape(n.in(0)).size())});
+  isSame ? n.out(n.in(0)) : refuse(n);
 }
 
 static void importIdentity(NodeImport &n) { n.out(n.in(0)); }
@@ -181,27 +199,93 @@ static Value spreadUpdates(NodeImport &n, Value x, Value mask, Value updates) {
   Value source = updates, start;
   if (isOpen(updates)) {
     Open open = openOf(updates);
-    if (open.kind == OpenKind::coordinates)
-      return {};
     source = open.source;
     start = open.start;
+    if (open.kind == OpenKind::coordinates)
+      return {};
+    if (open.kind == OpenKind::selected)
+      return open.mask == mask && n.shapeOf(source) == Ints(shape) ? source
+                                                                   : Value();
     if (open.kind == OpenKind::repeated)
-      return n.broadcast(source, shape);
+      return n.rankOf(source) > n.rankOf(x) - n.rankOf(mask)
+                 ? Value()
+                 : n.broadcast(source, shape);
   }
+  bool isCycled = isOpen(updates) && openOf(updates).kind == OpenKind::cycled;
   Ints row = n.shapeOf(x).drop_front(n.rankOf(mask));
   if (n.rankOf(source) < 1 || n.shapeOf(source).drop_front() != row)
     return n.fail("updates of shape " + shownShape(n.shapeOf(source)) +
                   " do not fit x of shape " + shownShape(shape));
-  int64_t elements = ir::tensorType(mask).getNumElements();
-  if (n.shapeOf(source)[0] == 0 || elements == 0)
+  int64_t elements = ir::tensorType(mask).getNumElements(),
+          rows = n.shapeOf(source)[0];
+  if (rows == 0 || elements == 0)
     return x;
   Value order = n.cumulative(ir::ReduceKind::sum,
                              n.reshape(n.cast(mask, n.i64()), {elements}), 0);
   // Where the mask is false the row is not used.
   Value index = n.max(n.add(order, -1), n.splatLike(order, 0));
   index = start ? n.add(index, start) : index;
-  index = n.min(index, n.splatLike(index, double(n.shapeOf(source)[0] - 1)));
+  index = isCycled
+              ? n.binary<ir::ModOp>(index, n.splatLike(index, double(rows)))
+              : n.min(index, n.splatLike(index, double(rows - 1)));
   return n.reshape(n.gather(source, index, 0), shape);
+}
+
+/// The mask whose coordinates `index` holds, if it is that of the leading
+/// dimensions of x; null otherwise.
+static Value maskOf(NodeImport &n, Value x, Value index) {
+  if (!isTensor(x) || !isOpen(index) ||
+      openOf(index).kind != OpenKind::coordinates ||
+      openShape(index)[0] != kOpen)
+    return {};
+  Value mask = openOf(index).source;
+  int64_t lead = n.rankOf(mask);
+  bool fits = lead >= 1 && lead <= n.rankOf(x) &&
+              n.shapeOf(mask) == n.shapeOf(x).take_front(lead);
+  return fits ? mask : Value();
+}
+
+static void importGatherNd(NodeImport &n) {
+  int64_t batchDims = n.attrInt("batch_dims", 0);
+  Value mask = maskOf(n, n.in(0), n.in(1));
+  if (n.failed())
+    return;
+  if (!mask || batchDims != 0)
+    return refuse(n);
+  Shape open = {kOpen};
+  llvm::append_range(open, n.shapeOf(n.in(0)).drop_front(n.rankOf(mask)));
+  n.out(makeOpen(n, {OpenKind::selected, n.in(0), {}, {}, mask}, open));
+}
+
+/// An elementwise operator of a selection, and of scalars or of selections by
+/// the same mask, is done on all rows.
+static void importElementwise(NodeImport &n) {
+  Value mask;
+  Shape open, full;
+  for (Value v : n.inputs()) {
+    if (!v || !isOpen(v)) {
+      if (v && (!isTensor(v) || ir::tensorType(v).getNumElements() != 1))
+        return refuse(n);
+      continue;
+    }
+    Open part = openOf(v);
+    if (part.kind != OpenKind::selected || (mask && part.mask != mask) ||
+        (mask && n.shapeOf(part.source) != Ints(full)))
+      return refuse(n);
+    mask = part.mask;
+    open = Shape(openShape(v));
+    full = Shape(n.shapeOf(part.source));
+  }
+  for (size_t i = 0; i < n.numInputs(); ++i)
+    if (n.has(i))
+      n.replaceInput(i, isOpen(n.in(i)) ? openOf(n.in(i)).source
+                                        : n.reshape(n.in(i), {}));
+  n.graph().registry().find("", n.node.op_type())->import(n);
+  Value y = n.failed() || n.results().empty() ? Value() : n.results().front();
+  if (y && n.shapeOf(y) == Ints(full))
+    n.out(makeOpen(n, {OpenKind::selected, y, {}, {}, mask}, open));
+  else if (!n.failed())
+    refuse(n);
 }
 
 static void importScatterNd(NodeImport &n) {
@@ -210,17 +294,11 @@ static void importScatterNd(NodeImport &n) {
   Value x = n.in(0), index = n.in(1), updates = n.in(2);
   if (n.failed())
     return;
-  if (!isTensor(x) || !isOpen(index) ||
-      !(isTensor(updates) || isOpen(updates)) ||
-      openOf(index).kind != OpenKind::coordinates ||
-      openShape(index)[0] != kOpen ||
+  Value mask = maskOf(n, x, index);
+  if (!mask || !(isTensor(updates) || isOpen(updates)) ||
       (reduction != "none" && reduction != "add"))
     return refuse(n);
-  Value mask = openOf(index).source;
   int64_t lead = n.rankOf(mask);
-  if (lead < 1 || lead > n.rankOf(x) ||
-      n.shapeOf(mask) != n.shapeOf(x).take_front(lead))
-    return refuse(n);
   Value spread = spreadUpdates(n, x, mask, updates);
   if (!spread)
     return n.failed() ? void() : refuse(n);
@@ -279,16 +357,33 @@ static void importReduceMin(NodeImport &n) {
 
 llvm::ArrayRef<OpRow> openOps() {
   static constexpr OpRow rows[] = {
+      {"Abs", importElementwise, 1, 1},
+      {"Add", importElementwise, 2, 2},
       {"Cast", importCast, 1, 1},
       {"CastLike", importCastLike, 2, 2, 1, 15},
+      {"Clip", importElementwise, 1, 3},
+      {"Div", importElementwise, 2, 2},
+      {"Exp", importElementwise, 1, 1},
+      {"Expand", importExpand, 2, 2, 1, 8},
+      {"GatherND", importGatherNd, 2, 2, 1, 11},
       {"Identity", importIdentity, 1, 1},
+      {"Log", importElementwise, 1, 1},
+      {"Mul", importElementwise, 2, 2},
+      {"Neg", importElementwise, 1, 1},
+      {"Pow", importElementwise, 2, 2},
+      {"Reciprocal", importElementwise, 1, 1},
       {"ReduceMax", importReduceMax, 1, 2},
       {"ReduceMean", importReduceMean, 1, 2},
       {"ReduceMin", importReduceMin, 1, 2},
       {"ReduceSum", importReduceSum, 1, 2},
+      {"Relu", importElementwise, 1, 1},
       {"Reshape", importReshape, 2, 2},
       {"ScatterND", importScatterNd, 3, 3, 1, 11},
       {"Shape", importShape, 1, 1},
+      {"Sigmoid", importElementwise, 1, 1},
+      {"Sqrt", importElementwise, 1, 1},
+      {"Sub", importElementwise, 2, 2},
+      {"Tanh", importElementwise, 1, 1},
       {"Transpose", importTranspose, 1, 1},
   };
   return rows;

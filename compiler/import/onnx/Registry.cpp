@@ -55,6 +55,14 @@ const OpRow *Registry::find(llvm::StringRef domain,
   return rows_.lookup(functionKey(domain, name));
 }
 
+void Registry::forEach(
+    llvm::function_ref<void(llvm::StringRef, const OpRow &)> visit) const {
+  for (const Domain &domain : domains())
+    for (llvm::ArrayRef<OpRow> family : domain.families)
+      for (const OpRow &row : family)
+        visit(domain.name, row);
+}
+
 const OpRow *Registry::findOpen(llvm::StringRef name) const {
   return openRows_.lookup(name);
 }

@@ -9,6 +9,7 @@
 #define SINTER_COMPILER_IMPORT_ONNX_REGISTRY_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -81,6 +82,10 @@ public:
   /// How `name` of ONNX's own domain treats inputs whose size only the data
   /// says; null when it cannot.
   const OpRow *findOpen(llvm::StringRef name) const;
+
+  /// All operators, by domain and name.
+  void forEach(llvm::function_ref<void(llvm::StringRef domain, const OpRow &)>
+                   visit) const;
 
 private:
   llvm::StringMap<const OpRow *> rows_, openRows_;

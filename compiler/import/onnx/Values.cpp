@@ -81,6 +81,8 @@ Value makeOpen(NodeImport &n, Open open, Ints shape) {
   SmallVector<Value> sources = {open.source};
   if (open.kind == OpenKind::range)
     sources.append({open.start, open.end});
+  if (open.kind == OpenKind::selected)
+    sources.push_back(open.mask);
   if (llvm::is_contained(sources, Value()))
     return {};
   Type element =
@@ -99,6 +101,8 @@ Open openOf(Value value) {
     open.start = op->getOperand(1);
     open.end = op->getOperand(2);
   }
+  if (open.kind == OpenKind::selected)
+    open.mask = op->getOperand(1);
   return open;
 }
 

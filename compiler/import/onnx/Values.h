@@ -40,8 +40,12 @@ enum class OpenKind {
   coordinates,
   /// Elements [start, end) of dimension 0 of `source`: [?, ..].
   range,
-  /// The one element of `source`, repeated: [?, ..].
+  /// `source`, repeated: [?, ..].
   repeated,
+  /// The elements of `source`, over and over: [?].
+  cycled,
+  /// The rows of `source` at which `mask` is true: [?, ..].
+  selected,
 };
 
 struct Open {
@@ -49,6 +53,8 @@ struct Open {
   mlir::Value source;
   /// Of a range: tensor<i64>, within the dimension.
   mlir::Value start = {}, end = {};
+  /// Of a selection: bools of the shape of the source's leading dimensions.
+  mlir::Value mask = {};
 };
 
 mlir::Value makeOpen(NodeImport &n, Open open, Ints shape);

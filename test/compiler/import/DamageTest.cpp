@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/compiler/import/ModelBuilder.h"
 
+#include "compiler/import/onnx/Registry.h"
+
 #include "compiler/import/onnx/Text.h"
 
 #include <catch2/catch.hpp>
@@ -236,4 +238,105 @@ TEST_CASE("operators of strange operands") {
       INFO(op << " " << round);
       importsOrSays(strangeNode(op, random).model.SerializeAsString());
     }
+}
+
+TEST_CASE("operators of values that are not tensors of known shape") {
+  std::mt19937 random(5);
+  sinter::compiler::Registry().forEach(
+      [&](llvm::StringRef domain, const sinter::compiler::OpRow &row) {
+        for (int round = 0; round < 30; ++round) {
+          ModelBuilder b(row.before <= 27 ? row.before - 1 : 27);
+          auto &import = *b.model.add_opset_import();
+          import.set_domain("com.microsoft");
+          import.set_version(1);
+          b.input("x", {int64_t(2), int64_t(3)});
+          b.input("m", {int64_t(2), int64_t(3)}, ::onnx::TensorProto::BOOL);
+          b.input("end", {int64_t(1)}, ::onnx::TensorProto::INT64);
+          b.ints("zero", {1}, {0});
+          b.node("SequenceConstruct", {"x", "x"}, {"sequence"});
+          b.node("Optional", {}, {"nothing"});
+          b.node("NonZero", {"m"}, {"nonzero"});
+          b.node("Transpose", {"nonzero"}, {"at"});
+          b.node("GatherND", {"x", "at"}, {"selected"});
+          b.node("Slice", {"x", "zero", "end"}, {"range"});
+          static const char *names[] = {"x",        "m",        "zero",
+                                        "sequence", "nothing",  "nonzero",
+                                        "at",       "selected", "range"};
+          auto &node = b.node(row.name.str(), {}, {"y"});
+          node.set_domain(domain.str());
+          int count = row.minInputs + int(random() % 3);
+          for (int i = 0; i < std::min(count, row.maxInputs); ++i)
+            node.add_input(names[random() % std::size(names)]);
+          b.output("y", 0);
+          INFO(row.name.str() << " " << round);
+          importsOrSays(b.model.SerializeAsString());
+        }
+      });
+}
+
+TEST_CASE("operators of small operands that nearly fit") {
+  std::mt19937 random(6);
+  static const char *attributes[] = {"num_heads",
+                                     "kv_num_heads",
+                                     "q_num_heads",
+                                     "N",
+                                     "K",
+                                     "bits",
+                                     "block_size",
+                                     "axis",
+                                     "do_rotary",
+                                     "unidirectional",
+                                     "onesided",
+                                     "inverse",
+                                     "interleaved",
+                                     "transA",
+                                     "transB",
+                                     "transBatchA",
+                                     "is_causal",
+                                     "left_window_size",
+                                     "to",
+                                     "align_corners",
+                                     "local_window_size",
+                                     "rotary_embedding_dim",
+                                     "new_axis",
+                                     "keepdims"};
+  sinter::compiler::Registry().forEach([&](llvm::StringRef domain,
+                                           const sinter::compiler::OpRow &row) {
+    for (int round = 0; round < 60; ++round) {
+      ModelBuilder b(row.before <= 27 ? row.before - 1 : 27);
+      auto &import = *b.model.add_opset_import();
+      import.set_domain("com.microsoft");
+      import.set_version(1);
+      Names outputs;
+      for (int i = 0; i < std::min(row.maxOutputs, 4); ++i)
+        outputs.push_back("y" + std::to_string(i));
+      auto &node = b.node(row.name.str(), {}, outputs);
+      node.set_domain(domain.str());
+      int count = std::min(row.minInputs + int(random() % 9), row.maxInputs);
+      // Mostly equal ranks, so that first checks are passed.
+      size_t rank = random() % 5;
+      for (int i = 0; i < count; ++i) {
+        std::string name = "i" + std::to_string(i);
+        node.add_input(i >= row.minInputs && random() % 3 == 0 ? "" : name);
+        std::vector<int64_t> dims(random() % 3 ? rank : random() % 6);
+        for (int64_t &dim : dims)
+          dim = random() % 3 ? 2 : int64_t(random() % 5);
+        static const int32_t types[] = {1, 1, 1, 1, 2, 6, 7, 9};
+        if (random() % 4)
+          b.input(name, {dims.begin(), dims.end()}, types[random() % 8]);
+        else
+          b.ints(name, {2}, {int64_t(random() % 4), int64_t(random() % 4) - 1});
+      }
+      for (unsigned k = unsigned(random() % 6); k > 0; --k) {
+        const char *name = attributes[random() % std::size(attributes)];
+        if (llvm::none_of(node.attribute(), [&](const auto &attribute) {
+              return attribute.name() == name;
+            }))
+          ModelBuilder::setInt(node, name, int64_t(random() % 6) - 1);
+      }
+      b.output("y0");
+      INFO(row.name.str() << " " << round);
+      importsOrSays(b.model.SerializeAsString());
+    }
+  });
 }
