@@ -12,24 +12,57 @@ import os
 
 import onnx
 import torch
+from torch import nn
 
 from export import FOLDER, randomiseNorms, reference, saveArrays
 from make_sequence import Bert, Gpt2, Mlp, Recurrent
 from make_vision import BasicBlock, ConvNext, SuperResolution, UNet, Vit, resnet, smallMobilenetV3
 
 
-def save(name, model, inputs, inputNames, outputNames, opset=18, dynamic=None):
+class Pieces(nn.Module):
+    """What an export without optimization keeps as the exporter wrote it: parts as sequences, the
+    loop of an EmbeddingBag, the coordinates of masks, an empty past, transforms."""
+
+    def __init__(self):
+        super().__init__()
+        self.bags = nn.EmbeddingBag(12, 8, mode="mean")
+        self.all = nn.Linear(8, 24)
+        self.register_buffer("past", torch.zeros(2, 0, 8))
+
+    def forward(self, x, mask, words, offsets):
+        query, key, value = self.all(torch.cat([self.past, x], 1)).chunk(3, -1)
+        y = (query @ key.transpose(1, 2)).softmax(-1) @ value
+        y = torch.cat([part.mean(-1, keepdim=True) * part for part in y.split([2, 1, 5], -1)], -1)
+        filled = x.masked_scatter(mask, y)
+        changed = filled.clone()
+        changed[mask] = changed[mask] * 0.5 + 1.0
+        spectrum = torch.view_as_real(torch.fft.rfft(changed, dim=1))
+        blocks = nn.functional.fold(y.reshape(2, 8, 5)[:, :, :4], (3, 3), 2)
+        return y, self.bags(words, offsets), filled, changed, spectrum, blocks
+
+
+def strip(graph):
+    """Source positions name the folders of whoever ran the exporter."""
+    for value in [*graph.value_info, *graph.input, *graph.output, *graph.initializer]:
+        del value.metadata_props[:]
+    for node in graph.node:
+        del node.metadata_props[:]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                strip(attribute.g)
+
+
+def save(name, model, inputs, inputNames, outputNames, opset=18, dynamic=None, optimize=True):
     model = randomiseNorms(model).eval()
     path = os.path.join(FOLDER, name + ".onnx")
     program = torch.onnx.export(model, tuple(inputs), dynamo=True, opset_version=opset,
                                 input_names=inputNames, output_names=outputNames,
-                                dynamic_shapes=dynamic, verbose=False)
+                                dynamic_shapes=dynamic, verbose=False, optimize=optimize)
     proto = program.model_proto
-    # Source positions name the folders of whoever ran the exporter.
-    for node in [*proto.graph.node, *(n for f in proto.functions for n in f.node)]:
-        del node.metadata_props[:]
-    for value in [*proto.graph.value_info, *proto.graph.input, *proto.graph.output]:
-        del value.metadata_props[:]
+    strip(proto.graph)
+    for function in proto.functions:
+        for node in function.node:
+            del node.metadata_props[:]
     onnx.save(proto, path)
     outputs = reference(model, inputs)
     saveArrays(name + "-in.npz", {n: i.numpy() for n, i in zip(inputNames, inputs)})
@@ -70,6 +103,11 @@ def main():
     torch.manual_seed(1)
     save("dynamo-lstm", Recurrent(torch.nn.LSTM, 1, False), [tokens(30, 3, 7)], ["tokens"],
          ["y", "last"], 18)
+    torch.manual_seed(1)
+    save("dynamo-pieces", Pieces(),
+         [image(2, 5, 8), image(2, 5, 8) > 0, tokens(12, 9), torch.tensor([0, 3, 3, 7])],
+         ["x", "mask", "words", "offsets"],
+         ["y", "bags", "filled", "changed", "spectrum", "blocks"], 20, optimize=False)
 
 
 if __name__ == "__main__":
