@@ -274,6 +274,14 @@ static bool addLengths(NodeImport &n, AttentionForm &form, int64_t past) {
            "; it must be " + shownShape({batch}));
     return false;
   }
+  // Of past and new keys together; where it is not known it must be that.
+  std::optional<ir::Tensor> total = n.constantOf(6);
+  if (total &&
+      (total->size() != 1 || total->isFloat() || total->ints[0] != s)) {
+    n.unsupported("input 'total_sequence_length' that is not " +
+                  std::to_string(s));
+    return false;
+  }
   std::optional<ir::Tensor> known = n.constantOf(5);
   if (known &&
       llvm::all_of(known->ints, [&](int64_t last) { return last == s - 1; }))

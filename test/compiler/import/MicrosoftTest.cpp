@@ -141,6 +141,13 @@ TEST_CASE("forms of attention that are refused") {
   groupQuery().set("smooth_softmax", 1).fails("'smooth_softmax' = 1", 3);
   groupQuery().set("k_quant_type", "PER_TENSOR").fails("'k_quant_type'", 3);
   groupQuery().set("do_rotary", 1).fails("needs the inputs 'cos_cache'");
+  OneNode total = ofMicrosoft("GroupQueryAttention");
+  for (int i = 0; i < 3; ++i)
+    total.x({1, 2, 4}, zeros(8));
+  total.absent().absent().typed(::onnx::TensorProto::INT32, {1}, {1});
+  total.typed(::onnx::TensorProto::INT32, {}, {9});
+  total.set("num_heads", 1).set("kv_num_heads", 1);
+  total.fails("input 'total_sequence_length' that is not 2", 3);
   OneNode sink = groupQuery();
   for (int i = 0; i < 4; ++i)
     sink.absent();
@@ -152,6 +159,7 @@ TEST_CASE("forms of attention that are refused") {
   past.builder.input("lengths", {int64_t(1)}, ::onnx::TensorProto::INT32);
   past.named("lengths").typed(::onnx::TensorProto::INT32, {}, {4});
   past.set("num_heads", 1).set("kv_num_heads", 1);
+  // The number of all keys: 3 past ones and 1.
   past.fails("past keys and values whose number ('seqlens_k') is not known", 3);
 }
 
