@@ -11,11 +11,17 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import onnx
+import torch
 from onnx import numpy_helper
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "..", "..", "docs", "examples"))
+
+from export_pytorch import readSafetensors, writeSafetensors
 from fates import describe, describeStranger, fatesOf, strangers
 from network import BATCH
 from reference import distance
@@ -23,6 +29,11 @@ from reference import distance
 LIMIT = 1e-5
 SECONDS = 600
 SLOTS = re.compile(r"^momentum/")
+
+
+def fileOf(way):
+    """The export that a way compiles: with-weights has the default's, and --parameters."""
+    return "default" if way == "with-weights" else way
 
 
 class Stopped(Exception):
@@ -51,18 +62,6 @@ def call(stage, command, log):
     line = re.sub(r"\S*/", "", errors[0])  # without folders
     raise Stopped({"result": "crash" if crashed else "refused", "code": code,
                    "what": f"{stage}: exit {code}: {line[:240]}"})
-
-
-def readSafetensors(path):
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        data = file.read()
-    types = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64,
-             "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
-    header.pop("__metadata__", None)
-    return {name: np.frombuffer(data[slice(*entry["data_offsets"])],
-                                types[entry["dtype"]]).reshape(entry["shape"])
-            for name, entry in header.items() if entry["dtype"] in types}
 
 
 def compareStates(states, reference, facts, model):
@@ -112,10 +111,17 @@ def compareStates(states, reference, facts, model):
 
 
 def compareTraining(network, folder, way, export, facts, bin_, steps):
-    model = os.path.join(folder, way + ".onnx")
-    trainer, run, data, losses, weights = (
+    model = os.path.join(folder, fileOf(way) + ".onnx")
+    trainer, run, data, losses, weights, initial = (
         os.path.join(folder, f"{way}-{part}")
-        for part in ("trainer", "run", "data.npz", "losses.json", "weights.safetensors"))
+        for part in ("trainer", "run", "data.npz", "losses.json", "weights.safetensors",
+                     "initial.safetensors"))
+    given = []
+    if way == "with-weights":
+        with np.load(os.path.join(folder, "reference.npz")) as reference:
+            writeSafetensors(initial, {name.split("/", 1)[1]: torch.from_numpy(reference[name])
+                                       for name in reference if name.startswith("initial/")})
+        given = [f"--parameters={initial}"]
     with np.load(os.path.join(folder, "data.npz")) as arrays:
         np.savez(data, **{name: arrays[name] for name in [*export["inputs"], "labels"]})
     shutil.rmtree(run, ignore_errors=True)
@@ -124,7 +130,7 @@ def compareTraining(network, folder, way, export, facts, bin_, steps):
             call("sinterc", [
                 os.path.join(bin_, "sinterc"), model, "-o", trainer, "--train", "-v", "-j1",
                 f"--loss={network.lossOption}", "--optimizer=sgd", f"--batch={BATCH}",
-                f"--momentum={network.momentum:g}",
+                f"--momentum={network.momentum:g}", *given,
                 *(["--bn-running-var=unbiased"] if facts["batchNorm"] else [])], log)
             call("training", [trainer, f"--data=npz:{data}", f"--steps={steps}",
                               "--shuffle=false", f"--lr={network.rate:g}", f"--out={run}",
@@ -134,7 +140,8 @@ def compareTraining(network, folder, way, export, facts, bin_, steps):
                 ours = [line["loss"] for line in map(json.loads, file) if "step" in line]
             with np.load(os.path.join(folder, "reference.npz")) as reference:
                 theirs = reference["losses"]
-                result = compareStates(readSafetensors(weights), reference, facts, model)
+                result = compareStates({name: value.numpy() for name, value in
+                                        readSafetensors(weights).items()}, reference, facts, model)
         except Stopped as stopped:
             return stopped.result
         finally:
@@ -163,7 +170,8 @@ def compareInference(folder, way, export, bin_):
     with open(os.path.join(folder, f"{way}-inference.log"), "w") as log:
         try:
             call("sinter-run", [
-                os.path.join(bin_, "sinter-run"), os.path.join(folder, way + ".onnx"),
+                os.path.join(bin_, "sinter-run"),
+                os.path.join(folder, fileOf(way) + ".onnx"),
                 f"--inputs={inputs}", f"--reference={outputs}", f"--rtol={LIMIT}",
                 f"--atol={LIMIT}", "--threads=1", "-j1"], log)
         except Stopped as stopped:

@@ -22,7 +22,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WAYS = ["default", "no-optimize", "dynamo-false"]
+WAYS = ["default", "with-weights", "no-optimize", "dynamo-false"]
 SECONDS = 600  # of one export, or one reference
 
 
@@ -99,7 +99,7 @@ def measure(network, folder, way, facts, options):
     import compare
 
     result = {"network": network.name, "way": way}
-    export = prepare(network, folder, way, options)
+    export = prepare(network, folder, compare.fileOf(way), options)
     if "error" in export:
         failed = {"result": "export failed", "what": export["error"]}
         return {**result, "training": failed, "inference": failed}

@@ -80,6 +80,8 @@ const OperandRow kOperands[] = {
     {"aten.prelu", "PRelu", 1, 1, kUnitDims},
     {"aten._prelu_kernel", "PRelu", 1, 1, kUnitDims},
     {"aten.embedding", "Gather", 0, 0},
+    {"aten.addcmul", "Add", kAnyInput, 0},
+    {"aten.addcmul", "Mul", kAnyInput, 1},
 };
 
 /// Calls that become one node with the operands in their order.
@@ -151,6 +153,10 @@ std::optional<Operand> findOperand(const NodeProto &node, int input,
   for (const OperandRow &row : kOperands) {
     if (row.target != call.target || row.op != op ||
         (row.input != kAnyInput && row.input != input))
+      continue;
+    // A factor of the product may be in the constant.
+    if (call.target == "aten.addcmul" &&
+        !llvm::StringRef(call.keywords).starts_with("}"))
       continue;
     bool isSwapped =
         op == "Gemm" && input == 1 &&
@@ -412,7 +418,30 @@ private:
         found_.aliases.push_back({&entry, of});
         break;
       }
+      if (found_.aliases.empty() || found_.aliases.back().entry != &entry)
+        findAliasInChild(entry, module, leaf);
     }
+  }
+
+  /// A module without calls of its own that has a parameter under the name that
+  /// a child of it has, too, has the child's: "predictions.bias" and
+  /// "predictions.decoder.bias".
+  void findAliasInChild(const SignatureEntry &entry, llvm::StringRef module,
+                        llvm::StringRef leaf) {
+    if (leaf.empty())
+      return;
+    const SignatureEntry *of = nullptr;
+    for (const SignatureEntry &other : signature_.entries()) {
+      auto [child, name] = llvm::StringRef(other.target).rsplit('.');
+      if (name != leaf || child.rsplit('.').first != module ||
+          !other.isParameter() || !found_.mentioned.contains(other.placeholder))
+        continue;
+      if (of) // one of several
+        return;
+      of = &other;
+    }
+    if (of)
+      found_.aliases.push_back({&entry, of});
   }
 
   void findVanished() {

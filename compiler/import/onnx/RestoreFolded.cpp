@@ -276,15 +276,12 @@ private:
     };
     std::vector<Candidate> candidates;
     for (const SignatureEntry *entry : lost)
-      if (std::optional<Way> way =
-              wayOf(*r.parameters->find(entry->target), data, use.node))
+      if (std::optional<Way> way = wayOf(*entry, data, use.node))
         candidates.push_back({entry, std::move(*way)});
     if (candidates.size() > 1) {
       // The module whose call reads the constant has the parameter.
-      std::string path = modulePath(r.graph.node(use.node));
       llvm::erase_if(candidates, [&](const Candidate &candidate) {
-        return llvm::StringRef(candidate.entry->target).rsplit('.').first !=
-               path;
+        return !isInModule(*candidate.entry, use.node);
       });
     }
     if (candidates.size() != 1)
@@ -298,17 +295,18 @@ private:
     use.kind = Kind::Restored;
   }
 
-  std::optional<Way> wayOf(const FileTensor &from, const TensorData &to,
+  std::optional<Way> wayOf(const SignatureEntry &entry, const TensorData &to,
                            int node) {
+    const FileTensor &from = *r.parameters->find(entry.target);
     int64_t width = ir::elementSizeBytes(to.type.getElementType());
     if (from.dataType != dataTypeOf(to.type.getElementType()))
       return std::nullopt;
     Elements source(from.bytes, width), target(to.bytes.data, width);
     if (!source.size() || !target.size())
       return std::nullopt;
-    // Equal elements say nothing: the names of calls have to.
+    // Equal elements say nothing: the names of modules and calls have to.
     bool isPlain = source.areEqual();
-    if (isPlain && !readsMoved(node))
+    if (isPlain && (!readsMoved(node) || !isInModule(entry, node)))
       return std::nullopt;
     if (from.bytes == to.bytes.data)
       return Way{Way::Kind::Reshape, {}};
@@ -324,6 +322,14 @@ private:
     if (auto elements = findPieces(source, target, 1))
       return Way{Way::Kind::Elements, std::move(*elements)};
     return std::nullopt;
+  }
+
+  /// Whether the call that `node` came from is of the module that has `entry`.
+  bool isInModule(const SignatureEntry &entry, int node) {
+    llvm::StringRef target = entry.target;
+    size_t dot = target.rfind('.');
+    return modulePath(r.graph.node(node)) ==
+           (dot == llvm::StringRef::npos ? "" : target.take_front(dot));
   }
 
   /// Whether the call that `node` came from reads a value that was only moved.

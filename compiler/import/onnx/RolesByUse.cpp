@@ -269,8 +269,10 @@ private:
   /// Which values depend on what callers feed, and who reads each value.
   void findData() {
     llvm::StringSet<> constants;
-    for (const TensorProto &tensor : graph_.initializer())
+    for (const TensorProto &tensor : graph_.initializer()) {
       constants.insert(tensor.name());
+      names_.insert(tensor.name());
+    }
     for (const auto &input : graph_.input())
       if (!constants.contains(input.name()))
         data_.insert(input.name());
@@ -383,7 +385,39 @@ private:
     for (std::string &alias : aliases)
       if (!isGenerated(alias))
         role.aliases.push_back(std::move(alias));
+    findScopeAliases(tensor.name(), role);
     findPadding(tensor.name(), *data);
+  }
+
+  /// TorchScript names nodes after modules: /head/MatMul. A module without
+  /// others inside that reads a parameter of another one has it under a name of
+  /// its own.
+  void findScopeAliases(const std::string &name, InitializerRole &role) {
+    auto [module, leaf] = llvm::StringRef(name).rsplit('.');
+    if (role.kind != Role::Parameter || leaf.empty() ||
+        model_.proto().producer_name() != "pytorch")
+      return;
+    for (const Use &use : users_[name]) {
+      std::string scope = scopeOf(*use.node);
+      std::string alias = scope + "." + leaf.str();
+      if (scope.empty() || scope == module || !isLeafScope(scope) ||
+          names_.contains(alias) || llvm::is_contained(role.aliases, alias))
+        continue;
+      role.aliases.push_back(std::move(alias));
+    }
+  }
+  static std::string scopeOf(const NodeProto &node) {
+    llvm::StringRef path = node.name();
+    if (!path.consume_front("/") || path.find('/') == llvm::StringRef::npos)
+      return "";
+    std::string scope = path.rsplit('/').first.str();
+    std::replace(scope.begin(), scope.end(), '/', '.');
+    return scope;
+  }
+  bool isLeafScope(const std::string &scope) const {
+    return llvm::none_of(graph_.node(), [&](const NodeProto &node) {
+      return llvm::StringRef(scopeOf(node)).starts_with(scope + ".");
+    });
   }
 
   /// Whether the names differ in numbers alone, as those of layers that began
@@ -479,7 +513,7 @@ private:
   ImportErrors &errors_;
   std::string file_;
   MLIRContext context_{MLIRContext::Threading::DISABLED};
-  llvm::StringSet<> data_, read_, separate_;
+  llvm::StringSet<> data_, read_, separate_, names_;
   std::map<std::string, std::vector<std::string>> copies_;
   struct Use {
     const NodeProto *node;

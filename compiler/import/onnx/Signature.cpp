@@ -154,6 +154,7 @@ std::optional<FxCall> readFxCall(const ::onnx::NodeProto &node) {
   if (call.result.empty() || target.empty())
     return std::nullopt;
   call.values = valuesIn(rest);
+  call.keywords = rest.rsplit("kwargs = {").second.str();
   for (llvm::StringRef item : splitList(rest))
     if (!item.empty())
       call.arguments.push_back({item.str(), valuesIn(item)});

@@ -64,6 +64,7 @@ struct FxCall {
   std::string result; // the name of its value
   std::string target; // "aten.linear", without the overload
   std::vector<FxArgument> arguments;
+  std::string keywords; // its keyword operands as they are written
   /// All values that the call names, keyword operands included.
   std::vector<std::string> values;
 };
