@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Runs every folder and canonicalizer of the dialect and the patterns of
-// Simplify{Arithmetic,Shapes,Contractions}.cpp to a fixpoint, then merges equal
-// ops and removes dead ones, until nothing changes. Legal at every phase of the
-// graph level. Computing constants is left to FoldConstants.
+// Simplify{Arithmetic,Shapes,Gathers,Contractions}.cpp to a fixpoint, then
+// merges equal ops and removes dead ones, until nothing changes. Legal at every
+// phase of the graph level. Computing constants is left to FoldConstants.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -52,6 +52,7 @@ public:
         name.getCanonicalizationPatterns(set, context);
     addArithmeticPatterns(set);
     addShapePatterns(set);
+    addGatherPatterns(set);
     addContractionPatterns(set);
     patterns = std::move(set);
     return success();

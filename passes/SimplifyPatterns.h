@@ -15,8 +15,10 @@ namespace sinter::passes {
 
 /// Numbers: only rewrites that give the same bits.
 void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
-/// Broadcast, reshape, transpose, slice and gather.
+/// Broadcast, reshape, transpose and slice.
 void addShapePatterns(mlir::RewritePatternSet &patterns);
+/// Gathers and scatters whose indices have a form.
+void addGatherPatterns(mlir::RewritePatternSet &patterns);
 /// What contractions take in: transposes, and batch_norm of constants (which
 /// rounds differently; only in programs whose weights are constants).
 void addContractionPatterns(mlir::RewritePatternSet &patterns);

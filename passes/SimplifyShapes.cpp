@@ -248,77 +248,6 @@ template <class OpTy> struct MovesToReshape : OpRewritePattern<OpTy> {
   }
 };
 
-// Pattern: gather(x, constant i, i + s, i + 2 s, ..) -> reshape(slice(x))
-struct GatherOfRange : OpRewritePattern<GatherOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GatherOp op,
-                                PatternRewriter &rewriter) const override {
-    const int64_t maxIndices = 1024;
-    DenseIntElementsAttr indices;
-    RankedTensorType type = tensorType(op.getX());
-    int64_t axis = op.getAxis(), size = type.getDimSize(axis);
-    if (!matchPattern(op.getIndices(), m_Constant(&indices)) ||
-        indices.empty() || indices.getNumElements() > maxIndices || size == 0)
-      return rewriter.notifyMatchFailure(op,
-                                         "the indices are no short constant");
-    SmallVector<int64_t> values;
-    for (const llvm::APInt &index : indices)
-      values.push_back(std::clamp<int64_t>(index.getSExtValue() < 0
-                                               ? index.getSExtValue() + size
-                                               : index.getSExtValue(),
-                                           0, size - 1));
-    int64_t step = values.size() > 1 ? values[1] - values[0] : 1;
-    if (step < 1)
-      return rewriter.notifyMatchFailure(op, "the indices do not ascend");
-    for (size_t i = 1; i < values.size(); ++i)
-      if (values[i] - values[i - 1] != step)
-        return rewriter.notifyMatchFailure(op,
-                                           "the indices have no common step");
-    SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
-        strides(type.getRank(), 1);
-    starts[axis] = values.front();
-    limits[axis] = values.back() + 1;
-    strides[axis] = step;
-    Value slice = rewriter.create<SliceOp>(op.getLoc(), op.getX(), starts,
-                                           limits, strides);
-    rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), slice,
-                                     tensorType(op.getResult()).getShape()));
-    return success();
-  }
-};
-
-// Pattern: scatter_elements(x, broadcast(i), u), one index for each whole slice
-// -> scatter(x, i, u)
-struct ScatterOfSlices : OpRewritePattern<ScatterElementsOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ScatterElementsOp op,
-                                PatternRewriter &rewriter) const override {
-    auto broadcast = op.getIndices().getDefiningOp<BroadcastOp>();
-    if (!broadcast)
-      return rewriter.notifyMatchFailure(op, "the indices are no broadcast");
-    int64_t axis = op.getAxis();
-    if (llvm::any_of(broadcast.getDims(), [&](int64_t d) { return d != axis; }))
-      return rewriter.notifyMatchFailure(op, "a slice has several indices");
-    RankedTensorType x = tensorType(op.getX()),
-                     type = tensorType(op.getIndices());
-    for (int64_t d = 0; d < x.getRank(); ++d)
-      if (d != axis && type.getDimSize(d) != x.getDimSize(d))
-        return rewriter.notifyMatchFailure(op, "slices are not whole");
-    Value source = broadcast.getX();
-    auto line =
-        RankedTensorType::get({type.getDimSize(axis)}, type.getElementType());
-    if (source.getType() != line) {
-      // The axis, if the source has it, is the line's only dimension.
-      SmallVector<int64_t> dims(broadcast.getDims().size(), 0);
-      source =
-          rewriter.create<BroadcastOp>(broadcast.getLoc(), line, source, dims);
-    }
-    rewriter.replaceOpWithNewOp<ScatterOp>(op, x, op.getKind(), op.getX(),
-                                           source, op.getUpdates(), axis);
-    return success();
-  }
-};
-
 /// Whether `op` surrounds its operand with positive zeros, without gaps.
 bool padsWithZeros(PadOp op) {
   SplatElementsAttr value;
@@ -383,8 +312,8 @@ void addShapePatterns(RewritePatternSet &patterns) {
   patterns
       .add<ReduceOfUnits, BroadcastWithoutUnits, ComputeBeforeBroadcast,
            ComputeBeforeMove, CancelMoves<TransposeOp>, CancelMoves<ReshapeOp>,
-           MovesToReshape<TransposeOp>, MovesToReshape<ReshapeOp>,
-           GatherOfRange, ScatterOfSlices, AddOfPads>(patterns.getContext());
+           MovesToReshape<TransposeOp>, MovesToReshape<ReshapeOp>, AddOfPads>(
+          patterns.getContext());
 }
 
 } // namespace sinter::passes

@@ -227,6 +227,68 @@ func.func @gather_of_one_row(%x: tensor<4x5x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
+// As exporters write as_strided.
+// CHECK-LABEL: @gather_of_transpose
+// CHECK: %[[R:.*]] = sinter.reshape %arg0 : tensor<24xf32> -> tensor<2x3x4xf32>
+// CHECK-NEXT: %[[T:.*]] = sinter.transpose %[[R]] perm [0, 2, 1]
+// CHECK-NEXT: return %[[T]]
+func.func @gather_of_transpose(%x: tensor<24xf32>) -> tensor<2x4x3xf32> {
+  %i = sinter.constant dense<[[[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]],
+                              [[12, 16, 20], [13, 17, 21], [14, 18, 22], [15, 19, 23]]]> : tensor<2x4x3xi64>
+  %y = sinter.gather %x, %i axis 0 : (tensor<24xf32>, tensor<2x4x3xi64>) -> tensor<2x4x3xf32>
+  return %y : tensor<2x4x3xf32>
+}
+
+// -----
+
+// The columns 1 and 3 of three rows of five, in reverse order.
+// CHECK-LABEL: @gather_of_slice
+// CHECK: sinter.slice
+// CHECK: sinter.reverse
+// CHECK-NOT: sinter.gather
+func.func @gather_of_slice(%x: tensor<2x16xf32>) -> tensor<2x3x2xf32> {
+  %i = sinter.constant dense<[[3, 1], [8, 6], [13, 11]]> : tensor<3x2xi64>
+  %y = sinter.gather %x, %i axis 1 : (tensor<2x16xf32>, tensor<3x2xi64>) -> tensor<2x3x2xf32>
+  return %y : tensor<2x3x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @gather_of_broadcast
+// CHECK: %[[S:.*]] = sinter.slice %arg0 starts [2] limits [5]
+// CHECK: sinter.broadcast %[[S]] dims [1] : tensor<3xf32> -> tensor<2x3xf32>
+// CHECK-NOT: sinter.gather
+func.func @gather_of_broadcast(%x: tensor<16xf32>) -> tensor<2x3xf32> {
+  %i = sinter.constant dense<[[2, 3, 4], [2, 3, 4]]> : tensor<2x3xi64>
+  %y = sinter.gather %x, %i axis 0 : (tensor<16xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+// Windows overlap, those of two rows do not.
+// CHECK-LABEL: @gather_in_rows
+// CHECK: %[[I:.*]] = sinter.constant dense<{{\[}}[0, 1], [1, 2], [2, 3]]>
+// CHECK: %[[R:.*]] = sinter.reshape %arg0 : tensor<12xf32> -> tensor<2x6xf32>
+// CHECK: sinter.gather %[[R]], %[[I]] axis 1
+func.func @gather_in_rows(%x: tensor<12xf32>) -> tensor<2x3x2xf32> {
+  %i = sinter.constant dense<[[[0, 1], [1, 2], [2, 3]], [[6, 7], [7, 8], [8, 9]]]> : tensor<2x3x2xi64>
+  %y = sinter.gather %x, %i axis 0 : (tensor<12xf32>, tensor<2x3x2xi64>) -> tensor<2x3x2xf32>
+  return %y : tensor<2x3x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @gather_without_form_stays
+// CHECK: sinter.gather %arg0
+func.func @gather_without_form_stays(%x: tensor<12xf32>) -> tensor<2x2xf32> {
+  %i = sinter.constant dense<[[0, 5], [3, 9]]> : tensor<2x2xi64>
+  %y = sinter.gather %x, %i axis 0 : (tensor<12xf32>, tensor<2x2xi64>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @split_of_concat
 // CHECK-NEXT: return %arg1
 func.func @split_of_concat(%a: tensor<2x3xf32>, %b: tensor<4x3xf32>) -> tensor<4x3xf32> {
