@@ -7,6 +7,10 @@ them. Everything random comes from seeds, so that an entry is the same network e
 """
 
 import dataclasses
+import functools
+import hashlib
+import inspect
+import os
 import typing
 import zlib
 
@@ -14,6 +18,7 @@ import torch
 from torch import nn
 
 BATCH, ROWS = 8, 40
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @dataclasses.dataclass
@@ -47,6 +52,24 @@ class Network:
             if isinstance(module, nn.modules.dropout._DropoutNd):
                 assert module.p == 0, f"{self.name} has a Dropout of {module.p}"
         return model
+
+    @functools.cached_property
+    def fingerprint(self):
+        """Differs where the network, its initial values, its data, the packages or
+        reference.py do: what was made for another fingerprint is made again."""
+        model = self.build()
+        own = {kind for kind in map(type, model.modules())
+               if inspect.getfile(kind).startswith(HERE)}
+        texts = [self.kind, repr((self.rate, self.momentum)), repr(model),
+                 *sorted(map(inspect.getsource, own))]
+        for path in ("requirements.txt", "reference.py"):
+            with open(os.path.join(HERE, path)) as file:
+                texts.append(file.read())
+        digest = hashlib.sha256("\n".join(texts).encode())
+        for values in (model.state_dict(), self.inputs(self.generator())):
+            for name, value in values.items():
+                digest.update(name.encode() + value.numpy().tobytes())
+        return digest.hexdigest()[:16]
 
     def data(self, model):
         """({name: tensor}, labels), of ROWS rows."""

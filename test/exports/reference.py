@@ -185,6 +185,7 @@ def write(network, folder, way, steps):
     torch.set_num_threads(1)
     result = (writeReference(network, folder, steps) if way == "reference"
               else writeExport(network, folder, way))
+    result["fingerprint"] = network.fingerprint
     temporary = os.path.join(folder, way + ".json.new")
     with open(temporary, "w") as file:
         json.dump(result, file, indent=1)

@@ -8,9 +8,10 @@ reference.py, compiles a trainer from the file, trains it, and compares every lo
 parameter and every running statistic with PyTorch in float64, by PyTorch's names; the same
 file is then run for inference. Makes what it needs in BUILD/exports and keeps it: a virtual
 environment with the packages of requirements.txt (pip), and a folder for each network with
-its exports and references (--fresh makes them again: needed after changes of a network).
-Results are lines of results.jsonl; those of the same tools are not measured again. Exits 1
-if anything crashed; what differs or is refused is the result, not a failure.
+its exports and references, which are made again where the network has changed (--fresh:
+always). Results are lines of results.jsonl; those of the same tools and network are not
+measured again. Exits 1 if anything crashed; what differs or is refused is the result, not a
+failure.
 """
 
 import argparse
@@ -66,10 +67,12 @@ def prepare(network, folder, way, options):
     import reference
 
     path = os.path.join(folder, way + ".json")
+    fingerprint = network.fingerprint  # before an exporter touches the modules
     if os.path.exists(path):
         with open(path) as file:
             made = json.load(file)
-        if options.fresh or made.get("steps", options.steps) != options.steps:
+        if (options.fresh or made.get("steps", options.steps) != options.steps
+                or made.get("fingerprint") != fingerprint):
             os.remove(path)
     if not os.path.exists(path):
         process = multiprocessing.get_context("fork").Process(
@@ -87,11 +90,12 @@ def prepare(network, folder, way, options):
         return json.load(file)
 
 
-def stampOf(options):
-    """What a result depends on besides the network: the tools and the steps."""
+def stampOf(network, options):
+    """What a result depends on: the network, the tools and the steps."""
     tools = [os.stat(os.path.join(options.build, "bin", name))
              for name in ("sinterc", "sinter-run")]
     text = repr([(tool.st_size, tool.st_mtime_ns) for tool in tools]) + str(options.steps)
+    text += network.fingerprint
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -134,7 +138,7 @@ def main():
             table.show(shown[-1])
             continue
         for way in options.ways:
-            stamp, begin = stampOf(options), time.monotonic()
+            stamp, begin = stampOf(network, options), time.monotonic()
             result = results.get((network.name, way))
             if not result or result["stamp"] != stamp or options.again or options.fresh:
                 result = {**measure(network, folder, way, facts, options), "stamp": stamp,
