@@ -370,8 +370,7 @@ private:
     std::vector<std::string> own, aliases;
     if (auto copies = copies_.find(tensor.name()); copies != copies_.end())
       for (const std::string &copy : copies->second)
-        (values.areEqual || isOfAnotherLayer(tensor.name(), copy) ? own
-                                                                  : aliases)
+        (values.areEqual || isParted(tensor.name(), copy) ? own : aliases)
             .push_back(copy);
     for (const std::string &copy : own)
       separate_.insert(copy);
@@ -394,8 +393,7 @@ private:
   /// its own.
   void findScopeAliases(const std::string &name, InitializerRole &role) {
     auto [module, leaf] = llvm::StringRef(name).rsplit('.');
-    if (role.kind != Role::Parameter || leaf.empty() ||
-        model_.proto().producer_name() != "pytorch")
+    if (role.kind != Role::Parameter || leaf.empty() || !isTorchScript())
       return;
     for (const Use &use : users_[name]) {
       std::string scope = scopeOf(*use.node);
@@ -420,18 +418,14 @@ private:
     });
   }
 
-  /// Whether the names differ in numbers alone, as those of layers that began
-  /// as copies of each other do. A tensor that two modules share has other
-  /// names.
-  static bool isOfAnotherLayer(llvm::StringRef name, llvm::StringRef copy) {
-    auto withoutDigits = [](llvm::StringRef text) {
-      std::string result;
-      for (char c : text)
-        if (!llvm::isDigit(c))
-          result += c;
-      return result;
-    };
-    return !isGenerated(name) && withoutDigits(name) == withoutDigits(copy);
+  /// TorchScript's exporter has a tensor that two modules share under one name;
+  /// an Identity from one parameter's name to another's marks two of equal
+  /// values. Other exporters write an Identity for a shared one.
+  bool isParted(llvm::StringRef name, llvm::StringRef copy) const {
+    return isTorchScript() && !isGenerated(name) && !isGenerated(copy);
+  }
+  bool isTorchScript() const {
+    return model_.proto().producer_name() == "pytorch";
   }
 
   /// The only row of zeros of a table that data look up in pads.
@@ -488,6 +482,8 @@ private:
       static const llvm::Regex computed("^onnx::(Conv|ConvTranspose|Gemm)_");
       if (computed.match(name) && mayTrain(options_, name))
         folded_.push_back(name);
+    } else if (isBeforeParameter(name)) {
+      role = {Role::Parameter, "listed before a parameter of its module", {}};
     } else if (!values.computed.empty()) {
       role.reason = values.computed;
       doubt(held_, name);
@@ -499,6 +495,31 @@ private:
         doubt(trained_, name);
       }
     }
+  }
+
+  /// TorchScript lists the parameters of a module before its buffers, so that
+  /// what stands before a sure parameter of the same module is one, too.
+  bool isBeforeParameter(llvm::StringRef name) {
+    if (!isTorchScript() || isGenerated(name))
+      return false;
+    llvm::StringRef module = name.rsplit('.').first;
+    bool isBehind = false;
+    for (const TensorProto &tensor : graph_.initializer()) {
+      llvm::StringRef other = tensor.name();
+      if (other == name) {
+        isBehind = true;
+        continue;
+      }
+      if (!isBehind || !name.contains('.') || !other.contains('.') ||
+          other.rsplit('.').first != module || !isFloatData(tensor.data_type()))
+        continue;
+      int64_t wide =
+          llvm::count_if(tensor.dims(), [](int64_t size) { return size != 1; });
+      Evidence evidence = uses(tensor.name(), wide <= 1).evidence;
+      if (evidence == Evidence::Weight)
+        return true;
+    }
+    return false;
   }
 
   /// What the user decided is in no doubt.
