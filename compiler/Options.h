@@ -45,7 +45,7 @@ struct TrainOptions {
   bool nesterov = false;
   std::string noDecay, trainable, freeze; // regular expressions; "" = none
   bool freezeBatchNorm = false;
-  std::string parameters; // --parameters: a file; "" = none
+  std::string parameters;      // --parameters: a file; "" = none
   bool allowRewritten = false; // --allow-rewritten-parameters
   bool unbiasedRunningVar = false;
   double clipNorm = 0, clipValue = 0; // 0 = no clipping

@@ -31,7 +31,9 @@ def check(what, isRight):
 def compiled(*more):
     done = subprocess.run(["sinterc", model, "-o", trainer, "--train", f"--target={target}",
                            "--workspace=1MiB", *options, *more], capture_output=True, text=True)
-    return done.returncode, done.stderr.strip()
+    # Warnings are about the model; these tests are about what is said of the limit.
+    lines = [line for line in done.stderr.splitlines() if ": warning: " not in line]
+    return done.returncode, "\n".join(lines).strip()
 
 
 def trained(*more):

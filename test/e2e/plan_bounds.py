@@ -104,7 +104,7 @@ def sizesOf(model):
     if not os.path.exists(data):
         return ["--batch=4"]
     return [f"--shape={name}={'x'.join(map(str, array.shape))}"
-            for name, array in npz.readNpz(data).items()]
+            for name, array in npz.readNpz(data).items() if array.shape]
 
 
 def plans(folder, model):
@@ -118,7 +118,8 @@ def plans(folder, model):
                              capture_output=True, text=True, check=True).stdout
     output = next(o["name"] for o in json.loads(summary)["entries"][0]["outputs"]
                   if o["dtype"] == "float32")
-    trained = inspect(folder, model, [*sizes, "--train", "--optimizer=adam",
+    trained = inspect(folder, model, [*sizes, "--train", "--allow-rewritten-parameters",
+                                      "--optimizer=adam",
                                       f"--loss=mse:logits={output}"])
     if "nothing to train" not in (trained[2] or ""):  # a model without weights
         yield "trainer", *trained

@@ -10,13 +10,14 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 IMAGE = (("x", (1, 3, 8, 8)),)
 
 
-def it(op, *operands, inputs=(("x", (2, 4)),), output=("y", (2, 4)), **attributes):
-    """One node named `it` on the inputs and on constants: (name, dims, bytes[, type])."""
+def it(op, *operands, inputs=(("x", (2, 4)),), output=("y", (2, 4)), since=17, **attributes):
+    """One node named `it` on the inputs and on constants: (name, dims, bytes[, type]); of
+    operator set `since`."""
     parts = [initializer(name, dims, *(type_ or [INT64]), raw=raw)
              for name, dims, raw, *type_ in operands]
     names = [i[0] for i in inputs] + [o[0] for o in operands]
     return model(graph(*parts, node(op, names, ["y"], "it", **attributes), inputs=inputs,
-                       outputs=(output,)))
+                       outputs=(output,)), opsets=opset(since))
 
 
 def whole(name, *values, dims=None):
@@ -108,7 +109,7 @@ CASES = {
                         INVALID, "it"),
     "A-resize-huge": (it("Resize", ("roi", (0,), b"", FLOAT), ("s", (2,), floats(2, 1e18), FLOAT)),
                       INVALID, "it"),
-    "A-col2im": (it("Col2Im", whole("i", 5, 5), whole("b", 9, 9)), UNSUPPORTED, "Col2Im"),
+    "A-col2im": (it("Col2Im", whole("i", 5, 5), whole("b", 9, 9), since=18), INVALID, "it"),
     "A-einsum-empty": (it("Einsum", equation=""), INVALID, "it"),
     "A-einsum-operands": (it("Einsum", equation="ij,jk->ik"), INVALID, "it"),
     "A-einsum-rank": (it("Einsum", equation="ijk->i"), INVALID, "it"),

@@ -221,6 +221,9 @@ public:
   ParameterUses run() {
     for (int i : nodes_) {
       const NodeProto &node = graph_.node(i);
+      for (const auto &attribute : node.attribute())
+        if (attribute.has_g())
+          scanBody(attribute.g());
       if (hasFoldedBatchNorm(node))
         for (const std::string &input : node.input())
           found_.folded.insert(input);
@@ -238,6 +241,35 @@ public:
   }
 
 private:
+  void scanBody(const GraphProto &body) {
+    for (const NodeProto &node : body.node()) {
+      std::optional<FxCall> call = readFxCall(node);
+      if (call)
+        for (const std::string &value : call->values)
+          if (signature_.byPlaceholder(value))
+            found_.mentioned.insert(value);
+      for (const std::string &input : node.input()) {
+        if (!initializers_.contains(input))
+          continue;
+        const SignatureEntry *named = signature_.byTarget(input);
+        if (named)
+          found_.inBodies.insert(named->placeholder);
+        // The call's own parameter is read under another name.
+        bool isOther =
+            call && (!named || !isMentioned(*call, *named)) &&
+            llvm::any_of(call->values, [&](const std::string &value) {
+              const SignatureEntry *entry = signature_.byPlaceholder(value);
+              return entry && !llvm::is_contained(node.input(), entry->target);
+            });
+        if (isOther)
+          found_.unclearInBodies.push_back(input);
+      }
+      for (const auto &attribute : node.attribute())
+        if (attribute.has_g())
+          scanBody(attribute.g());
+    }
+  }
+
   ParameterUse classify(int index, int input) {
     const NodeProto &node = graph_.node(index);
     const std::string &name = node.input(input);

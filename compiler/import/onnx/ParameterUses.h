@@ -63,6 +63,10 @@ struct ParameterUses {
   std::vector<ParameterAlias> aliases;
   /// Calls of live nodes name these entries.
   llvm::StringSet<> mentioned;
+  /// Entries that bodies of nodes read under their own names, and initializers
+  /// that they read under others. Bodies are not rewritten.
+  llvm::StringSet<> inBodies;
+  std::vector<std::string> unclearInBodies;
   /// Initializers that a BatchNormalization was folded into.
   llvm::StringSet<> folded;
   /// Arithmetic that calls read and that no node computes any more.

@@ -214,6 +214,10 @@ private:
   bool checkClear() {
     if (options.allowRewritten)
       return true;
+    if (!r.found.unclearInBodies.empty())
+      return r.invalid(
+          "bodies of nodes read " + listedNames(r.found.unclearInBodies) +
+          ", which the exporter may have made of parameters" + kRestoreAdvice);
     for (const ParameterUse &use : r.found.uses)
       if (use.kind == Kind::Unclear)
         return r.invalid(r.where(use.node) + ": the exporter made its input " +
@@ -265,6 +269,8 @@ private:
         there.insert(entry->placeholder);
     for (const ParameterAlias &alias : r.found.aliases)
       there.insert(alias.entry->placeholder);
+    for (const auto &entry : r.found.inBodies)
+      there.insert(entry.getKey());
     std::vector<std::string> mentioned, others;
     for (const SignatureEntry &entry : r.signature.entries()) {
       if (!entry.isParameter() || there.contains(entry.placeholder) ||
