@@ -33,6 +33,8 @@ struct Restoration {
   /// The initializer of the file that has the entry's name; null if there is
   /// none.
   const ::onnx::TensorProto *ownTensor(const SignatureEntry &entry) const;
+  /// The placeholders of all entries that the graph has, or will have.
+  llvm::StringSet<> present() const;
   /// False after an error line, if another value has the entry's name.
   bool checkFree(const SignatureEntry &entry);
   /// Makes the entry an initializer with its value in the parameter file.
@@ -58,8 +60,6 @@ struct Restoration {
   std::unique_ptr<ParameterFile> parameters;
 };
 
-/// "'a', 'b' and 3 more".
-std::string listedNames(const std::vector<std::string> &names);
 /// What a user can do about a file that cannot be restored.
 extern const char *const kRestoreAdvice;
 

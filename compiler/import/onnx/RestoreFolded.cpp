@@ -251,17 +251,7 @@ public:
 private:
   /// Parameters that are in the file and in no initializer of their own.
   void findLost() {
-    llvm::StringSet<> there;
-    for (const auto &restored : r.initializers)
-      there.insert(restored.getKey());
-    for (const ParameterUse &use : r.found.uses)
-      if (use.entry)
-        there.insert(use.entry->placeholder);
-    for (const RecurrentLayer &layer : r.found.layers)
-      for (const SignatureEntry *entry : layer.weights)
-        there.insert(entry->placeholder);
-    for (const ParameterAlias &alias : r.found.aliases)
-      there.insert(alias.entry->placeholder);
+    llvm::StringSet<> there = r.present();
     for (const SignatureEntry &entry : r.signature.entries())
       if (entry.isParameter() && !there.contains(entry.placeholder) &&
           r.parameters->find(entry.target))

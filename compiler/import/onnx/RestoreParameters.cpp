@@ -129,6 +129,21 @@ bool Restoration::checkFree(const SignatureEntry &entry) {
                  " is that of another value");
 }
 
+llvm::StringSet<> Restoration::present() const {
+  llvm::StringSet<> placeholders(found.inBodies);
+  for (const auto &restored : initializers)
+    placeholders.insert(restored.getKey());
+  for (const ParameterUse &use : found.uses)
+    if (use.entry)
+      placeholders.insert(use.entry->placeholder);
+  for (const RecurrentLayer &layer : found.layers)
+    for (const SignatureEntry *entry : layer.weights)
+      placeholders.insert(entry->placeholder);
+  for (const ParameterAlias &alias : found.aliases)
+    placeholders.insert(alias.entry->placeholder);
+  return placeholders;
+}
+
 bool Restoration::addFromFile(const SignatureEntry &entry) {
   const ParameterFile::Tensor *tensor = parameters->find(entry.target);
   const TensorProto *&place = initializers[entry.placeholder];
@@ -258,19 +273,7 @@ private:
 
   /// Parameters of the module that no initializer is made of alone.
   bool checkLost() {
-    llvm::StringSet<> there;
-    for (const auto &restored : r.initializers)
-      there.insert(restored.getKey());
-    for (const ParameterUse &use : r.found.uses)
-      if (use.entry)
-        there.insert(use.entry->placeholder);
-    for (const RecurrentLayer &layer : r.found.layers)
-      for (const SignatureEntry *entry : layer.weights)
-        there.insert(entry->placeholder);
-    for (const ParameterAlias &alias : r.found.aliases)
-      there.insert(alias.entry->placeholder);
-    for (const auto &entry : r.found.inBodies)
-      there.insert(entry.getKey());
+    llvm::StringSet<> there = r.present();
     std::vector<std::string> mentioned, others;
     for (const SignatureEntry &entry : r.signature.entries()) {
       if (!entry.isParameter() || there.contains(entry.placeholder) ||

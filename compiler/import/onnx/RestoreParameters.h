@@ -29,6 +29,8 @@ bool mayTrain(const ImportOptions &options, llvm::StringRef name);
 /// Whether `--trainable` names it.
 bool isAskedFor(const ImportOptions &options, llvm::StringRef name);
 
+/// "'a', 'b' and 3 more".
+std::string listedNames(const std::vector<std::string> &names);
 /// Whether an ONNX data type is one of floats that states have.
 bool isFloatData(int32_t dataType);
 /// Initializer -> outputs of live Identity nodes of it. Exporters merge

@@ -226,7 +226,8 @@ public:
         decideAll(tensor);
     if (!folded_.empty() && !options_.allowRewritten) {
       errors_.invalid(
-          file_ + ": the exporter computed the weights " + listed(folded_) +
+          file_ + ": the exporter computed the weights " +
+          listedNames(folded_) +
           " of convolutions or products from parameters that the file does not "
           "have (a folded BatchNormalization?); export it with "
           "training=TrainingMode.PRESERVE and do_constant_folding=False, or "
@@ -237,12 +238,13 @@ public:
       errors_.warn(file_ + ": trained, though the file does not say whether " +
                    (trained_.size() > 1 ? "they are parameters: "
                                         : "it is a parameter: ") +
-                   listed(trained_) + "; --freeze=REGEX holds what it names");
+                   listedNames(trained_) +
+                   "; --freeze=REGEX holds what it names");
     if (!parted_.empty())
       errors_.warn(file_ +
                    ": trained as parameters of their own, though they "
                    "have the values of others: " +
-                   listed(parted_) +
+                   listedNames(parted_) +
                    "; the exporter's TrainingMode.TRAINING tells copies from "
                    "shared parameters");
     if (!held_.empty())
@@ -251,20 +253,11 @@ public:
           ": held constant, though the file does not say "
           "whether " +
           (held_.size() > 1 ? "they are parameters: " : "it is a parameter: ") +
-          listed(held_) + "; --trainable=REGEX trains what it names");
+          listedNames(held_) + "; --trainable=REGEX trains what it names");
   }
 
 private:
   using Role = InitializerRole::Kind;
-
-  static std::string listed(const std::vector<std::string> &names) {
-    std::string text;
-    for (size_t i = 0; i < names.size() && i < 6; ++i)
-      text += (i ? ", " : "") + quoted(names[i]);
-    if (names.size() > 6)
-      text += " and " + std::to_string(names.size() - 6) + " more";
-    return text;
-  }
 
   /// Which values depend on what callers feed, and who reads each value.
   void findData() {
