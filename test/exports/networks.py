@@ -8,11 +8,13 @@ Initial values are PyTorch's: zeros and ones are what exporters merge and fold.
 """
 
 import networks_attention
+import networks_folded
 import networks_plain
 import networks_timm
 import networks_torchvision
 import networks_transformers
 
-NETWORKS = [*networks_plain.NETWORKS, *networks_attention.NETWORKS, *networks_timm.NETWORKS,
-            *networks_torchvision.NETWORKS, *networks_transformers.NETWORKS]
+NETWORKS = [*networks_plain.NETWORKS, *networks_attention.NETWORKS, *networks_folded.NETWORKS,
+            *networks_timm.NETWORKS, *networks_torchvision.NETWORKS,
+            *networks_transformers.NETWORKS]
 assert len({network.name for network in NETWORKS}) == len(NETWORKS), "two networks of one name"
