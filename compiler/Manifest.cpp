@@ -114,7 +114,7 @@ void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {
   auto states = module.getOps<ir::StateOp>();
   if (states.empty())
     return;
-  os << llvm::left_justify("state", 40) << llvm::left_justify("type", 26)
+  os << llvm::left_justify("state", 60) << llvm::left_justify("type", 26)
      << llvm::left_justify("role", 10) << "trained  why\n";
   for (ir::StateOp state : states) {
     std::string type;
@@ -122,7 +122,7 @@ void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {
     std::string role = ir::stringifyStateRole(state.getRole()).str();
     if (auto slot = state.getSlot())
       role = slot->str();
-    os << llvm::left_justify(shown(state.getSymName(), 38), 39) << " "
+    os << llvm::left_justify(shown(state.getSymName(), 240), 59) << " "
        << llvm::left_justify(type, 25) << " " << llvm::left_justify(role, 9)
        << " " << (state.getTrainable() ? "yes" : "no");
     if (auto reason = state.getReason())

@@ -72,17 +72,37 @@ def summary(results, ways):
         print(f"  PyTorch's own float32 differs: {name} by {error:.1e}")
 
 
+def cell(result):
+    """A result in a word or two; what it means in full is in the list below the table."""
+    text = result["result"]
+    if text == "agrees" and "loss" in result:
+        text += f" {max(result['loss'], result['state']):.0e}"
+    return text
+
+
 def write(path, results, ways):
+    """Counts, a row for each network with its trainings (the larger of the distances of losses
+    and weights), and in full what does not agree."""
     used = [name for name in RESULTS if any(c[name] for _, _, c in counts(results, ways))]
-    lines = ["| way | | " + " | ".join(used) + " |", "|---|---|" + "---:|" * len(used)]
+    lines = ["| export | | " + " | ".join(used) + " |", "|---|---|" + "---:|" * len(used)]
     for way, kind, count in counts(results, ways):
         lines.append(f"| {way} | {kind} | " + " | ".join(str(count[n]) for n in used) + " |")
-    lines += ["", "| network | way | training | inference | PyTorch float32 |",
-              "|---|---|---|---|---:|"]
+    found = {(r["network"], r["way"]): r for r in results}
+    lines += ["", "| network | " + " | ".join(ways) + " | inference |",
+              "|---|" + "---|" * (len(ways) + 1)]
+    for network in dict.fromkeys(r["network"] for r in results):
+        row = [found[network, way] for way in ways if (network, way) in found]
+        inference = Counter(cell(r["inference"]) for r in row)
+        lines.append("| " + " | ".join(
+            [network, *(cell(r["training"]) for r in row),
+             ", ".join(f"{n} {what}" for what, n in inference.items())]) + " |")
+    lines += ["", "What does not agree:", ""]
     for r in results:
-        cells = [r["network"], r["way"], describe(r["training"]), describe(r["inference"]),
-                 f"{r.get('float32', float('nan')):.0e}"]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        for kind in KINDS:
+            if r[kind]["result"] == "agrees" or (kind == "inference" and
+                                                 r[kind] == r["training"]):
+                continue
+            lines.append(f"- {r['network']}, {r['way']}, {kind}: {describe(r[kind])}")
     with open(path, "w") as file:
         file.write("\n".join(lines) + "\n")
     print(f"table: {path}")

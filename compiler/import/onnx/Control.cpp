@@ -6,6 +6,7 @@
 #include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Signature.h"
 #include "compiler/import/onnx/Text.h"
 #include "compiler/import/onnx/Values.h"
 
@@ -17,7 +18,15 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-static void importIdentity(NodeImport &n) { n.out(n.in(0)); }
+/// PyTorch's detach() is one: no gradient passes it.
+static void importIdentity(NodeImport &n) {
+  std::optional<FxCall> call =
+      n.graph().options().train ? readFxCall(n.node) : std::nullopt;
+  bool isDetached = call && call->target == "aten.detach" && n.in(0) &&
+                    isa<RankedTensorType>(n.in(0).getType()) &&
+                    n.isFloat(n.in(0));
+  n.out(isDetached ? n.unary<ir::StopGradientOp>(n.in(0)) : n.in(0));
+}
 
 /// Exactly one attribute holds the value.
 static void importConstant(NodeImport &n) {

@@ -16,6 +16,83 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 
 namespace sinter::compiler {
+
+llvm::StringRef operationOf(llvm::StringRef value) {
+  return value.rtrim("0123456789").trim('_');
+}
+
+bool isMoved(llvm::StringRef value) {
+  static const llvm::StringSet<> operations = {"alias",
+                                               "cat",
+                                               "chunk",
+                                               "clone",
+                                               "concat",
+                                               "contiguous",
+                                               "copy",
+                                               "embedding",
+                                               "expand",
+                                               "expand_as",
+                                               "flatten",
+                                               "flip",
+                                               "gather",
+                                               "getitem",
+                                               "index",
+                                               "index_select",
+                                               "lift_fresh_copy",
+                                               "movedim",
+                                               "narrow",
+                                               "permute",
+                                               "repeat",
+                                               "repeat_interleave",
+                                               "reshape",
+                                               "roll",
+                                               "select",
+                                               "slice",
+                                               "split",
+                                               "split_with_sizes",
+                                               "squeeze",
+                                               "stack",
+                                               "swapaxes",
+                                               "t",
+                                               "take",
+                                               "to",
+                                               "to_copy",
+                                               "transpose",
+                                               "type_as",
+                                               "unbind",
+                                               "unflatten",
+                                               "unsafe_view",
+                                               "unsqueeze",
+                                               "view",
+                                               "view_as",
+                                               "val"};
+  return operations.contains(operationOf(value));
+}
+
+bool isMadeOfNumbers(llvm::StringRef value) {
+  static const llvm::StringSet<> operations = {
+      "arange",        "empty",
+      "eye",           "full",
+      "full_like",     "lift_fresh",
+      "linspace",      "new_full",
+      "new_ones",      "new_zeros",
+      "ones",          "ones_like",
+      "scalar_tensor", "scalar_tensor_default",
+      "sym_size_int",  "tril",
+      "tril_indices",  "triu",
+      "triu_indices",  "zeros",
+      "zeros_like"};
+  return operations.contains(operationOf(value));
+}
+
+/// No node computes the value, and it was no copy: dropout is none either where
+/// a file was exported for inference.
+static bool isLeftOut(llvm::StringRef value) {
+  return !isMoved(value) && !isMadeOfNumbers(value) &&
+         !operationOf(value).contains("dropout") &&
+         operationOf(value) != "detach";
+}
+
 namespace {
 
 //===----------------------------------------------------------------------===//
@@ -178,13 +255,9 @@ std::optional<Operand> findOperand(const NodeProto &node, int input,
   return std::nullopt;
 }
 
-/// Whether a call of this name computes; others only move or repeat.
-bool isArithmetic(llvm::StringRef value) {
-  llvm::StringRef stem = value.rtrim("0123456789").rtrim('_');
-  return llvm::is_contained({"add", "sub", "rsub", "mul", "div", "pow", "where",
-                             "maximum", "minimum", "matmul", "mm", "bmm",
-                             "linear", "addmm"},
-                            stem);
+/// No gradient passes such a value, but it follows its parameter.
+bool isDetached(llvm::StringRef value) {
+  return operationOf(value) == "detach";
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,6 +349,7 @@ private:
     ParameterUse use;
     use.node = index;
     use.input = input;
+    use.value = name;
     auto state = [&](const SignatureEntry *entry,
                      ParameterLayout layout = ParameterLayout::Same) {
       use.kind = ParameterUse::Kind::State;
@@ -284,7 +358,10 @@ private:
       return use;
     };
     auto as = [&](ParameterUse::Kind kind) {
-      use.kind = kind;
+      bool isFolded = kind == ParameterUse::Kind::Folded;
+      use.kind = isFolded && isMadeOfNumbers(use.value)
+                     ? ParameterUse::Kind::Constant
+                     : kind;
       return use;
     };
     const SignatureEntry *named = signature_.byTarget(name);
@@ -300,6 +377,9 @@ private:
       if (values.size() == 1)
         if (const SignatureEntry *entry = signature_.byPlaceholder(values[0]))
           return state(entry, operand->layout);
+      use.value = values.front();
+      if (isDetached(use.value))
+        return as(ParameterUse::Kind::Unclear);
       return named && isMentioned(*call, *named)
                  ? state(named)
                  : as(ParameterUse::Kind::Folded);
@@ -308,10 +388,12 @@ private:
       return state(named);
     if (llvm::is_contained(call->values, name))
       return as(ParameterUse::Kind::Folded);
+    if (hasFoldedBatchNorm(node) && !named)
+      return as(ParameterUse::Kind::Folded);
     // Only one entry of the call may be left for an initializer whose name is
     // another's: equal initializers have one name.
     std::vector<const SignatureEntry *> left = unnamed(*call);
-    if (named && left.size() == 1)
+    if (named && left.size() == 1 && initializers_.lookup(name))
       return state(left.front());
     if (named && !rewriteRules(node).empty())
       return state(named);
@@ -377,6 +459,30 @@ private:
     }
   }
 
+  /// An initial state of a recurrent layer: the call has a list of them, for
+  /// all layers together.
+  ParameterUse classifyBeginning(int index, int input, size_t numLayers) {
+    ParameterUse use;
+    use.node = index;
+    use.input = input;
+    use.value = graph_.node(index).input(input);
+    const std::vector<std::string> &states = calls_[index]->arguments[1].values;
+    size_t which = input - 5;
+    if (which >= states.size())
+      return use;
+    use.value = states[which];
+    const SignatureEntry *entry = signature_.byPlaceholder(use.value);
+    if (!entry) {
+      if (!isMadeOfNumbers(use.value))
+        use.kind = ParameterUse::Kind::Folded;
+      return use;
+    }
+    use.kind = numLayers == 1 ? ParameterUse::Kind::State
+                              : ParameterUse::Kind::Unclear;
+    use.entry = numLayers == 1 ? entry : nullptr;
+    return use;
+  }
+
   /// False when the weights of the call are not those of its nodes.
   bool addLayer(int index) {
     const NodeProto &node = graph_.node(index);
@@ -419,10 +525,7 @@ private:
         use.input = input;
         use.kind = ParameterUse::Kind::Recurrent;
       } else {
-        use = classify(index, input);
-        // States that a layer begins with are operands of their own.
-        if (use.kind == ParameterUse::Kind::Unclear)
-          use.kind = ParameterUse::Kind::Constant;
+        use = classifyBeginning(index, input, nodes.size());
       }
       found_.uses.push_back(use);
     }
@@ -450,38 +553,19 @@ private:
         found_.aliases.push_back({&entry, of});
         break;
       }
-      if (found_.aliases.empty() || found_.aliases.back().entry != &entry)
-        findAliasInChild(entry, module, leaf);
     }
-  }
-
-  /// A module without calls of its own that has a parameter under the name that
-  /// a child of it has, too, has the child's: "predictions.bias" and
-  /// "predictions.decoder.bias".
-  void findAliasInChild(const SignatureEntry &entry, llvm::StringRef module,
-                        llvm::StringRef leaf) {
-    if (leaf.empty())
-      return;
-    const SignatureEntry *of = nullptr;
-    for (const SignatureEntry &other : signature_.entries()) {
-      auto [child, name] = llvm::StringRef(other.target).rsplit('.');
-      if (name != leaf || child.rsplit('.').first != module ||
-          !other.isParameter() || !found_.mentioned.contains(other.placeholder))
-        continue;
-      if (of) // one of several
-        return;
-      of = &other;
-    }
-    if (of)
-      found_.aliases.push_back({&entry, of});
   }
 
   void findVanished() {
     llvm::StringSet<> seen;
+    for (const std::string &value : signature_.outputs())
+      if (isLeftOut(value) && !produced_.contains(value) &&
+          !signature_.byPlaceholder(value) && seen.insert(value).second)
+        found_.vanished.push_back(value);
     for (int i : nodes_)
       if (calls_[i])
         for (const std::string &value : calls_[i]->values)
-          if (isArithmetic(value) && !produced_.contains(value) &&
+          if (isLeftOut(value) && !produced_.contains(value) &&
               !signature_.byPlaceholder(value) && seen.insert(value).second)
             found_.vanished.push_back(value);
   }

@@ -40,6 +40,8 @@ struct ParameterUse {
   int node = 0, input = 0;
   Kind kind = Kind::Constant;
   const SignatureEntry *entry = nullptr;
+  /// Folded: what the call reads there, as far as it is known.
+  std::string value;
   ParameterLayout layout = ParameterLayout::Same;
 };
 
@@ -69,10 +71,17 @@ struct ParameterUses {
   std::vector<std::string> unclearInBodies;
   /// Initializers that a BatchNormalization was folded into.
   llvm::StringSet<> folded;
-  /// Arithmetic that calls read and that no node computes any more.
+  /// What calls read, or the program gives, and no node computes any more.
   std::vector<std::string> vanished;
 };
 
+/// The operation in the name of a value, as exporters make them: "add" of
+/// "add_3".
+llvm::StringRef operationOf(llvm::StringRef value);
+/// Whether a value of this name has elements of another one, in some order.
+bool isMoved(llvm::StringRef value);
+/// Whether it is made of literals alone.
+bool isMadeOfNumbers(llvm::StringRef value);
 /// Whether the exporter folded a BatchNormalization into `node`.
 bool hasFoldedBatchNorm(const ::onnx::NodeProto &node);
 

@@ -69,8 +69,8 @@ bool restoreLayers(Restoration &restoration);
 /// With the parameter file: takes BatchNormalizations out of the nodes that
 /// they were folded into. Nodes that do not fit are left as they are.
 bool unfoldBatchNorms(Restoration &restoration);
-/// With the parameter file: makes constants that only move elements of
-/// parameters from these, where one parameter fits. Others stay.
+/// Makes constants that only move elements of a parameter from it, where one
+/// parameter fits, of the model or of the parameter file. Others stay.
 bool unfoldConstants(Restoration &restoration);
 
 } // namespace sinter::compiler

@@ -145,6 +145,32 @@ private:
       worst = std::max(worst, std::abs(floats(weight)[i] * scale - folded[i]));
       largest = std::max(largest, std::abs(double(folded[i])));
     }
+    return worst <= 1e-4 * largest && isBiasWhatWasFolded(channels);
+  }
+
+  /// (bias - mean) * scale + shift, of zeros where there is none.
+  bool isBiasWhatWasFolded(size_t channels) {
+    std::vector<float> folded(channels, 0);
+    if (node.input_size() > 2 && !node.input(2).empty()) {
+      auto original = r.tensors.find(node.input(2));
+      std::optional<TensorData> data;
+      if (original != r.tensors.end())
+        data = r.read(*original->second);
+      if (!data || data->bytes.data.size() != channels * sizeof(float))
+        return false;
+      std::memcpy(folded.data(), data->bytes.data.data(),
+                  data->bytes.data.size());
+    }
+    double worst = 0, largest = 1e-2;
+    for (size_t c = 0; c < channels; ++c) {
+      double scale = floats(parts[0])[c] /
+                     std::sqrt(double(floats(parts[3])[c]) + epsilon);
+      double before = bias ? floats(bias)[c] : 0;
+      double value =
+          (before - floats(parts[2])[c]) * scale + floats(parts[1])[c];
+      worst = std::max(worst, std::abs(value - folded[c]));
+      largest = std::max(largest, std::abs(value));
+    }
     return worst <= 1e-4 * largest;
   }
 
@@ -162,7 +188,7 @@ private:
 
 /// How a constant is made of a parameter's elements.
 struct Way {
-  enum class Kind { Reshape, Expand, Rows, Elements } kind;
+  enum class Kind { Reshape, Expand, Transpose, Rows, Elements } kind;
   std::vector<int64_t> indices; // of Rows and Elements
 };
 
@@ -186,6 +212,18 @@ private:
   llvm::ArrayRef<char> bytes;
   int64_t width;
 };
+
+bool isTransposed(const Elements &from, Ints shape, const Elements &to,
+                  Ints toShape) {
+  if (shape[0] != toShape[1] || shape[1] != toShape[0] || shape[0] == 1 ||
+      shape[1] == 1)
+    return false;
+  for (int64_t row = 0; row < shape[0]; ++row)
+    for (int64_t column = 0; column < shape[1]; ++column)
+      if (from.at(row * shape[1] + column) != to.at(column * shape[0] + row))
+        return false;
+  return true;
+}
 
 bool isExpanded(const Elements &from, Ints shape, const Elements &to,
                 Ints toShape) {
@@ -234,9 +272,10 @@ public:
   explicit ConstantUnfolder(Restoration &restoration) : r(restoration) {}
 
   bool run() {
-    findLost();
+    findSources();
     for (ParameterUse &use : r.found.uses) {
-      if (use.kind != Kind::Folded || lost.empty())
+      if (use.kind != Kind::Folded ||
+          hasFoldedBatchNorm(r.graph.node(use.node)))
         continue;
       const std::string &name = r.graph.node(use.node).input(use.input);
       std::optional<TensorData> data = r.read(*r.tensors[name]);
@@ -249,13 +288,43 @@ public:
   }
 
 private:
-  /// Parameters that are in the file and in no initializer of their own.
-  void findLost() {
+  /// A parameter and its values.
+  struct Source {
+    const SignatureEntry *entry;
+    int32_t dataType;
+    Shape shape;
+    llvm::ArrayRef<char> bytes;
+    std::shared_ptr<const void> owner;
+    bool isLost; // in no initializer of its own
+  };
+
+  /// Parameters of the parameter file, and those that the model itself has.
+  void findSources() {
     llvm::StringSet<> there = r.present();
-    for (const SignatureEntry &entry : r.signature.entries())
-      if (entry.isParameter() && !there.contains(entry.placeholder) &&
-          r.parameters->find(entry.target))
-        lost.push_back(&entry);
+    for (const SignatureEntry &entry : r.signature.entries()) {
+      const FileTensor *given =
+          r.parameters ? r.parameters->find(entry.target) : nullptr;
+      if (given) {
+        bool isLost = entry.isParameter() && !there.contains(entry.placeholder);
+        sources.push_back({&entry, given->dataType, given->shape, given->bytes,
+                           nullptr, isLost});
+        if (isLost)
+          lost.push_back(&entry);
+        continue;
+      }
+      const TensorProto *own = r.ownTensor(entry);
+      if (!own || !entry.isParameter() || !there.contains(entry.placeholder) ||
+          r.found.folded.contains(entry.target))
+        continue;
+      std::string why;
+      ReadFailure failure = ReadFailure::None;
+      std::optional<TensorData> data =
+          readTensor(r.model, *own, &r.context, why, failure);
+      if (data)
+        sources.push_back({&entry, dataTypeOf(data->type.getElementType()),
+                           Shape(data->type.getShape()), data->bytes.data,
+                           data->bytes.owner, false});
+    }
   }
 
   void restore(ParameterUse &use, const std::string &name,
@@ -265,19 +334,22 @@ private:
       Way way;
     };
     std::vector<Candidate> candidates;
-    for (const SignatureEntry *entry : lost)
-      if (std::optional<Way> way = wayOf(*entry, data, use.node))
-        candidates.push_back({entry, std::move(*way)});
+    for (const Source &source : sources)
+      if (std::optional<Way> way = wayOf(source, data, use))
+        candidates.push_back({source.entry, std::move(*way)});
     if (candidates.size() > 1) {
       // The module whose call reads the constant has the parameter.
       llvm::erase_if(candidates, [&](const Candidate &candidate) {
         return !isInModule(*candidate.entry, use.node);
       });
     }
-    if (candidates.size() != 1)
+    if (candidates.size() != 1 || !candidates.front().entry->isParameter())
       return;
     auto &[entry, way] = candidates.front();
-    r.addFromFile(*entry);
+    if (r.parameters && r.parameters->find(entry->target))
+      r.addFromFile(*entry);
+    else
+      r.initializers[entry->placeholder] = r.ownTensor(*entry);
     std::string &value = values[{entry->placeholder, name}];
     if (value.empty())
       value = make(*entry, way, Shape(data.type.getShape()));
@@ -285,26 +357,34 @@ private:
     use.kind = Kind::Restored;
   }
 
-  std::optional<Way> wayOf(const SignatureEntry &entry, const TensorData &to,
-                           int node) {
-    const FileTensor &from = *r.parameters->find(entry.target);
+  std::optional<Way> wayOf(const Source &from, const TensorData &to,
+                           const ParameterUse &use) {
     int64_t width = ir::elementSizeBytes(to.type.getElementType());
-    if (from.dataType != dataTypeOf(to.type.getElementType()))
+    if (from.dataType != dataTypeOf(to.type.getElementType()) ||
+        !isMoved(use.value))
       return std::nullopt;
     Elements source(from.bytes, width), target(to.bytes.data, width);
     if (!source.size() || !target.size())
       return std::nullopt;
     // Equal elements say nothing: the names of modules and calls have to.
     bool isPlain = source.areEqual();
-    if (isPlain && (!readsMoved(node) || !isInModule(entry, node)))
+    if (isPlain && (!from.isLost || !isInModule(*from.entry, use.node)))
       return std::nullopt;
-    if (from.bytes == to.bytes.data)
+    // Most constants are of no parameter.
+    if (!isPlain && !contains(source, target.at(0), width))
+      return std::nullopt;
+    ArrayRef<int64_t> shape = to.type.getShape();
+    bool isTurned = llvm::is_contained({"t", "transpose", "permute", "mT", "T"},
+                                       operationOf(use.value));
+    if (from.shape.size() == 2 && shape.size() == 2 &&
+        isTransposed(source, from.shape, target, shape))
+      return Way{Way::Kind::Transpose, {}};
+    if (from.bytes == to.bytes.data && !isTurned)
       return Way{Way::Kind::Reshape, {}};
-    if (isExpanded(source, from.shape, target, to.type.getShape()))
+    if (isExpanded(source, from.shape, target, shape))
       return Way{Way::Kind::Expand, {}};
     if (isPlain)
       return std::nullopt;
-    ArrayRef<int64_t> shape = to.type.getShape();
     if (from.shape.size() == 2 && !shape.empty() &&
         shape.back() == from.shape[1])
       if (auto rows = findPieces(source, target, from.shape[1]))
@@ -312,6 +392,14 @@ private:
     if (auto elements = findPieces(source, target, 1))
       return Way{Way::Kind::Elements, std::move(*elements)};
     return std::nullopt;
+  }
+
+  static bool contains(const Elements &elements, llvm::StringRef element,
+                       int64_t width) {
+    for (size_t i = 0; i < elements.size(); ++i)
+      if (std::memcmp(elements.at(i).data(), element.data(), width) == 0)
+        return true;
+    return false;
   }
 
   /// Whether the call that `node` came from is of the module that has `entry`.
@@ -322,27 +410,15 @@ private:
            (dot == llvm::StringRef::npos ? "" : target.take_front(dot));
   }
 
-  /// Whether the call that `node` came from reads a value that was only moved.
-  bool readsMoved(int node) {
-    std::optional<FxCall> call = readFxCall(r.graph.node(node));
-    if (!call)
-      return false;
-    return llvm::any_of(call->values, [](llvm::StringRef value) {
-      llvm::StringRef stem = value.rtrim("0123456789").rtrim('_');
-      return llvm::is_contained({"expand", "view", "reshape", "unsqueeze",
-                                 "squeeze", "select", "slice", "permute",
-                                 "transpose", "t", "repeat", "embedding",
-                                 "unsafe_view"},
-                                stem.ltrim('_'));
-    });
-  }
-
   std::string make(const SignatureEntry &entry, const Way &way, Ints shape) {
     switch (way.kind) {
     case Way::Kind::Reshape:
       return r.edit.reshape(entry.target, shape, entry.target + "/reshaped");
     case Way::Kind::Expand:
       return r.edit.expand(entry.target, shape, entry.target + "/expanded");
+    case Way::Kind::Transpose:
+      return r.edit.transpose(entry.target, {1, 0},
+                              entry.target + "/transposed");
     case Way::Kind::Rows:
       return r.edit.gather(entry.target, way.indices, shape.drop_back(),
                            entry.target + "/rows");
@@ -357,6 +433,9 @@ private:
   /// A parameter that nothing names and whose values another one has is that
   /// one, under a second name.
   void findAliases() {
+    // Equal modules that the exporter made one of are no shared ones.
+    if (!r.found.vanished.empty())
+      return;
     for (const SignatureEntry *entry : lost) {
       if (r.initializers.contains(entry->placeholder) ||
           r.found.mentioned.contains(entry->placeholder))
@@ -376,6 +455,7 @@ private:
   }
 
   Restoration &r;
+  std::vector<Source> sources;
   std::vector<const SignatureEntry *> lost;
   std::map<std::pair<std::string, std::string>, std::string> values;
 };

@@ -185,12 +185,16 @@ public:
       : r(restoration), options(r.options) {}
 
   bool run() {
-    if (r.parameters &&
-        (!checkFile() || !unfoldBatchNorms(r) || !unfoldConstants(r)))
+    if (!checkInputs())
       return false;
-    if (!checkClear() || !checkBatchNorms() || !checkLost())
+    if (r.parameters && (!checkFile() || !unfoldBatchNorms(r)))
+      return false;
+    if (!unfoldConstants(r))
+      return false;
+    if (!checkBatchNorms() || !checkClear() || !checkLost() || !checkFolded())
       return false;
     warnOfDropout();
+    warnOfBuffers();
     if (!restoreUses() || !restoreLayers(r))
       return false;
     noteFolded();
@@ -201,6 +205,18 @@ public:
 
 private:
   using Kind = ParameterUse::Kind;
+
+  /// An exporter that gives a parameter the name of an input has lost which of
+  /// the two a node reads.
+  bool checkInputs() {
+    for (const auto &input : r.graph.input())
+      if (r.tensors.contains(input.name()) &&
+          r.signature.byTarget(input.name()))
+        return r.invalid("input " + quoted(input.name()) +
+                         " has the name of a parameter; export it with other "
+                         "input_names");
+    return true;
+  }
 
   /// What both the model and the parameter file have must be equal.
   bool checkFile() {
@@ -245,8 +261,7 @@ private:
   /// The entries that a folded BatchNormalization had are not in the file.
   bool checkBatchNorms() {
     for (int i = 0; i < r.graph.node_size(); ++i) {
-      if (!r.live[i] || !hasFoldedBatchNorm(r.graph.node(i)) ||
-          r.unfolded.count(i))
+      if (!r.live[i] || !hasFoldedBatchNorm(r.graph.node(i)))
         continue;
       std::vector<std::string> lost;
       bool isTrained = !options.freezeBatchNorm;
@@ -254,9 +269,12 @@ private:
         for (const std::string &value : call->values)
           if (const SignatureEntry *entry = r.signature.byPlaceholder(value)) {
             folded_.insert(entry->placeholder);
+            statisticsOf_.push_back(entry->target);
             if (entry->isParameter())
               lost.push_back(entry->target);
           }
+      if (r.unfolded.count(i))
+        continue;
       for (const std::string &name : lost)
         isTrained |= mayTrain(options, name);
       for (const std::string &input : r.graph.node(i).input())
@@ -291,7 +309,8 @@ private:
       if (!llvm::is_contained(folded, name))
         folded.push_back(name);
     }
-    hasLost_ = !mentioned.empty() || (!others.empty() && !folded.empty());
+    hasLost_ = !mentioned.empty() || !folded_.empty() ||
+               (!others.empty() && !folded.empty());
     if (options.allowRewritten)
       return true;
     if (!mentioned.empty())
@@ -311,6 +330,37 @@ private:
       r.errors.warn(r.file + ": the parameters " + listedNames(others) +
                     " of the module are not in the file: nothing uses them");
     return true;
+  }
+
+  /// A constant that the exporter computed may depend on a parameter that the
+  /// file has, too. Tables, masks and what calls make of numbers do not.
+  bool checkFolded() {
+    if (options.allowRewritten)
+      return true;
+    std::vector<std::string> doubtful;
+    for (const ParameterUse &use : r.found.uses) {
+      const NodeProto &node = r.graph.node(use.node);
+      if (use.kind != Kind::Folded || hasFoldedBatchNorm(node))
+        continue;
+      const std::string &name = node.input(use.input);
+      if (!mayTrain(options, name) || llvm::is_contained(doubtful, name) ||
+          isMadeOfNumbers(use.value))
+        continue;
+      std::optional<TensorData> data = r.read(*r.tensors[name]);
+      if (!data)
+        return false;
+      ValueCheck values = checkValues(*data);
+      bool isTable = !values.mask.empty() || !values.computed.empty() ||
+                     (values.areEqual && isMoved(use.value));
+      if (!isTable)
+        doubtful.push_back(name);
+    }
+    return doubtful.empty() ||
+           r.invalid("the exporter computed the constants " +
+                     listedNames(doubtful) +
+                     ", which may depend on parameters; --freeze=REGEX holds "
+                     "what it names constant" +
+                     kRestoreAdvice);
   }
 
   /// The exporter drops the dropout of an attention's probabilities.
@@ -339,6 +389,24 @@ private:
       r.errors.warn(r.file + ": the exporter left out the dropout inside " +
                     listedNames(missing) +
                     ": training does not drop there (optimize=False keeps it)");
+  }
+
+  /// Only the running statistics of BatchNormalizations follow the batches.
+  void warnOfBuffers() {
+    llvm::StringSet<> statistics;
+    for (const NodeProto &node : r.graph.node())
+      if (node.op_type() == "BatchNormalization")
+        statistics.insert(node.input().begin(), node.input().end());
+    for (const std::string &name : statisticsOf_)
+      statistics.insert(name);
+    std::vector<std::string> kept;
+    for (const std::string &name : r.signature.changed())
+      if (!statistics.contains(name) &&
+          !llvm::StringRef(name).ends_with("num_batches_tracked"))
+        kept.push_back(name);
+    if (!kept.empty())
+      r.errors.warn(r.file + ": the module changes the buffers " +
+                    listedNames(kept) + " as it runs; training here does not");
   }
 
   //===--------------------------------------------------------------------===//
@@ -417,6 +485,15 @@ private:
                                     entry.target + "/transposed");
   }
 
+  const std::string &literalOf(const std::string &name) {
+    std::string &literal = literals_[name];
+    if (literal.empty()) {
+      literal = r.edit.freshName(name + "/literal");
+      r.edit.addTensor(literal, *r.tensors[name]);
+    }
+    return literal;
+  }
+
   bool restoreUses() {
     for (const ParameterUse &use : r.found.uses) {
       const NodeProto &node = r.graph.node(use.node);
@@ -425,6 +502,11 @@ private:
           return false;
         continue;
       }
+      // A number that is equal to a parameter has the parameter's name.
+      if (use.kind == Kind::Constant || use.kind == Kind::Folded)
+        if (const std::string &name = node.input(use.input);
+            r.signature.byTarget(name))
+          r.edit.setInput(use.node, use.input, literalOf(name));
       if (use.kind != Kind::State)
         continue;
       const TensorProto &original = *r.tensors[node.input(use.input)];
@@ -519,7 +601,13 @@ private:
         continue;
       InitializerRole &role = r.model.roles[tensor.name()];
       const SignatureEntry *entry = r.signature.byTarget(tensor.name());
-      if (entry && entry->isParameter()) {
+      bool isTrained = hasLost_ && options.allowRewritten &&
+                       computed_.contains(tensor.name());
+      if (isTrained && !(entry && entry->isParameter())) {
+        role = {Role::Parameter,
+                "stands for parameters that the exporter folded",
+                {}};
+      } else if (entry && entry->isParameter()) {
         role = {Role::Parameter, "a parameter of the module", {}};
         for (const ParameterAlias &alias : r.found.aliases)
           if (alias.of == entry)
@@ -531,12 +619,7 @@ private:
                 {}};
       } else if (computed_.contains(tensor.name())) {
         role = {Role::Constant, "computed by the exporter", {}};
-        if (hasLost_ && options.allowRewritten)
-          role = {Role::Parameter,
-                  "stands for parameters that the exporter folded",
-                  {}};
-        else
-          held.push_back(tensor.name());
+        held.push_back(tensor.name());
       } else {
         role = {Role::Constant, "a constant of the program", {}};
       }
@@ -555,6 +638,8 @@ private:
   llvm::StringSet<> computed_; // constants that the exporter made
   std::map<std::pair<std::string, std::string>, std::string> values_;
   std::set<std::pair<std::string, std::string>> compared_;
+  std::map<std::string, std::string> literals_; // of a parameter's name
+  std::vector<std::string> statisticsOf_;       // and by target
   llvm::StringSet<> folded_; // entries of folded BatchNormalizations
 };
 

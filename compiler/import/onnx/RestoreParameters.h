@@ -13,7 +13,7 @@
 #ifndef SINTER_COMPILER_IMPORT_ONNX_RESTOREPARAMETERS_H
 #define SINTER_COMPILER_IMPORT_ONNX_RESTOREPARAMETERS_H
 
-#include "compiler/import/onnx/Import.h"
+#include "compiler/import/onnx/TensorReader.h"
 
 #include <map>
 
@@ -37,6 +37,15 @@ bool isFloatData(int32_t dataType);
 /// initializers of equal values and keep the others' names so.
 std::map<std::string, std::vector<std::string>>
 initializerCopies(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
+
+/// What the values say against a parameter; empty if they say nothing.
+struct ValueCheck {
+  std::string mask;     // surely none
+  std::string computed; // probably none
+  bool areEqual = true;
+};
+
+ValueCheck checkValues(const TensorData &data);
 
 /// The roles of the initializers of a model whose exporter wrote no signature,
 /// by what they are used for. The graph stays as it is.

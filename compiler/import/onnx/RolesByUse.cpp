@@ -60,6 +60,14 @@ bool isAnyOf(llvm::StringRef op, std::initializer_list<llvm::StringRef> list) {
   return llvm::is_contained(list, op);
 }
 
+/// Names that exporters make up.
+bool isGenerated(llvm::StringRef name) {
+  static const llvm::Regex expression(
+      "^(onnx::[A-Za-z]+_[0-9]+|[0-9]+|val_[0-9]+|_v_[0-9]+|const_.*)$|"
+      "Constant_");
+  return expression.match(name);
+}
+
 bool isComparison(llvm::StringRef op) {
   return isAnyOf(op,
                  {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"});
@@ -83,8 +91,10 @@ Finding findingOf(const NodeProto &node, int input, bool otherIsData,
     return weight("the weight of a product");
   if (isAnyOf(op, {"LSTM", "GRU", "RNN"})) {
     if (input == 5 || input == 6)
-      return {Evidence::Constant,
-              "the state that a recurrent layer begins with"};
+      return isGenerated(node.input(input))
+                 ? Finding{Evidence::Constant,
+                           "the state that a recurrent layer begins with"}
+                 : Finding{Evidence::Operand, ""};
     return weight("the weight of a recurrent layer");
   }
   if (op == "BatchNormalization")
@@ -122,24 +132,9 @@ Finding findingOf(const NodeProto &node, int input, bool otherIsData,
   return {Evidence::Operand, ""};
 }
 
-/// Names that exporters make up.
-bool isGenerated(llvm::StringRef name) {
-  static const llvm::Regex expression(
-      "^(onnx::[A-Za-z]+_[0-9]+|[0-9]+|val_[0-9]+|_v_[0-9]+|const_.*)$|"
-      "Constant_");
-  return expression.match(name);
-}
-
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
-
-/// What the values say against a parameter; empty if they say nothing.
-struct ValueCheck {
-  std::string mask;     // surely none
-  std::string computed; // probably none
-  bool areEqual = true;
-};
 
 /// x, y, x + d, ...: a grid or knots.
 bool isProgression(llvm::ArrayRef<double> values) {
@@ -169,6 +164,8 @@ bool isSinusoid(llvm::ArrayRef<double> values, int64_t width) {
   };
   return allPairs(1, 2) || allPairs(width / 2, 1);
 }
+
+} // namespace
 
 /// All of them are checked for those of a mask, the first ones for the rest.
 ValueCheck checkValues(const TensorData &data) {
@@ -207,6 +204,8 @@ ValueCheck checkValues(const TensorData &data) {
     check.computed = "its values are sines and cosines";
   return check;
 }
+
+namespace {
 
 //===----------------------------------------------------------------------===//
 // The graph
@@ -274,6 +273,8 @@ private:
     std::vector<bool> live = findLive(graph_.node(), read_);
     llvm::SmallVector<bool> liveBits(live.begin(), live.end());
     copies_ = initializerCopies(graph_, liveBits);
+    for (const auto &[name, copies] : copies_)
+      names_.insert(copies.begin(), copies.end());
     for (int i = 0; i < graph_.node_size(); ++i) {
       if (!live[i])
         continue;
@@ -332,9 +333,6 @@ private:
         found.take(findingOf(node, input, otherIsData, isVector));
         continue;
       }
-      // What must be positive is learned as a logarithm or the like.
-      if (isAnyOf(node.op_type(), {"Exp", "Softplus", "Sigmoid"}))
-        found.take({Evidence::Weight, "a function of it scales data"});
       // Angles are tables of positions.
       if (isAnyOf(node.op_type(), {"Sin", "Cos"})) {
         found.take({Evidence::Constant, "the angles of a table"});
@@ -369,6 +367,7 @@ private:
       separate_.insert(copy);
     for (const std::string &copy : own) {
       decide(copy, data->type, values);
+      findScopeAliases(copy, model_.roles[copy]);
       if (!values.areEqual)
         doubt(parted_, copy);
     }

@@ -69,6 +69,11 @@ std::optional<Signature> Signature::read(const ::onnx::GraphProto &graph) {
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(text).split(lines, '\n');
   for (llvm::StringRef line : lines) {
+    auto [name, rest] = line.trim().split(": ");
+    if (rest == "USER_OUTPUT")
+      signature.outputs_.push_back(name.str());
+    if (rest.consume_front("BUFFER_MUTATION target='"))
+      signature.changed_.push_back(rest.split('\'').first.str());
     std::optional<SignatureEntry> entry = readEntry(line);
     if (!entry)
       continue;

@@ -43,12 +43,17 @@ public:
   static std::optional<Signature> read(const ::onnx::GraphProto &graph);
 
   const std::vector<SignatureEntry> &entries() const { return entries_; }
+  /// The values that the program gives.
+  const std::vector<std::string> &outputs() const { return outputs_; }
+  /// Buffers, by target, that the program changes as it runs.
+  const std::vector<std::string> &changed() const { return changed_; }
   /// Null for a name that is not one of an entry.
   const SignatureEntry *byPlaceholder(llvm::StringRef name) const;
   const SignatureEntry *byTarget(llvm::StringRef name) const;
 
 private:
   std::vector<SignatureEntry> entries_;
+  std::vector<std::string> outputs_, changed_;
   llvm::StringMap<size_t> placeholders_, targets_;
 };
 
