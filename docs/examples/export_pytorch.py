@@ -82,6 +82,10 @@ def exportModule(model, example, path, dynamicBatch=True, **options):
     # Before the export: that of a module in training mode changes running statistics.
     writeSafetensors(path + ".safetensors", model.state_dict())
     torch.onnx.export(model, example, path + ".onnx", **options)
+    frozen = [n for n, p in model.named_parameters() if not p.requires_grad]
+    if frozen:  # no ONNX file has this
+        print("frozen parameters: compile with --freeze='^("
+              + "|".join(name.replace(".", r"\.") for name in frozen) + ")$'")
 
 
 def loadWeights(model, path):

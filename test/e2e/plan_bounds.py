@@ -99,10 +99,12 @@ def problemsOf(entry, tried):
 
 
 def sizesOf(model):
-    """The options that bind open sizes: those of the model's test data, or batch 4."""
+    """The options that bind open sizes: those of the model's test data, or batch 4 (8, that of
+    their export, for the files of make_exports.py)."""
     data = model.removesuffix(".onnx") + "-in.npz"
     if not os.path.exists(data):
-        return ["--batch=4"]
+        isExport = os.path.basename(model).startswith("export-")
+        return ["--batch=8" if isExport else "--batch=4"]
     return [f"--shape={name}={'x'.join(map(str, array.shape))}"
             for name, array in npz.readNpz(data).items() if array.shape]
 

@@ -287,6 +287,8 @@ public:
     }
     for (const auto &input : graph.input())
       produced_.insert(input.name());
+    for (const std::string &input : signature.inputs())
+      produced_.insert(input);
     for (const auto &tensor : graph.initializer())
       produced_.insert(tensor.name());
   }
@@ -558,6 +560,12 @@ private:
 
   void findVanished() {
     llvm::StringSet<> seen;
+    for (int i : nodes_)
+      if (calls_[i])
+        for (const std::string &value : calls_[i]->values)
+          if (isDetached(value) && !produced_.contains(value) &&
+              seen.insert(value).second)
+            found_.detached.push_back(value);
     for (const std::string &value : signature_.outputs())
       if (isLeftOut(value) && !produced_.contains(value) &&
           !signature_.byPlaceholder(value) && seen.insert(value).second)

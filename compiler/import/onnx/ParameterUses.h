@@ -73,6 +73,8 @@ struct ParameterUses {
   llvm::StringSet<> folded;
   /// What calls read, or the program gives, and no node computes any more.
   std::vector<std::string> vanished;
+  /// Results of detach() that calls read and that no node is any more.
+  std::vector<std::string> detached;
 };
 
 /// The operation in the name of a value, as exporters make them: "add" of

@@ -245,6 +245,9 @@ private:
   bool checkClear() {
     if (options.allowRewritten)
       return true;
+    if (!r.found.detached.empty())
+      return r.invalid("the exporter removed " + listedNames(r.found.detached) +
+                       ", past which no gradient goes" + kRestoreAdvice);
     if (!r.found.unclearInBodies.empty())
       return r.invalid(
           "bodies of nodes read " + listedNames(r.found.unclearInBodies) +
@@ -352,6 +355,11 @@ private:
       ValueCheck values = checkValues(*data);
       bool isTable = !values.mask.empty() || !values.computed.empty() ||
                      (values.areEqual && isMoved(use.value));
+      // What is made of parameters may repeat itself, too.
+      llvm::StringRef operation = operationOf(use.value);
+      if (operation == "linear" || operation == "addmm" ||
+          operation.contains("conv") || operation.contains("norm"))
+        isTable = false;
       if (!isTable)
         doubtful.push_back(name);
     }
@@ -394,9 +402,9 @@ private:
   /// Only the running statistics of BatchNormalizations follow the batches.
   void warnOfBuffers() {
     llvm::StringSet<> statistics;
-    for (const NodeProto &node : r.graph.node())
-      if (node.op_type() == "BatchNormalization")
-        statistics.insert(node.input().begin(), node.input().end());
+    for (const ParameterUse &use : r.found.uses)
+      if (use.entry && r.graph.node(use.node).op_type() == "BatchNormalization")
+        statistics.insert(use.entry->target);
     for (const std::string &name : statisticsOf_)
       statistics.insert(name);
     std::vector<std::string> kept;

@@ -366,12 +366,12 @@ private:
     for (const std::string &copy : own)
       separate_.insert(copy);
     for (const std::string &copy : own) {
-      decide(copy, data->type, values);
+      decide(copy, data->type, values, tensor.name());
       findScopeAliases(copy, model_.roles[copy]);
       if (!values.areEqual)
         doubt(parted_, copy);
     }
-    decide(tensor.name(), data->type, values);
+    decide(tensor.name(), data->type, values, tensor.name());
     InitializerRole &role = model_.roles[tensor.name()];
     for (std::string &alias : aliases)
       if (!isGenerated(alias))
@@ -449,8 +449,9 @@ private:
                    "gradient");
   }
 
+  /// `listed` is the initializer that has the values.
   void decide(const std::string &name, RankedTensorType type,
-              const ValueCheck &values) {
+              const ValueCheck &values, const std::string &listed) {
     int64_t wide =
         llvm::count_if(type.getShape(), [](int64_t size) { return size != 1; });
     bool isScalar = type.getRank() == 0;
@@ -474,7 +475,7 @@ private:
       static const llvm::Regex computed("^onnx::(Conv|ConvTranspose|Gemm)_");
       if (computed.match(name) && mayTrain(options_, name))
         folded_.push_back(name);
-    } else if (isBeforeParameter(name)) {
+    } else if (isBeforeParameter(listed)) {
       role = {Role::Parameter, "listed before a parameter of its module", {}};
     } else if (!values.computed.empty()) {
       role.reason = values.computed;
@@ -508,10 +509,22 @@ private:
       int64_t wide =
           llvm::count_if(tensor.dims(), [](int64_t size) { return size != 1; });
       Evidence evidence = uses(tensor.name(), wide <= 1).evidence;
-      if (evidence == Evidence::Weight)
+      if (evidence == Evidence::Weight ||
+          (evidence == Evidence::Vector && looksDrawn(tensor)))
         return true;
     }
     return false;
+  }
+
+  bool looksDrawn(const TensorProto &tensor) {
+    std::string why;
+    ReadFailure failure = ReadFailure::None;
+    std::optional<TensorData> data =
+        readTensor(model_, tensor, &context_, why, failure);
+    if (!data)
+      return false;
+    ValueCheck values = checkValues(*data);
+    return values.mask.empty() && values.computed.empty();
   }
 
   /// What the user decided is in no doubt.

@@ -70,6 +70,8 @@ std::optional<Signature> Signature::read(const ::onnx::GraphProto &graph) {
   llvm::StringRef(text).split(lines, '\n');
   for (llvm::StringRef line : lines) {
     auto [name, rest] = line.trim().split(": ");
+    if (rest == "USER_INPUT")
+      signature.inputs_.push_back(name.str());
     if (rest == "USER_OUTPUT")
       signature.outputs_.push_back(name.str());
     if (rest.consume_front("BUFFER_MUTATION target='"))

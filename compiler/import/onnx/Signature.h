@@ -43,6 +43,8 @@ public:
   static std::optional<Signature> read(const ::onnx::GraphProto &graph);
 
   const std::vector<SignatureEntry> &entries() const { return entries_; }
+  /// The names in calls of what its caller gives.
+  const std::vector<std::string> &inputs() const { return inputs_; }
   /// The values that the program gives.
   const std::vector<std::string> &outputs() const { return outputs_; }
   /// Buffers, by target, that the program changes as it runs.
@@ -53,7 +55,7 @@ public:
 
 private:
   std::vector<SignatureEntry> entries_;
-  std::vector<std::string> outputs_, changed_;
+  std::vector<std::string> inputs_, outputs_, changed_;
   llvm::StringMap<size_t> placeholders_, targets_;
 };
 
