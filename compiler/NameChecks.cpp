@@ -61,8 +61,13 @@ static std::string checkParameters(const Options &options,
     return "";
   Names names;
   for (auto state : module.getOps<ir::StateOp>())
-    if (state.getRole() == ir::StateRole::param)
+    if (state.getRole() == ir::StateRole::param) {
       names.insert(passes::userName(state));
+      if (state.getAliases())
+        for (StringRef alias :
+             state.getAliases()->getAsValueRange<mlir::StringAttr>())
+          names.insert(alias);
+    }
   for (auto [flag, pattern] :
        {std::pair<StringRef, StringRef>{"--trainable", train.trainable},
         {"--freeze", train.freeze},

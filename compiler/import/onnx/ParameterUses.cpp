@@ -85,8 +85,8 @@ bool isMadeOfNumbers(llvm::StringRef value) {
   return operations.contains(operationOf(value));
 }
 
-/// No node computes the value, and it was no copy: dropout is none either where
-/// a file was exported for inference.
+/// Whether a value that no node computes was more than a copy. A dropout is a
+/// copy in a file that was exported for inference.
 static bool isLeftOut(llvm::StringRef value) {
   return !isMoved(value) && !isMadeOfNumbers(value) &&
          !operationOf(value).contains("dropout") &&

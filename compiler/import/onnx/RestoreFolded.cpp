@@ -433,7 +433,7 @@ private:
   /// A parameter that nothing names and whose values another one has is that
   /// one, under a second name.
   void findAliases() {
-    // Equal modules that the exporter made one of are no shared ones.
+    // The exporter may have merged two equal modules that are not shared.
     if (!r.found.vanished.empty())
       return;
     for (const SignatureEntry *entry : lost) {
