@@ -29,9 +29,13 @@ TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "
 
 
 def writeSafetensors(path, state):
-    """`state` is a state_dict; tensors that it has under two names are written twice."""
-    header, chunks, at = {}, [], 0
+    """`state` is a state_dict; tensors that it has under two names are written twice, and the
+    metadata says so, as safetensors.torch.save_model does."""
+    header, chunks, at, first, shared = {}, [], 0, {}, {}
     for name, tensor in state.items():
+        place = (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
+        if tensor.numel() and first.setdefault(place, name) != name:
+            shared[name] = first[place]
         tensor = tensor.detach().cpu().contiguous()
         if tensor.dtype == torch.bfloat16:
             kind, array = "BF16", tensor.view(torch.int16).numpy()
@@ -42,7 +46,7 @@ def writeSafetensors(path, state):
         header[name] = {"dtype": kind, "shape": list(tensor.shape),
                         "data_offsets": [at, at + len(chunks[-1])]}
         at += len(chunks[-1])
-    text = json.dumps(header).encode()
+    text = json.dumps({"__metadata__": shared, **header} if shared else header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)

@@ -119,8 +119,12 @@ def compareTraining(network, folder, way, export, facts, bin_, steps):
     given = []
     if way == "with-weights":
         with np.load(os.path.join(folder, "reference.npz")) as reference:
-            writeSafetensors(initial, {name.split("/", 1)[1]: torch.from_numpy(reference[name])
-                                       for name in reference if name.startswith("initial/")})
+            state = {name.split("/", 1)[1]: torch.from_numpy(reference[name])
+                     for name in reference if name.startswith("initial/")}
+        for name, group in facts["tied"].items():  # one tensor, as in a state_dict
+            if group[0] in state:
+                state[name] = state[group[0]]
+        writeSafetensors(initial, state)
         given = [f"--parameters={initial}"]
     with np.load(os.path.join(folder, "data.npz")) as arrays:
         np.savez(data, **{name: arrays[name] for name in [*export["inputs"], "labels"]})

@@ -42,7 +42,7 @@ def toDouble(value):
 
 def saveArrays(name, arrays):
     np.savez_compressed(os.path.join(FOLDER, name),
-                        **{key: np.ascontiguousarray(value) for key, value in arrays.items()})
+                        **{key: np.asarray(value, order="C") for key, value in arrays.items()})
 
 
 def reference(model, inputs):

@@ -123,6 +123,27 @@ def weightNormed():
     return nn.Sequential(weight_norm(nn.Linear(6, 16)), nn.GELU(), weight_norm(nn.Linear(16, 4)))
 
 
+class Derived(nn.Module):
+    """Functions of parameters that the exporter computes, a weight that is normalised and
+    transposed, a product of zeros and a weight, a BatchNorm without weights in a grouped
+    ConvTranspose."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.up = nn.ConvTranspose1d(4, 6, 3, groups=2)
+        self.norm = nn.BatchNorm1d(6, affine=False)
+        self.stem = weight_norm(nn.Linear(7, width))
+        self.gain = nn.Parameter(torch.zeros(width))
+        self.rate = nn.Parameter(torch.randn(width))
+        self.temperature = nn.Parameter(torch.tensor(-0.3))
+        self.cell, self.head = nn.GRUCell(width, width), nn.Linear(width, 4)
+
+    def forward(self, x):
+        x = self.stem(self.norm(self.up(x))) * (1 + self.gain)
+        x = torch.tanh(x * (-self.rate.exp())[None, None]) * self.temperature.exp()
+        return self.head(self.cell(x.mean(1), x.new_zeros(x.shape[0], x.shape[2])))
+
+
 class Encoder(nn.Module):
     """Layers that are deep copies of one; buffers that look like weights."""
 
@@ -219,6 +240,7 @@ def main():
     save("weight-norm", model, {"x": x}, whole(4))
     writeModel("weight-norm-kept", model.eval(), {"x": x}, optimize=False)
     save("encoder", Encoder(), {"x": real(5, 4)}, whole(4), **OLD)
+    save("derived", Derived(), {"x": real(4, 5)}, whole(4), weights=True)
 
 
 if __name__ == "__main__":

@@ -164,6 +164,22 @@ std::string GraphEdit::gather(const std::string &value, Ints indices,
   return output;
 }
 
+std::string GraphEdit::reduceL2(const std::string &value, Ints shape,
+                                const std::string &base) {
+  std::vector<int64_t> axes;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == 1)
+      axes.push_back(i);
+  std::string output = freshName(base);
+  if (opset() >= 18) {
+    std::string operand = addInts(base + "/axes", axes, {int64_t(axes.size())});
+    addNode("ReduceL2", {value, operand}, output);
+  } else {
+    setInts(addNode("ReduceL2", {value}, output), "axes", axes);
+  }
+  return output;
+}
+
 std::vector<std::string> GraphEdit::split(const std::string &value,
                                           size_t count,
                                           const std::string &base) {

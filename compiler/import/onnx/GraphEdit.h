@@ -64,6 +64,9 @@ public:
                      const std::string &base);
   std::string gather(const std::string &value, Ints indices, Ints shape,
                      const std::string &base);
+  /// The norms of `value` over the dimensions where `shape` has size 1.
+  std::string reduceL2(const std::string &value, Ints shape,
+                       const std::string &base);
   /// `count` equal parts along the first dimension.
   std::vector<std::string> split(const std::string &value, size_t count,
                                  const std::string &base);

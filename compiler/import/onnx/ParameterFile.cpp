@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/ParameterFile.h"
+#include "compiler/import/onnx/Text.h"
 
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
@@ -93,8 +94,12 @@ std::unique_ptr<ParameterFile> ParameterFile::open(llvm::StringRef path,
     const llvm::json::Object *entry = value.getAsObject();
     if (!entry)
       return nullptr;
-    if (llvm::StringRef(key) == "__metadata__")
+    if (llvm::StringRef(key) == "__metadata__") {
+      for (const auto &[name, kept] : *entry)
+        if (auto text = kept.getAsString())
+          file->shared_[llvm::StringRef(name)] = text->str();
       continue;
+    }
     auto [type, width] = typeOf(entry->getString("dtype").value_or(""));
     const llvm::json::Array *shape = entry->getArray("shape");
     const llvm::json::Array *offsets = entry->getArray("data_offsets");
@@ -118,8 +123,32 @@ std::unique_ptr<ParameterFile> ParameterFile::open(llvm::StringRef path,
     tensor.bytes = {data.data() + begin, size_t(end - begin)};
     file->tensors_[llvm::StringRef(key)] = std::move(tensor);
   }
+  // Other metadata names no tensors.
+  for (const auto &name : llvm::make_early_inc_range(file->shared_)) {
+    auto kept = file->tensors_.find(name.second);
+    if (kept == file->tensors_.end() || name.second == name.getKey()) {
+      file->shared_.erase(name.getKey());
+      continue;
+    }
+    auto [place, isNew] =
+        file->tensors_.try_emplace(name.getKey(), kept->second);
+    if (!isNew && (place->second.shape != kept->second.shape ||
+                   place->second.bytes != kept->second.bytes)) {
+      why = "tensors " + quoted(name.getKey()) + " and " + quoted(name.second) +
+            " are one tensor, and have different values";
+      return nullptr;
+    }
+  }
   why.clear();
   return file;
+}
+
+bool ParameterFile::areShared(llvm::StringRef a, llvm::StringRef b) const {
+  auto original = [&](llvm::StringRef name) -> llvm::StringRef {
+    auto found = shared_.find(name);
+    return found == shared_.end() ? name : llvm::StringRef(found->second);
+  };
+  return original(a) == original(b);
 }
 
 const ParameterFile::Tensor *ParameterFile::find(llvm::StringRef name) const {

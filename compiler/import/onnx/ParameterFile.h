@@ -35,11 +35,15 @@ public:
   llvm::StringRef path() const { return path_; }
   /// Null for a name that the file does not have.
   const Tensor *find(llvm::StringRef name) const;
+  /// Whether the file's metadata calls the two one tensor.
+  /// safetensors.torch.save_model says so, and leaves out one of them.
+  bool areShared(llvm::StringRef a, llvm::StringRef b) const;
 
 private:
   std::string path_;
   std::unique_ptr<llvm::MemoryBuffer> buffer_;
   llvm::StringMap<Tensor> tensors_;
+  llvm::StringMap<std::string> shared_; // name -> the other tensor's
 };
 
 } // namespace sinter::compiler

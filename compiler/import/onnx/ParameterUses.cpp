@@ -95,164 +95,12 @@ static bool isLeftOut(llvm::StringRef value) {
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
-constexpr int kAnyInput = -1;
-/// No call has so many operands: what is there is made of literals.
-constexpr int kLiteral = 1000;
-
-/// In nodes made from calls of `target`, this input of an `op` is this operand
-/// of the call, in this layout.
-struct OperandRow {
-  llvm::StringLiteral target, op;
-  int input, argument;
-  ParameterLayout layout = ParameterLayout::Same;
-};
-
-constexpr auto kTransposed = ParameterLayout::Transposed;
-constexpr auto kUnitDims = ParameterLayout::UnitDims;
-
-// As torch.onnx writes these calls. Gemm's transB is taken into account.
-const OperandRow kOperands[] = {
-    {"aten.linear", "Gemm", 1, 1},
-    {"aten.linear", "Gemm", 2, 2},
-    {"aten.linear", "MatMul", 1, 1, kTransposed},
-    {"aten.linear", "Add", kAnyInput, 2},
-    {"aten.addmm", "Gemm", 0, 1},
-    {"aten.addmm", "Gemm", 1, 2},
-    {"aten.addmm", "Gemm", 2, 0},
-    {"aten.conv1d", "Conv", 1, 1},
-    {"aten.conv1d", "Conv", 2, 2},
-    {"aten.conv2d", "Conv", 1, 1},
-    {"aten.conv2d", "Conv", 2, 2},
-    {"aten.conv3d", "Conv", 1, 1},
-    {"aten.conv3d", "Conv", 2, 2},
-    {"aten.convolution", "Conv", 1, 1},
-    {"aten.convolution", "Conv", 2, 2},
-    {"aten.convolution", "ConvTranspose", 1, 1},
-    {"aten.convolution", "ConvTranspose", 2, 2},
-    {"aten.conv_transpose1d", "ConvTranspose", 1, 1},
-    {"aten.conv_transpose1d", "ConvTranspose", 2, 2},
-    {"aten.conv_transpose2d", "ConvTranspose", 1, 1},
-    {"aten.conv_transpose2d", "ConvTranspose", 2, 2},
-    {"aten.conv_transpose3d", "ConvTranspose", 1, 1},
-    {"aten.conv_transpose3d", "ConvTranspose", 2, 2},
-    {"aten.layer_norm", "LayerNormalization", 1, 2},
-    {"aten.layer_norm", "LayerNormalization", 2, 3},
-    {"aten.native_layer_norm", "LayerNormalization", 1, 2},
-    {"aten.native_layer_norm", "LayerNormalization", 2, 3},
-    {"aten.rms_norm", "RMSNormalization", 1, 2},
-    {"aten.rms_norm", "SimplifiedLayerNormalization", 1, 2},
-    {"aten.rms_norm", "Mul", kAnyInput, 2},
-    {"aten.group_norm", "GroupNormalization", 1, 2},
-    {"aten.group_norm", "GroupNormalization", 2, 3},
-    {"aten.group_norm", "InstanceNormalization", 1, kLiteral},
-    {"aten.group_norm", "InstanceNormalization", 2, kLiteral},
-    {"aten.group_norm", "Mul", kAnyInput, 2, kUnitDims},
-    {"aten.group_norm", "Add", kAnyInput, 3, kUnitDims},
-    {"aten.instance_norm", "InstanceNormalization", 1, 1},
-    {"aten.instance_norm", "InstanceNormalization", 2, 2},
-    {"aten.prelu", "PRelu", 1, 1, kUnitDims},
-    {"aten._prelu_kernel", "PRelu", 1, 1, kUnitDims},
-    {"aten.embedding", "Gather", 0, 0},
-    {"aten.addcmul", "Add", kAnyInput, 0},
-    {"aten.addcmul", "Mul", kAnyInput, 1},
-};
-
-/// Calls that become one node with the operands in their order.
-struct PlainRow {
-  llvm::StringLiteral target, op;
-};
-const PlainRow kPlain[] = {
-    {"aten.add", "Add"},
-    {"aten.sub", "Sub"},
-    {"aten.mul", "Mul"},
-    {"aten.div", "Div"},
-    {"aten.pow", "Pow"},
-    {"aten.matmul", "MatMul"},
-    {"aten.mm", "MatMul"},
-    {"aten.bmm", "MatMul"},
-    {"aten.maximum", "Max"},
-    {"aten.minimum", "Min"},
-    {"aten.where", "Where"},
-    {"aten.expand", "Expand"},
-    {"aten.select", "Gather"},
-    {"aten.index_select", "Gather"},
-    {"aten.gather", "GatherElements"},
-    {"aten.slice", "Slice"},
-    {"aten.permute", "Transpose"},
-    {"aten.transpose", "Transpose"},
-    {"aten.t", "Transpose"},
-    {"aten.view", "Reshape"},
-    {"aten.reshape", "Reshape"},
-    {"aten._unsafe_view", "Reshape"},
-    {"aten.unsqueeze", "Unsqueeze"},
-    {"aten.squeeze", "Squeeze"},
-};
-
-bool isBatchNorm(llvm::StringRef target) {
-  return target.contains("batch_norm");
-}
-
 bool isRecurrent(const NodeProto &node, const FxCall &call) {
   llvm::StringRef op = node.op_type();
   return (op == "LSTM" && call.target == "aten.lstm") ||
          (op == "GRU" && call.target == "aten.gru") ||
          (op == "RNN" &&
           (call.target == "aten.rnn_tanh" || call.target == "aten.rnn_relu"));
-}
-
-int64_t intAttribute(const NodeProto &node, llvm::StringRef name) {
-  for (const auto &attribute : node.attribute())
-    if (llvm::StringRef(attribute.name()) == name)
-      return attribute.i();
-  return 0;
-}
-
-/// What a call has where one of its nodes has an input.
-struct Operand {
-  std::vector<std::string> values; // none for a literal
-  ParameterLayout layout;
-};
-
-/// Nothing where the tables do not know the node.
-std::optional<Operand> findOperand(const NodeProto &node, int input,
-                                   const FxCall &call) {
-  auto operand = [&](size_t index, ParameterLayout layout) {
-    Operand found{{}, layout};
-    if (index < call.arguments.size())
-      found.values = call.arguments[index].values;
-    return found;
-  };
-  llvm::StringRef op = node.op_type();
-  for (const OperandRow &row : kOperands) {
-    if (row.target != call.target || row.op != op ||
-        (row.input != kAnyInput && row.input != input))
-      continue;
-    // A factor of the product may be in the constant.
-    if (call.target == "aten.addcmul" &&
-        !llvm::StringRef(call.keywords).starts_with("}"))
-      continue;
-    bool isSwapped =
-        op == "Gemm" && input == 1 &&
-        (intAttribute(node, "transB") != 0) != (call.target == "aten.linear");
-    return operand(row.argument, isSwapped ? kTransposed : row.layout);
-  }
-  if (op == "BatchNormalization" && isBatchNorm(call.target))
-    return operand(input, ParameterLayout::Same);
-  if (op == "Concat" && call.target == "aten.cat" && !call.arguments.empty()) {
-    const std::vector<std::string> &list = call.arguments[0].values;
-    Operand element{{}, ParameterLayout::Same};
-    if (size_t(input) < list.size())
-      element.values.push_back(list[input]);
-    return element;
-  }
-  for (const PlainRow &row : kPlain)
-    if (row.target == call.target && row.op == op)
-      return operand(input, ParameterLayout::Same);
-  return std::nullopt;
 }
 
 /// No gradient passes such a value, but it follows its parameter.
@@ -371,7 +219,7 @@ private:
     if (!call)
       return named ? state(named) : as(ParameterUse::Kind::Folded);
 
-    std::optional<Operand> operand = findOperand(node, input, *call);
+    std::optional<CallOperand> operand = findOperand(node, input, *call);
     if (operand) {
       const std::vector<std::string> &values = operand->values;
       if (values.empty())
@@ -441,24 +289,21 @@ private:
     const FxCall &call = *calls_[index];
     if (rewriteRules(node).find("RemoveOptionalBias") == std::string::npos)
       return;
-    for (const OperandRow &row : kOperands) {
-      if (row.target != call.target || node.op_type() != row.op.str() ||
-          row.input != 2 || size_t(row.argument) >= call.arguments.size() ||
-          (node.input_size() > 2 && !node.input(2).empty()))
-        continue;
-      const std::vector<std::string> &values =
-          call.arguments[row.argument].values;
-      const SignatureEntry *entry =
-          values.size() == 1 ? signature_.byPlaceholder(values[0]) : nullptr;
-      if (!entry)
-        continue;
-      ParameterUse use;
-      use.node = index;
-      use.input = 2;
-      use.kind = ParameterUse::Kind::Dropped;
-      use.entry = entry;
-      found_.uses.push_back(use);
-    }
+    if (node.input_size() > 2 && !node.input(2).empty())
+      return;
+    std::optional<CallOperand> operand = findOperand(node, 2, call);
+    if (!operand || operand->values.size() != 1)
+      return;
+    const SignatureEntry *entry =
+        signature_.byPlaceholder(operand->values.front());
+    if (!entry)
+      return;
+    ParameterUse use;
+    use.node = index;
+    use.input = 2;
+    use.kind = ParameterUse::Kind::Dropped;
+    use.entry = entry;
+    found_.uses.push_back(use);
   }
 
   /// An initial state of a recurrent layer: the call has a list of them, for

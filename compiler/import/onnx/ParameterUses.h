@@ -12,18 +12,11 @@
 #ifndef SINTER_COMPILER_IMPORT_ONNX_PARAMETERUSES_H
 #define SINTER_COMPILER_IMPORT_ONNX_PARAMETERUSES_H
 
-#include "compiler/import/onnx/Signature.h"
+#include "compiler/import/onnx/CallOperands.h"
 
 #include "llvm/ADT/StringSet.h"
 
 namespace sinter::compiler {
-
-/// How a value is made of the parameter as the module has it.
-enum class ParameterLayout {
-  Same,
-  Transposed, // the last two dimensions swapped
-  UnitDims,   // a vector, with dimensions of size 1 around its own
-};
 
 /// An input of a node of the main graph that is a float initializer, or was
 /// one.

@@ -26,6 +26,9 @@ struct Restoration {
 
   /// False, after an error line.
   bool invalid(const std::string &text);
+  /// What a user can do about a file that cannot be restored, as the end of a
+  /// message. `weightsHelp`: the module's weights tell what is missing.
+  std::string advice(bool weightsHelp = true) const;
   /// "node 'name' (Op)".
   std::string where(int node) const;
   /// The bytes of an initializer; nothing after an error line.
@@ -56,21 +59,37 @@ struct Restoration {
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
   /// Nodes whose BatchNormalization is one again.
   std::set<int> unfolded;
+  /// Parameters of the module are in no initializer.
+  bool hasLost = false;
   /// The module's weights; null if they were not given.
   std::unique_ptr<ParameterFile> parameters;
 };
 
-/// What a user can do about a file that cannot be restored.
-extern const char *const kRestoreAdvice;
+// RestoreChecks.cpp. Each gives false after an error line.
+
+/// Whether the names of inputs are free.
+bool checkInputs(Restoration &restoration);
+/// Whether the parameter file has the values that were exported.
+bool checkParameterFile(Restoration &restoration);
+/// Whether each parameter that may train is there, and no constant is left that
+/// may depend on one. With --allow-rewritten-parameters this is always so.
+bool checkLost(Restoration &restoration);
+/// Warns of what PyTorch does in training and the file does not say.
+void warnOfDifferences(Restoration &restoration);
 
 /// Makes packed weights of recurrent layers from the module's.
 bool restoreLayers(Restoration &restoration);
 
+/// `bytes`, a row-major tensor of `shape`, with its last two dimensions
+/// swapped.
+std::string transposed(llvm::ArrayRef<char> bytes,
+                       llvm::ArrayRef<int64_t> shape, int64_t width);
+
 /// With the parameter file: takes BatchNormalizations out of the nodes that
 /// they were folded into. Nodes that do not fit are left as they are.
 bool unfoldBatchNorms(Restoration &restoration);
-/// Makes constants that only move elements of a parameter from it, where one
-/// parameter fits, of the model or of the parameter file. Others stay.
+/// Makes constants that the exporter computed of a parameter from it again,
+/// where one of the model or of the parameter file fits. Others stay.
 bool unfoldConstants(Restoration &restoration);
 
 } // namespace sinter::compiler

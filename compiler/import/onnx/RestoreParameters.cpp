@@ -29,8 +29,12 @@ static bool matches(const std::string &expression, llvm::StringRef name) {
   return llvm::Regex(expression).match(name);
 }
 
+bool isFrozen(const ImportOptions &options, llvm::StringRef name) {
+  return !options.freeze.empty() && matches(options.freeze, name);
+}
+
 bool mayTrain(const ImportOptions &options, llvm::StringRef name) {
-  if (!options.freeze.empty() && matches(options.freeze, name))
+  if (isFrozen(options, name))
     return false;
   return options.trainable.empty() || matches(options.trainable, name);
 }
@@ -63,11 +67,6 @@ initializerCopies(const GraphProto &graph, llvm::ArrayRef<bool> live) {
 //===----------------------------------------------------------------------===//
 // The state of a restoration
 //===----------------------------------------------------------------------===//
-
-const char *const kRestoreAdvice =
-    "; export it with optimize=False, give the module's weights by "
-    "--parameters=FILE, or train the file as it stands with "
-    "--allow-rewritten-parameters";
 
 std::string listedNames(const std::vector<std::string> &names) {
   constexpr size_t kMostNames = 4;
@@ -102,6 +101,14 @@ Restoration::Restoration(OnnxModel &model, const Signature &signature,
 bool Restoration::invalid(const std::string &text) {
   errors.invalid(file + ": " + text);
   return false;
+}
+
+std::string Restoration::advice(bool weightsHelp) const {
+  std::string text = "; export it with optimize=False";
+  if (weightsHelp && !parameters)
+    text += ", give the module's weights by --parameters=FILE,";
+  return text + " or train the file as it stands with "
+                "--allow-rewritten-parameters";
 }
 
 std::string Restoration::where(int node) const {
@@ -144,24 +151,6 @@ llvm::StringSet<> Restoration::present() const {
   return placeholders;
 }
 
-bool Restoration::addFromFile(const SignatureEntry &entry) {
-  const ParameterFile::Tensor *tensor = parameters->find(entry.target);
-  const TensorProto *&place = initializers[entry.placeholder];
-  if (!place)
-    place = &edit.addTensor(
-        entry.target, tensor->shape, tensor->dataType,
-        std::string(tensor->bytes.data(), tensor->bytes.size()));
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// What a file allows
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// `bytes`, a row-major tensor of `shape`, with its last two dimensions
-/// swapped.
 std::string transposed(llvm::ArrayRef<char> bytes,
                        llvm::ArrayRef<int64_t> shape, int64_t width) {
   int64_t rows = shape[shape.size() - 2], columns = shape.back();
@@ -175,6 +164,18 @@ std::string transposed(llvm::ArrayRef<char> bytes,
   return result;
 }
 
+bool Restoration::addFromFile(const SignatureEntry &entry) {
+  const ParameterFile::Tensor *tensor = parameters->find(entry.target);
+  const TensorProto *&place = initializers[entry.placeholder];
+  if (!place)
+    place = &edit.addTensor(
+        entry.target, tensor->shape, tensor->dataType,
+        std::string(tensor->bytes.data(), tensor->bytes.size()));
+  return true;
+}
+
+namespace {
+
 std::string copied(llvm::ArrayRef<char> bytes) {
   return std::string(bytes.data(), bytes.size());
 }
@@ -185,16 +186,13 @@ public:
       : r(restoration), options(r.options) {}
 
   bool run() {
-    if (!checkInputs())
+    if (!checkInputs(r))
       return false;
-    if (r.parameters && (!checkFile() || !unfoldBatchNorms(r)))
+    if (r.parameters && (!checkParameterFile(r) || !unfoldBatchNorms(r)))
       return false;
-    if (!unfoldConstants(r))
+    if (!unfoldConstants(r) || !checkLost(r))
       return false;
-    if (!checkBatchNorms() || !checkClear() || !checkLost() || !checkFolded())
-      return false;
-    warnOfDropout();
-    warnOfBuffers();
+    warnOfDifferences(r);
     if (!restoreUses() || !restoreLayers(r))
       return false;
     noteFolded();
@@ -205,217 +203,6 @@ public:
 
 private:
   using Kind = ParameterUse::Kind;
-
-  /// An exporter that gives a parameter the name of an input has lost which of
-  /// the two a node reads.
-  bool checkInputs() {
-    for (const auto &input : r.graph.input())
-      if (r.tensors.contains(input.name()) &&
-          r.signature.byTarget(input.name()))
-        return r.invalid("input " + quoted(input.name()) +
-                         " has the name of a parameter; export it with other "
-                         "input_names");
-    return true;
-  }
-
-  /// What both the model and the parameter file have must be equal.
-  bool checkFile() {
-    for (const SignatureEntry &entry : r.signature.entries()) {
-      const ParameterFile::Tensor *given = r.parameters->find(entry.target);
-      const TensorProto *own = r.ownTensor(entry);
-      if (!given || !own || r.found.folded.contains(entry.target))
-        continue;
-      std::optional<TensorData> data = r.read(*own);
-      if (!data)
-        return false;
-      if (llvm::ArrayRef<int64_t>(given->shape) != data->type.getShape() ||
-          given->bytes != data->bytes.data)
-        return r.invalid("parameter " + quoted(entry.target) +
-                         " has other values in " +
-                         shown(r.parameters->path(), 512) +
-                         ", which should be the weights that were exported");
-    }
-    return true;
-  }
-
-  //===--------------------------------------------------------------------===//
-  // What cannot be restored
-  //===--------------------------------------------------------------------===//
-
-  bool checkClear() {
-    if (options.allowRewritten)
-      return true;
-    if (!r.found.detached.empty())
-      return r.invalid("the exporter removed " + listedNames(r.found.detached) +
-                       ", past which no gradient goes" + kRestoreAdvice);
-    if (!r.found.unclearInBodies.empty())
-      return r.invalid(
-          "bodies of nodes read " + listedNames(r.found.unclearInBodies) +
-          ", which the exporter may have made of parameters" + kRestoreAdvice);
-    for (const ParameterUse &use : r.found.uses)
-      if (use.kind == Kind::Unclear)
-        return r.invalid(r.where(use.node) + ": the exporter made its input " +
-                         quoted(r.graph.node(use.node).input(use.input)) +
-                         " of parameters in a way that the file does not tell" +
-                         kRestoreAdvice);
-    return true;
-  }
-
-  /// The entries that a folded BatchNormalization had are not in the file.
-  bool checkBatchNorms() {
-    for (int i = 0; i < r.graph.node_size(); ++i) {
-      if (!r.live[i] || !hasFoldedBatchNorm(r.graph.node(i)))
-        continue;
-      std::vector<std::string> lost;
-      bool isTrained = !options.freezeBatchNorm;
-      if (std::optional<FxCall> call = readFxCall(r.graph.node(i)))
-        for (const std::string &value : call->values)
-          if (const SignatureEntry *entry = r.signature.byPlaceholder(value)) {
-            folded_.insert(entry->placeholder);
-            statisticsOf_.push_back(entry->target);
-            if (entry->isParameter())
-              lost.push_back(entry->target);
-          }
-      if (r.unfolded.count(i))
-        continue;
-      for (const std::string &name : lost)
-        isTrained |= mayTrain(options, name);
-      for (const std::string &input : r.graph.node(i).input())
-        isTrained |= r.tensors.contains(input) && mayTrain(options, input);
-      if (isTrained && !options.allowRewritten)
-        return r.invalid(r.where(i) +
-                         ": the exporter folded a BatchNormalization into it, "
-                         "whose parameters " +
-                         listedNames(lost) + " the file does not have" +
-                         kRestoreAdvice);
-    }
-    return true;
-  }
-
-  /// Parameters of the module that no initializer is made of alone.
-  bool checkLost() {
-    llvm::StringSet<> there = r.present();
-    std::vector<std::string> mentioned, others;
-    for (const SignatureEntry &entry : r.signature.entries()) {
-      if (!entry.isParameter() || there.contains(entry.placeholder) ||
-          folded_.contains(entry.placeholder) ||
-          !mayTrain(options, entry.target))
-        continue;
-      (r.found.mentioned.contains(entry.placeholder) ? mentioned : others)
-          .push_back(entry.target);
-    }
-    std::vector<std::string> folded;
-    for (const ParameterUse &use : r.found.uses) {
-      if (use.kind != Kind::Folded)
-        continue;
-      const std::string &name = r.graph.node(use.node).input(use.input);
-      if (!llvm::is_contained(folded, name))
-        folded.push_back(name);
-    }
-    hasLost_ = !mentioned.empty() || !folded_.empty() ||
-               (!others.empty() && !folded.empty());
-    if (options.allowRewritten)
-      return true;
-    if (!mentioned.empty())
-      return r.invalid("the exporter removed what uses the parameters " +
-                       listedNames(mentioned) + kRestoreAdvice);
-    if (!others.empty() && !folded.empty())
-      return r.invalid("the parameters " + listedNames(others) +
-                       " are not in the file, which has constants that the "
-                       "exporter computed: " +
-                       listedNames(folded) + kRestoreAdvice);
-    if (!others.empty() && !r.found.vanished.empty())
-      return r.invalid("the parameters " + listedNames(others) +
-                       " are not in the file, and the exporter removed "
-                       "operations whose results it names: " +
-                       listedNames(r.found.vanished) + kRestoreAdvice);
-    if (!others.empty())
-      r.errors.warn(r.file + ": the parameters " + listedNames(others) +
-                    " of the module are not in the file: nothing uses them");
-    return true;
-  }
-
-  /// A constant that the exporter computed may depend on a parameter that the
-  /// file has, too. Tables, masks and what calls make of numbers do not.
-  bool checkFolded() {
-    if (options.allowRewritten)
-      return true;
-    std::vector<std::string> doubtful;
-    for (const ParameterUse &use : r.found.uses) {
-      const NodeProto &node = r.graph.node(use.node);
-      if (use.kind != Kind::Folded || hasFoldedBatchNorm(node))
-        continue;
-      const std::string &name = node.input(use.input);
-      if (!mayTrain(options, name) || llvm::is_contained(doubtful, name) ||
-          isMadeOfNumbers(use.value))
-        continue;
-      std::optional<TensorData> data = r.read(*r.tensors[name]);
-      if (!data)
-        return false;
-      ValueCheck values = checkValues(*data);
-      bool isTable = !values.mask.empty() || !values.computed.empty() ||
-                     (values.areEqual && isMoved(use.value));
-      // What is made of parameters may repeat itself, too.
-      llvm::StringRef operation = operationOf(use.value);
-      if (operation == "linear" || operation == "addmm" ||
-          operation.contains("conv") || operation.contains("norm"))
-        isTable = false;
-      if (!isTable)
-        doubtful.push_back(name);
-    }
-    return doubtful.empty() ||
-           r.invalid("the exporter computed the constants " +
-                     listedNames(doubtful) +
-                     ", which may depend on parameters; --freeze=REGEX holds "
-                     "what it names constant" +
-                     kRestoreAdvice);
-  }
-
-  /// The exporter drops the dropout of an attention's probabilities.
-  void warnOfDropout() {
-    std::set<std::string> present;
-    std::vector<std::string> missing;
-    for (int i = 0; i < r.graph.node_size(); ++i) {
-      std::optional<FxCall> call =
-          r.live[i] ? readFxCall(r.graph.node(i)) : std::nullopt;
-      if (!call || call->target != "aten.scaled_dot_product_attention" ||
-          call->arguments.size() < 5)
-        continue;
-      double probability = 0;
-      if (llvm::StringRef(call->arguments[4].text).getAsDouble(probability) ||
-          probability == 0)
-        continue;
-      if (r.graph.node(i).op_type() == "Dropout")
-        present.insert(call->result);
-      else if (!llvm::is_contained(missing, call->result))
-        missing.push_back(call->result);
-    }
-    llvm::erase_if(missing, [&](const std::string &call) {
-      return present.count(call) != 0;
-    });
-    if (!missing.empty())
-      r.errors.warn(r.file + ": the exporter left out the dropout inside " +
-                    listedNames(missing) +
-                    ": training does not drop there (optimize=False keeps it)");
-  }
-
-  /// Only the running statistics of BatchNormalizations follow the batches.
-  void warnOfBuffers() {
-    llvm::StringSet<> statistics;
-    for (const ParameterUse &use : r.found.uses)
-      if (use.entry && r.graph.node(use.node).op_type() == "BatchNormalization")
-        statistics.insert(use.entry->target);
-    for (const std::string &name : statisticsOf_)
-      statistics.insert(name);
-    std::vector<std::string> kept;
-    for (const std::string &name : r.signature.changed())
-      if (!statistics.contains(name) &&
-          !llvm::StringRef(name).ends_with("num_batches_tracked"))
-        kept.push_back(name);
-    if (!kept.empty())
-      r.errors.warn(r.file + ": the module changes the buffers " +
-                    listedNames(kept) + " as it runs; training here does not");
-  }
 
   //===--------------------------------------------------------------------===//
   // Uses
@@ -551,7 +338,7 @@ private:
     return r.invalid(r.where(use.node) + ": its input " +
                      quoted(original.name()) + " should be parameter " +
                      quoted(use.entry->target) + ", but has other values" +
-                     kRestoreAdvice);
+                     r.advice());
   }
 
   /// A bias of zeros that the exporter left out.
@@ -559,7 +346,7 @@ private:
     auto weight = r.tensors.find(node.input(1));
     if (weight == r.tensors.end() || weight->second->dims_size() < 2)
       return r.invalid(r.where(use.node) + ": the exporter removed its bias " +
-                       quoted(use.entry->target) + kRestoreAdvice);
+                       quoted(use.entry->target) + r.advice());
     const TensorProto &tensor = *weight->second;
     int64_t groups = 1;
     bool isTransposed = node.op_type() == "ConvTranspose";
@@ -609,7 +396,7 @@ private:
         continue;
       InitializerRole &role = r.model.roles[tensor.name()];
       const SignatureEntry *entry = r.signature.byTarget(tensor.name());
-      bool isTrained = hasLost_ && options.allowRewritten &&
+      bool isTrained = r.hasLost && options.allowRewritten &&
                        computed_.contains(tensor.name());
       if (isTrained && !(entry && entry->isParameter())) {
         role = {Role::Parameter,
@@ -642,13 +429,10 @@ private:
 
   Restoration &r;
   const ImportOptions &options;
-  bool hasLost_ = false;
   llvm::StringSet<> computed_; // constants that the exporter made
   std::map<std::pair<std::string, std::string>, std::string> values_;
   std::set<std::pair<std::string, std::string>> compared_;
   std::map<std::string, std::string> literals_; // of a parameter's name
-  std::vector<std::string> statisticsOf_;       // and by target
-  llvm::StringSet<> folded_; // entries of folded BatchNormalizations
 };
 
 } // namespace

@@ -26,6 +26,8 @@ namespace sinter::compiler {
 /// Whether the options ask to train a state of this name, as far as a name
 /// tells.
 bool mayTrain(const ImportOptions &options, llvm::StringRef name);
+/// Whether `--freeze` names it.
+bool isFrozen(const ImportOptions &options, llvm::StringRef name);
 /// Whether `--trainable` names it.
 bool isAskedFor(const ImportOptions &options, llvm::StringRef name);
 

@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -200,13 +201,10 @@ TEST_CASE("a parameter that is not in the file is an error, if it is trained") {
   CHECK(states.byName["expand"].getTrainable());
 }
 
-/// A safetensors file of one tensor of float32.
-static std::string writeWeights(const std::string &name,
-                                const std::string &shape,
-                                const std::vector<float> &values) {
-  std::string header =
-      "{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":" + shape +
-      ",\"data_offsets\":[0," + std::to_string(values.size() * 4) + "]}}";
+/// A safetensors file of float32; `entries` are those of its header.
+static std::string writeWeightTensors(const std::string &entries,
+                                      const std::vector<float> &values) {
+  std::string header = "{" + entries + "}";
   uint64_t size = header.size();
   char path[] = "/tmp/sinter-weights-XXXXXX";
   ::close(::mkstemp(path));
@@ -215,6 +213,16 @@ static std::string writeWeights(const std::string &name,
   file << header;
   file.write(reinterpret_cast<const char *>(values.data()), values.size() * 4);
   return path;
+}
+
+/// A safetensors file of one tensor of float32.
+static std::string writeWeights(const std::string &name,
+                                const std::string &shape,
+                                const std::vector<float> &values) {
+  return writeWeightTensors(
+      "\"" + name + "\":{\"dtype\":\"F32\",\"shape\":" + shape +
+          ",\"data_offsets\":[0," + std::to_string(values.size() * 4) + "]}",
+      values);
 }
 
 TEST_CASE("the module's weights tell what was folded") {
@@ -233,6 +241,150 @@ TEST_CASE("the module's weights tell what was folded") {
   options.parameters = writeWeights("scale", "[2]", {3, 5});
   CHECK(folded().import(options).says("has other values in"));
   std::remove(options.parameters.c_str());
+}
+
+/// x [9] times a constant of which `values` are the elements, which the
+/// exporter called `name`. The module has a parameter "w" beside it.
+static ModelBuilder computed(const std::string &name,
+                             const std::vector<float> &values) {
+  ModelBuilder b;
+  b.input("x", {int64_t(9)});
+  b.floats(name, {9}, values);
+  from(b.node("Mul", {"x", name}, {"y"}), "mul", "aten.mul", "%x, %" + name);
+  b.output("y");
+  setSignature(b, "p_w: PARAMETER target='w'\n");
+  return b;
+}
+
+static Imported withWeights(ModelBuilder b, const std::vector<float> &values) {
+  ImportOptions options = trainOptions();
+  options.parameters = writeWeights("w", "[9]", values);
+  Imported imported = b.import(options);
+  std::remove(options.parameters.c_str());
+  return imported;
+}
+
+TEST_CASE("functions of a parameter are computed in the program again") {
+  struct Row {
+    const char *name;
+    float (*compute)(float);
+  };
+  const Row rows[] = {
+      {"exp", [](float x) { return std::exp(x); }},
+      {"neg_1", [](float x) { return -x; }},
+      {"neg", [](float x) { return -std::exp(x); }},
+      {"unsqueeze_3", [](float x) { return -std::exp(x); }},
+      {"add_2", [](float x) { return 1 + x; }},
+      {"abs_1", [](float x) { return std::abs(x); }},
+      {"sigmoid", [](float x) { return 1 / (1 + std::exp(-x)); }},
+      {"tanh", [](float x) { return std::tanh(x); }},
+      {"softplus", [](float x) { return std::log1p(std::exp(x)); }},
+  };
+  const std::vector<float> w = {-1.5, -1, -.5, -.25, .25, .5, 1, 1.5, 2};
+  for (const Row &row : rows) {
+    INFO(row.name);
+    std::vector<float> values;
+    for (float x : w)
+      values.push_back(row.compute(x));
+    States states = statesOf(withWeights(computed(row.name, values), w));
+    REQUIRE(states.imported.text() == "");
+    REQUIRE(states.byName.size() == 1);
+    CHECK(states.byName["w"].getTrainable());
+    values[3] += 0.01f;
+    CHECK(withWeights(computed(row.name, values), w)
+              .says("the parameters 'w' are not in the file"));
+  }
+}
+
+TEST_CASE("values that several functions give need the name of one") {
+  const std::vector<float> zeros(9, 0), ones(9, 1);
+  CHECK(statesOf(withWeights(computed("add", ones), zeros)).has("w"));
+  CHECK(statesOf(withWeights(computed("exp", ones), zeros)).has("w"));
+  for (const char *name : {"unsqueeze_3", "cos", "neg"})
+    CHECK(withWeights(computed(name, ones), zeros)
+              .says("the parameters 'w' are not in the file"));
+}
+
+/// x [2, 2] plus what a product of zeros and a weight left of its bias.
+static ModelBuilder zeroProduct() {
+  ModelBuilder b;
+  b.input("x", {int64_t(2), int64_t(2)});
+  b.floats("linear", {2, 2}, {3, 4, 3, 4});
+  from(b.node("Add", {"x", "linear"}, {"y"}), "add", "aten.add", "%x, %linear");
+  b.output("y");
+  setSignature(b, "p_fc_weight: PARAMETER target='fc.weight'\n"
+                  "p_fc_bias: PARAMETER target='fc.bias'\n");
+  return b;
+}
+
+TEST_CASE("a product of zeros is its bias, unless the weight is zero") {
+  for (bool isZero : {false, true}) {
+    std::vector<float> weight = {1, 2, 3, 5}, values = weight;
+    if (isZero)
+      values.assign(4, 0);
+    values.insert(values.end(), {3, 4});
+    ImportOptions options = trainOptions();
+    options.parameters = writeWeightTensors(
+        "\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":"
+        "[0,16]},\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[2],"
+        "\"data_offsets\":[16,24]}",
+        values);
+    Imported imported = zeroProduct().import(options);
+    std::remove(options.parameters.c_str());
+    // The file has no node with the weight: PyTorch's would not change it.
+    CHECK(statesOf(std::move(imported)).has("fc.bias") == !isZero);
+  }
+}
+
+TEST_CASE("a computed constant is held only where a parameter that is held "
+          "may be in it") {
+  // Every parameter is in the file: exp may be of `scale`.
+  auto model = [](bool hasLost) {
+    ModelBuilder b;
+    b.input("x", {int64_t(3)});
+    b.floats("scale", {3}, {1, 2, 3});
+    b.floats("exp", {3}, {2.5, 7, 20});
+    from(b.node("Mul", {"x", "scale"}, {"m"}), "mul", "aten.mul",
+         "%x, %p_scale");
+    from(b.node("Mul", {"m", "exp"}, {"y"}), "mul_1", "aten.mul", "%mul, %exp");
+    b.output("y");
+    setSignature(b, std::string("p_scale: PARAMETER target='scale'\n") +
+                        (hasLost ? "p_lost: PARAMETER target='lost'\n" : ""));
+    return b;
+  };
+  ImportOptions options = trainOptions();
+  options.trainable = "^scale$";
+  CHECK(model(false).import(options).says("computed the constants 'exp'"));
+  CHECK(statesOf(model(true).import(options)).has("scale"));
+  options.freeze = "^exp$";
+  CHECK(statesOf(model(false).import(options)).has("scale"));
+}
+
+TEST_CASE("a file of weights says which tensors are one") {
+  std::string path = writeWeightTensors(
+      "\"__metadata__\":{\"b\":\"a\",\"format\":\"pt\"},\"a\":{\"dtype\":"
+      "\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}",
+      {7});
+  std::string why;
+  auto file = compiler::ParameterFile::open(path, why);
+  std::remove(path.c_str());
+  REQUIRE(file);
+  REQUIRE(file->find("b"));
+  CHECK(file->find("b")->bytes == file->find("a")->bytes);
+  CHECK(file->areShared("a", "b"));
+  CHECK(file->areShared("b", "a"));
+  CHECK_FALSE(file->areShared("a", "format"));
+  CHECK_FALSE(file->find("format"));
+
+  path = writeWeightTensors(
+      "\"__metadata__\":{\"b\":\"a\"},\"a\":{\"dtype\":\"F32\",\"shape\":[1],"
+      "\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],"
+      "\"data_offsets\":[4,8]}",
+      {7, 8});
+  CHECK_FALSE(compiler::ParameterFile::open(path, why));
+  std::remove(path.c_str());
+  CHECK(why.find("are one tensor, and have different values") !=
+        std::string::npos);
 }
 
 TEST_CASE("what is not a file of weights is said to be none") {
