@@ -127,6 +127,9 @@ void compiler::printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module) {
        << " " << (state.getTrainable() ? "yes" : "no");
     if (auto reason = state.getReason())
       os << (state.getTrainable() ? "    " : "     ") << shown(*reason);
+    if (auto aliases = state.getAliases())
+      for (auto alias : aliases->getAsValueRange<mlir::StringAttr>())
+        os << ", also " << quoted(alias);
     os << "\n";
   }
 }

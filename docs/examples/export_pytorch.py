@@ -92,14 +92,15 @@ def exportModule(model, example, path, dynamicBatch=True, **options):
               + "|".join(name.replace(".", r"\.") for name in frozen) + ")$'")
 
 
-def loadWeights(model, path):
+def loadWeights(model, path, unused=()):
     """Reads an export of the trainer into the module; every name has to fit. Slots of the
-    optimizer ("m/fc.weight") are left out."""
+    optimizer ("m/fc.weight") are left out. `unused` names what the module keeps: parameters
+    that its forward() does not use are in no ONNX file, of which sinterc warns."""
     names = set(model.state_dict())
     state = {name: value for name, value in readSafetensors(path).items() if name in names}
     # Counters of batches are in no ONNX file.
     for name, value in model.state_dict().items():
-        if name.endswith("num_batches_tracked"):
+        if name in unused or name.endswith("num_batches_tracked"):
             state.setdefault(name, value)
     model.load_state_dict(state, strict=True)
 
