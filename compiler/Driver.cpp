@@ -162,6 +162,15 @@ static mlir::DialectRegistry makeRegistry() {
 
 // The context's locks stay on even with one thread: kernels are emitted in
 // parallel.
+static std::string symbolName(const Options &options) {
+  if (!options.name.empty())
+    return options.name;
+  bool isBinary = llvm::is_contained({"lib", "obj"}, options.emitKind());
+  StringRef stem = llvm::sys::path::stem(options.output);
+  return isBinary && !stem.empty() ? identifier(stem, "model")
+                                   : identifier(modelStem(options), "model");
+}
+
 Compilation::Compilation(const Options &options, TargetSet targets)
     : options(options), target(std::move(targets.main)),
       devices(std::move(targets.devices)),
@@ -173,7 +182,7 @@ Compilation::Compilation(const Options &options, TargetSet targets)
   context_.printStackTraceOnDiagnostic(false);
   context_.loadAllAvailableDialects();
   diagnostics_ = std::make_unique<DiagnosticPrinter>(&context_, options);
-  symbol_ = identifier(modelStem(options), "model");
+  symbol_ = symbolName(options);
 }
 
 Compilation::~Compilation() = default;

@@ -77,6 +77,8 @@ std::string compiler::makeManifest(const Options &options,
                                    mlir::ModuleOp module) {
   json::Object manifest;
   manifest["sinter"] = versionText();
+  if (!options.name.empty())
+    manifest["name"] = options.name;
   manifest["target"] = target.name();
   manifest["mcpu"] = options.mcpu;
   manifest["precision"] = options.precisionPolicy();

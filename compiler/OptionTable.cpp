@@ -31,6 +31,17 @@ static std::string storeEmit(Options &options, StringRef value) {
   return readWord(value, options.emit, "trainer|lib|exe|obj|mlir|llvm|ptx");
 }
 
+static std::string storeName(Options &options, StringRef value) {
+  bool isName =
+      !value.empty() && value.size() <= 200 && !llvm::isDigit(value.front()) &&
+      llvm::all_of(value, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (!isName)
+    return "'" + value.str() +
+           "': expected letters, digits and '_', no digit first";
+  options.name = value.str();
+  return "";
+}
+
 // A program over several devices: "sim:0,sim:1,cpu".
 static std::string storeDevices(Options &options,
                                 llvm::ArrayRef<StringRef> names) {
@@ -178,6 +189,10 @@ static const OptionRow rows[] = {
     {"--emit", "trainer|lib|exe|obj|mlir|llvm|ptx",
      "what to write; default: trainer with --train, else lib", kModelGroup,
      kSinterc, storeEmit},
+    {"--name", "NAME",
+     "NAME in the symbols sinter_NAME_* and the header guard; default: from "
+     "OUT",
+     kModelGroup, kSinterc, storeName},
     {"--batch", "N", "sets the leading dimension of every input", kModelGroup,
      kCompile,
      [](Options &o, StringRef v) -> std::string {

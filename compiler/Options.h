@@ -86,6 +86,7 @@ struct Options {
   std::vector<const OptionRow *> given;
   std::string model;
   std::string output;
+  std::string name; // --name: in symbols; "" = from the output
   std::string emit; // "" = the default: trainer with --train, else lib
   std::vector<std::string> targets = {"cpu"};
   bool targetGiven = false;

@@ -158,6 +158,10 @@ static std::string checkOutput(const Options &options) {
     return "--emit=lib contradicts --train: a library is for inference";
   if (std::string wrong = checkMicroBatches(options); !wrong.empty())
     return wrong;
+  bool isNamed = options.emitKind() == "lib" || options.emitKind() == "obj";
+  if (!options.name.empty() && (wantsText || !isNamed))
+    return "--name is about libraries and objects, which --emit=lib and "
+           "--emit=obj write";
   if (!options.contracts.empty() && !options.stopAfter.empty() &&
       phaseIndex(*findPhase(options.stopAfter)) <
           phaseIndex(*findPhase("plan")))
@@ -169,7 +173,12 @@ static std::string checkOutput(const Options &options) {
     return wantsText ? "" : "no output file given: -o OUT";
   if (options.output == "-" && !wantsText)
     return "-o -: a binary is not written to stdout";
-  return whyNotWritable(options.output);
+  const std::string inputs[] = {options.model, options.train.parameters,
+                                options.calibrate};
+  std::string wrong = whyNotWritable(options.output, inputs);
+  if (wrong.empty() && options.emitKind() == "lib")
+    wrong = whyNotWritable(headerPath(options.output), inputs);
+  return wrong;
 }
 
 // One binary for several targets: each goes through the phases by itself.

@@ -11,6 +11,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/Binary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -163,6 +166,32 @@ static void addLibraryArguments(const CompiledProgram &program,
   arguments.insert(arguments.end(), {"-z", "nodelete", "-shared"});
 }
 
+// Of an object's symbols only the artifact stays global, so that two objects
+// can be linked together.
+static std::string hideSymbols(StringRef file, const std::string &artifact) {
+  auto fail = [&](llvm::Error error) {
+    return shown(file) + ": " + llvm::toString(std::move(error));
+  };
+  auto binary = llvm::object::createBinary(file);
+  if (!binary)
+    return fail(binary.takeError());
+  llvm::objcopy::ConfigManager config;
+  config.Common.InputFilename = file;
+  llvm::Error error = config.Common.SymbolsToKeepGlobal.addMatcher(
+      llvm::objcopy::NameOrPattern::create(
+          artifact, llvm::objcopy::MatchStyle::Literal,
+          [](llvm::Error error) { return error; }));
+  if (error)
+    return fail(std::move(error));
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  if (llvm::Error error = llvm::objcopy::executeObjcopyOnBinary(
+          config, *binary->getBinary(), os))
+    return fail(std::move(error));
+  *binary = {}; // the file's memory is that of the input
+  return write(file, [&](llvm::raw_ostream &out) { out << bytes; });
+}
+
 std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
                                   StringRef output) {
   std::string linker = findLinker();
@@ -234,5 +263,9 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
       /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
   if (code < 0)
     return linker + " did not run: " + problem;
-  return code ? "linking failed: " + firstError(log) : "";
+  if (code)
+    return "linking failed: " + firstError(log);
+  return kind == LinkKind::Object
+             ? hideSymbols(output, "sinter_artifact_" + program.symbol)
+             : "";
 }

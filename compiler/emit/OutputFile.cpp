@@ -41,7 +41,8 @@ static bool isSpecial(StringRef path) {
          !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-std::string compiler::whyNotWritable(StringRef path) {
+std::string compiler::whyNotWritable(StringRef path,
+                                     llvm::ArrayRef<std::string> inputs) {
   if (path == "-")
     return "";
   if (path.empty())
@@ -50,6 +51,11 @@ std::string compiler::whyNotWritable(StringRef path) {
   std::error_code error = fs::status(path, status);
   if (!error && fs::is_directory(status))
     return message(path, "is a directory");
+  for (const std::string &input : inputs)
+    if (!error && fs::is_regular_file(status) && fs::equivalent(path, input))
+      return message(path, "would be written over " +
+                               (path == input ? "the input" : shown(input)) +
+                               ", which is read");
   // The superuser may write everything; a file that says "read-only" means it.
   if (!error &&
       (!(status.permissions() & fs::perms::all_write) || !fs::can_write(path)))

@@ -6,6 +6,7 @@
 #ifndef SINTER_COMPILER_EMIT_OUTPUTFILE_H
 #define SINTER_COMPILER_EMIT_OUTPUTFILE_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
@@ -14,10 +15,11 @@
 
 namespace sinter::compiler {
 
-/// Checks before any work is done that a file can be written to `path`: returns
-/// why not
-/// ("is a directory"), "" if it can.
-std::string whyNotWritable(llvm::StringRef path);
+/// Checks before any work is done that a file can be written to `path`, and is
+/// none of `inputs`, under whatever name: returns why not ("is a directory"),
+/// "" if it can.
+std::string whyNotWritable(llvm::StringRef path,
+                           llvm::ArrayRef<std::string> inputs);
 
 /// Writes `path` ("-": stdout): `write` fills a temporary file beside it, which
 /// then takes its place; on failure nothing of it is left. A path that exists

@@ -122,7 +122,7 @@ static void printInspectHelp() {
 static int print(const Options &options,
                  llvm::function_ref<void(llvm::raw_ostream &)> report) {
   std::string path = options.output.empty() ? "-" : options.output;
-  std::string wrong = whyNotWritable(path);
+  std::string wrong = whyNotWritable(path, options.model);
   if (wrong.empty())
     wrong = writeFile(path, [&](llvm::raw_ostream &os) { report(os); });
   return wrong.empty() ? int(kExitDone) : fail(wrong);

@@ -16,7 +16,7 @@ foreach(lib ${mlirLibs})
     set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${links}")
   endif()
 endforeach()
-llvm_map_components_to_libnames(SINTER_LLVM_LIBS Core Support BitWriter Passes Target
+llvm_map_components_to_libnames(SINTER_LLVM_LIBS Core Support BitWriter ObjCopy Passes Target
   NVPTXCodeGen NVPTXDesc NVPTXInfo X86CodeGen X86AsmParser X86Desc X86Info OrcJIT)
 
 # TableGen takes its include folders from the directory, not from targets.
