@@ -8,7 +8,6 @@
 #include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/SmallString.h"
-#include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -19,8 +18,7 @@ using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 namespace json = llvm::json;
 
-static constexpr uint64_t kMaxHeaderBytes = 100 << 20;
-// LLVM's parser calls itself for every bracket.
+static constexpr uint64_t kMaxManifestBytes = 100 << 20;
 static constexpr int kMaxNesting = 32;
 
 static std::string inside(StringRef directory, StringRef name) {
@@ -29,31 +27,13 @@ static std::string inside(StringRef directory, StringRef name) {
   return path.str().str();
 }
 
-static bool isNestedDeeply(StringRef text) {
-  int depth = 0;
-  bool isString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (isString && c == '\\')
-      ++i;
-    else if (c == '"')
-      isString = !isString;
-    else if (!isString && (c == '{' || c == '['))
-      if (++depth > kMaxNesting)
-        return true;
-    if (!isString && (c == '}' || c == ']'))
-      --depth;
-  }
-  return false;
-}
-
 static llvm::Error damaged(StringRef path, const llvm::Twine &why) {
   return llvm::createStringError(shown(path, 512) + ": " + why);
 }
 
 static llvm::Expected<json::Object> parseObject(StringRef path,
                                                 StringRef text) {
-  if (isNestedDeeply(text))
+  if (isNestedDeeply(text, kMaxNesting))
     return damaged(path, "its JSON is nested too deeply");
   auto value = json::parse(text);
   if (!value) {
@@ -93,8 +73,23 @@ static std::string newestIn(StringRef directory) {
   return newest;
 }
 
+static llvm::Error readPayload(const std::string &path,
+                               SafetensorsFile &payload) {
+  auto file = SafetensorsFile::open(path);
+  if (!file)
+    return damaged(path, llvm::toString(file.takeError()));
+  payload = std::move(*file);
+  return llvm::Error::success();
+}
+
 llvm::Expected<CheckpointSummary> CheckpointSummary::read(StringRef path) {
   CheckpointSummary checkpoint;
+  if (!fs::is_directory(path)) {
+    checkpoint.path = path.str();
+    if (llvm::Error error = readPayload(checkpoint.path, checkpoint.payload))
+      return std::move(error);
+    return checkpoint;
+  }
   checkpoint.path =
       fs::exists(inside(path, "manifest.json")) ? path.str() : newestIn(path);
   if (checkpoint.path.empty())
@@ -104,82 +99,61 @@ llvm::Expected<CheckpointSummary> CheckpointSummary::read(StringRef path) {
   auto manifest = openFile(manifestPath);
   if (!manifest)
     return manifest.takeError();
-  if ((*manifest)->getBufferSize() > kMaxHeaderBytes)
+  if ((*manifest)->getBufferSize() > kMaxManifestBytes)
     return damaged(manifestPath, "is too large");
   auto object = parseObject(manifestPath, (*manifest)->getBuffer());
   if (!object)
     return object.takeError();
   checkpoint.manifest = std::move(*object);
-
-  std::string payloadPath = inside(checkpoint.path, "state.safetensors");
-  auto payload = openFile(payloadPath);
-  if (!payload)
-    return payload.takeError();
-  StringRef bytes = (*payload)->getBuffer();
-  if (bytes.size() < 8)
-    return damaged(payloadPath, "is cut off");
-  uint64_t headerBytes = llvm::support::endian::read64le(bytes.data());
-  if (headerBytes > bytes.size() - 8 || headerBytes > kMaxHeaderBytes)
-    return damaged(payloadPath, "its header is longer than the file");
-  auto header = parseObject(payloadPath, bytes.substr(8, headerBytes));
-  if (!header)
-    return header.takeError();
-  header->erase("__metadata__");
-  checkpoint.tensors = std::move(*header);
+  if (llvm::Error error = readPayload(
+          inside(checkpoint.path, "state.safetensors"), checkpoint.payload))
+    return std::move(error);
   return checkpoint;
 }
 
-namespace {
-struct TensorLine {
-  std::string name, dtype;
-  json::Array shape;
-  int64_t begin = 0, end = 0;
-};
-} // namespace
-
-// In the order of their bytes, which is that of the state table.
-static std::vector<TensorLine> tensorsOf(const CheckpointSummary &checkpoint) {
-  std::vector<TensorLine> lines;
-  for (const auto &[name, value] : checkpoint.tensors) {
-    const json::Object *tensor = value.getAsObject();
-    if (!tensor)
-      continue;
-    TensorLine line;
-    line.name = name.str();
-    line.dtype = tensor->getString("dtype").value_or("?").str();
-    if (const json::Array *shape = tensor->getArray("shape"))
-      line.shape = *shape;
-    if (const json::Array *offsets = tensor->getArray("data_offsets");
-        offsets && offsets->size() == 2) {
-      line.begin = (*offsets)[0].getAsInteger().value_or(0);
-      line.end = (*offsets)[1].getAsInteger().value_or(0);
-    }
-    lines.push_back(std::move(line));
+static void printTensors(const SafetensorsFile &payload,
+                         llvm::raw_ostream &os) {
+  for (const SafetensorsFile::Tensor &tensor : payload.tensors()) {
+    os << "  " << llvm::left_justify(shown(tensor.name), 40) << " "
+       << shown(tensor.dtype) << " [";
+    llvm::interleaveComma(tensor.shape, os);
+    os << "]\n";
   }
-  llvm::sort(lines, [](const TensorLine &a, const TensorLine &b) {
-    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
-  });
-  return lines;
+}
+
+static void reportFile(const CheckpointSummary &checkpoint,
+                       llvm::raw_ostream &os) {
+  uint64_t bytes = 0;
+  for (const SafetensorsFile::Tensor &tensor : checkpoint.payload.tensors())
+    bytes += tensor.bytes.size();
+  os << "tensors  " << shown(checkpoint.path, 512) << "\nstate    "
+     << checkpoint.payload.tensors().size() << " tensors, " << bytes
+     << " bytes\n";
+  printTensors(checkpoint.payload, os);
 }
 
 void compiler::reportCheckpoint(const CheckpointSummary &checkpoint, bool json,
                                 llvm::raw_ostream &os) {
-  std::vector<TensorLine> lines = tensorsOf(checkpoint);
+  const SafetensorsFile &payload = checkpoint.payload;
+  bool isFile = checkpoint.manifest.empty();
   if (json) {
     json::Array tensors;
-    for (TensorLine &line : lines)
-      tensors.push_back(json::Object{{"name", json::isUTF8(line.name)
-                                                  ? line.name
-                                                  : json::fixUTF8(line.name)},
-                                     {"dtype", line.dtype},
-                                     {"dims", std::move(line.shape)},
-                                     {"bytes", line.end - line.begin}});
+    for (const SafetensorsFile::Tensor &tensor : payload.tensors())
+      tensors.push_back(json::Object{{"name", json::isUTF8(tensor.name)
+                                                  ? tensor.name
+                                                  : json::fixUTF8(tensor.name)},
+                                     {"dtype", json::fixUTF8(tensor.dtype)},
+                                     {"dims", json::Array(tensor.shape)},
+                                     {"bytes", tensor.bytes.size()}});
     json::Object object{{"path", json::fixUTF8(checkpoint.path)},
                         {"tensors", std::move(tensors)}};
-    object["manifest"] = json::Object(checkpoint.manifest);
+    if (!isFile)
+      object["manifest"] = json::Object(checkpoint.manifest);
     os << json::Value(std::move(object)) << "\n";
     return;
   }
+  if (isFile)
+    return reportFile(checkpoint, os);
   auto text = [&](StringRef key) {
     return shown(checkpoint.manifest.getString(key).value_or("?"));
   };
@@ -192,12 +166,7 @@ void compiler::reportCheckpoint(const CheckpointSummary &checkpoint, bool json,
      << number("step") << " of " << number("totalSteps") << ", epoch "
      << number("epoch") << ", batch " << number("batch") << ", seed "
      << number("seed") << "\ndata     " << number("rows") << " rows\nstate    "
-     << lines.size() << " tensors, " << number("payloadBytes") << " bytes\n";
-  for (const TensorLine &line : lines) {
-    os << "  " << llvm::left_justify(shown(line.name), 40) << " " << line.dtype
-       << " [";
-    for (auto [i, size] : llvm::enumerate(line.shape))
-      os << (i ? ", " : "") << size.getAsInteger().value_or(-1);
-    os << "]\n";
-  }
+     << payload.tensors().size() << " tensors, " << number("payloadBytes")
+     << " bytes\n";
+  printTensors(payload, os);
 }

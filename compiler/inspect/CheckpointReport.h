@@ -6,7 +6,9 @@
 #ifndef SINTER_COMPILER_INSPECT_CHECKPOINTREPORT_H
 #define SINTER_COMPILER_INSPECT_CHECKPOINTREPORT_H
 
+#include "compiler/import/SafetensorsFile.h"
 #include "llvm/ADT/StringRef.h"
+
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -17,10 +19,11 @@ namespace sinter::compiler {
 /// bytes of the tensors are neither read nor checked; a trainer does that.
 struct CheckpointSummary {
   std::string path;
-  llvm::json::Object manifest;
-  llvm::json::Object tensors; // name -> {dtype, shape, data_offsets}
+  llvm::json::Object manifest; // empty for a .safetensors file
+  SafetensorsFile payload;
 
-  /// `path` is a checkpoint, or an --out directory with some: the newest one.
+  /// `path` is a checkpoint, an --out directory with some (the newest one is
+  /// read), or a .safetensors file.
   static llvm::Expected<CheckpointSummary> read(llvm::StringRef path);
 };
 

@@ -155,7 +155,7 @@ static int inspectCheckpoint(const InspectOptions &inspect,
                              const Options &options) {
   if (inspect.command != "summary" || inspect.llvm)
     return fail(shown(options.model) +
-                ": a checkpoint holds states only; give the trainer");
+                ": holds states only; give the model or the trainer");
   auto checkpoint = CheckpointSummary::read(options.model);
   if (!checkpoint)
     return fail(llvm::toString(checkpoint.takeError()));
@@ -350,7 +350,8 @@ int compiler::sinterInspect(int argc, char **argv,
                  (inspect.command == "summary" && isTrace(options->model));
   if (ofTrace)
     return inspectTrace(inspect, *options);
-  if (llvm::sys::fs::is_directory(options->model))
+  if (llvm::sys::fs::is_directory(options->model) ||
+      SafetensorsFile::isOne(options->model))
     return inspectCheckpoint(inspect, *options);
   return isBinary(options->model) ? inspectBinary(inspect, *options)
                                   : inspectModel(inspect, *options, targets);

@@ -6,9 +6,12 @@
 
 #include "runtime/base/ThreadPool.h"
 
+#include "runtime/base/CpuQuota.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <dlfcn.h>
@@ -85,7 +88,18 @@ int sinter::rt::availableCpus() {
   long count = sched_getaffinity(0, sizeof(set), &set) == 0
                    ? CPU_COUNT(&set)
                    : sysconf(_SC_NPROCESSORS_ONLN);
+  if (std::optional<double> quota = cpuQuota())
+    count = std::min(count, static_cast<long>(std::ceil(*quota)));
   return static_cast<int>(std::clamp<long>(count, 1, ThreadPool::maxThreads));
+}
+
+std::string sinter::rt::threadsNote(int threads) {
+  int cpus = availableCpus();
+  if (threads <= cpus)
+    return "";
+  return "note: --threads=" + std::to_string(threads) +
+         " is more than the CPUs that this process has: " +
+         std::to_string(cpus);
 }
 
 ThreadPool::~ThreadPool() {

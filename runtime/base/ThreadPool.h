@@ -17,12 +17,16 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <type_traits>
 
 namespace sinter::rt {
 
-/// Number of CPUs that the calling process may run on; at least 1.
+/// Number of CPUs that the calling process may run on: those of its affinity,
+/// no more than its control group has time for, rounded up; at least 1.
 int availableCpus();
+/// A line for who asked for more `threads` than that; else empty.
+std::string threadsNote(int threads);
 
 class ThreadPool {
 public:

@@ -11,6 +11,7 @@
 
 #include "runtime/device/Registry.h"
 
+#include <atomic>
 #include <exception>
 #include <new>
 
@@ -32,6 +33,19 @@ template <typename Function> static sinter_status guarded(Function &&function) {
   } catch (const std::exception &error) {
     return report(Status::failed(error.what()));
   }
+}
+
+/// Calls `function` unless another thread is in such a call of `program`.
+template <typename Function>
+static Status alone(sinter_program &program, Function &&function) {
+  if (program.isBusy.exchange(true, std::memory_order_acquire))
+    return {SINTER_BUSY, "another thread is using the program; each thread "
+                         "needs one of its own"};
+  struct Release {
+    std::atomic<bool> &flag;
+    ~Release() { flag.store(false, std::memory_order_release); }
+  } release{program.isBusy};
+  return function();
 }
 
 const char *sinter_last_error(void) { return lastError.c_str(); }
@@ -69,7 +83,7 @@ sinter_status sinter_program_join(sinter_program *program,
   return guarded([&]() -> Status {
     if (!program || !rank)
       return Status::invalid("there is no program or no rank");
-    return program->program->join(*rank);
+    return alone(*program, [&] { return program->program->join(*rank); });
   });
 }
 
@@ -86,7 +100,9 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
   return guarded([&]() -> Status {
     if (!program)
       return Status::invalid("there is no program");
-    return program->program->run(entry, control, inputs, outputs);
+    return alone(*program, [&] {
+      return program->program->run(entry, control, inputs, outputs);
+    });
   });
 }
 
@@ -99,7 +115,8 @@ sinter_status sinter_program_read_state(sinter_program *program, uint32_t index,
   return guarded([&]() -> Status {
     if (!program)
       return Status::invalid("there is no program");
-    return program->program->readState(index, to);
+    return alone(*program,
+                 [&] { return program->program->readState(index, to); });
   });
 }
 
@@ -108,6 +125,7 @@ sinter_status sinter_program_write_state(sinter_program *program,
   return guarded([&]() -> Status {
     if (!program)
       return Status::invalid("there is no program");
-    return program->program->writeState(index, from);
+    return alone(*program,
+                 [&] { return program->program->writeState(index, from); });
   });
 }

@@ -13,6 +13,7 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/exec/Staging.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -133,6 +134,7 @@ private:
 /// The handle of sinter.h.
 struct sinter_program {
   std::unique_ptr<sinter::rt::Program> program;
+  std::atomic<bool> isBusy{false}; // a thread is in a call
 };
 
 #endif // SINTER_RUNTIME_EXEC_PROGRAM_H

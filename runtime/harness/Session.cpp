@@ -6,6 +6,7 @@
 
 #include "runtime/harness/Session.h"
 
+#include "runtime/base/ThreadPool.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Program.h"
 
@@ -38,8 +39,12 @@ Session::create(const sinter_artifact &artifact,
       Program::create(artifact, options.device, device);
   if (!program.ok())
     return program.status();
-  if (!options.quiet)
+  if (!options.quiet) {
+    std::string note = threadsNote(options.threads);
+    if (!note.empty())
+      std::fprintf(stderr, "%s\n", note.c_str());
     noteFewerThreads(**program);
+  }
   std::unique_ptr<Session> session(new Session);
   session->artifact_ = &artifact;
   session->program_ = new sinter_program{std::move(*program)};

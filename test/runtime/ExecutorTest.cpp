@@ -8,6 +8,9 @@
 
 #include "sinter/kernel.h"
 
+#include <atomic>
+#include <thread>
+
 using namespace sinter;
 using namespace sinter::rt;
 
@@ -31,6 +34,16 @@ void countKernel(void *const *buffers, int64_t, int64_t) {
 void rowsKernel(void *const *buffers, int64_t, int64_t) {
   *static_cast<int64_t *>(buffers[1]) =
       *static_cast<const int64_t *>(buffers[0]);
+}
+
+std::atomic<bool> isInKernel{false}, mayGoOn{false};
+
+/// countKernel that waits in between.
+void waitingKernel(void *const *buffers, int64_t begin, int64_t end) {
+  isInKernel = true;
+  while (!mayGoOn)
+    std::this_thread::yield();
+  countKernel(buffers, begin, end);
 }
 
 /// main: arena = 2 x + step; y = arena * W + b; count += 1; copy = count;
@@ -174,6 +187,38 @@ TEST_CASE("program: a hand-written artifact runs", "[program]") {
       REQUIRE(rows == (run == 3 ? INT64_MAX : 7));
     }
   }
+}
+
+TEST_CASE("program: a second thread is told to wait", "[program]") {
+  Sample sample;
+  sample.kernels[1].cpu = waitingKernel;
+  Handle handle;
+  REQUIRE(sinter_program_create(&sample.artifact, nullptr, 1,
+                                &handle.program) == SINTER_OK);
+  float x[12] = {}, y[6], copy = 0, weights[8];
+  int64_t rows;
+  const void *inputs[] = {x};
+  void *outputs[] = {y, &copy, &rows};
+  sinter_status first = SINTER_FAILED;
+  std::thread other([&] {
+    first =
+        sinter_program_run(handle.program, "main", nullptr, inputs, outputs);
+  });
+  while (!isInKernel)
+    std::this_thread::yield();
+  CHECK(sinter_program_run(handle.program, "main", nullptr, inputs, outputs) ==
+        SINTER_BUSY);
+  CHECK(std::string(sinter_last_error()).find("another thread is using") == 0);
+  CHECK(sinter_program_read_state(handle.program, 0, weights) == SINTER_BUSY);
+  CHECK(sinter_program_write_state(handle.program, 0, weights) == SINTER_BUSY);
+  CHECK(sinter_program_join(handle.program, nullptr) == SINTER_INVALID);
+  mayGoOn = true;
+  other.join();
+  CHECK(first == SINTER_OK);
+  CHECK(copy == 1);
+  REQUIRE(sinter_program_run(handle.program, "main", nullptr, inputs,
+                             outputs) == SINTER_OK);
+  CHECK(copy == 2);
 }
 
 TEST_CASE("program: wrong calls are refused in one line", "[program]") {

@@ -13,6 +13,7 @@
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/import/onnx/Text.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/device/Registry.h"
 #include "tools/lib/Bench.h"
 #include "tools/lib/ElfSymbols.h"
@@ -56,6 +57,8 @@ struct Loaded {
 static rt::DeviceOptions deviceOptions(const Options &options) {
   rt::DeviceOptions device;
   device.threads = options.run.threads;
+  if (std::string note = rt::threadsNote(device.threads); !note.empty())
+    llvm::errs() << note << "\n";
   device.syncLaunches = options.run.syncLaunches;
   device.simSeed = options.run.simSeed;
   device.simReport = options.run.simReport;

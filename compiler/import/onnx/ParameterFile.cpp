@@ -6,9 +6,6 @@
 #include "compiler/import/onnx/ParameterFile.h"
 #include "compiler/import/onnx/Text.h"
 
-#include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <onnx/onnx_pb.h>
@@ -30,117 +27,54 @@ static std::pair<int32_t, int64_t> typeOf(llvm::StringRef name) {
   return {0, 0};
 }
 
-/// Headers nest three deep; the parser recurses.
-static bool nestsTooDeep(llvm::StringRef json) {
-  int depth = 0;
-  bool isText = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    char c = json[i];
-    if (isText) {
-      i += c == '\\';
-      isText = c != '"';
-    } else if (c == '"') {
-      isText = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > 8)
-        return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 std::unique_ptr<ParameterFile> ParameterFile::open(llvm::StringRef path,
                                                    std::string &why) {
-  llvm::sys::fs::file_status status;
-  if (std::error_code error = llvm::sys::fs::status(path, status)) {
-    why = error.message();
-    return nullptr;
-  }
-  if (!llvm::sys::fs::is_regular_file(status)) {
-    why = "not a regular file";
-    return nullptr;
-  }
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  if (!buffer) {
-    why = buffer.getError().message();
+  auto opened = SafetensorsFile::open(path);
+  if (!opened) {
+    why = llvm::toString(opened.takeError());
+    if (why == "not a safetensors file")
+      why += " (torch.save's are not read; see "
+             "docs/examples/export_pytorch.py)";
     return nullptr;
   }
   auto file = std::make_unique<ParameterFile>();
   file->path_ = path.str();
-  file->buffer_ = std::move(*buffer);
-  llvm::StringRef bytes = file->buffer_->getBuffer();
-  why = "not a safetensors file (torch.save's are not read; see "
-        "docs/examples/export_pytorch.py)";
-  if (bytes.size() < 8)
-    return nullptr;
-  uint64_t headerBytes = llvm::support::endian::read64le(bytes.data());
-  if (headerBytes > bytes.size() - 8)
-    return nullptr;
-  llvm::StringRef data = bytes.drop_front(8 + headerBytes);
-  if (nestsTooDeep(bytes.substr(8, headerBytes)))
-    return nullptr;
-  auto header = llvm::json::parse(bytes.substr(8, headerBytes));
-  if (!header) {
-    llvm::consumeError(header.takeError());
-    return nullptr;
-  }
-  const llvm::json::Object *entries = header->getAsObject();
-  if (!entries)
-    return nullptr;
-  for (const auto &[key, value] : *entries) {
-    const llvm::json::Object *entry = value.getAsObject();
-    if (!entry)
-      return nullptr;
-    if (llvm::StringRef(key) == "__metadata__") {
-      for (const auto &[name, kept] : *entry)
-        if (auto text = kept.getAsString())
-          file->shared_[llvm::StringRef(name)] = text->str();
-      continue;
-    }
-    auto [type, width] = typeOf(entry->getString("dtype").value_or(""));
-    const llvm::json::Array *shape = entry->getArray("shape");
-    const llvm::json::Array *offsets = entry->getArray("data_offsets");
-    if (!shape || !offsets || offsets->size() != 2)
-      return nullptr;
+  file->file_ = std::move(*opened);
+  for (const SafetensorsFile::Tensor &tensor : file->file_.tensors()) {
+    auto [type, width] = typeOf(tensor.dtype);
     if (!type)
       continue;
-    Tensor tensor{type, {}, {}};
     int64_t count = width;
-    for (const llvm::json::Value &size : *shape) {
-      std::optional<int64_t> number = size.getAsInteger();
-      if (!number || *number < 0 || llvm::MulOverflow(count, *number, count))
-        return nullptr;
-      tensor.shape.push_back(*number);
-    }
-    int64_t begin = (*offsets)[0].getAsInteger().value_or(-1),
-            end = (*offsets)[1].getAsInteger().value_or(-1);
-    if (begin < 0 || end < begin || uint64_t(end) > data.size() ||
-        end - begin != count)
+    for (int64_t size : tensor.shape)
+      if (llvm::MulOverflow(count, size, count))
+        count = -1;
+    if (count != int64_t(tensor.bytes.size())) {
+      why = "tensor " + quoted(tensor.name) + " has not the size of its shape";
       return nullptr;
-    tensor.bytes = {data.data() + begin, size_t(end - begin)};
-    file->tensors_[llvm::StringRef(key)] = std::move(tensor);
+    }
+    file->tensors_[tensor.name] = {type, tensor.shape, tensor.bytes};
   }
-  // Other metadata names no tensors.
-  for (const auto &name : llvm::make_early_inc_range(file->shared_)) {
-    auto kept = file->tensors_.find(name.second);
-    if (kept == file->tensors_.end() || name.second == name.getKey()) {
-      file->shared_.erase(name.getKey());
+  return file->addShared(why) ? std::move(file) : nullptr;
+}
+
+bool ParameterFile::addShared(std::string &why) {
+  for (const auto &entry : file_.metadata()) {
+    // Other metadata names no tensors.
+    llvm::StringRef name = entry.getKey(), kept = entry.second;
+    auto original = tensors_.find(kept);
+    if (original == tensors_.end() || kept == name)
       continue;
-    }
-    auto [place, isNew] =
-        file->tensors_.try_emplace(name.getKey(), kept->second);
-    if (!isNew && (place->second.shape != kept->second.shape ||
-                   place->second.bytes != kept->second.bytes)) {
-      why = "tensors " + quoted(name.getKey()) + " and " + quoted(name.second) +
+    Tensor tensor = original->second; // the map may grow
+    auto [place, isNew] = tensors_.try_emplace(name, tensor);
+    if (!isNew && (place->second.shape != tensor.shape ||
+                   place->second.bytes != tensor.bytes)) {
+      why = "tensors " + quoted(name) + " and " + quoted(kept) +
             " are one tensor, and have different values";
-      return nullptr;
+      return false;
     }
+    shared_[name] = kept.str();
   }
-  why.clear();
-  return file;
+  return true;
 }
 
 bool ParameterFile::areShared(llvm::StringRef a, llvm::StringRef b) const {

@@ -9,10 +9,7 @@
 #ifndef SINTER_COMPILER_IMPORT_ONNX_PARAMETERFILE_H
 #define SINTER_COMPILER_IMPORT_ONNX_PARAMETERFILE_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "compiler/import/SafetensorsFile.h"
 
 #include <memory>
 #include <string>
@@ -40,8 +37,10 @@ public:
   bool areShared(llvm::StringRef a, llvm::StringRef b) const;
 
 private:
+  bool addShared(std::string &why);
+
   std::string path_;
-  std::unique_ptr<llvm::MemoryBuffer> buffer_;
+  SafetensorsFile file_;
   llvm::StringMap<Tensor> tensors_;
   llvm::StringMap<std::string> shared_; // name -> the other tensor's
 };

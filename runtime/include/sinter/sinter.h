@@ -2,8 +2,9 @@
  *
  * Every function that can fail returns a sinter_status; sinter_last_error() has
  * one line about the latest failure of the calling thread. Handles are owned by
- * the caller and given back with the matching destroy function. A program may
- * be used by one thread at a time; programs of one process share a thread pool.
+ * the caller and given back with the matching destroy function. A program is
+ * used by one thread at a time: what a second one calls meanwhile returns
+ * SINTER_BUSY and does nothing. Programs of one process share a thread pool.
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */
 #ifndef SINTER_SINTER_H
@@ -17,7 +18,7 @@
 extern "C" {
 #endif
 
-/* The numbers are the exit codes of the command-line tools. */
+/* The numbers up to 7, and 75, are the exit codes of the command-line tools. */
 typedef enum sinter_status {
   SINTER_OK = 0,
   SINTER_FAILED = 1,  /* a run-time failure, I/O included */
@@ -27,6 +28,7 @@ typedef enum sinter_status {
   SINTER_MISMATCH = 5,
   SINTER_OUT_OF_MEMORY = 6,
   SINTER_DEVICE_FAILED = 7,
+  SINTER_BUSY = 8, /* another thread is using the program */
   SINTER_INTERRUPTED = 75
 } sinter_status;
 
