@@ -166,6 +166,7 @@ ExitCode compiler::readModel(const Options &options, ModelFile &model) {
 ImportOptions compiler::importOptions(const Options &options) {
   ImportOptions result;
   result.train = options.train.enabled;
+  result.isOnlyShown = options.tool == "sinter-inspect";
   result.trainable = options.train.trainable;
   result.freeze = options.train.freeze;
   result.parameters = options.train.parameters;

@@ -186,7 +186,10 @@ static void importDropout(NodeImport &n) {
     n.out(dropout.getResult());
     return;
   }
-  if (isTraining && ratio != 0) {
+  if (isTraining && ratio != 0 && n.graph().options().isOnlyShown) {
+    n.graph().warn("nodes in training mode are shown as in inference; --train "
+                   "shows training");
+  } else if (isTraining && ratio != 0) {
     n.unsupported("training_mode with ratio " + std::to_string(ratio) +
                   ", whose result is random");
     return;

@@ -47,7 +47,11 @@ public:
     invalid_ = true;
   }
   void unsupported(std::string line) { lines_.push_back(std::move(line)); }
-  void warn(std::string line) { warnings_.push_back(std::move(line)); }
+  /// Once for equal lines.
+  void warn(std::string line) {
+    if (!llvm::is_contained(warnings_, line))
+      warnings_.push_back(std::move(line));
+  }
 
   bool empty() const { return lines_.empty(); }
   /// 0 without errors, 2 for unreadable input or wrong options, 3 when
@@ -80,6 +84,9 @@ struct ImportOptions {
   /// Initializers become state as their roles say, BatchNormalization is
   /// imported for training.
   bool train = false;
+  /// Nothing will run: what is in training mode is imported as in inference,
+  /// with a warning.
+  bool isOnlyShown = false;
   /// Expressions over the names of states; empty: all, and none.
   std::string trainable, freeze;
   /// A safetensors file with the weights of the module that was exported;
