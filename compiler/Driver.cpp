@@ -228,7 +228,9 @@ ExitCode Compilation::importPhase(const Phase &last) {
     reportError(options, shown(options.model) + ": " + why);
     return kExitUsage;
   }
-  return checkNames(options, *module_);
+  return checkNames(options, *module_,
+                    model.onnx ? llvm::ArrayRef(model.onnx->held)
+                               : llvm::ArrayRef<std::string>());
 }
 
 /// True when there is a plan after phase `last`.

@@ -55,7 +55,8 @@ static std::string checkNodes(const Options &options, mlir::ModuleOp module) {
 }
 
 static std::string checkParameters(const Options &options,
-                                   mlir::ModuleOp module) {
+                                   mlir::ModuleOp module,
+                                   llvm::ArrayRef<std::string> held) {
   const TrainOptions &train = options.train;
   if (!train.enabled)
     return "";
@@ -68,21 +69,25 @@ static std::string checkParameters(const Options &options,
              state.getAliases()->getAsValueRange<mlir::StringAttr>())
           names.insert(alias);
     }
+  Names heldNames;
+  heldNames.insert(held.begin(), held.end());
   for (auto [flag, pattern] :
        {std::pair<StringRef, StringRef>{"--trainable", train.trainable},
         {"--freeze", train.freeze},
         {"--no-decay", train.noDecay}})
-    if (!pattern.empty() && !matchesAny(pattern, names))
+    if (!pattern.empty() && !matchesAny(pattern, names) &&
+        !(flag == "--freeze" && matchesAny(pattern, heldNames)))
       return (flag + "=" + pattern +
               ": no parameter of the model has such a name")
           .str();
   return "";
 }
 
-ExitCode compiler::checkNames(const Options &options, mlir::ModuleOp module) {
+ExitCode compiler::checkNames(const Options &options, mlir::ModuleOp module,
+                              llvm::ArrayRef<std::string> held) {
   std::string wrong = checkNodes(options, module);
   if (wrong.empty())
-    wrong = checkParameters(options, module);
+    wrong = checkParameters(options, module, held);
   if (wrong.empty())
     return kExitDone;
   reportError(options, wrong);

@@ -18,8 +18,9 @@
 namespace sinter::compiler {
 
 /// Reports the first expression that chooses nothing of `module`, which is
-/// imported; kExitUsage if there is one.
-ExitCode checkNames(const Options &options, mlir::ModuleOp module);
+/// imported; kExitUsage if there is one. --freeze may choose of `held`, too.
+ExitCode checkNames(const Options &options, mlir::ModuleOp module,
+                    llvm::ArrayRef<std::string> held);
 
 } // namespace sinter::compiler
 

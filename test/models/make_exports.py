@@ -133,9 +133,9 @@ class Derived(nn.Module):
         self.up = nn.ConvTranspose1d(4, 6, 3, groups=2)
         self.norm = nn.BatchNorm1d(6, affine=False)
         self.stem = weight_norm(nn.Linear(7, width))
-        self.gain = nn.Parameter(torch.zeros(width))
+        self.gain = nn.Parameter(0.1 * torch.randn(width))
         self.rate = nn.Parameter(torch.randn(width))
-        self.temperature = nn.Parameter(torch.tensor(-0.3))
+        self.temperature = nn.Parameter(0.2 * torch.randn(width))
         self.cell, self.head = nn.GRUCell(width, width), nn.Linear(width, 4)
 
     def forward(self, x):

@@ -72,6 +72,8 @@ const OperandRow kOperands[] = {
     {"aten.prelu", "PRelu", 1, 1, kUnitDims},
     {"aten._prelu_kernel", "PRelu", 1, 1, kUnitDims},
     {"aten.embedding", "Gather", 0, 0},
+    {"aten.scaled_dot_product_attention", "Add", kAnyInput, 3},
+    {"aten.slice_scatter", "ScatterND", 2, 1},
     {"aten.addcmul", "Add", kAnyInput, 0},
     {"aten.addcmul", "Mul", kAnyInput, 1},
 };

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -134,11 +135,25 @@ findPieces(const Elements &from, const Elements &to, size_t size) {
   return indices;
 }
 
+static bool isReordering(llvm::StringRef value) {
+  // A copy is made where elements were permuted.
+  static const llvm::StringSet<> operations = {
+      "clone",        "contiguous", "flip", "gather",     "index",
+      "index_select", "roll",       "take", "unsafe_view"};
+  return operations.contains(operationOf(value));
+}
+
 static std::optional<Derivation>
 findMove(const TensorView &from, const TensorView &to, llvm::StringRef value) {
   using Move = Derivation::Move;
   Elements source(from), target(to);
   bool isPlain = from.areEqual();
+  // Of equal elements, only those of a vector have an order that is sure, where
+  // the last operation keeps it.
+  if (isPlain &&
+      (llvm::count_if(from.shape, [](int64_t n) { return n != 1; }) > 1 ||
+       isReordering(value)))
+    return std::nullopt;
   // Most constants are of no parameter.
   if (!isPlain && !source.contains(target.at(0)))
     return std::nullopt;
@@ -211,8 +226,18 @@ static bool isComputed(const ElementFunction &function, const TensorView &from,
   return true;
 }
 
-/// Fewer values than this may be those of several functions by chance.
-static constexpr size_t kFewElements = 8;
+/// Fewer different values may be those of other functions by chance: exp(2 w)
+/// of a w of zeros is exp(w).
+static constexpr size_t kFewValues = 8;
+
+static bool hasFewValues(const TensorView &tensor) {
+  Elements elements(tensor);
+  llvm::StringSet<> values;
+  for (size_t i = 0; i < elements.size(); ++i)
+    if (values.insert(elements.at(i)).second && values.size() >= kFewValues)
+      return false;
+  return true;
+}
 
 static std::optional<Derivation> findFunction(const TensorView &from,
                                               const TensorView &to,
@@ -221,20 +246,18 @@ static std::optional<Derivation> findFunction(const TensorView &from,
     return std::nullopt;
   std::optional<Derivation> found;
   bool isSame = from.bytes.size() == to.bytes.size();
-  bool isPlain = Elements(from).size() < kFewElements || from.areEqual();
   for (const ElementFunction &function : kFunctions) {
     // A move behind it hides the operation.
-    bool isNamed = operationOf(value) == function.operation;
-    if ((!isNamed && (isPlain || !isMoved(value))) ||
+    if ((operationOf(value) != function.operation && !isMoved(value)) ||
         !isComputed(function, from, to, isSame))
       continue;
-    if (found)
+    if (found || hasFewValues(from))
       return std::nullopt;
     found = Derivation{&function,
                        isSame ? Derivation::Move::Reshape
                               : Derivation::Move::Expand,
                        {},
-                       isPlain};
+                       false};
   }
   return found;
 }

@@ -36,7 +36,7 @@ struct Derivation {
   const ElementFunction *function = nullptr;
   enum class Move { Reshape, Expand, Transpose, Rows, Elements } move;
   std::vector<int64_t> indices; // of Rows and Elements
-  /// Values alone do not tell it: the parameter has too few different elements.
+  /// Values alone do not tell it: all elements of the parameter are equal.
   bool isPlain = false;
 };
 

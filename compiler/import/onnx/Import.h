@@ -130,6 +130,9 @@ public:
   /// What training does with each float initializer; filled by
   /// restoreParameters.
   llvm::StringMap<InitializerRole> roles;
+  /// What is no state and --freeze may name: constants that the exporter
+  /// computed, parameters of the module that are not in the file.
+  std::vector<std::string> held;
 
 private:
   std::unique_ptr<::onnx::ModelProto> proto_;

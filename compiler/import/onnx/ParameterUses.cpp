@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/ParameterUses.h"
+#include "compiler/import/onnx/RestoreParameters.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,6 +12,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <map>
+#include <set>
 
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
@@ -71,17 +73,13 @@ bool isMoved(llvm::StringRef value) {
 
 bool isMadeOfNumbers(llvm::StringRef value) {
   static const llvm::StringSet<> operations = {
-      "arange",        "empty",
-      "eye",           "full",
-      "full_like",     "lift_fresh",
-      "linspace",      "new_full",
-      "new_ones",      "new_zeros",
-      "ones",          "ones_like",
-      "scalar_tensor", "scalar_tensor_default",
-      "sym_size_int",  "tril",
-      "tril_indices",  "triu",
-      "triu_indices",  "zeros",
-      "zeros_like"};
+      "arange",       "empty",         "eye",
+      "fill",         "full",          "full_like",
+      "lift_fresh",   "linspace",      "new_full",
+      "new_ones",     "new_zeros",     "ones",
+      "ones_like",    "scalar_tensor", "scalar_tensor_default",
+      "sym_size_int", "tril_indices",  "triu_indices",
+      "zeros",        "zeros_like"};
   return operations.contains(operationOf(value));
 }
 
@@ -160,6 +158,7 @@ public:
     }
     findAliases();
     findVanished();
+    findReplaced();
     return std::move(found_);
   }
 
@@ -421,6 +420,107 @@ private:
           if (isLeftOut(value) && !produced_.contains(value) &&
               !signature_.byPlaceholder(value) && seen.insert(value).second)
             found_.vanished.push_back(value);
+  }
+
+  /// Values that calls read, no node computes, and other values stand for.
+  void findReplaced() {
+    std::map<std::string, int> producers;
+    for (int i : nodes_)
+      for (const std::string &output : graph_.node(i).output())
+        producers[output] = i;
+    std::set<std::string> integers;
+    for (const auto &info : graph_.value_info())
+      if (!isFloatData(info.type().tensor_type().elem_type()))
+        integers.insert(info.name());
+    std::set<std::string> ofParameters = findOfParameters();
+    std::map<std::string, std::string> moved; // actual -> value
+    llvm::StringSet<> seen;
+    auto add = [&](const std::string &value, const std::string &actual) {
+      if (initializers_.contains(actual) || integers.count(actual) ||
+          !seen.insert(value).second)
+        return;
+      if (!isComputed(value)) {
+        // Copies of one value may have been copies of two equal ones.
+        auto [first, isNew] = moved.try_emplace(actual, value);
+        if (!isNew && ofParameters.count(actual))
+          found_.vanished.push_back(value);
+        return;
+      }
+      auto producer = producers.find(actual);
+      int by = producer == producers.end() ? -1 : producer->second;
+      if (isReplaceable(value) && !isSame(value, by))
+        found_.skipped.push_back(value);
+      else if (isSame(value, by))
+        found_.merged.push_back(value);
+    };
+    for (int i : nodes_) {
+      if (!calls_[i] || hasFoldedBatchNorm(graph_.node(i)))
+        continue;
+      for (const std::string &value : calls_[i]->values)
+        if (isGone(value))
+          if (auto actual = inputFor(i, value))
+            add(value, *actual);
+    }
+    for (int i = 0; i < graph_.output_size(); ++i)
+      if (size_t(i) < signature_.outputs().size() &&
+          isGone(signature_.outputs()[i]))
+        add(signature_.outputs()[i], graph_.output(i).name());
+  }
+
+  /// Results that depend on a float initializer of the module.
+  std::set<std::string> findOfParameters() {
+    std::set<std::string> results;
+    for (int i : nodes_)
+      if (llvm::any_of(graph_.node(i).input(), [&](const std::string &input) {
+            return results.count(input) || (initializers_.contains(input) &&
+                                            signature_.byTarget(input));
+          }))
+        results.insert(graph_.node(i).output().begin(),
+                       graph_.node(i).output().end());
+    return results;
+  }
+
+  /// A value of a call that is not there any more.
+  bool isGone(const std::string &value) const {
+    return !produced_.contains(value) && !signature_.byPlaceholder(value);
+  }
+  static bool isComputed(llvm::StringRef value) {
+    llvm::StringRef operation = operationOf(value);
+    return isLeftOut(value) || operation == "embedding" ||
+           operation == "getitem";
+  }
+  /// An operation that gives its operand back for some number.
+  static bool isReplaceable(llvm::StringRef value) {
+    static const llvm::StringSet<> operations = {"add", "sub", "mul", "div",
+                                                 "pow"};
+    return operations.contains(operationOf(value));
+  }
+  /// Whether node `by` does what computed `value`.
+  bool isSame(const std::string &value, int by) const {
+    if (by < 0)
+      return false;
+    llvm::StringRef operation = operationOf(value);
+    if (operation == "getitem")
+      return graph_.node(by).op_type() == "BatchNormalization";
+    return calls_[by] && operationOf(calls_[by]->result) == operation;
+  }
+  /// The input of node `index` that is `value` in its call.
+  std::optional<std::string> inputFor(int index, const std::string &value) {
+    const NodeProto &node = graph_.node(index);
+    std::vector<std::string> unknown;
+    for (int i = 0; i < node.input_size(); ++i) {
+      std::optional<CallOperand> operand = findOperand(node, i, *calls_[index]);
+      if (operand && operand->values.size() == 1 &&
+          operand->values.front() == value)
+        return node.input(i);
+      if (!operand && !node.input(i).empty() &&
+          !initializers_.contains(node.input(i)) &&
+          !llvm::is_contained(calls_[index]->values, node.input(i)))
+        unknown.push_back(node.input(i));
+    }
+    if (unknown.size() == 1)
+      return unknown.front();
+    return std::nullopt;
   }
 
   const GraphProto &graph_;

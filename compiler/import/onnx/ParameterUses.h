@@ -68,6 +68,9 @@ struct ParameterUses {
   std::vector<std::string> vanished;
   /// Results of detach() that calls read and that no node is any more.
   std::vector<std::string> detached;
+  /// Values of calls in place of which nodes read another one's: that of an
+  /// equal operation, or an operand of one that changed nothing.
+  std::vector<std::string> merged, skipped;
 };
 
 /// The operation in the name of a value, as exporters make them: "add" of

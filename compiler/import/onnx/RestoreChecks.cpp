@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/Derivation.h"
 #include "compiler/import/onnx/Restoration.h"
 #include "compiler/import/onnx/RestoreParameters.h"
 #include "compiler/import/onnx/Text.h"
@@ -61,8 +62,8 @@ public:
       : r(restoration), options(r.options), present(r.present()) {}
 
   bool run() {
-    return checkBatchNorms() && checkClear() && checkParameters() &&
-           checkFolded();
+    return checkBatchNorms() && checkClear() && checkReplaced() &&
+           checkParameters() && checkFolded();
   }
 
 private:
@@ -76,12 +77,37 @@ private:
       return r.invalid(
           "bodies of nodes read " + listedNames(r.found.unclearInBodies) +
           ", which the exporter may have made of parameters" + r.advice());
+    for (int i = 0; i < r.graph.node_size(); ++i) {
+      std::optional<FxCall> call =
+          r.live[i] ? readFxCall(r.graph.node(i)) : std::nullopt;
+      if (call && call->target == "aten.embedding" &&
+          call->arguments.size() > 3 && call->arguments[3].text == "True")
+        return r.invalid(r.where(i) + ": scale_grad_by_freq is not supported");
+    }
     for (const ParameterUse &use : r.found.uses)
       if (use.kind == Kind::Unclear)
         return r.invalid(r.where(use.node) + ": the exporter made its input " +
                          quoted(r.graph.node(use.node).input(use.input)) +
                          " of parameters in a way that the file does not tell" +
                          r.advice());
+    return true;
+  }
+
+  /// Equal operations that the exporter made one may have had parameters of
+  /// their own, and one that changes nothing a parameter that is 0 or 1 so far.
+  bool checkReplaced() {
+    if (options.allowRewritten)
+      return true;
+    if (!r.found.merged.empty())
+      return r.invalid("the exporter computes " + listedNames(r.found.merged) +
+                       " by operations of equal parameters, which would be "
+                       "trained as one" +
+                       r.advice(false));
+    if (!r.found.skipped.empty())
+      return r.invalid("the exporter left out " + listedNames(r.found.skipped) +
+                       ", which changed nothing so far and may depend on "
+                       "parameters" +
+                       r.advice(false));
     return true;
   }
 
@@ -156,8 +182,10 @@ private:
                        "operations whose results it names: " +
                        listedNames(r.found.vanished) + r.advice());
     if (!others.empty())
-      r.errors.warn(r.file + ": the parameters " + listedNames(others) +
-                    " of the module are not in the file: nothing uses them");
+      r.errors.warn(
+          r.file + ": the parameters " + listedNames(others) +
+          " of the module are not in the file: nothing uses them, or they are "
+          "other names of tensors (--parameters=FILE tells)");
     return true;
   }
 
@@ -185,15 +213,7 @@ private:
       std::optional<TensorData> data = r.read(*r.tensors[name]);
       if (!data)
         return false;
-      ValueCheck values = checkValues(*data);
-      bool isTable = !values.mask.empty() || !values.computed.empty() ||
-                     (values.areEqual && isMoved(use.value));
-      // What is made of parameters may repeat itself, too.
-      llvm::StringRef operation = operationOf(use.value);
-      if (operation == "linear" || operation == "addmm" ||
-          operation.contains("conv") || operation.contains("norm"))
-        isTable = false;
-      if (!isTable)
+      if (!isTable(use, name, *data))
         doubtful.push_back(name);
     }
     return doubtful.empty() ||
@@ -202,6 +222,59 @@ private:
                      ", which may depend on parameters; --freeze=REGEX holds "
                      "what it names constant" +
                      r.advice());
+  }
+
+  /// Whether the values are not those of parameters.
+  bool isTable(const ParameterUse &use, const std::string &name,
+               const TensorData &data) {
+    // The values of a parameter, and its name.
+    const SignatureEntry *named = r.signature.byTarget(name);
+    if (named && named->isParameter())
+      return false;
+    // What is made of parameters may repeat itself, too.
+    llvm::StringRef operation = operationOf(use.value);
+    if (isProduct(use.value) || operation.contains("conv") ||
+        operation.contains("norm"))
+      return false;
+    ValueCheck values = checkValues(data);
+    if (values.isMask)
+      return true;
+    if (operation == "tril" || operation == "triu")
+      return false; // of ones, or of a parameter of ones
+    if (!values.areEqual)
+      return !values.computed.empty();
+    return isMoved(use.value) && (isAttentionMask(use) || !isOfParameter(data));
+  }
+
+  /// Equal values there mask nothing.
+  bool isAttentionMask(const ParameterUse &use) {
+    std::optional<FxCall> call = readFxCall(r.graph.node(use.node));
+    return call && call->target == "aten.scaled_dot_product_attention" &&
+           call->arguments.size() > 3 &&
+           llvm::is_contained(call->arguments[3].values, use.value);
+  }
+
+  /// Whether all elements of a parameter are the one that `data` consists of.
+  bool isOfParameter(const TensorData &data) {
+    int64_t width = ir::elementSizeBytes(data.type.getElementType());
+    llvm::ArrayRef<char> element = data.bytes.data.take_front(width);
+    for (const SignatureEntry &entry : r.signature.entries()) {
+      const TensorProto *tensor = r.ownTensor(entry);
+      if (!entry.isParameter() || !tensor || !mayTrain(options, entry.target))
+        continue;
+      std::string why;
+      ReadFailure failure = ReadFailure::None;
+      std::optional<TensorData> own =
+          readTensor(r.model, *tensor, &r.context, why, failure);
+      if (!own || own->type.getElementType() != data.type.getElementType())
+        continue;
+      TensorView view{tensor->data_type(), own->type.getShape(),
+                      own->bytes.data};
+      if (view.width() && own->bytes.data.take_front(width) == element &&
+          view.areEqual())
+        return true;
+    }
+    return false;
   }
 
   Restoration &r;

@@ -196,6 +196,7 @@ public:
     if (!restoreUses() || !restoreLayers(r))
       return false;
     noteFolded();
+    noteHeld();
     r.edit.apply();
     assignRoles();
     return true;
@@ -386,6 +387,16 @@ private:
     for (const ParameterUse &use : r.found.uses)
       if (use.kind == Kind::Folded || use.kind == Kind::Unclear)
         computed_.insert(r.graph.node(use.node).input(use.input));
+  }
+
+  /// Names that are no states.
+  void noteHeld() {
+    for (const auto &name : computed_)
+      r.model.held.push_back(name.getKey().str());
+    llvm::StringSet<> present = r.present();
+    for (const SignatureEntry &entry : r.signature.entries())
+      if (!present.contains(entry.placeholder))
+        r.model.held.push_back(entry.target);
   }
 
   void assignRoles() {

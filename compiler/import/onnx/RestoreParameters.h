@@ -45,6 +45,7 @@ struct ValueCheck {
   std::string mask;     // surely none
   std::string computed; // probably none
   bool areEqual = true;
+  bool isMask = false; // `mask`, and all its other values are equal
 };
 
 ValueCheck checkValues(const TensorData &data);

@@ -175,6 +175,8 @@ ValueCheck checkValues(const TensorData &data) {
   int64_t count = data.type.getNumElements(),
           width = ir::elementSizeBytes(element);
   std::vector<double> first;
+  std::optional<double> finite;
+  check.isMask = true;
   for (int64_t at = 0; at < count; at += kChunk) {
     auto type = RankedTensorType::get({std::min(kChunk, count - at)}, element);
     ir::Tensor chunk =
@@ -183,13 +185,14 @@ ValueCheck checkValues(const TensorData &data) {
       first.assign(chunk.floats.begin(), chunk.floats.end());
     for (double value : chunk.floats) {
       check.areEqual &= value == first[0];
-      if (!std::isfinite(value) || value < -1e4) {
+      if (!std::isfinite(value) || value < -1e4)
         check.mask = "it holds values that are not finite or below -1e4";
-        return check;
-      }
+      else
+        check.isMask &= value == finite.value_or(value), finite = value;
     }
   }
-  if (first.size() < 4)
+  check.isMask &= !check.mask.empty();
+  if (!check.mask.empty() || first.size() < 4)
     return check;
   // Initial values of a parameter are drawn, or all the same.
   std::vector<double> sorted(first);
@@ -470,6 +473,8 @@ private:
     } else if (found.evidence == Evidence::Constant) {
     } else if (isScalar) {
       role.reason = "a scalar";
+      if (!isGenerated(name))
+        doubt(held_, name);
     } else if (found.evidence == Evidence::Weight) {
       role.kind = Role::Parameter;
       static const llvm::Regex computed("^onnx::(Conv|ConvTranspose|Gemm)_");
@@ -483,10 +488,9 @@ private:
     } else {
       role.kind = Role::Parameter;
       bool isSure = found.evidence == Evidence::Vector && !isGenerated(name);
-      if (!isSure) {
+      if (!isSure)
         role.reason = "an operand of data";
-        doubt(trained_, name);
-      }
+      doubt(trained_, name); // it may be a buffer
     }
   }
 

@@ -296,13 +296,115 @@ TEST_CASE("functions of a parameter are computed in the program again") {
   }
 }
 
-TEST_CASE("values that several functions give need the name of one") {
+TEST_CASE("values that other functions give, too, tell nothing") {
+  // exp(w), exp(2 w), 1 + w, ... are all ones.
   const std::vector<float> zeros(9, 0), ones(9, 1);
-  CHECK(statesOf(withWeights(computed("add", ones), zeros)).has("w"));
-  CHECK(statesOf(withWeights(computed("exp", ones), zeros)).has("w"));
-  for (const char *name : {"unsqueeze_3", "cos", "neg"})
+  for (const char *name : {"add", "exp", "unsqueeze_3", "cos", "neg"})
     CHECK(withWeights(computed(name, ones), zeros)
               .says("the parameters 'w' are not in the file"));
+  // Of equal elements the order is unknown.
+  for (const char *name : {"flip", "roll", "clone", "_unsafe_view"})
+    CHECK(withWeights(computed(name, ones), ones)
+              .says("the parameters 'w' are not in the file"));
+  CHECK(statesOf(withWeights(computed("expand", ones), ones)).has("w"));
+}
+
+//===----------------------------------------------------------------------===//
+// Operations that the exporter removed
+//===----------------------------------------------------------------------===//
+
+/// y = tanh(x * p) + r, where `read` is what the last node reads in place of
+/// `value`, a result that its call names.
+static ModelBuilder replaced(const std::string &value,
+                             const std::string &read) {
+  ModelBuilder b;
+  b.input("x", {int64_t(3)});
+  b.floats("p", {3}, {1, 2, 3});
+  from(b.node("Mul", {"x", "p"}, {"mul"}), "mul", "aten.mul", "%x, %p_p");
+  from(b.node("Tanh", {"mul"}, {"tanh"}), "tanh", "aten.tanh", "%mul");
+  from(b.node("Add", {"tanh", read}, {"y"}), "add", "aten.add",
+       "%tanh, %" + value);
+  b.output("y");
+  setSignature(b, "p_p: PARAMETER target='p'\n");
+  return b;
+}
+
+TEST_CASE("an operation that was merged with an equal one is refused") {
+  CHECK(replaced("mul_1", "mul")
+            .importTrain()
+            .says("computes 'mul_1' by operations of equal parameters"));
+  CHECK(replaced("tanh_1", "tanh").importTrain().says("computes 'tanh_1'"));
+  CHECK(replaced("mul", "mul").importTrain().text() == "");
+  ImportOptions options = trainOptions();
+  options.allowRewritten = true;
+  CHECK(replaced("mul_1", "mul").import(options).text() == "");
+}
+
+TEST_CASE("an operation that was left out is refused, copies are not") {
+  for (const char *value : {"mul_1", "add_1", "sub", "div_2", "pow_1"})
+    CHECK(replaced(value, "tanh")
+              .importTrain()
+              .says("left out '" + std::string(value) +
+                    "', which changed nothing so far"));
+  CHECK(replaced("add_1", "x").importTrain().says("left out 'add_1'"));
+  for (const char *value : {"clone", "view_3", "dropout", "to_2"})
+    CHECK(replaced(value, "tanh").importTrain().text() == "");
+}
+
+TEST_CASE("copies of one value may hide that two modules became one") {
+  auto model = [](bool hasSecond) {
+    ModelBuilder b;
+    b.input("x", {int64_t(3)});
+    b.floats("p", {3}, {1, 2, 3});
+    from(b.node("Mul", {"x", "p"}, {"mul"}), "mul", "aten.mul", "%x, %p_p");
+    from(b.node("Tanh", {"mul"}, {"tanh"}), "tanh", "aten.tanh", "%type_as_1");
+    from(b.node("Add", {"tanh", "mul"}, {"y"}), "add", "aten.add",
+         "%tanh, %type_as");
+    b.output("y");
+    setSignature(b, std::string("p_p: PARAMETER target='p'\n") +
+                        (hasSecond ? "p_q: PARAMETER target='q'\n" : ""));
+    return b;
+  };
+  CHECK(
+      model(true).importTrain().says("the parameters 'q' are not in the file"));
+  CHECK(model(false).importTrain().text() == "");
+}
+
+TEST_CASE("a constant with the values of a parameter may be made of it") {
+  // relu(g) is g, and so has its name; slices of ones may be of a parameter.
+  auto model = [](const std::string &value, const std::string &name) {
+    ModelBuilder b;
+    b.input("x", {int64_t(4)});
+    b.floats("g", {4}, {1, 1, 1, 1});
+    if (name != "g")
+      b.floats(name, {4}, {1, 1, 1, 1});
+    from(b.node("Mul", {"x", "g"}, {"m"}), "mul", "aten.mul", "%x, %p_g");
+    from(b.node("Add", {"m", name}, {"y"}), "add", "aten.add",
+         "%mul, %" + value);
+    b.output("y");
+    setSignature(b, "p_g: PARAMETER target='g'\n");
+    return b;
+  };
+  for (const auto &[value, name] :
+       {std::pair("relu", "g"), {"slice_3", "slice_3"}, {"tril", "tril"}})
+    CHECK(model(value, name)
+              .importTrain()
+              .says("computed the constants '" + std::string(name) + "'"));
+  CHECK(model("ones", "g").importTrain().text() == "");
+  ImportOptions options = trainOptions();
+  options.freeze = "^slice_3$";
+  CHECK(model("slice_3", "slice_3").import(options).text() == "");
+}
+
+TEST_CASE("gradients divided by how often an id is there are refused") {
+  ModelBuilder b;
+  b.input("ids", {int64_t(2)}, ::onnx::TensorProto::INT64);
+  b.floats("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  from(b.node("Gather", {"w", "ids"}, {"y"}), "embedding", "aten.embedding",
+       "%p_w, %ids, -1, True");
+  b.output("y");
+  setSignature(b, "p_w: PARAMETER target='w'\n");
+  CHECK(b.importTrain().says("scale_grad_by_freq is not supported"));
 }
 
 /// x [2, 2] plus what a product of zeros and a weight left of its bias.
@@ -472,13 +574,36 @@ TEST_CASE("uses decide where the exporter wrote no signature") {
   CHECK(states.has("scale"));
   CHECK_FALSE(states.has("grid"));
   CHECK_FALSE(states.has("limit"));
-  REQUIRE(states.imported.errors.warnings().size() == 1);
-  CHECK(states.imported.errors.warnings()[0].find("'grid'") !=
+  // A vector that scales may be a buffer, a grid may be a parameter.
+  REQUIRE(states.imported.errors.warnings().size() == 2);
+  CHECK(states.imported.errors.warnings()[0].find("trained, though the file "
+                                                  "does not say") !=
+        std::string::npos);
+  CHECK(states.imported.errors.warnings()[0].find("'scale'; --freeze") !=
+        std::string::npos);
+  CHECK(states.imported.errors.warnings()[1].find("'grid'; --trainable") !=
         std::string::npos);
 
   ImportOptions options = trainOptions();
   options.trainable = "^(grid|scale)$";
   CHECK(statesOf(b.import(options)).byName["grid"].getTrainable());
+}
+
+TEST_CASE("a scalar with a name is held, and listed") {
+  ModelBuilder b;
+  b.input("x", {int64_t(4)});
+  b.floats("logit_scale", {}, {2});
+  b.floats("onnx::Mul_7", {}, {3});
+  b.node("Mul", {"x", "logit_scale"}, {"a"});
+  b.node("Mul", {"a", "onnx::Mul_7"}, {"y"});
+  b.output("y");
+  Imported imported = b.importTrain();
+  REQUIRE(imported.errors.warnings().size() == 1);
+  CHECK(imported.errors.warnings()[0].find("'logit_scale'; --trainable") !=
+        std::string::npos);
+  ImportOptions options = trainOptions();
+  options.trainable = "^logit_scale$";
+  CHECK(statesOf(b.import(options)).byName["logit_scale"].getTrainable());
 }
 
 TEST_CASE("the only row of zeros of a table pads") {
