@@ -27,15 +27,20 @@ using llvm::StringRef;
 
 // Ends every phase that leaves a graph: nothing that can be computed or dropped
 // stays.
-static void addSimplifier(mlir::OpPassManager &pm) {
+static void addSimplifier(mlir::OpPassManager &pm,
+                          bool keepDerivatives = false) {
   pm.addPass(passes::createFoldConstants());
-  pm.addPass(passes::createSimplifyAlgebra());
+  passes::SimplifyAlgebraOptions options;
+  options.keepDerivatives = keepDerivatives;
+  pm.addPass(passes::createSimplifyAlgebra(options));
 }
 
-static void buildSimplify(mlir::OpPassManager &pm, const PhaseContext &) {
-  addSimplifier(pm);
+static void buildSimplify(mlir::OpPassManager &pm,
+                          const PhaseContext &context) {
+  bool isDifferentiated = context.options.train.enabled;
+  addSimplifier(pm, isDifferentiated);
   pm.addPass(passes::createRecognizeComposites());
-  addSimplifier(pm);
+  addSimplifier(pm, isDifferentiated);
 }
 
 /// Weights that are rounded may be rounded to one place, if nobody speaks of

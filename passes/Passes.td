@@ -145,7 +145,13 @@ def SimplifyAlgebra : Pass<"sinter-simplify-algebra", "::mlir::ModuleOp"> {
   let description = [{
     Every folder and canonicalizer of the dialect, patterns on numbers, shapes and
     contractions, and common subexpressions, to a fixpoint. Node names are merged.
+    What is differentiated later keeps its derivatives with `keep-derivatives`: max(x, 0) has the value of
+    relu(x), but at 0 the one has the derivative 1/2 and the other 0.
   }];
+  let options = [
+    Option<"keepDerivatives", "keep-derivatives", "bool", "false",
+           "only rewrites that have the derivative of what they replace, too">,
+  ];
 }
 
 def ExpandMath : Pass<"sinter-expand-math"> {

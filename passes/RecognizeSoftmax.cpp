@@ -3,7 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/OpClasses.h"
 #include "passes/RecognizeMatch.h"
+#include "passes/ValueBuilder.h"
 
 using namespace mlir;
 using namespace sinter::ir;
@@ -97,10 +99,63 @@ struct RecognizeLogOfSoftmax : OpRewritePattern<LogOp> {
   }
 };
 
+// Pattern: log(sigmoid(x)) -> min(x, 0) - log1p(exp(-|x|)), log(1 - sigmoid(x))
+// -> the same of -x: sigmoid(x) has no small values next to 0 and 1
+struct RecognizeLogOfSigmoid : OpRewritePattern<LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LogOp op,
+                                PatternRewriter &rewriter) const override {
+    Value probability = op.getX();
+    auto complement = probability.getDefiningOp<SubOp>();
+    if (complement && splatNumber(complement.getLhs()) == 1.0)
+      probability = complement.getRhs();
+    else
+      complement = nullptr;
+    auto sigmoid = probability.getDefiningOp<SigmoidOp>();
+    if (!sigmoid)
+      return rewriter.notifyMatchFailure(op, "no sigmoid");
+    SmallVector<Location> locs{sigmoid.getLoc(), op.getLoc()};
+    if (complement)
+      locs.push_back(complement.getLoc());
+    ValueBuilder b(rewriter, rewriter.getFusedLoc(locs));
+    Value x = sigmoid.getX();
+    if (complement)
+      x = b.neg(x);
+    Value tail = b.make<Log1pOp>(b.exp(b.neg(b.make<AbsOp>(x))));
+    rewriter.replaceOp(op, b.sub(b.min(x, b.like(x, 0)), tail));
+    return success();
+  }
+};
+
+// Pattern: log(exp(x) + exp(y)) -> max(x, y) + log1p(exp(-|x - y|)), which does
+// not overflow
+struct RecognizeLogAddExp : OpRewritePattern<LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LogOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = op.getX().getDefiningOp<AddOp>();
+    auto first = sum ? sum.getLhs().getDefiningOp<ExpOp>() : nullptr;
+    auto second = sum ? sum.getRhs().getDefiningOp<ExpOp>() : nullptr;
+    if (!first || !second)
+      return rewriter.notifyMatchFailure(op, "not of a sum of exponentials");
+    ValueBuilder b(rewriter,
+                   rewriter.getFusedLoc({first.getLoc(), second.getLoc(),
+                                         sum.getLoc(), op.getLoc()}));
+    Value x = first.getX(), y = second.getX();
+    // Equal infinities have no difference.
+    Value difference =
+        b.where(b.compare(CompareKind::eq, x, y), b.like(x, 0), b.sub(x, y));
+    Value tail = b.make<Log1pOp>(b.exp(b.neg(b.make<AbsOp>(difference))));
+    rewriter.replaceOp(op, b.add(b.max(x, y), tail));
+    return success();
+  }
+};
+
 } // namespace
 
 void addSoftmaxRecognizers(RewritePatternSet &patterns) {
-  patterns.add<RecognizeSoftmax, RecognizeLogSoftmax, RecognizeLogOfSoftmax>(
+  patterns.add<RecognizeSoftmax, RecognizeLogSoftmax, RecognizeLogOfSoftmax,
+               RecognizeLogOfSigmoid, RecognizeLogAddExp>(
       patterns.getContext());
 }
 

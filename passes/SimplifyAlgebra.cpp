@@ -45,15 +45,13 @@ public:
 
 class SimplifyAlgebra : public impl::SimplifyAlgebraBase<SimplifyAlgebra> {
 public:
+  using SimplifyAlgebraBase::SimplifyAlgebraBase;
+
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
-    for (RegisteredOperationName name : context->getRegisteredOperations())
-      if (isa<SinterDialect>(name.getDialect()))
-        name.getCanonicalizationPatterns(set, context);
-    addArithmeticPatterns(set);
-    addShapePatterns(set);
-    addGatherPatterns(set);
-    addContractionPatterns(set);
+    addDerivativePatterns(set);
+    if (!keepDerivatives)
+      addValuePatterns(set);
     patterns = std::move(set);
     return success();
   }
@@ -91,4 +89,16 @@ private:
 };
 
 } // namespace
+
+void addDerivativePatterns(RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  for (RegisteredOperationName name : context->getRegisteredOperations())
+    if (isa<SinterDialect>(name.getDialect()))
+      name.getCanonicalizationPatterns(patterns, context);
+  addArithmeticPatterns(patterns);
+  addShapePatterns(patterns);
+  addGatherPatterns(patterns);
+  addContractionPatterns(patterns);
+}
+
 } // namespace sinter::passes

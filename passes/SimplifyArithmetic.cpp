@@ -3,7 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Every pattern here gives the same bits for every operand, NaN payloads and
-// the sign of zero under max excepted.
+// the sign of zero under max excepted. Those of addArithmeticPatterns have the
+// same derivatives, too, at every point; test/ops/RewritesTest.cpp holds them
+// to it.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -121,6 +123,35 @@ struct RecognizeRelu : OpRewritePattern<MaxOp> {
         return success();
       }
     return rewriter.notifyMatchFailure(op, "no operand is zero");
+  }
+};
+
+// Pattern: where(x < c, c, x) -> max(x, c); where(x > c, c, x) -> min(x, c);
+// the same for <= and >=
+struct RecognizeBound : OpRewritePattern<WhereOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(WhereOp op,
+                                PatternRewriter &rewriter) const override {
+    auto compare = op.getCondition().getDefiningOp<CompareOp>();
+    auto bound = splatNumber(op.getLhs());
+    if (!compare || compare.getLhs() != op.getRhs() ||
+        compare.getRhs() != op.getLhs())
+      return rewriter.notifyMatchFailure(op, "does not choose by its operands");
+    // max would spread a NaN, which no comparison is true for.
+    if (!bound || std::isnan(*bound))
+      return rewriter.notifyMatchFailure(op, "the bound is not a number");
+    switch (compare.getKind()) {
+    case CompareKind::lt:
+    case CompareKind::le:
+      rewriter.replaceOpWithNewOp<MaxOp>(op, op.getRhs(), op.getLhs());
+      return success();
+    case CompareKind::gt:
+    case CompareKind::ge:
+      rewriter.replaceOpWithNewOp<MinOp>(op, op.getRhs(), op.getLhs());
+      return success();
+    default:
+      return rewriter.notifyMatchFailure(op, "is not a bound");
+    }
   }
 };
 
@@ -252,9 +283,14 @@ struct SwapWhere : OpRewritePattern<WhereOp> {
 void addArithmeticPatterns(RewritePatternSet &patterns) {
   patterns
       .add<DivideByPowerOfTwo, MergePowersOfTwo, MergeIntegerConstants<AddOp>,
-           MergeIntegerConstants<MulOp>, RecognizeRelu, MergeBounds<MaxOp>,
-           MergeBounds<MinOp>, DropReluBound, ExpandPower, AbsorbNegation,
-           MoveSignIntoFactor, SwapWhere>(patterns.getContext());
+           MergeIntegerConstants<MulOp>, DropReluBound, ExpandPower,
+           AbsorbNegation, MoveSignIntoFactor, SwapWhere>(
+          patterns.getContext());
+}
+
+void addValuePatterns(RewritePatternSet &patterns) {
+  patterns.add<RecognizeRelu, RecognizeBound, MergeBounds<MaxOp>,
+               MergeBounds<MinOp>>(patterns.getContext());
 }
 
 } // namespace sinter::passes

@@ -13,8 +13,11 @@
 
 namespace sinter::passes {
 
-/// Numbers: only rewrites that give the same bits.
+/// Numbers: only rewrites that give the same bits, and the same derivatives.
 void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
+/// Numbers: the same value, but at some points another derivative. Only for
+/// what is not differentiated any more.
+void addValuePatterns(mlir::RewritePatternSet &patterns);
 /// Broadcast, reshape, transpose and slice.
 void addShapePatterns(mlir::RewritePatternSet &patterns);
 /// Gathers and scatters whose indices have a form.
@@ -22,6 +25,10 @@ void addGatherPatterns(mlir::RewritePatternSet &patterns);
 /// What contractions take in: transposes, and batch_norm of constants (which
 /// rounds differently; only in programs whose weights are constants).
 void addContractionPatterns(mlir::RewritePatternSet &patterns);
+
+/// All of the above but addValuePatterns, and the canonicalizers of the
+/// dialect: what runs on a program that is differentiated later.
+void addDerivativePatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace sinter::passes
 

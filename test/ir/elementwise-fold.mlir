@@ -105,3 +105,11 @@ func.func @cast_lossy(%x : tensor<4xf32>, %i : tensor<4xi32>) -> (tensor<4xf32>,
   %3 = sinter.cast %2 : tensor<4xf64> -> tensor<4xi8>
   return %1, %3 : tensor<4xf32>, tensor<4xi8>
 }
+
+// CHECK-LABEL: @extremum_of_itself
+func.func @extremum_of_itself(%x : tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-NEXT: return %arg0, %arg0
+  %0 = sinter.max %x, %x : tensor<4xf32>
+  %1 = sinter.min %x, %x : tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}

@@ -532,3 +532,32 @@ func.func @attention_doubled_positions(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8
   %y = sinter.dot_general %p, %v batch [0] x [0] contract [2] x [1] : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
   return %y : tensor<2x64x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @log_of_sigmoid
+// CHECK-NOT: sinter.sigmoid
+// CHECK-COUNT-2: sinter.log1p
+func.func @log_of_sigmoid(%x: tensor<4xf32>, %z: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %one = sinter.constant dense<1.0> : tensor<4xf32>
+  %s = sinter.sigmoid %x : tensor<4xf32>
+  %y = sinter.log %s : tensor<4xf32>
+  %t = sinter.sigmoid %z : tensor<4xf32>
+  %u = sinter.sub %one, %t : tensor<4xf32>
+  %w = sinter.log %u : tensor<4xf32>
+  return %y, %w : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @log_of_a_sum_of_exponentials
+// CHECK-NOT: sinter.log %
+// CHECK: sinter.log1p
+// CHECK: sinter.max
+func.func @log_of_a_sum_of_exponentials(%x: tensor<4xf32>, %z: tensor<4xf32>) -> tensor<4xf32> {
+  %a = sinter.exp %x : tensor<4xf32>
+  %b = sinter.exp %z : tensor<4xf32>
+  %s = sinter.add %a, %b : tensor<4xf32>
+  %y = sinter.log %s : tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -1,6 +1,8 @@
 // RUN: sinter-opt %s --sinter-simplify-algebra --split-input-file | FileCheck %s
 // RUN: sinter-opt %s --sinter-simplify-algebra --split-input-file --mlir-print-debuginfo \
 // RUN:   | FileCheck %s --check-prefix=LOC
+// RUN: sinter-opt %s --sinter-simplify-algebra=keep-derivatives --split-input-file \
+// RUN:   | FileCheck %s --check-prefix=KEEP
 
 // CHECK-LABEL: @divide_by_power_of_two
 // CHECK: %[[C:.*]] = sinter.constant dense<1.250000e-01>
@@ -537,4 +539,150 @@ func.func @scatter_of_elements(%x: tensor<5x3xf32>, %i: tensor<2xi64>, %u: tenso
   %c = sinter.broadcast %j dims [1] : tensor<3xi64> -> tensor<2x3xi64>
   %z = sinter.scatter_elements set %y, %c, %v axis 0 : (tensor<5x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<5x3xf32>
   return %z : tensor<5x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @empty_convolutions
+// CHECK-NOT: sinter.conv
+func.func @empty_convolutions(%x: tensor<2x0x4x4xf32>, %w: tensor<3x0x3x3xf32>, %g: tensor<0x3x2x2xf32>, %v: tensor<3x1x3x3xf32>, %y: tensor<0x1x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<0x1x4x4xf32>, tensor<3x1x3x3xf32>) {
+  %0 = sinter.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<2x0x4x4xf32>, tensor<3x0x3x3xf32>) -> tensor<2x3x2x2xf32>
+  %1 = sinter.conv_input_grad %g, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<0x3x2x2xf32>, tensor<3x1x3x3xf32>) -> tensor<0x1x4x4xf32>
+  %2 = sinter.conv_filter_grad %y, %g {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<0x1x4x4xf32>, tensor<0x3x2x2xf32>) -> tensor<3x1x3x3xf32>
+  return %0, %1, %2 : tensor<2x3x2x2xf32>, tensor<0x1x4x4xf32>, tensor<3x1x3x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @integer_constants_merge
+// CHECK: %[[M:.*]] = sinter.mul %[[A:.*]], %[[B:.*]] :
+// CHECK: sinter.mul %arg0, %[[M]]
+// CHECK: %[[S:.*]] = sinter.add %[[A]], %[[B]] :
+// CHECK: sinter.add %arg0, %[[S]]
+func.func @integer_constants_merge(%x: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
+  %three = sinter.constant dense<3> : tensor<4xi32>
+  %five = sinter.constant dense<5> : tensor<4xi32>
+  %a = sinter.mul %x, %three : tensor<4xi32>
+  %b = sinter.mul %a, %five : tensor<4xi32>
+  %c = sinter.add %x, %three : tensor<4xi32>
+  %d = sinter.add %c, %five : tensor<4xi32>
+  return %b, %d : tensor<4xi32>, tensor<4xi32>
+}
+
+// -----
+
+// CHECK-LABEL: @bound_below_a_relu
+// CHECK: %[[R:.*]] = sinter.relu
+// CHECK-NEXT: return %[[R]], %[[R]]
+func.func @bound_below_a_relu(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %low = sinter.constant dense<-1.0> : tensor<4xf32>
+  %zero = sinter.constant dense<0.0> : tensor<4xf32>
+  %r = sinter.relu %x : tensor<4xf32>
+  %y = sinter.max %r, %low : tensor<4xf32>
+  %z = sinter.max %r, %zero : tensor<4xf32>
+  return %y, %z : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @negations_are_absorbed
+// CHECK-NEXT: %[[D:.*]] = sinter.sub %arg0, %arg1
+// CHECK-NEXT: %[[S:.*]] = sinter.add %arg0, %arg1
+// CHECK-NEXT: return %[[D]], %[[S]]
+func.func @negations_are_absorbed(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %n = sinter.neg %y : tensor<4xf32>
+  %d = sinter.add %x, %n : tensor<4xf32>
+  %s = sinter.sub %x, %n : tensor<4xf32>
+  return %d, %s : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @signs_move_into_factors
+// CHECK: %[[C:.*]] = sinter.constant dense<-3.000000e+00>
+// CHECK-DAG: sinter.neg %arg0
+// CHECK-DAG: sinter.mul %arg0, %[[C]]
+func.func @signs_move_into_factors(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %minus = sinter.constant dense<-1.0> : tensor<4xf32>
+  %three = sinter.constant dense<3.0> : tensor<4xf32>
+  %a = sinter.mul %x, %minus : tensor<4xf32>
+  %b = sinter.mul %a, %three : tensor<4xf32>
+  return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @inverted_condition
+// CHECK-NEXT: sinter.where %arg0, %arg2, %arg1
+func.func @inverted_condition(%c: tensor<4xi1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %n = sinter.not %c : tensor<4xi1>
+  %z = sinter.where %n, %x, %y : tensor<4xi1>, tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @reduction_of_units
+// CHECK-NOT: sinter.reduce
+func.func @reduction_of_units(%x: tensor<4x1xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %y = sinter.reduce sum %x dims [1] : (tensor<4x1xf32>) -> tensor<4xf32>
+  %z = sinter.reduce max %x dims [1] : (tensor<4x1xf32>) -> tensor<4xf32>
+  return %y, %z : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// What differentiation follows: a bound has no derivative, or none of its own.
+// CHECK-LABEL: @selected_bounds
+// CHECK-DAG: %[[LOW:.*]] = sinter.constant dense<-1.0
+// CHECK-DAG: %[[HIGH:.*]] = sinter.constant dense<2.0
+// CHECK: %[[M:.*]] = sinter.max %arg0, %[[LOW]]
+// CHECK-NEXT: %[[Y:.*]] = sinter.min %[[M]], %[[HIGH]]
+// CHECK-NEXT: return %[[Y]]
+func.func @selected_bounds(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %low = sinter.constant dense<-1.0> : tensor<4xf32>
+  %high = sinter.constant dense<2.0> : tensor<4xf32>
+  %below = sinter.compare le %x, %low : tensor<4xf32>
+  %l = sinter.where %below, %low, %x : tensor<4xi1>, tensor<4xf32>
+  %above = sinter.compare gt %l, %high : tensor<4xf32>
+  %y = sinter.where %above, %high, %l : tensor<4xi1>, tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// max would spread what may be NaN.
+// CHECK-LABEL: @selected_value_stays
+// CHECK-NOT: sinter.max
+func.func @selected_value_stays(%x: tensor<4xf32>, %low: tensor<4xf32>) -> tensor<4xf32> {
+  %below = sinter.compare lt %x, %low : tensor<4xf32>
+  %y = sinter.where %below, %low, %x : tensor<4xi1>, tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @upper_bounds_merge
+// CHECK-COUNT-1: sinter.min
+func.func @upper_bounds_merge(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = sinter.constant dense<3.0> : tensor<4xf32>
+  %l = sinter.min %x, %a : tensor<4xf32>
+  %y = sinter.min %l, %a : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// Only the first is a relu in its derivative, too.
+// CHECK-LABEL: @relu_beside_maximum
+// CHECK: %[[R:.*]] = sinter.relu
+// CHECK-NEXT: return %[[R]], %[[R]]
+// KEEP-LABEL: @relu_beside_maximum
+// KEEP: sinter.relu
+// KEEP: sinter.max
+func.func @relu_beside_maximum(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<4xf32>
+  %r = sinter.relu %x : tensor<4xf32>
+  %y = sinter.max %x, %zero : tensor<4xf32>
+  return %r, %y : tensor<4xf32>, tensor<4xf32>
 }

@@ -7,19 +7,49 @@
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace sinter::compiler {
 
-/// x where it is above `bound`, else `otherwise`.
+// The comparisons are PyTorch's: they say which side a corner belongs to, and
+// with it which derivative it has. Where neither holds, x is NaN, and stays.
+
+/// `otherwise` where x is `bound` or less, else x.
 static Value above(Emit &e, Value x, double bound, Value otherwise) {
-  return e.where(e.compare(ir::CompareKind::gt, x, e.splatLike(x, bound)), x,
-                 otherwise);
+  return e.where(e.compare(ir::CompareKind::le, x, e.splatLike(x, bound)),
+                 otherwise, x);
+}
+
+bool isNumber(Value x) {
+  while (Operation *op = x ? x.getDefiningOp() : nullptr) {
+    SplatElementsAttr splat;
+    if (matchPattern(x, m_Constant(&splat)))
+      return isa<FloatType>(splat.getElementType()) &&
+             !splat.getSplatValue<llvm::APFloat>().isNaN();
+    if (!isa<ir::ReshapeOp, ir::BroadcastOp>(op))
+      return false;
+    x = op->getOperand(0);
+  }
+  return false;
+}
+
+Value emitClip(Emit &e, Value x, Value low, Value high) {
+  auto limit = [&](Value y, Value bound, ir::CompareKind isBeyond) -> Value {
+    if (!e.broadcastTogether(y, bound))
+      return {};
+    return e.where(e.compare(isBeyond, y, bound), bound, y);
+  };
+  if (low)
+    x = isNumber(low) ? limit(x, low, ir::CompareKind::le) : e.max(x, low);
+  if (high)
+    x = isNumber(high) ? limit(x, high, ir::CompareKind::ge) : e.min(x, high);
+  return x;
 }
 
 Value emitLeakyRelu(Emit &e, Value x, double alpha) {
-  Value isNegative = e.compare(ir::CompareKind::lt, x, e.splatLike(x, 0));
-  return e.where(isNegative, e.mul(x, alpha), x);
+  return above(e, x, 0, e.mul(x, alpha));
 }
 
 Value emitElu(Emit &e, Value x, double alpha) {
@@ -32,7 +62,7 @@ Value emitThresholdedRelu(Emit &e, Value x, double alpha) {
 
 Value emitHardSigmoid(Emit &e, Value x, double alpha, double beta) {
   Value line = e.add(e.mul(x, alpha), beta);
-  return e.min(e.max(line, e.splatLike(x, 0)), e.splatLike(x, 1));
+  return emitClip(e, line, e.splatLike(x, 0), e.splatLike(x, 1));
 }
 
 Value emitSoftplus(Emit &e, Value x) {
@@ -60,8 +90,11 @@ static void importLeakyRelu(NodeImport &n) {
 /// The slope broadcasts to x, not the other way round.
 static void importPRelu(NodeImport &n) {
   Value x = n.in(0), slope = n.broadcast(n.in(1), n.shapeOf(x));
-  Value isNegative = n.compare(ir::CompareKind::lt, x, n.splatLike(x, 0));
-  n.out(n.where(isNegative, n.mul(x, slope), x));
+  Value zero = n.splatLike(x, 0);
+  Value isPositive = n.compare(ir::CompareKind::gt, x, zero);
+  // The slope's derivative is x where it counts, else 0, also next to infinity.
+  Value counted = n.isFloat(x) ? n.where(isPositive, zero, x) : x;
+  n.out(n.where(isPositive, x, n.mul(counted, slope)));
 }
 
 static void importElu(NodeImport &n) {
@@ -85,9 +118,7 @@ static void importCelu(NodeImport &n) {
     return;
   }
   Value x = n.in(0);
-  Value curve = n.mul(n.unary<ir::Expm1Op>(n.div(x, alpha)), alpha);
-  Value zero = n.splatLike(x, 0);
-  n.out(n.add(n.max(x, zero), n.min(curve, zero)));
+  n.out(above(n, x, 0, n.mul(n.unary<ir::Expm1Op>(n.div(x, alpha)), alpha)));
 }
 
 static void importThresholdedRelu(NodeImport &n) {

@@ -12,6 +12,12 @@
 
 namespace sinter::compiler {
 
+/// Whether `x` is one float number that the graph holds, other than NaN.
+bool isNumber(mlir::Value x);
+/// min(max(x, low), high), broadcast; a bound may be null. As in PyTorch, x has
+/// no derivative where it equals a number that bounds it, and half of one where
+/// it equals a bound that is computed.
+mlir::Value emitClip(Emit &e, mlir::Value x, mlir::Value low, mlir::Value high);
 mlir::Value emitLeakyRelu(Emit &e, mlir::Value x, double alpha);
 mlir::Value emitElu(Emit &e, mlir::Value x, double alpha);
 mlir::Value emitThresholdedRelu(Emit &e, mlir::Value x, double alpha);

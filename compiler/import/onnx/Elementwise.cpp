@@ -3,8 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/Activation.h"
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Signature.h"
 #include "compiler/import/onnx/TensorReader.h"
 #include "compiler/import/onnx/Text.h"
 
@@ -42,6 +43,20 @@ template <class Op> static void importVariadic(NodeImport &n) {
     result = n.binary<Op>(result, n.in(i));
   }
   n.out(result);
+}
+
+/// Of equal operands both have half of the derivative; but PyTorch's newer
+/// exporter writes Max and Min for bounds, too.
+template <class Op> static void importExtremum(NodeImport &n) {
+  constexpr bool isMax = std::is_same_v<Op, ir::MaxOp>;
+  std::optional<FxCall> call = readFxCall(n.node);
+  bool isBound = n.numInputs() == 2 && isNumber(n.in(1)) && call &&
+                 llvm::StringRef(call->target).starts_with("aten.clamp");
+  if (isBound)
+    n.out(emitClip(n, n.in(0), isMax ? n.in(1) : Value(),
+                   isMax ? Value() : n.in(1)));
+  else
+    importVariadic<Op>(n);
 }
 
 static void importMean(NodeImport &n) {
@@ -99,9 +114,9 @@ static void importClip(NodeImport &n) {
     double least = n.attrFloat("min", -kLimit),
            greatest = n.attrFloat("max", kLimit);
     if (n.hasAttr("min"))
-      low = n.splatLike(x, least);
+      low = n.scalar(n.elementOf(x), least);
     if (n.hasAttr("max"))
-      high = n.splatLike(x, greatest);
+      high = n.scalar(n.elementOf(x), greatest);
   } else {
     for (size_t i : {1, 2})
       if (n.has(i) && ir::tensorType(n.in(i)).getNumElements() != 1)
@@ -109,8 +124,8 @@ static void importClip(NodeImport &n) {
     low = n.has(1) ? n.reshape(n.in(1), {}) : Value();
     high = n.has(2) ? n.reshape(n.in(2), {}) : Value();
   }
-  Value y = low ? n.max(x, low) : x;
-  n.out(high ? n.min(y, high) : y);
+  if (!n.failed())
+    n.out(emitClip(n, x, low, high));
 }
 
 static void importIsNan(NodeImport &n) {
@@ -227,9 +242,9 @@ llvm::ArrayRef<OpRow> elementwiseOps() {
       {"Less", importCompare<ir::CompareKind::lt>, 2, 2},
       {"LessOrEqual", importCompare<ir::CompareKind::le>, 2, 2, 1, 12},
       {"Log", importUnary<ir::LogOp>, 1, 1},
-      {"Max", importVariadic<ir::MaxOp>, 1, kAny},
+      {"Max", importExtremum<ir::MaxOp>, 1, kAny},
       {"Mean", importMean, 1, kAny},
-      {"Min", importVariadic<ir::MinOp>, 1, kAny},
+      {"Min", importExtremum<ir::MinOp>, 1, kAny},
       {"Mod", importMod, 2, 2, 1, 10},
       {"Mul", importBinary<ir::MulOp>, 2, 2},
       {"Neg", importUnary<ir::NegOp>, 1, 1},

@@ -86,8 +86,8 @@ static Value emitActivation(NodeImport &n, Value x, StringRef name,
   if (name == "HardSigmoid")
     return emitHardSigmoid(n, x, parameter(0, 0.2f), parameter(1, 0.5));
   if (name == "Clip" && parameters.size() == 2)
-    return n.min(n.max(x, n.splatLike(x, parameters[0])),
-                 n.splatLike(x, parameters[1]));
+    return emitClip(n, x, n.splatLike(x, parameters[0]),
+                    n.splatLike(x, parameters[1]));
   return n.unsupported("activation " + quoted(name));
 }
 

@@ -110,7 +110,7 @@ Value Recurrent::activate(const Activation &f, Value x) {
   if (!x)
     return {};
   if (clip_ > 0)
-    x = n.min(n.max(x, n.splatLike(x, -clip_)), n.splatLike(x, clip_));
+    x = emitClip(n, x, n.splatLike(x, -clip_), n.splatLike(x, clip_));
   if (f.name == "Relu")
     return n.unary<ir::ReluOp>(x);
   if (f.name == "Tanh")

@@ -3,8 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/import/onnx/Node.h"
+#include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
+#include "compiler/import/onnx/Signature.h"
 #include "compiler/import/onnx/Text.h"
 
 #include <limits>
@@ -68,10 +69,33 @@ static void importProd(NodeImport &n) {
   });
 }
 
+/// Of equal extremes PyTorch's max and min along a dimension give one the whole
+/// derivative; amax and amin, which are ReduceMax and ReduceMin too, share it.
+static bool choosesOne(NodeImport &n) {
+  std::optional<FxCall> call = readFxCall(n.node);
+  return call && call->arguments.size() > 1 &&
+         (call->target == "aten.max" || call->target == "aten.min");
+}
+
+/// The first extreme along `axis`, by selection; the dimension stays.
+static Value firstExtreme(NodeImport &n, ir::ReduceKind kind, Value x,
+                          int64_t axis) {
+  Value best = n.expandDims(n.argReduce(kind, x, axis), {axis});
+  Value isBest =
+      n.compare(ir::CompareKind::eq, n.iota(n.shapeOf(x), axis, n.i64()), best);
+  Value chosen = n.where(isBest, x, n.splatLike(x, 0));
+  return n.reduce(ir::ReduceKind::sum, chosen, {axis}, /*keep=*/true);
+}
+
 /// Truth values are ordered, too (operator set 20).
 template <ir::ReduceKind kind, ir::ReduceKind ofBool>
 static void importExtreme(NodeImport &n) {
   importReduction<18>(n, [&](Value x, const Reduction &r) {
+    if (n.graph().options().train && n.isFloat(x) && r.dims.size() == 1 &&
+        choosesOne(n)) {
+      Value result = firstExtreme(n, kind, x, r.dims[0]);
+      return r.keep ? result : n.squeeze(result, r.dims);
+    }
     return n.reduce(n.isBool(x) ? ofBool : kind, x, r.dims, r.keep);
   });
 }
@@ -91,6 +115,10 @@ static Value squareRoot(NodeImport &n, Value x) {
 
 static void importL2(NodeImport &n) {
   importReduction<18>(n, [&](Value x, const Reduction &r) {
+    bool isOne = llvm::all_of(
+        r.dims, [&](int64_t dim) { return n.shapeOf(x)[dim] == 1; });
+    if (isOne && n.isFloat(x)) // whose square may be out of reach
+      return sum(n, n.unary<ir::AbsOp>(x), r);
     return squareRoot(n, sum(n, n.mul(x, x), r));
   });
 }
@@ -120,7 +148,13 @@ static void importLogSumExp(NodeImport &n) {
     top = n.unary<ir::StopGradientOp>(
         n.where(isFinite, top, n.splatLike(top, 0)));
     Value total = sum(n, n.unary<ir::ExpOp>(n.sub(x, top)), {r.dims, true});
-    Value result = n.add(n.unary<ir::LogOp>(total), top);
+    // Of nothing, or of -inf alone, the result is -inf, with the derivative 0.
+    Value isNothing =
+        n.compare(ir::CompareKind::eq, total, n.splatLike(total, 0));
+    Value logarithm = n.where(
+        isNothing, n.splatLike(total, -std::numeric_limits<double>::infinity()),
+        n.unary<ir::LogOp>(total));
+    Value result = n.add(logarithm, top);
     return r.keep ? result : n.squeeze(result, r.dims);
   });
 }
