@@ -52,7 +52,7 @@ compile(ModuleOp module, const CompileSettings &settings) {
                           *compiler::findPhase("plan"), {}))
     return failure();
   passes::CodeGenOptions codeGen;
-  codeGen.optLevel = options.optLevel;
+  codeGen.optLevel = settings.optLevel.value_or(options.optLevel);
   codeGen.threads =
       settings.isParallel ? module->getContext()->getNumThreads() : 1;
   compiler::ArtifactInfo info;

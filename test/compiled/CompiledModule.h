@@ -28,6 +28,7 @@ struct CompileSettings {
   /// As --target; the program runs on the first device of that kind.
   std::string target = "cpu";
   std::vector<std::string> libraries = {"all"}; // as --libraries
+  std::optional<unsigned> optLevel = {};        // as -O
   rt::DeviceOptions deviceOptions;              // one thread always
 };
 

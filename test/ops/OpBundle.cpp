@@ -13,10 +13,12 @@ using namespace mlir;
 
 namespace sinter::test {
 
-OpBundle::OpBundle(MLIRContext *context, std::string mcpu)
+OpBundle::OpBundle(MLIRContext *context, std::string mcpu,
+                   std::optional<unsigned> optLevel)
     : context(context), functions(ModuleOp::create(UnknownLoc::get(context))) {
   settings.isParallel = true;
   settings.mcpu = std::move(mcpu);
+  settings.optLevel = optLevel;
   settings.target = testTarget();
   if (const char *libraries = std::getenv("SINTER_TEST_LIBRARIES"))
     settings.libraries = {libraries};

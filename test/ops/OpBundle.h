@@ -30,8 +30,9 @@ struct BundlePart {
 
 class OpBundle {
 public:
-  /// `mcpu` is one that this machine has.
-  explicit OpBundle(mlir::MLIRContext *context, std::string mcpu = "native");
+  /// `mcpu` is one that this machine has; `optLevel` is as -O.
+  explicit OpBundle(mlir::MLIRContext *context, std::string mcpu = "native",
+                    std::optional<unsigned> optLevel = {});
 
   /// What bundles are compiled for: $SINTER_TEST_TARGET, or the CPU.
   static std::string testTarget();
