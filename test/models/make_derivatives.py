@@ -81,6 +81,10 @@ def rows(wild=True, among=ROWS):
     return [torch.tensor(among + (WILD_ROWS if wild else []), dtype=torch.float32)]
 
 
+def tame():
+    return rows(wild=False, among=TAME_ROWS)
+
+
 def empty(*shape):
     return [torch.zeros(shape, dtype=torch.float32)]
 
@@ -283,20 +287,20 @@ def functions():
     yield "log-softmax", lambda x: x.log_softmax(1), rows()
     yield "norm", lambda x: x.norm(dim=1), rows()
     yield "norm-1", lambda x: x.norm(p=1, dim=1), rows()
-    yield "norm-3", lambda x: torch.linalg.vector_norm(x, 3.0, dim=1), rows(wild=False, among=TAME_ROWS)
+    yield "norm-3", lambda x: torch.linalg.vector_norm(x, 3.0, dim=1), tame()
     yield "norm-inf", lambda x: torch.linalg.vector_norm(x, INF, dim=1), rows()
     yield "norm-all", lambda x: torch.linalg.norm(x), empty(2, 3)
     yield "normalize", F.normalize, rows()
     yield "normalize-1", lambda x: F.normalize(x, p=1.0), rows()
-    yield "normalize-3", lambda x: F.normalize(x, p=3.0), rows(wild=False, among=TAME_ROWS)
-    yield "std", lambda x: x.std(1), rows(wild=False, among=TAME_ROWS)
-    yield "std-biased", lambda x: x.std(1, correction=0), rows(wild=False, among=TAME_ROWS)
-    yield "var", lambda x: x.var(1), rows(wild=False, among=TAME_ROWS)
+    yield "normalize-3", lambda x: F.normalize(x, p=3.0), tame()
+    yield "std", lambda x: x.std(1), tame()
+    yield "std-biased", lambda x: x.std(1, correction=0), tame()
+    yield "var", lambda x: x.var(1), tame()
     yield "cosine-similarity", lambda x, y: F.cosine_similarity(x, y, dim=1), [
-        *rows(wild=False, among=TAME_ROWS), torch.tensor([[1.0, 2, 2, 1]]).repeat(len(TAME_ROWS), 1)]
-    yield "pairwise-distance", F.pairwise_distance, [*rows(wild=False, among=TAME_ROWS), *rows(wild=False, among=TAME_ROWS)]
-    yield "layer-norm", lambda x: F.layer_norm(x, (4,)), rows(wild=False, among=TAME_ROWS)
-    yield "rms-norm", lambda x: F.rms_norm(x, (4,), eps=1e-6), rows(wild=False, among=TAME_ROWS)
+        *tame(), torch.tensor([[1.0, 2, 2, 1]]).repeat(len(TAME_ROWS), 1)]
+    yield "pairwise-distance", F.pairwise_distance, tame() + tame()
+    yield "layer-norm", lambda x: F.layer_norm(x, (4,)), tame()
+    yield "rms-norm", lambda x: F.rms_norm(x, (4,), eps=1e-6), tame()
     yield "group-norm", lambda x: F.group_norm(x, 1), images(wild=False, among=TAME_ROWS)
     yield "instance-norm", F.instance_norm, images(wild=False, among=TAME_ROWS)
     yield "batch-norm", lambda x: F.batch_norm(x, x.new_zeros(4), x.new_ones(4)), rows()
@@ -384,6 +388,15 @@ def operators():
     yield one("Clip", lambda x: x.clamp(-1, 1), points(-1, 1), constants=[f4(-1), f4(1)])
     yield one("Clip", F.relu6, points(0, 6), "Clip.relu6", [f4(0), f4(6)])
     yield one("Clip", lambda x: x.clamp(3, 1), points(1, 3), "Clip.crossed", [f4(3), f4(1)])
+    # Bounds in another place, type and shape are bounds all the same.
+    yield "Clip.cast", [
+        helper.make_node("Constant", [], ["low"], value_floats=[0.0]),
+        helper.make_node("Cast", ["k"], ["high"], to=1),
+        helper.make_node("Clip", ["x0", "low", "high"], ["y"])], {
+            "k": numpy.array([6], dtype=numpy.float64)}, F.relu6, points(0, 6)
+    yield "Clip.computed", [
+        helper.make_node("Clip", ["x0", "x1", "x2"], ["y"])], {}, torch.clamp, [
+            *points(1, among=POINTS[:-1]), torch.tensor(-1.0), torch.tensor(1.0)]  # without NaN
     for op, function in [
             ("Add", torch.add), ("Sub", torch.sub), ("Mul", torch.mul), ("Div", torch.div),
             ("Pow", torch.pow), ("Max", torch.maximum), ("Min", torch.minimum)]:
@@ -415,21 +428,22 @@ def operators():
             size = x.norm(p=p, dim=1, keepdim=True)
             return x / torch.where(size == 0, 1, size)
         return function
-    yield one("LpNormalization", lpNormalized(2), rows(wild=False, among=TAME_ROWS))
-    yield one("LpNormalization", lpNormalized(1), rows(wild=False, among=TAME_ROWS), "LpNormalization.1", p=1)
+    yield one("LpNormalization", lpNormalized(2), tame())
+    yield one("LpNormalization", lpNormalized(1), tame(), "LpNormalization.1", p=1)
     ones, zeros = numpy.ones(4, f4), numpy.zeros(4, f4)
     two = numpy.ones(2, f4), numpy.zeros(2, f4)
-    yield one("LayerNormalization", lambda x: F.layer_norm(x, (4,)), rows(wild=False, among=TAME_ROWS),
+    yield one("LayerNormalization", lambda x: F.layer_norm(x, (4,)), tame(),
               constants=[ones, zeros])
-    yield one("RMSNormalization", lambda x: F.rms_norm(x, (4,), eps=1e-5), rows(wild=False, among=TAME_ROWS),
+    yield one("RMSNormalization", lambda x: F.rms_norm(x, (4,), eps=1e-5), tame(),
               constants=[ones])
-    yield one("GroupNormalization", lambda x: F.group_norm(x, 1), images(wild=False, among=TAME_ROWS),
-              constants=two, num_groups=1)
-    yield one("InstanceNormalization", F.instance_norm, images(wild=False, among=TAME_ROWS), constants=two)
+    yield one("GroupNormalization", lambda x: F.group_norm(x, 1),
+              images(wild=False, among=TAME_ROWS), constants=two, num_groups=1)
+    yield one("InstanceNormalization", F.instance_norm, images(wild=False, among=TAME_ROWS),
+              constants=two)
     yield one("BatchNormalization", lambda x: F.batch_norm(x, x.new_zeros(4), x.new_ones(4)),
               rows(), constants=[ones, zeros, zeros, ones])
     yield one("MeanVarianceNormalization", lambda x: (x - x.mean(1, keepdim=True)) / (
-        x.std(1, correction=0, keepdim=True) + 1e-9), rows(wild=False, among=TAME_ROWS), axes=[1])
+        x.std(1, correction=0, keepdim=True) + 1e-9), tame(), axes=[1])
     yield one("LRN", lambda x: F.local_response_norm(x, 3), images(wild=False), size=3)
     yield one("MaxPool", lambda x: F.max_pool2d(x, 2), images(), kernel_shape=[2, 2],
               strides=[2, 2])
