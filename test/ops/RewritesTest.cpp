@@ -43,10 +43,10 @@ const char *const kPrograms[] = {
     SINTER_TESTS "ir/shape-fold.mlir",
 };
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPoints[] = {0.0,  1.0,  -1.0, 0.0,   2.0,  3.0,       -0.0,
-                              0.5,  6.0,  -3.0, 104.0, 1e-3, -88.75,    2.0,
-                              -6.0, 1e30, 1.0,  -1e30, 20.0, kInfinity, -0.5,
-                              1e4,  -2.0, 0.0,  -1e4,  1.0,  -kInfinity};
+constexpr double kPoints[] = {
+    0.0, 1.0,  -1.0,  0.0,   2.0, 3.0,  -0.0,  0.5, 6.0,       -3.0,
+    104, 1e-3, -88.7, 1e-40, 2.0, -6.0, 1e30,  1.0, -1e30,     20.0,
+    NAN, -0.5, 1e4,   -2.0,  0.0, -1e4, 1e-45, 1.0, kInfinity, -kInfinity};
 constexpr size_t kNumPoints = std::size(kPoints);
 // Recognised formulas have constants that are rounded to float32.
 constexpr double kTolerance = 1e-6, kCancelled = 1e-9;
