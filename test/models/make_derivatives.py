@@ -463,6 +463,43 @@ def operators():
               rows(), constants=[labels.numpy()], reduction="none")
     yield one("NegativeLogLikelihoodLoss", lambda x: F.nll_loss(x, labels, reduction="none"),
               rows(), constants=[labels.numpy()], reduction="none")
+    # Sums of products, and what moves elements: the rows are full of infinities.
+    matrix = torch.tensor([[1.0, -2], [0, 3], [0.5, 0], [-1, 1]])
+    yield one("MatMul", torch.matmul, [rows()[0], matrix])
+    yield one("Gemm", lambda x, w: x @ w, [rows()[0], matrix])
+    yield one("Einsum", torch.matmul, [rows()[0], matrix], equation="ij,jk->ik")
+    filters = torch.linspace(-1, 1, 16).reshape(2, 2, 2, 2)
+    yield one("Conv", F.conv2d, [images()[0], filters])
+    yield one("ConvTranspose", F.conv_transpose2d, [images()[0], filters])
+    small = torch.tensor([r for r in ROWS if all(x == 0 or 1e-10 < abs(x) < 50 for x in r)])
+    yield one("Attention", F.scaled_dot_product_attention, [
+        small.roll(k, 0).reshape(-1, 1, 3, 4) for k in range(3)])
+    i8 = numpy.int64
+    for op, function, constants, attributes in [
+            ("Transpose", lambda x: x.T, [], {"perm": [1, 0]}),
+            ("Reshape", lambda x: x.reshape(2, -1, 2), [i8([2, -1, 2])], {}),
+            ("Flatten", lambda x: x.reshape(1, -1), [], {"axis": 0}),
+            ("Unsqueeze", lambda x: x[:, None], [i8([1])], {}),
+            ("Squeeze", lambda x: x * 1, [], {}),
+            ("Slice", lambda x: x[1:, ::2], [i8([1, 0]), i8([99, 99]), i8([0, 1]), i8([1, 2])],
+             {}),
+            ("Gather", lambda x: x[:, [3, 0, 3]], [i8([3, 0, 3])], {"axis": 1}),
+            ("GatherND", lambda x: x[[1, 1], [0, 2]], [i8([[1, 0], [1, 2]])], {}),
+            ("GatherElements", lambda x: x[:1].gather(1, torch.tensor([[2, 2, 0]])),
+             [i8([[2, 2, 0]])], {"axis": 1}),
+            ("Pad", lambda x: F.pad(x, (1, 2), value=7.0), [i8([0, 1, 0, 2]), f4(7)], {}),
+            ("Expand", lambda x: x.expand(2, -1, -1), [i8([2, 1, 1])], {}),
+            ("Tile", lambda x: x.tile(1, 3), [i8([1, 3])], {}),
+            ("Trilu", torch.triu, [], {"upper": 1}),
+            ("Cast", lambda x: x * 1, [], {"to": 1})]:
+        yield one(op, function, rows(), constants=constants, **attributes)
+    yield one("Concat", lambda x, y: torch.cat([x, y], 1), rows() + rows(), axis=1)
+    yield "Split", [helper.make_node("Split", ["x0"], ["y", "rest"], axis=1, num_outputs=2)], {}, (
+        lambda x: x[:, :2] * 1), rows()
+    yield one("DepthToSpace", lambda x: F.pixel_shuffle(x, 2), [
+        rows()[0].reshape(-1, 4, 1, 1)], blocksize=2, mode="CRD")
+    yield one("SpaceToDepth", lambda x: x.permute(0, 2, 3, 1).reshape(-1, 4, 1, 1), [
+        rows()[0].reshape(-1, 1, 2, 2)], blocksize=2)
     yield one("Relu", F.relu, empty(0, 3), "Relu.empty")
     yield one("ReduceL2", lambda x: x.norm(dim=1), empty(2, 0), "ReduceL2.empty", [axis],
               keepdims=0)

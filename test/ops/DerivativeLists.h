@@ -19,12 +19,9 @@ struct OperatorReason {
 inline llvm::ArrayRef<OperatorReason> operatorsWithoutRows() {
   static const OperatorReason rows[] = {
       {"moves elements, or sums them with weights: linear",
-       "AffineGrid CastLike CenterCropPad Col2Im Compress Concat Conv "
-       "ConvTranspose CausalConvWithState DFT DepthToSpace Einsum Expand "
-       "Flatten Gather GatherElements GatherND Gemm GridSample MatMul "
-       "MaxUnpool Pad Reshape Resize ReverseSequence RotaryEmbedding STFT "
-       "Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze "
-       "Upsample Cast Dropout"},
+       "AffineGrid CastLike CenterCropPad Col2Im Compress CausalConvWithState "
+       "DFT GridSample MaxUnpool Resize ReverseSequence RotaryEmbedding STFT "
+       "Upsample Dropout"},
       {"gives integers, truth values or constants",
        "And ArgMax ArgMin BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr "
        "BitwiseXor BlackmanWindow Constant ConstantOfShape Equal EyeLike "
@@ -33,9 +30,9 @@ inline llvm::ArrayRef<OperatorReason> operatorsWithoutRows() {
       {"quantised", "ConvInteger DequantizeLinear DynamicQuantizeLinear "
                     "MatMulInteger QLinearConv QLinearMatMul QuantizeLinear"},
       {"of other operators, which have rows",
-       "SimplifiedLayerNormalization Attention GRU If LSTM LinearAttention "
-       "Loop RNN Scan SequenceAt "
-       "SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
+       "SimplifiedLayerNormalization GRU If LSTM LinearAttention Loop RNN Scan "
+       "SequenceAt SequenceConstruct SequenceEmpty SequenceErase "
+       "SequenceInsert "
        "SequenceLength ConcatFromSequence SplitToSequence SequenceMap "
        "Optional OptionalGetElement OptionalHasElement"},
       {"ties have a table of their own, scatter-reduce.json",
