@@ -248,6 +248,27 @@ TEST_CASE("matmul: strides wider than the matrix", "[matmul]") {
   check(windows);
 }
 
+TEST_CASE("matmul: matrices that overhang each other", "[matmul]") {
+  // Every second of 5 rows: the three rows reach into the next matrix.
+  sinter_matmul rows = dense(3, 3, 8);
+  rows.aStrideM = 16;
+  addBatch(rows, 4, 40, 0, 9);
+  check(rows);
+  // Every third of 7 columns of a transposed A, and of the rows of B.
+  sinter_matmul columns = dense(6, 5, 3);
+  columns.aStrideM = 1;
+  columns.aStrideK = 18;
+  addBatch(columns, 4, 42, 15, 30);
+  check(columns);
+  sinter_matmul both = dense(6, 5, 3);
+  both.bStrideK = 15;
+  addBatch(both, 4, 18, 35, 30);
+  check(both);
+  addPostOp(both, SINTER_POST_BIAS);
+  addPostOp(both, SINTER_POST_RELU);
+  check(both);
+}
+
 TEST_CASE("matmul: every post-op, in every order", "[matmul]") {
   const uint32_t kinds[] = {
       SINTER_POST_BIAS,     SINTER_POST_ADD,       SINTER_POST_RELU,

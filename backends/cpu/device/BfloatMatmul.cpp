@@ -104,8 +104,8 @@ memory::desc BfloatMatmulCall::operandDesc(const Strides &strides,
 bool BfloatMatmulCall::isSuitable() const {
   if (shape_.empty() || shape_.k == 0 || plan_.k.count() > 1)
     return false;
-  if (!isPlain(shape_.a, shape_.m, shape_.k) ||
-      !isPlain(shape_.b, shape_.k, shape_.n) || shape_.c.col != 1 ||
+  if (!shape_.isPlain(shape_.a, shape_.m, shape_.k) ||
+      !shape_.isPlain(shape_.b, shape_.k, shape_.n) || shape_.c.col != 1 ||
       (shape_.m > 1 && shape_.c.row < shape_.n))
     return false;
   // A relu of the rounded result is the rounded relu.

@@ -6,6 +6,8 @@
 
 #include "backends/cpu/device/MatmulPlan.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 using namespace sinter::cpu;
@@ -132,9 +134,27 @@ int64_t MatmulShape::outerOffset(const Strides &strides, int64_t outer) const {
   return offset;
 }
 
-bool sinter::cpu::isPlain(const Strides &strides, int64_t rows, int64_t cols) {
-  return (strides.col == 1 && (rows == 1 || strides.row >= cols)) ||
-         (strides.row == 1 && (cols == 1 || strides.col >= rows));
+bool MatmulShape::isPlain(const Strides &strides, int64_t rows,
+                          int64_t cols) const {
+  bool isDense = (strides.col == 1 && (rows == 1 || strides.row >= cols)) ||
+                 (strides.row == 1 && (cols == 1 || strides.col >= rows));
+  struct Loop {
+    int64_t stride, size;
+  };
+  std::array<Loop, 3> loops = {{{innerStride(strides), innerCount()},
+                                {strides.row, rows},
+                                {strides.col, cols}}};
+  std::sort(loops.begin(), loops.end(),
+            [](const Loop &x, const Loop &y) { return x.stride < y.stride; });
+  int64_t reach = 0; // of the loops so far
+  for (auto [stride, size] : loops) {
+    if (size == 1 || stride == 0)
+      continue;
+    if (stride < reach)
+      return false;
+    reach = stride * size;
+  }
+  return isDense;
 }
 
 bool sinter::cpu::worthPacking(const MatmulShape &shape) {

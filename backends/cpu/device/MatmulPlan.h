@@ -46,11 +46,13 @@ struct MatmulShape {
   /// Offset in elements of outer batch index `outer`.
   int64_t outerOffset(const Strides &strides, int64_t outer) const;
   bool empty() const { return m == 0 || n == 0 || batchCount() == 0; }
+  /// True when the library can read the rows x cols operand with these strides
+  /// as it is: one of them is 1, the other passes over a whole line, and each
+  /// stride of a slice, that of the inner batch among them, passes over all
+  /// that the smaller ones reach. The last does not hold for every second row
+  /// of matrices with an odd number of rows.
+  bool isPlain(const Strides &strides, int64_t rows, int64_t cols) const;
 };
-
-/// True when the library can read a rows x cols operand with these strides as
-/// it is: one of them is 1 and the other passes over a whole line.
-bool isPlain(const Strides &strides, int64_t rows, int64_t cols);
 
 /// How operands reach the library.
 enum class MatmulMode {

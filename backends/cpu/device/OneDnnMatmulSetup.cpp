@@ -80,8 +80,8 @@ Status MatmulCall::prepare(const uint8_t *constants) {
 
 /// Decides how operands and result go between memory and the library.
 void MatmulCall::chooseMode(const float *constantB) {
-  gatherA_ = !isPlain(shape_.a, shape_.m, shape_.k);
-  gatherB_ = !isPlain(shape_.b, shape_.k, shape_.n);
+  gatherA_ = !shape_.isPlain(shape_.a, shape_.m, shape_.k);
+  gatherB_ = !shape_.isPlain(shape_.b, shape_.k, shape_.n);
   scatterC_ = shape_.c.col != 1 || (shape_.m > 1 && shape_.c.row < shape_.n);
   // A narrow B would mostly be padding.
   constexpr int64_t narrow = 32;
