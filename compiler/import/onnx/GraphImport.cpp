@@ -324,7 +324,7 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     --numInputs;
   for (int i = 0; i < numInputs; ++i) {
     if (node.input(i).empty() || scope.absent.contains(node.input(i))) {
-      import.inputs_.push_back({});
+      import.addInput({});
       continue;
     }
     std::optional<Value> value = lookup(scope, node.input(i));
@@ -332,12 +332,12 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
       return false;
     if (!*value)
       return poison();
-    import.inputs_.push_back(*value);
+    import.addInput(*value);
   }
   if (poisonsSubgraph(node, scope))
     return poison();
   for (size_t i = 0; row && !row->takesAny && i < import.numInputs(); ++i) {
-    Value value = import.in(i);
+    Value value = import.inputs_[i];
     if (!value || isTensor(value))
       continue;
     const OpRow *open = isOpen(value) && domain.empty()
@@ -376,13 +376,13 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
                      " outputs; at most " + std::to_string(row->maxOutputs) +
                      " are allowed");
     row->import(import);
-    if (!import.failed())
-      if (std::optional<std::string> unused = import.unusedAttr())
-        import.unsupported("attribute " + quoted(*unused) +
-                           " of operator set " + std::to_string(version));
   } else {
     callFunction(import, *function->second, label);
   }
+  if (!import.failed() && !import.isPoisoned_)
+    if (std::optional<std::string> unread = import.findUnread())
+      import.unsupported(
+          *unread + (row ? " of operator set " + std::to_string(version) : ""));
 
   if (errors_.lines().size() != errorsBefore)
     return false;

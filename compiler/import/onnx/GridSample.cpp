@@ -78,15 +78,17 @@ private:
     return n.add(n.min(phase, back), low);
   }
 
-  /// Places along dimension `d`, [N, 1, points], in elements of the input.
-  Value places(int d) {
+  /// Places along dimension `d`, [N, 1, points], in elements of the input. Of a
+  /// cubic curve beyond the border only the taps are moved to it (fetch), as in
+  /// PyTorch and ONNX Runtime: its value there is not that of the border.
+  Value places(int d, bool isCubic = false) {
     Value v = n.sliceDim(n.in(1), 3, 1 - d, 2 - d);
     v = n.cast(n.reshape(v, {batch_, 1, points_}), n.elementOf(n.in(0)));
     double size = double(sizes_[d]);
     v = aligns_ ? n.mul(n.add(v, 1), (size - 1) / 2)
                 : n.mul(n.add(n.mul(n.add(v, 1), size), -1), 0.5);
     if (padding_ == "border")
-      return clamp(v, 0, size - 1);
+      return isCubic ? v : clamp(v, 0, size - 1);
     return padding_ == "reflection" ? reflect(v, d) : v;
   }
 
@@ -133,7 +135,8 @@ private:
   }
 
   Value interpolate(bool isCubic) {
-    Value place[] = {places(0), places(1)}, base[2], fraction[2];
+    Value place[] = {places(0, isCubic), places(1, isCubic)}, base[2],
+          fraction[2];
     for (int d : {0, 1}) {
       base[d] = n.unary<ir::FloorOp>(place[d]);
       fraction[d] = n.sub(place[d], base[d]);

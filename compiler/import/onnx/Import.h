@@ -33,8 +33,10 @@
 #include <vector>
 
 namespace onnx {
+class AttributeProto;
+class FunctionProto;
 class ModelProto;
-}
+} // namespace onnx
 
 namespace sinter::compiler {
 
@@ -126,6 +128,11 @@ public:
   /// As the user gave it; messages begin with it.
   llvm::StringRef path() const { return path_; }
   int directoryFd() const { return directoryFd_; }
+  /// The attributes that have a value where a call of `function` gives none.
+  std::vector<const ::onnx::AttributeProto *>
+  defaultsOf(const ::onnx::FunctionProto &function) const;
+  /// Reads what the generated classes do not know. False after an error line.
+  bool readNewerFields(ImportErrors &errors);
 
   /// What training does with each float initializer; filled by
   /// restoreParameters.
@@ -138,6 +145,9 @@ private:
   std::unique_ptr<::onnx::ModelProto> proto_;
   std::string path_;
   int directoryFd_;
+  /// By functionKey.
+  llvm::StringMap<std::vector<std::unique_ptr<::onnx::AttributeProto>>>
+      functionDefaults_;
 };
 
 /// Reads a regular file of at most 2 GiB. Null with an error line when it

@@ -324,6 +324,11 @@ static void importGroupQuery(NodeImport &n) {
   if (n.has(3) && (!n.requireRank(3, 4) || !n.requireRank(4, 4)))
     return;
   int64_t past = n.has(3) ? n.shapeOf(n.in(3))[2] : 0;
+  if (n.has(4) && n.shapeOf(n.in(4))[2] != past) {
+    n.fail("there are " + std::to_string(past) + " past keys and " +
+           std::to_string(n.shapeOf(n.in(4))[2]) + " past values");
+    return;
+  }
   if (!addLengths(n, form, past))
     return;
   if (rotates) {

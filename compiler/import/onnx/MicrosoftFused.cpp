@@ -175,6 +175,7 @@ static void importBiasDropout(NodeImport &n) {
     n.unsupported("in training");
     return;
   }
+  n.ignoreInput(3); // nothing is dropped, whatever the ratio
   Value y = n.add(n.in(0), n.broadcast(n.in(1), n.shapeOf(n.in(0))));
   n.out(n.has(2) ? n.add(y, n.in(2)) : y);
 }

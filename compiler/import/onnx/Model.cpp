@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/onnx/GraphCheck.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/Text.h"
 
@@ -12,6 +13,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <onnx/onnx_pb.h>
 
 #include <cerrno>
@@ -36,6 +38,44 @@ OnnxModel::OnnxModel(std::unique_ptr<::onnx::ModelProto> proto,
 OnnxModel::~OnnxModel() {
   if (directoryFd_ >= 0)
     ::close(directoryFd_);
+}
+
+std::vector<const ::onnx::AttributeProto *>
+OnnxModel::defaultsOf(const ::onnx::FunctionProto &function) const {
+  std::vector<const ::onnx::AttributeProto *> defaults;
+  auto found =
+      functionDefaults_.find(functionKey(function.domain(), function.name()));
+  if (found != functionDefaults_.end())
+    for (const auto &attribute : found->second)
+      defaults.push_back(attribute.get());
+  return defaults;
+}
+
+bool OnnxModel::readNewerFields(ImportErrors &errors) {
+  constexpr int kAttributeProto = 11; // of FunctionProto, since IR version 9
+  for (const ::onnx::FunctionProto &function : proto_->functions()) {
+    const auto &fields = function.unknown_fields();
+    for (int i = 0; i < fields.field_count(); ++i) {
+      if (fields.field(i).number() != kAttributeProto)
+        continue;
+      auto attribute = std::make_unique<::onnx::AttributeProto>();
+      bool isRead =
+          fields.field(i).type() ==
+              google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED &&
+          attribute->ParseFromString(fields.field(i).length_delimited());
+      // A graph would have to be checked like the model's own.
+      if (!isRead || attribute->has_g() || attribute->graphs_size() ||
+          !attribute->ref_attr_name().empty()) {
+        errors.invalid(shown(path_, 512) + ": function " +
+                       quoted(function.name()) +
+                       ": a default attribute is damaged or a graph");
+        return false;
+      }
+      functionDefaults_[functionKey(function.domain(), function.name())]
+          .push_back(std::move(attribute));
+    }
+  }
+  return true;
 }
 
 /// What the user probably gave instead of a model, from its first bytes.
@@ -121,7 +161,8 @@ std::shared_ptr<OnnxModel> loadOnnxFile(llvm::StringRef path,
                                        : path.take_front(slash).str();
   int directoryFd =
       ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return std::make_shared<OnnxModel>(std::move(proto), name, directoryFd);
+  auto model = std::make_shared<OnnxModel>(std::move(proto), name, directoryFd);
+  return model->readNewerFields(errors) ? model : nullptr;
 }
 
 std::shared_ptr<OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
@@ -138,7 +179,8 @@ std::shared_ptr<OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
   }
   if (!checkHeader(*proto, name, errors))
     return nullptr;
-  return std::make_shared<OnnxModel>(std::move(proto), name.str(), -1);
+  auto model = std::make_shared<OnnxModel>(std::move(proto), name.str(), -1);
+  return model->readNewerFields(errors) ? model : nullptr;
 }
 
 std::vector<OnnxInput> onnxInputs(const OnnxModel &model) {

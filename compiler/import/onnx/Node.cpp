@@ -41,18 +41,18 @@ void NodeImport::out(size_t i, Value value) {
 }
 
 bool NodeImport::requireFloat(size_t i) {
-  if (!in(i) || isFloat(in(i)))
+  if (!has(i) || isFloat(inputs_[i]))
     return !failed();
   fail("input " + quoted(inputName(i)) + " must be of a float type");
   return false;
 }
 
 bool NodeImport::requireRank(size_t i, int64_t least) {
-  if (!in(i) || rankOf(in(i)) >= least)
+  if (!has(i) || rankOf(inputs_[i]) >= least)
     return !failed();
   fail("input " + quoted(inputName(i)) + " has rank " +
-       std::to_string(rankOf(in(i))) + "; at least " + std::to_string(least) +
-       " is needed");
+       std::to_string(rankOf(inputs_[i])) + "; at least " +
+       std::to_string(least) + " is needed");
   return false;
 }
 
@@ -61,7 +61,7 @@ bool NodeImport::requireRank(size_t i, int64_t least) {
 //===----------------------------------------------------------------------===//
 
 const AttributeProto *NodeImport::findAttr(StringRef name) {
-  used_.insert(name);
+  readAttrs_.insert(name);
   for (const AttributeProto &attribute : node.attribute()) {
     if (StringRef(attribute.name()) != name)
       continue;
@@ -73,10 +73,17 @@ const AttributeProto *NodeImport::findAttr(StringRef name) {
   return nullptr;
 }
 
-std::optional<std::string> NodeImport::unusedAttr() const {
-  for (const AttributeProto &attribute : node.attribute())
-    if (!used_.contains(attribute.name()))
-      return attribute.name();
+std::optional<std::string> NodeImport::findUnread() const {
+  for (const AttributeProto &attribute : node.attribute()) {
+    // An attribute of a function that its caller leaves out is absent.
+    bool isAbsent = !attribute.ref_attr_name().empty() &&
+                    !frame_.attributes.contains(attribute.ref_attr_name());
+    if (!isAbsent && !readAttrs_.contains(attribute.name()))
+      return "attribute " + quoted(attribute.name());
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] && !readInputs_[unsigned(i)])
+      return "input " + std::to_string(i) + " (" + quoted(inputName(i)) + ")";
   return std::nullopt;
 }
 

@@ -8,12 +8,18 @@
 // for input that breaks ONNX's rules and unsupported() for what is legal but
 // not done.
 //
+// What an import function reads is recorded. A node with an attribute, input
+// or wanted output that its function did not touch is refused: it may change
+// the result in a way that the function does not know. What has no meaning for
+// the result is named by ignoreAttr() and ignoreInput(), each with its reason.
+//
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_NODE_H
 #define SINTER_COMPILER_IMPORT_ONNX_NODE_H
 
 #include "compiler/import/onnx/Emit.h"
 
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace onnx {
@@ -39,14 +45,24 @@ public:
   /// Of the operator set of the node's domain.
   const int64_t version;
 
-  // Inputs. Trailing absent ones do not count.
+  // Inputs. Trailing absent ones do not count. Only in(), inputs() and what
+  // calls them read an input; has() and the require functions do not.
   size_t numInputs() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   /// Null when absent.
-  mlir::Value in(size_t i) const {
+  mlir::Value in(size_t i) {
+    ignoreInput(i);
     return i < inputs_.size() ? inputs_[i] : mlir::Value();
   }
-  llvm::ArrayRef<mlir::Value> inputs() const { return inputs_; }
+  llvm::ArrayRef<mlir::Value> inputs() {
+    readInputs_.set();
+    return inputs_;
+  }
+  /// Of no meaning for the result.
+  void ignoreInput(size_t i) {
+    if (i < readInputs_.size())
+      readInputs_.set(unsigned(i));
+  }
   /// Another value in place of an input that is there.
   void replaceInput(size_t i, mlir::Value value) { inputs_[i] = value; }
   /// The type of input `i` is float; fails with a message otherwise.
@@ -74,10 +90,10 @@ public:
   const ::onnx::GraphProto *attrGraph(llvm::StringRef name);
   const ::onnx::AttributeProto *findAttr(llvm::StringRef name);
   /// Of no meaning for the result.
-  void ignoreAttr(llvm::StringRef name) { used_.insert(name); }
-  /// An attribute that no one asked for changes the node's meaning in a way
-  /// that we do not know.
-  std::optional<std::string> unusedAttr() const;
+  void ignoreAttr(llvm::StringRef name) { readAttrs_.insert(name); }
+  /// The attribute or input that nothing read, for a message; nothing when all
+  /// were.
+  std::optional<std::string> findUnread() const;
 
   // What is known at compile time.
   std::optional<ir::Tensor> constantOf(mlir::Value value);
@@ -117,8 +133,14 @@ private:
   GraphImport &graph_;
   Scope &scope_;
   const Frame &frame_;
+  void addInput(mlir::Value value) {
+    inputs_.push_back(value);
+    readInputs_.resize(unsigned(inputs_.size()));
+  }
+
   llvm::SmallVector<mlir::Value> inputs_, results_;
-  llvm::StringSet<> used_;
+  llvm::StringSet<> readAttrs_;
+  llvm::SmallBitVector readInputs_;
   bool isUnsupported_ = false, isPoisoned_ = false;
 };
 

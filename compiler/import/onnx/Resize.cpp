@@ -180,6 +180,9 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
                                      : i - 1);
     return n.transpose(y, perm);
   }
+  Shape result(n.shapeOf(x));
+  result[axis.dim] = axis.output;
+  // Outside of a region no tap may count, and of no elements there are none.
   Value sum;
   for (size_t k = 0; k < width; ++k) {
     Shape table;
@@ -198,7 +201,7 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
     }
     sum = sum ? n.add(sum, part) : part;
   }
-  return sum;
+  return sum ? sum : n.splat(result, element, 0);
 }
 
 static Value resize(NodeImport &n, Value x, const ResizeOptions &options,
@@ -258,8 +261,7 @@ static bool readMode(NodeImport &n, ResizeOptions &options) {
 
 static bool setScale(NodeImport &n, Axis &axis, double scale) {
   axis.scale = scale;
-  double output =
-      std::floor(double(axis.input) * (axis.roiEnd - axis.roiStart) * scale);
+  double output = std::floor(double(axis.input) * scale);
   if (!(scale > 0) || !(output >= 0) || output > 1e12) {
     n.fail("a scale is " + std::to_string(scale) + "; it must be positive");
     return false;
@@ -348,6 +350,7 @@ static void importResize(NodeImport &n) {
   for (int64_t dim : dims)
     axes.push_back({dim, n.shapeOf(x)[dim], n.shapeOf(x)[dim], 1});
   size_t scalesAt = n.version < 11 ? 1 : 2;
+  bool agreesOnScales = true;
   auto floatsOf = [&](size_t i, StringRef field, size_t count) {
     std::optional<ir::Tensor> tensor = n.known(i, field);
     if (tensor && (!tensor->isFloat() || size_t(tensor->size()) != count)) {
@@ -366,7 +369,13 @@ static void importResize(NodeImport &n) {
     for (size_t i = 0; i < axes.size(); ++i) {
       axes[i].roiStart = roi->floats[i];
       axes[i].roiEnd = roi->floats[i + axes.size()];
+      // ONNX's text scales the region's size, ONNX Runtime and ONNX's own
+      // evaluator the input's.
+      if (axes[i].roiStart != 0 || axes[i].roiEnd != 1)
+        agreesOnScales = false;
     }
+  } else if (n.version >= 11) {
+    n.ignoreInput(1); // roi is of tf_crop_and_resize only
   }
   // An empty tensor stands for an absent input in operator set 11.
   bool hasScales =
@@ -374,6 +383,12 @@ static void importResize(NodeImport &n) {
   bool hasSizes = n.has(3) && ir::tensorType(n.in(3)).getNumElements() > 0;
   if (hasScales == hasSizes) {
     n.fail("exactly one of 'scales' and 'sizes' must be there");
+    return;
+  }
+  if (hasScales && !agreesOnScales) {
+    n.unsupported("tf_crop_and_resize of a part of the input with 'scales' "
+                  "(implementations disagree on the size of the result; use "
+                  "'sizes')");
     return;
   }
   if (hasScales) {

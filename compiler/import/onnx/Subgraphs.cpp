@@ -42,6 +42,10 @@ bool GraphImport::callFunction(NodeImport &node,
   for (const std::string &name : function.attribute())
     if (const AttributeProto *value = node.findAttr(name))
       frame.attributes[name] = value;
+  for (const AttributeProto *byDefault : model_->defaultsOf(function)) {
+    const AttributeProto *value = node.findAttr(byDefault->name());
+    frame.attributes[byDefault->name()] = value ? value : byDefault;
+  }
   for (const std::string &output : function.output())
     scope.read.insert(output);
   std::vector<bool> live = findLive(function.node(), scope.read);

@@ -141,6 +141,14 @@ TEST_CASE("forms of attention that are refused") {
   groupQuery().set("smooth_softmax", 1).fails("'smooth_softmax' = 1", 3);
   groupQuery().set("k_quant_type", "PER_TENSOR").fails("'k_quant_type'", 3);
   groupQuery().set("do_rotary", 1).fails("needs the inputs 'cos_cache'");
+  OneNode uneven = ofMicrosoft("GroupQueryAttention");
+  for (int i = 0; i < 3; ++i)
+    uneven.x({1, 2, 4}, zeros(8));
+  uneven.x({1, 1, 0, 4}, {}).x({1, 1, 1, 4}, zeros(4));
+  uneven.typed(::onnx::TensorProto::INT32, {1}, {1});
+  uneven.typed(::onnx::TensorProto::INT32, {}, {2});
+  uneven.set("num_heads", 1).set("kv_num_heads", 1);
+  uneven.fails("there are 0 past keys and 1 past values");
   OneNode total = ofMicrosoft("GroupQueryAttention");
   for (int i = 0; i < 3; ++i)
     total.x({1, 2, 4}, zeros(8));

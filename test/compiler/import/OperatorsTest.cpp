@@ -173,6 +173,19 @@ TEST_CASE("Resize of newer operator sets") {
   OneNode("Resize", 18)
       .x({4}, x)
       .absent()
+      .floats({1}, {0.125})
+      .set("mode", "linear")
+      .gives({0}, {});
+  OneNode("Resize", 18)
+      .x({4}, x)
+      .floats({2}, {0, 0.5})
+      .floats({1}, {2})
+      .set("mode", "linear")
+      .set("coordinate_transformation_mode", "tf_crop_and_resize")
+      .fails("disagree on the size of the result", 3);
+  OneNode("Resize", 18)
+      .x({4}, x)
+      .absent()
       .floats({1}, {-1})
       .fails("it must be positive");
   OneNode("Resize", 18).x({4}, x).fails("exactly one of 'scales' and 'sizes'");

@@ -8,6 +8,7 @@
 #include "test/compiler/import/ModelBuilder.h"
 
 #include <catch2/catch.hpp>
+#include <google/protobuf/unknown_field_set.h>
 
 using namespace sinter::test;
 
@@ -226,12 +227,11 @@ TEST_CASE("functions that never end are refused") {
   rejects(callers(200, 1, false), "nested deeper than");
 }
 
-TEST_CASE("function attributes reach its nodes") {
+/// y = f(x), a LeakyRelu whose alpha is f's attribute `slope`.
+static ModelBuilder leaky() {
   ModelBuilder b;
   b.input("x", {int64_t(4)});
-  auto &call = b.node("f", {"x"}, {"y"}, "call");
-  call.set_domain("local");
-  ModelBuilder::setFloat(call, "slope", 0.5f);
+  b.node("f", {"x"}, {"y"}, "call").set_domain("local");
   b.output("y");
   auto *import = b.model.add_opset_import();
   import->set_domain("local");
@@ -241,7 +241,6 @@ TEST_CASE("function attributes reach its nodes") {
   function.set_name("f");
   function.add_input("in");
   function.add_output("out");
-  function.add_attribute("slope");
   auto &node = *function.add_node();
   node.set_op_type("LeakyRelu");
   node.add_input("in");
@@ -249,11 +248,45 @@ TEST_CASE("function attributes reach its nodes") {
   auto &attribute =
       ModelBuilder::attribute(node, "alpha", ::onnx::AttributeProto::FLOAT);
   attribute.set_ref_attr_name("slope");
+  return b;
+}
+
+static std::vector<double> leakyValues(const ModelBuilder &b) {
   Imported result = b.import();
   REQUIRE(result.text() == "");
   std::vector<sinter::ir::Tensor> y = evaluate(result, {{-2, 2, -4, 4}});
   REQUIRE(y.size() == 1);
-  CHECK(y[0].floats == std::vector<double>{-1, 2, -2, 4});
+  return y[0].floats;
+}
+
+TEST_CASE("function attributes reach its nodes") {
+  ModelBuilder b = leaky();
+  b.model.mutable_functions(0)->add_attribute("slope");
+  ModelBuilder::setFloat(*b.graph().mutable_node(0), "slope", 0.5f);
+  CHECK(leakyValues(b) == std::vector<double>{-1, 2, -2, 4});
+}
+
+TEST_CASE("function attributes have defaults") {
+  ModelBuilder b = leaky();
+  auto &function = *b.model.mutable_functions(0);
+  // FunctionProto.attribute_proto, which older classes do not have.
+  ::onnx::AttributeProto slope;
+  slope.set_name("slope");
+  slope.set_type(::onnx::AttributeProto::FLOAT);
+  slope.set_f(0.25f);
+  auto &fields = *function.GetReflection()->MutableUnknownFields(&function);
+  *fields.AddLengthDelimited(11) = slope.SerializeAsString();
+  CHECK(leakyValues(b) == std::vector<double>{-0.5, 2, -1, 4});
+  ModelBuilder::setFloat(*b.graph().mutable_node(0), "slope", 0.5f);
+  CHECK(leakyValues(b) == std::vector<double>{-1, 2, -2, 4});
+  *fields.AddLengthDelimited(11) = "no attribute";
+  rejects(b, "function 'f': a default attribute is damaged");
+}
+
+TEST_CASE("an attribute that a function does not declare is refused") {
+  ModelBuilder b = leaky();
+  ModelBuilder::setFloat(*b.graph().mutable_node(0), "slope", 0.5f);
+  rejects(b, "attribute 'slope' (node 'call')", 3);
 }
 
 /// y = x * 2^trips, with a Loop whose body doubles; `depth` loops inside each
