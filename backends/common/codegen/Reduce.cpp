@@ -280,6 +280,7 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
   Type elementType = ir::tensorType(op.getX()).getElementType();
   Value start = argFirst ? argFirst : constantInt(i64, 0);
 
+  Value before = loopValues.lookup(loop);
   setLoop(loop, start);
   pushFrame();
   Value first = splat(element(op.getX(), input));
@@ -323,6 +324,7 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
       select(take, splat(scan.getInductionVar()), scan.getRegionIterArg(1));
   builder.create<scf::YieldOp>(loc, ValueRange{newBest, position});
   guard.reset();
+  setLoop(loop, before); // a loop of one step stays open
   if (argSharer)
     return argSharer->combine(*this, op, {scan.getResult(0), scan.getResult(1)})
         .position;
