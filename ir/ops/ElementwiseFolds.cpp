@@ -183,6 +183,11 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
   if (isa<IntegerType>(from) && isa<FloatType>(middle) &&
       isa<IntegerType>(to) && !to.isInteger(1) && !isLossless(from, to))
     return {};
+  // What is widened from 16 bits is stored, and multiplied, so: a small integer
+  // stays such a value.
+  if (isa<IntegerType>(from) && (middle.isF16() || middle.isBF16()) &&
+      isa<FloatType>(to))
+    return {};
   if (inner.getX().getType() == getType())
     return inner.getX();
   getXMutable().assign(inner.getX());

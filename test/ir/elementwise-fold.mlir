@@ -95,6 +95,22 @@ func.func @cast_lossless(%x : tensor<4xf16>, %i : tensor<4xi8>) -> (tensor<4xf16
   return %1, %2, %4 : tensor<4xf16>, tensor<4xi64>, tensor<4xi16>
 }
 
+// What is multiplied in 16 bits stays a value of 16 bits.
+// CHECK-LABEL: @cast_small_integer
+func.func @cast_small_integer(%i : tensor<4xi8>, %b : tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-DAG: %[[A:.*]] = sinter.cast %arg0 : tensor<4xi8> -> tensor<4xbf16>
+  // CHECK-DAG: %[[B:.*]] = sinter.cast %arg1 : tensor<4xi1> -> tensor<4xf16>
+  // CHECK-DAG: sinter.cast %[[A]] : tensor<4xbf16> -> tensor<4xf32>
+  // CHECK-DAG: sinter.cast %[[B]] : tensor<4xf16> -> tensor<4xf32>
+  %0 = sinter.cast %i : tensor<4xi8> -> tensor<4xf32>
+  %1 = sinter.cast %0 : tensor<4xf32> -> tensor<4xbf16>
+  %2 = sinter.cast %1 : tensor<4xbf16> -> tensor<4xf32>
+  %3 = sinter.cast %b : tensor<4xi1> -> tensor<4xf32>
+  %4 = sinter.cast %3 : tensor<4xf32> -> tensor<4xf16>
+  %5 = sinter.cast %4 : tensor<4xf16> -> tensor<4xf32>
+  return %2, %5 : tensor<4xf32>, tensor<4xf32>
+}
+
 // CHECK-LABEL: @cast_lossy
 func.func @cast_lossy(%x : tensor<4xf32>, %i : tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi8>) {
   // CHECK-COUNT-4: sinter.cast
