@@ -57,6 +57,11 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
   case Severity::Error:
     if (++numErrors_ > kMaxErrors)
       return;
+    if (isCollecting_) {
+      errors_.push_back(
+          {place(diagnostic.getLocation(), options_), diagnostic.str()});
+      return;
+    }
     break;
   case Severity::Warning:
     kind = "warning";
@@ -68,9 +73,42 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
     kind = "remark";
     break;
   }
-  out() << options_.tool << ": " << kind << ": "
-        << place(diagnostic.getLocation(), options_)
-        << oneLine(diagnostic.str()) << "\n";
+  printLine(kind, place(diagnostic.getLocation(), options_) +
+                      oneLine(diagnostic.str()));
+}
+
+void DiagnosticPrinter::printLine(llvm::StringRef kind,
+                                  const std::string &line) {
+  out() << options_.tool << ": " << kind << ": " << line << "\n";
+}
+
+std::string DiagnosticPrinter::firstError() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return errors_.empty() ? "" : errors_.front().message;
+}
+
+void DiagnosticPrinter::settle(llvm::StringRef defectOf) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  isCollecting_ = false;
+  std::vector<Error> errors = std::move(errors_);
+  errors_.clear();
+  if (options_.isTrial)
+    return;
+  if (defectOf.empty()) {
+    for (const Error &error : errors)
+      printLine("error", error.place + oneLine(error.message));
+    return;
+  }
+  Error first = errors.empty() ? Error{shown(options_.model) + ": ",
+                                       "it failed without a message"}
+                               : errors.front();
+  ++numErrors_;
+  printLine("error",
+            first.place + "a defect of Sinter, not of the model, in phase '" +
+                defectOf.str() + "': " + oneLine(first.message) +
+                "; please report it with the model, the command line and the "
+                "version (" +
+                versionText().str() + ")");
 }
 
 void DiagnosticPrinter::hold() {

@@ -15,6 +15,8 @@
 #include "mlir/IR/Diagnostics.h"
 
 #include <mutex>
+#include <string>
+#include <vector>
 
 namespace sinter::compiler {
 
@@ -36,16 +38,27 @@ public:
     return llvm::errs();
   }
 
-  /// Number of errors printed or held back because there were too many.
-  unsigned numErrors() const { return numErrors_; }
+  /// Keeps errors back until settle(): only when a phase has ended it is known
+  /// whose fault they are.
+  void collect() { isCollecting_ = true; }
+  /// The first message that is kept back; "" when there is none.
+  std::string firstError();
+  /// Prints what is kept back: as it is or, given a phase, as one line about a
+  /// defect of Sinter in it.
+  void settle(llvm::StringRef defectOf = "");
 
 private:
   void print(mlir::Diagnostic &diagnostic);
+  void printLine(llvm::StringRef kind, const std::string &line);
 
   const Options &options_;
   std::mutex mutex_; // passes run on several threads
   unsigned numErrors_ = 0;
-  bool isHeld_ = false;
+  bool isHeld_ = false, isCollecting_ = false;
+  struct Error {
+    std::string place, message;
+  };
+  std::vector<Error> errors_; // kept back
   std::string heldLines_;
   llvm::raw_string_ostream held_{heldLines_};
   mlir::ScopedDiagnosticHandler handler_;

@@ -25,8 +25,10 @@
 #include "compiler/import/onnx/Text.h"
 #include "compiler/trace/TraceWriter.h"
 #include "ir/Remarks.h"
+#include "passes/Failure.h"
 #include "passes/place/PlacementReport.h"
 
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -280,6 +282,32 @@ ExitCode Compilation::run(const Phase &last) {
   return code == kExitDone && isPlanned(last) ? checkContracts() : code;
 }
 
+/// Whether the error that ended a phase came from the verifier that runs after
+/// every pass: verifying again gives the same one.
+static bool isOfVerifier(mlir::ModuleOp module, StringRef firstError) {
+  bool isSame = false;
+  mlir::ScopedDiagnosticHandler handler(
+      module.getContext(), [&](mlir::Diagnostic &diagnostic) {
+        isSame |= diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
+                  diagnostic.str() == firstError;
+        return mlir::success();
+      });
+  return failed(mlir::verify(module)) && isSame;
+}
+
+bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
+  // People write modules, too; they may leave out what an import makes.
+  bool isImported = model.onnx != nullptr;
+  if (failure == PhaseFailure::Form)
+    return isImported || phase.failure != kExitUsage;
+  mlir::ModuleOp module = *module_;
+  std::string first = diagnostics_->firstError();
+  if (module->hasAttr(passes::kFailureAttr))
+    return false;
+  return first.empty() || isOfVerifier(module, first) ||
+         (isImported && phase.failure == kExitFailed);
+}
+
 ExitCode Compilation::runOnce(const Phase &last) {
   PhaseContext phases{options, *target, devices, memoryReserves_};
   Clock::time_point begin = Clock::now();
@@ -294,6 +322,13 @@ ExitCode Compilation::runOnce(const Phase &last) {
 
   PhaseObserver observer;
   std::string problem;
+  bool isOwn = false;
+  observer.begin = [&](const Phase &) { diagnostics_->collect(); };
+  observer.failed = [&](const Phase &phase, mlir::ModuleOp,
+                        PhaseFailure failure) {
+    isOwn = isOwnFault(phase, failure);
+    diagnostics_->settle(isOwn ? phase.name : "");
+  };
   observer.prepare = [&](const Phase &phase, mlir::PassManager &pm) {
     // Verifying after every pass finds the pass that broke the module; it costs
     // little.
@@ -305,6 +340,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
   };
   observer.done = [&](const Phase &phase, mlir::ModuleOp module,
                       double milliseconds) {
+    diagnostics_->settle();
     lints_.look(phase.name, {options, module, target->name() != "cpu"});
     if (StringRef(phase.name) == "import")
       module.walk([](mlir::Operation *op) { op->removeAttr(kInferenceAttr); });
@@ -315,6 +351,8 @@ ExitCode Compilation::runOnce(const Phase &last) {
   };
   ExitCode code =
       runPhases(*module_, phases, phaseTable().front(), last, observer);
+  if (isOwn)
+    code = kExitFailed;
   if (code == kExitDone && isPlanned(last))
     for (const DeviceMemory &device :
          memoryOf(*module_, options, mainTarget().name()))
@@ -374,7 +412,10 @@ Compilation::kernelText(passes::CodeForm form) {
   passes::CodeGenOptions codeGen;
   codeGen.optLevel = options.optLevel;
   codeGen.form = form;
-  return generateForPlaces(*module_, mainTarget(), devices, codeGen);
+  diagnostics_->collect();
+  auto code = generateForPlaces(*module_, mainTarget(), devices, codeGen);
+  diagnostics_->settle(failed(code) ? "kernels" : "");
+  return code;
 }
 
 bool Compilation::hasDone(StringRef phase) const {
@@ -418,6 +459,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
   info.isCpuLimited =
       promisesCpuWorkspace(*module_, options, mainTarget().name());
   bool isFirst = program.objects.empty();
+  diagnostics_->collect();
   mlir::LogicalResult result = mlir::failure();
   if (!isFirst) {
     result = addTarget(program, *module_, mainTarget(), codeGen, info);
@@ -427,12 +469,8 @@ ExitCode Compilation::emit(CompiledProgram &program,
     result = mlir::success();
   }
   times.emplace_back("kernels", millisecondsSince(begin));
-  if (failed(result)) {
-    if (!diagnostics_->numErrors())
-      reportError(options, shown(options.model) + ": no code was generated");
-    return kExitFailed;
-  }
-  return kExitDone;
+  diagnostics_->settle(failed(result) ? "kernels" : "");
+  return failed(result) ? kExitFailed : kExitDone;
 }
 
 void Compilation::reportTimes() const {

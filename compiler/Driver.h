@@ -27,6 +27,7 @@ namespace sinter::compiler {
 
 class DiagnosticPrinter;
 struct Phase;
+enum class PhaseFailure;
 
 /// A kind of device that the tool can compile for.
 struct TargetFactory {
@@ -110,6 +111,9 @@ public:
 
 private:
   ExitCode runOnce(const Phase &last);
+  /// Whether what ended a phase is a defect of the compiler, not of the model
+  /// or the options.
+  bool isOwnFault(const Phase &phase, PhaseFailure failure) const;
   ExitCode runWithinLimit(const Phase &last);
   ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);

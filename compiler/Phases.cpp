@@ -314,6 +314,12 @@ ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
   for (size_t i = phaseIndex(first); i <= phaseIndex(last); ++i) {
     const Phase &phase = phases[i];
     Clock::time_point begin = Clock::now();
+    auto hasFailed = [&](PhaseFailure failure) {
+      if (observer.failed)
+        observer.failed(phase, module, failure);
+    };
+    if (observer.begin)
+      observer.begin(phase);
     if (phase.build) {
       mlir::PassManager pm(module.getContext());
       phase.build(pm, context);
@@ -321,19 +327,23 @@ ExitCode compiler::runPhases(mlir::ModuleOp module, const PhaseContext &context,
         observer.prepare(phase, pm);
       if (failed(pm.run(module))) {
         ExitCode code = exitCodeOf(module, phase);
-        return phase.build == buildTrain
-                   ? withUnsupported(module, context, code)
-                   : code;
+        if (phase.build == buildTrain)
+          code = withUnsupported(module, context, code);
+        hasFailed(PhaseFailure::Pass);
+        return code;
       }
     }
-    // A form that does not hold is our own mistake, never the user's.
-    if (phase.verifyForm && failed(phase.verifyForm(module, context)))
+    bool isLast = i == phaseIndex(last);
+    if ((phase.verifyForm && failed(phase.verifyForm(module, context))) ||
+        (isLast && failed(verifyForms(module, context, last)))) {
+      hasFailed(PhaseFailure::Form);
       return kExitFailed;
+    }
     std::chrono::duration<double, std::milli> time = Clock::now() - begin;
     if (observer.done)
       observer.done(phase, module, time.count());
   }
-  return failed(verifyForms(module, context, last)) ? kExitFailed : kExitDone;
+  return kExitDone;
 }
 
 namespace {

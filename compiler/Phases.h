@@ -57,12 +57,20 @@ size_t phaseIndex(const Phase &phase);
 mlir::LogicalResult verifyForms(mlir::ModuleOp module,
                                 const PhaseContext &context, const Phase &last);
 
+/// What went wrong in a phase: one of its passes, or its form does not hold
+/// although they went through.
+enum class PhaseFailure { Pass, Form };
+
 /// Called around each phase of runPhases.
 struct PhaseObserver {
+  /// Before a phase.
+  std::function<void(const Phase &)> begin;
   /// Gives the phase's pass manager its instrumentation.
   std::function<void(const Phase &, mlir::PassManager &)> prepare;
   /// After a phase that succeeded, with its time in milliseconds.
   std::function<void(const Phase &, mlir::ModuleOp, double)> done;
+  /// After a phase that failed.
+  std::function<void(const Phase &, mlir::ModuleOp, PhaseFailure)> failed;
 };
 
 /// Runs the phases from `first` to `last` (rows of the table) and their form
