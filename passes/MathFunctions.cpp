@@ -319,9 +319,10 @@ Value MathFunctions::atanh(Value x) {
 Value MathFunctions::sinOrCos(Value x, int64_t quadrantShift) {
   // x = n pi/2 + r, |r| <= pi/4; then sin or cos of r by its series, signs by
   // quadrant.
-  Value isFinite = less(abs(x), number(kInfinity));
-  // Beyond 2^52 neighbouring arguments are further apart than a period.
-  Value bounded = select(less(abs(x), number(0x1p52)), x, number(0));
+  // Beyond 2^52 the three parts of pi/2 do not tell n from its neighbours.
+  Value isKnown = less(abs(x), number(0x1p52));
+  Value bounded = select(isKnown, x, number(0));
+  // x 2/pi is rounded: near 2^52 r may reach pi/2, and the series give 50 bits.
   Value n = round(mul(bounded, number(2 / std::numbers::pi)));
   Value r = fma(n, number(-kHalfPi1), bounded);
   r = fma(n, number(-kHalfPi2), r);
@@ -338,8 +339,13 @@ Value MathFunctions::sinOrCos(Value x, int64_t quadrantShift) {
   };
   Value result = select(bit(1), cosine, sine);
   result = select(bit(2), b.create<arith::NegFOp>(result), result);
-  return select(isFinite, result,
+  return select(isKnown, result,
                 number(std::numeric_limits<double>::quiet_NaN()));
+}
+
+Value MathFunctions::sin(Value x) {
+  // The reduction loses the sign of zero.
+  return select(equal(x, number(0)), x, sinOrCos(x, 0));
 }
 
 Value MathFunctions::tan(Value x) { return div(sin(x), cos(x)); }

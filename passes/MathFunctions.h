@@ -34,7 +34,7 @@ public:
   mlir::Value acosh(mlir::Value x);
   mlir::Value atanh(mlir::Value x);
   /// Absolute error about 1e-16 * (1 + |x| / 1e9).
-  mlir::Value sin(mlir::Value x) { return sinOrCos(x, 0); }
+  mlir::Value sin(mlir::Value x);
   mlir::Value cos(mlir::Value x) { return sinOrCos(x, 1); }
   mlir::Value tan(mlir::Value x);
   mlir::Value asin(mlir::Value x);

@@ -72,9 +72,15 @@ EVALUATE_FLOAT(SqrtOp, std::sqrt(x))
 EVALUATE_FLOAT(RsqrtOp, 1 / std::sqrt(x))
 EVALUATE_FLOAT(TanhOp, std::tanh(x))
 EVALUATE_FLOAT(ErfOp, std::erf(x))
-EVALUATE_FLOAT(SinOp, std::sin(x))
-EVALUATE_FLOAT(CosOp, std::cos(x))
-EVALUATE_FLOAT(TanOp, std::tan(x))
+/// Beyond 2^52 compiled code, which has no longer arithmetic than float64,
+/// cannot tell where in its period an argument is; NaN says so.
+static double periodic(double x, double value) {
+  return std::abs(x) < 0x1p52 ? value
+                              : std::numeric_limits<double>::quiet_NaN();
+}
+EVALUATE_FLOAT(SinOp, periodic(x, std::sin(x)))
+EVALUATE_FLOAT(CosOp, periodic(x, std::cos(x)))
+EVALUATE_FLOAT(TanOp, periodic(x, std::tan(x)))
 EVALUATE_FLOAT(AsinOp, std::asin(x))
 EVALUATE_FLOAT(AcosOp, std::acos(x))
 EVALUATE_FLOAT(AtanOp, std::atan(x))

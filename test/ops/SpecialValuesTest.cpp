@@ -99,7 +99,8 @@ TEST_CASE("functions keep their value at the edges", "[compiled]") {
       Tensor values = specialValues(element);
       for (const char *op :
            {"exp", "expm1", "log", "log1p", "rsqrt", "tanh", "sigmoid", "erf",
-            "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"})
+            "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+            "asinh", "acosh", "atanh"})
         addOp(context, bundle, std::string(op) + " %x : " + typeText(values),
               typeText(values), {values});
       auto [x, y] = allPairs(values, values);
@@ -114,6 +115,30 @@ TEST_CASE("functions keep their value at the edges", "[compiled]") {
         if (b == 0 || !std::isfinite(a) || !std::isfinite(b))
           return isSame(a, b);
         return std::fabs(a - b) <= relative * std::fabs(b) + absolute;
+      };
+      CHECK(wrongElements(bundle, isNear) == "");
+    }
+}
+
+TEST_CASE("periods of large arguments are right up to 2^52", "[compiled]") {
+  for (const char *machine : kMachines)
+    for (const char *name : {"f32", "f64"}) {
+      TestContext context;
+      OpBundle bundle(context.get(), machine);
+      Type element = elementType(context, name);
+      Tensor x(RankedTensorType::get({600}, element));
+      for (int64_t i = 0; i < x.size(); ++i)
+        x.floats[i] =
+            std::ldexp(1 + std::fmod(0.618 * double(i), 1.0), int(i % 60)) *
+            (i % 2 ? -1 : 1);
+      x.roundToStorage();
+      for (const char *op : {"sin", "cos"})
+        addOp(context, bundle, std::string(op) + " %x : " + typeText(x),
+              typeText(x), {x});
+      auto isNear = [&](double a, double b) {
+        if (std::isnan(b))
+          return std::isnan(a);
+        return std::fabs(a - b) <= (element.isF64() ? 0x1p-49 : 0x1p-22);
       };
       CHECK(wrongElements(bundle, isNear) == "");
     }
