@@ -89,9 +89,10 @@ bool isClose(double actual, double expected, double relative) {
          kAbsolute + relative * std::abs(expected);
 }
 
-/// The suite stores bfloat16 data as the uint16 of its bits.
+/// The suite stores bfloat16 data as the uint16 of its bits. `element` is null
+/// for what is no element type of ours.
 void readAsBfloat16(ir::Tensor &tensor, Type element) {
-  if (!element.isBF16() ||
+  if (!element || !element.isBF16() ||
       !tensor.type().getElementType().isUnsignedInteger(16))
     return;
   std::vector<char> bytes = tensor.toBytes();
