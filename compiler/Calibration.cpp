@@ -87,7 +87,7 @@ private:
     OwningOpRef<ModuleOp> copy = placed.module().clone();
     passes::PrecisionSettings settings;
     settings.policy = options.precisionPolicy().str();
-    settings.keepFp32 = options.keepFp32;
+    settings.keepFp32 = options.keepFp32.joined();
     settings.overrides = options.plannedPrecisions;
     PassManager pm(copy->getContext());
     pm.addPass(passes::createAssignPrecision(placed.target.get(), settings));
@@ -102,7 +102,8 @@ private:
     Options own = options.asTrial();
     own.train = TrainOptions();
     own.precision = "fp32";
-    own.plannedPolicy = own.keepFp32 = "";
+    own.plannedPolicy = "";
+    own.keepFp32 = {};
     own.plannedPrecisions.clear();
     own.targets = {"cpu"};
     own.devices.clear();

@@ -26,17 +26,16 @@ static json::Value text(llvm::StringRef name) {
                             : json::Value(json::fixUTF8(name));
 }
 
-static void addIfGiven(json::Object &object, llvm::StringRef key,
-                       std::optional<double> value) {
-  if (value)
-    object[key] = *value;
-}
-
+/// Trainers compare it with what a checkpoint was made with: defaults are
+/// written out, or absent in every program that has them.
 static json::Object trainingOptions(const TrainOptions &train,
-                                    llvm::StringRef lossScale) {
+                                    llvm::StringRef lossScale,
+                                    mlir::ModuleOp module) {
   json::Object object;
   object["loss"] = train.loss.kind.empty() ? "cross-entropy" : train.loss.kind;
   object["optimizer"] = train.optimizer.empty() ? "sgd" : train.optimizer;
+  if (!train.loss.logits.empty())
+    object["logits"] = text(train.loss.logits);
   if (train.loss.axis)
     object["loss_axis"] = *train.loss.axis;
   if (train.loss.ignoreIndex)
@@ -44,10 +43,14 @@ static json::Object trainingOptions(const TrainOptions &train,
   if (train.loss.labelSmoothing)
     object["label_smoothing"] = train.loss.labelSmoothing;
   object["loss_scale"] = lossScale;
-  addIfGiven(object, "momentum", train.momentum);
-  addIfGiven(object, "beta1", train.beta1);
-  addIfGiven(object, "beta2", train.beta2);
-  addIfGiven(object, "eps", train.eps);
+  auto chosen = module->getAttrOfType<mlir::DictionaryAttr>(
+      exec::ExecDialect::kTrainingAttr);
+  for (const char *key : {"momentum", "beta1", "beta2", "eps"})
+    if (auto value =
+            chosen ? chosen.getAs<mlir::FloatAttr>(key) : mlir::FloatAttr())
+      object[key] = value.getValueAsDouble();
+  if (train.clipValue > 0)
+    object["clip_value"] = train.clipValue;
   if (train.replicas > 1)
     object["replicas"] = train.replicas;
   if (train.accumulate > 1)
@@ -61,11 +64,11 @@ static json::Object trainingOptions(const TrainOptions &train,
   if (train.nesterov)
     object["nesterov"] = true;
   if (!train.noDecay.empty())
-    object["no_decay"] = text(train.noDecay);
+    object["no_decay"] = text(train.noDecay.joined());
   if (!train.trainable.empty())
-    object["trainable"] = text(train.trainable);
+    object["trainable"] = text(train.trainable.joined());
   if (!train.freeze.empty())
-    object["freeze"] = text(train.freeze);
+    object["freeze"] = text(train.freeze.joined());
   if (train.freezeBatchNorm)
     object["freeze_bn"] = true;
   object["bn_running_var"] = train.unbiasedRunningVar ? "unbiased" : "onnx";
@@ -100,7 +103,8 @@ std::string compiler::makeManifest(const Options &options,
   if (options.batch)
     manifest["batch"] = *options.batch;
   if (options.train.enabled)
-    manifest["training"] = trainingOptions(options.train, options.lossScale());
+    manifest["training"] =
+        trainingOptions(options.train, options.lossScale(), module);
   json::Object kernels;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = kernel.getKind();

@@ -167,8 +167,8 @@ ImportOptions compiler::importOptions(const Options &options) {
   ImportOptions result;
   result.train = options.train.enabled;
   result.isOnlyShown = options.tool == "sinter-inspect";
-  result.trainable = options.train.trainable;
-  result.freeze = options.train.freeze;
+  result.trainable = options.train.trainable.joined();
+  result.freeze = options.train.freeze.joined();
   result.parameters = options.train.parameters;
   result.freezeBatchNorm = options.train.freezeBatchNorm;
   result.allowRewritten = options.train.allowRewritten;

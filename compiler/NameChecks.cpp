@@ -45,12 +45,14 @@ static std::string checkNodes(const Options &options, mlir::ModuleOp module) {
   for (const std::string &rule : options.placeRules)
     if (!matchesAny(StringRef(rule).rsplit('=').first, names))
       return "--place=" + rule + kNone;
-  if (!options.allowCpu.empty() && !matchesAny(options.allowCpu, names))
-    return "--allow-cpu=" + options.allowCpu + kNone;
+  for (const std::string &pattern : options.allowCpu.each)
+    if (!matchesAny(pattern, names))
+      return "--allow-cpu=" + pattern + kNone;
   if (options.train.enabled)
     names.insert(std::begin(kStepNames), std::end(kStepNames));
-  if (!options.keepFp32.empty() && !matchesAny(options.keepFp32, names))
-    return "--keep-fp32=" + options.keepFp32 + kNone;
+  for (const std::string &pattern : options.keepFp32.each)
+    if (!matchesAny(pattern, names))
+      return "--keep-fp32=" + pattern + kNone;
   return "";
 }
 
@@ -71,15 +73,16 @@ static std::string checkParameters(const Options &options,
     }
   Names heldNames;
   heldNames.insert(held.begin(), held.end());
-  for (auto [flag, pattern] :
-       {std::pair<StringRef, StringRef>{"--trainable", train.trainable},
-        {"--freeze", train.freeze},
-        {"--no-decay", train.noDecay}})
-    if (!pattern.empty() && !matchesAny(pattern, names) &&
-        !(flag == "--freeze" && matchesAny(pattern, heldNames)))
-      return (flag + "=" + pattern +
-              ": no parameter of the model has such a name")
-          .str();
+  for (auto [flag, patterns] : {std::pair<StringRef, const Patterns &>{
+                                    "--trainable", train.trainable},
+                                {"--freeze", train.freeze},
+                                {"--no-decay", train.noDecay}})
+    for (const std::string &pattern : patterns.each)
+      if (!matchesAny(pattern, names) &&
+          !(flag == "--freeze" && matchesAny(pattern, heldNames)))
+        return (flag + "=" + pattern +
+                ": no parameter of the model has such a name")
+            .str();
   return "";
 }
 

@@ -148,6 +148,23 @@ std::string compiler::readRegex(StringRef text, std::string &regex) {
   return "";
 }
 
+std::string compiler::readPattern(StringRef text, Patterns &patterns) {
+  std::string regex;
+  std::string wrong = readRegex(text, regex);
+  if (!wrong.empty())
+    return wrong;
+  patterns.each.push_back(std::move(regex));
+  // Where several are joined, groups have other numbers.
+  static const llvm::Regex backReference("\\\\[1-9]");
+  if (patterns.each.size() > 1 &&
+      llvm::any_of(patterns.each, [](const std::string &pattern) {
+        return backReference.match(pattern);
+      }))
+    return "'" + text.str() +
+           "': an expression with a back reference stands alone";
+  return "";
+}
+
 std::string compiler::readPath(StringRef text, std::string &path) {
   if (text.empty())
     return "expected a file name";

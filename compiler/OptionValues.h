@@ -36,6 +36,8 @@ std::string readDuration(llvm::StringRef text, double &milliseconds);
 std::string readWord(llvm::StringRef text, std::string &word,
                      llvm::StringRef words);
 std::string readRegex(llvm::StringRef text, std::string &regex);
+/// Adds one to what was given before.
+std::string readPattern(llvm::StringRef text, Patterns &patterns);
 std::string readPath(llvm::StringRef text, std::string &path);
 /// "cpu", "cuda:N" or "sim:N"; a kind alone is its first device.
 std::string readDevice(llvm::StringRef text, std::string &device);

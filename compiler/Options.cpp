@@ -25,6 +25,8 @@ std::vector<std::string> sinter::compiler::argumentsOf(int argc, char **argv) {
                   : std::vector<std::string>();
 }
 
+std::string Patterns::joined() const { return llvm::join(each, "|"); }
+
 bool Options::allowsLibrary(StringRef name) const {
   return llvm::is_contained(libraries, "all") ||
          llvm::is_contained(libraries, name);
@@ -118,8 +120,11 @@ static std::string split(Tool tool, llvm::ArrayRef<std::string> args,
   }
   found.extras = app.remaining();
   for (auto [i, flag] : llvm::enumerate(flags))
-    if (flag && flag->count())
-      found.values[i].assign(1, "");
+    if (flag)
+      found.values[i].assign(flag->count(), "");
+  for (auto [row, values] : llvm::zip(optionTable(), found.values))
+    if (values.size() > 1 && !row.repeats)
+      return (flagName(row) + ": given twice").str();
   return "";
 }
 
@@ -187,7 +192,8 @@ void sinter::compiler::printHelp(llvm::raw_ostream &os, StringRef toolName,
       os.indent(30 - names.size() - 2 + 2);
     else
       (os << "\n").indent(32);
-    os << row.help << (row.store ? "" : " (not yet)") << "\n";
+    os << row.help << (row.repeats ? " (may be repeated)" : "")
+       << (row.store ? "" : " (not yet)") << "\n";
   }
   if (tool & (kSinterc | kSinterRun)) {
     os << "\nWarnings of -W:\n";

@@ -26,6 +26,15 @@ namespace sinter::compiler {
 /// The tools that take a compile option; a bit each.
 enum Tool : unsigned { kSinterc = 1, kSinterRun = 2, kSinterInspect = 4 };
 
+/// What a flag that takes a REGEX was given, each time that it was: a name
+/// matches if it matches one of them.
+struct Patterns {
+  std::vector<std::string> each; // valid regular expressions
+  bool empty() const { return each.empty(); }
+  /// One expression that matches the same names; "" if there is none.
+  std::string joined() const;
+};
+
 /// `--loss=KIND[:key=value,...]`.
 struct LossOptions {
   std::string kind; // "cross-entropy", "bce", "mse", "l1", "huber", "none"; ""
@@ -43,7 +52,7 @@ struct TrainOptions {
   std::string optimizer; // "" = not given
   std::optional<double> lr, momentum, weightDecay, beta1, beta2, eps;
   bool nesterov = false;
-  std::string noDecay, trainable, freeze; // regular expressions; "" = none
+  Patterns noDecay, trainable, freeze;
   bool freezeBatchNorm = false;
   std::string parameters;      // --parameters: a file; "" = none
   bool allowRewritten = false; // --allow-rewritten-parameters
@@ -95,7 +104,7 @@ struct Options {
   /// each of `targets`, and those that --place names.
   std::vector<std::string> devices;
   std::vector<std::string> placeRules; // REGEX=DEVICE
-  std::string allowCpu;                // a regular expression; "" = none
+  Patterns allowCpu;
   bool logPlacement = false;
   std::string mcpu = "native";
   std::vector<std::string> gpuArchs;
@@ -114,7 +123,7 @@ struct Options {
   std::string remat = "auto";
   bool allowMicroBatch = false; // the limit may split the batch
   std::string precision;        // "" = not given; see precisionPolicy
-  std::string keepFp32;         // regular expression of nodes; "" = none
+  Patterns keepFp32;            // nodes
   std::string precisionPlan, savePrecisionPlan; // files; "" = none
   std::string plannedPolicy;                    // of the plan
   std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD
@@ -165,6 +174,9 @@ struct OptionRow {
   /// Checks and keeps one value (empty for a flag); returns what is wrong with
   /// it, "" if nothing. NULL: not yet done.
   std::string (*store)(Options &options, llvm::StringRef value);
+  /// Whether it may be given several times, and all of them count. Any other
+  /// flag that is repeated is an error.
+  bool repeats = false;
 };
 
 /// All rows, in the order of the help.

@@ -79,12 +79,12 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   set(options.momentum, train.momentum);
   options.nesterov = train.nesterov;
   set(options.weightDecay, train.weightDecay);
-  options.noDecay = train.noDecay;
+  options.noDecay = train.noDecay.joined();
   set(options.beta1, train.beta1);
   set(options.beta2, train.beta2);
   set(options.eps, train.eps);
-  options.trainable = train.trainable;
-  options.freeze = train.freeze;
+  options.trainable = train.trainable.joined();
+  options.freeze = train.freeze.joined();
   options.freezeBatchNorm = train.freezeBatchNorm;
   options.runningVariance = train.unbiasedRunningVar ? "unbiased" : "onnx";
   options.lossScale = context.options.lossScale().str();
@@ -119,7 +119,7 @@ devicesOf(const PhaseContext &context) {
 static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
   passes::PlaceOpsOptions options;
   options.rules = context.options.placeRules;
-  options.allowCpu = context.options.allowCpu;
+  options.allowCpu = context.options.allowCpu.joined();
   options.memoryLimit = context.options.memoryLimitBytes;
   options.memoryReserves = context.memoryReserves;
   options.log = context.options.logPlacement;
@@ -134,7 +134,7 @@ static void buildPrecision(mlir::OpPassManager &pm,
   const Options &options = context.options;
   passes::PrecisionSettings settings;
   settings.policy = options.precisionPolicy().str();
-  settings.keepFp32 = options.keepFp32;
+  settings.keepFp32 = options.keepFp32.joined();
   settings.overrides = options.plannedPrecisions;
   settings.calibrated = options.calibrated;
   pm.addPass(passes::createAssignPrecision(&context.target, settings));

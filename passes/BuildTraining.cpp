@@ -458,6 +458,8 @@ private:
         b.getNamedAttr("batch", b.getI64IntegerAttr(plan.batch)),
         b.getNamedAttr("num_classes", b.getI64IntegerAttr(plan.numClasses)),
     };
+    for (auto [name, value] : optimizerValues(options))
+      entries.push_back(b.getNamedAttr(name, number(value)));
     if (options.replicas > 1)
       entries.push_back(
           b.getNamedAttr("replicas", b.getI64IntegerAttr(options.replicas)));

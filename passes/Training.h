@@ -131,6 +131,9 @@ mlir::LogicalResult checkOptimizer(mlir::Location loc,
 /// The learning rate and weight decay when the options name none: PyTorch's.
 double defaultLearningRate(const BuildTrainingOptions &options);
 double defaultWeightDecay(const BuildTrainingOptions &options);
+/// What else the optimizer takes, "beta1" for example, with its value.
+llvm::SmallVector<std::pair<llvm::StringRef, double>>
+optimizerValues(const BuildTrainingOptions &options);
 
 /// The elements of all gradients, in rows, mapped to float32 by `map`, reduced
 /// along the rows of each: one vector, which is reduced in turn. One kernel for

@@ -115,6 +115,18 @@ double defaultLearningRate(const BuildTrainingOptions &options) {
 double defaultWeightDecay(const BuildTrainingOptions &options) {
   return findOptimizer(options.optimizer)->weightDecay;
 }
+SmallVector<std::pair<StringRef, double>>
+optimizerValues(const BuildTrainingOptions &options) {
+  Optimizer chosen = chosenOptimizer(options);
+  SmallVector<std::pair<StringRef, double>> values;
+  for (auto [name, value] : {std::pair{"momentum", chosen.momentum},
+                             {"beta1", chosen.beta1},
+                             {"beta2", chosen.beta2},
+                             {"eps", chosen.eps}})
+    if (value)
+      values.emplace_back(name, *value);
+  return values;
+}
 
 /// Into how many rows of equal length a gradient is divided, so that there is
 /// work for many threads; a divisor of `elements`.

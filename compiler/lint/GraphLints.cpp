@@ -200,8 +200,8 @@ void compiler::findDeadParameters(const LintContext &context,
   if (!train.enabled)
     return;
   passes::BuildTrainingOptions options;
-  options.trainable = train.trainable;
-  options.freeze = train.freeze;
+  options.trainable = train.trainable.joined();
+  options.freeze = train.freeze.joined();
   ModuleOp module = context.module;
   auto selection = passes::StateSelection::create(module.getLoc(), options);
   if (failed(selection))
