@@ -58,12 +58,14 @@ Result<Schedule> Schedule::create(const std::string &text,
                            ": expected constant, step:N,G, linear, cosine or "
                            "one-cycle");
   }
-  bool usesFinal =
-      schedule.kind_ != Kind::Constant && schedule.kind_ != Kind::Step;
-  if (options.lrFinal && !usesFinal)
+  if (options.lrFinal && !usesFinal(text))
     return Status::invalid("--lr-final: has no meaning with --lr-schedule=" +
                            text);
   return schedule;
+}
+
+bool Schedule::usesFinal(const std::string &text) {
+  return text == "linear" || text == "cosine" || text == "one-cycle";
 }
 
 double Schedule::oneCycle(int64_t step) const {
@@ -93,9 +95,9 @@ float Schedule::learningRate(int64_t step) const {
     return static_cast<float>(lr * double(step + 1) /
                               double(options_.warmupSteps));
   double t = static_cast<double>(step - options_.warmupSteps);
-  double total = static_cast<double>(
-      std::max<int64_t>(options_.totalSteps - options_.warmupSteps, 1));
-  double part = std::min(t / total, 1.0);
+  double fallSteps =
+      static_cast<double>(options_.totalSteps - options_.warmupSteps - 1);
+  double part = fallSteps > 0 ? std::min(t / fallSteps, 1.0) : 0;
   switch (kind_) {
   case Kind::Step:
     lr *= std::pow(factor_, std::floor(t / static_cast<double>(period_)));

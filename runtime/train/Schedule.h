@@ -3,19 +3,23 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A pure function of the step, so that resuming needs no state of its own.
-// With base rate L, final rate F (--lr-final, default 0), W warm-up steps,
-// t = step - W >= 0 and T = total steps - W; names in brackets are PyTorch's,
-// stepped once per training step:
+// Steps count from 0 here. With base rate L, final rate F (--lr-final, default
+// 0), W warm-up steps, t = step - W >= 0 and T = total steps - W - 1, so that
+// t = T is the last step; names in brackets are PyTorch's, stepped once per
+// training step:
 //
-//   warm-up      L * (step + 1) / W                             step < W
+//   warm-up      L * (step + 1) / W   [LinearLR from 1/W, total_iters = W - 1]
 //   constant     L
-//   step:N,G     L * G^floor(t / N)                             [StepLR]
-//   linear       L + (F - L) * min(t, T) / T                    [LinearLR]
-//   cosine       F + (L - F) * (1 + cos(pi * t / T)) / 2 [CosineAnnealingLR]
+//   step:N,G     L * G^floor(t / N)                                   [StepLR]
+//   linear       L + (F - L) * t / T                [LinearLR, total_iters = T]
+//   cosine       F + (L - F) * (1 + cos(pi * t / T)) / 2
+//                                         [CosineAnnealingLR, T_max = T]
 //   one-cycle    from L / 25 up to L over the first 30 % of the steps, then
-//   down
-//                to F (default L / 250000), both along a cosine [OneCycleLR];
-//                --warmup-steps sets the length of the rise instead
+//                down to F (default L / 250000), both along a cosine
+//                [OneCycleLR]; --warmup-steps sets the length of the rise
+//
+// The schedule begins after the warm-up, as with [SequentialLR, milestone W];
+// what falls reaches F in the last step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_SCHEDULE_H
@@ -46,6 +50,9 @@ public:
   /// not in the table above or numbers that make no sense.
   static Result<Schedule> create(const std::string &text,
                                  const Options &options);
+
+  /// Whether --lr-final means something with `text`.
+  static bool usesFinal(const std::string &text);
 
   /// `step` 0 is the first of the run.
   float learningRate(int64_t step) const;

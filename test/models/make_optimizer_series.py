@@ -48,13 +48,13 @@ def stepped(period, factor):
 
 
 def linear(steps, last):
-    """To the fraction `last` of the rate."""
-    return lambda o: lr_scheduler.LinearLR(o, 1.0, last, steps)
+    """To the fraction `last` of the rate, which the last of `steps` steps has."""
+    return lambda o: lr_scheduler.LinearLR(o, 1.0, last, steps - 1)
 
 
 def cosine(steps, last=0.0):
-    """To the rate `last`."""
-    return lambda o: lr_scheduler.CosineAnnealingLR(o, steps, last)
+    """To the rate `last`, which the last of `steps` steps has."""
+    return lambda o: lr_scheduler.CosineAnnealingLR(o, steps - 1, last)
 
 
 def oneCycle(top, rise=0.3, last=None):

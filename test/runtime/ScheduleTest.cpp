@@ -45,12 +45,16 @@ TEST_CASE("step, linear and cosine", "[schedule]") {
   options.totalSteps = 4;
   checkRates(rates("step:2,0.5", options, 6),
              {0.1, 0.1, 0.05, 0.05, 0.025, 0.025});
+  options.totalSteps = 5; // the last one has the final rate
   checkRates(rates("linear", options, 5), {0.1, 0.075, 0.05, 0.025, 0.0});
   checkRates(rates("cosine", options, 5),
              {0.1, 0.0853553391, 0.05, 0.0146446609, 0.0});
   options.lrFinal = 0.02;
   checkRates(rates("linear", options, 6), {0.1, 0.08, 0.06, 0.04, 0.02, 0.02});
   checkRates(rates("cosine", options, 3), {0.1, 0.0882842712, 0.06});
+  options.totalSteps = 1;
+  checkRates(rates("linear", options, 1), {0.1});
+  checkRates(rates("cosine", options, 1), {0.1});
 }
 
 TEST_CASE("one-cycle", "[schedule]") {
@@ -72,7 +76,7 @@ TEST_CASE("warm-up rises to the rate and the schedule starts after it",
   Schedule::Options options;
   options.lr = 0.4;
   options.warmupSteps = 4;
-  options.totalSteps = 8;
+  options.totalSteps = 9;
   checkRates(rates("linear", options, 9),
              {0.1, 0.2, 0.3, 0.4, 0.4, 0.3, 0.2, 0.1, 0.0});
 }
