@@ -189,6 +189,25 @@ Status sinter::rt::writeFileAtomic(const std::string &path,
       std::span(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
 }
 
+Status sinter::rt::makeDirectories(const std::string &path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), 0777) == 0) {
+      SINTER_RETURN_IF_ERROR(fsyncDirectory(parentDirectory(part)));
+    } else if (end == std::string::npos && errno != EEXIST) {
+      return fileError(path, errno);
+    }
+    if (end == std::string::npos)
+      break;
+  }
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0)
+    return fileError(path, errno);
+  if (!S_ISDIR(info.st_mode))
+    return Status::invalid(path + ": is not a directory");
+  return {};
+}
+
 Status sinter::rt::fsyncDirectory(const std::string &path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)

@@ -36,6 +36,10 @@ Status writeFileAtomic(const std::string &path,
 Status writeFileAtomic(const std::string &path, std::span<const uint8_t> bytes);
 Status writeFileAtomic(const std::string &path, const std::string &text);
 
+/// Makes `path` and what is missing above it. Each new directory is durable:
+/// the one above it is synced. SINTER_INVALID if `path` is no directory.
+Status makeDirectories(const std::string &path);
+
 /// Makes renames and removals inside `path` durable.
 Status fsyncDirectory(const std::string &path);
 

@@ -64,8 +64,27 @@ Status InputFile::read(uint64_t offsetBytes, std::span<uint8_t> out) const {
   return {};
 }
 
+static constexpr uint64_t edgeBytes = 64 << 10; // hashed whole below twice that
+
+Status InputFile::checkUnchanged(uint64_t sampled) const {
+  struct stat info;
+  if (::fstat(fd_, &info) != 0)
+    return fileError(path_, errno);
+  const int64_t modifiedNs =
+      int64_t(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec;
+  bool isChanged = static_cast<uint64_t>(info.st_size) != sizeBytes_ ||
+                   (modifiedNs != modifiedNs_ && sizeBytes_ > 2 * edgeBytes);
+  if (!isChanged) {
+    Result<uint64_t> now = sampledHash();
+    if (!now.ok())
+      return now.status();
+    isChanged = *now != sampled;
+  }
+  return isChanged ? Status::failed(path_ + ": was changed") : Status();
+}
+
 Result<uint64_t> InputFile::sampledHash() const {
-  constexpr uint64_t edgeBytes = 64 << 10, sampleBytes = 4 << 10;
+  constexpr uint64_t sampleBytes = 4 << 10;
   constexpr uint64_t numSamples = 64;
   Hasher64 hasher;
   hasher.update(std::to_string(sizeBytes_));

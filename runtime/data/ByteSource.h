@@ -44,6 +44,9 @@ public:
   const std::string &path() const { return path_; }
   uint64_t sizeBytes() const { return sizeBytes_; }
   int64_t modifiedNs() const { return modifiedNs_; }
+  /// SINTER_FAILED when the file has been written to since it was opened, as
+  /// far as its size, its time and `sampled`, its sampledHash() of then, tell.
+  Status checkUnchanged(uint64_t sampled) const;
   /// A hash of the size and of samples from all over the file (at most 384 KiB
   /// are read, so it is quick for a file of any size).
   Result<uint64_t> sampledHash() const;

@@ -156,20 +156,35 @@ sinter::rt::openDataset(const std::string &spec, DataUse use) {
   } catch (const std::bad_alloc &) {
     return Status(SINTER_OUT_OF_MEMORY, spec + ": no memory to read it");
   }
-  for (const Column &column : dataset->columns)
+  for (const Column &column : dataset->columns) {
+    if (column.isScalar)
+      return Status::invalid(column.origin +
+                             ": is a scalar; an array of rows is needed");
     if (column.rows == 0)
       return Status::invalid(column.origin + ": holds no rows");
+  }
+  for (const auto &file : dataset->files) {
+    Result<uint64_t> hash = file->sampledHash();
+    if (!hash.ok())
+      return hash.status();
+    dataset->fileHashes.push_back(*hash);
+  }
   return std::shared_ptr<const Dataset>(dataset);
+}
+
+Status sinter::rt::checkUnchanged(const Dataset &dataset) {
+  for (size_t i = 0; i < dataset.fileHashes.size(); ++i)
+    SINTER_RETURN_IF_ERROR(
+        dataset.files[i]->checkUnchanged(dataset.fileHashes[i]));
+  return {};
 }
 
 Result<DatasetFingerprint> sinter::rt::fingerprint(const Dataset &dataset) {
   DatasetFingerprint result;
   Hasher64 hasher;
-  for (const auto &file : dataset.files) {
-    Result<uint64_t> hash = file->sampledHash();
-    if (!hash.ok())
-      return hash.status();
-    hasher.update(toHex(*hash));
+  for (size_t i = 0; i < dataset.files.size(); ++i) {
+    const std::shared_ptr<InputFile> &file = dataset.files[i];
+    hasher.update(toHex(dataset.fileHashes[i]));
     result.sizeBytes += file->sizeBytes();
     result.modifiedNs = std::max(result.modifiedNs, file->modifiedNs());
   }

@@ -45,6 +45,7 @@ struct Column {
   std::vector<int64_t> rowDims; // without the row dimension
   int64_t rows = 0;
   bool bigEndian = false;
+  bool isScalar = false; // an array without dimensions: no data, but a weight
   /// The values come from decimal text: they may be rounded to the graph's
   /// type.
   bool decimal = false;
@@ -58,6 +59,7 @@ struct Dataset {
   std::string spec;
   std::vector<Column> columns;
   std::vector<std::shared_ptr<InputFile>> files;
+  std::vector<uint64_t> fileHashes; // of files as they were opened
 
   const Column *find(const std::string &name) const;
 };
@@ -77,6 +79,10 @@ struct DatasetFingerprint {
   uint64_t contentHash = 0; // of the sizes and of samples of all files
 };
 Result<DatasetFingerprint> fingerprint(const Dataset &dataset);
+
+/// SINTER_FAILED naming a file that has been written to since the dataset was
+/// opened.
+Status checkUnchanged(const Dataset &dataset);
 
 } // namespace sinter::rt
 

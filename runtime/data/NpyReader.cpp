@@ -206,15 +206,16 @@ Status sinter::rt::parseNpyHeader(const std::string &origin,
                         length);
   SINTER_RETURN_IF_ERROR(parseDict(origin, text, header));
   SINTER_RETURN_IF_ERROR(parseDescr(origin, header.descr, column));
-  if (header.shape.empty())
-    return Status::invalid(origin +
-                           ": is a scalar; an array of rows is needed");
   if (header.fortranOrder && header.shape.size() > 1)
     return Status::invalid(origin +
                            ": is stored in Fortran order; save it with "
                            "np.ascontiguousarray()");
-  column.rows = header.shape.front();
-  column.rowDims.assign(header.shape.begin() + 1, header.shape.end());
+  column.isScalar = header.shape.empty();
+  column.rows = 1;
+  if (!column.isScalar) {
+    column.rows = header.shape.front();
+    column.rowDims.assign(header.shape.begin() + 1, header.shape.end());
+  }
   column.offsetBytes = start + length;
   std::optional<uint64_t> dataBytes = tensorBytes(header.shape, column.dtype);
   if (!dataBytes || !tensorBytes(column.rowDims, column.dtype) ||

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 using namespace sinter::rt;
 
@@ -82,7 +83,8 @@ const CommandName *commandOf(std::span<const CommandName> commands,
 Result<unsigned>
 sinter::rt::parseArguments(std::span<const char *const> arguments,
                            std::span<const CommandName> commands,
-                           std::span<const Option> options) {
+                           std::span<const Option> options,
+                           std::vector<std::string> &given) {
   unsigned command = commands[0].bit;
   size_t next = 0;
   if (!arguments.empty() && arguments[0][0] != '-') {
@@ -120,6 +122,10 @@ sinter::rt::parseArguments(std::span<const char *const> arguments,
     if (!(option->commands & command))
       return Status::invalid(label + ": not an option of \"" +
                              commandOf(commands, command)->name + "\"");
+    if (!option->repeats &&
+        std::find(given.begin(), given.end(), option->name) != given.end())
+      return Status::invalid(label + ": given twice");
+    given.emplace_back(option->name);
     std::string_view value;
     if (equals != std::string_view::npos) {
       value = argument.substr(equals + 1);
@@ -161,7 +167,8 @@ std::string sinter::rt::helpText(const std::string &program, unsigned command,
       left += (option.name[1] ? "=" : " ") + std::string(option.value);
     else if (option.takes == Option::Value::Optional)
       left += "[=" + std::string(option.value) + "]";
-    text += padded(left, 34) + option.help + "\n";
+    text += padded(left, 34) + option.help +
+            (option.repeats ? " (may be repeated)\n" : "\n");
   }
   return text;
 }
@@ -215,12 +222,18 @@ std::function<Status(std::string_view)> sinter::rt::setBytes(uint64_t &target) {
   };
 }
 
+std::string sinter::rt::realText(double value) {
+  char text[40];
+  auto [end, error] = std::to_chars(text, text + sizeof(text), value);
+  return error == std::errc() ? std::string(text, end) : "";
+}
+
 Result<double> sinter::rt::parseReal(std::string_view text, double least) {
   double value = 0;
   const char *end = text.data() + text.size();
   auto [last, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || last != end || !std::isfinite(value) ||
-      value < least)
+      std::fabs(value) > std::numeric_limits<float>::max() || value < least)
     return Status::invalid(least == 0 ? "expected a finite number of at least 0"
                                       : "expected a finite number");
   return value;

@@ -31,6 +31,12 @@ struct Option {
   unsigned commands; // a bit for each command that has it
   /// Gets the value ("" if none); the error needs no option name in front.
   std::function<Status(std::string_view)> set;
+  /// Whether it may be given several times, and all of them count. Any other
+  /// option that is repeated is an error.
+  bool repeats = false;
+  /// Its value as text that `set` takes, "" if it has none; null for an option
+  /// that does not shape a run (TrainerOptions.h).
+  std::function<std::string()> get = nullptr;
 };
 
 struct CommandName {
@@ -41,10 +47,12 @@ struct CommandName {
 
 /// Parses `arguments` (without the program's name). The command is the first
 /// argument if it is no option, else commands[0]; its bit is returned.
-/// SINTER_INVALID with one line for whatever is wrong.
+/// SINTER_INVALID with one line for whatever is wrong. `given` gets the names
+/// of the options that are there.
 Result<unsigned> parseArguments(std::span<const char *const> arguments,
                                 std::span<const CommandName> commands,
-                                std::span<const Option> options);
+                                std::span<const Option> options,
+                                std::vector<std::string> &given);
 
 /// The text of --help for `command`'s bit.
 std::string helpText(const std::string &program, unsigned command,
@@ -58,7 +66,9 @@ Result<int64_t> parseInteger(std::string_view text, int64_t least,
                              int64_t most);
 /// "8GiB", "512MiB", "1024": a positive number of bytes.
 std::function<Status(std::string_view)> setBytes(uint64_t &target);
-/// Finite and at least `least`.
+/// The shortest text of the same number.
+std::string realText(double value);
+/// At least `least`, and finite as a float32, which programs compute with.
 Result<double> parseReal(std::string_view text, double least);
 
 /// T is int32_t, int64_t (or std::optional of it) and holds [least, most].

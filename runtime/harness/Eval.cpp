@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/harness/Commands.h"
+#include "runtime/harness/JsonLog.h"
 #include "runtime/harness/Session.h"
 #include "runtime/harness/Signals.h"
 #include "runtime/train/Checkpoint.h"
@@ -30,11 +31,14 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
     return session.status();
   sinter_control control = {};
   if (!options.checkpoint.empty()) {
-    Result<Manifest> manifest = loadNewestCheckpoint(
-        options.checkpoint, (*session)->states(), (*session)->program(),
-        [](const std::string &line) {
-          std::fprintf(stderr, "%s\n", line.c_str());
-        });
+    CheckpointReading reading;
+    reading.weightsOnly = true;
+    reading.warn = [](const std::string &line) {
+      std::fprintf(stderr, "%s\n", line.c_str());
+    };
+    Result<Manifest> manifest =
+        loadNewestCheckpoint(options.checkpoint, (*session)->states(),
+                             (*session)->program(), reading);
     if (!manifest.ok())
       return manifest.status();
     control.seed = manifest->seed;
@@ -52,12 +56,12 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
   if (!evaluation.ok())
     return evaluation.status();
   if (options.json) {
-    std::printf("{\"rows\":%" PRId64 ",\"accuracy\":", evaluation->rows);
-    if (evaluation->hasAccuracy)
-      std::printf("%.9g", evaluation->accuracy());
-    else
-      std::printf("null");
-    std::printf(",\"loss\":%.9g}\n", evaluation->loss);
+    std::printf("{\"rows\":%" PRId64 ",\"accuracy\":%s,\"loss\":%s}\n",
+                evaluation->rows,
+                evaluation->hasAccuracy
+                    ? jsonNumber(evaluation->accuracy()).c_str()
+                    : "null",
+                jsonNumber(evaluation->loss).c_str());
   } else {
     std::string text = evaluationText(*evaluation);
     if (evaluation->hasAccuracy)

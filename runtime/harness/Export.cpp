@@ -12,6 +12,7 @@
 #include "runtime/harness/Session.h"
 #include "runtime/train/Checkpoint.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace sinter::rt;
@@ -56,11 +57,15 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
       Session::create(artifact, oneThread);
   if (!session.ok())
     return session.status();
-  Result<Manifest> manifest =
-      loadNewestCheckpoint(options.checkpoint, (*session)->states(),
-                           (*session)->program(), [](const std::string &line) {
-                             std::fprintf(stderr, "%s\n", line.c_str());
-                           });
+  std::vector<std::string> missingSlots;
+  CheckpointReading reading;
+  reading.weightsOnly = true;
+  reading.missingSlots = &missingSlots;
+  reading.warn = [](const std::string &line) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  };
+  Result<Manifest> manifest = loadNewestCheckpoint(
+      options.checkpoint, (*session)->states(), (*session)->program(), reading);
   if (!manifest.ok())
     return manifest.status();
   if (onnx) {
@@ -70,6 +75,15 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
         (*session)->states().snapshot((*session)->program());
     if (!snapshot.ok())
       return snapshot.status();
+    if (!missingSlots.empty())
+      std::fprintf(stderr,
+                   "note: the checkpoint is of another optimizer; left out: "
+                   "%s\n",
+                   listText(missingSlots).c_str());
+    std::erase_if(snapshot->tensors, [&](const NamedTensor &tensor) {
+      return std::find(missingSlots.begin(), missingSlots.end(), tensor.name) !=
+             missingSlots.end();
+    });
     (*session)->states().addAliases(*snapshot);
     SINTER_RETURN_IF_ERROR(writeSafetensors(path, snapshot->tensors));
   }

@@ -58,7 +58,9 @@ static size_t keptBytes(std::string_view log, int64_t step, bool evaluated) {
 
 Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
   struct stat info;
-  if (::stat(path.c_str(), &info) != 0)
+  // A pipe or a device holds nothing to go on with.
+  if (::stat(path.c_str(), &info) != 0 ||
+      (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
     return create(path);
   Result<std::vector<uint8_t>> bytes = readFile(path);
   if (!bytes.ok())
@@ -85,8 +87,7 @@ void JsonLog::write(const std::string &line) {
   fd_ = -1;
 }
 
-/// A JSON number with nine significant digits, or null.
-static std::string number(double value) {
+std::string sinter::rt::jsonNumber(double value) {
   if (!std::isfinite(value))
     return "null";
   char text[40];
@@ -94,8 +95,10 @@ static std::string number(double value) {
   return text;
 }
 
-/// The shortest text that gives the same float again.
+/// The shortest text that gives the same float again, or null.
 static std::string shortest(float value) {
+  if (!std::isfinite(value))
+    return "null";
   char text[40];
   auto [end, error] = std::to_chars(text, text + sizeof(text), value);
   return error == std::errc() ? std::string(text, end) : "null";
@@ -108,15 +111,15 @@ void JsonLog::step(int64_t step, int64_t epoch, float loss, float lr,
     scaling = ",\"loss_scale\":" + shortest(scale->scale) +
               ",\"skipped_steps\":" + std::to_string(scale->skipped);
   if (fd_ >= 0)
-    write("{\"step\":" + std::to_string(step) +
-          ",\"epoch\":" + std::to_string(epoch) + ",\"loss\":" + number(loss) +
+    write("{\"step\":" + std::to_string(step) + ",\"epoch\":" +
+          std::to_string(epoch) + ",\"loss\":" + jsonNumber(loss) +
           ",\"lr\":" + shortest(lr) + scaling + "}\n");
 }
 
 void JsonLog::evaluation(int64_t epoch, const Evaluation &evaluation) {
   if (fd_ >= 0)
-    write("{\"eval\":true,\"epoch\":" + std::to_string(epoch) +
-          ",\"accuracy\":" +
-          (evaluation.hasAccuracy ? number(evaluation.accuracy()) : "null") +
-          ",\"loss\":" + number(evaluation.loss) + "}\n");
+    write(
+        "{\"eval\":true,\"epoch\":" + std::to_string(epoch) + ",\"accuracy\":" +
+        (evaluation.hasAccuracy ? jsonNumber(evaluation.accuracy()) : "null") +
+        ",\"loss\":" + jsonNumber(evaluation.loss) + "}\n");
 }

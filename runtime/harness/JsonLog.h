@@ -20,6 +20,10 @@
 
 namespace sinter::rt {
 
+/// A JSON number with nine significant digits; null for one that is not finite,
+/// which JSON does not have.
+std::string jsonNumber(double value);
+
 class JsonLog {
 public:
   JsonLog() = default;
@@ -31,7 +35,7 @@ public:
   Status create(const std::string &path);
   /// Goes on with the log of a run that is continued after `step`: what came
   /// after that step is cut off, and so is a torn last line. `evaluated` keeps
-  /// the evaluation that follows the step.
+  /// the evaluation that follows the step. A pipe or a device is opened anew.
   Status resume(const std::string &path, int64_t step, bool evaluated);
 
   /// `scale` is there with dynamic loss scaling: what the step used, and how

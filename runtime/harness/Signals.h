@@ -8,13 +8,18 @@
 
 namespace sinter::rt {
 
-/// SIGTERM and SIGINT set a flag, the second one ends the process at once with
-/// exit code 75. A closed terminal or pipe and the limit on file sizes become
-/// errors of the calls concerned: SIGHUP, SIGPIPE and SIGXFSZ are ignored.
-void watchSignals();
+/// SIGTERM, SIGINT and SIGUSR1 set a flag; a second one of the first two ends
+/// the process at once with exit code 75. With `usr1Saves`, SIGUSR1 asks for a
+/// checkpoint instead. A closed terminal or pipe and the limit on file sizes
+/// become errors of the calls concerned: SIGHUP, SIGPIPE and SIGXFSZ are
+/// ignored.
+void watchSignals(bool usr1Saves = false);
 
-/// Whether one of the two has come since watchSignals().
+/// Whether the end was asked for since watchSignals().
 bool stopRequested();
+
+/// Whether a checkpoint was asked for; not again until the next signal.
+bool takeSaveRequest();
 
 } // namespace sinter::rt
 

@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What comes before the loop is in TrainerSetup.cpp.
+// What comes before the loop is in TrainerSetup.cpp and TrainerResume.cpp, what
+// is saved in TrainerSave.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,12 +17,13 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 using namespace sinter::rt;
 
 Status sinter::rt::runTrain(const sinter_artifact &artifact,
                             const TrainerOptions &options) {
-  watchSignals();
+  watchSignals(options.goesOnAfterUsr1);
   if (options.verifyResume)
     return runVerifyResume(artifact, options);
   return Trainer(artifact, options).run();
@@ -41,15 +43,12 @@ Status Trainer::run() {
 }
 
 sinter_control Trainer::control(int64_t step) const {
-  const sinter_training &training = *artifact_.training;
   sinter_control control = {};
   control.lr = schedule_->learningRate(step);
-  control.weightDecay = static_cast<float>(
-      options_.weightDecay.value_or(double(training.weightDecay)));
-  control.clipNorm =
-      static_cast<float>(options_.clipNorm.value_or(double(training.clipNorm)));
+  control.weightDecay = static_cast<float>(*options_.weightDecay);
+  control.clipNorm = static_cast<float>(options_.clipNorm.value_or(0));
   control.step = step;
-  control.seed = seed_;
+  control.seed = *options_.seed;
   control.validRows = trainData_->batch();
   return control;
 }
@@ -88,6 +87,22 @@ std::optional<JsonLog::Scale> Trainer::lossScale() const {
   return JsonLog::Scale{*scale, static_cast<int64_t>(*skipped)};
 }
 
+/// How many steps were skipped before the next one.
+Result<int64_t> Trainer::skippedBefore() const {
+  std::optional<size_t> state = session_->states().counter("skipped_steps");
+  if (!state)
+    return 0;
+  std::vector<uint8_t> copy;
+  Result<std::span<const uint8_t>> bytes =
+      stateBytes(session_->program(), static_cast<uint32_t>(*state), copy);
+  if (!bytes.ok())
+    return bytes.status();
+  int64_t count = 0;
+  if (bytes->size() == sizeof(count))
+    std::memcpy(&count, bytes->data(), sizeof(count));
+  return count;
+}
+
 /// Waits for the eldest step under way, logs it and looks at its loss.
 Status Trainer::finishStep() {
   SINTER_RETURN_IF_ERROR(replicas_->finish());
@@ -98,8 +113,7 @@ Status Trainer::finishStep() {
             control(step).lr, scale);
   events_.step(step + 1, lastLoss_, control(step).lr, scale);
   progress_->step(step + 1, lastLoss_);
-  const bool isSkipped =
-      scale && skippedSteps_ >= 0 && scale->skipped > skippedSteps_;
+  const bool isSkipped = scale && scale->skipped > skippedSteps_;
   skippedSteps_ = scale ? scale->skipped : 0;
   if (isSkipped && scale->scale < kLeastLossScale) {
     char text[200];
@@ -115,7 +129,7 @@ Status Trainer::finishStep() {
 }
 
 /// Begins to read the batches of all steps to come.
-void Trainer::load() {
+Status Trainer::load() {
   Loader::Options loading;
   loading.begin = step_;
   loading.end = totalSteps_;
@@ -124,7 +138,10 @@ void Trainer::load() {
   loading.prefetch = options_.prefetch;
   replicas_->load(*trainData_, loading);
   doneSteps_ = step_;
-  skippedSteps_ = step_ > 0 ? -1 : 0;
+  Result<int64_t> skipped = skippedBefore();
+  if (skipped.ok())
+    skippedSteps_ = *skipped;
+  return skipped.status();
 }
 
 /// While the device works on one step, the next one is begun.
@@ -133,9 +150,8 @@ uint64_t Trainer::stepsAhead() const {
 }
 
 Status Trainer::loop() {
-  load();
+  SINTER_RETURN_IF_ERROR(load());
   int64_t perEpoch = order_.batchesPerEpoch();
-  int64_t every = options_.checkpointEvery.value_or(perEpoch);
   const uint64_t ahead = stepsAhead();
   // A run that was interrupted between an epoch and its evaluation.
   if (step_ > 0 && (step_ % perEpoch == 0 || step_ >= totalSteps_))
@@ -144,22 +160,15 @@ Status Trainer::loop() {
          !stopRequested()) {
     SINTER_RETURN_IF_ERROR(beginStep());
     bool ends = step_ % perEpoch == 0 || step_ == totalSteps_;
-    // The last one is saved by finish(), which does not forgive a failure.
-    bool saves =
-        store_ && every > 0 && step_ % every == 0 && step_ != totalSteps_;
+    bool saves = isTimeToSave();
     while (replicas_->underWay() > (ends || saves ? 0 : ahead))
       SINTER_RETURN_IF_ERROR(finishStep());
-    if (ends)
+    if (ends) {
+      SINTER_RETURN_IF_ERROR(checkData());
       SINTER_RETURN_IF_ERROR(evaluateNow());
-    if (saves && !stopRequested()) {
-      Status saved = save();
-      if (saved.code() == SINTER_DEVICE_FAILED ||
-          saved.code() == SINTER_MISMATCH)
-        return saved;
-      if (!saved.ok())
-        progress_->warn("warning: " + saved.message() +
-                        "; training goes on, older checkpoints are untouched");
     }
+    if (saves && !stopRequested())
+      SINTER_RETURN_IF_ERROR(saveOrWarn());
   }
   return finishSteps();
 }
@@ -169,6 +178,13 @@ Status Trainer::loop() {
 Status Trainer::evaluateNow() {
   if (!evalData_ || evaluated_ || stopRequested())
     return {};
+  Status finite = checkStates();
+  if (!finite.ok() &&
+      options_.checkNonfinite == TrainerOptions::NonFinite::Off) {
+    progress_->warn("warning: not evaluated: " + finite.message());
+    return {};
+  }
+  SINTER_RETURN_IF_ERROR(finite);
   Result<Evaluation> evaluation = evaluate(
       *evalRunner_, *evalData_, control(step_), options_, stopRequested);
   if (!evaluation.ok())
@@ -181,48 +197,6 @@ Status Trainer::evaluateNow() {
   progress_->evaluated(step_, *evaluation);
   lastEvaluation_ = *evaluation;
   evaluated_ = true;
-  return {};
-}
-
-Status Trainer::save() {
-  SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
-  Manifest manifest;
-  manifest.model = artifact_.name;
-  manifest.buildId = artifact_.buildId;
-  manifest.step = step_;
-  manifest.epoch = step_ / order_.batchesPerEpoch();
-  manifest.batchInEpoch = step_ % order_.batchesPerEpoch();
-  manifest.batch = order_.batch;
-  manifest.rows = order_.rows;
-  manifest.seed = seed_;
-  manifest.shuffle = order_.shuffle;
-  manifest.evaluated = evaluated_;
-  manifest.totalSteps = totalSteps_;
-  manifest.data = fingerprint_;
-  SINTER_RETURN_IF_ERROR(store_->save(std::move(manifest), session_->states(),
-                                      session_->program()));
-  savedStep_ = step_;
-  savedEvaluated_ = evaluated_;
-  return {};
-}
-
-/// After the last step or an interruption: saves, and says what was done.
-Status Trainer::finish() {
-  bool interrupted =
-      stopRequested() &&
-      (step_ < totalSteps_ || (evalData_ && !evaluated_ && step_ > 0));
-  if (!store_)
-    SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
-  if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))
-    SINTER_RETURN_IF_ERROR(save());
-  if (interrupted)
-    return Status(SINTER_INTERRUPTED,
-                  "interrupted after step " + std::to_string(step_) + " of " +
-                      std::to_string(totalSteps_) +
-                      (store_ ? "; continue with --resume"
-                              : "; nothing was saved, there is no --out"));
-  if (!options_.quiet)
-    report();
   return {};
 }
 

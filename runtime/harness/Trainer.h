@@ -18,6 +18,7 @@
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Schedule.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -25,8 +26,9 @@ namespace sinter::rt {
 
 class Trainer {
 public:
-  Trainer(const sinter_artifact &artifact, const TrainerOptions &options)
-      : artifact_(artifact), options_(options) {}
+  /// `artifact` outlives this.
+  Trainer(const sinter_artifact &artifact, TrainerOptions options)
+      : artifact_(artifact), options_(std::move(options)) {}
 
   /// The whole run. SINTER_INTERRUPTED after SIGTERM or SIGINT.
   Status run();
@@ -39,17 +41,24 @@ private:
   Status prepare();
   Status openStore();
   Status openAllData();
-  Status restore();
-  Status checkResumed(const Manifest &manifest);
-  Status planSteps(const Manifest &resumed);
+  Status createPrograms();
+  Status resume();
+  Status acceptRecipe(const char *option, const Manifest &manifest) const;
+  Status acceptSlots() const;
+  Status takeOverOptions();
+  void fillDefaults();
+  Status checkResumed();
+  Status init();
+  Status planSteps();
   Status openLog();
-  void load();
+  Status load();
   Status loop();
   Status makeSteps(int64_t count);
   Status benchRound(int64_t steps);
   Status beginStep();
   Status finishStep();
   std::optional<JsonLog::Scale> lossScale() const;
+  Result<int64_t> skippedBefore() const;
   uint64_t stepsAhead() const;
   Status finishSteps();
   Status checkFinite(int64_t step, bool isSkipped);
@@ -61,13 +70,22 @@ private:
   Status writeReplay(int64_t step, const std::string &path);
   std::string rowsText(int64_t step) const;
   Status evaluateNow();
+  Manifest manifest() const;
+  bool isTimeToSave();
+  Status checkStates();
+  Status checkData() const;
   Status save();
+  Status saveOrWarn();
+  Status saveLast();
+  Status saveToSpare(const Status &failure);
   Status finish();
   sinter_control control(int64_t step) const;
   void report() const;
 
   const sinter_artifact &artifact_;
-  const TrainerOptions &options_;
+  /// As given; a run that goes on has those of its checkpoint in the place of
+  /// what was not.
+  TrainerOptions options_;
 
   std::unique_ptr<CheckpointStore> store_;          // null without --out
   std::optional<BatchReader> trainData_, evalData_; // outlive their loaders
@@ -81,7 +99,6 @@ private:
   RowOrder order_;
   DatasetFingerprint fingerprint_;
 
-  int64_t seed_ = 0;
   int64_t step_ = 0; // steps begun; outside the loop also done
   int64_t doneSteps_ = 0;
   int64_t firstStep_ = 0;
@@ -89,15 +106,16 @@ private:
   int64_t savedStep_ = -1;
   bool evaluated_ = false; // after step_, and logged
   bool savedEvaluated_ = false;
-  bool resumed_ = false;
-  Status lastSave_;
+  std::optional<Manifest> resumed_; // what the run goes on from
+  int64_t soundStep_ = -1; // after which all states were found to be finite
+  std::chrono::steady_clock::time_point lastSaveTime_;
   /// Before the step under way, by state; only where what is not finite is
   /// located.
   std::vector<std::vector<uint8_t>> keptStates_;
   bool isFirstWatched_ = true;
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
-  int64_t skippedSteps_ = 0; // before the next step to finish; -1: unknown
+  int64_t skippedSteps_ = 0; // of the whole run, before the next one to finish
   double seconds_ = 0;       // of the loop
 };
 

@@ -36,7 +36,7 @@ Status sinter::rt::runBench(const sinter_artifact &artifact,
 
 Status Trainer::bench(std::optional<int64_t> steps) {
   SINTER_RETURN_IF_ERROR(prepare());
-  load();
+  SINTER_RETURN_IF_ERROR(load());
   if (steps) {
     SINTER_RETURN_IF_ERROR(makeSteps(kWarmupSteps));
     return benchRound(*steps);
@@ -72,8 +72,8 @@ Status Trainer::benchRound(int64_t steps) {
                         std::chrono::steady_clock::now() - begin)
                         .count();
   if (options_.json)
-    std::printf("{\"steps\":%" PRId64 ",\"ms_per_step\":%.9g,\"loss\":%.9g}\n",
-                steps, ms / double(steps), double(lastLoss_));
+    std::printf("{\"steps\":%" PRId64 ",\"ms_per_step\":%.9g,\"loss\":%s}\n",
+                steps, ms / double(steps), jsonNumber(lastLoss_).c_str());
   else
     std::printf("%.4f ms a step (%" PRId64 " steps on %s): loss %.6g\n",
                 ms / double(steps), steps, replicas_->workers().c_str(),

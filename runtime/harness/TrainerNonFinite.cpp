@@ -118,6 +118,10 @@ Status Trainer::checkFinite(int64_t step, bool isSkipped) {
   }
   if (what.empty())
     return {};
+  // The loss comes from weights that the step before has made.
+  if (step > soundStep_)
+    what +=
+        ": they or the update of step " + std::to_string(step) + " made it so";
   return Status::failed(
       what + "; this state was not saved" +
       (store_ && savedStep_ >= 0

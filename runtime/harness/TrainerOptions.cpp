@@ -8,6 +8,8 @@
 
 #include "runtime/harness/Arguments.h"
 
+#include <algorithm>
+
 using namespace sinter::rt;
 
 namespace {
@@ -59,7 +61,97 @@ Status setInjection(TrainerOptions &options, std::string_view text) {
   return injection.status();
 }
 
-/// One row an option; --help prints it in this order.
+/// "500" steps, or "90s", "10m", "2h".
+Status setCheckpointEvery(TrainerOptions &options, std::string_view text) {
+  constexpr std::pair<char, int64_t> units[] = {
+      {'s', 1}, {'m', 60}, {'h', 3600}};
+  for (auto [unit, seconds] : units) {
+    if (text.empty() || text.back() != unit)
+      continue;
+    Result<int64_t> count =
+        parseInteger(text.substr(0, text.size() - 1), 1, 1000000);
+    if (!count.ok())
+      return Status::invalid("expected a time such as 90s, 10m or 2h");
+    options.checkpointSeconds = *count * seconds;
+    options.checkpointEvery.reset();
+    return {};
+  }
+  options.checkpointSeconds = 0;
+  return setInteger(options.checkpointEvery, 0, INT64_MAX)(text);
+}
+
+Status setClipNorm(TrainerOptions &options, std::string_view text) {
+  Result<double> value = parseReal(text, 0);
+  if (!value.ok() || !(*value > 0))
+    return Status::invalid("expected a finite number above 0");
+  options.clipNorm = *value;
+  return {};
+}
+
+Status addInitSkip(TrainerOptions &options, std::string_view text) {
+  Result<Pattern> pattern = Pattern::create(std::string(text));
+  if (pattern.ok())
+    options.initSkip.push_back(std::move(*pattern));
+  return pattern.status();
+}
+
+Status addInitMap(TrainerOptions &options, std::string_view text) {
+  size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos)
+    return Status::invalid("expected REGEX=REPLACEMENT");
+  Result<Pattern> pattern =
+      Pattern::create(std::string(text.substr(0, equals)));
+  if (pattern.ok())
+    options.initMap.emplace_back(std::move(*pattern),
+                                 std::string(text.substr(equals + 1)));
+  return pattern.status();
+}
+
+Status setOnUsr1(TrainerOptions &options, std::string_view text) {
+  if (text != "save" && text != "stop")
+    return Status::invalid("expected save or stop");
+  options.goesOnAfterUsr1 = text == "save";
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// What shapes a run, as text
+//===----------------------------------------------------------------------===//
+
+auto get(const std::string &text) {
+  return [&text] { return text; };
+}
+auto get(const std::optional<double> &value) {
+  return [&value] { return value ? realText(*value) : ""; };
+}
+auto get(const std::optional<int64_t> &value) {
+  return [&value] { return value ? std::to_string(*value) : ""; };
+}
+auto get(const int64_t &value) {
+  return [&value] { return std::to_string(value); };
+}
+auto get(const int32_t &value) {
+  return [&value] { return std::to_string(value); };
+}
+auto get(const bool &value, const char *ifTrue, const char *ifFalse) {
+  return [&value, ifTrue, ifFalse] {
+    return std::string(value ? ifTrue : ifFalse);
+  };
+}
+
+std::string checkpointEvery(const TrainerOptions &options) {
+  return options.checkpointSeconds > 0
+             ? std::to_string(options.checkpointSeconds) + "s"
+             : get(options.checkpointEvery)();
+}
+
+std::string shuffle(const TrainerOptions &options) {
+  return !options.shuffle ? "" : *options.shuffle ? "true" : "false";
+}
+
+/// One row an option; --help prints it in this order. A row that ends with how
+/// to get its value shapes the run: a new one does so unless it changes neither
+/// what is computed nor what is kept of it.
 std::vector<Option> optionTable(TrainerOptions &o) {
   constexpr auto none = Option::Value::None;
   constexpr auto needed = Option::Value::Required;
@@ -67,47 +159,72 @@ std::vector<Option> optionTable(TrainerOptions &o) {
   constexpr int64_t most = INT64_MAX;
   return {
       {"data", "SPEC", "directory, npz:FILE, npy:DIR, idx:DIR or csv:FILE",
-       needed, runs, setText(o.data)},
+       needed, runs, setText(o.data), false, get(o.data)},
       {"eval-data", "SPEC", "evaluated after each epoch and at the end", needed,
-       train, setText(o.evalData)},
+       train, setText(o.evalData), false, get(o.evalData)},
       {"scale", "auto|none", "uint8 data is divided by 255 unless none", needed,
-       runs, [&o](std::string_view text) { return setScale(o, text); }},
+       runs, [&o](std::string_view text) { return setScale(o, text); }, false,
+       get(o.scale, "auto", "none")},
       {"epochs", "N", "passes over the data, from the run's beginning", needed,
-       train, setInteger(o.epochs, 1, most)},
+       train, setInteger(o.epochs, 1, most), false, get(o.epochs)},
       {"steps", "N", "steps, from the run's beginning", needed, steps,
-       setInteger(o.steps, 0, most)},
-      {"lr", "X", "learning rate", needed, steps, setReal(o.lr, 0)},
+       setInteger(o.steps, 0, most), false, get(o.steps)},
+      {"lr", "X", "learning rate", needed, steps, setReal(o.lr, 0), false,
+       get(o.lr)},
       {"lr-schedule", "S", "constant|step:N,G|linear|cosine|one-cycle", needed,
-       train, setText(o.lrSchedule)},
+       train, setText(o.lrSchedule), false, get(o.lrSchedule)},
       {"lr-final", "X", "where linear, cosine and one-cycle end", needed, train,
-       setReal(o.lrFinal, 0)},
+       setReal(o.lrFinal, 0), false, get(o.lrFinal)},
       {"warmup-steps", "N", "steps in which the rate rises", needed, train,
-       setInteger(o.warmupSteps, 0, most)},
+       setInteger(o.warmupSteps, 0, most), false, get(o.warmupSteps)},
       {"weight-decay", "X", "replaces the compiled value", needed, train,
-       setReal(o.weightDecay, 0)},
+       setReal(o.weightDecay, 0), false, get(o.weightDecay)},
       {"clip-norm", "X", "replaces the compiled value", needed, train,
-       setReal(o.clipNorm, 0)},
+       [&o](std::string_view text) { return setClipNorm(o, text); }, false,
+       get(o.clipNorm)},
       {"seed", "N", "of the order of rows and of random ops (0)", needed, steps,
-       setInteger(o.seed, INT64_MIN, most)},
+       setInteger(o.seed, INT64_MIN, most), false, get(o.seed)},
       {"shuffle", "true|false", "a new order of rows each epoch (true)", needed,
-       steps, [&o](std::string_view text) { return setShuffle(o, text); }},
+       steps, [&o](std::string_view text) { return setShuffle(o, text); },
+       false, [&o] { return shuffle(o); }},
       {"last-batch", "drop|error", "rows beyond whole batches (drop)", needed,
-       train, setWord(o.wholeBatchesOnly, "drop|error")},
+       train, setWord(o.wholeBatchesOnly, "drop|error"), false,
+       get(o.wholeBatchesOnly, "error", "drop")},
       {"out", "DIR", "where checkpoints go", needed, train, setText(o.out)},
-      {"checkpoint-every", "N",
-       "steps between checkpoints (every epoch; 0: at the end only)", needed,
-       train, setInteger(o.checkpointEvery, 0, most)},
+      {"spare", "DIR", "where the last checkpoint goes if --out cannot take it",
+       needed, train, setText(o.spare)},
+      {"on-usr1", "save|stop",
+       "SIGUSR1: save and go on, or save and end with 75 (stop)", needed, train,
+       [&o](std::string_view text) { return setOnUsr1(o, text); }},
+      {"checkpoint-every", "N|10m",
+       "steps or time between checkpoints (every epoch; 0: at the end only)",
+       needed, train,
+       [&o](std::string_view text) { return setCheckpointEvery(o, text); },
+       false, [&o] { return checkpointEvery(o); }},
       {"keep", "N", "checkpoints that stay (3; 0: all)", needed, train,
-       setInteger(o.keep, 0, 1000000)},
+       setInteger(o.keep, 0, 1000000), false, get(o.keep)},
       {"resume", "auto|PATH", "continue from the newest checkpoint", optional,
        train, [&o](std::string_view text) { return setResume(o, text); }},
+      {"allow-changed-recipe", "",
+       "take slots that mean something else to this optimizer", none, steps,
+       setFlag(o.allowChangedRecipe)},
       {"accept-dataset-change", "", "resume although the data is another", none,
        train, setFlag(o.acceptDatasetChange)},
       {"verify-resume", "K",
        "check that 2 K steps end as K, a save, a load and K do", needed, train,
        setInteger(o.verifyResume, 1, most / 2)},
-      {"init", "FILE", "start from the weights of a .safetensors file", needed,
-       steps, setText(o.init)},
+      {"init", "FILE",
+       "start from the weights of a run, checkpoint, .safetensors, .onnx or "
+       ".npz",
+       needed, steps, setText(o.init)},
+      {"init-slots", "", "take the optimizer's slots and counters, too", none,
+       steps, setFlag(o.initSlots)},
+      {"init-skip", "REGEX", "states that --init leaves as compiled", needed,
+       steps, [&o](std::string_view text) { return addInitSkip(o, text); },
+       true},
+      {"init-map", "REGEX=REPLACEMENT",
+       "renames tensors of --init (\\1 is the first group)", needed, steps,
+       [&o](std::string_view text) { return addInitMap(o, text); }, true},
       {"checkpoint", "DIR", "an --out directory or one checkpoint in it",
        needed, eval | exporting, setText(o.checkpoint)},
       {"o", "FILE",
@@ -155,11 +272,11 @@ std::vector<Option> optionTable(TrainerOptions &o) {
 
 Status checkTogether(const TrainerOptions &options) {
   if (options.command == TrainerCommand::Train) {
-    if (options.data.empty())
+    if (options.data.empty() && !options.resume)
       return Status::invalid("--data=SPEC is needed (see --help)");
     if (options.verifyResume &&
         (options.epochs || options.steps || options.resume ||
-         !options.out.empty() || options.checkpointEvery ||
+         !options.out.empty() || options.isGiven("checkpoint-every") ||
          !options.logJson.empty() || !options.tensorboard.empty()))
       return Status::invalid(
           "--verify-resume: runs by itself, without --steps, "
@@ -172,11 +289,20 @@ Status checkTogether(const TrainerOptions &options) {
       return Status::invalid("--epochs=N or --steps=N is needed");
     if (options.resume && options.resumePath.empty() && options.out.empty())
       return Status::invalid("--resume: needs --out=DIR or --resume=PATH");
+    if (!options.spare.empty() && options.out.empty())
+      return Status::invalid("--spare: needs --out=DIR");
+    if (options.spare == options.out && !options.out.empty())
+      return Status::invalid("--spare: is --out");
     if (options.resume && !options.init.empty())
       return Status::invalid("--resume and --init: only one of them");
-    if (options.checkpointEvery.value_or(0) > 0 && options.out.empty())
+    if ((options.checkpointEvery.value_or(0) > 0 ||
+         options.checkpointSeconds > 0) &&
+        options.out.empty())
       return Status::invalid("--checkpoint-every: needs --out=DIR");
   }
+  for (const char *name : {"init-slots", "init-skip", "init-map"})
+    if (options.isGiven(name) && options.init.empty())
+      return Status::invalid("--" + std::string(name) + ": needs --init=FILE");
   if (options.command == TrainerCommand::Eval && options.data.empty())
     return Status::invalid("eval: --data=SPEC is needed");
   if (options.command == TrainerCommand::Bench) {
@@ -196,11 +322,76 @@ Status checkTogether(const TrainerOptions &options) {
 
 } // namespace
 
+bool TrainerOptions::isGiven(std::string_view name) const {
+  return std::find(given.begin(), given.end(), name) != given.end();
+}
+
+RunOptions sinter::rt::runOptions(const TrainerOptions &options) {
+  TrainerOptions copy = options;
+  RunOptions result;
+  for (const Option &option : optionTable(copy))
+    if (option.get && !option.get().empty())
+      result.emplace_back(option.name, option.get());
+  return result;
+}
+
+/// The one that says the same in another way, or null.
+static const char *alternativeOf(std::string_view name) {
+  return name == "epochs" ? "steps" : name == "steps" ? "epochs" : nullptr;
+}
+
+Result<std::vector<std::string>> sinter::rt::takeOver(TrainerOptions &options,
+                                                      const RunOptions &saved) {
+  TrainerOptions then;
+  std::vector<Option> now = optionTable(options), before = optionTable(then);
+  for (const auto &[name, text] : saved) {
+    auto row = std::find_if(before.begin(), before.end(), [&](auto &option) {
+      return option.get && option.name == name;
+    });
+    if (row == before.end() || !row->set(text).ok())
+      return Status::invalid("the checkpoint was made with --" + name + "=" +
+                             text + ", which this trainer does not have");
+  }
+  std::vector<std::string> differences;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (!now[i].get)
+      continue;
+    std::string name = now[i].name, text = before[i].get();
+    bool isSaved = std::any_of(saved.begin(), saved.end(), [&](auto &option) {
+      return option.first == name;
+    });
+    const char *alternative = alternativeOf(name);
+    if (!options.isGiven(name)) {
+      if (isSaved && !(alternative && options.isGiven(alternative)))
+        SINTER_RETURN_IF_ERROR(now[i].set(text));
+      continue;
+    }
+    if (isSaved && text == now[i].get())
+      continue;
+    for (const auto &[other, value] : saved)
+      if (!isSaved && alternative && other == alternative)
+        text = other + " " + value;
+    differences.push_back(name + " " + now[i].get() + " instead of " +
+                          (text.empty() ? "none" : text));
+  }
+  return differences;
+}
+
+std::vector<std::pair<std::string, bool>> sinter::rt::trainOptionNames() {
+  TrainerOptions unused;
+  std::vector<std::pair<std::string, bool>> names;
+  for (const Option &option : optionTable(unused))
+    if (option.commands & train)
+      names.emplace_back(option.name, option.get != nullptr);
+  return names;
+}
+
 Result<TrainerOptions>
 sinter::rt::parseTrainerOptions(std::span<const char *const> arguments) {
   TrainerOptions options;
   std::vector<Option> table = optionTable(options);
-  Result<unsigned> command = parseArguments(arguments, commandNames, table);
+  Result<unsigned> command =
+      parseArguments(arguments, commandNames, table, options.given);
   if (!command.ok())
     return command.status();
   options.command = static_cast<TrainerCommand>(*command);

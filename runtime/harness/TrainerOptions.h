@@ -6,7 +6,7 @@
 #ifndef SINTER_RUNTIME_HARNESS_TRAINEROPTIONS_H
 #define SINTER_RUNTIME_HARNESS_TRAINEROPTIONS_H
 
-#include "runtime/base/Status.h"
+#include "runtime/base/Pattern.h"
 #include "runtime/device/DeviceOptions.h"
 #include "runtime/harness/NonFinite.h"
 
@@ -14,6 +14,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace sinter::rt {
 
@@ -33,25 +36,30 @@ struct TrainerOptions {
 
   std::string data, evalData;
   bool scale = true;
-  std::optional<int64_t> epochs, steps;
+  std::optional<int64_t> epochs, steps; // one of them
   std::optional<double> lr, lrFinal, weightDecay, clipNorm;
   std::string lrSchedule = "constant";
   int64_t warmupSteps = 0;
   std::optional<int64_t> seed;
   std::optional<bool> shuffle;
   bool wholeBatchesOnly = false; // --last-batch=error
-  std::string out;
+  std::string out, spare;
   std::optional<int64_t> checkpointEvery; // steps; unset: every epoch
+  int64_t checkpointSeconds = 0;          // instead, if above 0
   int32_t keep = 3;
   bool resume = false;
   std::string resumePath; // "": the newest in `out`, if any
-  bool acceptDatasetChange = false;
+  bool acceptDatasetChange = false, allowChangedRecipe = false;
+  bool goesOnAfterUsr1 = false;        // --on-usr1=save
   std::optional<int64_t> verifyResume; // steps of one half
   /// Ends the run early, as an interruption after this step would, without one
   /// being reported. Not on the command line.
   int64_t stopAfter = INT64_MAX;
   std::string init;
-  std::string device; // "": the program's own
+  bool initSlots = false;
+  std::vector<Pattern> initSkip;
+  std::vector<std::pair<Pattern, std::string>> initMap; // and replacement
+  std::string device;                                   // "": the program's own
   DeviceOptions deviceOptions;
   int32_t threads = 0; // 0: one per available core
   int32_t workers = 1;
@@ -66,7 +74,25 @@ struct TrainerOptions {
 
   std::string checkpoint; // eval, export
   std::string output;     // export -o, plan -o
+
+  std::vector<std::string> given; // the names of what the command line has
+  bool isGiven(std::string_view name) const;
 };
+
+/// The options that shape a run, and their values as on a command line: {"lr",
+/// "0.001"}. A checkpoint holds them, so that a run which is resumed without
+/// them is the same run.
+using RunOptions = std::vector<std::pair<std::string, std::string>>;
+/// Those of `options` that have a value.
+RunOptions runOptions(const TrainerOptions &options);
+/// Gives `options` the values of `saved` where the command line gave none.
+/// Returns a text for each option that was given another one: "lr 0.001 instead
+/// of 0.0005". SINTER_INVALID for an option that this trainer does not have.
+Result<std::vector<std::string>> takeOver(TrainerOptions &options,
+                                          const RunOptions &saved);
+
+/// The options of "train", by whether they shape the run. For tests.
+std::vector<std::pair<std::string, bool>> trainOptionNames();
 
 /// `arguments` without the program's name. SINTER_INVALID with one line for the
 /// user when something is wrong.

@@ -11,7 +11,6 @@
 
 #include "runtime/exec/ArtifactPlaces.h"
 
-#include <algorithm>
 #include <cstdio>
 
 using namespace sinter::rt;
@@ -24,20 +23,26 @@ Status Trainer::prepare() {
     return Status::invalid("--clip-norm: no clipping was compiled in (compile "
                            "with --clip-norm=X)");
   SINTER_RETURN_IF_ERROR(openStore());
+  if (options_.resume) {
+    SINTER_RETURN_IF_ERROR(createPrograms());
+    SINTER_RETURN_IF_ERROR(resume());
+  }
+  fillDefaults();
   SINTER_RETURN_IF_ERROR(openAllData());
-  Result<std::unique_ptr<Replicas>> replicas =
-      Replicas::create(artifact_, options_);
-  if (!replicas.ok())
-    return replicas.status();
-  replicas_ = std::move(*replicas);
-  session_ = &replicas_->first();
+  SINTER_RETURN_IF_ERROR(planSteps());
+  if (resumed_)
+    SINTER_RETURN_IF_ERROR(checkResumed());
+  if (!replicas_)
+    SINTER_RETURN_IF_ERROR(createPrograms());
+  if (!options_.init.empty())
+    SINTER_RETURN_IF_ERROR(init());
+  soundStep_ = step_; // what was loaded was looked at
   if (evalData_) {
     Result<EntryRunner> eval = EntryRunner::create(*session_, "eval");
     if (!eval.ok())
       return eval.status();
     evalRunner_ = std::move(*eval);
   }
-  SINTER_RETURN_IF_ERROR(restore());
   SINTER_RETURN_IF_ERROR(replicas_->spreadStates());
   SINTER_RETURN_IF_ERROR(prepareFinder());
   SINTER_RETURN_IF_ERROR(openLog());
@@ -55,14 +60,42 @@ Status Trainer::prepare() {
         " states of " + std::to_string(stateBytesOfAll(artifact_)) +
         " bytes, " + replicas_->workers() + ", steps " +
         std::to_string(step_ + 1) + " to " + std::to_string(totalSteps_) +
-        ", seed " + std::to_string(seed_));
+        ", seed " + std::to_string(*options_.seed));
   int64_t left = order_.rows % order_.batch;
   if (left > 0 && !resumed_)
     progress_->note("data: " + std::to_string(order_.rows) + " rows make " +
                     std::to_string(order_.batchesPerEpoch()) + " batches of " +
                     std::to_string(order_.batch) + "; " + std::to_string(left) +
                     " rows are left out in each epoch");
+  if (!store_)
+    progress_->note("no --out: nothing will be saved");
+  lastSaveTime_ = std::chrono::steady_clock::now();
   return {};
+}
+
+Status Trainer::createPrograms() {
+  Result<std::unique_ptr<Replicas>> replicas =
+      Replicas::create(artifact_, options_);
+  if (!replicas.ok())
+    return replicas.status();
+  replicas_ = std::move(*replicas);
+  session_ = &replicas_->first();
+  return {};
+}
+
+/// What neither the command line nor a checkpoint said is as compiled.
+void Trainer::fillDefaults() {
+  const sinter_training &training = *artifact_.training;
+  if (!options_.lr)
+    options_.lr = decimalValue(training.lr);
+  if (!options_.weightDecay)
+    options_.weightDecay = decimalValue(training.weightDecay);
+  if (!options_.clipNorm && training.clipNorm != 0)
+    options_.clipNorm = decimalValue(training.clipNorm);
+  if (!options_.seed)
+    options_.seed = 0;
+  if (!options_.shuffle)
+    options_.shuffle = true;
 }
 
 Status Trainer::openStore() {
@@ -77,6 +110,8 @@ Status Trainer::openStore() {
 }
 
 Status Trainer::openAllData() {
+  if (options_.data.empty())
+    return Status::invalid("--data=SPEC is needed (see --help)");
   const sinter_entry *step = trainingEntry(artifact_);
   if (!step)
     return Status::invalid("the program has no entry for training");
@@ -88,7 +123,8 @@ Status Trainer::openAllData() {
   order_.rows = trainData_->rows();
   order_.batch =
       trainData_->batch() * microBatchesOf(artifact_) * replicasOf(artifact_);
-  order_.shuffle = options_.shuffle.value_or(true);
+  order_.shuffle = *options_.shuffle;
+  order_.seed = static_cast<uint64_t>(*options_.seed);
   if (order_.rows < order_.batch)
     return Status::invalid(
         options_.data + ": has " + std::to_string(order_.rows) +
@@ -116,120 +152,22 @@ Status Trainer::openAllData() {
   return {};
 }
 
-/// Sets state, step, seed and the number of steps: from a checkpoint, from
-/// --init, or from the beginning.
-Status Trainer::restore() {
-  seed_ = options_.seed.value_or(0);
-  Manifest resumed;
-  if (options_.resume) {
-    const std::string &directory =
-        options_.resumePath.empty() ? store_->directory() : options_.resumePath;
-    Result<std::vector<int64_t>> found = listCheckpoints(directory);
-    bool nothing = found.ok() && found->empty() && options_.resumePath.empty();
-    if (nothing) {
-      std::fprintf(stderr,
-                   "note: %s: no checkpoint in it yet, starting from the "
-                   "beginning\n",
-                   directory.c_str());
-    } else {
-      Result<Manifest> manifest = loadNewestCheckpoint(
-          directory, session_->states(), session_->program(),
-          [](const std::string &line) {
-            std::fprintf(stderr, "%s\n", line.c_str());
-          });
-      if (!manifest.ok())
-        return manifest.status();
-      SINTER_RETURN_IF_ERROR(checkResumed(*manifest));
-      resumed = std::move(*manifest);
-      resumed_ = true;
-    }
-  } else if (!options_.init.empty()) {
-    Result<SafetensorsFile> file = SafetensorsFile::open(options_.init);
-    if (!file.ok())
-      return file.status();
-    Result<StateTable::InitReport> report =
-        session_->states().loadMatching(*file, session_->program());
-    if (!report.ok())
-      return report.status();
-    if (!report->missing.empty())
-      std::fprintf(stderr, "note: --init: not in the file, as compiled: %s\n",
-                   listText(report->missing).c_str());
-    if (!report->extra.empty())
-      std::fprintf(stderr, "note: --init: unknown to the model, ignored: %s\n",
-                   listText(report->extra).c_str());
-  }
-  order_.seed = static_cast<uint64_t>(seed_);
-  return planSteps(resumed);
-}
-
-/// Whether the run may go on from there; takes over what the command line left
-/// open.
-Status Trainer::checkResumed(const Manifest &manifest) {
-  auto differs = [](const std::string &what, auto then, auto now) {
-    return Status::invalid("--resume: the checkpoint was made with " + what +
-                           "=" + std::to_string(then) + ", not " +
-                           std::to_string(now));
-  };
-  if (manifest.batch != order_.batch)
-    return differs("a batch size", manifest.batch, order_.batch);
-  if (options_.seed && *options_.seed != manifest.seed)
-    return differs("--seed", manifest.seed, *options_.seed);
-  if (options_.shuffle && *options_.shuffle != manifest.shuffle)
-    return differs("--shuffle", int(manifest.shuffle), int(*options_.shuffle));
-  bool sameData = manifest.rows == order_.rows &&
-                  manifest.data.sizeBytes == fingerprint_.sizeBytes &&
-                  manifest.data.contentHash == fingerprint_.contentHash;
-  if (!sameData && !options_.acceptDatasetChange)
-    return Status::invalid(
-        options_.data + ": is not the data of the checkpoint (" +
-        std::to_string(order_.rows) + " rows now, " +
-        std::to_string(manifest.rows) +
-        " then); --accept-dataset-change continues all the same");
-  seed_ = manifest.seed;
-  order_.shuffle = manifest.shuffle;
-  step_ = firstStep_ = manifest.step;
-  evaluated_ = manifest.evaluated;
-  if (store_) {
-    // What did not load, or belongs to a run that was abandoned, must not be
-    // the newest next time.
-    Result<std::vector<int64_t>> mine = listCheckpoints(store_->directory());
-    if (!mine.ok())
-      return mine.status();
-    if (options_.resumePath.empty())
-      store_->setAsideNewer(step_);
-    else if (!mine->empty() && mine->front() > step_)
-      return Status::invalid(store_->directory() +
-                             ": has a checkpoint newer than the one of step " +
-                             std::to_string(step_) +
-                             "; name another --out for a run from there");
-    if (!mine->empty() &&
-        std::find(mine->begin(), mine->end(), step_) != mine->end()) {
-      savedStep_ = step_;
-      savedEvaluated_ = evaluated_;
-    }
-  }
-  std::fprintf(stderr, "note: resumed after step %lld\n",
-               static_cast<long long>(step_));
-  return {};
-}
-
-Status Trainer::planSteps(const Manifest &resumed) {
+Status Trainer::planSteps() {
   if (options_.steps)
     totalSteps_ = *options_.steps;
   else if (!options_.epochs)
-    totalSteps_ = resumed.totalSteps;
+    return Status::invalid("--epochs=N or --steps=N is needed");
   else if (__builtin_mul_overflow(*options_.epochs, order_.batchesPerEpoch(),
                                   &totalSteps_))
     return Status::invalid("--epochs=" + std::to_string(*options_.epochs) +
                            ": too many steps");
-  if (!options_.steps && !options_.epochs && totalSteps_ == 0)
-    return Status::invalid("--epochs=N or --steps=N is needed");
-  if (totalSteps_ < step_)
+  const int64_t done = resumed_ ? resumed_->step : 0;
+  if (totalSteps_ < done)
     return Status::invalid("the run is already at step " +
-                           std::to_string(step_) + ", beyond the " +
+                           std::to_string(done) + ", beyond the " +
                            std::to_string(totalSteps_) + " asked for");
   Schedule::Options schedule;
-  schedule.lr = options_.lr.value_or(decimalValue(artifact_.training->lr));
+  schedule.lr = *options_.lr;
   schedule.lrFinal = options_.lrFinal;
   schedule.warmupSteps = options_.warmupSteps;
   schedule.totalSteps = totalSteps_;
@@ -245,6 +183,12 @@ Status Trainer::openLog() {
     SINTER_RETURN_IF_ERROR(events_.create(options_.tensorboard, step_ + 1));
   if (options_.logJson.empty())
     return {};
-  return resumed_ ? log_.resume(options_.logJson, step_, evaluated_)
-                  : log_.create(options_.logJson);
+  if (!resumed_)
+    return log_.create(options_.logJson);
+  // A run that has come this far does not end for its log.
+  Status opened = log_.resume(options_.logJson, step_, evaluated_);
+  if (!opened.ok())
+    std::fprintf(stderr, "warning: --log-json: %s; there is no log\n",
+                 opened.message().c_str());
+  return {};
 }

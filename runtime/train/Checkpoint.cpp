@@ -80,9 +80,7 @@ bool isCheckpoint(const std::string &path) {
 
 } // namespace
 
-Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
-                                            const StateTable &table,
-                                            sinter_program *program) {
+Result<Manifest> sinter::rt::readManifest(const std::string &path) {
   std::string manifestPath = path + "/manifest.json";
   Result<std::vector<uint8_t>> bytes = readFile(manifestPath, 64 << 20);
   if (!bytes.ok())
@@ -91,6 +89,16 @@ Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
       parseManifest(std::string(bytes->begin(), bytes->end()));
   if (!manifest.ok())
     return Status::failed(manifestPath + ": " + manifest.status().message());
+  return manifest;
+}
+
+Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
+                                            const StateTable &table,
+                                            sinter_program *program,
+                                            const CheckpointReading &reading) {
+  Result<Manifest> manifest = readManifest(path);
+  if (!manifest.ok())
+    return manifest;
   std::string payloadPath = path + "/state.safetensors";
   Result<SafetensorsFile> file = SafetensorsFile::open(payloadPath);
   if (!file.ok())
@@ -100,28 +108,75 @@ Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
     return payloadBytes.status();
   SINTER_RETURN_IF_ERROR(checkPayload(*manifest, *file, *payloadBytes));
   // Another model's checkpoint is the user's mistake, not damage.
-  SINTER_RETURN_IF_ERROR(table.load(*file, program));
+  if (reading.accept)
+    SINTER_RETURN_IF_ERROR(reading.accept(*manifest));
+  if (!reading.weightsOnly) {
+    SINTER_RETURN_IF_ERROR(table.load(*file, program));
+    return manifest;
+  }
+  Result<std::vector<std::string>> missing = table.loadWeights(*file, program);
+  if (!missing.ok())
+    return missing.status();
+  if (reading.missingSlots)
+    *reading.missingSlots = std::move(*missing);
   return manifest;
+}
+
+/// The name of the newest checkpoint before `step` whose values are all finite;
+/// loads what it looks at.
+static std::string newestFinite(const std::string &directory, int64_t step,
+                                const StateTable &table,
+                                sinter_program *program,
+                                const CheckpointReading &reading) {
+  Result<std::vector<int64_t>> steps = listCheckpoints(directory);
+  if (steps.ok())
+    for (int64_t older : *steps) {
+      std::string path = checkpointPath(directory, older);
+      if (older < step && loadCheckpoint(path, table, program, reading).ok() &&
+          table.checkFinite(program).ok())
+        return "the newest sound one is " + path;
+    }
+  return "there is no older one that is sound";
+}
+
+/// loadCheckpoint() of what no run may go on from.
+static Result<Manifest> loadFinite(const std::string &directory,
+                                   const std::string &path,
+                                   const StateTable &table,
+                                   sinter_program *program,
+                                   const CheckpointReading &reading) {
+  Result<Manifest> loaded = loadCheckpoint(path, table, program, reading);
+  if (!loaded.ok())
+    return loaded;
+  Status finite = table.checkFinite(program);
+  if (finite.ok())
+    return loaded;
+  return Status::invalid(
+      path + ": " + finite.message() + "; " +
+      newestFinite(directory, loaded->step, table, program, reading));
 }
 
 Result<Manifest> sinter::rt::loadNewestCheckpoint(
     const std::string &directory, const StateTable &table,
-    sinter_program *program,
-    const std::function<void(const std::string &)> &warn) {
-  if (isCheckpoint(directory))
-    return loadCheckpoint(directory, table, program);
+    sinter_program *program, const CheckpointReading &reading) {
+  if (isCheckpoint(directory)) {
+    std::string path = directory;
+    while (path.size() > 1 && path.back() == '/')
+      path.pop_back();
+    return loadFinite(parentDirectory(path), path, table, program, reading);
+  }
   Result<std::vector<int64_t>> steps = listCheckpoints(directory);
   if (!steps.ok())
     return steps.status();
   if (steps->empty())
     return Status::invalid(directory + ": no checkpoint in it");
   for (int64_t step : *steps) {
-    Result<Manifest> loaded =
-        loadCheckpoint(checkpointPath(directory, step), table, program);
+    Result<Manifest> loaded = loadFinite(
+        directory, checkpointPath(directory, step), table, program, reading);
     if (loaded.ok() || loaded.status().code() == SINTER_INVALID)
       return loaded;
-    warn("WARNING: checkpoint of step " + std::to_string(step) +
-         " is damaged: " + loaded.status().message());
+    reading.warn("WARNING: checkpoint of step " + std::to_string(step) +
+                 " is damaged: " + loaded.status().message());
   }
   return Status::failed(directory + ": none of its " +
                         std::to_string(steps->size()) +

@@ -31,20 +31,37 @@ std::string checkpointPath(const std::string &directory, int64_t step);
 /// looked at.
 Result<std::vector<int64_t>> listCheckpoints(const std::string &directory);
 
+/// The manifest of the checkpoint at `path`. SINTER_FAILED if it is damaged.
+Result<Manifest> readManifest(const std::string &path);
+
+/// How a checkpoint is read.
+struct CheckpointReading {
+  /// Gets a line for each checkpoint that is damaged.
+  std::function<void(const std::string &)> warn = nullptr;
+  /// Asked before states are touched; its error ends the search. May be null.
+  std::function<Status(const Manifest &)> accept = nullptr;
+  /// Parameters and buffers must be there, the optimizer's slots need not.
+  bool weightsOnly = false;
+  /// Gets the slots that were not there, with weightsOnly. May be null.
+  std::vector<std::string> *missingSlots = nullptr;
+};
+
 /// Reads the checkpoint at `path` into the program. Everything is verified:
 /// manifest, payload size, state table, one checksum for each tensor.
 Result<Manifest> loadCheckpoint(const std::string &path,
                                 const StateTable &table,
-                                sinter_program *program);
+                                sinter_program *program,
+                                const CheckpointReading &reading);
 
-/// Loads the newest checkpoint of `directory` that is sound; for each one that
-/// is not, `warn` gets a line. Errors: all are damaged, or the newest belongs
-/// to another model. `directory` may also be one checkpoint itself. Without any
-/// checkpoint the result is SINTER_INVALID.
-Result<Manifest>
-loadNewestCheckpoint(const std::string &directory, const StateTable &table,
-                     sinter_program *program,
-                     const std::function<void(const std::string &)> &warn);
+/// Loads the newest checkpoint of `directory` that is not damaged. Errors: all
+/// are damaged, the newest belongs to another model, or it has a value that is
+/// not finite (the message then names the newest one that is sound).
+/// `directory` may also be one checkpoint itself. Without any checkpoint the
+/// result is SINTER_INVALID.
+Result<Manifest> loadNewestCheckpoint(const std::string &directory,
+                                      const StateTable &table,
+                                      sinter_program *program,
+                                      const CheckpointReading &reading);
 
 /// The --out directory of a run, locked for its lifetime.
 class CheckpointStore {
@@ -57,12 +74,14 @@ public:
   ~CheckpointStore();
 
   const std::string &directory() const { return directory_; }
-  /// Saves the program's state as step `manifest.step` and fills in the fields
-  /// about the payload. On failure the older checkpoints are as they were; the
-  /// error is SINTER_DEVICE_FAILED when the state could not be read, else
-  /// SINTER_FAILED.
+  /// Saves the program's state, which the caller has found to be finite, as
+  /// step `manifest.step` and fills in the fields about the payload. On failure
+  /// the older checkpoints are as they were; the error is SINTER_DEVICE_FAILED
+  /// when the state could not be read, else SINTER_FAILED.
   Status save(Manifest manifest, const StateTable &table,
               sinter_program *program);
+  /// How many checkpoints stay from the next save on; 0: all.
+  void setKeep(int32_t keep) { keep_ = keep; }
   /// Renames checkpoints newer than `step`, which did not load, out of the way.
   void setAsideNewer(int64_t step);
 

@@ -52,20 +52,6 @@ Status removeCheckpoint(const std::string &path) {
   return {};
 }
 
-Status makeDirectories(const std::string &path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos;
-       slash = path.find('/', slash + 1))
-    ::mkdir(path.substr(0, slash).c_str(), 0777);
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
-    return fileError(path, errno);
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0)
-    return fileError(path, errno);
-  if (!S_ISDIR(info.st_mode))
-    return Status::invalid(path + ": is not a directory");
-  return {};
-}
-
 /// Takes the lock; says in the file who has it, for the message of the next.
 Status takeLock(const std::string &directory, int &fd) {
   std::string path = directory + "/" + lockName;

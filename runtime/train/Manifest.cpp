@@ -63,6 +63,16 @@ public:
       missing(key);
     return value;
   }
+  Manifest::Texts texts(const char *key) {
+    Manifest::Texts result;
+    if (const Json *object = member(key))
+      for (const auto &[name, value] : object->items()) {
+        if (!value.is_string())
+          return missing(key), result;
+        result.emplace_back(name, value.get<std::string>());
+      }
+    return result;
+  }
   const Json *member(const char *key) {
     auto found = object_.find(key);
     if (found == object_.end() || !found->is_structured())
@@ -95,6 +105,13 @@ Status checkHash(const std::string &text) {
   return {};
 }
 
+Json textsJson(const Manifest::Texts &texts) {
+  Json object = Json::object();
+  for (const auto &[name, value] : texts)
+    object[name] = value;
+  return object;
+}
+
 } // namespace
 
 std::string sinter::rt::manifestText(const Manifest &manifest) {
@@ -114,6 +131,8 @@ std::string sinter::rt::manifestText(const Manifest &manifest) {
   json["data"] = {{"sizeBytes", manifest.data.sizeBytes},
                   {"modifiedNs", manifest.data.modifiedNs},
                   {"contentHash", toHex(manifest.data.contentHash)}};
+  json["options"] = textsJson(manifest.options);
+  json["recipe"] = textsJson(manifest.recipe);
   json["stateTable"] = toHex(manifest.stateTableHash);
   json["payloadBytes"] = manifest.payloadBytes;
   Json tensors = Json::array();
@@ -160,6 +179,14 @@ Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
     manifest.data.modifiedNs = dataReader.integer("modifiedNs");
     manifest.data.contentHash = dataReader.hash("contentHash");
     SINTER_RETURN_IF_ERROR(dataReader.status());
+  }
+  if (version > 1) {
+    manifest.options = reader.texts("options");
+    manifest.recipe = reader.texts("recipe");
+  } else {
+    manifest.options = {{"seed", std::to_string(manifest.seed)},
+                        {"shuffle", manifest.shuffle ? "true" : "false"},
+                        {"steps", std::to_string(manifest.totalSteps)}};
   }
   if (const Json *tensors = reader.member("tensors"))
     for (const Json &tensor : *tensors) {

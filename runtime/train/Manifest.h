@@ -15,12 +15,13 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sinter::rt {
 
 struct Manifest {
-  static constexpr int64_t formatVersion = 1;
+  static constexpr int64_t formatVersion = 2; // 1 has no options, no recipe
 
   std::string model;
   std::string buildId; // informational: a checkpoint outlives a recompilation
@@ -34,6 +35,10 @@ struct Manifest {
   bool evaluated = false; // the evaluation that follows this step is done
   int64_t totalSteps = 0; // what the run was asked for
   DatasetFingerprint data;
+  /// Named texts: the options that shape the run (TrainerOptions.h), and what
+  /// the program was compiled with as far as it shapes it.
+  using Texts = std::vector<std::pair<std::string, std::string>>;
+  Texts options, recipe;
   uint64_t stateTableHash = 0;
   uint64_t payloadBytes = 0;
   struct Tensor {

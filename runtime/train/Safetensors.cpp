@@ -111,14 +111,6 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
-const SafetensorsFile::Entry *
-SafetensorsFile::find(const std::string &name) const {
-  for (const Entry &entry : entries_)
-    if (entry.name == name)
-      return &entry;
-  return nullptr;
-}
-
 Status SafetensorsFile::read(const Entry &entry, std::span<uint8_t> out) const {
   SINTER_RETURN_IF_ERROR(file_->read(entry.offsetBytes, out));
   if (entry.hasHash && hash64(out) != entry.hash)

@@ -17,7 +17,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/data/ByteSource.h"
-#include "runtime/data/ElementType.h"
+#include "runtime/train/TensorFile.h"
 
 #include <memory>
 #include <span>
@@ -38,33 +38,19 @@ struct NamedTensor {
 Status writeSafetensors(const std::string &path,
                         std::span<const NamedTensor> tensors);
 
-class SafetensorsFile {
+/// Its entries are in the order of their bytes.
+class SafetensorsFile final : public TensorFile {
 public:
-  struct Entry {
-    std::string name;
-    sinter_dtype dtype = SINTER_F32;
-    std::vector<int64_t> dims;
-    uint64_t offsetBytes = 0; // in the file
-    uint64_t sizeBytes = 0;
-    bool hasHash = false;
-    uint64_t hash = 0; // XXH3-64 of the bytes
-  };
-
   /// Errors are SINTER_INVALID and name the file and what is wrong in it.
   static Result<SafetensorsFile> open(const std::string &path);
 
-  /// In the order of their bytes.
-  const std::vector<Entry> &entries() const { return entries_; }
-  const Entry *find(const std::string &name) const;
-  const std::string &path() const { return file_->path(); }
+  const std::string &path() const override { return file_->path(); }
 
-  /// Reads all bytes of `entry` into `out` (of entry.sizeBytes bytes) and
-  /// verifies its checksum; the error names the tensor.
-  Status read(const Entry &entry, std::span<uint8_t> out) const;
+  /// Verifies the checksum, too.
+  Status read(const Entry &entry, std::span<uint8_t> out) const override;
 
 private:
   std::shared_ptr<InputFile> file_;
-  std::vector<Entry> entries_;
 };
 
 /// The names of the tensors that differ in dtype, shape or bytes, or that only

@@ -52,6 +52,14 @@ Result<StateTable> StateTable::create(const sinter_artifact &artifact) {
   return table;
 }
 
+std::optional<size_t> StateTable::counter(std::string_view slot) const {
+  for (size_t i = 0; i < size(); ++i)
+    if (states_[i].role == SINTER_STATE_SLOT && states_[i].slot &&
+        states_[i].slot == slot && states_[i].of == SINTER_NONE)
+      return i;
+  return std::nullopt;
+}
+
 std::vector<std::string> StateTable::aliases(size_t index) const {
   std::vector<std::string> names;
   const char *text = states_[index].aliases;
@@ -130,135 +138,78 @@ StateTable::snapshot(sinter_program *program) const {
   return snapshot;
 }
 
-std::string StateTable::mismatch(size_t index,
-                                 const SafetensorsFile::Entry &entry) const {
-  const sinter_tensor_desc &tensor = desc(index).tensor;
-  std::span<const int64_t> ours = dims(index);
-  if (tensor.dtype == entry.dtype &&
-      std::equal(ours.begin(), ours.end(), entry.dims.begin(),
-                 entry.dims.end()))
-    return "";
-  return "\"" + names_[index] + "\" is " + elementTypeName(entry.dtype) +
-         shapeText(entry.dims) + " there, " + elementTypeName(tensor.dtype) +
-         shapeText(ours) + " here";
+/// The first element of `bytes` that is NaN or infinite and that `initial`,
+/// empty for zeros, does not have; nothing if there is none.
+template <typename Bits>
+static std::optional<size_t> firstNotFinite(std::span<const uint8_t> bytes,
+                                            std::span<const uint8_t> initial,
+                                            Bits exponent) {
+  const size_t count = bytes.size() / sizeof(Bits);
+  auto load = [](const uint8_t *address) {
+    Bits bits;
+    std::memcpy(&bits, address, sizeof(bits));
+    return bits;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const Bits bits = load(bytes.data() + i * sizeof(Bits));
+    if ((bits & exponent) != exponent)
+      continue;
+    if (initial.empty() || load(initial.data() + i * sizeof(Bits)) != bits)
+      return i;
+  }
+  return std::nullopt;
 }
 
-std::vector<std::string>
-StateTable::differences(const SafetensorsFile &file) const {
-  std::vector<std::string> result;
-  std::unordered_map<std::string, const SafetensorsFile::Entry *> entries;
-  for (const SafetensorsFile::Entry &entry : file.entries())
-    entries[entry.name] = &entry;
+/// What is not finite in a state; nothing for one that is, or is no float.
+static std::optional<std::string>
+nonFiniteText(uint32_t dtype, std::span<const uint8_t> bytes,
+              std::span<const uint8_t> initial) {
+  std::optional<size_t> first;
+  uint64_t fraction = 0;
+  switch (dtype) {
+  case SINTER_F16:
+    first = firstNotFinite<uint16_t>(bytes, initial, 0x7c00);
+    fraction = 0x3ff;
+    break;
+  case SINTER_BF16:
+    first = firstNotFinite<uint16_t>(bytes, initial, 0x7f80);
+    fraction = 0x7f;
+    break;
+  case SINTER_F32:
+    first = firstNotFinite<uint32_t>(bytes, initial, 0x7f800000);
+    fraction = 0x7fffff;
+    break;
+  case SINTER_F64:
+    first = firstNotFinite<uint64_t>(bytes, initial, uint64_t(0x7ff) << 52);
+    fraction = (uint64_t(1) << 52) - 1;
+    break;
+  }
+  if (!first)
+    return std::nullopt;
+  const uint64_t size = elementBytes(static_cast<sinter_dtype>(dtype));
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes.data() + *first * size, size);
+  return std::string(bits & fraction ? "NaN" : "an infinity") + " (element " +
+         std::to_string(*first) + " of " + std::to_string(bytes.size() / size) +
+         ")";
+}
+
+Status StateTable::checkFinite(sinter_program *program) const {
+  const sinter_artifact &artifact = *sinter_program_artifact(program);
+  std::vector<uint8_t> copy;
   for (size_t i = 0; i < size(); ++i) {
     if (!isKept(i))
       continue;
-    auto found = entries.find(names_[i]);
-    if (found == entries.end()) {
-      result.push_back("\"" + names_[i] + "\" is missing there");
-      continue;
-    }
-    std::string text = mismatch(i, *found->second);
-    if (!text.empty())
-      result.push_back(text);
-    entries.erase(found);
+    Result<std::span<const uint8_t>> bytes =
+        stateBytes(program, static_cast<uint32_t>(i), copy);
+    if (!bytes.ok())
+      return bytes.status();
+    std::span<const uint8_t> initial;
+    if (desc(i).initOffsetBytes != UINT64_MAX)
+      initial = {artifact.constants + desc(i).initOffsetBytes, bytes->size()};
+    if (std::optional<std::string> what =
+            nonFiniteText(desc(i).tensor.dtype, *bytes, initial))
+      return Status::failed("state \"" + names_[i] + "\" has " + *what);
   }
-  for (const SafetensorsFile::Entry &entry : file.entries())
-    if (entries.count(entry.name))
-      result.push_back("\"" + entry.name + "\" is unknown here");
-  return result;
-}
-
-Status StateTable::load(const SafetensorsFile &file,
-                        sinter_program *program) const {
-  std::vector<std::string> different = differences(file);
-  if (!different.empty())
-    return Status::invalid(
-        file.path() + ": belongs to another model: " + listText(different));
-  Result<InitReport> report = loadMatching(file, program);
-  return report.ok() ? Status() : report.status();
-}
-
-Result<StateTable::InitReport>
-StateTable::loadMatching(const SafetensorsFile &file,
-                         sinter_program *program) const {
-  InitReport report;
-  std::unordered_map<std::string, size_t> indices;
-  for (size_t i = 0; i < size(); ++i)
-    if (isKept(i))
-      indices[names_[i]] = i;
-  std::unordered_map<std::string, size_t> others;
-  for (size_t i = 0; i < size(); ++i)
-    for (const std::string &alias : aliases(i))
-      others.emplace(alias, i);
-  std::vector<std::pair<size_t, const SafetensorsFile::Entry *>> chosen;
-  std::vector<std::string> different;
-  std::vector<std::pair<size_t, const SafetensorsFile::Entry *>> shared;
-  for (const SafetensorsFile::Entry &entry : file.entries()) {
-    auto found = indices.find(entry.name);
-    if (found == indices.end()) {
-      if (auto other = others.find(entry.name); other != others.end())
-        shared.emplace_back(other->second, &entry);
-      else
-        report.extra.push_back(entry.name);
-      continue;
-    }
-    std::string text = mismatch(found->second, entry);
-    if (!text.empty())
-      different.push_back(text);
-    chosen.emplace_back(found->second, &entry);
-    indices.erase(found);
-  }
-  for (auto [index, entry] : shared) {
-    auto found = indices.find(names_[index]);
-    std::string text = mismatch(index, *entry);
-    if (text.empty() && found == indices.end()) {
-      auto first = std::find_if(chosen.begin(), chosen.end(),
-                                [&](auto &one) { return one.first == index; });
-      std::vector<uint8_t> one(first->second->sizeBytes), two(entry->sizeBytes);
-      SINTER_RETURN_IF_ERROR(file.read(*first->second, one));
-      SINTER_RETURN_IF_ERROR(file.read(*entry, two));
-      if (one != two)
-        text = "\"" + first->second->name + "\" and \"" + entry->name +
-               "\" are one tensor here and differ there";
-    } else if (found != indices.end()) {
-      chosen.emplace_back(index, entry);
-      indices.erase(found);
-    }
-    if (!text.empty())
-      different.push_back(text);
-  }
-  if (!different.empty())
-    return Status::invalid(file.path() + ": " + listText(different));
-  if (chosen.empty() && size() > 0)
-    return Status::invalid(file.path() +
-                           ": has none of the model's states (it has " +
-                           listText(report.extra) + ")");
-  // An average begins where its weight does.
-  for (size_t i = 0, loaded = chosen.size(); i < size(); ++i) {
-    if (desc(i).role != SINTER_STATE_SLOT || !desc(i).slot ||
-        std::strcmp(desc(i).slot, "ema") != 0 || !indices.count(names_[i]))
-      continue;
-    for (size_t j = 0; j < loaded; ++j)
-      if (chosen[j].first == desc(i).of)
-        chosen.emplace_back(i, chosen[j].second);
-  }
-  std::vector<uint8_t> copy;
-  for (auto [index, entry] : chosen) {
-    auto number = static_cast<uint32_t>(index);
-    auto *bytes = static_cast<uint8_t *>(sinter_program_state(program, number));
-    if (bytes) {
-      SINTER_RETURN_IF_ERROR(file.read(*entry, {bytes, entry->sizeBytes}));
-      continue;
-    }
-    copy.resize(entry->sizeBytes);
-    SINTER_RETURN_IF_ERROR(file.read(*entry, copy));
-    SINTER_RETURN_IF_ERROR(
-        lastError(sinter_program_write_state(program, number, copy.data())));
-  }
-  for (size_t i = 0; i < size(); ++i)
-    if (indices.count(names_[i]) && (desc(i).role == SINTER_STATE_PARAM ||
-                                     desc(i).role == SINTER_STATE_BUFFER))
-      report.missing.push_back(names_[i]);
-  report.numLoaded = chosen.size();
-  return report;
+  return {};
 }

@@ -13,8 +13,11 @@
 
 #include "runtime/train/Safetensors.h"
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sinter::rt {
@@ -27,6 +30,9 @@ public:
   size_t size() const { return names_.size(); }
   const std::string &name(size_t index) const { return names_[index]; }
   const sinter_state_desc &desc(size_t index) const { return states_[index]; }
+  /// The number of the state of the whole program that is called `slot`, such
+  /// as "skipped_steps"; nothing if there is none.
+  std::optional<size_t> counter(std::string_view slot) const;
   /// Other names of the same tensor.
   std::vector<std::string> aliases(size_t index) const;
   std::span<const int64_t> dims(size_t index) const {
@@ -53,28 +59,54 @@ public:
   /// it under both names.
   void addAliases(Snapshot &snapshot) const;
 
+  /// SINTER_FAILED that names the first state with an element that is not
+  /// finite and was not compiled so (a mask may have infinities).
+  Status checkFinite(sinter_program *program) const;
+
   /// What keeps `file` from being loaded as a whole: states that it lacks, that
   /// it has besides, and those with another shape or dtype; empty if none.
-  std::vector<std::string> differences(const SafetensorsFile &file) const;
+  std::vector<std::string> differences(const TensorFile &file) const;
 
   /// Loads every state that is kept; the file must have exactly these. The
   /// error lists the differences in one line.
-  Status load(const SafetensorsFile &file, sinter_program *program) const;
+  Status load(const TensorFile &file, sinter_program *program) const;
 
+  /// Loads all parameters and buffers, which the file must have, and those
+  /// slots that it has in the same shape; an averaged weight that it lacks gets
+  /// the weight. Returns the names of the other slots, which are as they were.
+  Result<std::vector<std::string>> loadWeights(const TensorFile &file,
+                                               sinter_program *program) const;
+
+  struct InitOptions {
+    bool slots = false; // not only parameters and buffers
+    /// Says which states stay as they are; may be null.
+    std::function<bool(const std::string &)> skips;
+    /// The name of a state by a tensor's name; null: the same.
+    std::function<std::string(const std::string &)> rename;
+  };
   struct InitReport {
     size_t numLoaded = 0;
+    size_t numSlots = 0;              // in the file, not asked for
     std::vector<std::string> missing; // parameters and buffers not in the file
     std::vector<std::string> extra;   // in the file only
   };
-  /// Loads what `file` has of this table; an averaged weight that it lacks gets
-  /// the weight. A state of another shape or dtype is an error, and so are a
-  /// file with nothing in common and one whose tensors differ under two names
+  /// Loads what `file` has of this table; an averaged weight that is not loaded
+  /// gets the weight. A state of another shape or dtype is an error, and so are
+  /// a file with nothing in common and one whose tensors differ under two names
   /// of one state.
-  Result<InitReport> loadMatching(const SafetensorsFile &file,
-                                  sinter_program *program) const;
+  Result<InitReport> init(const TensorFile &file, sinter_program *program,
+                          const InitOptions &options) const;
 
 private:
-  std::string mismatch(size_t index, const SafetensorsFile::Entry &entry) const;
+  std::string mismatch(size_t index, const TensorFile::Entry &entry) const;
+  bool isWeight(size_t index) const {
+    return states_[index].role == SINTER_STATE_PARAM ||
+           states_[index].role == SINTER_STATE_BUFFER;
+  }
+  using Chosen = std::vector<std::pair<size_t, const TensorFile::Entry *>>;
+  void addAverages(Chosen &chosen) const;
+  Status write(const TensorFile &file, const Chosen &chosen,
+               sinter_program *program) const;
 
   const sinter_state_desc *states_ = nullptr;
   std::vector<std::string> names_;

@@ -12,6 +12,8 @@
 #include <csignal>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,7 +67,7 @@ struct Tiny {
     fill(0xee);
     return loadNewestCheckpoint(
         directory, table, program,
-        [&](const std::string &line) { warnings.push_back(line); });
+        {.warn = [&](const std::string &line) { warnings.push_back(line); }});
   }
 };
 } // namespace
@@ -177,7 +179,7 @@ TEST_CASE("checkpoints: a newer format is refused by number",
           "[train][checkpoint]") {
   std::string text = manifestText(Manifest());
   REQUIRE(parseManifest(text).ok());
-  size_t at = text.find("\"format\": 1");
+  size_t at = text.find("\"format\": 2");
   text.replace(at, 11, "\"format\": 9");
   auto parsed = parseManifest(text);
   REQUIRE(!parsed.ok());
@@ -204,7 +206,7 @@ TEST_CASE("checkpoints: another model's differences are listed",
   auto table = StateTable::create(other);
   REQUIRE(table.ok());
   auto loaded = loadNewestCheckpoint(out, *table, tiny.program,
-                                     [](const std::string &) {});
+                                     {.warn = [](const std::string &) {}});
   REQUIRE(!loaded.ok());
   CHECK(loaded.status().code() == SINTER_INVALID);
   const std::string &text = loaded.status().message();
@@ -217,6 +219,48 @@ TEST_CASE("checkpoints: another model's differences are listed",
     CHECK(text.find(part) != std::string::npos);
   states[1].tensor.name = "fc.weight";
   CHECK(!StateTable::create(other).ok());
+}
+
+TEST_CASE("checkpoints: one that is not finite names the sound one",
+          "[train][checkpoint]") {
+  TempFolder folder;
+  Tiny tiny;
+  std::string out = folder / "out";
+  auto store = CheckpointStore::open(out, false, 0);
+  REQUIRE(store.ok());
+  for (int64_t step : {1, 2, 255, 511}) // of bytes 1, 2, and NaN twice
+    REQUIRE(tiny.save(**store, step).ok());
+  for (const char *name : {"", "/step-00000511", "/step-00000511/"}) {
+    auto loaded = tiny.load(out + name);
+    REQUIRE(!loaded.ok());
+    CHECK(loaded.status().code() == SINTER_INVALID);
+    CHECK(loaded.status().message() ==
+          out +
+              "/step-00000511: state \"fc.weight\" has NaN (element 0 of 12); "
+              "the newest sound one is " +
+              out + "/step-00000002");
+  }
+  std::filesystem::remove_all(out + "/step-00000001");
+  std::filesystem::remove_all(out + "/step-00000002");
+  CHECK(tiny.load(out).status().message().find("there is no older one") !=
+        std::string::npos);
+}
+
+TEST_CASE("checkpoints: infinities that were compiled in may stay",
+          "[train][checkpoint]") {
+  Tiny tiny;
+  sinter_artifact other = tiny::artifact();
+  alignas(64) float constants[12];
+  std::fill_n(constants, 12, -INFINITY);
+  other.constants = reinterpret_cast<const uint8_t *>(constants);
+  sinter_program *program = nullptr;
+  REQUIRE(sinter_program_create(&other, nullptr, 1, &program) == SINTER_OK);
+  auto table = StateTable::create(other);
+  CHECK(table->checkFinite(program).ok());
+  constants[3] = INFINITY; // the program has a copy of what was there
+  CHECK(table->checkFinite(program).message() ==
+        "state \"fc.weight\" has an infinity (element 3 of 12)");
+  sinter_program_destroy(program);
 }
 
 TEST_CASE("checkpoints: a failed save leaves the others alone",
@@ -267,6 +311,46 @@ template <typename Action> static bool killedAtCall(int count, Action action) {
   ::kill(child, SIGKILL);
   ::waitpid(child, &status, 0);
   return true;
+}
+
+/// The paths that `action` syncs, in order, in a child.
+template <typename Action>
+static std::vector<std::string> syncedBy(Action action) {
+  std::vector<std::string> paths;
+  pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::raise(SIGSTOP);
+    action();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  for (bool isEntry = true; WIFSTOPPED(status); isEntry = !isEntry) {
+    user_regs_struct registers;
+    ::ptrace(PTRACE_GETREGS, child, nullptr, &registers);
+    if (isEntry && registers.orig_rax == SYS_fsync)
+      paths.push_back(std::filesystem::read_symlink(
+          "/proc/" + std::to_string(child) + "/fd/" +
+          std::to_string(registers.rdi)));
+    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    ::waitpid(child, &status, 0);
+  }
+  return paths;
+}
+
+TEST_CASE("checkpoints: new directories are synced into their parents",
+          "[train][checkpoint]") {
+  TempFolder folder;
+  std::string out = folder / "a/b/out";
+  auto synced =
+      syncedBy([&] { (void)CheckpointStore::open(out, false, 1).ok(); });
+  // The first stop is the signal's.
+  for (std::string parent : {folder.path(), folder / "a", folder / "a/b"})
+    CHECK(std::count(synced.begin(), synced.end(), parent) == 1);
+  synced = syncedBy([&] { (void)CheckpointStore::open(out, true, 1).ok(); });
+  CHECK(synced.empty());
 }
 
 TEST_CASE("checkpoints: killed at every system call of a save",

@@ -90,6 +90,7 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
                           "--lr=0x1",
                           "--lr=1,5",
                           "--lr=1e999",
+                          "--lr=1e39",
                           "--epochs=0",
                           "--epochs=-1",
                           "--epochs=1.5",
@@ -104,10 +105,23 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
                           "--threads=-2",
                           "--check-nonfinite=on",
                           "--scale=2",
+                          "--clip-norm=0",
+                          "--checkpoint-every=0m",
+                          "--checkpoint-every=5d",
+                          "--on-usr1=go",
+                          "--init-skip=(",
                           "--warmup-steps=-1"}) {
     INFO(bad);
     CHECK(errorOf({"--data=d", bad}).find(std::string(bad).substr(0, 4)) == 0);
   }
+  CHECK(errorOf({"--data=d", "--steps=1", "--lr=1", "--lr=1"}) ==
+        "--lr: given twice");
+  CHECK(errorOf({"--quiet", "--quiet"}) == "--quiet: given twice");
+  CHECK(parse({"--data=d", "--steps=1", "--init=i", "--init-skip=a",
+               "--init-skip=b"})
+            ->initSkip.size() == 2);
+  CHECK(parse({"--data=d", "--steps=1", "--out=o", "--checkpoint-every=2h"})
+            ->checkpointSeconds == 7200);
   CHECK(errorOf({"--data=d", "--resume"}).find("--resume: needs --out") == 0);
   CHECK(errorOf({"--data=d", "--steps=1", "--checkpoint-every=2"})
             .find("needs --out") != std::string::npos);

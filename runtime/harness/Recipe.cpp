@@ -1,0 +1,74 @@
+//===- Recipe.cpp - what a program was compiled to train by ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Recipe.h"
+
+#include "runtime/harness/Arguments.h"
+#include "runtime/train/Schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+using namespace sinter::rt;
+
+using Json = nlohmann::ordered_json;
+
+Manifest::Texts sinter::rt::recipeOf(const sinter_artifact &artifact) {
+  std::map<std::string, std::string> values;
+  auto add = [&](const std::string &name, const Json &value) {
+    values[name] =
+        value.is_string()
+            ? value.get<std::string>()
+            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  Json manifest = Json::parse(artifact.manifest, nullptr, false);
+  if (manifest.is_object()) {
+    if (auto training = manifest.find("training");
+        training != manifest.end() && training->is_object())
+      for (const auto &[name, value] : training->items())
+        add(name, value);
+    if (auto precision = manifest.find("precision");
+        precision != manifest.end())
+      add("precision", *precision);
+  }
+  const sinter_training &training = *artifact.training;
+  values["optimizer"] = training.optimizer;
+  values["loss"] = training.loss;
+  values["lr"] = realText(decimalValue(training.lr));
+  values["weight_decay"] = realText(decimalValue(training.weightDecay));
+  values["clip_norm"] = realText(decimalValue(training.clipNorm));
+  return {values.begin(), values.end()};
+}
+
+/// What slots hold are averages with these factors, made by this rule.
+static bool changesSlots(std::string_view name) {
+  return name == "optimizer" || name == "momentum" || name == "beta1" ||
+         name == "beta2";
+}
+
+std::vector<RecipeDifference>
+sinter::rt::recipeDifferences(const Manifest::Texts &then,
+                              const Manifest::Texts &now) {
+  std::vector<RecipeDifference> differences;
+  if (then.empty())
+    return differences;
+  std::map<std::string, std::pair<std::string, std::string>> both;
+  for (const auto &[name, value] : then)
+    both[name].first = value;
+  for (const auto &[name, value] : now)
+    both[name].second = value;
+  auto shown = [](const std::string &text) {
+    return text.empty() ? std::string("none") : text;
+  };
+  for (const auto &[name, values] : both)
+    if (values.first != values.second)
+      differences.push_back({name + " " + shown(values.second) +
+                                 " instead of " + shown(values.first),
+                             changesSlots(name)});
+  return differences;
+}

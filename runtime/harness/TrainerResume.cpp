@@ -1,0 +1,196 @@
+//===- TrainerResume.cpp - what a training run begins with ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A checkpoint (--resume), with the options of its run, or weights of another
+// one (--init).
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/Program.h"
+#include "runtime/harness/Recipe.h"
+#include "runtime/harness/Trainer.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+using namespace sinter::rt;
+
+static void say(const std::string &line) {
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+/// Loads the checkpoint, if there is one, and takes over what the command line
+/// left open.
+Status Trainer::resume() {
+  const std::string &directory =
+      options_.resumePath.empty() ? store_->directory() : options_.resumePath;
+  Result<std::vector<int64_t>> found = listCheckpoints(directory);
+  if (found.ok() && found->empty() && options_.resumePath.empty()) {
+    say("note: " + directory +
+        ": no checkpoint in it yet, starting from the beginning");
+    return {};
+  }
+  CheckpointReading reading;
+  reading.warn = say;
+  reading.accept = [this](const Manifest &manifest) {
+    return acceptRecipe("--resume", manifest);
+  };
+  Result<Manifest> manifest = loadNewestCheckpoint(
+      directory, session_->states(), session_->program(), reading);
+  if (!manifest.ok())
+    return manifest.status();
+  resumed_ = std::move(*manifest);
+  return takeOverOptions();
+}
+
+/// Whether the optimizer's slots mean the same in this program.
+Status Trainer::acceptRecipe(const char *option,
+                             const Manifest &manifest) const {
+  for (const RecipeDifference &difference :
+       recipeDifferences(manifest.recipe, recipeOf(artifact_)))
+    if (difference.changesSlots && !options_.allowChangedRecipe)
+      return Status::invalid(
+          std::string(option) + ": this program was compiled with " +
+          difference.text +
+          ", the checkpoint's; slots of the optimizer mean something else "
+          "then: "
+          "--allow-changed-recipe takes them as they are, --init=CHECKPOINT "
+          "alone the weights only");
+  return {};
+}
+
+/// Of --init-slots, where the source says what made them.
+Status Trainer::acceptSlots() const {
+  Result<std::optional<std::string>> checkpoint = checkpointAt(options_.init);
+  if (!options_.initSlots || !checkpoint.ok() || !*checkpoint)
+    return checkpoint.status();
+  Result<Manifest> manifest = readManifest(**checkpoint);
+  return manifest.ok() ? acceptRecipe("--init-slots", *manifest)
+                       : manifest.status();
+}
+
+Status Trainer::takeOverOptions() {
+  for (const RecipeDifference &difference :
+       recipeDifferences(resumed_->recipe, recipeOf(artifact_)))
+    say("resume: compiled with " + difference.text);
+  Result<std::vector<std::string>> differences =
+      takeOver(options_, resumed_->options);
+  if (!differences.ok())
+    return differences.status();
+  for (const std::string &difference : *differences)
+    say("resume: " + difference);
+  // Of a schedule, or of a program, that was given up.
+  if (!options_.isGiven("lr-final") &&
+      !Schedule::usesFinal(options_.lrSchedule))
+    options_.lrFinal.reset();
+  if (!options_.isGiven("clip-norm") && artifact_.training->clipNorm == 0)
+    options_.clipNorm.reset();
+  if (store_)
+    store_->setKeep(options_.keep);
+  return {};
+}
+
+/// Whether the run may go on from there with this data and batch.
+Status Trainer::checkResumed() {
+  const Manifest &manifest = *resumed_;
+  if (manifest.batch != order_.batch)
+    return Status::invalid(
+        "--resume: the checkpoint was made with a batch size "
+        "of " +
+        std::to_string(manifest.batch) + ", not " +
+        std::to_string(order_.batch));
+  bool sameData = manifest.rows == order_.rows &&
+                  manifest.data.sizeBytes == fingerprint_.sizeBytes &&
+                  manifest.data.contentHash == fingerprint_.contentHash;
+  if (!sameData && !options_.acceptDatasetChange)
+    return Status::invalid(
+        options_.data + ": is not the data of the checkpoint (" +
+        std::to_string(order_.rows) + " rows now, " +
+        std::to_string(manifest.rows) +
+        " then); --accept-dataset-change continues all the same");
+  if (!sameData)
+    say("resume: " + options_.data + " is not the data of the checkpoint");
+  step_ = firstStep_ = manifest.step;
+  evaluated_ = manifest.evaluated;
+  if (store_) {
+    // What did not load, or belongs to a run that was abandoned, must not be
+    // the newest next time.
+    Result<std::vector<int64_t>> mine = listCheckpoints(store_->directory());
+    if (!mine.ok())
+      return mine.status();
+    if (options_.resumePath.empty())
+      store_->setAsideNewer(step_);
+    else if (!mine->empty() && mine->front() > step_)
+      return Status::invalid(store_->directory() +
+                             ": has a checkpoint newer than the one of step " +
+                             std::to_string(step_) +
+                             "; name another --out for a run from there");
+    if (!mine->empty() &&
+        std::find(mine->begin(), mine->end(), step_) != mine->end()) {
+      savedStep_ = step_;
+      savedEvaluated_ = evaluated_;
+    }
+  }
+  say("note: resumed after step " + std::to_string(step_));
+  return {};
+}
+
+Status Trainer::init() {
+  SINTER_RETURN_IF_ERROR(acceptSlots());
+  Result<std::unique_ptr<TensorFile>> file = openTensorFile(options_.init);
+  if (!file.ok())
+    return file.status();
+  const StateTable &states = session_->states();
+  std::vector<bool> isUsed(options_.initSkip.size() + options_.initMap.size());
+  StateTable::InitOptions how;
+  how.slots = options_.initSlots;
+  how.skips = [&](const std::string &name) {
+    bool skips = false;
+    for (size_t i = 0; i < options_.initSkip.size(); ++i)
+      if (options_.initSkip[i].matches(name))
+        skips = isUsed[i] = true;
+    return skips;
+  };
+  how.rename = [&](std::string name) {
+    for (size_t i = 0; i < options_.initMap.size(); ++i)
+      if (auto renamed = options_.initMap[i].first.replaced(
+              name, options_.initMap[i].second)) {
+        isUsed[options_.initSkip.size() + i] = true;
+        name = *renamed;
+      }
+    return name;
+  };
+  Result<StateTable::InitReport> report =
+      states.init(**file, session_->program(), how);
+  if (!report.ok())
+    return Status(report.status().code(),
+                  "--init: " + report.status().message());
+  for (size_t i = 0; i < isUsed.size(); ++i) {
+    const bool isSkip = i < options_.initSkip.size();
+    if (!isUsed[i])
+      return Status::invalid(
+          (isSkip ? "--init-skip=" + options_.initSkip[i].text() +
+                        ": no state of the model has such a name"
+                  : "--init-map=" +
+                        options_.initMap[i - options_.initSkip.size()]
+                            .first.text() +
+                        ": no tensor of the file has such a name"));
+  }
+  Status finite = states.checkFinite(session_->program());
+  if (!finite.ok())
+    return Status::invalid("--init: " + options_.init + ": " +
+                           finite.message());
+  if (!report->missing.empty())
+    say("note: --init: not in the file, as compiled: " +
+        listText(report->missing));
+  if (!report->extra.empty())
+    say("note: --init: unknown to the model, ignored: " +
+        listText(report->extra));
+  if (report->numSlots > 0)
+    say("note: --init: the optimizer's " + std::to_string(report->numSlots) +
+        " slots and counters in the file are left out; --init-slots takes "
+        "them");
+  return {};
+}

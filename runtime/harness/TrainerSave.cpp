@@ -1,0 +1,178 @@
+//===- TrainerSave.cpp - what a training run leaves behind ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Nothing that is not finite is saved or evaluated, nor what was computed from
+// data that changed on the way. A save that fails is a warning as long as
+// another one will come; the last one is tried again, and then elsewhere.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/Recipe.h"
+#include "runtime/harness/Signals.h"
+#include "runtime/harness/Trainer.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+using namespace sinter::rt;
+
+Manifest Trainer::manifest() const {
+  Manifest manifest;
+  manifest.model = artifact_.name;
+  manifest.buildId = artifact_.buildId;
+  manifest.step = step_;
+  manifest.epoch = step_ / order_.batchesPerEpoch();
+  manifest.batchInEpoch = step_ % order_.batchesPerEpoch();
+  manifest.batch = order_.batch;
+  manifest.rows = order_.rows;
+  manifest.seed = *options_.seed;
+  manifest.shuffle = order_.shuffle;
+  manifest.evaluated = evaluated_;
+  manifest.totalSteps = totalSteps_;
+  manifest.data = fingerprint_;
+  manifest.options = runOptions(options_);
+  manifest.recipe = recipeOf(artifact_);
+  return manifest;
+}
+
+/// After step_; the last one is saved by finish().
+bool Trainer::isTimeToSave() {
+  const bool isAsked = takeSaveRequest();
+  if (isAsked && !store_)
+    progress_->warn("warning: SIGUSR1: nothing was saved, there is no --out");
+  if (!store_ || step_ == totalSteps_)
+    return false;
+  if (isAsked)
+    return true;
+  if (options_.checkpointSeconds > 0)
+    return std::chrono::steady_clock::now() - lastSaveTime_ >=
+           std::chrono::seconds(options_.checkpointSeconds);
+  const int64_t every =
+      options_.checkpointEvery.value_or(order_.batchesPerEpoch());
+  return every > 0 && step_ % every == 0;
+}
+
+/// Of all steps that were begun, which are done. SINTER_FAILED says what is not
+/// finite; with --check-nonfinite=off the run goes on without a checkpoint.
+Status Trainer::checkStates() {
+  if (soundStep_ == step_)
+    return {};
+  Status finite = session_->states().checkFinite(session_->program());
+  if (!finite.ok())
+    return Status(finite.code(),
+                  "after the update of step " + std::to_string(step_) + " " +
+                      finite.message() + "; this state was not saved" +
+                      (store_ && savedStep_ >= 0
+                           ? ", the checkpoint of step " +
+                                 std::to_string(savedStep_) + " is"
+                           : "") +
+                      "; --check-nonfinite=step or =op names what made it");
+  soundStep_ = step_;
+  return {};
+}
+
+Status Trainer::checkData() const {
+  for (const std::optional<BatchReader> *reader : {&trainData_, &evalData_})
+    if (*reader) {
+      Status same = checkUnchanged((*reader)->dataset());
+      if (!same.ok())
+        return Status::failed(
+            same.message() +
+            " while it was read; what was trained after step " +
+            std::to_string(std::max(savedStep_, firstStep_)) + " is not saved");
+    }
+  return {};
+}
+
+Status Trainer::save() {
+  SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
+  SINTER_RETURN_IF_ERROR(
+      store_->save(manifest(), session_->states(), session_->program()));
+  savedStep_ = step_;
+  savedEvaluated_ = evaluated_;
+  lastSaveTime_ = std::chrono::steady_clock::now();
+  return {};
+}
+
+Status Trainer::saveOrWarn() {
+  Status finite = checkStates();
+  if (!finite.ok() &&
+      options_.checkNonfinite == TrainerOptions::NonFinite::Off) {
+    progress_->warn("warning: " + finite.message());
+    return {};
+  }
+  SINTER_RETURN_IF_ERROR(finite);
+  SINTER_RETURN_IF_ERROR(checkData());
+  Status saved = save();
+  if (saved.code() == SINTER_DEVICE_FAILED || saved.code() == SINTER_MISMATCH)
+    return saved;
+  if (!saved.ok())
+    progress_->warn("warning: " + saved.message() +
+                    "; training goes on, older checkpoints are untouched");
+  lastSaveTime_ = std::chrono::steady_clock::now();
+  return {};
+}
+
+Status Trainer::saveLast() {
+  Status saved = save();
+  if (saved.ok() || saved.code() != SINTER_FAILED)
+    return saved;
+  progress_->warn("warning: " + saved.message() + "; trying again");
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  saved = save();
+  return saved.ok() || saved.code() != SINTER_FAILED ? saved
+                                                     : saveToSpare(saved);
+}
+
+/// After `failure`, the second one.
+Status Trainer::saveToSpare(const Status &failure) {
+  const int64_t from = std::max(savedStep_, firstStep_);
+  std::string lost =
+      "; the training of steps " + std::to_string(from + 1) + " to " +
+      std::to_string(step_) + " is lost" +
+      (savedStep_ >= 0 ? ", the checkpoint of step " +
+                             std::to_string(savedStep_) + " is the newest"
+                       : "");
+  if (step_ == from)
+    lost.clear();
+  if (options_.spare.empty())
+    return Status::failed(failure.message() + lost +
+                          "; --spare=DIR names another place");
+  Result<std::unique_ptr<CheckpointStore>> spare =
+      CheckpointStore::open(options_.spare, true, 0);
+  Status saved = spare.ok() ? (*spare)->save(manifest(), session_->states(),
+                                             session_->program())
+                            : spare.status();
+  if (!saved.ok())
+    return Status::failed(failure.message() +
+                          "; nor in --spare: " + saved.message() + lost);
+  return Status::failed(failure.message() + "; it is " +
+                        checkpointPath(options_.spare, step_) +
+                        " instead: continue with --resume=" + options_.spare +
+                        " and another --out");
+}
+
+/// After the last step or an interruption: saves, and says what was done.
+Status Trainer::finish() {
+  bool interrupted =
+      stopRequested() &&
+      (step_ < totalSteps_ || (evalData_ && !evaluated_ && step_ > 0));
+  if (store_ || options_.checkNonfinite != TrainerOptions::NonFinite::Off)
+    SINTER_RETURN_IF_ERROR(checkStates());
+  SINTER_RETURN_IF_ERROR(checkData());
+  if (!store_)
+    SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
+  if (store_ && (savedStep_ != step_ || savedEvaluated_ != evaluated_))
+    SINTER_RETURN_IF_ERROR(saveLast());
+  if (interrupted)
+    return Status(SINTER_INTERRUPTED,
+                  "interrupted after step " + std::to_string(step_) + " of " +
+                      std::to_string(totalSteps_) +
+                      (store_ ? "; continue with --resume"
+                              : "; nothing was saved, there is no --out"));
+  if (!options_.quiet)
+    report();
+  return {};
+}
