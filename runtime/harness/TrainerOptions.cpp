@@ -203,8 +203,11 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        false, [&o] { return checkpointEvery(o); }},
       {"keep", "N", "checkpoints that stay (3; 0: all)", needed, train,
        setInteger(o.keep, 0, 1000000), false, get(o.keep)},
-      {"resume", "auto|PATH", "continue from the newest checkpoint", optional,
-       train, [&o](std::string_view text) { return setResume(o, text); }},
+      {"resume", "auto|PATH",
+       "continue from the newest checkpoint, with its options where none is "
+       "given",
+       optional, train,
+       [&o](std::string_view text) { return setResume(o, text); }},
       {"allow-changed-recipe", "",
        "take slots that mean something else to this optimizer", none, steps,
        setFlag(o.allowChangedRecipe)},

@@ -137,21 +137,18 @@ Status Trainer::saveToSpare(const Status &failure) {
                        : "");
   if (step_ == from)
     lost.clear();
-  if (options_.spare.empty())
+  if (!spare_)
     return Status::failed(failure.message() + lost +
                           "; --spare=DIR names another place");
-  Result<std::unique_ptr<CheckpointStore>> spare =
-      CheckpointStore::open(options_.spare, true, 0);
-  Status saved = spare.ok() ? (*spare)->save(manifest(), session_->states(),
-                                             session_->program())
-                            : spare.status();
+  Status saved =
+      spare_->save(manifest(), session_->states(), session_->program());
   if (!saved.ok())
     return Status::failed(failure.message() +
                           "; nor in --spare: " + saved.message() + lost);
   return Status::failed(failure.message() + "; it is " +
-                        checkpointPath(options_.spare, step_) +
-                        " instead: continue with --resume=" + options_.spare +
-                        " and another --out");
+                        checkpointPath(spare_->directory(), step_) +
+                        " instead: continue with --resume=" +
+                        spare_->directory() + " and another --out");
 }
 
 /// After the last step or an interruption: saves, and says what was done.

@@ -99,14 +99,19 @@ void Trainer::fillDefaults() {
 }
 
 Status Trainer::openStore() {
-  if (options_.out.empty())
-    return {};
-  Result<std::unique_ptr<CheckpointStore>> store =
-      CheckpointStore::open(options_.out, options_.resume, options_.keep);
-  if (!store.ok())
-    return store.status();
-  store_ = std::move(*store);
-  return {};
+  auto open = [&](const std::string &directory, int32_t keep,
+                  std::unique_ptr<CheckpointStore> &store) -> Status {
+    if (directory.empty())
+      return {};
+    Result<std::unique_ptr<CheckpointStore>> opened =
+        CheckpointStore::open(directory, options_.resume, keep);
+    if (opened.ok())
+      store = std::move(*opened);
+    return opened.status();
+  };
+  SINTER_RETURN_IF_ERROR(open(options_.out, options_.keep, store_));
+  // Now, so that nothing but the saving is left to fail in the end.
+  return open(options_.spare, 0, spare_);
 }
 
 Status Trainer::openAllData() {

@@ -294,6 +294,11 @@ TEST_CASE("the last save that fails goes elsewhere",
   requireOk(bench.train({"--steps=30000", bench.out("whole")}));
   CHECK(bench.state("spare", 30000) == bench.state("whole", 30000));
   CHECK(bench.train({"--steps=1", "--spare=x"}).code == 2);
+  // It is another run's now.
+  outcome = bench.train(
+      {"--steps=1", bench.out("four"), "--spare=" + bench.path("spare")});
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome.err, "spare: is not empty"));
 }
 
 TEST_CASE("signals: SIGUSR1 saves and ends, or saves and goes on",
