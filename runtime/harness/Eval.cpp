@@ -8,7 +8,6 @@
 #include "runtime/harness/JsonLog.h"
 #include "runtime/harness/Session.h"
 #include "runtime/harness/Signals.h"
-#include "runtime/train/Checkpoint.h"
 
 #include <cinttypes>
 #include <cstdio>
@@ -31,14 +30,8 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
     return session.status();
   sinter_control control = {};
   if (!options.checkpoint.empty()) {
-    CheckpointReading reading;
-    reading.weightsOnly = true;
-    reading.warn = [](const std::string &line) {
-      std::fprintf(stderr, "%s\n", line.c_str());
-    };
-    Result<Manifest> manifest =
-        loadNewestCheckpoint(options.checkpoint, (*session)->states(),
-                             (*session)->program(), reading);
+    std::vector<std::string> missingSlots;
+    Result<Manifest> manifest = loadWeights(**session, options, missingSlots);
     if (!manifest.ok())
       return manifest.status();
     control.seed = manifest->seed;

@@ -106,8 +106,7 @@ EventLog::~EventLog() {
 }
 
 Status EventLog::create(const std::string &folder, int64_t firstStep) {
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return fileError(folder, errno);
+  SINTER_RETURN_IF_ERROR(makeDirectories(folder));
   // TensorBoard reads what has "tfevents" in its name, in the names' order.
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::system_clock::now().time_since_epoch());

@@ -10,7 +10,6 @@
 #include "runtime/base/File.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Session.h"
-#include "runtime/train/Checkpoint.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -58,14 +57,7 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
   if (!session.ok())
     return session.status();
   std::vector<std::string> missingSlots;
-  CheckpointReading reading;
-  reading.weightsOnly = true;
-  reading.missingSlots = &missingSlots;
-  reading.warn = [](const std::string &line) {
-    std::fprintf(stderr, "%s\n", line.c_str());
-  };
-  Result<Manifest> manifest = loadNewestCheckpoint(
-      options.checkpoint, (*session)->states(), (*session)->program(), reading);
+  Result<Manifest> manifest = loadWeights(**session, options, missingSlots);
   if (!manifest.ok())
     return manifest.status();
   if (onnx) {

@@ -67,7 +67,8 @@ sinter::rt::recipeDifferences(const Manifest::Texts &then,
   };
   for (const auto &[name, values] : both)
     if (values.first != values.second)
-      differences.push_back({name + " " + shown(values.second) +
+      differences.push_back({name,
+                             name + " " + shown(values.second) +
                                  " instead of " + shown(values.first),
                              changesSlots(name)});
   return differences;

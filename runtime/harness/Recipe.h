@@ -20,6 +20,7 @@ namespace sinter::rt {
 Manifest::Texts recipeOf(const sinter_artifact &artifact);
 
 struct RecipeDifference {
+  std::string name;
   std::string text;          // "beta1 0.8 instead of 0.9"
   bool changesSlots = false; // what the optimizer keeps means something else
 };

@@ -10,6 +10,7 @@
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Program.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -193,6 +194,25 @@ sinter::rt::evaluate(EntryRunner &runner, const BatchReader &reader,
   }
   result.loss = lossCount > 0 ? lossSum / lossCount : 0;
   return result;
+}
+
+Result<Manifest>
+sinter::rt::loadWeights(const Session &session, const TrainerOptions &options,
+                        std::vector<std::string> &missingSlots) {
+  CheckpointReading reading;
+  reading.weightsOnly = true;
+  reading.missingSlots = &missingSlots;
+  reading.warn = [](const std::string &line) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  };
+  Result<Manifest> manifest = loadNewestCheckpoint(
+      options.checkpoint, session.states(), session.program(), reading);
+  if (manifest.ok() &&
+      std::any_of(missingSlots.begin(), missingSlots.end(),
+                  [](const auto &name) { return name.starts_with("ema/"); }))
+    std::fprintf(stderr, "note: the checkpoint has no averaged weights; the "
+                         "weights are used in their place\n");
+  return manifest;
 }
 
 std::string sinter::rt::evaluationText(const Evaluation &evaluation) {

@@ -12,7 +12,7 @@
 
 #include "runtime/data/Loader.h"
 #include "runtime/harness/TrainerOptions.h"
-#include "runtime/train/StateTable.h"
+#include "runtime/train/Checkpoint.h"
 
 #include <functional>
 #include <memory>
@@ -114,6 +114,13 @@ Result<Evaluation> evaluate(EntryRunner &runner, const BatchReader &reader,
                             sinter_control control,
                             const TrainerOptions &options,
                             const std::function<bool()> &interrupted);
+
+/// Loads the weights of the checkpoint that --checkpoint names, whatever
+/// optimizer made it, for use in other ways than training; says on the error
+/// output what was damaged or is not there. `missingSlots`: CheckpointReading.
+Result<Manifest> loadWeights(const Session &session,
+                             const TrainerOptions &options,
+                             std::vector<std::string> &missingSlots);
 
 /// "accuracy 91.83 %, loss 0.231" (the former only where it has a meaning).
 std::string evaluationText(const Evaluation &evaluation);

@@ -87,8 +87,8 @@ private:
   /// what was not.
   TrainerOptions options_;
 
-  std::unique_ptr<CheckpointStore> store_; // null without --out
-  std::unique_ptr<CheckpointStore> spare_; // null without --spare
+  std::unique_ptr<CheckpointStore> store_;          // null without --out
+  std::unique_ptr<CheckpointStore> spare_;          // null without --spare
   std::optional<BatchReader> trainData_, evalData_; // outlive their loaders
   std::unique_ptr<Replicas> replicas_;
   Session *session_ = nullptr; // the first replica's

@@ -71,10 +71,17 @@ Status Trainer::acceptSlots() const {
                        : manifest.status();
 }
 
+/// The value of the option that is called like the compiled `name`, where it is
+/// the checkpoint's; "" if there is none.
+static std::string keptValue(const TrainerOptions &options, std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  for (const auto &[option, value] : runOptions(options))
+    if (option == name && !options.isGiven(name))
+      return value;
+  return "";
+}
+
 Status Trainer::takeOverOptions() {
-  for (const RecipeDifference &difference :
-       recipeDifferences(resumed_->recipe, recipeOf(artifact_)))
-    say("resume: compiled with " + difference.text);
   Result<std::vector<std::string>> differences =
       takeOver(options_, resumed_->options);
   if (!differences.ok())
@@ -87,6 +94,12 @@ Status Trainer::takeOverOptions() {
     options_.lrFinal.reset();
   if (!options_.isGiven("clip-norm") && artifact_.training->clipNorm == 0)
     options_.clipNorm.reset();
+  for (const RecipeDifference &difference :
+       recipeDifferences(resumed_->recipe, recipeOf(artifact_))) {
+    std::string kept = keptValue(options_, difference.name);
+    say("resume: compiled with " + difference.text +
+        (kept.empty() ? "" : "; the run goes on with " + kept));
+  }
   if (store_)
     store_->setKeep(options_.keep);
   return {};

@@ -184,16 +184,20 @@ Status Trainer::planSteps() {
 }
 
 Status Trainer::openLog() {
+  // A run that has come as far as a checkpoint does not end for its logs.
+  auto opened = [&](const char *option, Status status) -> Status {
+    if (status.ok() || !resumed_)
+      return status;
+    std::fprintf(stderr, "warning: %s: %s; there is no log\n", option,
+                 status.message().c_str());
+    return {};
+  };
   if (!options_.tensorboard.empty())
-    SINTER_RETURN_IF_ERROR(events_.create(options_.tensorboard, step_ + 1));
+    SINTER_RETURN_IF_ERROR(opened(
+        "--tensorboard", events_.create(options_.tensorboard, step_ + 1)));
   if (options_.logJson.empty())
     return {};
-  if (!resumed_)
-    return log_.create(options_.logJson);
-  // A run that has come this far does not end for its log.
-  Status opened = log_.resume(options_.logJson, step_, evaluated_);
-  if (!opened.ok())
-    std::fprintf(stderr, "warning: --log-json: %s; there is no log\n",
-                 opened.message().c_str());
-  return {};
+  return opened("--log-json",
+                resumed_ ? log_.resume(options_.logJson, step_, evaluated_)
+                         : log_.create(options_.logJson));
 }

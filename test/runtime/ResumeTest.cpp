@@ -355,9 +355,11 @@ TEST_CASE("runs without a place to save, or to log, say so",
   CHECK(line == std::string("{\"step\":3,\""));
   ::close(reader);
   bench.cutAfter(2, "cut");
-  outcome = bench.resume("cut", {"--log-json=" + bench.folder.path()});
+  outcome = bench.resume("cut", {"--log-json=" + bench.folder.path(),
+                                 "--tensorboard=" + bench.path("train.npz")});
   requireOk(outcome);
   CHECK(has(outcome.err, "warning: --log-json: "));
+  CHECK(has(outcome.err, "warning: --tensorboard: "));
 }
 
 TEST_CASE("checkpoints come by time, too", "[harness][train][resume]") {
