@@ -8,6 +8,7 @@
 #include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -87,6 +88,14 @@ private:
     return true;
   }
 
+  /// As ONNX has it. JSON and safetensors could not hold another name.
+  bool checkText(llvm::StringRef name, const char *what,
+                 const std::string &where) {
+    return llvm::json::isUTF8(name) ||
+           invalid(where + ": the name of " + what + " " + quoted(name) +
+                   " is not UTF-8");
+  }
+
   template <class List>
     requires requires(const List &list) { list.begin()->name(); }
   bool define(Names &names, const List &list, const char *what,
@@ -100,6 +109,8 @@ private:
               const std::string &where) {
     if (name.empty())
       return invalid(where + ": " + what + " has no name");
+    if (!checkText(name, what, where))
+      return false;
     if (!names.defined.insert(name).second)
       return invalid(where + ": " + what + " " + quoted(name) +
                      " has the name of another value");
@@ -116,6 +127,8 @@ private:
     auto defineInitializer = [&](const std::string &name) {
       if (name.empty())
         return invalid(where + ": an initializer has no name");
+      if (!checkText(name, "initializer", where))
+        return false;
       if (!initializers.insert(name).second)
         return invalid(where + ": initializer " + quoted(name) +
                        " is there twice");

@@ -31,6 +31,27 @@ static void rejects(const ModelBuilder &b, const std::string &part,
   CHECK_FALSE(result.module);
 }
 
+TEST_CASE("names of values are UTF-8") {
+  for (const char *what : {"input", "initializer", "output"}) {
+    auto nameOf = [&](const char *kind) {
+      return std::string(kind) + (kind == std::string(what) ? "\xff" : "é");
+    };
+    ModelBuilder b;
+    b.input(nameOf("input"), {int64_t(2)});
+    b.floats(nameOf("initializer"), {2}, {1, 2});
+    b.node("Add", {nameOf("input"), nameOf("initializer")}, {nameOf("output")});
+    b.output(nameOf("output"));
+    Imported imported = b.import();
+    CHECK(imported.says("the name of " + std::string(what)));
+    CHECK(imported.says("is not UTF-8"));
+  }
+  ModelBuilder b;
+  b.input("größe", {int64_t(2)});
+  b.node("Relu", {"größe"}, {"出力"});
+  b.output("出力");
+  CHECK(b.import().text() == "");
+}
+
 TEST_CASE("bytes that are no model") {
   CHECK(importBytes("").says("the file is empty"));
   CHECK(importBytes("x").errors.exitCode() == 2);
