@@ -126,8 +126,20 @@ struct RecognizeRelu : OpRewritePattern<MaxOp> {
   }
 };
 
+/// Whether x, compared with `number`, gives what max(x, bound) (or min) does.
+bool isSameOfBounded(CompareKind kind, double number, double bound,
+                     bool isMax) {
+  double above = isMax ? number - bound : bound - number;
+  bool includesEqual = isMax
+                           ? kind == CompareKind::le || kind == CompareKind::gt
+                           : kind == CompareKind::ge || kind == CompareKind::lt;
+  bool isOrder = kind != CompareKind::eq && kind != CompareKind::ne;
+  return isOrder && (includesEqual ? above >= 0 : above > 0);
+}
+
 // Pattern: where(x < c, c, x) -> max(x, c); where(x > c, c, x) -> min(x, c);
-// the same for <= and >=
+// the same for <= and >=. Later comparisons of x, as those of gradients, become
+// ones of the result where they say the same, so that x need not be kept.
 struct RecognizeBound : OpRewritePattern<WhereOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(WhereOp op,
@@ -140,18 +152,40 @@ struct RecognizeBound : OpRewritePattern<WhereOp> {
     // max would spread a NaN, which no comparison is true for.
     if (!bound || std::isnan(*bound))
       return rewriter.notifyMatchFailure(op, "the bound is not a number");
-    switch (compare.getKind()) {
-    case CompareKind::lt:
-    case CompareKind::le:
-      rewriter.replaceOpWithNewOp<MaxOp>(op, op.getRhs(), op.getLhs());
-      return success();
-    case CompareKind::gt:
-    case CompareKind::ge:
-      rewriter.replaceOpWithNewOp<MinOp>(op, op.getRhs(), op.getLhs());
-      return success();
-    default:
+    CompareKind kind = compare.getKind();
+    bool isMax = kind == CompareKind::lt || kind == CompareKind::le;
+    if (!isMax && kind != CompareKind::gt && kind != CompareKind::ge)
       return rewriter.notifyMatchFailure(op, "is not a bound");
+    Value x = op.getRhs();
+    Value result =
+        isMax ? rewriter.create<MaxOp>(op.getLoc(), x, op.getLhs()).getResult()
+              : rewriter.create<MinOp>(op.getLoc(), x, op.getLhs()).getResult();
+    for (Operation *user : llvm::make_early_inc_range(x.getUsers())) {
+      auto other = dyn_cast<CompareOp>(user);
+      auto number = other && other.getLhs() == x ? splatNumber(other.getRhs())
+                                                 : std::nullopt;
+      if (number && isSameOfBounded(other.getKind(), *number, *bound, isMax))
+        compareResult(other, result, op, rewriter);
     }
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+  /// What reads `compare` after `op` reads the same comparison of `result`.
+  static void compareResult(CompareOp compare, Value result, WhereOp op,
+                            PatternRewriter &rewriter) {
+    auto isLater = [&](OpOperand &use) {
+      return op->getBlock() == use.getOwner()->getBlock() &&
+             op->isBeforeInBlock(use.getOwner());
+    };
+    if (llvm::none_of(compare->getUses(), isLater) ||
+        compare.getRhs().getDefiningOp()->getBlock() != op->getBlock() ||
+        !compare.getRhs().getDefiningOp()->isBeforeInBlock(op))
+      return;
+    auto same =
+        rewriter.create<CompareOp>(compare.getLoc(), compare.getType(),
+                                   compare.getKind(), result, compare.getRhs());
+    rewriter.replaceUsesWithIf(compare.getResult(), same.getResult(), isLater);
   }
 };
 

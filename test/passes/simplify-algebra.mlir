@@ -686,3 +686,40 @@ func.func @relu_beside_maximum(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf3
   %y = sinter.max %x, %zero : tensor<4xf32>
   return %r, %y : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Gradients need the result alone, not what was bounded.
+// CHECK-LABEL: @comparisons_of_the_bounded
+// CHECK: %[[R:.*]] = sinter.relu %arg0
+// CHECK-NEXT: %[[Y:.*]] = sinter.min %[[R]], %[[SIX:.*]] :
+// CHECK-DAG: sinter.compare le %[[Y]]
+// CHECK-DAG: sinter.compare ge %[[Y]], %[[SIX]]
+// CHECK-NOT: sinter.compare
+func.func @comparisons_of_the_bounded(%x: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<4xf32>
+  %six = sinter.constant dense<6.0> : tensor<4xf32>
+  %below = sinter.compare le %x, %zero : tensor<4xf32>
+  %l = sinter.where %below, %zero, %x : tensor<4xi1>, tensor<4xf32>
+  %above = sinter.compare ge %l, %six : tensor<4xf32>
+  %y = sinter.where %above, %six, %l : tensor<4xi1>, tensor<4xf32>
+  %dl = sinter.where %above, %zero, %g : tensor<4xi1>, tensor<4xf32>
+  %dx = sinter.where %below, %zero, %dl : tensor<4xi1>, tensor<4xf32>
+  return %y, %dx : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @other_comparisons_stay
+// CHECK: sinter.relu %arg0
+// CHECK: sinter.compare lt %arg0
+// CHECK: sinter.compare ge %arg0
+func.func @other_comparisons_stay(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>, tensor<4xi1>) {
+  %zero = sinter.constant dense<0.0> : tensor<4xf32>
+  %minus = sinter.constant dense<-1.0> : tensor<4xf32>
+  %below = sinter.compare lt %x, %zero : tensor<4xf32>
+  %y = sinter.where %below, %zero, %x : tensor<4xi1>, tensor<4xf32>
+  %c = sinter.compare lt %x, %zero : tensor<4xf32>
+  %d = sinter.compare ge %x, %minus : tensor<4xf32>
+  return %y, %c, %d : tensor<4xf32>, tensor<4xi1>, tensor<4xi1>
+}

@@ -91,8 +91,8 @@ static Value firstExtreme(NodeImport &n, ir::ReduceKind kind, Value x,
 template <ir::ReduceKind kind, ir::ReduceKind ofBool>
 static void importExtreme(NodeImport &n) {
   importReduction<18>(n, [&](Value x, const Reduction &r) {
-    if (n.graph().options().train && n.isFloat(x) && r.dims.size() == 1 &&
-        choosesOne(n)) {
+    bool hasTies = r.dims.size() == 1 && n.shapeOf(x)[r.dims[0]] > 1;
+    if (n.graph().options().train && n.isFloat(x) && hasTies && choosesOne(n)) {
       Value result = firstExtreme(n, kind, x, r.dims[0]);
       return r.keep ? result : n.squeeze(result, r.dims);
     }
@@ -148,13 +148,7 @@ static void importLogSumExp(NodeImport &n) {
     top = n.unary<ir::StopGradientOp>(
         n.where(isFinite, top, n.splatLike(top, 0)));
     Value total = sum(n, n.unary<ir::ExpOp>(n.sub(x, top)), {r.dims, true});
-    // Of nothing, or of -inf alone, the result is -inf, with the derivative 0.
-    Value isNothing =
-        n.compare(ir::CompareKind::eq, total, n.splatLike(total, 0));
-    Value logarithm = n.where(
-        isNothing, n.splatLike(total, -std::numeric_limits<double>::infinity()),
-        n.unary<ir::LogOp>(total));
-    Value result = n.add(logarithm, top);
+    Value result = n.add(n.unary<ir::LogOp>(total), top);
     return r.keep ? result : n.squeeze(result, r.dims);
   });
 }
