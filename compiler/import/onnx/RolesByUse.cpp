@@ -490,8 +490,15 @@ private:
       bool isSure = found.evidence == Evidence::Vector && !isGenerated(name);
       if (!isSure)
         role.reason = "an operand of data";
-      doubt(trained_, name); // it may be a buffer
+      if (!isSure || !isConventional(name))
+        doubt(trained_, name); // it may be a buffer
     }
+  }
+
+  /// What modules call their parameters.
+  static bool isConventional(llvm::StringRef name) {
+    llvm::StringRef leaf = name.rsplit('.').second;
+    return leaf == "weight" || leaf == "bias";
   }
 
   /// TorchScript lists the parameters of a module before its buffers, so that

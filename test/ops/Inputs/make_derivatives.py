@@ -153,7 +153,7 @@ class Table:
         graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.tensors)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
                                   ir_version=10)
-        model.producer_name = "test/models/make_derivatives.py"
+        model.producer_name = "test/ops/Inputs/make_derivatives.py"
         onnx.save(model, os.path.join(FOLDER, name + ".onnx"))
         print(f"{name}: {len(self.outputs)} cases, {model.ByteSize()} bytes")
 
