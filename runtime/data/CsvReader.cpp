@@ -3,15 +3,16 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // One row a line, fields separated by commas, optionally in double quotes. The
-// first line is a header if one of its fields is not a number. The column named
-// label, labels or y, or else the last one, becomes "labels" (int64 if all its
-// values are whole numbers), the others together "x". Numbers are read without
-// regard to the locale and held as float64; rounding them to the graph's float
-// type is allowed, since decimal text has no type.
+// first line is a header if one of its fields is not a number. One column
+// becomes "labels" (int64 if all its values are whole numbers), others together
+// "x" (CsvColumns.h says which). Numbers are read without regard to the locale
+// and held as float64; rounding them to the graph's float type is allowed,
+// since decimal text has no type.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/base/File.h"
+#include "runtime/data/CsvColumns.h"
 #include "runtime/data/Readers.h"
 
 #include <charconv>
@@ -81,22 +82,6 @@ bool isHeader(const std::vector<std::string_view> &fields) {
   return false;
 }
 
-size_t labelColumn(const std::vector<std::string_view> &names) {
-  for (std::string_view wanted : {"labels", "label", "y"})
-    for (size_t i = 0; i < names.size(); ++i)
-      if (names[i] == wanted)
-        return i;
-  return names.size() - 1;
-}
-
-std::string cut(std::string_view field) {
-  std::string text(field.substr(0, 24));
-  for (char &c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      c = '?';
-  return text;
-}
-
 std::vector<uint8_t> toBytes(const void *data, size_t sizeBytes) {
   std::vector<uint8_t> bytes(sizeBytes);
   if (sizeBytes)
@@ -120,11 +105,13 @@ void addColumn(const char *name, const std::string &path, sinter_dtype dtype,
 
 } // namespace
 
-Status sinter::rt::readCsv(const std::string &path, Dataset &dataset) {
+Status sinter::rt::readCsv(const std::string &path, const DataOptions &options,
+                           Dataset &dataset) {
   Result<std::shared_ptr<InputFile>> file = InputFile::open(path);
   if (!file.ok())
     return file.status();
   dataset.files.push_back(*file);
+  dataset.isTable = true;
   std::vector<uint8_t> bytes((*file)->sizeBytes());
   SINTER_RETURN_IF_ERROR((*file)->read(0, bytes));
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
@@ -134,7 +121,8 @@ Status sinter::rt::readCsv(const std::string &path, Dataset &dataset) {
 
   std::vector<std::string_view> fields;
   std::vector<double> features, labels;
-  size_t numFields = 0, label = 0;
+  size_t numFields = 0;
+  CsvColumns columns;
   bool wholeLabels = true;
   for (uint64_t lineNumber = 1; !text.empty(); ++lineNumber) {
     std::string_view line = nextLine(text);
@@ -144,24 +132,33 @@ Status sinter::rt::readCsv(const std::string &path, Dataset &dataset) {
     std::string where = path + ":" + std::to_string(lineNumber) + ": ";
     if (numFields == 0) {
       numFields = fields.size();
-      label = fields.size() - 1;
-      if (isHeader(fields)) {
-        label = labelColumn(fields);
+      std::vector<std::string> names;
+      if (isHeader(fields))
+        names.assign(fields.begin(), fields.end());
+      Result<CsvColumns> chosen =
+          chooseCsvColumns(path, names, numFields, options, dataset);
+      if (!chosen.ok())
+        return chosen.status();
+      columns = std::move(*chosen);
+      if (!names.empty())
         continue;
-      }
     }
     if (fields.size() != numFields)
       return Status::invalid(where + "has " + std::to_string(fields.size()) +
                              " fields, the first line has " +
                              std::to_string(numFields));
-    for (size_t i = 0; i < fields.size(); ++i) {
+    auto add = [&](size_t i, std::vector<double> &values) -> Status {
       double value = 0;
       if (!parseNumber(fields[i], value) || !std::isfinite(value))
-        return Status::invalid(where + "field " + std::to_string(i + 1) +
-                               " is not a finite number: \"" + cut(fields[i]) +
-                               "\"");
-      (i == label ? labels : features).push_back(value);
-    }
+        return Status::invalid(
+            where + "field " + std::to_string(i + 1) +
+            " is not a finite number: " + quotedField(fields[i]));
+      values.push_back(value);
+      return {};
+    };
+    for (size_t feature : columns.features)
+      SINTER_RETURN_IF_ERROR(add(feature, features));
+    SINTER_RETURN_IF_ERROR(add(columns.label, labels));
     wholeLabels &= labels.back() == std::nearbyint(labels.back()) &&
                    std::abs(labels.back()) < 9007199254740992.0;
   }
@@ -179,7 +176,8 @@ Status sinter::rt::readCsv(const std::string &path, Dataset &dataset) {
     addColumn("labels", path, SINTER_F64, {}, rows,
               toBytes(labels.data(), labels.size() * 8), dataset);
   }
-  addColumn("x", path, SINTER_F64, {static_cast<int64_t>(numFields - 1)}, rows,
+  addColumn("x", path, SINTER_F64,
+            {static_cast<int64_t>(columns.features.size())}, rows,
             toBytes(features.data(), features.size() * 8), dataset);
   return {};
 }

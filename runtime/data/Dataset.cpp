@@ -69,7 +69,7 @@ std::vector<std::string> withExtension(const std::vector<std::string> &names,
 }
 
 Status readDirectory(const std::string &directory, DataUse use,
-                     Dataset &dataset) {
+                     const DataOptions &options, Dataset &dataset) {
   Result<std::vector<std::string>> listed = listFiles(directory);
   if (!listed.ok())
     return listed.status();
@@ -89,7 +89,7 @@ Status readDirectory(const std::string &directory, DataUse use,
       continue;
     std::string path = directory + "/" + found.front();
     return extension == std::string(".npz") ? readNpz(path, dataset)
-                                            : readCsv(path, dataset);
+                                            : readCsv(path, options, dataset);
   }
   if (!withExtension(names, ".tfrecord").empty())
     return notYet("a directory of .tfrecord files");
@@ -105,9 +105,10 @@ Status readIdxPair(const std::string &path, DataUse use, Dataset &dataset) {
   return readIdx(parentDirectory(path), name, use, dataset);
 }
 
-Status readPath(const std::string &path, DataUse use, Dataset &dataset) {
+Status readPath(const std::string &path, DataUse use,
+                const DataOptions &options, Dataset &dataset) {
   if (isDirectory(path))
-    return readDirectory(path, use, dataset);
+    return readDirectory(path, use, options, dataset);
   if (!exists(path)) {
     // DIR/NAME of an IDX pair?
     Result<std::vector<std::string>> names = listFiles(parentDirectory(path));
@@ -118,14 +119,15 @@ Status readPath(const std::string &path, DataUse use, Dataset &dataset) {
   if (path.ends_with(".npz"))
     return readNpz(path, dataset);
   if (path.ends_with(".csv"))
-    return readCsv(path, dataset);
+    return readCsv(path, options, dataset);
   if (path.ends_with(".tfrecord"))
     return notYet("a .tfrecord file");
   return Status::invalid(path + ": not recognised by its name; say what it is "
                                 "with npz:FILE or csv:FILE");
 }
 
-Status readSpec(const std::string &spec, DataUse use, Dataset &dataset) {
+Status readSpec(const std::string &spec, DataUse use,
+                const DataOptions &options, Dataset &dataset) {
   size_t colon = spec.find(':');
   std::string kind = colon == std::string::npos ? "" : spec.substr(0, colon);
   std::string rest = colon == std::string::npos ? "" : spec.substr(colon + 1);
@@ -137,22 +139,23 @@ Status readSpec(const std::string &spec, DataUse use, Dataset &dataset) {
   if (kind == "npz")
     return readNpz(rest, dataset);
   if (kind == "csv")
-    return readCsv(rest, dataset);
+    return readCsv(rest, options, dataset);
   if (kind == "tfrecord" || kind == "tokens" || kind == "images")
     return notYet(kind + ":");
-  return readPath(spec, use, dataset);
+  return readPath(spec, use, options, dataset);
 }
 
 } // namespace
 
 Result<std::shared_ptr<const Dataset>>
-sinter::rt::openDataset(const std::string &spec, DataUse use) {
+sinter::rt::openDataset(const std::string &spec, DataUse use,
+                        const DataOptions &options) {
   auto dataset = std::make_shared<Dataset>();
   dataset->spec = spec;
   if (spec.empty())
     return Status::invalid("--data: is empty");
   try {
-    SINTER_RETURN_IF_ERROR(readSpec(spec, use, *dataset));
+    SINTER_RETURN_IF_ERROR(readSpec(spec, use, options, *dataset));
   } catch (const std::bad_alloc &) {
     return Status(SINTER_OUT_OF_MEMORY, spec + ": no memory to read it");
   }

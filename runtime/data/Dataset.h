@@ -13,9 +13,8 @@
 //   idx:DIR/NAME  (also without "idx:") that pair, whatever the use
 //   npy:DIR       one .npy per column
 //   npz:FILE      one member per column, stored or deflated
-//   csv:FILE      numbers; the column named label, labels or y, or else the
-//   last
-//                 one, is the label, the others are the features
+//   csv:FILE      numbers; one column is the label, the others are the features
+//                 (CsvColumns.h)
 //   FILE          by its extension: .npz, .csv
 //
 // Columns are called after the file or member ("x", "labels", ...); those of
@@ -55,8 +54,17 @@ struct Column {
   uint64_t rowBytes() const { return *tensorBytes(rowDims, dtype); }
 };
 
+/// The names of a table's columns, as its header has them; empty without one.
+struct TableHeader {
+  std::string label;
+  std::vector<std::string> features; // in the order of "x"
+};
+
 struct Dataset {
   std::string spec;
+  bool isTable = false; // has a label column that can be chosen
+  TableHeader header;
+  std::vector<std::string> notes; // what a user should know of how it was read
   std::vector<Column> columns;
   std::vector<std::shared_ptr<InputFile>> files;
   std::vector<uint64_t> fileHashes; // of files as they were opened
@@ -66,10 +74,19 @@ struct Dataset {
 
 enum class DataUse { Train, Eval };
 
+/// How the columns of a table are found.
+struct DataOptions {
+  std::string labelColumn;           // a name or a number; "": found by name
+  std::string labelsName = "labels"; // what the program calls its labels
+  /// Of the data that the model was trained on: columns are matched by these.
+  TableHeader header;
+};
+
 /// Errors: SINTER_INVALID with one line naming the file and what is wrong in
 /// it, or "not yet" for the kinds that are planned.
-Result<std::shared_ptr<const Dataset>> openDataset(const std::string &spec,
-                                                   DataUse use);
+Result<std::shared_ptr<const Dataset>>
+openDataset(const std::string &spec, DataUse use,
+            const DataOptions &options = {});
 
 /// What a checkpoint remembers of the data it was trained on. Two datasets with
 /// equal `contentHash` hold the same bytes as far as sampling can tell.

@@ -22,7 +22,8 @@ Status readIdx(const std::string &directory, const std::string &name,
                DataUse use, Dataset &dataset);
 Status readNpyDirectory(const std::string &directory, Dataset &dataset);
 Status readNpz(const std::string &path, Dataset &dataset);
-Status readCsv(const std::string &path, Dataset &dataset);
+Status readCsv(const std::string &path, const DataOptions &options,
+               Dataset &dataset);
 
 /// The sorted names of the regular files in `directory`.
 Result<std::vector<std::string>> listFiles(const std::string &directory);

@@ -21,14 +21,12 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
   if (!artifact.training || !entry)
     return Status::invalid(
         "the program was compiled without an \"eval\" entry");
-  Result<BatchReader> data =
-      openData(artifact, *entry, options.data, DataUse::Eval, options);
-  if (!data.ok())
-    return data.status();
   Result<std::unique_ptr<Session>> session = Session::create(artifact, options);
   if (!session.ok())
     return session.status();
   sinter_control control = {};
+  TrainerOptions reading = options;
+  TableHeader header;
   if (!options.checkpoint.empty()) {
     std::vector<std::string> missingSlots;
     Result<Manifest> manifest = loadWeights(**session, options, missingSlots);
@@ -36,11 +34,21 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
       return manifest.status();
     control.seed = manifest->seed;
     control.step = manifest->step;
+    header = manifest->header;
+    if (options.isGiven("label-column"))
+      header.label.clear();
+    for (const auto &[name, value] : manifest->options)
+      if (name == "label-column" && !options.isGiven(name))
+        reading.labelColumn = value;
   } else if (!options.quiet) {
     std::fprintf(stderr,
                  "note: no --checkpoint: the weights are those of the model "
                  "file\n");
   }
+  Result<BatchReader> data =
+      openData(artifact, *entry, options.data, DataUse::Eval, reading, header);
+  if (!data.ok())
+    return data.status();
   Result<EntryRunner> runner = EntryRunner::create(**session, "eval");
   if (!runner.ok())
     return runner.status();

@@ -141,13 +141,31 @@ std::optional<float> EntryRunner::scalar(const char *output) const {
   return std::nullopt;
 }
 
+/// An entry's labels are its last input, whatever they are called.
+static bool hasLabels(const sinter_artifact &artifact) {
+  return std::strcmp(artifact.training->loss, "none") != 0;
+}
+
 Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
                                          const sinter_entry &entry,
                                          const std::string &spec, DataUse use,
-                                         const TrainerOptions &options) {
-  Result<std::shared_ptr<const Dataset>> dataset = openDataset(spec, use);
+                                         const TrainerOptions &options,
+                                         const TableHeader &header) {
+  DataOptions table;
+  table.labelColumn = options.labelColumn;
+  table.header = header;
+  if (hasLabels(artifact) && entry.numInputs > 0)
+    table.labelsName = entry.inputs[entry.numInputs - 1].name;
+  Result<std::shared_ptr<const Dataset>> dataset =
+      openDataset(spec, use, table);
   if (!dataset.ok())
     return dataset.status();
+  if (options.isGiven("label-column") && !(*dataset)->isTable)
+    return Status::invalid("--label-column: " + spec +
+                           " is not a CSV file; its arrays have names");
+  for (const std::string &note : (*dataset)->notes)
+    if (!options.quiet)
+      std::fprintf(stderr, "note: %s\n", note.c_str());
   BatchOptions batch;
   batch.scale = options.scale;
   batch.checkFinite = options.checkNonfinite != TrainerOptions::NonFinite::Off;

@@ -93,9 +93,11 @@ const sinter_entry *findEntry(const sinter_artifact &artifact,
                               const char *name);
 
 /// Opens `spec` and binds it to the inputs of `entry`; starts to read ahead.
+/// Columns of a table are matched with those of `header`, if it has any.
 Result<BatchReader> openData(const sinter_artifact &artifact,
                              const sinter_entry &entry, const std::string &spec,
-                             DataUse use, const TrainerOptions &options);
+                             DataUse use, const TrainerOptions &options,
+                             const TableHeader &header);
 
 struct Evaluation {
   double loss = 0; // mean over the examples that count

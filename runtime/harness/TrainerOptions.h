@@ -35,6 +35,7 @@ struct TrainerOptions {
   bool help = false, version = false, verbose = false, json = false;
 
   std::string data, evalData;
+  std::string labelColumn; // of a table: a name or a number
   bool scale = true;
   std::optional<int64_t> epochs, steps; // one of them
   std::optional<double> lr, lrFinal, weightDecay, clipNorm;

@@ -32,6 +32,7 @@ Manifest Trainer::manifest() const {
   manifest.evaluated = evaluated_;
   manifest.totalSteps = totalSteps_;
   manifest.data = fingerprint_;
+  manifest.header = trainData_->dataset().header;
   manifest.options = runOptions(options_);
   manifest.recipe = recipeOf(artifact_);
   return manifest;

@@ -121,7 +121,8 @@ Status Trainer::openAllData() {
   if (!step)
     return Status::invalid("the program has no entry for training");
   Result<BatchReader> train =
-      openData(artifact_, *step, options_.data, DataUse::Train, options_);
+      openData(artifact_, *step, options_.data, DataUse::Train, options_,
+               resumed_ ? resumed_->header : TableHeader());
   if (!train.ok())
     return train.status();
   trainData_ = std::move(*train);
@@ -150,7 +151,8 @@ Status Trainer::openAllData() {
     return Status::invalid(
         "--eval-data: the program was compiled without an \"eval\" entry");
   Result<BatchReader> evalData =
-      openData(artifact_, *eval, options_.evalData, DataUse::Eval, options_);
+      openData(artifact_, *eval, options_.evalData, DataUse::Eval, options_,
+               trainData_->dataset().header);
   if (!evalData.ok())
     return evalData.status();
   evalData_ = std::move(*evalData);

@@ -73,6 +73,16 @@ public:
       }
     return result;
   }
+  std::vector<std::string> list(const char *key) {
+    std::vector<std::string> result;
+    if (const Json *array = member(key))
+      for (const Json &value : *array) {
+        if (!value.is_string())
+          return missing(key), result;
+        result.push_back(value.get<std::string>());
+      }
+    return result;
+  }
   const Json *member(const char *key) {
     auto found = object_.find(key);
     if (found == object_.end() || !found->is_structured())
@@ -131,6 +141,9 @@ std::string sinter::rt::manifestText(const Manifest &manifest) {
   json["data"] = {{"sizeBytes", manifest.data.sizeBytes},
                   {"modifiedNs", manifest.data.modifiedNs},
                   {"contentHash", toHex(manifest.data.contentHash)}};
+  if (!manifest.header.features.empty())
+    json["header"] = {{"label", manifest.header.label},
+                      {"features", manifest.header.features}};
   json["options"] = textsJson(manifest.options);
   json["recipe"] = textsJson(manifest.recipe);
   json["stateTable"] = toHex(manifest.stateTableHash);
@@ -179,6 +192,14 @@ Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
     manifest.data.modifiedNs = dataReader.integer("modifiedNs");
     manifest.data.contentHash = dataReader.hash("contentHash");
     SINTER_RETURN_IF_ERROR(dataReader.status());
+  }
+  if (json.contains("header")) { // only of a table that has one
+    if (const Json *header = reader.member("header")) {
+      Reader headerReader(*header);
+      manifest.header.label = headerReader.text("label");
+      manifest.header.features = headerReader.list("features");
+      SINTER_RETURN_IF_ERROR(headerReader.status());
+    }
   }
   if (version > 1) {
     manifest.options = reader.texts("options");

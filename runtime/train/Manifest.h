@@ -35,6 +35,7 @@ struct Manifest {
   bool evaluated = false; // the evaluation that follows this step is done
   int64_t totalSteps = 0; // what the run was asked for
   DatasetFingerprint data;
+  TableHeader header; // of the training data
   /// Named texts: the options that shape the run (TrainerOptions.h), and what
   /// the program was compiled with as far as it shapes it.
   using Texts = std::vector<std::pair<std::string, std::string>>;
