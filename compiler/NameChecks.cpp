@@ -73,10 +73,10 @@ static std::string checkParameters(const Options &options,
     }
   Names heldNames;
   heldNames.insert(held.begin(), held.end());
-  for (auto [flag, patterns] : {std::pair<StringRef, const Patterns &>{
-                                    "--trainable", train.trainable},
-                                {"--freeze", train.freeze},
-                                {"--no-decay", train.noDecay}})
+  for (auto [flag, patterns] :
+       {std::pair<StringRef, const Patterns &>{"--trainable", train.trainable},
+        {"--freeze", train.freeze},
+        {"--no-decay", train.noDecay}})
     for (const std::string &pattern : patterns.each)
       if (!matchesAny(pattern, names) &&
           !(flag == "--freeze" && matchesAny(pattern, heldNames)))
