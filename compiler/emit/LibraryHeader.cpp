@@ -177,9 +177,10 @@ private:
     os_ << ") != 0) {\n *       fprintf(stderr, \"%s\\n\", " << prefix_
         << "_last_error());\n *       return 1;\n *     }\n *     " << prefix_
         << "_destroy(program);\n *     return 0;\n *   }\n *\n"
-        << " * A program may be used by one thread at a time; several programs "
-           "of one\n"
-        << " * process may run at the same time.\n */\n";
+        << " * A program is used by one thread at a time: a second one gets "
+           "status 8 and\n"
+        << " * nothing else. Several programs of one process may run at the "
+           "same time.\n */\n";
   }
 
   void printConstants(const char *kind, const std::vector<Tensor> &list) {
