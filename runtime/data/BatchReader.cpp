@@ -99,10 +99,25 @@ Status BatchReader::bindInput(size_t index, const BatchOptions &options) {
   Converter::Options conversion;
   conversion.bigEndian = column->bigEndian;
   conversion.scale = options.scale && !labels && column->dtype == SINTER_U8;
-  conversion.mayRound = column->decimal;
+  binding.rounds = options.round && column->dtype == SINTER_F64 &&
+                   (binding.dtype == SINTER_F32 ||
+                    (column->decimal && isFloatType(binding.dtype) &&
+                     binding.dtype != SINTER_F64));
+  conversion.mayRound = binding.rounds;
   binding.converter = Converter(column->dtype, binding.dtype, conversion);
   bindings_.push_back(std::move(binding));
   return {};
+}
+
+std::string BatchReader::roundingText() const {
+  std::string names;
+  for (size_t i = 0; i < bindings_.size(); ++i)
+    if (bindings_[i].rounds)
+      names += (names.empty() ? "" : ", ") + bindings_[i].column->name +
+               " to " + elementTypeName(bindings_[i].dtype);
+  return names.empty() ? ""
+                       : dataset_->spec + ": float64 is rounded: " + names +
+                             " (--cast=exact refuses to)";
 }
 
 void BatchReader::prefetch() const {

@@ -23,6 +23,9 @@ namespace sinter::rt {
 struct BatchOptions {
   bool scale = true;       // uint8 to float: divide by 255
   bool checkFinite = true; // refuse NaN and infinity in float data
+  /// Round float64 to the graph's float32, and decimal text to any float type
+  /// (Convert.h has what is never rounded).
+  bool round = true;
   /// Integer labels must lie in [0, numClasses) or be ignoreIndex; 0: any.
   int64_t numClasses = 0;
   bool hasIgnoreIndex = false;
@@ -41,6 +44,8 @@ public:
   int64_t batch() const { return batch_; }
   const Dataset &dataset() const { return *dataset_; }
   std::span<const sinter_tensor_desc> inputs() const { return inputs_; }
+  /// What is rounded, as a line for the user, or "".
+  std::string roundingText() const;
   /// Starts whatever can be read ahead (decompression).
   void prefetch() const;
 
@@ -55,6 +60,7 @@ private:
     sinter_dtype dtype;
     int64_t rowElements;
     bool isLabels;
+    bool rounds;
     bool checkFinite;
   };
   Status bindInput(size_t index, const BatchOptions &options);

@@ -8,6 +8,7 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
+#include "runtime/data/Inflate.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -112,4 +113,22 @@ Result<uint64_t> InputFile::sampledHash() const {
 Status MemoryBytes::read(uint64_t offsetBytes, std::span<uint8_t> out) {
   std::memcpy(out.data(), bytes_.data() + offsetBytes, out.size());
   return {};
+}
+
+Status CheckedBytes::check() {
+  std::vector<uint8_t> block(std::min<uint64_t>(sizeBytes(), 1 << 20));
+  uint32_t crc = 0;
+  for (uint64_t done = 0; done < sizeBytes(); done += block.size()) {
+    block.resize(std::min<uint64_t>(block.size(), sizeBytes() - done));
+    SINTER_RETURN_IF_ERROR(bytes_.read(done, block));
+    crc = crc32(crc, block);
+  }
+  if (crc != crc_)
+    return Status::invalid(name_ + ": its checksum does not match its data");
+  return {};
+}
+
+Status CheckedBytes::read(uint64_t offsetBytes, std::span<uint8_t> out) {
+  std::call_once(checked_, [&] { status_ = check(); });
+  return status_.ok() ? bytes_.read(offsetBytes, out) : status_;
 }

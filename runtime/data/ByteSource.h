@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,6 +77,25 @@ private:
   std::shared_ptr<InputFile> file_;
   uint64_t offsetBytes_;
   uint64_t sizeBytes_;
+};
+
+/// Bytes of a file that have a CRC-32. The first read reads them all, once, and
+/// no read succeeds if they do not match it.
+class CheckedBytes final : public ByteSource {
+public:
+  /// `name` is what error messages call the bytes.
+  CheckedBytes(FileBytes bytes, std::string name, uint32_t crc)
+      : bytes_(std::move(bytes)), name_(std::move(name)), crc_(crc) {}
+  Status read(uint64_t offsetBytes, std::span<uint8_t> out) override;
+  uint64_t sizeBytes() const override { return bytes_.sizeBytes(); }
+
+private:
+  Status check();
+  FileBytes bytes_;
+  std::string name_;
+  uint32_t crc_;
+  std::once_flag checked_;
+  Status status_; // of the check
 };
 
 class MemoryBytes final : public ByteSource {

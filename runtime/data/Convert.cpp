@@ -23,6 +23,9 @@ namespace {
 
 constexpr int64_t blockSize = 256;
 
+/// Whole numbers beyond it are exact or refused: float32 has all up to it.
+constexpr double largestRounded = 1 << 24;
+
 uint32_t bitsOf(float value) { return std::bit_cast<uint32_t>(value); }
 
 double halfToDouble(uint16_t half) {
@@ -180,10 +183,11 @@ int64_t storeFloats(const Wide *wide, int64_t count, uint8_t *to, bool mayRound,
     bool exact;
     if constexpr (std::is_floating_point_v<Wide>)
       exact = stored == wide[i] || wide[i] != wide[i] ||
-              (mayRound && (std::isfinite(stored) || std::isinf(wide[i])));
+              (mayRound && std::isfinite(stored) &&
+               !(std::fabs(wide[i]) > largestRounded &&
+                 std::trunc(wide[i]) == wide[i]));
     else
-      exact = (fits<Wide>(stored) && static_cast<Wide>(stored) == wide[i]) ||
-              (mayRound && std::isfinite(stored));
+      exact = fits<Wide>(stored) && static_cast<Wide>(stored) == wide[i];
     if (!exact)
       return i;
     std::memcpy(to + i * sizeof(T), &value, sizeof(T));

@@ -3,8 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A value is passed on only if the graph's type holds it exactly; what cannot
-// be held is reported, never rounded. Two exceptions: uint8 that is scaled by
-// 1/255, and decimal text (Column::decimal), which are rounded to nearest even.
+// be held is reported, never rounded. Two exceptions, rounded to nearest even:
+// uint8 that is scaled by 1/255, and float64 where it may be rounded. Even
+// there whole numbers beyond 2^24 are not rounded: they are counts, times or
+// numbers of things.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DATA_CONVERT_H
@@ -21,8 +23,8 @@ class Converter {
 public:
   struct Options {
     bool bigEndian = false;
-    bool scale = false; // uint8 to float: float(x) / 255.0f
-    bool mayRound = false;
+    bool scale = false;    // uint8 to float: float(x) / 255.0f
+    bool mayRound = false; // float64 only
   };
   Converter() = default;
   Converter(sinter_dtype from, sinter_dtype to, Options options);

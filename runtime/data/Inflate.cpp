@@ -35,6 +35,14 @@ struct InflatedBytes::Stream {
   }
 };
 
+uint32_t sinter::rt::crc32(uint32_t crc, std::span<const uint8_t> bytes) {
+#ifdef SINTER_HAVE_LIBDEFLATE
+  return libdeflate_crc32(crc, bytes.data(), bytes.size());
+#else
+  return static_cast<uint32_t>(crc32_z(crc, bytes.data(), bytes.size()));
+#endif
+}
+
 InflatedBytes::InflatedBytes() : stream_(std::make_unique<Stream>()) {}
 
 InflatedBytes::~InflatedBytes() {
@@ -174,7 +182,7 @@ Status InflatedBytes::checkEnd(uint64_t produced) {
     return Status::invalid(name_ + ": its header promises " +
                            std::to_string(sizeBytes_) +
                            " bytes, but more follow");
-  if (crc_ && crc32_z(0, data_, sizeBytes_) != *crc_)
+  if (crc_ && sinter::rt::crc32(0, {data_, sizeBytes_}) != *crc_)
     return damaged("its checksum does not match its data");
   return {};
 }
@@ -219,7 +227,7 @@ bool InflatedBytes::inflateAtOnce() {
     written += memberOut;
   } while (stream_->gzip && read < input.size());
   return written == sizeBytes_ &&
-         (!crc_ || libdeflate_crc32(0, data_, sizeBytes_) == *crc_);
+         (!crc_ || sinter::rt::crc32(0, {data_, sizeBytes_}) == *crc_);
 }
 #else
 bool InflatedBytes::inflateAtOnce() { return false; }
@@ -236,14 +244,19 @@ void InflatedBytes::inflateStream() {
     status = inflateTo(data_ + done, std::min(chunkBytes, sizeBytes_ - done),
                        produced);
     done += produced;
-    std::lock_guard lock(mutex_);
-    available_.store(done, std::memory_order_release);
-    grew_.notify_all();
+    // The last bytes wait for the checksum, so that no reader of all misses it.
+    if (done < sizeBytes_) {
+      std::lock_guard lock(mutex_);
+      available_.store(done, std::memory_order_release);
+      grew_.notify_all();
+    }
     if (produced == 0)
       break;
   }
   if (status.ok() && !stop_)
     status = checkEnd(done);
+  if (status.ok())
+    available_.store(done, std::memory_order_release);
   finishWith(std::move(status));
 }
 

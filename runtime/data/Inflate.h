@@ -25,6 +25,9 @@
 
 namespace sinter::rt {
 
+/// Continues `crc`, a CRC-32 as gzip and zip have it (0 to begin with).
+uint32_t crc32(uint32_t crc, std::span<const uint8_t> bytes);
+
 class InflatedBytes final : public ByteSource {
 public:
   enum class Wrapping { Gzip, Raw };

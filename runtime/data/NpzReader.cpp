@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Reads the central directory (zip64 included). Stored members are read in
-// place, deflated ones are inflated in the background when they are first used.
-// Members that are not .npy are left alone; nothing is ever unpacked to disk,
-// so their names cannot lead anywhere.
+// place, once their checksum was found to match, deflated ones are inflated in
+// the background when they are first used. Members that are not .npy are left
+// alone; nothing is ever unpacked to disk, so their names cannot lead anywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -170,7 +170,8 @@ Status openMember(const std::shared_ptr<InputFile> &file, const Member &member,
                                       "not compressed");
     std::vector<uint8_t> head(std::min<uint64_t>(member.sizeBytes, 66 << 10));
     SINTER_RETURN_IF_ERROR(file->read(offset, head));
-    column.bytes = std::make_shared<FileBytes>(file, offset, member.sizeBytes);
+    column.bytes = std::make_shared<CheckedBytes>(
+        FileBytes(file, offset, member.sizeBytes), origin, member.crc);
     return parseNpyHeader(origin, head, member.sizeBytes, column);
   }
   if (member.method != 8)

@@ -168,14 +168,19 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
       std::fprintf(stderr, "note: %s\n", note.c_str());
   BatchOptions batch;
   batch.scale = options.scale;
+  batch.round = !options.castsExactly;
   batch.checkFinite = options.checkNonfinite != TrainerOptions::NonFinite::Off;
   batch.numClasses = artifact.training->numClasses;
   batch.hasIgnoreIndex = artifact.training->hasIgnoreIndex != 0;
   batch.ignoreIndex = artifact.training->ignoreIndex;
   Result<BatchReader> reader = BatchReader::bind(
       std::move(*dataset), {entry.inputs, entry.numInputs}, batch);
-  if (reader.ok())
-    reader->prefetch();
+  if (!reader.ok())
+    return reader;
+  std::string rounding = reader->roundingText();
+  if (!rounding.empty() && !options.quiet)
+    std::fprintf(stderr, "note: %s\n", rounding.c_str());
+  reader->prefetch();
   return reader;
 }
 

@@ -168,6 +168,11 @@ std::vector<Option> optionTable(TrainerOptions &o) {
       {"scale", "auto|none", "uint8 data is divided by 255 unless none", needed,
        runs, [&o](std::string_view text) { return setScale(o, text); }, false,
        get(o.scale, "auto", "none")},
+      {"cast", "round|exact",
+       "float64 data is rounded to float32 (round), or refused if that changes "
+       "it",
+       needed, runs, setWord(o.castsExactly, "round|exact"), false,
+       get(o.castsExactly, "exact", "round")},
       {"epochs", "N", "passes over the data, from the run's beginning", needed,
        train, setInteger(o.epochs, 1, most), false, get(o.epochs)},
       {"steps", "N", "steps, from the run's beginning", needed, steps,

@@ -37,6 +37,7 @@ struct TrainerOptions {
   std::string data, evalData;
   std::string labelColumn; // of a table: a name or a number
   bool scale = true;
+  bool castsExactly = false;            // --cast=exact
   std::optional<int64_t> epochs, steps; // one of them
   std::optional<double> lr, lrFinal, weightDecay, clipNorm;
   std::string lrSchedule = "constant";

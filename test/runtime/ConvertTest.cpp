@@ -224,6 +224,7 @@ TEST_CASE("bad values are named with their row", "[data][batch]") {
         std::string::npos);
   std::vector<double> wide(10, 1.0);
   wide[9] = 0.1;
+  bound.options.round = false;
   reader = bound.bind(npy("<f8", "(5, 2)", bytesOf(wide)), y);
   REQUIRE(reader.ok());
   CHECK(bound.fill(*reader, {4})
@@ -231,4 +232,46 @@ TEST_CASE("bad values are named with their row", "[data][batch]") {
             .find("row 4 holds 0.1 (float64), which the model's float32 cannot "
                   "hold "
                   "exactly") != std::string::npos);
+  CHECK(reader->roundingText().empty());
+}
+
+TEST_CASE("float64 is rounded to float32, whole numbers beyond 2^24 are not",
+          "[data][batch]") {
+  Bound bound;
+  std::string y = npy("|u1", "(5,)", std::string(5, '\0'));
+  std::vector<double> wide = {0.1,       16777215,   33554432, 1e-50,
+                              -1.5e30,   16777217.5, 16777217, 1e39,
+                              -16777219, INFINITY};
+  wide[4] = std::ldexp(1.0, 100);
+  auto reader = bound.bind(npy("<f8", "(5, 2)", bytesOf(wide)), y);
+  REQUIRE(reader.ok());
+  CHECK(reader->roundingText() == bound.folder.path() +
+                                      ": float64 is rounded: x to float32 "
+                                      "(--cast=exact refuses to)");
+  REQUIRE(bound.fill(*reader, {0, 1, 2}).ok());
+  CHECK(bound.x[0] == 0.1f);
+  CHECK(bound.x[1] == 16777215.0f);
+  CHECK(bound.x[3] == 0.0f);
+  CHECK(bound.x[5] == 16777218.0f);
+  auto errorOf = [&] { return bound.fill(*reader, {3}).message(); };
+  CHECK(errorOf().find("row 3 holds 16777217 (float64)") != std::string::npos);
+  wide[6] = 0;
+  reader = bound.bind(npy("<f8", "(5, 2)", bytesOf(wide)), y);
+  CHECK(errorOf().find("row 3 holds 1e+39 (float64)") != std::string::npos);
+  CHECK(bound.fill(*reader, {4}).message().find("-16777219") !=
+        std::string::npos);
+  // The same for a CSV file, whose numbers have no other type.
+  write(bound.folder / "d.csv", "0.1,2,0\n16777217,3,1\n");
+  auto table = openDataset(bound.folder / "d.csv", DataUse::Train);
+  REQUIRE(table.ok());
+  reader = BatchReader::bind(*table, bound.inputs, bound.options);
+  REQUIRE(reader.ok());
+  CHECK(reader->roundingText().find("x to float32") != std::string::npos);
+  CHECK(bound.fill(*reader, {0}).ok());
+  CHECK(bound.fill(*reader, {1}).message().find("row 1 holds 16777217") !=
+        std::string::npos);
+  bound.options.round = false;
+  reader = BatchReader::bind(*table, bound.inputs, bound.options);
+  CHECK(bound.fill(*reader, {0}).message().find("row 0 holds 0.1") !=
+        std::string::npos);
 }

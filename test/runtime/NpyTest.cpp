@@ -137,6 +137,34 @@ TEST_CASE("npz: stored and deflated members", "[data][npz]") {
   }
 }
 
+TEST_CASE("npz: a member that does not match its checksum is not read",
+          "[data][npz]") {
+  TempFolder folder;
+  std::string values(3 << 20, 'v');
+  for (bool deflate : {false, true}) {
+    std::string file =
+        zip({{"x.npy", npy("|u1", "(3, 1048576)", values), deflate},
+             {"labels.npy", npy("|u1", "(3,)", "abc"), deflate}});
+    size_t last = values.size() + 100; // of x's values, beyond what is read
+    if (deflate)
+      last = file.find("PK\x01\x02") + 16; // the checksum itself
+    file[last] ^= 1;
+    write(folder / "d.npz", file);
+    auto dataset = openDataset(folder / "d.npz", DataUse::Train);
+    REQUIRE(dataset.ok());
+    std::vector<uint8_t> row(3);
+    for (int i = 0; i < 2; ++i) { // the second time, too
+      const Column *x = (*dataset)->find("x");
+      Status status = x->bytes->read(x->offsetBytes + values.size() - 3, row);
+      CHECK(status.code() == SINTER_INVALID);
+      CHECK(status.message().find("d.npz: x: its checksum") !=
+            std::string::npos);
+    }
+    const Column *labels = (*dataset)->find("labels");
+    CHECK(labels->bytes->read(labels->offsetBytes, row).ok());
+  }
+}
+
 TEST_CASE("npz: broken archives end in one line", "[data][npz]") {
   TempFolder folder;
   std::string path = folder / "d.npz";

@@ -68,6 +68,10 @@ TEST_CASE("train: a CSV file's columns are known by name in every command",
   run = bench.run({"--data=" + path("train.csv"), "--steps=1"});
   CHECK(has(run.err, "the last one, 4 \"d\", is taken for the label"));
   CHECK(run.code == 2); // values beyond the classes
+  run = bench.run({"eval", "--data=" + path("moved.csv"), checkpoint,
+                   "--cast=exact", "--quiet"}); // nothing to be rounded
+  CHECK(run.out == expected);
+  CHECK(run.err.empty());
   run = bench.run(
       {"--data=" + path("train.npz"), "--steps=1", "--label-column=y"});
   CHECK(run.code == 2);

@@ -342,7 +342,7 @@ TEST_CASE("faults end in one line and the right exit code",
   write(bench.path("bad.csv"), "1,2,3,4,0\n1,2,3,4,1\n1,2,3,4,3\n");
   std::string csv = read(bench.path("bad.csv"));
   write(bench.path("bad.csv"), csv + csv + csv);
-  fails(bench.run({"--data=" + bench.path("bad.csv"), "--steps=1",
+  fails(bench.run({"--data=" + bench.path("bad.csv"), "--quiet", "--steps=1",
                    "--shuffle=false"}),
         2, "row 2 has the label 3; the model has the classes 0 to 2");
 
