@@ -100,11 +100,11 @@ llvm::Expected<SafetensorsFile> SafetensorsFile::open(StringRef path) {
   auto header = llvm::json::parse(text);
   if (!header) {
     llvm::consumeError(header.takeError());
-    return llvm::createStringError("its header is no JSON text");
+    return llvm::createStringError("its header is not JSON");
   }
   const llvm::json::Object *entries = header->getAsObject();
   if (!entries)
-    return llvm::createStringError("its header is no JSON object");
+    return llvm::createStringError("its header is not a JSON object");
   StringRef data = bytes.drop_front(8 + *size);
   for (const auto &[key, value] : *entries) {
     const llvm::json::Object *entry = value.getAsObject();
@@ -118,8 +118,8 @@ llvm::Expected<SafetensorsFile> SafetensorsFile::open(StringRef path) {
     Tensor tensor;
     tensor.name = StringRef(key).str();
     if (!entry || !readTensor(*entry, data, tensor))
-      return llvm::createStringError("its header says of tensor '" +
-                                     tensor.name + "' what cannot be");
+      return llvm::createStringError("its header does not describe tensor '" +
+                                     tensor.name + "' correctly");
     file.tensors_.push_back(std::move(tensor));
   }
   llvm::sort(file.tensors_, [](const Tensor &a, const Tensor &b) {

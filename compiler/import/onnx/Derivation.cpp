@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstring>
 
-using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
 namespace sinter::compiler {

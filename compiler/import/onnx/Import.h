@@ -137,8 +137,8 @@ public:
   /// What training does with each float initializer; filled by
   /// restoreParameters.
   llvm::StringMap<InitializerRole> roles;
-  /// What is no state and --freeze may name: constants that the exporter
-  /// computed, parameters of the module that are not in the file.
+  /// Names other than those of states that --freeze may match: constants that
+  /// the exporter computed, parameters of the module that the file lacks.
   std::vector<std::string> held;
 
 private:
