@@ -172,6 +172,7 @@ ImportOptions compiler::importOptions(const Options &options) {
   result.parameters = options.train.parameters;
   result.freezeBatchNorm = options.train.freezeBatchNorm;
   result.allowRewritten = options.train.allowRewritten;
+  result.uncheckedIndices = options.uncheckedIndices;
   result.batch = options.batch;
   for (auto &[name, size] : options.dims)
     result.dims[name] = size;

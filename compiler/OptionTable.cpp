@@ -193,6 +193,9 @@ static const OptionRow rows[] = {
      "NAME in the symbols sinter_NAME_* and the header guard; default: from "
      "OUT",
      kModelGroup, kSinterc, storeName},
+    {"--unchecked-indices", "",
+     "does not look for indices out of range when the program runs",
+     kModelGroup, kCompile, turnOn<&Options::uncheckedIndices>},
     {"--batch", "N", "sets the leading dimension of every input", kModelGroup,
      kCompile,
      [](Options &o, StringRef v) -> std::string {

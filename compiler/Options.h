@@ -112,6 +112,7 @@ struct Options {
   std::optional<int64_t> batch;
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+  bool uncheckedIndices = false;
   /// --state: inputs, by a regular expression, and their next values.
   std::vector<std::pair<std::string, std::string>> stateRules;
   TrainOptions train;

@@ -123,10 +123,31 @@ private:
                     name == SinterDialect::kControlAttr;
     if (isString && !isa<StringAttr>(attr.getValue()))
       return report(place, name) << "must be a string";
+    if (name == SinterDialect::kIndexChecksAttr)
+      return verifyIndexChecks(place, attr.getValue());
     // All of them with the first: the module is searched once for them.
     if (name == SinterDialect::kStateAttr && isFirstState(place))
       return verifyStates();
     return success();
+  }
+
+  LogicalResult verifyIndexChecks(const Place &place, Attribute attr) {
+    auto checks = dyn_cast<ArrayAttr>(attr);
+    auto type = dyn_cast<RankedTensorType>(place.type);
+    bool fits =
+        checks && type && type.getElementType().isInteger(64) &&
+        type.getShape() == ArrayRef<int64_t>({int64_t(checks.size()), 2}) &&
+        llvm::all_of(checks, [](Attribute check) {
+          auto entries = dyn_cast<DictionaryAttr>(check);
+          return entries && entries.getAs<StringAttr>("node") &&
+                 entries.getAs<IntegerAttr>("lower") &&
+                 entries.getAs<IntegerAttr>("upper");
+        });
+    if (fits)
+      return success();
+    return report(place, SinterDialect::kIndexChecksAttr)
+           << "must list {node, lower, upper} for each row of a tensor of two "
+              "columns of i64";
   }
 
   Attribute stateOfArgument(unsigned index) {

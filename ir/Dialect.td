@@ -54,6 +54,11 @@ def Sinter_Dialect : Dialect {
     static constexpr llvm::StringLiteral kInputAttr = "sinter.input";
     static constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
     static constexpr llvm::StringLiteral kControlAttr = "sinter.control";
+    /// Of the one result that holds what the checks of indices found, a
+    /// tensor<k x 2 x i64>: the checks in order, each {node, lower, upper}, and
+    /// in training programs {rows, stride} where the batch's rows are known.
+    static constexpr llvm::StringLiteral kIndexChecksAttr =
+        "sinter.index_checks";
     static constexpr llvm::StringLiteral kModelNameAttr = "sinter.model";
     /// Of a module: the names of the devices that its program spans, in order.
     /// Without it there is one, which whoever runs the program picks.

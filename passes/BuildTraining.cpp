@@ -73,6 +73,8 @@ public:
     for (Operation &op : source.without_terminator())
       builder.clone(op, mapping);
     output = mapping.lookup(source.getTerminator()->getOperand(plan.output));
+    if (std::optional<unsigned> result = IndexChecks::resultOf(main))
+      indexFaults = mapping.lookup(source.getTerminator()->getOperand(*result));
   }
   /// An empty function beside `main`.
   ProgramBuilder(func::FuncOp main, StringRef name)
@@ -131,6 +133,10 @@ public:
                            SinterDialect::kStateAttr,
                            FlatSymbolRefAttr::get(cast<StateOp>(state)))));
   }
+  void addIndexFaults(const IndexChecks &checks) {
+    if (indexFaults)
+      addResult(indexFaults, checks.attribute());
+  }
   /// Builds the return and the function's type.
   void finish() {
     builder.create<func::ReturnOp>(function.getLoc(), results);
@@ -144,8 +150,9 @@ public:
 
   OpBuilder builder;
   func::FuncOp function;
-  Value labels; // null without
-  Value output; // what the loss reads
+  Value labels;      // null without
+  Value output;      // what the loss reads
+  Value indexFaults; // what the checks of indices found; null without such
 
 private:
   DictionaryAttr attribute(StringRef key, StringRef value) {
@@ -292,6 +299,7 @@ private:
                                 const StateSelection &selection,
                                 LossScaling scaling) {
     Accumulation accumulation(options);
+    IndexChecks checks(main, options);
     ProgramBuilder step(main, accumulation.isUsed() ? "grad" : "step", plan);
     StateUpdates updates;
     if (!options.freezeBatchNorm) {
@@ -368,15 +376,18 @@ private:
 
     if (!accumulation.isUsed()) {
       sumGradients(step.builder, options.replicas, trained);
-      return finishStep(step, options, selection, scaling, loss, trained,
-                        updates);
+      return finishStep(step, options, selection, scaling, checks, loss,
+                        trained, updates);
     }
     Value microBatch =
-        options.pairwise
+        options.pairwise || checks.any()
             ? step.addControl("micro_batch", step.builder.getI64Type())
             : Value();
     accumulation.add(step.builder, step.function, loss, trained, microBatch,
                      updates);
+    if (checks.any())
+      checks.add(step.builder, step.function, step.indexFaults, microBatch,
+                 updates);
     step.addNewStates(updates);
     step.finish();
 
@@ -386,7 +397,9 @@ private:
       state.value = states.argument(state.state);
     updates.clear();
     accumulation.take(apply.builder, apply.function, loss, trained, updates);
-    return finishStep(apply, options, selection, scaling, loss, trained,
+    if (checks.any())
+      apply.indexFaults = checks.take(apply.builder, apply.function, updates);
+    return finishStep(apply, options, selection, scaling, checks, loss, trained,
                       updates);
   }
 
@@ -394,7 +407,7 @@ private:
   /// what changes in skipped steps, too.
   Averages finishStep(ProgramBuilder &step, const BuildTrainingOptions &options,
                       const StateSelection &selection, LossScaling &scaling,
-                      const StepLoss &loss,
+                      const IndexChecks &checks, const StepLoss &loss,
                       MutableArrayRef<TrainedState> trained,
                       StateUpdates updates) {
     scaling.enter(step.function, options.accumulate > 1);
@@ -413,10 +426,15 @@ private:
       averages = buildAverages(step.builder, step.function, options.ema,
                                trained, updates);
     scaling.finish(step.builder, step.function, others, updates);
+    // Of the sums over micro-batches only @apply has anything to keep.
+    if (checks.any())
+      checks.finish(step.builder, step.function, step.indexFaults,
+                    options.accumulate > 1 ? others : StateUpdates(), updates);
     step.addOutput("loss", loss.loss);
     for (auto [name, value] : scaling.outputs(step.builder))
       step.addOutput(name, value);
     step.addNewStates(updates);
+    step.addIndexFaults(checks);
     step.finish();
     return averages;
   }
@@ -435,6 +453,7 @@ private:
     for (auto [name, value] : buildEvalSums(
              eval.builder, plan, options, eval.output, eval.labels, validRows))
       eval.addOutput(name, value);
+    eval.addIndexFaults(IndexChecks(main, options));
     eval.finish();
     return success();
   }

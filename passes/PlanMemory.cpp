@@ -51,6 +51,8 @@ public:
         builder.getArrayAttr(graph.outputNames),
         builder.getArrayAttr(graph.outputTypes), layout.bytes.front(),
         unsharedBytes, plan.maxLiveBytes);
+    if (graph.indexChecks)
+      program->setAttr(exec::ExecDialect::kIndexChecksAttr, graph.indexChecks);
     if (layout.bytes.size() > 1)
       program->setAttr(exec::ExecDialect::kArenasAttr,
                        builder.getDenseI64ArrayAttr(layout.bytes));

@@ -105,6 +105,12 @@ using StateUpdates = llvm::MapVector<mlir::Operation *, mlir::Value>;
 mlir::LogicalResult useBatchStatistics(mlir::func::FuncOp step, bool unbiased,
                                        StateUpdates &updates);
 
+/// Replaces what `updates` changes of the states that are not in `others` by
+/// the values before `step`, unless `condition` (tensor<i1>) holds.
+void keepUnless(mlir::OpBuilder &builder, mlir::Value condition,
+                mlir::func::FuncOp step, const StateUpdates &others,
+                StateUpdates &updates);
+
 /// Whether gradients are missing, for a step that cannot be built for another
 /// reason: differentiates @main by the states that `selection` leaves (null:
 /// all parameters), in a copy. Fails with the errors of gradients() where none
@@ -204,6 +210,43 @@ private:
   bool pairwise;
   Levels loss, count;
   llvm::SmallVector<Levels> gradients;
+};
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+/// The checks of indices that @main has, in a step: where one of them found an
+/// index out of range, no state changes. With micro-batches the first fault of
+/// the step is kept in a state of role accum, its position counted over the
+/// micro-batches.
+class IndexChecks {
+public:
+  /// Those of `main`; `found` is their result in a copy of its body.
+  static std::optional<unsigned> resultOf(mlir::func::FuncOp main);
+  IndexChecks(mlir::func::FuncOp main, const BuildTrainingOptions &options);
+
+  bool any() const { return checks != nullptr; }
+  /// {node, lower, upper} of each, for SinterDialect::kIndexChecksAttr.
+  mlir::DictionaryAttr attribute() const;
+
+  /// Micro-batches: adds what this one found (tensor<k x 2 x i64>) to the
+  /// state, in @grad; and takes it from there in @apply.
+  void add(mlir::OpBuilder &builder, mlir::func::FuncOp grad, mlir::Value found,
+           mlir::Value microBatch, StateUpdates &updates);
+  mlir::Value take(mlir::OpBuilder &builder, mlir::func::FuncOp apply,
+                   StateUpdates &updates) const;
+  /// Keeps what `updates` changes of the states that are not in `others`, but
+  /// for a step of which this replica or another one found an index.
+  void finish(mlir::OpBuilder &builder, mlir::func::FuncOp step,
+              mlir::Value found, const StateUpdates &others,
+              StateUpdates &updates) const;
+
+private:
+  mlir::ArrayAttr checks; // null: none
+  int64_t replicas;
+  llvm::SmallVector<int64_t> elements; // that each check looks at
+  ir::StateOp state;                   // of micro-batches
 };
 
 //===----------------------------------------------------------------------===//

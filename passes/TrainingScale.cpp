@@ -110,14 +110,7 @@ void LossScaling::finish(OpBuilder &builder, func::FuncOp step,
   if (!isDynamic)
     return;
   ValueBuilder b = builderOf(builder);
-  for (BlockArgument before : step.getArguments()) {
-    StateOp state = stateOf(before);
-    auto found = state ? updates.find(state) : updates.end();
-    if (found == updates.end() || others.count(state))
-      continue;
-    Value choice = b.broadcast(isFinite, tensorType(before).getShape(), {});
-    found->second = b.where(choice, found->second, before);
-  }
+  keepUnless(builder, isFinite, step, others, updates);
   Value one = b.like(growth, 1), none = b.like(growth, 0);
   Value successes = b.add(growth, one);
   Value grows = b.compare(CompareKind::eq, successes, double(kGrowthInterval));

@@ -119,7 +119,11 @@ public:
         library_(llvm::sys::path::filename(libraryPath)),
         inputs_(tensors(program.getInputNames(), program.getInputTypes())),
         outputs_(tensors(program.getOutputNames(), program.getOutputTypes())),
-        states_(std::move(states)), os_(os) {}
+        states_(std::move(states)), os_(os) {
+    // The runtime's own.
+    if (exec::indexChecks(program))
+      outputs_.pop_back();
+  }
 
   void print() {
     printComment();

@@ -75,6 +75,9 @@ template <> struct PointerFields<sinter_entry> {
       offsetof(sinter_entry, name), offsetof(sinter_entry, inputs),
       offsetof(sinter_entry, outputs), offsetof(sinter_entry, commands)};
 };
+template <> struct PointerFields<sinter_index_check> {
+  static constexpr std::array offsets{offsetof(sinter_index_check, node)};
+};
 template <> struct PointerFields<sinter_export_piece> {
   static constexpr std::array offsets{offsetof(sinter_export_piece, bytes)};
 };
@@ -103,7 +106,8 @@ template <> struct PointerFields<sinter_artifact> {
                                       offsetof(sinter_artifact, places),
                                       offsetof(sinter_artifact, arenas),
                                       offsetof(sinter_artifact, sliceDtypes),
-                                      offsetof(sinter_artifact, workspaces)};
+                                      offsetof(sinter_artifact, workspaces),
+                                      offsetof(sinter_artifact, indexChecks)};
 };
 
 /// A struct whose pointer fields are given apart, in the order of

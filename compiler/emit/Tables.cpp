@@ -295,7 +295,8 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
       data.table<sinter_place_desc>(placeTable),
       placeTable.empty() ? nullptr : data.int64s(arenaRows(module)),
       data.bytes(sliceDtypes),
-      data.int64s(workspaceRows(module, target.name(), info))};
+      data.int64s(workspaceRows(module, target.name(), info)),
+      data.table<sinter_index_check>(indexCheckRows(data, module))};
   data.table<sinter_artifact>(artifact, artifactSymbol(info, part.target));
 
   FailureOr<std::string> object = toObject(module, tables);

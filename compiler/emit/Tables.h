@@ -74,6 +74,10 @@ std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
                                          bool byLoops,
                                          std::string &sliceDtypes);
 
+/// The checks of indices of all programs, in order.
+std::vector<Row<sinter_index_check>> indexCheckRows(TableData &data,
+                                                    mlir::ModuleOp module);
+
 /// The devices that the module names, and the arenas of every program on each;
 /// empty when it names none.
 std::vector<Row<sinter_place_desc>> placeRows(TableData &data,

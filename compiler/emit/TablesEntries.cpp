@@ -382,6 +382,10 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   Row<sinter_entry> entry;
   entry.value.numInputs = inputs.size();
   entry.value.numOutputs = outputs.size();
+  if (ArrayAttr checks = exec::indexChecks(program)) {
+    entry.value.numOutputs -= 1;
+    entry.value.numIndexChecks = checks.size();
+  }
   entry.value.numCommands = rows.size();
   entry.value.arenaBytes = program.getArenaBytes();
   entry.value.unsharedBytes = program.getUnsharedBytes();
@@ -391,6 +395,29 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
                     data.table<sinter_tensor_desc>(outputs),
                     data.table<sinter_command>(rows)};
   return entry;
+}
+
+std::vector<Row<sinter_index_check>> compiler::indexCheckRows(TableData &data,
+                                                              ModuleOp module) {
+  std::vector<Row<sinter_index_check>> rows;
+  for (auto program : module.getOps<exec::ProgramOp>()) {
+    ArrayAttr checks = exec::indexChecks(program);
+    if (!checks)
+      continue;
+    for (auto check : checks.getAsRange<DictionaryAttr>()) {
+      auto number = [&](StringRef key) {
+        auto value = check.getAs<IntegerAttr>(key);
+        return value ? value.getInt() : 0;
+      };
+      Row<sinter_index_check> &row = rows.emplace_back();
+      row.value.lower = number("lower");
+      row.value.upper = number("upper");
+      row.value.rows = number("rows");
+      row.value.stride = number("stride");
+      row.pointers = {data.string(check.getAs<StringAttr>("node").getValue())};
+    }
+  }
+  return rows;
 }
 
 std::vector<Row<sinter_entry>> compiler::entryRows(

@@ -186,3 +186,22 @@ LogicalResult ScatterNdOp::evaluate(ArrayRef<Tensor> operands,
   results.push_back(std::move(result));
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+LogicalResult IndexFaultOp::evaluate(ArrayRef<Tensor> operands,
+                                     SmallVectorImpl<Tensor> &results) {
+  Tensor result(getType());
+  const auto &indices = operands[0].ints;
+  const int64_t lower = getLower(), upper = getUpper();
+  for (size_t i = 0; i < indices.size(); ++i)
+    if (indices[i] < lower || indices[i] >= upper) {
+      result.ints[0] = int64_t(i) + 1;
+      result.ints[1] = indices[i];
+      break;
+    }
+  results.push_back(std::move(result));
+  return success();
+}

@@ -70,6 +70,9 @@ CommandPlace placeOf(mlir::Operation *command);
 /// Streams of a place, as the numbers of sinter_stream.
 inline constexpr int64_t kCompute = 0, kTransfer = 1, kStreams = 2;
 
+/// The checks of indices that the last output of the program is of; null where
+/// it has none.
+mlir::ArrayAttr indexChecks(ProgramOp program);
 /// The bytes of the arenas of all places, in order.
 llvm::SmallVector<int64_t> arenaBytes(ProgramOp program);
 

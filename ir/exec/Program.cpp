@@ -85,6 +85,9 @@ LogicalResult ProgramOp::verify() {
       failed(
           verifySignature(*this, "output", getOutputNames(), getOutputTypes())))
     return failure();
+  if (indexChecks(*this) && getOutputNames().empty())
+    return emitOpError() << "has '" << ExecDialect::kIndexChecksAttr
+                         << "' without an output";
   if (static_cast<int64_t>(getArenaBytes()) < 0)
     return emitOpError() << "has an arena of "
                          << static_cast<int64_t>(getArenaBytes()) << " bytes";
@@ -157,6 +160,10 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &) {
     return emitOpError() << "has " << arenaBytes(*this).size() << " arenas for "
                          << numPlaces << " devices";
   return verifyOrder(*this, numPlaces, placeOfState);
+}
+
+ArrayAttr exec::indexChecks(ProgramOp program) {
+  return program->getAttrOfType<ArrayAttr>(ExecDialect::kIndexChecksAttr);
 }
 
 SmallVector<int64_t> exec::arenaBytes(ProgramOp program) {

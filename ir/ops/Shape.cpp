@@ -269,6 +269,21 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *context,
   return success();
 }
 
+LogicalResult IndexFaultOp::inferReturnTypes(MLIRContext *context,
+                                             std::optional<Location> loc,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  types.push_back(RankedTensorType::get({2}, IntegerType::get(context, 64)));
+  return success();
+}
+
+LogicalResult IndexFaultOp::verify() {
+  if (static_cast<int64_t>(getLower()) < static_cast<int64_t>(getUpper()))
+    return success();
+  return Report(*this)("no index lies from ", static_cast<int64_t>(getLower()),
+                       " to ", static_cast<int64_t>(getUpper()));
+}
+
 LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext *context,
                                                  std::optional<Location> loc,
                                                  Adaptor adaptor,

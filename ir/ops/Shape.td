@@ -272,4 +272,23 @@ def Sinter_ScatterNdOp : Sinter_ShapeOp<"scatter_nd", [AllTypesMatch<["x", "resu
   let hasVerifier = 1;
 }
 
+def Sinter_IndexFaultOp : Sinter_ShapeOp<"index_fault", [Sinter_InferType,
+    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
+  let summary = "the first index that is out of range, and where it is";
+  let description = [{
+    An index i is in range when `lower` <= i < `upper`. The result is [position + 1, i] of the first
+    one that is not, in row-major order, and [0, 0] where there is none. The runtime turns it into
+    an error: @main gives all of them in the result of the attribute `sinter.index_checks`.
+
+    C1: `lower` < `upper`.
+    ```mlir
+    %f = sinter.index_fault %i from -9 to 9 : (tensor<2x3xi64>) -> tensor<2xi64>
+    ```
+  }];
+  let arguments = (ins Sinter_TensorOf<AnyTypeOf<[I32, I64]>>:$indices, I64Attr:$lower, I64Attr:$upper);
+  let results = (outs Sinter_TensorOf<I64>:$result);
+  let assemblyFormat = "$indices `from` $lower `to` $upper attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 #endif // SINTER_IR_OPS_SHAPE_TD

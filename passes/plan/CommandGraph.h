@@ -75,6 +75,8 @@ public:
 
   llvm::SmallVector<mlir::Attribute> inputNames, inputTypes, outputNames,
       outputTypes;
+  /// What the last output holds, which the runtime reads; null without such.
+  mlir::ArrayAttr indexChecks;
 
   /// True when result `output` of `command` may take the bytes of `buffer`,
   /// which it reads.

@@ -71,7 +71,8 @@ public:
       if (func.getArgAttr(i, ir::SinterDialect::kInputAttr))
         inputs += tensorBytes(exec::sizeBytes(func.getArgument(i).getType()));
     for (auto [number, type] : llvm::enumerate(func.getResultTypes()))
-      if (func.getResultAttr(number, ir::SinterDialect::kOutputAttr))
+      if (func.getResultAttr(number, ir::SinterDialect::kOutputAttr) ||
+          func.getResultAttr(number, ir::SinterDialect::kIndexChecksAttr))
         outputs += tensorBytes(exec::sizeBytes(type));
     addTransfers(inputs, outputs);
     for (Operation &op : func.getBody().front()) {

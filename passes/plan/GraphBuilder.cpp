@@ -356,6 +356,18 @@ LogicalResult GraphBuilder::addResults() {
   if (!terminator)
     return func.emitError() << "does not end with a return";
   llvm::SmallDenseSet<unsigned> updated;
+  auto addOutput = [&](StringAttr name, unsigned buffer, RankedTensorType type,
+                       Location loc) {
+    exec::SliceAttr place =
+        slice(exec::Space::output, graph.outputNames.size(), 0, type);
+    graph.outputNames.push_back(name);
+    graph.outputTypes.push_back(TypeAttr::get(type));
+    if (graph.buffers[buffer].isInArena())
+      graph.buffers[buffer].slice = place;
+    else
+      addOutputCopy(buffer, type, loc, place);
+  };
+  std::optional<unsigned> checked; // the result that holds index checks
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
     unsigned buffer = bufferOf.lookup(value);
     RankedTensorType type = ir::tensorType(value);
@@ -363,14 +375,11 @@ LogicalResult GraphBuilder::addResults() {
     Location loc = value.getDefiningOp() ? value.getLoc() : terminator.getLoc();
     if (auto name = stringAttr(
             func.getResultAttr(number, ir::SinterDialect::kOutputAttr))) {
-      exec::SliceAttr place =
-          slice(exec::Space::output, graph.outputNames.size(), 0, type);
-      graph.outputNames.push_back(name);
-      graph.outputTypes.push_back(TypeAttr::get(type));
-      if (graph.buffers[buffer].isInArena())
-        graph.buffers[buffer].slice = place;
-      else
-        addOutputCopy(buffer, type, loc, place);
+      addOutput(name, buffer, type, loc);
+      continue;
+    }
+    if (func.getResultAttr(number, ir::SinterDialect::kIndexChecksAttr)) {
+      checked = number;
       continue;
     }
     auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(
@@ -384,6 +393,13 @@ LogicalResult GraphBuilder::addResults() {
     auto old = oldValue.find(state);
     if (old == oldValue.end() || old->second != buffer)
       updates.push_back({state, buffer, type, loc});
+  }
+  if (checked) {
+    Value value = terminator.getOperand(*checked);
+    graph.indexChecks = cast<ArrayAttr>(
+        func.getResultAttr(*checked, ir::SinterDialect::kIndexChecksAttr));
+    addOutput(StringAttr::get(func.getContext(), "index checks"),
+              bufferOf.lookup(value), ir::tensorType(value), value.getLoc());
   }
   addUpdates();
   return success();
@@ -463,6 +479,7 @@ CommandGraph GraphBuilder::take() {
   result.inputNames = std::move(graph.inputNames);
   result.inputTypes = std::move(graph.inputTypes);
   result.outputNames = std::move(graph.outputNames);
+  result.indexChecks = graph.indexChecks;
   result.outputTypes = std::move(graph.outputTypes);
   return result;
 }

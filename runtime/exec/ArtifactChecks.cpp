@@ -7,6 +7,7 @@
 #include "runtime/exec/ArtifactChecks.h"
 
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/IndexChecks.h"
 
 #include <algorithm>
 #include <cstring>
@@ -138,10 +139,28 @@ Status checkStates(const sinter_artifact &artifact) {
   return {};
 }
 
+Status checkIndexChecks(const sinter_artifact &artifact,
+                        const sinter_entry &entry, const std::string &who) {
+  if (!entry.numIndexChecks)
+    return {};
+  if (!artifact.indexChecks)
+    return corrupt(who + " lacks the table of its checks of indices");
+  const sinter_tensor_desc &found = entry.outputs[entry.numOutputs];
+  if (found.dtype != SINTER_I64 || found.rank != 2 ||
+      found.dims[0] != entry.numIndexChecks || found.dims[1] != 2)
+    return corrupt(who + " has " + number(entry.numIndexChecks) +
+                   " checks of indices and no output for them");
+  for (const sinter_index_check &check : indexChecks(artifact, entry))
+    if (!check.node || check.lower >= check.upper || check.rows < 0 ||
+        (check.rows > 0 && check.stride < 1))
+      return corrupt(who + " has a check of indices without a meaning");
+  return {};
+}
+
 Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
   std::string who = std::string("entry '") + entry.name + "'";
   if ((entry.numInputs && !entry.inputs) ||
-      (entry.numOutputs && !entry.outputs) ||
+      (writtenOutputs(entry) && !entry.outputs) ||
       (entry.numCommands && !entry.commands))
     return corrupt(who + " lacks a table");
   if (entry.arenaBytes > INT64_MAX)
@@ -162,7 +181,8 @@ Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
   };
   SINTER_RETURN_IF_ERROR(checkTensors(entry.inputs, entry.numInputs, "input"));
   SINTER_RETURN_IF_ERROR(
-      checkTensors(entry.outputs, entry.numOutputs, "output"));
+      checkTensors(entry.outputs, writtenOutputs(entry), "output"));
+  SINTER_RETURN_IF_ERROR(checkIndexChecks(artifact, entry, who));
   std::vector<bool> recorded(entry.numCommands, false);
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];

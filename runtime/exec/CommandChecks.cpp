@@ -6,6 +6,7 @@
 
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/exec/IndexChecks.h"
 
 #include <cstring>
 #include <set>
@@ -55,7 +56,7 @@ Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
     SINTER_RETURN_IF_ERROR(indexed(entry.numInputs, "input"));
     return entry.inputs[slice.index].sizeBytes;
   case SINTER_SPACE_OUTPUT:
-    SINTER_RETURN_IF_ERROR(indexed(entry.numOutputs, "output"));
+    SINTER_RETURN_IF_ERROR(indexed(writtenOutputs(entry), "output"));
     return entry.outputs[slice.index].sizeBytes;
   default:
     return Status::invalid("the unknown space " + number(slice.space));

@@ -111,11 +111,13 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
   executor.entry_ = &entry;
   executor.main_ = &places.front();
   executor.places_ = places;
-  executor.outputPlaces_.assign(entry.numOutputs, &places.front());
+  executor.indexChecks_ = indexChecks(artifact, entry);
+  executor.indexesFound_.resize(2 * executor.indexChecks_.size());
+  executor.outputPlaces_.assign(writtenOutputs(entry), &places.front());
   const auto numSlots = static_cast<uint32_t>(executor.main_->slots.size());
   executor.buffers_.resize(numSlots);
   executor.graphs_.resize(numSlots);
-  executor.outputBytes_ = offsetInBlock(entry.outputs, entry.numOutputs);
+  executor.outputBytes_ = offsetInBlock(entry.outputs, writtenOutputs(entry));
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
     Place &place = places[command.device];
@@ -177,6 +179,12 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
       return executor.named(i, prepared);
   }
   return executor;
+}
+
+Status Executor::checkIndices(const int64_t *found) {
+  indexFault_ =
+      findIndexFault(indexChecks_, found ? found : indexesFound_.data());
+  return indexFault_ ? Status::failed(indexFault_->text()) : Status();
 }
 
 std::string Executor::describe(uint32_t index) const {

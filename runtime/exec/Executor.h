@@ -17,6 +17,7 @@
 #define SINTER_RUNTIME_EXEC_EXECUTOR_H
 
 #include "runtime/exec/CommandWatch.h"
+#include "runtime/exec/IndexChecks.h"
 #include "runtime/exec/Place.h"
 #include "runtime/exec/Profile.h"
 
@@ -77,6 +78,13 @@ public:
   /// each command, so that one that cannot work is named, and so does a run
   /// with a profile.
   Status start(uint32_t slot, ProfileSink *profile);
+
+  /// The outputs of the caller were written, and `found` is the runtime's:
+  /// SINTER_FAILED when an index of the run was out of range. Null: the output
+  /// of run().
+  Status checkIndices(const int64_t *found = nullptr);
+  /// What the last call of that found.
+  const std::optional<IndexFault> &indexFault() const { return indexFault_; }
 
   /// Whom to tell of each command from now on; null ends that. The caller keeps
   /// ownership.
@@ -162,6 +170,9 @@ private:
   std::vector<std::vector<void *>> buffers_; // by slot
   std::vector<Patch> inputPatches_, outputPatches_;
   uint64_t outputBytes_ = 0; // of the block
+  std::span<const sinter_index_check> indexChecks_;
+  std::vector<int64_t> indexesFound_; // where slots have no outputs
+  std::optional<IndexFault> indexFault_;
   bool hasRun_ = false;
   CommandWatch *watch_ = nullptr;
   std::vector<Summation> reductions_;

@@ -99,9 +99,11 @@ Status Executor::run(const void *const *inputs, void *const *outputs,
   for (const Patch &patch : inputPatches_)
     buffers[patch.buffer] = const_cast<uint8_t *>(
         static_cast<const uint8_t *>(inputs[patch.index]) + patch.offsetBytes);
-  for (const Patch &patch : outputPatches_)
-    buffers[patch.buffer] =
-        static_cast<uint8_t *>(outputs[patch.index]) + patch.offsetBytes;
+  for (const Patch &patch : outputPatches_) {
+    void *output = patch.index < entry_->numOutputs ? outputs[patch.index]
+                                                    : indexesFound_.data();
+    buffers[patch.buffer] = static_cast<uint8_t *>(output) + patch.offsetBytes;
+  }
 
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
@@ -114,7 +116,8 @@ Status Executor::run(const void *const *inputs, void *const *outputs,
     if (watch_)
       SINTER_RETURN_IF_ERROR(tellWatch(i, 0));
   }
-  return main_->device->synchronize();
+  SINTER_RETURN_IF_ERROR(main_->device->synchronize());
+  return checkIndices();
 }
 
 Status Executor::tellWatch(uint32_t index, uint32_t slot) {
@@ -257,7 +260,7 @@ Status Executor::runWaiting(uint32_t slot, ProfileSink &profile) {
 /// The outputs that `place` computes; the CPU writes into hostOutputs itself.
 Status Executor::downloadOutputs(uint32_t slot, Place &place) {
   const Slot &io = place.slots[slot];
-  for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
+  for (uint32_t i = 0; i < writtenOutputs(*entry_); ++i) {
     const uint64_t offset = offsetInBlock(entry_->outputs, i);
     if (outputPlaces_[i] == &place && entry_->outputs[i].sizeBytes)
       SINTER_RETURN_IF_ERROR(place.device->download(

@@ -6,6 +6,8 @@
 
 #include "runtime/exec/Staging.h"
 
+#include "runtime/exec/IndexChecks.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -31,8 +33,8 @@ Staging::Sizes Staging::sizesOf(const sinter_artifact &artifact) {
     inputBytes =
         std::max(inputBytes,
                  inputsOffset + offsetInBlock(entry.inputs, entry.numInputs));
-    outputBytes =
-        std::max(outputBytes, offsetInBlock(entry.outputs, entry.numOutputs));
+    outputBytes = std::max(outputBytes,
+                           offsetInBlock(entry.outputs, writtenOutputs(entry)));
     mostOutputs = std::max<size_t>(mostOutputs, entry.numOutputs);
   }
   return {inputBytes, outputBytes, mostOutputs};
@@ -224,5 +226,8 @@ Status Staging::deliver(uint32_t slot) {
     if (entry.outputs[i].sizeBytes)
       std::memcpy(pending.outputs[i], from + offsetInBlock(entry.outputs, i),
                   entry.outputs[i].sizeBytes);
-  return {};
+  if (!entry.numIndexChecks)
+    return {};
+  return pending.executor->checkIndices(reinterpret_cast<const int64_t *>(
+      from + offsetInBlock(entry.outputs, entry.numOutputs)));
 }

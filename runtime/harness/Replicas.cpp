@@ -315,6 +315,27 @@ Status Replicas::begin(const sinter_control &control) {
   return {};
 }
 
+std::optional<std::string> Replicas::indexFault(RowOrder order,
+                                                int64_t step) const {
+  for (const auto &replica : replicas_) {
+    const std::optional<IndexFault> &fault = replica->step->indexFault();
+    if (!fault)
+      continue;
+    std::optional<int64_t> row = fault->row();
+    if (!row)
+      return fault->text();
+    order.part = replica->rank;
+    order.parts = static_cast<int64_t>(replicas_.size());
+    order.microBatches = microBatches_;
+    std::vector<int64_t> rows(static_cast<size_t>(order.partRows()));
+    order.rowsOf(step * microBatches_ + *row / order.partRows(), rows.data());
+    return fault->text() + ", row " +
+           std::to_string(rows[static_cast<size_t>(*row % order.partRows())]) +
+           " of the data";
+  }
+  return std::nullopt;
+}
+
 Status Replicas::finish() {
   ++finished_;
   return onAll([](Replica &replica) { return replica.step->finish(); });

@@ -75,6 +75,11 @@ public:
   /// Runs one step on `data` and waits for it; none may be under way.
   Status run(const sinter_control &control, const StepData &data);
 
+  /// Why the eldest step that is not finished failed, if an index was out of
+  /// range: "node 'x': index ..., row 7 of the data"; `order` and `step` are
+  /// those of the step. Nothing else.
+  std::optional<std::string> indexFault(RowOrder order, int64_t step) const;
+
   /// Makes finders of what is not finite, one for each replica.
   Status makeFinders(const std::optional<Injection> &injection);
   /// Tells the finders of all commands, or of none any more.

@@ -127,6 +127,10 @@ Status EntryRunner::run(const sinter_control &control,
   return finish();
 }
 
+const std::optional<IndexFault> &EntryRunner::indexFault() const {
+  return session_->program()->program->find(entry_->name)->indexFault();
+}
+
 std::optional<float> EntryRunner::scalar(const char *output) const {
   const Outputs &outputs = outputs_[(finished_ + 1) % 2];
   for (uint32_t i = 0; i < entry_->numOutputs; ++i) {
@@ -206,7 +210,15 @@ sinter::rt::evaluate(EntryRunner &runner, const BatchReader &reader,
     if (!batch.ok())
       return batch.status();
     control.validRows = batch->validRows;
-    SINTER_RETURN_IF_ERROR(runner.run(control, batch->inputs));
+    Status ran = runner.run(control, batch->inputs);
+    if (!ran.ok()) {
+      const std::optional<IndexFault> &fault = runner.indexFault();
+      std::optional<int64_t> row = fault ? fault->row() : std::nullopt;
+      return row ? Status::failed(fault->text() + ", row " +
+                                  std::to_string(i * reader.batch() + *row) +
+                                  " of the data")
+                 : ran;
+    }
     lossSum += runner.scalar("loss_sum").value_or(0);
     lossCount += runner.scalar("loss_count").value_or(0);
     std::optional<float> correct = runner.scalar("correct");

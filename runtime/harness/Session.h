@@ -11,6 +11,7 @@
 #define SINTER_RUNTIME_HARNESS_SESSION_H
 
 #include "runtime/data/Loader.h"
+#include "runtime/exec/IndexChecks.h"
 #include "runtime/harness/TrainerOptions.h"
 #include "runtime/train/Checkpoint.h"
 
@@ -65,6 +66,8 @@ public:
   /// The value of a scalar fp32 output of the run that was finished last;
   /// nothing if there is none of that name.
   std::optional<float> scalar(const char *output) const;
+  /// Why the run that failed last did, if an index was out of range.
+  const std::optional<IndexFault> &indexFault() const;
   std::span<const sinter_tensor_desc> inputs() const {
     return {entry_->inputs, entry_->numInputs};
   }

@@ -57,6 +57,8 @@ Status Trainer::beginStep() {
   SINTER_RETURN_IF_ERROR(keepStates());
   Status begun = replicas_->begin(control(step_));
   if (!begun.ok()) {
+    if (Status fault = indexFault(); !fault.ok())
+      return fault;
     // Bad data is told after what came before it; with --sync-launches all of
     // that has been done, and what failed is named here.
     if (replicas_->size() == 1 && !options_.deviceOptions.syncLaunches)
@@ -66,6 +68,14 @@ Status Trainer::beginStep() {
   ++step_;
   evaluated_ = false;
   return {};
+}
+
+/// Of the eldest step that is not finished.
+Status Trainer::indexFault() const {
+  std::optional<std::string> fault = replicas_->indexFault(order_, doneSteps_);
+  return fault ? Status::failed("step " + std::to_string(doneSteps_ + 1) +
+                                ": " + *fault + "; the step changed no state")
+               : Status();
 }
 
 /// All steps that were begun.
@@ -105,7 +115,10 @@ Result<int64_t> Trainer::skippedBefore() const {
 
 /// Waits for the eldest step under way, logs it and looks at its loss.
 Status Trainer::finishStep() {
-  SINTER_RETURN_IF_ERROR(replicas_->finish());
+  if (Status finished = replicas_->finish(); !finished.ok()) {
+    Status fault = indexFault();
+    return fault.ok() ? finished : fault;
+  }
   const int64_t step = doneSteps_++;
   lastLoss_ = replicas_->scalar("loss").value_or(NAN);
   std::optional<JsonLog::Scale> scale = lossScale();

@@ -56,6 +56,7 @@ private:
   Status makeSteps(int64_t count);
   Status benchRound(int64_t steps);
   Status beginStep();
+  Status indexFault() const;
   Status finishStep();
   std::optional<JsonLog::Scale> lossScale() const;
   Result<int64_t> skippedBefore() const;

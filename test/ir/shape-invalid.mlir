@@ -221,3 +221,18 @@ func.func @reverse_c1(%x : tensor<4x8xf32>) {
   %0 = sinter.reverse %x dims [0, 0] : tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @index_fault_c1(%i: tensor<3xi64>) {
+  // expected-error @+1 {{'sinter.index_fault' op no index lies from 4 to 4}}
+  %0 = sinter.index_fault %i from 4 to 4 : (tensor<3xi64>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{result 0: attribute 'sinter.index_checks' must list {node, lower, upper} for each row of a tensor of two columns of i64}}
+func.func @index_checks(%i: tensor<1x2xi64>) -> (tensor<1x2xi64> {sinter.index_checks = [{node = "n"}]}) {
+  return %i : tensor<1x2xi64>
+}

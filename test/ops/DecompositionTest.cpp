@@ -34,7 +34,8 @@ TEST_CASE("a composite and its decomposition have the same value") {
     std::vector<ir::Tensor> parts = evaluate(main, inputs);
     REQUIRE(whole.size() == main.getNumResults());
     REQUIRE(parts.size() == whole.size());
-    for (size_t r = 0; r < whole.size(); ++r)
+    for (size_t r = 0; r < whole.size(); ++r) {
+      CHECK(whole[r].ints == parts[r].ints);
       for (size_t i = 0; i < whole[r].floats.size(); ++i) {
         double a = whole[r].floats[i], b = parts[r].floats[i];
         INFO("result " << r << " element " << i << ": " << a << " and " << b);
@@ -42,6 +43,7 @@ TEST_CASE("a composite and its decomposition have the same value") {
         CHECK((bothNan ||
                std::fabs(a - b) <= 1e-6 * std::max(1.0, std::fabs(a))));
       }
+    }
     ++numChecked;
   }
   CHECK(numChecked > 100);

@@ -105,6 +105,22 @@ void addElements(std::vector<OpCase> &cases) {
   }
 }
 
+/// With most indices in range, with some, and with none of them out of it.
+void addFaults(std::vector<OpCase> &cases) {
+  for (Element element : {Element::I64, Element::I32})
+    for (const Dims &shape : std::vector<Dims>{
+             {}, {1}, {7}, {3, 5}, {2, 3, 4}, {0}, {131}, {40, 77}})
+      for (int64_t upper : {2, 90, 100})
+        cases.push_back(
+            {"sinter.index_fault " + shapeText(shape) +
+                 (element == Element::I32 ? " i32" : "") + " below " +
+                 std::to_string(upper),
+             {{shape, -100, 100, element}},
+             [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+               return {b.make<IndexFaultOp>(x[0], -100, upper)};
+             }});
+}
+
 void addTuples(std::vector<OpCase> &cases) {
   struct Tuples {
     Dims x, indices; // all dimensions that a tuple indexes have the same size
@@ -153,6 +169,7 @@ void addTuples(std::vector<OpCase> &cases) {
 void addGatherCases(std::vector<OpCase> &cases) {
   addAlongAxis(cases);
   addElements(cases);
+  addFaults(cases);
   addTuples(cases);
 }
 

@@ -162,6 +162,47 @@ TEST_CASE("artifact: workspaces", "[artifact]") {
   });
 }
 
+TEST_CASE("artifact: checks of indices", "[artifact]") {
+  // The runtime's output is the last one, and not counted.
+  struct Checked {
+    int64_t dims[2] = {1, 2};
+    sinter_tensor_desc outputs[2];
+    sinter_index_check check{"look up", -5, 5, 8, 4};
+    explicit Checked(Sample &s)
+        : outputs{s.output, {"index checks", dims, 16, SINTER_I64, 2}} {
+      s.entries[0].outputs = outputs;
+      s.entries[0].numIndexChecks = 1;
+      s.artifact.indexChecks = &check;
+    }
+  };
+  auto refuse = [](const char *text,
+                   const std::function<void(Sample &, Checked &)> &damage) {
+    auto sample = std::make_unique<Sample>();
+    Checked checked(*sample);
+    damage(*sample, checked);
+    std::string message = checkArtifact(sample->artifact).message();
+    CAPTURE(message, text);
+    REQUIRE(
+        (*text ? message.find(text) != std::string::npos : message.empty()));
+  };
+  refuse("", [](Sample &, Checked &) {});
+  refuse("lacks the table",
+         [](Sample &s, Checked &) { s.artifact.indexChecks = nullptr; });
+  refuse("no output for them",
+         [](Sample &s, Checked &) { s.entries[0].numIndexChecks = 2; });
+  refuse("no output for them",
+         [](Sample &, Checked &c) { c.outputs[1].dtype = SINTER_U64; });
+  refuse("no output for them", [](Sample &, Checked &c) {
+    c.outputs[1].rank = 1;
+    c.outputs[1].dims = &c.dims[1];
+  });
+  refuse("without a meaning",
+         [](Sample &, Checked &c) { c.check.node = nullptr; });
+  refuse("without a meaning", [](Sample &, Checked &c) { c.check.upper = -5; });
+  refuse("without a meaning", [](Sample &, Checked &c) { c.check.rows = -1; });
+  refuse("without a meaning", [](Sample &, Checked &c) { c.check.stride = 0; });
+}
+
 TEST_CASE("artifact: missing tables and texts", "[artifact]") {
   refused("missing", [](Sample &s) { s.artifact.manifest = nullptr; });
   refused("state table", [](Sample &s) { s.artifact.states = nullptr; });

@@ -177,6 +177,8 @@ static void readLengths(NodeImport &n, AttentionForm &form) {
            shownShape({batch}));
     return;
   }
+  if (!n.checkIndices(n.in(6), 0, s + 1))
+    return;
   Value lengths = n.reshape(n.cast(n.in(6), n.i64()), {batch, 1, 1, 1});
   form.biases.push_back(n.compare(ir::CompareKind::lt,
                                   n.iota({1, 1, 1, s}, 3, n.i64()), lengths));
@@ -254,6 +256,8 @@ static Value rotaryTable(NodeImport &n, Value table, const RotaryForm &form,
       return n.fail("a table of angles has shape " +
                     shownShape(n.shapeOf(table)) + "; it must be [P, " +
                     std::to_string(half) + "]");
+    if (!n.checkIndices(form.positions, 0, n.shapeOf(table)[0]))
+      return {};
     table = n.gather(table, form.positions, 0);
   }
   if (!table)

@@ -259,9 +259,13 @@ static void importIf(NodeImport &n) {
                     std::to_string(kMaxBranchNodes) + " nodes");
       return;
     }
-    for (int i : {0, 1})
-      if (!n.graph().importBody(n, *branches[i], {}, values[i]))
+    for (int i : {0, 1}) {
+      n.graph().pushGuard(condition, /*taken=*/i == 0);
+      bool isDone = n.graph().importBody(n, *branches[i], {}, values[i]);
+      n.graph().popGuard();
+      if (!isDone)
         return;
+    }
   }
   for (size_t i = 0; i < values[0].size(); ++i) {
     if (!values[0][i] || !values[1][i]) {

@@ -233,9 +233,16 @@ bool GraphImport::settle(llvm::MutableArrayRef<Value> values) {
     settled_ = next ? next->getPrevNode() : &block.back();
     op = next;
   }
-  for (Value &value : values)
+  auto follow = [&](Value &value) {
     if (auto found = replaced.find(value); found != replaced.end())
       value = found->second;
+  };
+  for (Value &value : values)
+    follow(value);
+  for (IndexCheck &check : indexChecks_) {
+    follow(check.indices);
+    follow(check.fault);
+  }
   return true;
 }
 

@@ -80,6 +80,15 @@ public:
   /// The number of nodes in `body`, subgraphs included.
   static int64_t countNodes(const ::onnx::GraphProto &body);
   void warn(const std::string &text);
+  /// For NodeImport::checkIndices().
+  bool checkIndices(NodeImport &node, mlir::Value indices, int64_t lower,
+                    int64_t upper);
+  /// What importBody() builds from now on matters only if `condition`, one bool
+  /// that an earlier node computed, is `taken`; until popGuard().
+  void pushGuard(mlir::Value condition, bool taken) {
+    guards_.push_back({condition, taken});
+  }
+  void popGuard() { guards_.pop_back(); }
   /// The argument of @main that holds the control of this name, a tensor<i64>.
   mlir::Value control(llvm::StringRef name);
   /// Sequences of `elements` more elements may still be built.
@@ -95,6 +104,10 @@ private:
   bool buildMain();
   bool addStates(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
   bool addOutputs(const ::onnx::GraphProto &graph);
+  /// Adds to `results` what the checks of indices find, and describes them;
+  /// nothing where there are none. False after an error line.
+  bool addIndexChecks(llvm::SmallVectorImpl<mlir::Value> &results,
+                      mlir::ArrayAttr &checks);
   /// Declares the states that are used, drops the others, names the controls.
   void finishArguments();
   bool importNodes(const Nodes &nodes, llvm::ArrayRef<bool> live, Scope &scope,
@@ -140,6 +153,13 @@ private:
   int64_t sequenceBudget_ = int64_t(1) << 24;
   int64_t expandedNodes_ = 0, randomIds_ = 0;
   llvm::StringMap<mlir::Value> controls_;
+  struct IndexCheck {
+    mlir::Value indices, fault; // the operand and result of an index_fault
+    std::string node;
+    int64_t lower, upper;
+  };
+  std::vector<IndexCheck> indexChecks_;
+  llvm::SmallVector<std::pair<mlir::Value, bool>> guards_;
   /// Argument of @main -> the state it holds.
   struct State {
     std::string name;

@@ -39,18 +39,19 @@ static Value wrapNegative(NodeImport &n, Value index, int64_t size) {
   return wrapNegative(n, index, n.splat({}, n.elementOf(index), double(size)));
 }
 
-/// Known indices that are out of range are an error of the model.
-static bool checkKnown(NodeImport &n, Value index, int64_t size) {
-  std::optional<ir::Tensor> known = n.constantOf(index);
-  if (!known)
-    return true;
-  for (int64_t i : known->ints)
-    if (i < -size || i >= size) {
-      n.fail("index " + std::to_string(i) +
-             " is out of range for a dimension of size " +
-             std::to_string(size));
+/// Indices into a dimension of `size`, negative ones from its end.
+static bool checkIndices(NodeImport &n, Value index, int64_t size) {
+  return n.checkIndices(index, -size, size);
+}
+
+/// Column i of `index` points into the i-th of `sizes`.
+static bool checkTuples(NodeImport &n, Value index, Ints sizes) {
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    Value column =
+        n.sliceDim(index, n.rankOf(index) - 1, int64_t(i), int64_t(i) + 1);
+    if (!checkIndices(n, column, size))
       return false;
-    }
+  }
   return true;
 }
 
@@ -75,7 +76,7 @@ static std::optional<int64_t> paddingRow(NodeImport &n) {
 static void importGather(NodeImport &n) {
   Value x = n.in(0), index = indices(n, 1);
   std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
-  if (!axis || !index || !checkKnown(n, index, n.shapeOf(x)[*axis]))
+  if (!axis || !index || !checkIndices(n, index, n.shapeOf(x)[*axis]))
     return;
   Value rows = n.gather(x, index, *axis);
   std::optional<int64_t> padding = paddingRow(n);
@@ -94,7 +95,7 @@ static void importGather(NodeImport &n) {
 static void importGatherElements(NodeImport &n) {
   Value x = n.in(0), index = indices(n, 1);
   std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
-  if (axis && index && checkKnown(n, index, n.shapeOf(x)[*axis]))
+  if (axis && index && checkIndices(n, index, n.shapeOf(x)[*axis]))
     n.out(n.gatherElements(x, index, *axis));
 }
 
@@ -104,7 +105,12 @@ static void importGatherNd(NodeImport &n) {
     n.fail("attribute 'batch_dims' is negative");
     return;
   }
-  n.out(n.gatherNd(n.in(0), indices(n, 1), batchDims));
+  Value x = n.in(0), index = indices(n, 1);
+  Value y = index ? n.gatherNd(x, index, batchDims) : Value();
+  if (y && checkTuples(n, index,
+                       n.shapeOf(x).slice(size_t(batchDims),
+                                          size_t(n.shapeOf(index).back()))))
+    n.out(y);
 }
 
 static std::optional<ir::ScatterKind> readReduction(NodeImport &n) {
@@ -129,7 +135,7 @@ static void importScatterElements(NodeImport &n) {
   Value x = n.in(0), index = indices(n, 1);
   std::optional<ir::ScatterKind> kind = readReduction(n);
   std::optional<int64_t> axis = n.axis(n.attrInt("axis", 0), n.rankOf(x));
-  if (!axis || !kind || !index || !checkKnown(n, index, n.shapeOf(x)[*axis]))
+  if (!axis || !kind || !index || !checkIndices(n, index, n.shapeOf(x)[*axis]))
     return;
   n.out(n.scatterElements(*kind, x, wrapNegative(n, index, n.shapeOf(x)[*axis]),
                           n.in(2), *axis));
@@ -146,6 +152,8 @@ static void importScatterNd(NodeImport &n) {
     return;
   }
   Shape sizes(n.shapeOf(x).take_front(n.shapeOf(index).back()));
+  if (!checkTuples(n, index, sizes))
+    return;
   Value bounds = n.cast(n.ints(sizes), n.elementOf(index));
   n.out(n.scatterNd(*kind, x, wrapNegative(n, index, bounds), n.in(2)));
 }
@@ -168,7 +176,10 @@ static void importOneHot(NodeImport &n) {
   std::optional<int64_t> axis = n.axis(given, n.rankOf(index) + 1);
   if (!axis)
     return;
-  index = wrapNegative(n, n.cast(index, n.i64()), size);
+  index = n.cast(index, n.i64());
+  if (!checkIndices(n, index, size))
+    return;
+  index = wrapNegative(n, index, size);
   Value apart = n.expandDims(index, {*axis});
   Shape shape(n.shapeOf(apart));
   shape[*axis] = size;
@@ -246,6 +257,8 @@ static void importReverseSequence(NodeImport &n) {
            "; it must have one entry per sequence");
     return;
   }
+  if (!n.checkIndices(n.in(1), 0, n.shapeOf(x)[timeAxis] + 1))
+    return;
   Shape plane = {n.shapeOf(x)[0], n.shapeOf(x)[1]};
   Value length =
       n.broadcastInDims(n.cast(n.in(1), n.i64()), {batchAxis}, plane);
@@ -281,6 +294,9 @@ static void importTensorScatter(NodeImport &n) {
   apart[*axis] = shape[*axis];
   Value index = n.iota(apart, *axis, n.i64());
   if (n.has(2)) {
+    const int64_t last = n.shapeOf(cache)[*axis] - shape[*axis];
+    if (mode == "linear" && !n.checkIndices(n.in(2), 0, last + 1))
+      return;
     apart[0] = shape[0];
     apart[*axis] = 1;
     index = n.add(index, n.reshape(n.cast(n.in(2), n.i64()), apart));

@@ -49,6 +49,14 @@ static std::optional<LossOptions> readLoss(NodeImport &n) {
            "; it must be " + shownShape({scores[1]}));
     return std::nullopt;
   }
+  Value labels = n.in(1);
+  if (options.ignoreIndex) {
+    Value ignored = n.splatLike(labels, double(*options.ignoreIndex));
+    labels = n.where(n.compare(ir::CompareKind::eq, labels, ignored),
+                     n.splatLike(labels, 0), labels);
+  }
+  if (!n.checkIndices(labels, 0, scores[1]))
+    return std::nullopt;
   return options;
 }
 

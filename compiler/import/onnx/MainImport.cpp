@@ -139,6 +139,9 @@ bool GraphImport::addOutputs(const GraphProto &graph) {
                      dataTypeName(actual));
     results.push_back(*value);
   }
+  ArrayAttr checks;
+  if (!addIndexChecks(results, checks))
+    return false;
   builder_.create<func::ReturnOp>(main_.getLoc(), results);
   Block &block = main_.getBody().front();
   main_.setType(builder_.getFunctionType(block.getArgumentTypes(),
@@ -146,6 +149,9 @@ bool GraphImport::addOutputs(const GraphProto &graph) {
   for (int i = 0; i < graph.output_size(); ++i)
     main_.setResultAttr(i, ir::SinterDialect::kOutputAttr,
                         builder_.getStringAttr(graph.output(i).name()));
+  if (checks)
+    main_.setResultAttr(graph.output_size(),
+                        ir::SinterDialect::kIndexChecksAttr, checks);
   return true;
 }
 

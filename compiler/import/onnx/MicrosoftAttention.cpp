@@ -276,6 +276,8 @@ static bool addLengths(NodeImport &n, AttentionForm &form, int64_t past) {
   }
   // Of past and new keys together; where it is not known it must be that.
   std::optional<ir::Tensor> total = n.constantOf(6);
+  if (!total && n.has(6) && !n.checkIndices(n.in(6), s, s + 1))
+    return false;
   if (total &&
       (total->size() != 1 || total->isFloat() || total->ints[0] != s)) {
     n.unsupported("input 'total_sequence_length' that is not " +
@@ -291,6 +293,8 @@ static bool addLengths(NodeImport &n, AttentionForm &form, int64_t past) {
                   "known at compile time, or differs");
     return false;
   }
+  if (!n.checkIndices(n.in(5), 0, s))
+    return false;
   Value last = n.reshape(n.cast(n.in(5), n.i64()), {batch, 1, 1, 1});
   form.biases.push_back(
       n.compare(ir::CompareKind::le, n.iota({1, 1, 1, s}, 3, n.i64()), last));

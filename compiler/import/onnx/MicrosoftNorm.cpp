@@ -59,16 +59,21 @@ static void importEmbedLayerNorm(NodeImport &n) {
     n.fail("segment_ids and segment_embedding must be there together");
     return;
   }
-  Value sum = n.gather(table, words, 0);
+  auto lookUp = [&](Value rows, Value index) {
+    int64_t size = n.shapeOf(rows)[0];
+    return n.checkIndices(index, -size, size) ? n.gather(rows, index, 0)
+                                              : Value();
+  };
+  Value sum = lookUp(table, words);
   if (!n.has(8) && steps > n.shapeOf(n.in(3))[0]) {
     n.fail("there are embeddings of " + std::to_string(n.shapeOf(n.in(3))[0]) +
            " positions; the input has " + std::to_string(steps));
     return;
   }
-  sum = n.add(sum, n.has(8) ? n.gather(n.in(3), n.in(8), 0)
+  sum = n.add(sum, n.has(8) ? lookUp(n.in(3), n.in(8))
                             : n.sliceDim(n.in(3), 0, 0, steps));
   if (n.has(1))
-    sum = n.add(sum, n.gather(n.in(4), n.in(1), 0));
+    sum = n.add(sum, lookUp(n.in(4), n.in(1)));
   n.out(emitLayerNorm(n, sum, n.in(5), n.in(6), 2, epsilon));
   Type i32 = n.b.getI32Type();
   // The number of words that are not masked.

@@ -80,7 +80,8 @@ static Value readZeroPoints(NodeImport &n, const BlockForm &form,
 /// Row i of `v` [rows, blocks] spread to the elements of its blocks.
 static Value spreadBlocks(NodeImport &n, Value v, const BlockForm &form) {
   if (n.has(4))
-    return n.gather(v, n.in(4), 1);
+    return n.checkIndices(n.in(4), 0, form.blocks()) ? n.gather(v, n.in(4), 1)
+                                                     : Value();
   Value apart =
       n.broadcast(n.expandDims(v, {2}), {form.rows, form.blocks(), form.block});
   return n.reshape(apart, {form.rows, form.blocks() * form.block});

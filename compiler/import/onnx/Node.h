@@ -110,6 +110,11 @@ public:
   /// The same for given values.
   std::optional<Shape> normalised(Ints axes, int64_t rank);
 
+  /// `indices` of any integer type, each of which must lie in [lower, upper):
+  /// what is known is checked now, the rest when the program runs. False after
+  /// fail(). An empty range is nobody's.
+  bool checkIndices(mlir::Value indices, int64_t lower, int64_t upper);
+
   mlir::Value unsupported(std::string message) {
     if (!failed())
       isUnsupported_ = true;

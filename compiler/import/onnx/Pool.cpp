@@ -297,6 +297,8 @@ static void importMaxUnpool(NodeImport &n) {
   }
   int64_t positions = std::accumulate(shape.begin(), shape.end(), int64_t(1),
                                       std::multiplies<int64_t>());
+  if (!n.checkIndices(indices, 0, positions))
+    return;
   Value flat =
       n.scatter(ir::ScatterKind::set, n.splat({positions}, n.elementOf(x), 0),
                 n.reshape(indices, {elements}), n.reshape(x, {elements}), 0);

@@ -211,6 +211,8 @@ bool Recurrent::readShapes() {
              "; it must be " + shownShape({batch_}));
       return false;
     }
+    if (!n.checkIndices(lengths_, 0, steps_ + 1))
+      return false;
     std::optional<ir::Tensor> known = n.constantOf(lengths_);
     if (known &&
         llvm::all_of(known->ints, [&](int64_t l) { return l == steps_; }))

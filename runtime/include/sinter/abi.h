@@ -19,7 +19,7 @@ extern "C" {
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
 #define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
-#define SINTER_ABI_MINOR 5
+#define SINTER_ABI_MINOR 6
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -335,6 +335,14 @@ typedef struct sinter_image {
   uint64_t sizeBytes;
 } sinter_image;
 
+/* 2.6: a check that indices lie in [lower, upper). Position p of them belongs
+ * to row (p / stride) % rows of the batch; with rows 0 nobody knows which. */
+typedef struct sinter_index_check {
+  const char *node; /* ONNX node that reads them; never NULL */
+  int64_t lower, upper;
+  int64_t rows, stride;
+} sinter_index_check;
+
 /* One function of the program: "main" (inference), or "step" and "eval"; with
  * micro-batches "grad", which has step's inputs and no outputs, and "apply",
  * which has step's outputs and no inputs, in the place of "step".
@@ -348,7 +356,10 @@ typedef struct sinter_entry {
   const sinter_tensor_desc *outputs;
   const sinter_command *commands;
   uint32_t numInputs, numOutputs, numCommands;
-  uint32_t reserved;
+  /* 2.6: where this is not 0, `outputs` has one more entry, of the runtime: an
+   * int64 [numIndexChecks][2] with, for each of the entry's checks, position +
+   * 1 and value of the first index out of range, or zeros. */
+  uint32_t numIndexChecks;
   uint64_t arenaBytes; /* of place 0 */
   uint64_t
       unsharedBytes;     /* what the arenas' buffers would take without reuse */
@@ -440,6 +451,8 @@ typedef struct sinter_artifact {
    * one row where numPlaces is 0; NULL: none anywhere; UINT64_MAX: as many as
    * they want. What a library cannot do within them is not done. */
   const uint64_t *workspaces;
+  /* 2.6: of all entries, in their order. */
+  const sinter_index_check *indexChecks;
 } sinter_artifact;
 
 #ifdef __cplusplus

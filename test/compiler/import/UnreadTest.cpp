@@ -6,20 +6,16 @@
 // with an attribute, an input or an output that its operator does not have.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/import/onnx/Registry.h"
-#include "test/compiler/import/OneNode.h"
+#include "test/compiler/import/AllOperators.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include <fstream>
-#include <map>
 #include <set>
 
 using namespace sinter::test;
 using sinter::compiler::kAny;
 using sinter::compiler::OpRow;
 using Sizes = std::vector<int64_t>;
-using ::onnx::AttributeProto;
 using ::onnx::NodeProto;
 
 namespace {
@@ -30,66 +26,6 @@ const std::set<std::pair<std::string, int>> ignored = {
     {"com.microsoft.BiasDropout", 3}, // ratio, of training
 };
 
-/// Graph outputs are tensors: these are told by their length.
-const std::set<std::string> giveSequences = {
-    "SequenceConstruct", "SequenceEmpty", "SequenceErase",
-    "SequenceInsert",    "SequenceMap",   "SplitToSequence"};
-
-class Operators {
-public:
-  Operators() {
-    std::ifstream file(SINTER_OPERATORS_ONNX, std::ios::binary);
-    REQUIRE(model_.ParseFromIstream(&file));
-    for (const NodeProto &node : model_.graph().node())
-      nodes_[node.name()] = &node;
-  }
-
-  /// The model of one node and of what its inputs are made of.
-  ModelBuilder alone(const std::string &name, int64_t opset) const {
-    ModelBuilder builder(opset);
-    auto &import = *builder.model.add_opset_import();
-    import.set_domain("com.microsoft");
-    import.set_version(1);
-    auto found = nodes_.find(name);
-    INFO("operators.onnx has no node '" << name << "'");
-    REQUIRE(found != nodes_.end());
-    add(builder, *found->second);
-    if (giveSequences.count(name)) {
-      builder.node("SequenceLength", {found->second->output(0)}, {"length"});
-      builder.graph().add_output()->set_name("length");
-      return builder;
-    }
-    for (const std::string &output : found->second->output())
-      if (!output.empty())
-        builder.graph().add_output()->set_name(output);
-    return builder;
-  }
-
-private:
-  void add(ModelBuilder &builder, const NodeProto &node) const {
-    for (const std::string &input : node.input()) {
-      for (const auto &tensor : model_.graph().initializer())
-        if (tensor.name() == input)
-          *builder.graph().add_initializer() = tensor;
-      size_t dot = input.rfind(".out");
-      if (dot != std::string::npos)
-        add(builder, *nodes_.at(input.substr(0, dot)));
-    }
-    *builder.graph().add_node() = node;
-  }
-
-  ::onnx::ModelProto model_;
-  std::map<std::string, const NodeProto *> nodes_;
-};
-
-NodeProto &nodeOf(ModelBuilder &builder, const std::string &name) {
-  for (NodeProto &node : *builder.graph().mutable_node())
-    if (node.name() == name)
-      return node;
-  FAIL("there is no node of this name");
-  std::abort();
-}
-
 /// What is planted as an input: a type and sizes.
 struct Plant {
   int32_t type;
@@ -99,21 +35,6 @@ struct Plant {
 bool isRead(const Imported &imported) {
   auto main = imported.module.get().lookupSymbol<mlir::func::FuncOp>("main");
   return main.getNumArguments() == 1 && !main.getArgument(0).use_empty();
-}
-
-/// All operators with their names as in messages and the newest operator set
-/// that has them.
-template <class Visit> void forEachOperator(const Visit &visit) {
-  Operators operators;
-  sinter::compiler::Registry().forEach(
-      [&](llvm::StringRef domain, const OpRow &row) {
-        std::string name =
-            (domain.empty() ? "" : domain.str() + ".") + row.name.str();
-        int64_t newest = *sinter::compiler::newestOpset("");
-        int64_t opset = row.before == kAny ? newest : row.before - 1;
-        INFO(name);
-        visit(name, row, operators.alone(name, opset));
-      });
 }
 
 } // namespace

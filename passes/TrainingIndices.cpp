@@ -1,0 +1,112 @@
+//===- TrainingIndices.cpp - steps that met an index out of range ---------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/TrainingSlots.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+namespace {
+
+ValueBuilder builderOf(OpBuilder &builder) {
+  return {builder, NameLoc::get(builder.getStringAttr("index checks"))};
+}
+
+/// Column `column` of a table of two: position + 1, or the index.
+Value columnOf(ValueBuilder &b, Value table, int64_t column) {
+  const int64_t rows = tensorType(table).getDimSize(0);
+  return b.make<SliceOp>(withShape(tensorType(table), {rows, 1}), table,
+                         b.b.getDenseI64ArrayAttr({0, column}),
+                         b.b.getDenseI64ArrayAttr({rows, column + 1}),
+                         b.b.getDenseI64ArrayAttr({1, 1}));
+}
+
+} // namespace
+
+void keepUnless(OpBuilder &builder, Value condition, func::FuncOp step,
+                const StateUpdates &others, StateUpdates &updates) {
+  ValueBuilder b(builder, condition.getLoc());
+  for (BlockArgument before : step.getArguments()) {
+    StateOp state = stateOf(before);
+    auto found = state ? updates.find(state) : updates.end();
+    if (found == updates.end() || others.count(state))
+      continue;
+    Value choice = b.broadcast(condition, tensorType(before).getShape(), {});
+    found->second = b.where(choice, found->second, before);
+  }
+}
+
+std::optional<unsigned> IndexChecks::resultOf(func::FuncOp main) {
+  for (unsigned i = 0; i < main.getNumResults(); ++i)
+    if (main.getResultAttr(i, SinterDialect::kIndexChecksAttr))
+      return i;
+  return std::nullopt;
+}
+
+IndexChecks::IndexChecks(func::FuncOp main, const BuildTrainingOptions &options)
+    : replicas(options.replicas) {
+  std::optional<unsigned> result = resultOf(main);
+  if (!result)
+    return;
+  checks = cast<ArrayAttr>(
+      main.getResultAttr(*result, SinterDialect::kIndexChecksAttr));
+  for (auto check : checks.getAsRange<DictionaryAttr>())
+    elements.push_back(check.getAs<IntegerAttr>("elements").getInt());
+}
+
+DictionaryAttr IndexChecks::attribute() const {
+  Builder b(checks.getContext());
+  return b.getDictionaryAttr(
+      b.getNamedAttr(SinterDialect::kIndexChecksAttr, checks));
+}
+
+void IndexChecks::add(OpBuilder &builder, func::FuncOp grad, Value found,
+                      Value microBatch, StateUpdates &updates) {
+  ValueBuilder b = builderOf(builder);
+  SlotTable slots(grad);
+  state = slots.declare("index_checks", tensorType(found), {}, {},
+                        StateRole::accum);
+  Value before = slots.argument(state);
+  ArrayRef<int64_t> shape = tensorType(found).getShape();
+  auto isFault = [&](Value table) {
+    Value position = columnOf(b, table, 0);
+    return b.broadcast(b.compare(CompareKind::gt, position, 0.0), shape,
+                       {0, 1});
+  };
+  // Positions go on where those of the micro-batch before ended.
+  SmallVector<int64_t> steps;
+  for (int64_t count : elements)
+    llvm::append_values(steps, count, 0);
+  Value step = b.reshape(constantI64(builder, b.loc, steps), shape);
+  Value here = b.add(found, b.mul(step, b.broadcast(microBatch, shape, {})));
+  updates[state] =
+      b.where(isFault(before), before, b.where(isFault(found), here, before));
+}
+
+Value IndexChecks::take(OpBuilder &builder, func::FuncOp apply,
+                        StateUpdates &updates) const {
+  ValueBuilder b = builderOf(builder);
+  Value found = SlotTable(apply).argument(state);
+  updates[state] = b.like(found, 0);
+  return found;
+}
+
+void IndexChecks::finish(OpBuilder &builder, func::FuncOp step, Value found,
+                         const StateUpdates &others,
+                         StateUpdates &updates) const {
+  ValueBuilder b = builderOf(builder);
+  Value last = reduceOver(builder, b.loc, ReduceKind::max,
+                          columnOf(b, found, 0), {0, 1});
+  Value isSound = b.compare(CompareKind::eq, last, 0.0);
+  if (replicas > 1) {
+    Value faults = b.cast(b.make<NotOp>(isSound), builder.getF32Type());
+    isSound =
+        b.compare(CompareKind::eq, sumOverReplicas(b, faults, replicas), 0.0);
+  }
+  keepUnless(builder, isSound, step, others, updates);
+}
+
+} // namespace sinter::passes
