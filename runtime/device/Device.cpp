@@ -22,6 +22,7 @@ void LibraryCall::choose(std::span<const double>) {}
 
 void *Stream::native() const { return nullptr; }
 
+void Device::adopt(const void *, uint64_t) {}
 void Device::discard(void *, uint64_t) {}
 
 static Status noGraphs(const Device &device) {

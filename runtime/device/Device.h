@@ -66,6 +66,10 @@ public:
   /// Nothing may still be using it.
   virtual void free(void *address) = 0;
 
+  /// Memory of another object for this device, which commands here will read
+  /// too. It outlives this object. By default that needs no leave.
+  virtual void adopt(const void *address, uint64_t sizeBytes);
+
   /// What lies there means nothing yet, or any more: a device that checks its
   /// programs may overwrite it. Nothing may be using it.
   virtual void discard(void *address, uint64_t sizeBytes);

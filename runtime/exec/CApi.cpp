@@ -87,6 +87,14 @@ sinter_status sinter_program_join(sinter_program *program,
   });
 }
 
+sinter_status sinter_program_warm_up(sinter_program *program) {
+  return guarded([&]() -> Status {
+    if (!program)
+      return Status::invalid("there is no program");
+    return alone(*program, [&] { return program->program->warmUp(); });
+  });
+}
+
 void sinter_program_destroy(sinter_program *program) { delete program; }
 
 const sinter_artifact *sinter_program_artifact(const sinter_program *program) {

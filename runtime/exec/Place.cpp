@@ -52,8 +52,8 @@ ConstantMap::ConstantMap(const sinter_artifact &artifact, uint32_t place)
   }
 }
 
-Status ConstantMap::upload(Device &device, Stream &stream, uint8_t *base) {
-  base_ = base;
+Status ConstantMap::upload(Device &device, Stream &stream,
+                           uint8_t *base) const {
   for (const Range &range : ranges_)
     SINTER_RETURN_IF_ERROR(device.upload(stream, base + range.offset,
                                          constants_ + range.hostOffset,

@@ -27,8 +27,10 @@ public:
 
   /// Bytes of the device's own copy; 0 when the host's are used.
   uint64_t sizeBytes() const { return sizeBytes_; }
-  /// Copies them to `base`, of the device, and takes them from there.
-  Status upload(Device &device, Stream &stream, uint8_t *base);
+  /// Copies them to `base`, of the device.
+  Status upload(Device &device, Stream &stream, uint8_t *base) const;
+  /// They are at `base`, of the device.
+  void takeFrom(const uint8_t *base) { base_ = base; }
   /// The address of the byte at `offset` of the artifact's constants.
   const uint8_t *at(uint64_t offset) const;
 
@@ -52,9 +54,12 @@ struct Slot {
   uint8_t *hostOutputs = nullptr;
 };
 
+class SharedConstants;
+
 /// Member order: what is on a device goes before it.
 struct Place {
-  std::unique_ptr<Device> device;
+  std::shared_ptr<Device> device; // shared with what other programs use of it
+  std::shared_ptr<SharedConstants> sharedConstants;
   std::unique_ptr<Stream> stream; // SINTER_STREAM_COMPUTE
   /// SINTER_STREAM_TRANSFER; null in programs on one device.
   std::unique_ptr<Stream> transfers;

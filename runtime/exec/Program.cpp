@@ -10,6 +10,7 @@
 #include "runtime/exec/ArtifactChecks.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
+#include "runtime/exec/SharedConstants.h"
 
 #include <algorithm>
 #include <cstring>
@@ -179,10 +180,13 @@ Status Program::loadPlace(uint32_t index) {
                 "the control block");
   }
   place.constants = ConstantMap(*artifact_, index);
-  uint8_t *constants = nullptr;
-  SINTER_RETURN_IF_ERROR(
-      take(constants, place.constants.sizeBytes(), "the constants"));
-  return place.constants.upload(device, *place.stream, constants);
+  if (!place.constants.sizeBytes())
+    return {};
+  auto constants = SharedConstants::get(*artifact_, index, place);
+  if (!constants.ok())
+    return constants.status();
+  place.sharedConstants = std::move(*constants);
+  return {};
 }
 
 Status Program::initializeStates() {
@@ -256,6 +260,8 @@ Status Program::load() {
     Device &device = *places_[i].device;
     ownsMemory |= !device.sharesHostMemory();
     MemoryNeeds needs = memoryNeeds(*artifact_, device.sharesHostMemory(), i);
+    if (SharedConstants::exist(*artifact_, i, device.name()))
+      needs.constantBytes = 0;
     SINTER_RETURN_IF_ERROR(checkMemory(*artifact_, needs, device.name(),
                                        device.availableBytes(), i));
   }

@@ -66,6 +66,11 @@ public:
   /// Waits for run `run` and those before it.
   Status wait(RunNumber run);
 
+  /// Before the first run: runs all entries on zeros, so that the first one
+  /// that counts takes no longer than others, and gives the states their
+  /// initial values again. Does nothing on simulated devices.
+  Status warmUp();
+
   /// Makes this program a replica of the group, once all of it call this, each
   /// on a thread of its own; before the first run. SINTER_INVALID when the
   /// program was compiled for another number of replicas.
@@ -115,6 +120,7 @@ private:
   Result<Executor *> check(const char *entry, const void *const *inputs,
                            void *const *outputs);
   Status finishRuns();
+  Status runOnZeros(Executor &executor);
 
   struct Allocation {
     Device *device;

@@ -235,6 +235,35 @@ TEST_CASE("cuda program: constants that nobody reads stay on the host",
   CHECK(ConstantMap(loaded.sample.artifact, 1).sizeBytes() == 0);
 }
 
+TEST_CASE("cuda program: programs of an artifact share its constants",
+          "[cuda]") {
+  Loaded first;
+  auto uploads = [&] {
+    int count = 0;
+    for (const auto &[call, times] : first.fake.calls)
+      count += call.starts_with("memcpyHtoD") ? times : 0;
+    return count;
+  };
+  const int once = uploads();
+  auto device = createCudaDevice(first.fake.table(), 0, {});
+  REQUIRE(device.ok());
+  auto made = Program::create(first.sample.artifact, std::move(*device));
+  REQUIRE(made.ok());
+  std::unique_ptr<Program> second = std::move(*made);
+  CHECK(uploads() == 2 * once - 1);
+  REQUIRE(first.run(3).ok());
+  CHECK(first.isRight(first.y, 3));
+  // They stay for the second one.
+  first.program.reset();
+  std::fill(first.y, first.y + n, 0.0f);
+  sinter_control control{};
+  control.step = 3;
+  REQUIRE(second->run("main", &control, first.inputs, first.outputs).ok());
+  CHECK(first.isRight(first.y, 3));
+  second.reset();
+  CHECK(first.fake.numAlive() == 0);
+}
+
 TEST_CASE("cuda program: states are read and written by copies", "[cuda]") {
   Loaded loaded;
   CHECK(loaded.program->state(0) == nullptr);

@@ -17,8 +17,16 @@ extern const sinter_artifact sinter_linked_artifact;
 static const sinter_entry &entry() { return sinter_linked_artifact.entries[0]; }
 
 int32_t sinter_library_create(int32_t threads, sinter_program **program) {
-  return sinter_program_create(&sinter_linked_artifact, nullptr, threads,
-                               program);
+  sinter_status status =
+      sinter_program_create(&sinter_linked_artifact, nullptr, threads, program);
+  if (status != SINTER_OK)
+    return status;
+  status = sinter_program_warm_up(*program);
+  if (status != SINTER_OK) {
+    sinter_program_destroy(*program);
+    *program = nullptr;
+  }
+  return status;
 }
 
 void sinter_library_destroy(sinter_program *program) {

@@ -255,8 +255,10 @@ void BfloatConvCall::prepareFilter(const uint8_t *constants) {
   packs_ = true;
   const float *constant = constantAddress(command_.slices[1], constants);
   if (constant) {
-    constantFilter_ = context_.packed.allocate(packedDesc_.get_size());
-    reorderNow(context_, plain, constant, packedDesc_, constantFilter_.get());
+    constantFilter_ =
+        context_.packed.make(packedDesc_.get_size(), [&](uint8_t *packed) {
+          reorderNow(context_, plain, constant, packedDesc_, packed);
+        });
     return;
   }
   packFilter_ = makeReorder(context_, plain, packedDesc_);

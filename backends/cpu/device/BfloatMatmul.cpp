@@ -220,12 +220,13 @@ void BfloatMatmulCall::packConstantB(const uint8_t *b) {
   for (int64_t ni = 0; ni < plan_.n.count(); ++ni) {
     Size size{1, plan_.m.size(0), plan_.n.size(ni), shape_.k};
     const memory::desc &to = variants_.at(size).argDesc(1);
-    PackedBytes packed = context_.packed.allocate(to.get_size());
-    reorderNow(
-        context_,
-        operandDesc(shape_.b, memory::data_type::bf16, 1, shape_.k, size.n),
-        b + 2 * plan_.n.begin(ni) * shape_.b.col, to, packed.get());
-    packedB_.push_back(std::move(packed));
+    packedB_.push_back(
+        context_.packed.make(to.get_size(), [&](uint8_t *packed) {
+          reorderNow(context_,
+                     operandDesc(shape_.b, memory::data_type::bf16, 1, shape_.k,
+                                 size.n),
+                     b + 2 * plan_.n.begin(ni) * shape_.b.col, to, packed);
+        }));
   }
 }
 

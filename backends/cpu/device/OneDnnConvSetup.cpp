@@ -240,9 +240,11 @@ void ConvCall::prepareFilters(const uint8_t *constants) {
     if (desc == plain) {
       filter.plain = true;
     } else if (constant) {
-      filter.constant = context_.packed.allocate(desc.get_size());
-      reorderNow(context_, plain, constant + filterOffset(filter), desc,
-                 filter.constant.get());
+      filter.constant =
+          context_.packed.make(desc.get_size(), [&](uint8_t *packed) {
+            reorderNow(context_, plain, constant + filterOffset(filter), desc,
+                       packed);
+          });
     } else {
       filter.reorder =
           FilterReorder(context_, shape_, count, desc, /*toPacked=*/true);

@@ -248,14 +248,15 @@ void MatmulCall::packConstantB(const float *b) {
       int64_t piece = ni * plan_.k.count() + ki;
       const MatmulVariant &variant = *variantOf_[static_cast<size_t>(piece)];
       const memory::desc &to = variant.primitive.argDesc(1);
-      PackedBytes packed = context_.packed.allocate(to.get_size());
-      reorderNow(
-          context_,
-          operandDesc(shape_.b, false, 1, variant.size.k, variant.size.n),
-          b + plan_.k.begin(ki) * shape_.b.row +
-              plan_.n.begin(ni) * shape_.b.col,
-          to, packed.get());
-      constantB_[static_cast<size_t>(piece)] = std::move(packed);
+      constantB_[static_cast<size_t>(piece)] =
+          context_.packed.make(to.get_size(), [&](uint8_t *packed) {
+            reorderNow(
+                context_,
+                operandDesc(shape_.b, false, 1, variant.size.k, variant.size.n),
+                b + plan_.k.begin(ki) * shape_.b.row +
+                    plan_.n.begin(ni) * shape_.b.col,
+                to, packed);
+          });
     }
 }
 

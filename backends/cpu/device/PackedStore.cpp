@@ -6,9 +6,13 @@
 
 #include "backends/cpu/device/PackedStore.h"
 #include "backends/cpu/device/Blocks.h"
+#include "runtime/base/Hash.h"
 
 #include <algorithm>
+#include <cstring>
+#include <mutex>
 #include <new>
+#include <unordered_map>
 
 using namespace sinter;
 using namespace sinter::cpu;
@@ -16,6 +20,11 @@ using namespace sinter::cpu;
 /// Large enough for huge pages to matter, small enough that the rest of the
 /// last block is no loss: what is not touched takes no memory.
 static constexpr uint64_t blockBytes = uint64_t(16) << 20;
+
+static uint64_t roundedUp(uint64_t sizeBytes) {
+  return static_cast<uint64_t>(
+      alignUp(static_cast<int64_t>(std::max<uint64_t>(sizeBytes, 1))));
+}
 
 static std::shared_ptr<rt::AlignedBlock> makeBlock(uint64_t sizeBytes) {
   rt::Result<rt::AlignedBlock> block =
@@ -25,19 +34,90 @@ static std::shared_ptr<rt::AlignedBlock> makeBlock(uint64_t sizeBytes) {
   return std::make_shared<rt::AlignedBlock>(std::move(*block));
 }
 
+/// Counted for itself: a block may live when all users of a part are gone.
+static PackedBytes partOf(std::shared_ptr<rt::AlignedBlock> block,
+                          uint64_t offsetBytes) {
+  uint8_t *bytes = block->data() + offsetBytes;
+  return {bytes, [block = std::move(block)](uint8_t *) {}};
+}
+
+namespace {
+
+/// The parts of all stores, by the hash of their bytes.
+class ProcessParts {
+public:
+  static ProcessParts &get() {
+    static auto *parts = new ProcessParts; // parts may be dropped at exit
+    return *parts;
+  }
+
+  /// The part that has the same bytes, else `part` itself, which is known from
+  /// now on.
+  PackedBytes findOrAdd(PackedBytes part, uint64_t sizeBytes) {
+    const uint64_t hash = rt::hash64({part.get(), sizeBytes});
+    std::lock_guard lock(mutex_);
+    for (auto [it, end] = parts_.equal_range(hash); it != end;) {
+      PackedBytes other = it->second.part.lock();
+      if (!other) {
+        it = parts_.erase(it);
+        continue;
+      }
+      if (it->second.sizeBytes == sizeBytes &&
+          std::memcmp(other.get(), part.get(), sizeBytes) == 0)
+        return other;
+      ++it;
+    }
+    parts_.insert({hash, {part, sizeBytes}});
+    return part;
+  }
+
+  uint64_t sizeBytes() {
+    std::lock_guard lock(mutex_);
+    uint64_t total = 0;
+    for (const auto &[hash, known] : parts_)
+      total += known.part.expired() ? 0 : known.sizeBytes;
+    return total;
+  }
+
+private:
+  struct Known {
+    std::weak_ptr<uint8_t> part;
+    uint64_t sizeBytes;
+  };
+  std::mutex mutex_;
+  std::unordered_multimap<uint64_t, Known> parts_;
+};
+
+} // namespace
+
+uint64_t PackedStore::processBytes() { return ProcessParts::get().sizeBytes(); }
+
+PackedBytes PackedStore::make(uint64_t sizeBytes,
+                              const std::function<void(uint8_t *)> &fill) {
+  PackedBytes own = allocate(sizeBytes);
+  fill(own.get());
+  PackedBytes kept = ProcessParts::get().findOrAdd(own, sizeBytes);
+  // The next part may lie where the last one of a block was.
+  if (kept != own && block_ &&
+      own.get() + roundedUp(sizeBytes) == block_->data() + usedBytes_)
+    usedBytes_ -= roundedUp(sizeBytes);
+  if (kept != own && usedBytes_ == 0)
+    block_.reset(); // its pages were touched for nothing
+  return kept;
+}
+
 PackedBytes PackedStore::allocate(uint64_t sizeBytes) {
-  uint64_t rounded = static_cast<uint64_t>(
-      alignUp(static_cast<int64_t>(std::max<uint64_t>(sizeBytes, 1))));
+  const uint64_t rounded = roundedUp(sizeBytes);
   if (rounded > blockBytes / 2) {
     std::shared_ptr<rt::AlignedBlock> own = makeBlock(rounded);
-    return {own, own->data()};
+    return partOf(own, 0);
   }
   if (!block_ || block_.use_count() == 1 || usedBytes_ + rounded > blockBytes) {
     if (!block_ || block_.use_count() > 1)
       block_ = makeBlock(blockBytes);
     usedBytes_ = 0;
   }
-  PackedBytes part(block_, block_->data() + usedBytes_);
+  PackedBytes part = partOf(block_, usedBytes_);
   usedBytes_ += rounded;
   return part;
 }

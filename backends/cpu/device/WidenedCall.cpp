@@ -112,8 +112,7 @@ private:
     }
   };
 
-  void widenTo(const WideSlice &slice, const void *from, float *to,
-               int64_t begin, int64_t end) const {
+  void widenTo(const void *from, float *to, int64_t begin, int64_t end) const {
     const auto *bytes = static_cast<const uint8_t *>(from) + 2 * begin;
     isBfloat_ ? widen<plain::Bfloat>(bytes, to + begin, end - begin)
               : widen<plain::Half>(bytes, to + begin, end - begin);
@@ -168,8 +167,9 @@ Status WidenedCall::prepare(OneDnnContext &context, const uint8_t *constants,
     const float *constant = constantAddress(slice, constants);
     slice.sizeBytes *= 2;
     if (constant && slice.sizeBytes) {
-      wide.constant = context.packed.allocate(slice.sizeBytes);
-      widenTo(wide, constant, wide.at(nullptr), 0, wide.elements);
+      wide.constant = context.packed.make(slice.sizeBytes, [&](uint8_t *bytes) {
+        widenTo(constant, reinterpret_cast<float *>(bytes), 0, wide.elements);
+      });
       // The second operand is the one that may be packed further.
       slice.offsetBytes = 0;
       if (i == 1)
@@ -209,8 +209,7 @@ Status WidenedCall::run(void *const *buffers, const CallContext &context) {
       continue;
     context.pool->parallelFor(context.threads, slice.elements, grain,
                               [&](int, int64_t begin, int64_t end) {
-                                widenTo(slice, buffers[slice.slice], wide,
-                                        begin, end);
+                                widenTo(buffers[slice.slice], wide, begin, end);
                               });
   }
   SINTER_RETURN_IF_ERROR(inner_->run(addresses_.data(), context));

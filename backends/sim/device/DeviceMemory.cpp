@@ -117,6 +117,11 @@ rt::Status DeviceMemory::free(void *address) {
   return {};
 }
 
+void DeviceMemory::adopt(const void *address, uint64_t sizeBytes) {
+  std::lock_guard lock(mutex_);
+  adopted_.push_back({address, sizeBytes, /*isWritable=*/false});
+}
+
 uint64_t DeviceMemory::availableBytes() const {
   std::lock_guard lock(mutex_);
   return limitBytes_ ? limitBytes_ - usedBytes_ : UINT64_MAX;
@@ -146,9 +151,16 @@ bool DeviceMemory::contains(const void *address, uint64_t sizeBytes) const {
 }
 
 rt::Status DeviceMemory::check(const void *address, uint64_t sizeBytes,
-                               const char *what) const {
+                               const char *what, bool isRead) const {
   std::lock_guard lock(mutex_);
   if (sizeBytes == 0 || find(address, sizeBytes))
+    return {};
+  auto holds = [&](const MemoryRange &range) {
+    const auto *begin = static_cast<const uint8_t *>(range.begin);
+    const auto *at = static_cast<const uint8_t *>(address);
+    return at >= begin && at + sizeBytes <= begin + range.sizeBytes;
+  };
+  if (isRead && std::any_of(adopted_.begin(), adopted_.end(), holds))
     return {};
   std::string line = device_ + ": " + what + " (" + bytesText(sizeBytes) + ") ";
   auto *at = static_cast<const uint8_t *>(address);
@@ -193,7 +205,7 @@ rt::Status DeviceMemory::checkZones() const {
 
 std::vector<MemoryRange> DeviceMemory::ranges() const {
   std::lock_guard lock(mutex_);
-  std::vector<MemoryRange> ranges;
+  std::vector<MemoryRange> ranges = adopted_;
   for (const auto &[address, block] : live_)
     ranges.push_back({address, block.sizeBytes, true});
   return ranges;

@@ -38,13 +38,17 @@ public:
   /// written around it.
   rt::Status free(void *address);
 
+  /// Memory of another object for this device: it may be read.
+  void adopt(const void *address, uint64_t sizeBytes);
+
   uint64_t availableBytes() const;
   uint64_t usedBytes() const;
 
-  /// Succeeds when all of it lies in one live allocation; else one line that
-  /// begins with `what` ("the source of a copy").
-  rt::Status check(const void *address, uint64_t sizeBytes,
-                   const char *what) const;
+  /// Succeeds when all of it lies in one live allocation, or is only to be
+  /// read and in one that was adopted; else one line that begins with `what`
+  /// ("the source of a copy").
+  rt::Status check(const void *address, uint64_t sizeBytes, const char *what,
+                   bool isRead = false) const;
   bool contains(const void *address, uint64_t sizeBytes) const;
 
   /// Fails when something was written around an allocation.
@@ -66,6 +70,7 @@ private:
   uint64_t limitBytes_, usedBytes_ = 0;
   mutable std::mutex mutex_;
   std::map<uint8_t *, Block> live_; // by address
+  std::vector<MemoryRange> adopted_;
   std::deque<Block> freed_;
 };
 

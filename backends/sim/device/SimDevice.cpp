@@ -45,6 +45,7 @@ public:
   bool sharesHostMemory() const override { return false; }
   Result<void *> allocate(uint64_t sizeBytes, const char *purpose) override;
   void free(void *address) override;
+  void adopt(const void *address, uint64_t sizeBytes) override;
   void discard(void *address, uint64_t sizeBytes) override;
   Result<void *> allocateHost(uint64_t sizeBytes, const char *purpose) override;
   void freeHost(void *address) override;
@@ -237,6 +238,10 @@ void SimDevice::free(void *address) {
     timeline_.fail(status);
 }
 
+void SimDevice::adopt(const void *address, uint64_t sizeBytes) {
+  memory_.adopt(address, sizeBytes);
+}
+
 void SimDevice::discard(void *address, uint64_t sizeBytes) {
   if (Status status = memory_.check(address, sizeBytes, "what is discarded");
       !status.ok())
@@ -288,7 +293,7 @@ Status SimDevice::download(rt::Stream &stream, void *to, const void *from,
                            uint64_t sizeBytes) {
   return timeline_.enqueue(of(stream), [=, this]() -> Status {
     SINTER_RETURN_IF_ERROR(
-        memory_.check(from, sizeBytes, "the source of a download"));
+        memory_.check(from, sizeBytes, "the source of a download", true));
     if (sizeBytes)
       std::memcpy(to, from, sizeBytes);
     return {};
@@ -306,7 +311,8 @@ Status SimDevice::copyFromPeer(rt::Stream &stream, void *to, rt::Device &source,
     return Status::invalid(name_ + " cannot copy from " + source.name());
   const DeviceMemory &peer = static_cast<SimDevice &>(source).memory_;
   return timeline_.enqueue(of(stream), [=, this, &peer]() -> Status {
-    SINTER_RETURN_IF_ERROR(peer.check(from, sizeBytes, "the source of a copy"));
+    SINTER_RETURN_IF_ERROR(
+        peer.check(from, sizeBytes, "the source of a copy", true));
     SINTER_RETURN_IF_ERROR(
         memory_.check(to, sizeBytes, "the destination of a copy"));
     auto begin = reinterpret_cast<uint64_t>(from);
@@ -367,7 +373,8 @@ Status SimDevice::runLaunch(const SimKernels &kernels, uint32_t kernel,
   for (const MemoryRange &range : launch.ranges)
     SINTER_RETURN_IF_ERROR(memory_.check(
         range.begin, range.sizeBytes,
-        (std::string("a buffer of kernel ") + launch.name).c_str()));
+        (std::string("a buffer of kernel ") + launch.name).c_str(),
+        !range.isWritable));
   if (launch.ranges.empty())
     launch.ranges = memory_.ranges();
   engine_.options().drop = kernels.drop();

@@ -45,6 +45,10 @@ const char *sinter_last_error(void);
 sinter_status sinter_program_create(const sinter_artifact *artifact,
                                     const char *device, int32_t threads,
                                     sinter_program **program);
+/* Before the first run: runs all entries on inputs of zeros, so that the first
+ * run that counts takes no longer than later ones, and sets the states to their
+ * initial values again. */
+sinter_status sinter_program_warm_up(sinter_program *program);
 void sinter_program_destroy(sinter_program *program);
 
 const sinter_artifact *sinter_program_artifact(const sinter_program *program);
