@@ -65,6 +65,7 @@ public:
         function = placed.module().lookupSymbol<func::FuncOp>(name);
     if (!function)
       return kExitDone;
+    data = {options.calibrate, labelsOf(function)};
     RangeProbes probes(function, narrow);
     if (ExitCode code = measure(probes))
       return code;
@@ -80,6 +81,21 @@ private:
   ExitCode failed(const llvm::Twine &text) {
     reportError(options, "--calibrate=" + options.calibrate + ": " + text);
     return kExitUsage;
+  }
+
+  /// The labels are the last input of a function that trains with a loss.
+  std::string labelsOf(func::FuncOp function) {
+    auto training =
+        placed.module()->getAttrOfType<mlir::DictionaryAttr>("sinter.training");
+    auto loss = training ? training.getAs<mlir::StringAttr>("loss") : nullptr;
+    std::string last;
+    if (!loss || loss.getValue() == "none")
+      return last;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto name = function.getArgAttrOfType<mlir::StringAttr>(
+              i, ir::SinterDialect::kInputAttr))
+        last = name.str();
+    return last;
   }
 
   /// The ops that the policy gives 16 bits.
@@ -139,8 +155,7 @@ private:
       runs.push_back(probes.given());
     }
     std::vector<std::vector<std::vector<char>>> outputs;
-    std::string problem =
-        runner(*(*jit)->artifact(), options.calibrate, runs, outputs);
+    std::string problem = runner(*(*jit)->artifact(), data, runs, outputs);
     if (!problem.empty())
       return failed(problem);
     for (const auto &list : outputs)
@@ -193,6 +208,7 @@ private:
   Compilation &placed;
   llvm::ArrayRef<TargetFactory> targets;
   const ProgramRunner &runner;
+  CalibrationData data;
   llvm::StringSet<> narrow; // keys
   std::vector<double> scales;
   std::vector<std::vector<ValueRange16>> ranges;

@@ -22,12 +22,17 @@ namespace sinter::compiler {
 /// Bytes of inputs by name.
 using GivenInputs = llvm::StringMap<std::vector<char>>;
 
+/// What the inputs that no run gives are read from.
+struct CalibrationData {
+  std::string spec;   // as a trainer's --data
+  std::string labels; // the input that the loss's labels are; "": none
+};
+
 /// Runs "main" of a program for the CPU once for each of `runs`: inputs that
-/// are not given are columns of the data set `data` (as a trainer's --data),
-/// its first rows. Returns what went wrong, "" if nothing; `outputs` gets the
-/// bytes of each output of each run.
+/// are not given are columns of `data`, its first rows. Returns what went
+/// wrong, "" if nothing; `outputs` gets the bytes of each output of each run.
 using ProgramRunner = std::function<std::string(
-    const sinter_artifact &artifact, const std::string &data,
+    const sinter_artifact &artifact, const CalibrationData &data,
     llvm::ArrayRef<GivenInputs> runs,
     std::vector<std::vector<std::vector<char>>> &outputs)>;
 

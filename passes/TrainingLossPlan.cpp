@@ -81,6 +81,8 @@ private:
         plan.batch = type.getDimSize(0);
       if (inputName(i) == options.labels)
         plan.labelsArgument = i;
+      hasUnnamedLabels |=
+          options.labels.empty() && inputName(i) == plan.labelsName;
     }
   }
 
@@ -130,6 +132,11 @@ private:
     if (outputType().getNumElements() == 0)
       return error("output '" + outputName(main, plan.output) +
                    "' has no elements");
+    if (hasUnnamedLabels)
+      return error("the model has an input '" + plan.labelsName +
+                   "'; labels=" + plan.labelsName +
+                   " takes it for the loss's labels, labels=NAME gives these "
+                   "another name");
     if (plan.kind == "cross-entropy")
       return chooseClasses();
     return setLabels(outputType().getShape(),
@@ -237,6 +244,8 @@ private:
   func::FuncOp main;
   const BuildTrainingOptions &options;
   LossPlan plan;
+  /// An input has the name that the labels would get.
+  bool hasUnnamedLabels = false;
 };
 
 } // namespace

@@ -12,10 +12,6 @@ using namespace sinter::rt;
 
 namespace {
 
-bool isLabels(const sinter_tensor_desc &input) {
-  return std::string_view(input.name) == "labels";
-}
-
 /// Whether `from` becomes `to` by inserting dimensions of size 1.
 bool insertsUnits(std::span<const int64_t> from, std::span<const int64_t> to) {
   size_t next = 0;
@@ -63,15 +59,22 @@ BatchReader::bind(std::shared_ptr<const Dataset> dataset,
 Status BatchReader::bindInput(size_t index, const BatchOptions &options) {
   const sinter_tensor_desc &input = inputs_[index];
   std::string name = input.name;
-  bool labels = isLabels(input);
-  size_t others = std::count_if(
-      inputs_.begin(), inputs_.end(),
-      [](const sinter_tensor_desc &desc) { return !isLabels(desc); });
+  bool labels = options.labels == index;
+  size_t others = inputs_.size() - (options.labels ? 1 : 0);
+  auto findOther = [&](const char *usual) -> const Column * {
+    bool isTaken = std::any_of(inputs_.begin(), inputs_.end(),
+                               [&](const sinter_tensor_desc &desc) {
+                                 return std::string_view(desc.name) == usual;
+                               });
+    return isTaken ? nullptr : dataset_->find(usual);
+  };
   const Column *column = dataset_->find(name);
   if (!column && labels)
-    column = dataset_->find("y");
-  else if (!column && others == 1)
-    column = dataset_->find("x");
+    column = findOther("labels");
+  if (!column && labels)
+    column = findOther("y");
+  if (!column && !labels && others == 1)
+    column = findOther("x");
   if (!column)
     return Status::invalid(dataset_->spec +
                            ": no column for the model's input \"" + name +

@@ -5,9 +5,10 @@
 // Binds each input of a "step" or "eval" entry to a column, and fills the
 // inputs' buffers with chosen rows, converted to the graph's types.
 //
-// Which column: the one with the input's name; "labels" also takes "y"; the
-// only other input also takes "x". Shapes must agree, except that dimensions of
-// size 1 may be missing in the data ([28, 28] -> [1, 28, 28]).
+// Which column: the one with the input's name; the labels also take "labels" or
+// "y", the only other input "x", where no input has that name itself. Shapes
+// must agree, except that dimensions of size 1 may be missing in the data ([28,
+// 28] -> [1, 28, 28]).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DATA_BATCHREADER_H
@@ -16,11 +17,15 @@
 #include "runtime/data/Convert.h"
 #include "runtime/data/Dataset.h"
 
+#include <optional>
 #include <span>
 
 namespace sinter::rt {
 
 struct BatchOptions {
+  /// Which input the loss's labels are: they are never scaled, and
+  /// `numClasses` is about them.
+  std::optional<size_t> labels;
   bool scale = true;       // uint8 to float: divide by 255
   bool checkFinite = true; // refuse NaN and infinity in float data
   /// Round float64 to the graph's float32, and decimal text to any float type

@@ -158,8 +158,11 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
   DataOptions table;
   table.labelColumn = options.labelColumn;
   table.header = header;
-  if (hasLabels(artifact) && entry.numInputs > 0)
-    table.labelsName = entry.inputs[entry.numInputs - 1].name;
+  BatchOptions batch;
+  if (hasLabels(artifact) && entry.numInputs > 0) {
+    batch.labels = entry.numInputs - 1;
+    table.labelsName = entry.inputs[*batch.labels].name;
+  }
   Result<std::shared_ptr<const Dataset>> dataset =
       openDataset(spec, use, table);
   if (!dataset.ok())
@@ -170,7 +173,6 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
   for (const std::string &note : (*dataset)->notes)
     if (!options.quiet)
       std::fprintf(stderr, "note: %s\n", note.c_str());
-  BatchOptions batch;
   batch.scale = options.scale;
   batch.round = !options.castsExactly;
   batch.checkFinite = options.checkNonfinite != TrainerOptions::NonFinite::Off;

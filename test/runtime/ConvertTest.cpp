@@ -119,7 +119,7 @@ struct Bound {
   int64_t xDims[3] = {4, 1, 2}, labelDims[1] = {4};
   sinter_tensor_desc inputs[2] = {{"image", xDims, 32, SINTER_F32, 3},
                                   {"labels", labelDims, 32, SINTER_I64, 1}};
-  BatchOptions options;
+  BatchOptions options{.labels = 1};
   float x[8];
   int64_t labels[4];
 
@@ -188,9 +188,47 @@ TEST_CASE("bindings that do not fit name both shapes", "[data][batch]") {
   write(bound.folder / "other.npy", x);
   auto dataset = openDataset(bound.folder.path(), DataUse::Train);
   REQUIRE(dataset.ok());
-  error = errorOf(BatchReader::bind(*dataset, bound.inputs, {}));
+  error = errorOf(BatchReader::bind(*dataset, bound.inputs, bound.options));
   CHECK(error.find("no column for the model's input \"x\" (it has \"other\", "
                    "\"y\")") != std::string::npos);
+}
+
+TEST_CASE("the labels are those of the options, whatever inputs are called",
+          "[data][batch]") {
+  TempFolder folder;
+  int64_t dims[1] = {2};
+  sinter_tensor_desc inputs[2] = {{"labels", dims, 8, SINTER_F32, 1},
+                                  {"target", dims, 16, SINTER_I64, 1}};
+  write(folder / "labels.npy", npy("|u1", "(2,)", "\xff\x33"));
+  write(folder / "target.npy", npy("|u1", "(2,)", "\1\3"));
+  auto dataset = openDataset(folder.path(), DataUse::Train);
+  REQUIRE(dataset.ok());
+  float values[2];
+  int64_t labels[2];
+  void *buffers[] = {values, labels};
+  BatchOptions options{.labels = 1, .numClasses = 3};
+  auto reader = BatchReader::bind(*dataset, inputs, options);
+  REQUIRE(reader.ok());
+  CHECK(reader->fill(std::vector<int64_t>{0}, buffers).ok());
+  CHECK(values[0] == 1.0f); // 255 of 255
+  CHECK(labels[0] == 1);
+  CHECK(reader->fill(std::vector<int64_t>{1}, buffers)
+            .message()
+            .find("row 1 has the label 3") != std::string::npos);
+  // Of type float they are not scaled either.
+  inputs[1] = {"target", dims, 8, SINTER_F32, 1};
+  float targets[2];
+  buffers[1] = targets;
+  reader = BatchReader::bind(*dataset, inputs, options);
+  REQUIRE(reader.ok());
+  CHECK(reader->fill(std::vector<int64_t>{0, 1}, buffers).ok());
+  CHECK(targets[1] == 3.0f);
+  // Without a loss that takes labels there are none.
+  options.labels.reset();
+  reader = BatchReader::bind(*dataset, inputs, options);
+  REQUIRE(reader.ok());
+  CHECK(reader->fill(std::vector<int64_t>{0, 1}, buffers).ok());
+  CHECK(targets[1] == 3.0f / 255.0f);
 }
 
 TEST_CASE("bad values are named with their row", "[data][batch]") {

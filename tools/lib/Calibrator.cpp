@@ -16,15 +16,22 @@ using namespace sinter;
 using namespace sinter::tools;
 
 /// Fills `tensors` (of `descs`) with the first rows of the data.
-static rt::Status readRows(const std::string &data,
+static rt::Status readRows(const compiler::CalibrationData &data,
                            std::span<const sinter_tensor_desc> descs,
                            std::vector<void *> &buffers) {
   if (descs.empty())
     return {};
-  auto dataset = rt::openDataset(data, rt::DataUse::Train);
+  rt::DataOptions table;
+  rt::BatchOptions batch;
+  for (size_t i = 0; i < descs.size(); ++i)
+    if (!data.labels.empty() && descs[i].name == data.labels)
+      batch.labels = i;
+  if (batch.labels)
+    table.labelsName = data.labels;
+  auto dataset = rt::openDataset(data.spec, rt::DataUse::Train, table);
   if (!dataset.ok())
     return dataset.status();
-  auto reader = rt::BatchReader::bind(*dataset, descs, {});
+  auto reader = rt::BatchReader::bind(*dataset, descs, batch);
   if (!reader.ok())
     return reader.status();
   if (reader->rows() < reader->batch())
@@ -37,7 +44,8 @@ static rt::Status readRows(const std::string &data,
 }
 
 std::string
-tools::runOnFirstRows(const sinter_artifact &artifact, const std::string &data,
+tools::runOnFirstRows(const sinter_artifact &artifact,
+                      const compiler::CalibrationData &data,
                       llvm::ArrayRef<compiler::GivenInputs> runs,
                       std::vector<std::vector<std::vector<char>>> &outputs) {
   rt::DeviceOptions options;

@@ -12,7 +12,8 @@ namespace sinter::tools {
 
 /// A compiler::ProgramRunner, on this machine's CPU.
 std::string
-runOnFirstRows(const sinter_artifact &artifact, const std::string &data,
+runOnFirstRows(const sinter_artifact &artifact,
+               const compiler::CalibrationData &data,
                llvm::ArrayRef<compiler::GivenInputs> runs,
                std::vector<std::vector<std::vector<char>>> &outputs);
 
