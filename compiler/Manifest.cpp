@@ -6,6 +6,7 @@
 #include "compiler/Manifest.h"
 
 #include "compiler/Contracts.h"
+#include "compiler/FormVerifiers.h"
 #include "compiler/PlacementSummary.h"
 #include "compiler/PrecisionPlan.h"
 
@@ -75,6 +76,27 @@ static json::Object trainingOptions(const TrainOptions &train,
   return object;
 }
 
+/// The node at `location`, or its place in a text file.
+static std::string nodeText(mlir::Location location) {
+  if (auto names = nodeNames(location); !names.empty())
+    return "node " + quoted(names.front());
+  if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location))
+    return "the op in line " + std::to_string(file.getLine());
+  return "an op of the model";
+}
+
+/// For which nodes the rows that pad a batch cannot be masked out.
+static json::Object mixedRows(mlir::ModuleOp module) {
+  json::Object object;
+  if (auto training = module->getAttrOfType<mlir::DictionaryAttr>(
+          exec::ExecDialect::kTrainingAttr))
+    for (const char *key : {"evaluation", "step"})
+      if (auto location = training.getAs<mlir::LocationAttr>(std::string(key) +
+                                                             "_mixed_by"))
+        object[key] = text(nodeText(location));
+  return object;
+}
+
 std::string compiler::makeManifest(const Options &options,
                                    const passes::Target &target,
                                    mlir::ModuleOp module) {
@@ -105,6 +127,8 @@ std::string compiler::makeManifest(const Options &options,
   if (options.train.enabled)
     manifest["training"] =
         trainingOptions(options.train, options.lossScale(), module);
+  if (json::Object mixed = mixedRows(module); !mixed.empty())
+    manifest["rows_mixed_by"] = std::move(mixed);
   json::Object kernels;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = kernel.getKind();

@@ -445,13 +445,16 @@ private:
     ProgramBuilder eval(main, "eval", plan);
     eval.useAverages(averages);
     eval.dropRandomness();
-    if (plan.kind != "none" &&
-        failed(checkRowsIndependent(eval.function, logitsOf(eval.output, plan),
-                                    plan.batch)))
-      return failure();
     Value validRows = eval.addControl("valid_rows", eval.builder.getI64Type());
-    for (auto [name, value] : buildEvalSums(
-             eval.builder, plan, options, eval.output, eval.labels, validRows))
+    FailureOr<EvalSums> sums =
+        buildEvalSums(eval.builder, eval.function, plan, options, eval.output,
+                      eval.labels, validRows);
+    if (failed(sums))
+      return failure();
+    evaluationMixedBy.reset();
+    if (sums->mixedBy)
+      evaluationMixedBy = sums->mixedBy->getLoc();
+    for (auto [name, value] : sums->sums)
       eval.addOutput(name, value);
     eval.addIndexFaults(IndexChecks(main, options));
     eval.finish();
@@ -488,10 +491,15 @@ private:
     if (options.ignoreIndex != std::numeric_limits<int64_t>::min())
       entries.push_back(b.getNamedAttr(
           "ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));
+    if (evaluationMixedBy)
+      entries.push_back(
+          b.getNamedAttr("evaluation_mixed_by", *evaluationMixedBy));
     module->setAttr("sinter.training", b.getDictionaryAttr(entries));
   }
 
   bool isDifferentiated = false, hasMissingGradients = false;
+  /// The node for which @eval counts whole batches only.
+  std::optional<Location> evaluationMixedBy;
 };
 
 } // namespace

@@ -10,6 +10,7 @@
 #define SINTER_PASSES_TRAINING_H
 
 #include "passes/Passes.h"
+#include "passes/RowDependence.h"
 #include "passes/ValueBuilder.h"
 
 #include <string>
@@ -64,10 +65,17 @@ StepLoss buildStepLoss(mlir::OpBuilder &builder, const LossPlan &plan,
 
 /// The results of @eval by name, each tensor<f32>: sums over the rows below
 /// `validRows` (a tensor<i64>).
-llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>
-buildEvalSums(mlir::OpBuilder &builder, const LossPlan &plan,
-              const BuildTrainingOptions &options, mlir::Value output,
-              mlir::Value labels, mlir::Value validRows);
+struct EvalSums {
+  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>> sums;
+  /// Why only whole batches can be counted: this op mixes rows. Null: any can.
+  mlir::Operation *mixedBy = nullptr;
+};
+/// Fails with an error where rows cannot be masked out of a loss that takes
+/// labels. What `output` and `labels` depend on is in `eval`.
+mlir::FailureOr<EvalSums>
+buildEvalSums(mlir::OpBuilder &builder, mlir::func::FuncOp eval,
+              const LossPlan &plan, const BuildTrainingOptions &options,
+              mlir::Value output, mlir::Value labels, mlir::Value validRows);
 
 //===----------------------------------------------------------------------===//
 // States
@@ -323,11 +331,27 @@ void numberDropouts(mlir::func::FuncOp step, int64_t batch,
 // Rows
 //===----------------------------------------------------------------------===//
 
+/// Whether each element of `shape` is of a row below `validRows` (a
+/// tensor<i64>) of `batch`, which lie as `rows` says.
+mlir::Value validMask(ValueBuilder &b, llvm::ArrayRef<int64_t> shape,
+                      const RowDim &rows, int64_t batch, mlir::Value validRows);
+
 /// Fails, with an error on the op, where a row of `output` depends on other
 /// rows of the batch; rows beyond the valid ones could not be masked out then.
-/// Finds what certainly mixes rows; a form that it cannot follow passes.
-mlir::LogicalResult checkRowsIndependent(mlir::func::FuncOp function,
-                                         mlir::Value output, int64_t batch);
+mlir::LogicalResult checkRowsIndependent(const RowDependence &rows,
+                                         mlir::Value output);
+
+/// The graph's own loss with rows from `validRows` on masked out, and what it
+/// is without any rows (null: 0). `loss` is null where it is no sum over rows
+/// of what is computed for each of them, scaled and shifted, but mixes rows in
+/// an op before.
+struct MaskedLoss {
+  mlir::Value loss, empty;
+  mlir::Operation *mixedBy;
+};
+MaskedLoss maskGraphLoss(ValueBuilder &b, const RowDependence &rows,
+                         mlir::Value output, int64_t batch,
+                         mlir::Value validRows);
 
 } // namespace sinter::passes
 

@@ -171,33 +171,61 @@ StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
   return result;
 }
 
-SmallVector<std::pair<StringRef, Value>>
-buildEvalSums(OpBuilder &builder, const LossPlan &plan,
-              const BuildTrainingOptions &options, Value output, Value labels,
-              Value validRows) {
-  ValueBuilder b(builder, lossLocation(builder));
-  Type f32 = builder.getF32Type(), i64 = builder.getI64Type();
-  if (plan.kind == "none") {
-    // The graph's own mean cannot leave rows out: only whole batches count.
-    Value isWhole = b.compare(CompareKind::ge, validRows,
-                              scalarI64(builder, b.loc, plan.batch));
-    Value loss = b.cast(graphLoss(b, output), f32);
-    return {{"loss_sum", b.where(isWhole, loss, b.like(loss, 0))},
-            {"loss_count", b.cast(isWhole, f32)}};
+/// Sums of the loss that the graph itself computes, of a whole batch: each row
+/// counts with what it adds to the loss, and as one. A mean over rows is the
+/// mean over all rows of all batches then, a sum over rows that of a batch.
+static EvalSums graphSums(ValueBuilder &b, const RowDependence &rows,
+                          const LossPlan &plan, Value output, Value validRows) {
+  Type f32 = b.b.getF32Type();
+  // The rows that count; more than there are stand for all of them.
+  Value number = b.make<MinOp>(validRows, scalarI64(b.b, b.loc, plan.batch));
+  Value count = b.cast(number, f32);
+  auto scalar = [&](Value value) { return b.cast(graphLoss(b, value), f32); };
+  MaskedLoss masked = maskGraphLoss(b, rows, output, plan.batch, validRows);
+  if (masked.loss && plan.batch > 1) {
+    Value loss = scalar(masked.loss);
+    Value empty = masked.empty ? scalar(masked.empty) : Value();
+    if (empty)
+      loss = b.sub(loss, empty);
+    Value sum = b.mul(loss, static_cast<double>(plan.batch));
+    if (empty)
+      sum = b.add(sum, b.mul(empty, count));
+    return {{{"loss_sum", sum}, {"loss_count", count}}, nullptr};
   }
+  // Otherwise rows cannot be left out: only whole batches count.
+  Value isWhole =
+      b.compare(CompareKind::ge, validRows, scalarI64(b.b, b.loc, plan.batch));
+  Value loss = scalar(output);
+  return {{{"loss_sum", b.where(isWhole, loss, b.like(loss, 0))},
+           {"loss_count", b.cast(isWhole, f32)}},
+          masked.mixedBy};
+}
+
+FailureOr<EvalSums> buildEvalSums(OpBuilder &builder, func::FuncOp eval,
+                                  const LossPlan &plan,
+                                  const BuildTrainingOptions &options,
+                                  Value output, Value labels, Value validRows) {
+  ValueBuilder b(builder, lossLocation(builder));
+  Type f32 = builder.getF32Type();
+  if (plan.kind == "none")
+    return graphSums(b, RowDependence(eval, plan.batch), plan, output,
+                     validRows);
   Losses losses =
       buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/true);
+  RowDependence rows(eval, plan.batch);
+  if (failed(checkRowsIndependent(rows, logitsOf(output, plan))))
+    return failure();
+  if (rows.mixedBy(losses.values))
+    return emitError(output.getLoc(), "has the rows of the batch in another "
+                                      "place than the labels have them");
   ArrayRef<int64_t> shape = tensorType(losses.values).getShape();
   Value counted = losses.counted;
   if (!shape.empty()) {
     // The logits may have several rows for each row of the batch.
     int64_t perRow =
         plan.batch > 0 ? std::max<int64_t>(shape[0] / plan.batch, 1) : 1;
-    Value limit = b.mul(validRows, scalarI64(builder, b.loc, perRow));
-    Value row = b.iota(RankedTensorType::get({shape[0]}, i64), 0);
-    Value isValid =
-        b.compare(CompareKind::lt, row, b.broadcast(limit, {shape[0]}, {}));
-    Value valid = b.broadcast(isValid, shape, {0});
+    RowDim place = rows.dimOf(losses.values).value_or(RowDim{0, 1, perRow});
+    Value valid = validMask(b, shape, place, plan.batch, validRows);
     counted = counted ? b.make<AndOp>(counted, valid) : valid;
   }
   auto sumOf = [&](Value value) {
@@ -211,15 +239,14 @@ buildEvalSums(OpBuilder &builder, const LossPlan &plan,
   } else {
     count = b.splat(RankedTensorType::get({}, f32), 1);
   }
-  SmallVector<std::pair<StringRef, Value>> sums{{"loss_sum", sumOf(values)},
-                                                {"loss_count", count}};
+  EvalSums result{{{"loss_sum", sumOf(values)}, {"loss_count", count}}, {}};
   if (losses.correct) {
     Value correct =
         counted ? b.make<AndOp>(losses.correct, counted) : losses.correct;
-    sums.push_back({"correct", sumOf(b.cast(correct, f32))});
-    sums.push_back({"correct_count", count});
+    result.sums.push_back({"correct", sumOf(b.cast(correct, f32))});
+    result.sums.push_back({"correct_count", count});
   }
-  return sums;
+  return result;
 }
 
 } // namespace sinter::passes

@@ -1,237 +1,140 @@
-//===- TrainingRows.cpp - whether rows of a batch stay apart --------------===//
+//===- TrainingRows.cpp - rows that pad the last batch --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Follows the batch dimension through the graph. A value carries its rows along
-// one dimension, of size batch * k; or it has none, or its form is beyond this
-// analysis.
+// A batch may have fewer rows than the program is made for: those from
+// `valid_rows` on only pad it, and are masked out of losses.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/OpClasses.h"
+#include "passes/RowDependence.h"
 #include "passes/Training.h"
 
-#include "llvm/ADT/SetVector.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace sinter::ir;
 
 namespace sinter::passes {
+
+Value validMask(ValueBuilder &b, ArrayRef<int64_t> shape, const RowDim &rows,
+                int64_t batch, Value validRows) {
+  Type i64 = b.b.getI64Type();
+  const int64_t size = shape[rows.dim];
+  auto spread = [&](Value scalar) { return b.broadcast(scalar, {size}, {}); };
+  Value row = b.iota(RankedTensorType::get({size}, i64), 0);
+  Value limit = validRows;
+  if (rows.outer == 1) {
+    limit = b.mul(validRows, scalarI64(b.b, b.loc, rows.inner));
+  } else {
+    row = b.make<DivOp>(row, spread(scalarI64(b.b, b.loc, rows.inner)));
+    row = b.make<RemOp>(row, spread(scalarI64(b.b, b.loc, batch)));
+  }
+  Value isValid = b.compare(CompareKind::lt, row, spread(limit));
+  return b.broadcast(isValid, shape, {rows.dim});
+}
+
+LogicalResult checkRowsIndependent(const RowDependence &rows, Value output) {
+  Operation *op = rows.mixedBy(output);
+  if (!op)
+    return success();
+  return op->emitError(
+      "mixes the rows of a batch, as far as can be told, so evaluation cannot "
+      "mask out the rows that pad the last batch; compile with --batch=1 or "
+      "change the model");
+  compile with-- batch = 1 or change the model ");
+}
+
 namespace {
 
-class RowTracker {
+/// The graph's own loss with some rows masked out, where it is a sum over rows
+/// that is only scaled and shifted on.
+class MaskedSum {
 public:
-  explicit RowTracker(int64_t batch) : batch(batch) {}
+  MaskedSum(ValueBuilder &b, const RowDependence &rows, int64_t batch,
+            Value validRows)
+      : b(b), rows(rows), batch(batch), validRows(validRows) {}
 
-  void start(Value input) { rows[input] = 0; }
-
-  LogicalResult visit(Operation *op) {
-    SmallVector<std::optional<int64_t>> dims;
-    for (Value operand : op->getOperands()) {
-      auto found = rows.find(operand);
-      dims.push_back(found == rows.end() ? std::nullopt
-                                         : std::optional(found->second));
-    }
-    if (llvm::none_of(dims, [](auto dim) { return dim.has_value(); }))
-      return success();
-    return step(op, dims);
+  /// `value` with rows from `validRows` on counted as 0, or all if `isZero`;
+  /// null where it is no such sum.
+  Value rebuild(Value value, bool isZero) {
+    if (rows.isSame(value))
+      return value;
+    Value masked = rows.mixedBy(value)
+                       ? rebuildMixed(value.getDefiningOp(), isZero)
+                       : Value();
+    if (!masked && !blockedBy)
+      blockedBy = rows.mixedBy(value);
+    return masked;
   }
+  /// Whether something that does not depend on rows is added.
+  bool isShifted = false;
+  /// Why it is no such sum: this op mixes rows.
+  Operation *blockedBy = nullptr;
 
 private:
-  using Dims = ArrayRef<std::optional<int64_t>>;
-
-  LogicalResult mixes(Operation *op) {
-    return op->emitError(
-        "mixes the rows of a batch, so evaluation cannot mask out the rows "
-        "that "
-        "pad the last batch; compile with --batch=1 or change the model");
-  }
-  LogicalResult carry(Operation *op, int64_t dim) {
-    for (Value result : op->getResults())
-      if (dim < tensorType(result).getRank())
-        rows[result] = dim;
-    return success();
-  }
-
-  LogicalResult step(Operation *op, Dims dims) {
-    std::optional<int64_t> first = dims.front();
-    if (isElementwise(op)) {
-      std::optional<int64_t> common;
-      for (auto dim : dims)
-        if (dim)
-          common = common && *common != *dim ? -1 : *dim;
-      return *common < 0 ? success() : carry(op, *common);
-    }
+  Value rebuildMixed(Operation *op, bool isZero) {
     if (auto reduce = dyn_cast<ReduceOp>(op)) {
-      if (llvm::is_contained(reduce.getDims(), *first))
-        return mixes(op);
-      int64_t before = llvm::count_if(reduce.getDims(),
-                                      [&](int64_t d) { return d < *first; });
-      return carry(op, *first - before);
+      if (reduce.getKind() != ReduceKind::sum)
+        return {};
+      if (std::optional<RowDim> place = rows.dimOf(reduce.getX()))
+        return masked(reduce, *place, isZero);
+      return withOperands(op, {0}, isZero);
     }
-    if (auto broadcast = dyn_cast<BroadcastOp>(op))
-      return carry(op, broadcast.getDims()[*first]);
-    if (auto transpose = dyn_cast<TransposeOp>(op))
-      return carry(op, inversePermutation(transpose.getPerm())[*first]);
-    if (auto reshape = dyn_cast<ReshapeOp>(op))
-      return followReshape(reshape, *first);
-    if (auto dot = dyn_cast<DotGeneralOp>(op))
-      return followDot(dot, dims);
-    if (auto along = axisOf(op))
-      return !first             ? success()
-             : *along == *first ? mixes(op)
-                                : carryAxisOp(op, *along, *first);
-    if (isa<BatchNormOp, GroupNormOp, ConvOp, ConvInputGradOp>(op)) {
-      // Examples are dimension 0 of these.
-      if (!first)
-        return success();
-      return *first == 0            ? carry(op, 0)
-             : isa<BatchNormOp>(op) ? success()
-                                    : mixes(op);
+    if (isa<AddOp, SubOp>(op)) {
+      isShifted |=
+          rows.isSame(op->getOperand(0)) || rows.isSame(op->getOperand(1));
+      return withOperands(op, {0, 1}, isZero);
     }
-    if (isa<BatchNormTrainingOp>(op))
-      return mixes(op);
-    if (auto norm = dyn_cast<LayerNormOp>(op)) {
-      if (!first)
-        return success();
-      return *first >= static_cast<int64_t>(norm.getAxis()) ? mixes(op)
-                                                            : carry(op, *first);
+    if (isa<MulOp>(op) && rows.isSame(op->getOperand(0)))
+      return withOperands(op, {1}, isZero);
+    if (isa<MulOp, DivOp>(op) && rows.isSame(op->getOperand(1)))
+      return withOperands(op, {0}, isZero);
+    auto cast = dyn_cast<CastOp>(op);
+    bool isLinear =
+        cast ? isa<FloatType>(tensorType(cast.getX()).getElementType()) &&
+                   isa<FloatType>(cast.getType().getElementType())
+             : isa<NegOp, ReshapeOp, TransposeOp, BroadcastOp>(op);
+    return isLinear ? withOperands(op, {0}, isZero) : Value();
+  }
+  Value masked(ReduceOp reduce, const RowDim &place, bool isZero) {
+    Value x = reduce.getX();
+    if (!isa<FloatType>(tensorType(x).getElementType()))
+      return {};
+    Value zero = b.like(x, 0);
+    if (!isZero)
+      zero = b.where(
+          validMask(b, tensorType(x).getShape(), place, batch, validRows), x,
+          zero);
+    return b.sum(zero, reduce.getDims());
+  }
+  Value withOperands(Operation *op, ArrayRef<unsigned> which, bool isZero) {
+    IRMapping mapping;
+    for (unsigned i : which) {
+      Value operand = rebuild(op->getOperand(i), isZero);
+      if (!operand)
+        return {};
+      mapping.map(op->getOperand(i), operand);
     }
-    if (auto window = dyn_cast<ReduceWindowOp>(op)) {
-      int64_t i = *first;
-      bool stays = window.getWindow()[i] == 1 && window.getStrides()[i] == 1 &&
-                   window.getPadsLow()[i] == 0 && window.getPadsHigh()[i] == 0;
-      return stays ? carry(op, i) : mixes(op);
-    }
-    if (auto slice = dyn_cast<SliceOp>(op)) {
-      bool isWhole = tensorType(slice.getResult()).getDimSize(*first) ==
-                     tensorType(slice.getX()).getDimSize(*first);
-      return isWhole ? carry(op, *first) : success();
-    }
-    if (auto pad = dyn_cast<PadOp>(op))
-      return first && pad.getLow()[*first] == 0 &&
-                     pad.getInterior()[*first] == 0
-                 ? carry(op, *first)
-                 : success();
-    if (auto reverse = dyn_cast<ReverseOp>(op))
-      return llvm::is_contained(reverse.getDims(), *first) ? mixes(op)
-                                                           : carry(op, *first);
-    if (auto concat = dyn_cast<ConcatOp>(op)) {
-      int64_t axis = concat.getAxis();
-      for (auto dim : dims)
-        if (dim && *dim != axis)
-          return carry(op, *dim);
-      return success();
-    }
-    if (auto gather = dyn_cast<GatherOp>(op)) {
-      int64_t axis = gather.getAxis();
-      if (first && *first == axis)
-        return mixes(op);
-      if (first)
-        return carry(
-            op, *first < axis
-                    ? *first
-                    : *first + tensorType(gather.getIndices()).getRank() - 1);
-      return carry(op, axis + *dims[1]);
-    }
-    return success();
+    return b.b.clone(*op, mapping)->getResult(0);
   }
 
-  /// The dimension along which an op combines elements and whose place it keeps
-  /// or drops.
-  std::optional<int64_t> axisOf(Operation *op) {
-    if (auto softmax = dyn_cast<SoftmaxOp>(op))
-      return softmax.getAxis();
-    if (auto softmax = dyn_cast<LogSoftmaxOp>(op))
-      return softmax.getAxis();
-    if (auto cumulative = dyn_cast<CumulativeOp>(op))
-      return cumulative.getAxis();
-    if (auto top = dyn_cast<TopKOp>(op))
-      return top.getAxis();
-    if (auto arg = dyn_cast<ArgReduceOp>(op))
-      return arg.getAxis();
-    return std::nullopt;
-  }
-  LogicalResult carryAxisOp(Operation *op, int64_t axis, int64_t dim) {
-    return carry(op, isa<ArgReduceOp>(op) && axis < dim ? dim - 1 : dim);
-  }
-
-  /// Row-major order is kept: the rows go to the dimension that starts where
-  /// theirs did.
-  LogicalResult followReshape(ReshapeOp op, int64_t dim) {
-    RankedTensorType from = tensorType(op.getX()),
-                     to = tensorType(op.getResult());
-    int64_t before = 1, passed = 1;
-    for (int64_t size : from.getShape().take_front(dim))
-      before *= size;
-    for (int64_t i = 0; i < to.getRank(); passed *= to.getDimSize(i), ++i)
-      if (passed == before && to.getDimSize(i) != 1)
-        return to.getDimSize(i) % batch == 0 ? carry(op, i) : success();
-    return success();
-  }
-
-  LogicalResult followDot(DotGeneralOp op, Dims dims) {
-    if ((dims[0] && llvm::is_contained(op.getLhsContract(), *dims[0])) ||
-        (dims[1] && llvm::is_contained(op.getRhsContract(), *dims[1])))
-      return mixes(op);
-    auto place = [](ArrayRef<int64_t> list,
-                    int64_t dim) -> std::optional<int64_t> {
-      const int64_t *found = llvm::find(list, dim);
-      return found == list.end() ? std::nullopt
-                                 : std::optional<int64_t>(found - list.begin());
-    };
-    std::optional<int64_t> left, right;
-    if (dims[0]) {
-      left = place(op.getLhsBatch(), *dims[0]);
-      if (!left)
-        left = op.getLhsBatch().size() + *place(op.getLhsFree(), *dims[0]);
-    }
-    if (dims[1]) {
-      right = place(op.getRhsBatch(), *dims[1]);
-      if (!right)
-        right = op.getLhsBatch().size() + op.getLhsFree().size() +
-                *place(op.getRhsFree(), *dims[1]);
-    }
-    // Every row against every row: what uses the second set of rows is not
-    // followed.
-    if (left && right && *left != *right)
-      return success();
-    return carry(op, left ? *left : *right);
-  }
-
+  ValueBuilder &b;
+  const RowDependence &rows;
   int64_t batch;
-  DenseMap<Value, int64_t> rows;
+  Value validRows;
 };
 
 } // namespace
 
-LogicalResult checkRowsIndependent(func::FuncOp function, Value output,
-                                   int64_t batch) {
-  if (batch < 2)
-    return success();
-  // Only what the output is computed from matters.
-  llvm::SetVector<Operation *> needed;
-  SmallVector<Operation *> work;
-  if (Operation *source = output.getDefiningOp())
-    work.push_back(source);
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val();
-    if (!needed.insert(op))
-      continue;
-    for (Value operand : op->getOperands())
-      if (Operation *source = operand.getDefiningOp())
-        work.push_back(source);
-  }
-  RowTracker tracker(batch);
-  for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (type && type.getRank() > 0 && type.getDimSize(0) == batch &&
-        function.getArgAttr(argument.getArgNumber(), SinterDialect::kInputAttr))
-      tracker.start(argument);
-  }
-  for (Operation &op : function.getBody().front())
-    if (needed.contains(&op) && failed(tracker.visit(&op)))
-      return failure();
-  return success();
+MaskedLoss maskGraphLoss(ValueBuilder &b, const RowDependence &rows,
+                         Value output, int64_t batch, Value validRows) {
+  MaskedSum sum(b, rows, batch, validRows);
+  Value loss = sum.rebuild(output, /*isZero=*/false);
+  if (!loss)
+    return {{}, {}, sum.blockedBy};
+  if (sum.isShifted || rows.isSame(output))
+    return {loss, sum.rebuild(output, /*isZero=*/true), nullptr};
+  return {loss, {}, nullptr};
 }
 
 } // namespace sinter::passes

@@ -45,6 +45,19 @@ Manifest::Texts sinter::rt::recipeOf(const sinter_artifact &artifact) {
   return {values.begin(), values.end()};
 }
 
+std::string sinter::rt::rowsMixedBy(const sinter_artifact &artifact,
+                                    const char *use) {
+  Json manifest = Json::parse(artifact.manifest, nullptr, false);
+  if (!manifest.is_object())
+    return "";
+  auto mixed = manifest.find("rows_mixed_by");
+  if (mixed == manifest.end() || !mixed->is_object())
+    return "";
+  auto node = mixed->find(use);
+  return node != mixed->end() && node->is_string() ? node->get<std::string>()
+                                                   : "";
+}
+
 /// What slots hold are averages with these factors, made by this rule.
 static bool changesSlots(std::string_view name) {
   return name == "optimizer" || name == "momentum" || name == "beta1" ||

@@ -19,6 +19,11 @@ namespace sinter::rt {
 /// Of a program that trains; values are texts, sorted by name.
 Manifest::Texts recipeOf(const sinter_artifact &artifact);
 
+/// The node that mixes the rows of a batch in "step" or in "evaluation", so
+/// that rows which only pad a batch cannot be left out there; "" where none
+/// does.
+std::string rowsMixedBy(const sinter_artifact &artifact, const char *use);
+
 struct RecipeDifference {
   std::string name;
   std::string text;          // "beta1 0.8 instead of 0.9"

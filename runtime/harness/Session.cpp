@@ -9,6 +9,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Program.h"
+#include "runtime/harness/Recipe.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -183,6 +184,16 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
       std::move(*dataset), {entry.inputs, entry.numInputs}, batch);
   if (!reader.ok())
     return reader;
+  if (std::strcmp(entry.name, "eval") == 0 &&
+      reader->rows() % reader->batch() != 0)
+    if (std::string node = rowsMixedBy(artifact, "evaluation"); !node.empty())
+      return Status::invalid(
+          spec + ": its " + std::to_string(reader->rows()) +
+          " rows are no multiple of the batch of " +
+          std::to_string(reader->batch()) +
+          ", and no others can be evaluated: " + node +
+          " mixes the rows of a batch (compile with --batch=1, or give a "
+          "multiple)");
   std::string rounding = reader->roundingText();
   if (!rounding.empty() && !options.quiet)
     std::fprintf(stderr, "note: %s\n", rounding.c_str());

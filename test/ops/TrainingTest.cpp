@@ -311,14 +311,14 @@ TEST_CASE("a scalar output can be the loss itself") {
   REQUIRE(after.size() == 2);
   CHECK(after[0].floats[0] == 31);
   CHECK(after[1].floats == std::vector<double>{4, 5.5});
-  // x, w, valid_rows: a batch with rows missing counts nothing.
-  for (int64_t rows : {2, 1}) {
+  // x, w, valid_rows: each row counts as a batch of such rows would.
+  for (int64_t rows : {2, 1, 9}) {
     Tensor validRows(cast<RankedTensorType>(eval.getArgumentTypes()[2]));
     validRows.ints = {rows};
     std::vector<Tensor> sums =
         evaluate(eval, {argument(0, {2, 3}), argument(1, {5, 7}), validRows});
     REQUIRE(sums.size() == 2);
-    CHECK(sums[0].floats[0] == (rows == 2 ? 31 : 0));
-    CHECK(sums[1].floats[0] == (rows == 2 ? 1 : 0));
+    CHECK(sums[0].floats[0] == (rows >= 2 ? 62 : 20));
+    CHECK(sums[1].floats[0] == (rows >= 2 ? 2 : 1));
   }
 }

@@ -204,23 +204,23 @@ module @soft_labels attributes {sinter.model = "soft_labels"} {
 
 // Those that equal the maximum are counted and share its gradient; the model's input needs none.
 // CHECK: module @scatter_max
-// CHECK: func.func @step(%[[X:.*]]: tensor<4x3xf32> {sinter.input = "x"}, %[[I:.*]]: tensor<5xi64> {sinter.input = "i"}, {{.*}}, %[[W:.*]]: tensor<5x3xf32> {sinter.state = @w}
-// CHECK: %[[Y:.*]] = sinter.scatter max %[[X]], %[[I]], %[[W]] axis 0
+// CHECK: func.func @step(%[[X:.*]]: tensor<4x3xf32> {sinter.input = "x"}, %[[I:.*]]: tensor<5xi64> {sinter.input = "i"}, {{.*}}, %[[W:.*]]: tensor<4x5xf32> {sinter.state = @w}
+// CHECK: %[[Y:.*]] = sinter.scatter max %[[X]], %[[I]], %[[W]] axis 1
 // CHECK: sinter.softmax_cross_entropy
 // CHECK-DAG: sinter.compare eq %[[X]], %[[Y]]
-// CHECK-DAG: %[[READ:.*]] = sinter.gather %[[Y]], %[[I]] axis 0
+// CHECK-DAG: %[[READ:.*]] = sinter.gather %[[Y]], %[[I]] axis 1
 // CHECK-DAG: %[[HIT:.*]] = sinter.compare eq %[[W]], %[[READ]]
 // CHECK: %[[MASK:.*]] = sinter.cast %[[HIT]]
-// CHECK: %[[COUNT:.*]] = sinter.scatter sum %{{.*}}, %[[I]], %[[MASK]] axis 0
+// CHECK: %[[COUNT:.*]] = sinter.scatter sum %{{.*}}, %[[I]], %[[MASK]] axis 1
 // CHECK: %[[SHARE:.*]] = sinter.div %{{.*}}, %[[COUNT]]
-// CHECK: %[[BACK:.*]] = sinter.gather %[[SHARE]], %[[I]] axis 0
+// CHECK: %[[BACK:.*]] = sinter.gather %[[SHARE]], %[[I]] axis 1
 // CHECK: sinter.mul %[[MASK]], %[[BACK]]
 module @scatter_max attributes {sinter.model = "scatter_max"} {
-  sinter.state @w : tensor<5x3xf32> {role = #sinter<role param>}
+  sinter.state @w : tensor<4x5xf32> {role = #sinter<role param>}
   func.func @main(%x: tensor<4x3xf32> {sinter.input = "x"}, %i: tensor<5xi64> {sinter.input = "i"},
-                  %w: tensor<5x3xf32> {sinter.state = @w}) -> (tensor<4x3xf32> {sinter.output = "y"}) {
-    %y = sinter.scatter max %x, %i, %w axis 0
-      : (tensor<4x3xf32>, tensor<5xi64>, tensor<5x3xf32>) -> tensor<4x3xf32>
+                  %w: tensor<4x5xf32> {sinter.state = @w}) -> (tensor<4x3xf32> {sinter.output = "y"}) {
+    %y = sinter.scatter max %x, %i, %w axis 1
+      : (tensor<4x3xf32>, tensor<5xi64>, tensor<4x5xf32>) -> tensor<4x3xf32>
     return %y : tensor<4x3xf32>
   }
 }
