@@ -57,6 +57,7 @@ void Clustering::run() {
   unsigned position = 0;
   for (Operation &op : func.getBody().front())
     positions[&op] = position++;
+  ends.resize(position);
   SmallVector<Operation *> ops;
   for (Operation &op :
        llvm::reverse(func.getBody().front().without_terminator()))
@@ -72,11 +73,15 @@ void Clustering::run() {
 //===----------------------------------------------------------------------===//
 
 /// True when a path of uses leads from `from` to an op that is a target. A
-/// cluster is one node: who reaches a member goes on from all of them. What
-/// begins after `last` is not entered.
+/// cluster is one node: who reaches a member goes on from all of them. The
+/// targets end at `last`; what begins too late to lead there is not entered.
 bool Clustering::reaches(ArrayRef<Operation *> from,
                          llvm::function_ref<bool(Operation *)> isTarget,
                          unsigned last) const {
+  // Uses lead to later positions, but for a cluster that is entered at its end
+  // and left at its start.
+  for (unsigned first = 0; first <= last; ++first)
+    last = std::max(last, ends[first]);
   // The latest first: a path from the forward to the backward pass is found at
   // the first value that is kept for it.
   std::priority_queue<std::pair<unsigned, Operation *>> work;
@@ -218,14 +223,20 @@ bool Clustering::mayJoinUpdate(Operation *op, const Cluster &cluster,
 void Clustering::join(Operation *op, const std::optional<IndexVector> &index,
                       unsigned number, bool asRoot) {
   clusters[number].take(op, index, asRoot);
-  spans[number].first = std::min(spans[number].first, positions[op]);
+  setSpan(number,
+          {std::min(spans[number].first, positions[op]), spans[number].second});
   clusterOf[op] = number;
 }
 
 void Clustering::start(Operation *op) {
   clusterOf[op] = clusters.size();
-  spans[clusters.size()] = {positions[op], positions[op]};
+  setSpan(clusters.size(), {positions[op], positions[op]});
   clusters.emplace_back(op);
+}
+
+void Clustering::setSpan(unsigned number, std::pair<unsigned, unsigned> span) {
+  spans[number] = span;
+  ends[span.first] = std::max(ends[span.first], span.second);
 }
 
 /// True when elementwise ops lead from a reduction to `op` and the reduction
@@ -368,8 +379,8 @@ bool Clustering::tryMerge(unsigned a, unsigned b) {
       return merged->ops.contains(user);
     });
   });
-  spans[a] = {std::min(spans[a].first, spans[b].first),
-              std::max(spans[a].second, spans[b].second)};
+  setSpan(a, {std::min(spans[a].first, spans[b].first),
+              std::max(spans[a].second, spans[b].second)});
   clusters[a] = std::move(*merged);
   clusters[b] = Cluster();
   return true;

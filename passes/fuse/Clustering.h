@@ -43,6 +43,7 @@ private:
                             bool asRoot);
   void join(mlir::Operation *op, const std::optional<IndexVector> &index,
             unsigned number, bool asRoot);
+  void setSpan(unsigned number, std::pair<unsigned, unsigned> span);
   void start(mlir::Operation *op);
   bool liesBetterWithReduction(mlir::Operation *op, const IndexVector &index,
                                const Cluster &cluster, bool isStored) const;
@@ -68,6 +69,9 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> clusterOf;
   llvm::DenseMap<mlir::Operation *, unsigned> positions;
   llvm::DenseMap<unsigned, std::pair<unsigned, unsigned>> spans;
+  /// By position: where the clusters that begin there end, the latest; 0 if
+  /// none does. Where clusters began before they grew counts too.
+  std::vector<unsigned> ends;
 };
 
 } // namespace sinter::passes

@@ -43,6 +43,7 @@ compile(ModuleOp module, const CompileSettings &settings) {
   if (settings.target == "sim") // accesses are checked
     options.run.device = "sim:0";
   options.libraries = settings.libraries;
+  options.precision = settings.precision;
   std::unique_ptr<passes::Target> target =
       compiler::createTarget(options, tools::targets());
   if (!target)

@@ -29,6 +29,7 @@ struct CompileSettings {
   std::string target = "cpu";
   std::vector<std::string> libraries = {"all"}; // as --libraries
   std::optional<unsigned> optLevel = {};        // as -O
+  std::string precision = {};                   // as --precision; "": default
   rt::DeviceOptions deviceOptions;              // one thread always
 };
 

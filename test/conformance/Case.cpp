@@ -4,17 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "test/conformance/Case.h"
+#include "test/conformance/DataSet.h"
 
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/TensorReader.h"
 #include "compiler/import/onnx/Text.h"
 
 #include "mlir/IR/MLIRContext.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-
-#include <onnx/onnx_pb.h>
 
 #include <cmath>
 
@@ -27,52 +23,6 @@ namespace {
 
 /// ONNX's own tolerances for a backend.
 constexpr double kRelative = 1e-3, kAbsolute = 1e-7;
-
-struct Files {
-  std::vector<std::string> inputs, outputs; // the bytes of each .pb
-};
-
-std::optional<std::string> readFile(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false);
-  if (!buffer)
-    return std::nullopt;
-  return (*buffer)->getBuffer().str();
-}
-
-std::vector<Files> readDataSets(const std::string &folder) {
-  std::vector<Files> sets;
-  for (int set = 0;; ++set) {
-    std::string base = folder + "/test_data_set_" + std::to_string(set);
-    if (!llvm::sys::fs::is_directory(base))
-      return sets;
-    Files &files = sets.emplace_back();
-    for (const char *kind : {"input", "output"})
-      for (int i = 0;; ++i) {
-        auto bytes =
-            readFile(base + "/" + kind + "_" + std::to_string(i) + ".pb");
-        if (!bytes)
-          break;
-        (*kind == 'i' ? files.inputs : files.outputs)
-            .push_back(std::move(*bytes));
-      }
-  }
-}
-
-std::optional<ir::Tensor> parseTensor(const OnnxModel &model,
-                                      const std::string &bytes,
-                                      MLIRContext *context, std::string &why) {
-  ::onnx::TensorProto proto;
-  if (!proto.ParseFromString(bytes)) {
-    why = "its data is no tensor";
-    return std::nullopt;
-  }
-  ReadFailure failure;
-  std::optional<TensorData> data =
-      readTensor(model, proto, context, why, failure);
-  if (!data)
-    return std::nullopt;
-  return ir::Tensor::fromBytes(data->type, data->bytes.data.data());
-}
 
 std::string textOf(Type type) {
   std::string text;
@@ -87,17 +37,6 @@ bool isClose(double actual, double expected, double relative) {
     return expected == actual;
   return std::abs(actual - expected) <=
          kAbsolute + relative * std::abs(expected);
-}
-
-/// The suite stores bfloat16 data as the uint16 of its bits. `element` is null
-/// for what is no element type of ours.
-void readAsBfloat16(ir::Tensor &tensor, Type element) {
-  if (!element || !element.isBF16() ||
-      !tensor.type().getElementType().isUnsignedInteger(16))
-    return;
-  std::vector<char> bytes = tensor.toBytes();
-  auto type = RankedTensorType::get(tensor.shape(), element);
-  tensor = ir::Tensor::fromBytes(type, bytes.data());
 }
 
 /// The first difference, or nothing.
@@ -135,11 +74,11 @@ public:
     if (!model_)
       return failed(errors.lines().front());
     signature_ = onnxInputs(*model_);
-    std::vector<Files> sets = readDataSets(folder_);
+    std::vector<DataSet> sets = readDataSets(folder_);
     if (sets.empty())
       return failed("there is no data");
     Outcome outcome = Outcome::Passed;
-    for (const Files &files : sets) {
+    for (const DataSet &files : sets) {
       Result result = runSet(files);
       if (result.outcome == Outcome::Failed)
         return result;
@@ -159,7 +98,7 @@ private:
     return line.str();
   }
 
-  Result runSet(const Files &files) {
+  Result runSet(const DataSet &files) {
     ImportErrors errors;
     ImportOptions options;
     MLIRContext context(MLIRContext::Threading::DISABLED);

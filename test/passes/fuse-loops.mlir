@@ -100,6 +100,27 @@ func.func @no_merge_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> (tensor<4
   return %0, %4 : tensor<4xf32>, tensor<4xf32>
 }
 
+// Must not fire: one sum needs the other, by way of a library call and of a fusion
+// that is entered at its last op and left at its first.
+// CHECK-LABEL: @no_cycle_by_wide_fusion
+// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.dot_general
+// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.fusion "reduce"
+func.func @no_cycle_by_wide_fusion(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>, %w: tensor<4x4xf32>)
+    -> (tensor<4x4xf32>, tensor<4xf32>) {
+  %0 = sinter.exp %x : tensor<4x4xf32>
+  %1 = sinter.reduce sum %0 dims [0, 1] : (tensor<4x4xf32>) -> tensor<f32>
+  %2 = sinter.reduce sum %y dims [1] : (tensor<4x4xf32>) -> tensor<4xf32>
+  %3 = sinter.broadcast %1 dims [] : tensor<f32> -> tensor<4x4xf32>
+  %4 = sinter.mul %y, %3 : tensor<4x4xf32>
+  %5 = sinter.reduce sum %4 dims [1] : (tensor<4x4xf32>) -> tensor<4xf32>
+  %6 = sinter.dot_general %2, %w batch [] x [] contract [0] x [0] : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  %7 = sinter.broadcast %6 dims [0] : tensor<4xf32> -> tensor<4x4xf32>
+  %8 = sinter.add %0, %7 : tensor<4x4xf32>
+  return %8, %5 : tensor<4x4xf32>, tensor<4xf32>
+}
+
 sinter.state @w : tensor<64xf32> {role = #sinter<role param>, trainable}
 
 // A sum over many elements ends before the update of the state, so that its
