@@ -133,9 +133,9 @@ public:
                            SinterDialect::kStateAttr,
                            FlatSymbolRefAttr::get(cast<StateOp>(state)))));
   }
-  void addIndexFaults(const IndexChecks &checks) {
+  void addIndexFaults(const IndexChecks &checks, int64_t parts = 1) {
     if (indexFaults)
-      addResult(indexFaults, checks.attribute());
+      addResult(indexFaults, checks.attribute(parts));
   }
   /// Builds the return and the function's type.
   void finish() {
@@ -299,7 +299,7 @@ private:
                                 const StateSelection &selection,
                                 LossScaling scaling) {
     Accumulation accumulation(options);
-    IndexChecks checks(main, options);
+    IndexChecks checks(main, plan.batch, options);
     ProgramBuilder step(main, accumulation.isUsed() ? "grad" : "step", plan);
     StateUpdates updates;
     if (!options.freezeBatchNorm) {
@@ -434,7 +434,7 @@ private:
     for (auto [name, value] : scaling.outputs(step.builder))
       step.addOutput(name, value);
     step.addNewStates(updates);
-    step.addIndexFaults(checks);
+    step.addIndexFaults(checks, options.accumulate);
     step.finish();
     return averages;
   }
@@ -456,7 +456,7 @@ private:
       evaluationMixedBy = sums->mixedBy->getLoc();
     for (auto [name, value] : sums->sums)
       eval.addOutput(name, value);
-    eval.addIndexFaults(IndexChecks(main, options));
+    eval.addIndexFaults(IndexChecks(main, plan.batch, options));
     eval.finish();
     return success();
   }

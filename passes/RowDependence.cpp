@@ -375,8 +375,8 @@ private:
 bool mixesAlways(Operation *op) {
   return isa<ConvFilterGradOp, BatchNormTrainingOp, SgdUpdateOp, AdamUpdateOp,
              LambUpdateOp, LionUpdateOp, AdagradUpdateOp, RmspropUpdateOp,
-             MuonUpdateOp, AllReduceOp, CumulativePartsOp, FusionOp, YieldOp,
-             StateOp, ConstantOp, IotaOp>(op);
+             MuonUpdateOp, AllReduceOp, IndexFaultOp, CumulativePartsOp,
+             FusionOp, YieldOp, StateOp, ConstantOp, IotaOp>(op);
 }
 
 } // namespace

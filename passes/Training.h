@@ -232,11 +232,14 @@ class IndexChecks {
 public:
   /// Those of `main`; `found` is their result in a copy of its body.
   static std::optional<unsigned> resultOf(mlir::func::FuncOp main);
-  IndexChecks(mlir::func::FuncOp main, const BuildTrainingOptions &options);
+  /// `batch`: LossPlan::batch.
+  IndexChecks(mlir::func::FuncOp main, int64_t batch,
+              const BuildTrainingOptions &options);
 
-  bool any() const { return checks != nullptr; }
-  /// {node, lower, upper} of each, for SinterDialect::kIndexChecksAttr.
-  mlir::DictionaryAttr attribute() const;
+  bool any() const { return !checks.empty(); }
+  /// SinterDialect::kIndexChecksAttr of a function that looks at `parts`
+  /// micro-batches one after the other.
+  mlir::DictionaryAttr attribute(int64_t parts) const;
 
   /// Micro-batches: adds what this one found (tensor<k x 2 x i64>) to the
   /// state, in @grad; and takes it from there in @apply.
@@ -251,10 +254,15 @@ public:
               StateUpdates &updates) const;
 
 private:
-  mlir::ArrayAttr checks; // null: none
+  /// Position p of the indices of a check belongs to row (p / stride) % rows
+  /// of a micro-batch; rows 0: nobody knows.
+  struct Check {
+    mlir::DictionaryAttr attribute;
+    int64_t elements, rows, stride;
+  };
+  llvm::SmallVector<Check> checks;
   int64_t replicas;
-  llvm::SmallVector<int64_t> elements; // that each check looks at
-  ir::StateOp state;                   // of micro-batches
+  ir::StateOp state; // of micro-batches
 };
 
 //===----------------------------------------------------------------------===//

@@ -3,6 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/RowDependence.h"
 #include "passes/TrainingSlots.h"
 
 using namespace mlir;
@@ -22,6 +23,28 @@ Value columnOf(ValueBuilder &b, Value table, int64_t column) {
                          b.b.getDenseI64ArrayAttr({0, column}),
                          b.b.getDenseI64ArrayAttr({rows, column + 1}),
                          b.b.getDenseI64ArrayAttr({1, 1}));
+}
+
+/// What row `row` of a table of faults looks at; null where it cannot be told.
+Value indicesOf(Value table, int64_t row) {
+  while (Operation *op = table.getDefiningOp()) {
+    if (auto fault = dyn_cast<IndexFaultOp>(op))
+      return fault.getIndices();
+    if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      table = reshape.getX();
+      continue;
+    }
+    auto concat = dyn_cast<ConcatOp>(op);
+    if (!concat || concat.getAxis() != 0)
+      return {};
+    for (Value part : concat.getInputs()) {
+      table = part;
+      if (row < tensorType(part).getDimSize(0))
+        break;
+      row -= tensorType(part).getDimSize(0);
+    }
+  }
+  return {};
 }
 
 } // namespace
@@ -46,21 +69,51 @@ std::optional<unsigned> IndexChecks::resultOf(func::FuncOp main) {
   return std::nullopt;
 }
 
-IndexChecks::IndexChecks(func::FuncOp main, const BuildTrainingOptions &options)
+IndexChecks::IndexChecks(func::FuncOp main, int64_t batch,
+                         const BuildTrainingOptions &options)
     : replicas(options.replicas) {
   std::optional<unsigned> result = resultOf(main);
   if (!result)
     return;
-  checks = cast<ArrayAttr>(
+  RowDependence dependence(main, batch);
+  Value found = main.getBody().front().getTerminator()->getOperand(*result);
+  auto listed = cast<ArrayAttr>(
       main.getResultAttr(*result, SinterDialect::kIndexChecksAttr));
-  for (auto check : checks.getAsRange<DictionaryAttr>())
-    elements.push_back(check.getAs<IntegerAttr>("elements").getInt());
+  for (auto [i, attribute] :
+       llvm::enumerate(listed.getAsRange<DictionaryAttr>())) {
+    Check check{attribute, attribute.getAs<IntegerAttr>("elements").getInt(), 0,
+                1};
+    if (Value indices = indicesOf(found, static_cast<int64_t>(i)))
+      if (std::optional<RowDim> rows = dependence.dimOf(indices)) {
+        check.rows = batch;
+        check.stride = rows->inner;
+        for (int64_t size :
+             tensorType(indices).getShape().drop_front(rows->dim + 1))
+          check.stride *= size;
+      }
+    if (batch == 1) {
+      check.rows = 1;
+      check.stride = std::max<int64_t>(check.elements, 1);
+    }
+    checks.push_back(check);
+  }
 }
 
-DictionaryAttr IndexChecks::attribute() const {
-  Builder b(checks.getContext());
+DictionaryAttr IndexChecks::attribute(int64_t parts) const {
+  Builder b(checks.front().attribute.getContext());
+  SmallVector<Attribute> list;
+  for (const Check &check : checks) {
+    NamedAttrList entries(check.attribute);
+    // Those of several parts follow each other where no part's are apart.
+    if (check.rows > 0 &&
+        (parts == 1 || check.rows * check.stride == check.elements)) {
+      entries.set("rows", b.getI64IntegerAttr(check.rows * parts));
+      entries.set("stride", b.getI64IntegerAttr(check.stride));
+    }
+    list.push_back(entries.getDictionary(b.getContext()));
+  }
   return b.getDictionaryAttr(
-      b.getNamedAttr(SinterDialect::kIndexChecksAttr, checks));
+      b.getNamedAttr(SinterDialect::kIndexChecksAttr, b.getArrayAttr(list)));
 }
 
 void IndexChecks::add(OpBuilder &builder, func::FuncOp grad, Value found,
@@ -78,8 +131,8 @@ void IndexChecks::add(OpBuilder &builder, func::FuncOp grad, Value found,
   };
   // Positions go on where those of the micro-batch before ended.
   SmallVector<int64_t> steps;
-  for (int64_t count : elements)
-    llvm::append_values(steps, count, 0);
+  for (const Check &check : checks)
+    llvm::append_values(steps, check.elements, 0);
   Value step = b.reshape(constantI64(builder, b.loc, steps), shape);
   Value here = b.add(found, b.mul(step, b.broadcast(microBatch, shape, {})));
   updates[state] =

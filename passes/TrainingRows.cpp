@@ -41,7 +41,6 @@ LogicalResult checkRowsIndependent(const RowDependence &rows, Value output) {
       "mixes the rows of a batch, as far as can be told, so evaluation cannot "
       "mask out the rows that pad the last batch; compile with --batch=1 or "
       "change the model");
-  compile with-- batch = 1 or change the model ");
 }
 
 namespace {
