@@ -70,6 +70,8 @@ static json::Object trainingOptions(const TrainOptions &train,
     object["trainable"] = text(train.trainable.joined());
   if (!train.freeze.empty())
     object["freeze"] = text(train.freeze.joined());
+  if (train.padLastBatch)
+    object["pad_last_batch"] = true;
   if (train.freezeBatchNorm)
     object["freeze_bn"] = true;
   object["bn_running_var"] = train.unbiasedRunningVar ? "unbiased" : "onnx";

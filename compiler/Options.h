@@ -54,6 +54,7 @@ struct TrainOptions {
   bool nesterov = false;
   Patterns noDecay, trainable, freeze;
   bool freezeBatchNorm = false;
+  bool padLastBatch = false;
   std::string parameters;      // --parameters: a file; "" = none
   bool allowRewritten = false; // --allow-rewritten-parameters
   bool unbiasedRunningVar = false;

@@ -86,6 +86,7 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   options.trainable = train.trainable.joined();
   options.freeze = train.freeze.joined();
   options.freezeBatchNorm = train.freezeBatchNorm;
+  options.padLastBatch = train.padLastBatch;
   options.runningVariance = train.unbiasedRunningVar ? "unbiased" : "onnx";
   options.lossScale = context.options.lossScale().str();
   options.clipNorm = train.clipNorm;

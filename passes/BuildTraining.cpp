@@ -200,6 +200,7 @@ private:
     options.trainable = trainable;
     options.freeze = freeze;
     options.freezeBatchNorm = freezeBatchNorm;
+    options.padLastBatch = padLastBatch;
     options.runningVariance = runningVariance;
     options.lossScale = lossScale;
     options.clipNorm = clipNorm;
@@ -323,8 +324,19 @@ private:
     if (options.replicas > 1 || accumulation.isUsed())
       numberDropouts(step.function, plan.batch,
                      [&] { return partOfBatch(step, options); });
-    StepLoss loss =
-        buildStepLoss(step.builder, plan, options, step.output, step.labels);
+    Value validRows =
+        options.padLastBatch
+            ? step.addControl("valid_rows", step.builder.getI64Type())
+            : Value();
+    FailureOr<StepLoss> built =
+        buildStepLoss(step.builder, step.function, plan, options, step.output,
+                      step.labels, validRows);
+    if (failed(built))
+      return failure();
+    StepLoss loss = *built;
+    stepMixedBy.reset();
+    if (loss.mixedBy)
+      stepMixedBy = loss.mixedBy->getLoc();
 
     SmallVector<TrainedState> candidates;
     SmallVector<Value> values;
@@ -494,12 +506,16 @@ private:
     if (evaluationMixedBy)
       entries.push_back(
           b.getNamedAttr("evaluation_mixed_by", *evaluationMixedBy));
+    if (stepMixedBy)
+      entries.push_back(b.getNamedAttr("step_mixed_by", *stepMixedBy));
     module->setAttr("sinter.training", b.getDictionaryAttr(entries));
   }
 
   bool isDifferentiated = false, hasMissingGradients = false;
   /// The node for which @eval counts whole batches only.
   std::optional<Location> evaluationMixedBy;
+  /// The node for which rows of a step cannot be left out of its loss.
+  std::optional<Location> stepMixedBy;
 };
 
 } // namespace

@@ -91,6 +91,8 @@ def BuildTraining : Pass<"sinter-build-training", "::mlir::ModuleOp"> {
     Option<"eps", "eps", "double", "-1", "of adam, lamb, adagrad and rmsprop; negative: the optimizer's">,
     Option<"trainable", "trainable", "std::string", "\"\"", "regular expression of the only states to train">,
     Option<"freeze", "freeze", "std::string", "\"\"", "regular expression of states not to train">,
+    Option<"padLastBatch", "pad-last-batch", "bool", "false",
+           "a step may have fewer valid rows than the batch: the others count nothing">,
     Option<"freezeBatchNorm", "freeze-bn", "bool", "false", "keep the running statistics and use them">,
     Option<"runningVariance", "bn-running-var", "std::string", "\"onnx\"",
            "onnx (biased) or unbiased (PyTorch's)">,

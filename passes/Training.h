@@ -56,12 +56,17 @@ struct StepLoss {
   /// do (tensor<f32>; null: all).
   mlir::Value count;
   double elements = 0;
+  /// An op that mixes rows before the loss of each is known; null: none.
+  mlir::Operation *mixedBy = nullptr;
 };
-/// `output` is the value that @main returns for the plan's output; `labels`
-/// null without labels.
-StepLoss buildStepLoss(mlir::OpBuilder &builder, const LossPlan &plan,
-                       const BuildTrainingOptions &options, mlir::Value output,
-                       mlir::Value labels);
+/// `output` is the value that @main returns for the plan's output, and in
+/// `step`; `labels` null without labels. With `validRows` (a tensor<i64>; may
+/// be null) the loss is of the rows below; fails with an error on the op that
+/// mixes rows.
+mlir::FailureOr<StepLoss>
+buildStepLoss(mlir::OpBuilder &builder, mlir::func::FuncOp step,
+              const LossPlan &plan, const BuildTrainingOptions &options,
+              mlir::Value output, mlir::Value labels, mlir::Value validRows);
 
 /// The results of @eval by name, each tensor<f32>: sums over the rows below
 /// `validRows` (a tensor<i64>).

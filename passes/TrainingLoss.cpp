@@ -124,9 +124,24 @@ Location lossLocation(OpBuilder &builder) {
 
 } // namespace
 
-StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
-                       const BuildTrainingOptions &options, Value output,
-                       Value labels) {
+/// Which of `losses` are of rows below `validRows`; null where they have no
+/// dimensions.
+static Value validLosses(ValueBuilder &b, const RowDependence &rows,
+                         const LossPlan &plan, Value losses, Value validRows) {
+  ArrayRef<int64_t> shape = tensorType(losses).getShape();
+  if (shape.empty())
+    return {};
+  // The logits may have several rows for each row of the batch.
+  int64_t perRow =
+      plan.batch > 0 ? std::max<int64_t>(shape[0] / plan.batch, 1) : 1;
+  RowDim place = rows.dimOf(losses).value_or(RowDim{0, 1, perRow});
+  return validMask(b, shape, place, plan.batch, validRows);
+}
+
+FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
+                                  const LossPlan &plan,
+                                  const BuildTrainingOptions &options,
+                                  Value output, Value labels, Value validRows) {
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type();
   const bool accumulates = options.accumulate > 1;
@@ -135,17 +150,34 @@ StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
   const double parts = static_cast<double>(options.replicas) *
                        static_cast<double>(options.accumulate);
   if (plan.kind == "none") {
+    if (validRows)
+      return emitError(output.getLoc(),
+                       "is the loss of a whole batch: --pad-last-batch needs a "
+                       "loss of the trainer's, not --loss=none");
     Value loss = graphLoss(b, output);
     if (parts == 1)
-      return {b.cast(loss, f32), loss, {}, {}};
+      return StepLoss{b.cast(loss, f32), loss, {}, {}};
     // The mean of what the parts' rows give.
     double share = 1.0 / parts;
     Value mean = b.mul(sumOverReplicas(b, b.cast(loss, f32), replicas), share);
-    return {mean, loss, b.like(loss, share), {}};
+    return StepLoss{mean, loss, b.like(loss, share), {}};
   }
   Losses losses =
       buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/false);
   RankedTensorType type = tensorType(losses.values);
+  const RowDependence rows(step, plan.batch);
+  Operation *mixedBy = rows.mixedBy(losses.values);
+  if (validRows && mixedBy)
+    return mixedBy->emitError(
+        "mixes the rows of a batch, as far as can be told, so steps cannot "
+        "leave out the rows that pad it: it contradicts --pad-last-batch");
+  Value valid = validRows ? validLosses(b, rows, plan, losses.values, validRows)
+                          : Value();
+  if (valid) {
+    losses.values = b.where(valid, losses.values, b.like(losses.values, 0));
+    losses.counted =
+        losses.counted ? b.make<AndOp>(losses.counted, valid) : valid;
+  }
   Value sum = b.sum(losses.values, allDims(losses.values));
   const double elements =
       parts * static_cast<double>(std::max<int64_t>(type.getNumElements(), 1));
@@ -163,10 +195,13 @@ StepLoss buildStepLoss(OpBuilder &builder, const LossPlan &plan,
                   loss,
                   {},
                   countedHere,
-                  elements};
+                  elements,
+                  mixedBy};
   if (losses.slope) {
     result.root = losses.root;
     result.seed = b.div(losses.slope, b.broadcast(count, type.getShape(), {}));
+    if (valid)
+      result.seed = b.where(valid, result.seed, b.like(result.seed, 0));
   }
   return result;
 }
@@ -218,16 +253,9 @@ FailureOr<EvalSums> buildEvalSums(OpBuilder &builder, func::FuncOp eval,
   if (rows.mixedBy(losses.values))
     return emitError(output.getLoc(), "has the rows of the batch in another "
                                       "place than the labels have them");
-  ArrayRef<int64_t> shape = tensorType(losses.values).getShape();
   Value counted = losses.counted;
-  if (!shape.empty()) {
-    // The logits may have several rows for each row of the batch.
-    int64_t perRow =
-        plan.batch > 0 ? std::max<int64_t>(shape[0] / plan.batch, 1) : 1;
-    RowDim place = rows.dimOf(losses.values).value_or(RowDim{0, 1, perRow});
-    Value valid = validMask(b, shape, place, plan.batch, validRows);
+  if (Value valid = validLosses(b, rows, plan, losses.values, validRows))
     counted = counted ? b.make<AndOp>(counted, valid) : valid;
-  }
   auto sumOf = [&](Value value) {
     return b.cast(b.sum(value, allDims(value)), f32);
   };

@@ -137,6 +137,18 @@ Status BatchReader::fill(std::span<const int64_t> rows,
   return {};
 }
 
+void BatchReader::ignoreLabels(int64_t validRows, void *const *buffers) const {
+  if (!options_.hasIgnoreIndex || !options_.labels)
+    return;
+  const Binding &labels = bindings_[*options_.labels];
+  const Converter converter(SINTER_I64, labels.dtype, {});
+  auto *out = static_cast<uint8_t *>(buffers[*options_.labels]);
+  for (int64_t i = validRows * labels.rowElements;
+       i < batch_ * labels.rowElements; ++i)
+    converter.convert(reinterpret_cast<const uint8_t *>(&options_.ignoreIndex),
+                      out + i * elementBytes(labels.dtype), 1);
+}
+
 Status BatchReader::fillInput(const Binding &binding,
                               std::span<const int64_t> rows, uint8_t *out,
                               std::vector<uint8_t> &scratch) const {

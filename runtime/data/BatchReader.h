@@ -57,6 +57,9 @@ public:
   /// Fills `buffers[i]`, one for each input and aligned to its element, with
   /// `rows` (at most batch() of them). Thread-safe. Errors name row and value.
   Status fill(std::span<const int64_t> rows, void *const *buffers) const;
+  /// Gives the rows from `validRows` on the label that is ignored, if there is
+  /// one.
+  void ignoreLabels(int64_t validRows, void *const *buffers) const;
 
 private:
   struct Binding {

@@ -83,8 +83,12 @@ Status Loader::fillSlot(Slot &slot, int64_t number) const {
       slot.rows[i] = first + std::min(i, slot.validRows - 1);
   } else {
     options_.order.rowsOf(number, slot.rows.data());
+    slot.validRows = options_.order.validRows(number);
   }
-  return reader_.fill(slot.rows, slot.buffers.data());
+  SINTER_RETURN_IF_ERROR(reader_.fill(slot.rows, slot.buffers.data()));
+  if (!options_.evaluation)
+    reader_.ignoreLabels(slot.validRows, slot.buffers.data());
+  return {};
 }
 
 void Loader::work() {

@@ -6,6 +6,7 @@
 
 #include "runtime/data/Shuffle.h"
 
+#include <algorithm>
 #include <bit>
 
 using namespace sinter::rt;
@@ -55,18 +56,21 @@ int64_t Permutation::operator()(int64_t index) const {
   return static_cast<int64_t>(value);
 }
 
+int64_t RowOrder::firstOf(int64_t number) const {
+  return number / microBatches % batchesPerEpoch() * batch +
+         (part * microBatches + number % microBatches) * partRows();
+}
+
+int64_t RowOrder::validRows(int64_t number) const {
+  return std::clamp<int64_t>(rows - firstOf(number), 0, partRows());
+}
+
 void RowOrder::rowsOf(int64_t number, int64_t *out) const {
-  const int64_t step = number / microBatches;
-  int64_t epoch = step / batchesPerEpoch();
-  const int64_t count = partRows();
-  int64_t first = step % batchesPerEpoch() * batch +
-                  (part * microBatches + number % microBatches) * count;
-  if (!shuffle) {
-    for (int64_t i = 0; i < count; ++i)
-      out[i] = first + i;
-    return;
-  }
+  int64_t epoch = number / microBatches / batchesPerEpoch();
+  const int64_t count = partRows(), first = firstOf(number);
   Permutation permutation(seed, epoch, rows);
-  for (int64_t i = 0; i < count; ++i)
-    out[i] = permutation(first + i);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t place = std::min(first + i, rows - 1);
+    out[i] = shuffle ? permutation(place) : place;
+  }
 }

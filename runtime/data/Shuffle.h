@@ -43,13 +43,26 @@ struct RowOrder {
   /// that in `microBatches` equal runs one after the other.
   int64_t part = 0, parts = 1, microBatches = 1;
 
+  /// The rows that are left over make a last batch, whose places beyond them
+  /// repeat a row.
+  bool padsLast = false;
+
   int64_t partRows() const { return batch / (parts * microBatches); }
 
-  /// Whole batches only; the rows that are left over sit out the epoch.
-  int64_t batchesPerEpoch() const { return rows / batch; }
+  /// Whole batches, unless the last one is padded: the rows that are left over
+  /// sit out the epoch.
+  int64_t batchesPerEpoch() const {
+    return rows / batch + (padsLast && rows % batch != 0 ? 1 : 0);
+  }
   /// The partRows() rows of micro-batch `number`, counted over all steps from
   /// the first of epoch 0.
   void rowsOf(int64_t number, int64_t *out) const;
+  /// How many of them, the first ones, count.
+  int64_t validRows(int64_t number) const;
+
+private:
+  /// Place of micro-batch `number`'s first row in the epoch.
+  int64_t firstOf(int64_t number) const;
 };
 
 } // namespace sinter::rt

@@ -58,6 +58,13 @@ std::string sinter::rt::rowsMixedBy(const sinter_artifact &artifact,
                                                    : "";
 }
 
+bool sinter::rt::padsLastBatch(const sinter_artifact &artifact) {
+  for (const auto &[name, value] : recipeOf(artifact))
+    if (name == "pad_last_batch")
+      return value == "true";
+  return false;
+}
+
 /// What slots hold are averages with these factors, made by this rule.
 static bool changesSlots(std::string_view name) {
   return name == "optimizer" || name == "momentum" || name == "beta1" ||

@@ -24,6 +24,9 @@ Manifest::Texts recipeOf(const sinter_artifact &artifact);
 /// does.
 std::string rowsMixedBy(const sinter_artifact &artifact, const char *use);
 
+/// Whether it was compiled with --pad-last-batch.
+bool padsLastBatch(const sinter_artifact &artifact);
+
 struct RecipeDifference {
   std::string name;
   std::string text;          // "beta1 0.8 instead of 0.9"

@@ -306,6 +306,7 @@ Status Replicas::begin(const sinter_control &control) {
       if (!batch.ok())
         return batch.status();
       own.microBatch = i;
+      own.validRows = batch->validRows;
       EntryRunner &runner = replica.grad ? *replica.grad : *replica.step;
       SINTER_RETURN_IF_ERROR(runner.begin(own, batch->inputs));
     }

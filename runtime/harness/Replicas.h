@@ -69,6 +69,7 @@ public:
   /// The data of a step, by replica and micro-batch.
   struct StepData {
     std::vector<std::vector<AlignedBlock>> inputs; // [part][input]
+    std::vector<int64_t> validRows;                // [part]
   };
   Result<StepData> dataOf(const BatchReader &reader, const RowOrder &order,
                           int64_t step) const;

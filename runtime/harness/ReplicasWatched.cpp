@@ -28,8 +28,11 @@ Result<Replicas::StepData> Replicas::dataOf(const BatchReader &reader,
           return block.status();
         addresses.push_back(inputs.emplace_back(std::move(*block)).data());
       }
-      part.rowsOf(step * microBatches_ + i, rows.data());
+      const int64_t number = step * microBatches_ + i;
+      part.rowsOf(number, rows.data());
       SINTER_RETURN_IF_ERROR(reader.fill(rows, addresses.data()));
+      data.validRows.push_back(part.validRows(number));
+      reader.ignoreLabels(data.validRows.back(), addresses.data());
     }
   return data;
 }
@@ -40,9 +43,10 @@ Status Replicas::run(const sinter_control &control, const StepData &data) {
     own.replica = replica.rank;
     for (int64_t i = 0; i < microBatches_; ++i) {
       own.microBatch = i;
+      const auto part = static_cast<size_t>(replica.rank * microBatches_ + i);
+      own.validRows = data.validRows[part];
       std::vector<const void *> inputs;
-      for (const AlignedBlock &block :
-           data.inputs[static_cast<size_t>(replica.rank * microBatches_ + i)])
+      for (const AlignedBlock &block : data.inputs[part])
         inputs.push_back(block.data());
       EntryRunner &runner = replica.grad ? *replica.grad : *replica.step;
       SINTER_RETURN_IF_ERROR(runner.begin(own, inputs.data()));

@@ -41,6 +41,7 @@ private:
   Status prepare();
   Status openStore();
   Status openAllData();
+  Status checkPadding() const;
   Status createPrograms();
   Status resume();
   Status acceptRecipe(const char *option, const Manifest &manifest) const;

@@ -82,6 +82,7 @@ Result<std::optional<std::string>> Trainer::nonFiniteState() {
 std::string Trainer::rowsText(int64_t step) const {
   std::vector<int64_t> rows(static_cast<size_t>(order_.batch));
   order_.rowsOf(step, rows.data());
+  rows.resize(static_cast<size_t>(order_.validRows(step)));
   std::string text = "rows ";
   for (size_t i = 0; i < std::min<size_t>(rows.size(), 8); ++i)
     text += (i ? ", " : "") + std::to_string(rows[i]);

@@ -195,9 +195,13 @@ std::vector<Option> optionTable(TrainerOptions &o) {
       {"shuffle", "true|false", "a new order of rows each epoch (true)", needed,
        steps, [&o](std::string_view text) { return setShuffle(o, text); },
        false, [&o] { return shuffle(o); }},
-      {"last-batch", "drop|error", "rows beyond whole batches (drop)", needed,
-       train, setWord(o.wholeBatchesOnly, "drop|error"), false,
-       get(o.wholeBatchesOnly, "error", "drop")},
+      {"last-batch", "drop|error|pad",
+       "rows beyond whole batches are left out, an error, or a batch (drop)",
+       needed, train, setWord(o.lastBatch, "drop|error|pad"), false,
+       [&o]() -> std::string {
+         constexpr const char *words[] = {"drop", "error", "pad"};
+         return words[static_cast<int>(o.lastBatch)];
+       }},
       {"out", "DIR", "where checkpoints go", needed, train, setText(o.out)},
       {"spare", "DIR", "where the last checkpoint goes if --out cannot take it",
        needed, train, setText(o.spare)},

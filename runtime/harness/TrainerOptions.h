@@ -44,7 +44,9 @@ struct TrainerOptions {
   int64_t warmupSteps = 0;
   std::optional<int64_t> seed;
   std::optional<bool> shuffle;
-  bool wholeBatchesOnly = false; // --last-batch=error
+  /// What becomes of rows beyond whole batches.
+  enum class LastBatch { Drop, Error, Pad };
+  LastBatch lastBatch = LastBatch::Drop;
   std::string out, spare;
   std::optional<int64_t> checkpointEvery; // steps; unset: every epoch
   int64_t checkpointSeconds = 0;          // instead, if above 0

@@ -10,6 +10,7 @@
 #include "runtime/harness/Trainer.h"
 
 #include "runtime/exec/ArtifactPlaces.h"
+#include "runtime/harness/Recipe.h"
 
 #include <cstdio>
 
@@ -62,7 +63,12 @@ Status Trainer::prepare() {
         std::to_string(step_ + 1) + " to " + std::to_string(totalSteps_) +
         ", seed " + std::to_string(*options_.seed));
   int64_t left = order_.rows % order_.batch;
-  if (left > 0 && !resumed_)
+  if (left > 0 && order_.padsLast && !resumed_)
+    progress_->note("data: " + std::to_string(order_.rows) + " rows make " +
+                    std::to_string(order_.batchesPerEpoch()) +
+                    " batches, the last of " + std::to_string(left) + " of " +
+                    std::to_string(order_.batch) + " rows");
+  else if (left > 0 && !resumed_)
     progress_->note("data: " + std::to_string(order_.rows) + " rows make " +
                     std::to_string(order_.batchesPerEpoch()) + " batches of " +
                     std::to_string(order_.batch) + "; " + std::to_string(left) +
@@ -114,6 +120,19 @@ Status Trainer::openStore() {
   return open(options_.spare, 0, spare_);
 }
 
+/// Whether a step can leave out the rows that pad its batch.
+Status Trainer::checkPadding() const {
+  const std::string node = rowsMixedBy(artifact_, "step");
+  if (!node.empty())
+    return Status::invalid("--last-batch=pad: " + node +
+                           " mixes the rows of a batch, so the rows that pad "
+                           "the last one would not be left out");
+  if (artifact_.training->hasIgnoreIndex || padsLastBatch(artifact_))
+    return {};
+  return Status::invalid(
+      "--last-batch=pad: the program was compiled without --pad-last-batch");
+}
+
 Status Trainer::openAllData() {
   if (options_.data.empty())
     return Status::invalid("--data=SPEC is needed (see --help)");
@@ -131,11 +150,15 @@ Status Trainer::openAllData() {
       trainData_->batch() * microBatchesOf(artifact_) * replicasOf(artifact_);
   order_.shuffle = *options_.shuffle;
   order_.seed = static_cast<uint64_t>(*options_.seed);
-  if (order_.rows < order_.batch)
+  using LastBatch = TrainerOptions::LastBatch;
+  order_.padsLast = options_.lastBatch == LastBatch::Pad;
+  if (order_.padsLast)
+    SINTER_RETURN_IF_ERROR(checkPadding());
+  if (order_.rows < order_.batch && !order_.padsLast)
     return Status::invalid(
         options_.data + ": has " + std::to_string(order_.rows) +
         " rows, fewer than the batch of " + std::to_string(order_.batch));
-  if (options_.wholeBatchesOnly && order_.rows % order_.batch != 0)
+  if (options_.lastBatch == LastBatch::Error && order_.rows % order_.batch != 0)
     return Status::invalid(
         options_.data + ": its " + std::to_string(order_.rows) +
         " rows are not a multiple of the batch of " +

@@ -40,7 +40,7 @@ TEST_CASE("options: the command and its values", "[harness][options]") {
   CHECK(options->resume);
   CHECK(options->resumePath.empty());
   CHECK(options->keep == 0);
-  CHECK(options->wholeBatchesOnly);
+  CHECK(options->lastBatch == TrainerOptions::LastBatch::Error);
   CHECK(options->quiet);
   CHECK(!options->steps);
   options = parse({"train", "--data=d", "--steps=7", "--resume=some/path"});
