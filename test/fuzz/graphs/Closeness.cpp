@@ -20,14 +20,14 @@ namespace sinter::fuzz {
 
 namespace {
 
-constexpr int kTrials = 3;
+constexpr int kTrials = 5;
 /// Roundings of the largest number that a result may be off by anyway, as in
 /// test/ops/CompiledTest.cpp.
 constexpr double kRoundings = 64;
 /// The trials draw some of the errors that may happen, and a function is good
 /// to some roundings.
 constexpr double kOfSpread = 16;
-/// An op's result is off by up to so many roundings in a trial.
+/// Numbers are off by up to so many roundings in a trial.
 constexpr double kNoise = 4;
 
 /// The relative error of rounding to a float type.
@@ -42,6 +42,7 @@ bool isExact(Operation *op) {
       "sinter.abs",       "sinter.arg_reduce", "sinter.broadcast",
       "sinter.cast",      "sinter.ceil",       "sinter.concat",
       "sinter.constant",  "sinter.copy",       "sinter.floor",
+      "sinter.mod",       "sinter.rem",        "sinter.compare",
       "sinter.gather",    "sinter.iota",       "sinter.gather_elements",
       "sinter.gather_nd", "sinter.max",        "sinter.min",
       "sinter.neg",       "sinter.pad",        "sinter.relu",
@@ -58,8 +59,30 @@ bool isExact(Operation *op) {
   return StringRef(text).contains("max") || StringRef(text).contains("min");
 }
 
+/// Moves each number by a random part of some roundings.
+void move(Tensor &tensor, double leastRounding, std::mt19937_64 &random) {
+  if (!tensor.isFloat())
+    return;
+  double rounding =
+      std::max(leastRounding, roundingOf(tensor.type().getElementType()));
+  for (double &number : tensor.floats)
+    number *= 1 + kNoise * rounding * (double(random() >> 11) * 0x1p-52 - 1);
+}
+
+/// As `move`, but whole numbers stay: the exponent of a square is no number
+/// that was rounded.
+void moveOperand(Tensor &tensor, double leastRounding,
+                 std::mt19937_64 &random) {
+  Tensor moved = tensor;
+  move(moved, leastRounding, random);
+  for (size_t i = 0; i < tensor.floats.size(); ++i)
+    if (tensor.floats[i] != std::trunc(tensor.floats[i]))
+      tensor.floats[i] = moved.floats[i];
+}
+
 /// The function's results where each computed float is off by a random part of
-/// a rounding.
+/// some roundings. So is what an op reads: the sum of numbers that cancel is as
+/// far off as they are large.
 std::optional<std::vector<Tensor>> evaluateNoisily(func::FuncOp function,
                                                    ArrayRef<Tensor> inputs,
                                                    double leastRounding,
@@ -77,17 +100,17 @@ std::optional<std::vector<Tensor>> evaluateNoisily(func::FuncOp function,
   };
   Block &body = function.getBody().front();
   for (Operation &op : body.without_terminator()) {
+    std::vector<Tensor> operands = valuesOf(&op);
+    bool isNoisy = !isExact(&op);
+    if (isNoisy)
+      for (Tensor &operand : operands)
+        moveOperand(operand, leastRounding, random);
     SmallVector<Tensor> results;
-    if (failed(ir::evaluateOp(&op, valuesOf(&op), results)))
+    if (failed(ir::evaluateOp(&op, operands, results)))
       return std::nullopt;
     for (auto [value, result] : llvm::zip_equal(op.getResults(), results)) {
-      if (result.isFloat() && !isExact(&op)) {
-        double rounding =
-            std::max(leastRounding, roundingOf(result.type().getElementType()));
-        for (double &number : result.floats)
-          number *=
-              1 + kNoise * rounding * (double(random() >> 11) * 0x1p-52 - 1);
-      }
+      if (isNoisy)
+        move(result, leastRounding, random);
       values[value] = std::move(result);
     }
   }

@@ -66,7 +66,6 @@ class Builder:
         self.r = Random(seed)
         self.graph = Graph(opset=opset)
         self.opset = opset
-        self.hasQuantization = False
         self.number = 0
         self.used = set()
 

@@ -153,7 +153,6 @@ def quantize(b):
     if zero is None and b.r.chance():
         return q
     b.node("DequantizeLinear", [q, scale, zero], [(F32, x.shape, 16)], axis=axis)
-    b.hasQuantization = True
 
 
 @maker("quantize", 13)
@@ -192,4 +191,3 @@ def integerConv(b):
 def dynamicQuantize(b):
     x = b.apart(ranks=[1, 2])
     b.node("DynamicQuantizeLinear", [x], [(U8, x.shape, 255), (F32, (), 1), (U8, (), 255)])
-    b.hasQuantization = True

@@ -99,7 +99,7 @@ def windows(b, x, kernel, strides, dilations, ceil=False):
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     way = b.r.of(["none", "pads", "pads", "SAME_UPPER", "SAME_LOWER", "VALID"])
     if way in ("SAME_UPPER", "SAME_LOWER"):
-        if any(d != 1 for d in dilations) or ceil:
+        if ceil or any(d != 1 for d in dilations) or any(t > k for t, k in zip(strides, kernel)):
             way = "none"
         else:
             return {"auto_pad": way}, [-(-s // t) for s, t in zip(x.shape[2:], strides)]
@@ -148,7 +148,7 @@ def convTranspose(b):
     kernel = [b.r.of([1, 2, 3]) for _ in range(dims)]
     strides = [b.r.of([1, 2, 3]) for _ in range(dims)]
     dilations = [b.r.of([1, 1, 2])] * dims
-    extra = [b.r.below(max(s, d)) for s, d in zip(strides, dilations)]
+    extra = [b.r.below(s) for s in strides]
     pads = [min(b.r.below(2), k - 1) for k in kernel + kernel]
     sizes = [(s - 1) * t + e + (k - 1) * d + 1 - pads[i] - pads[i + dims]
              for i, (s, t, e, k, d) in enumerate(zip(x.shape[2:], strides, extra, kernel, dilations))]

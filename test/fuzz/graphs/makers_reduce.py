@@ -154,7 +154,7 @@ def rmsNorm(b):
 @maker("norm", 13)
 def otherNorms(b):
     op = b.r.of(["LRN", "LpNormalization", "MeanVarianceNormalization"])
-    x = b.any(ranks=[3, 4] if op == "LRN" else [4] if op[0] == "M" else [1, 2, 3, 4], most=20)
+    x = b.any(ranks=[1, 2, 3, 4] if op == "LpNormalization" else [4], most=20)
     if op == "LRN":
         return b.same(op, x, 40, size=b.r.of([1, 2, 3, 5]), alpha=b.maybe(0.1),
                       beta=b.maybe(b.r.of([0.5, 0.75])), bias=b.maybe(b.r.of([1.0, 2.0])))

@@ -8,6 +8,7 @@ the evaluation in float64.
 """
 
 import os
+import re
 
 from graph import Graph
 
@@ -16,11 +17,32 @@ from graph import Graph
 EXCLUDED = {"onnxruntime": [], "reference": []}
 
 
-def excluded(name, test):
+def excluded(name):
     def register(function):
-        EXCLUDED[name].append((test, function.__doc__))
+        EXCLUDED[name].append((function, " ".join(function.__doc__.split())))
         return function
     return register
+
+
+@excluded("onnxruntime")
+def resizeByScales(node, graph):
+    """Resize with align_corners and scales: it divides by the whole size of the result, where
+    the standard's reference has the size before it is rounded down"""
+    return (node.op == "Resize" and len(node.inputs) == 3
+            and node.attributes.get("coordinate_transformation_mode") == "align_corners")
+
+
+@excluded("onnxruntime")
+def lstmClip(node, graph):
+    """LSTM with clip: it does not bound the cell, which is the input of an activation too"""
+    return node.op == "LSTM" and "clip" in node.attributes
+
+
+@excluded("onnxruntime")
+def normalisedConstant(node, graph):
+    """MeanVarianceNormalization: it computes the function as it is written, whose variance of
+    equal numbers is a little below 0 and has no root"""
+    return node.op == "MeanVarianceNormalization"
 
 
 class Oracle:
@@ -47,7 +69,8 @@ class Oracle:
         try:
             results = self.compute(graph)
         except Exception as error:  # whatever the package raises
-            return f"{self.name}: {str(error).splitlines()[0][:300] if str(error) else error!r}"
+            text = (str(error) or repr(error)).splitlines()[0]
+            return f"{self.name}: " + re.sub(r"'\w+_\d+'", "", text)[:200]
         for number, ((name, _), array) in enumerate(zip(graph.outputs, results)):
             tensor = self.onnx.numpy_helper.from_array(self.numpy.asarray(array), name)
             path = os.path.join(folder, "test_data_set_0", f"output_{number}.pb")

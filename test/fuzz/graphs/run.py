@@ -104,8 +104,10 @@ def fuzz(options, runner):
                     report(options, name, result, graphs[name][0], runner)
     for text, number in refused.most_common():
         print(f"refused {number} times: {text}")
+    if oracle:
+        print(f"{sum(oracle.values())} graphs without an oracle, for example")
     for text, number in oracle.most_common(20):
-        print(f"no oracle {number} times: {text}")
+        print(f"  {number} times: {text}")
     for kind, most in (("refused", MOST_REFUSED), ("unstable", MOST_UNSTABLE)):
         if totals[kind] > most * options.count:
             print(f"{totals[kind]} graphs are {kind}: more than {most:.0%}")
