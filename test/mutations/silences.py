@@ -93,8 +93,11 @@ SILENCES = [
     Silence("micro-batch-forgotten", "passes/TrainingIndices.cpp",
             "b.where(isFault(before), before, b.where(isFault(found), here, before));",
             "here;", STEPS),
+    Silence("row-of-another-batch", "runtime/exec/IndexChecks.cpp",
+            "return position / check->stride % check->rows;", "return position % check->rows;",
+            WORDS),
     Silence("evaluation-unchecked", "passes/BuildTraining.cpp",
-            "eval.addIndexFaults(IndexChecks(main, options));", "", WORDS),
+            "eval.addIndexFaults(IndexChecks(main, plan.batch, options));", "", WORDS),
 
     # Runs that go on.
     Silence("lr-not-in-the-manifest", HARNESS + "TrainerOptions.cpp",
@@ -166,6 +169,12 @@ SILENCES = [
             "if (!option->repeats &&", "if (false &&", (RUNTIME,)),
     Silence("data-changed-while-read", HARNESS + "TrainerSave.cpp",
             "if (!same.ok())", "if (false)", (RUNTIME,)),
+
+    Silence("labels-by-name", "runtime/data/BatchReader.cpp",
+            "binding.isLabels = labels;", "binding.isLabels = false;", (RUNTIME,)),
+    Silence("unknown-op-keeps-rows", "passes/RowDependence.cpp",
+            "return Rules::has(op) || mixesAlways(op);", "return true;",
+            (OPS + ":every op has a rule*",)),
 
     # Blocks.
     Silence("lr-final-not-reached", "runtime/train/Schedule.cpp",
