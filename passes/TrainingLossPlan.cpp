@@ -45,11 +45,16 @@ public:
 
   FailureOr<LossPlan> run() {
     plan.kind = options.loss;
+    if (plan.kind == "soft-cross-entropy") {
+      plan.kind = "cross-entropy";
+      plan.hasSoftLabels = true;
+    }
     plan.labelsName = options.labels.empty() ? "labels" : options.labels;
     if (!llvm::is_contained(
             {"cross-entropy", "bce", "mse", "l1", "huber", "none"}, plan.kind))
       return error("unknown loss '" + plan.kind +
-                   "'; there are cross-entropy, bce, mse, l1, huber and none");
+                   "'; there are cross-entropy, soft-cross-entropy, bce, mse, "
+                   "l1, huber and none");
     if (plan.kind != "cross-entropy" &&
         (options.axis != kNone || options.ignoreIndex != kNone ||
          options.labelSmoothing != 0))
@@ -146,6 +151,15 @@ private:
   /// Fixes the labels' type, or checks that of the graph's own input.
   LogicalResult setLabels(ArrayRef<int64_t> shape, Type element) {
     plan.labelsType = RankedTensorType::get(shape, element);
+    // Rows of data are what all inputs begin with.
+    if (plan.batch > 0 && (shape.empty() || shape[0] != plan.batch))
+      return emitError(locationOfGraph(main), "the labels of output '")
+             << outputName(main, plan.output) << "' would be "
+             << plan.labelsType << ", which does not begin with the batch of "
+             << plan.batch << " as the data of a trainer do"
+             << (plan.kind == "cross-entropy"
+                     ? "; axis= says which axis of the logits the classes are"
+                     : "");
     if (!plan.labelsArgument)
       return success();
     auto given =
@@ -157,13 +171,50 @@ private:
         given.getElementType().isInteger(1))
       return emitError(locationOfGraph(main), "labels input '")
              << plan.labelsName << "' has type " << given
-             << ", but the loss needs " << plan.labelsType;
+             << ", but the loss needs " << plan.labelsType
+             << (plan.kind == "cross-entropy"
+                     ? " (axis= says which axis of the logits the classes are)"
+                     : "");
     plan.labelsType = given;
     return success();
   }
 
   SmallVector<int64_t> withoutAxis(int64_t axis) {
     return dropDims(outputType().getShape(), SmallVector<int64_t>{axis});
+  }
+
+  std::string axesText(const Twine &labels) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << labels << " the last axis (" << outputType().getRank() - 1
+        << ") and axis 1 of the logits '" << outputName(main, plan.output)
+        << "', " << outputType()
+        << "; say with axis= which one the classes are";
+    return text;
+  }
+
+  /// Which of the last axis and axis 1 leaves the labels' shape, or at least
+  /// their elements.
+  FailureOr<int64_t> axisOfLabels(RankedTensorType labels) {
+    const int64_t last = outputType().getRank() - 1;
+    auto fits = [&](int64_t axis, bool exactly) {
+      SmallVector<int64_t> shape = withoutAxis(axis);
+      return exactly
+                 ? labels.getShape() == ArrayRef<int64_t>(shape)
+                 : labels.getNumElements() == ShapedType::getNumElements(shape);
+    };
+    for (bool exactly : {true, false}) {
+      if (fits(last, exactly) && fits(1, exactly))
+        return error(axesText("the labels fit both"));
+      for (int64_t axis : {last, int64_t(1)})
+        if (fits(axis, exactly))
+          return axis;
+    }
+    return emitError(locationOfGraph(main))
+           << "labels input '" << plan.labelsName << "' of type " << labels
+           << " fits neither the last axis nor axis 1 of the logits '"
+           << outputName(main, plan.output) << "', " << outputType()
+           << "; say with axis= which one the classes are";
   }
 
   LogicalResult chooseClasses() {
@@ -175,6 +226,8 @@ private:
     if (plan.labelsArgument)
       given =
           cast<RankedTensorType>(main.getArgumentTypes()[*plan.labelsArgument]);
+    plan.hasSoftLabels |=
+        given && isFloat(given) && given.getShape() == outputType().getShape();
 
     if (options.axis != kNone) {
       plan.axis = options.axis < 0 ? options.axis + rank : options.axis;
@@ -183,14 +236,15 @@ private:
                      " is out of range for logits of rank " + Twine(rank));
     } else if (rank == 2) {
       plan.axis = last;
+    } else if (withoutAxis(1) == withoutAxis(last) || plan.hasSoftLabels) {
+      if (plan.hasSoftLabels)
+        return error(axesText("labels of the logits' shape fit both"));
+      return error(axesText("labels of one shape fit both"));
     } else if (given && !isFloat(given)) {
-      bool fitsLast = given.getShape() == ArrayRef<int64_t>(withoutAxis(last));
-      bool fitsFirst = given.getShape() == ArrayRef<int64_t>(withoutAxis(1));
-      if (fitsLast && fitsFirst)
-        return error("the labels fit both the last axis and axis 1 of the "
-                     "logits; say which with "
-                     "axis=");
-      plan.axis = fitsFirst ? 1 : last;
+      FailureOr<int64_t> axis = axisOfLabels(given);
+      if (failed(axis))
+        return failure();
+      plan.axis = *axis;
     } else {
       // Sequences have their classes last, images (N C H W ..) at axis 1.
       plan.axis = rank == 3 ? last : 1;
@@ -204,9 +258,7 @@ private:
                    "' has one class along axis " + Twine(plan.axis) +
                    ", of which the cross-entropy is always 0; bce takes one "
                    "logit for each label");
-    if (given && isFloat(given) &&
-        given.getShape() == outputType().getShape()) {
-      plan.hasSoftLabels = true;
+    if (plan.hasSoftLabels) {
       plan.numClasses = 0;
       if (options.ignoreIndex != kNone)
         return error("ignore_index needs class numbers, but the labels are "

@@ -109,3 +109,16 @@ module @one_output_with_gradient {
     return %a, %b : tensor<3xf32>, tensor<3xf32>
   }
 }
+
+// -----
+
+// Labels of one shape are left by both axes, whether the graph has them or not.
+module @both_axes {
+  sinter.state @w : tensor<4x3x3xf32> {role = #sinter<role param>}
+  // expected-error @below {{labels of one shape fit both the last axis (2) and axis 1 of the logits 'y', tensor<4x3x3xf32>; say with axis= which one the classes are}}
+  func.func @main(%x: tensor<4x3x3xf32> {sinter.input = "x"}, %w: tensor<4x3x3xf32> {sinter.state = @w})
+      -> (tensor<4x3x3xf32> {sinter.output = "y"}) {
+    %y = sinter.mul %x, %w : tensor<4x3x3xf32>
+    return %y : tensor<4x3x3xf32>
+  }
+}
