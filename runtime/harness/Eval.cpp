@@ -56,6 +56,8 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
       evaluate(*runner, *data, control, options, stopRequested);
   if (!evaluation.ok())
     return evaluation.status();
+  if (evaluation->isEmpty())
+    return Status::failed(options.data + ": " + evaluationText(*evaluation));
   if (options.json) {
     std::printf("{\"rows\":%" PRId64 ",\"accuracy\":%s,\"loss\":%s}\n",
                 evaluation->rows,

@@ -183,6 +183,8 @@ void EventLog::step(int64_t step, float loss, float lr,
 }
 
 void EventLog::evaluation(int64_t step, const Evaluation &evaluation) {
+  if (evaluation.isEmpty())
+    return;
   std::vector<Scalar> values = {
       {"eval/loss", static_cast<float>(evaluation.loss)}};
   if (evaluation.hasAccuracy)

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -240,7 +241,9 @@ sinter::rt::evaluate(EntryRunner &runner, const BatchReader &reader,
     result.correct += correct.value_or(0);
     result.correctCount += count.value_or(0);
   }
-  result.loss = lossCount > 0 ? lossSum / lossCount : 0;
+  result.counted = lossCount;
+  result.loss = lossCount > 0 ? lossSum / lossCount : NAN;
+  result.hasAccuracy &= lossCount > 0;
   return result;
 }
 
@@ -264,6 +267,9 @@ sinter::rt::loadWeights(const Session &session, const TrainerOptions &options,
 }
 
 std::string sinter::rt::evaluationText(const Evaluation &evaluation) {
+  if (evaluation.isEmpty())
+    return "nothing was evaluated: the labels of all " +
+           std::to_string(evaluation.rows) + " rows are ignored";
   char text[96];
   if (evaluation.hasAccuracy)
     std::snprintf(text, sizeof(text), "accuracy %.2f %%, loss %.6g",

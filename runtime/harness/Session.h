@@ -105,6 +105,9 @@ Result<BatchReader> openData(const sinter_artifact &artifact,
 struct Evaluation {
   double loss = 0; // mean over the examples that count
   int64_t rows = 0;
+  double counted = 0; // examples
+  /// Every label was the one that is ignored: there is no loss.
+  bool isEmpty() const { return rows > 0 && counted == 0; }
   bool hasAccuracy = false;
   double correct = 0, correctCount = 0;
   double accuracy() const {
