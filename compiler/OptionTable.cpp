@@ -223,7 +223,8 @@ static const OptionRow rows[] = {
     {"--train", "", "makes a training program", kTrainGroup, kCompile,
      turnOn<&TrainOptions::enabled>},
     {"--loss",
-     "cross-entropy|bce|mse|l1|huber|none[:logits=NAME,labels=NAME,axis=A,"
+     "cross-entropy|soft-cross-entropy|bce|mse|l1|huber|none[:logits=NAME,"
+     "labels=NAME,axis=A,"
      "ignore_index=I,label_smoothing=S]",
      "what is minimised", kTrainGroup, kCompile,
      [](Options &o, StringRef v) { return readLoss(v, o.train.loss); }},

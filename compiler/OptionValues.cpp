@@ -214,7 +214,8 @@ std::string compiler::readShape(StringRef text, Options &options) {
 std::string compiler::readLoss(StringRef text, LossOptions &loss) {
   auto [kind, rest] = text.split(':');
   std::string wrong =
-      readWord(kind, loss.kind, "cross-entropy|bce|mse|l1|huber|none");
+      readWord(kind, loss.kind,
+               "cross-entropy|soft-cross-entropy|bce|mse|l1|huber|none");
   if (!wrong.empty())
     return wrong;
   llvm::SmallVector<StringRef> parts;

@@ -37,7 +37,7 @@ struct Patterns {
 
 /// `--loss=KIND[:key=value,...]`.
 struct LossOptions {
-  std::string kind; // "cross-entropy", "bce", "mse", "l1", "huber", "none"; ""
+  std::string kind; // "cross-entropy", "soft-cross-entropy", "bce", ..; ""
                     // = not given
   std::string logits, labels;
   std::optional<int64_t> axis, ignoreIndex;

@@ -42,9 +42,10 @@ Losses crossEntropy(ValueBuilder &b, const LossPlan &plan,
   if (plan.hasSoftLabels) {
     Value target = b.cast(labels, tensorType(logits).getElementType());
     if (options.labelSmoothing != 0)
-      target =
-          b.add(b.mul(target, 1 - options.labelSmoothing),
-                options.labelSmoothing / static_cast<double>(plan.numClasses));
+      target = b.add(
+          b.mul(target, 1 - options.labelSmoothing),
+          options.labelSmoothing /
+              static_cast<double>(tensorType(logits).getDimSize(plan.axis)));
     Value logs = b.make<LogSoftmaxOp>(logits, static_cast<uint64_t>(plan.axis));
     losses.values = b.neg(b.sum(b.mul(target, logs), {plan.axis}));
     if (wantsCorrect)
