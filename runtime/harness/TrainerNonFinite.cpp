@@ -178,17 +178,21 @@ Status Trainer::writeReplay(int64_t step, const std::string &path) {
                          {data->inputs[part][i].data(), tensor.sizeBytes}});
     }
   const sinter_control values = control(step);
-  auto scalar = [&](const char *name, sinter_dtype dtype, const void *address) {
+  auto scalar = [&](const std::string &name, sinter_dtype dtype,
+                    const void *address) {
     tensors.push_back(
-        {std::string("control/") + name,
+        {name,
          dtype,
          {},
          {static_cast<const uint8_t *>(address), elementBytes(dtype)}});
   };
-  scalar("lr", SINTER_F32, &values.lr);
-  scalar("weight_decay", SINTER_F32, &values.weightDecay);
-  scalar("clip_norm", SINTER_F32, &values.clipNorm);
-  scalar("step", SINTER_I64, &values.step);
-  scalar("seed", SINTER_I64, &values.seed);
+  scalar("control/lr", SINTER_F32, &values.lr);
+  scalar("control/weight_decay", SINTER_F32, &values.weightDecay);
+  scalar("control/clip_norm", SINTER_F32, &values.clipNorm);
+  scalar("control/step", SINTER_I64, &values.step);
+  scalar("control/seed", SINTER_I64, &values.seed);
+  for (size_t part = 0; part < data->validRows.size(); ++part)
+    scalar("valid_rows/" + std::to_string(part), SINTER_I64,
+           &data->validRows[part]);
   return writeSafetensors(path, tensors);
 }

@@ -141,6 +141,13 @@ private:
   ExitCode loadStates() {
     ExitCode code = kExitDone;
     for (auto state : module.getOps<ir::StateOp>()) {
+      // Replicas without micro-batches have no sums; between steps all are 0.
+      if (state.getRole() == ir::StateRole::accum &&
+          !file.find("state/" + fileName(state))) {
+        states[state.getSymName()] =
+            Tensor(cast<RankedTensorType>(state.getType()));
+        continue;
+      }
       std::optional<Tensor> value =
           load("state/" + fileName(state),
                cast<RankedTensorType>(state.getType()), code);
@@ -177,6 +184,8 @@ private:
         function
             .getArgAttrOfType<StringAttr>(i, ir::SinterDialect::kControlAttr)
             .getValue();
+    if (control == "valid_rows")
+      return load("valid_rows/" + std::to_string(part), type, code);
     if (control != "micro_batch")
       return load("control/" + control.str(), type, code);
     Tensor value(type);
