@@ -238,7 +238,8 @@ Count compiler::countStates(exec::ProgramOp program) {
   return count;
 }
 
-Count compiler::countConstants(exec::ProgramOp program) {
+/// The constant space: constants, and what states begin with.
+static Count countConstantSpace(exec::ProgramOp program) {
   Count count;
   auto module = program->getParentOfType<ModuleOp>();
   for (auto constant : module.getOps<exec::ConstantOp>())
@@ -246,10 +247,32 @@ Count compiler::countConstants(exec::ProgramOp program) {
   return count;
 }
 
+/// What states begin with, and no program reads, are no constants.
+Count compiler::countConstants(exec::ProgramOp program) {
+  Count count;
+  auto module = program->getParentOfType<ModuleOp>();
+  llvm::SmallVector<exec::SliceAttr> read;
+  module.walk([&](exec::BufferOp buffer) {
+    if (buffer.getSlice().getSpace() == exec::Space::constant)
+      read.push_back(buffer.getSlice());
+  });
+  for (auto constant : module.getOps<exec::ConstantOp>()) {
+    const auto begin = static_cast<int64_t>(constant.getOffset());
+    const int64_t end = begin + constant.getSizeBytes();
+    if (llvm::any_of(read, [&](exec::SliceAttr slice) {
+          return slice.getOffset() < end &&
+                 begin < slice.getOffset() + slice.getSize();
+        }))
+      count.add(constant, static_cast<double>(end - begin));
+  }
+  return count;
+}
+
 /// What the plan puts on the devices: arena, states, constants.
 Count compiler::countPeak(exec::ProgramOp program) {
   Count count = countArena(program);
-  for (const Count &other : {countStates(program), countConstants(program)}) {
+  for (const Count &other :
+       {countStates(program), countConstantSpace(program)}) {
     count.total += other.total;
     count.findings.append(other.findings);
   }
