@@ -21,14 +21,8 @@ namespace sinter::fuzz {
 namespace {
 
 constexpr int kTrials = 5;
-/// Roundings of the largest number that a result may be off by anyway, as in
-/// test/ops/CompiledTest.cpp.
-constexpr double kRoundings = 64;
-/// The trials draw some of the errors that may happen, and a function is good
-/// to some roundings.
-constexpr double kOfSpread = 16;
-/// Numbers are off by up to so many roundings in a trial.
-constexpr double kNoise = 4;
+/// Float32 does not have the square of a smaller number.
+constexpr double kLeast = 0x1p-63;
 
 /// The relative error of rounding to a float type.
 double roundingOf(Type element) {
@@ -60,21 +54,22 @@ bool isExact(Operation *op) {
 }
 
 /// Moves each number by a random part of some roundings.
-void move(Tensor &tensor, double leastRounding, std::mt19937_64 &random) {
+void move(Tensor &tensor, const Accuracy &accuracy, std::mt19937_64 &random) {
   if (!tensor.isFloat())
     return;
   double rounding =
-      std::max(leastRounding, roundingOf(tensor.type().getElementType()));
+      std::max(accuracy.rounding, roundingOf(tensor.type().getElementType()));
   for (double &number : tensor.floats)
-    number *= 1 + kNoise * rounding * (double(random() >> 11) * 0x1p-52 - 1);
+    number *=
+        1 + accuracy.noise * rounding * (double(random() >> 11) * 0x1p-52 - 1);
 }
 
 /// As `move`, but whole numbers stay: the exponent of a square is no number
 /// that was rounded.
-void moveOperand(Tensor &tensor, double leastRounding,
+void moveOperand(Tensor &tensor, const Accuracy &accuracy,
                  std::mt19937_64 &random) {
   Tensor moved = tensor;
-  move(moved, leastRounding, random);
+  move(moved, accuracy, random);
   for (size_t i = 0; i < tensor.floats.size(); ++i)
     if (tensor.floats[i] != std::trunc(tensor.floats[i]))
       tensor.floats[i] = moved.floats[i];
@@ -85,7 +80,7 @@ void moveOperand(Tensor &tensor, double leastRounding,
 /// far off as they are large.
 std::optional<std::vector<Tensor>> evaluateNoisily(func::FuncOp function,
                                                    ArrayRef<Tensor> inputs,
-                                                   double leastRounding,
+                                                   const Accuracy &accuracy,
                                                    uint64_t seed) {
   std::mt19937_64 random(seed);
   llvm::DenseMap<Value, Tensor> values;
@@ -104,13 +99,13 @@ std::optional<std::vector<Tensor>> evaluateNoisily(func::FuncOp function,
     bool isNoisy = !isExact(&op);
     if (isNoisy)
       for (Tensor &operand : operands)
-        moveOperand(operand, leastRounding, random);
+        moveOperand(operand, accuracy, random);
     SmallVector<Tensor> results;
     if (failed(ir::evaluateOp(&op, operands, results)))
       return std::nullopt;
     for (auto [value, result] : llvm::zip_equal(op.getResults(), results)) {
       if (isNoisy)
-        move(result, leastRounding, random);
+        move(result, accuracy, random);
       values[value] = std::move(result);
     }
   }
@@ -118,7 +113,7 @@ std::optional<std::vector<Tensor>> evaluateNoisily(func::FuncOp function,
 }
 
 /// Takes over by how much `other` is off.
-void widen(Expected &expected, const Tensor &other) {
+void widen(Expected &expected, const Tensor &other, double ofSpread) {
   const Tensor &value = expected.value;
   if (value.ints != other.ints)
     expected.isUnstable = true;
@@ -126,7 +121,7 @@ void widen(Expected &expected, const Tensor &other) {
     double a = value.floats[i], b = other.floats[i];
     if (a == b || (std::isnan(a) && std::isnan(b)))
       continue;
-    double off = kOfSpread * std::fabs(a - b);
+    double off = ofSpread * std::fabs(a - b);
     if (std::isfinite(off))
       expected.allowed = std::max(expected.allowed, off);
     else
@@ -136,8 +131,9 @@ void widen(Expected &expected, const Tensor &other) {
 
 } // namespace
 
-std::optional<std::vector<Expected>>
-expect(func::FuncOp function, ArrayRef<Tensor> inputs, double leastRounding) {
+std::optional<std::vector<Expected>> expect(func::FuncOp function,
+                                            ArrayRef<Tensor> inputs,
+                                            const Accuracy &accuracy) {
   auto exact = ir::evaluateFunction(function, inputs);
   // Numbers that leave the range of their type show here.
   auto rounded = ir::evaluateFunction(function, inputs, ir::Rounding::each_op);
@@ -147,7 +143,7 @@ expect(func::FuncOp function, ArrayRef<Tensor> inputs, double leastRounding) {
   for (auto [value, other] : llvm::zip_equal(*exact, *rounded)) {
     Expected &one = expected.emplace_back();
     one.value = value;
-    widen(one, other);
+    widen(one, other, accuracy.ofSpread);
     if (!value.isFloat())
       continue;
     double largest = 0;
@@ -155,16 +151,16 @@ expect(func::FuncOp function, ArrayRef<Tensor> inputs, double leastRounding) {
       if (std::isfinite(number))
         largest = std::max(largest, std::fabs(number));
     double rounding =
-        std::max(leastRounding, roundingOf(value.type().getElementType()));
+        std::max(accuracy.rounding, roundingOf(value.type().getElementType()));
     one.allowed =
-        std::max(one.allowed, kRoundings * rounding * largest + 0x1p-126);
+        std::max(one.allowed, accuracy.ofLargest * rounding * largest + kLeast);
   }
   for (int trial = 0; trial < kTrials; ++trial) {
-    auto noisy = evaluateNoisily(function, inputs, leastRounding, trial + 1);
+    auto noisy = evaluateNoisily(function, inputs, accuracy, trial + 1);
     if (!noisy)
       return std::nullopt;
     for (auto [one, other] : llvm::zip_equal(expected, *noisy))
-      widen(one, other);
+      widen(one, other, accuracy.ofSpread);
   }
   return expected;
 }

@@ -29,12 +29,29 @@ struct Expected {
   bool isUnstable = false;
 };
 
-/// `leastRounding` is the relative error of a number that is computed in the
-/// narrowest format (2^-24 for float32, 2^-9 for bf16); numbers of narrower
-/// types have that of their type. Nothing when there is no evaluation.
+/// How a program computes.
+struct Accuracy {
+  /// The relative error of a number in the narrowest format. Numbers of
+  /// narrower types have that of their type.
+  double rounding;
+  /// By how many of these numbers are off in a trial.
+  double noise;
+  /// A result may be off by this many times what it changes by in the trials,
+  /// which draw some of the errors that may happen.
+  double ofSpread;
+  /// It may be off by so many roundings of the largest number anyway.
+  double ofLargest;
+};
+/// A function in float32 is good to some roundings; the last number is that of
+/// test/ops/CompiledTest.cpp.
+inline constexpr Accuracy kFloat32 = {0x1p-24, 4, 16, 64};
+/// Numbers are rounded to bf16 between operations, and computed in float32.
+inline constexpr Accuracy kBfloat16 = {0x1p-9, 1, 4, 4};
+
+/// Nothing when there is no evaluation.
 std::optional<std::vector<Expected>> expect(mlir::func::FuncOp function,
                                             llvm::ArrayRef<ir::Tensor> inputs,
-                                            double leastRounding);
+                                            const Accuracy &accuracy);
 
 /// The element that differs most, as a line; "" where none does or `expected`
 /// is unstable.

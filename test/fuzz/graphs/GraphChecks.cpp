@@ -26,7 +26,6 @@ namespace sinter::fuzz {
 
 namespace {
 
-constexpr double kFloat32 = 0x1p-24, kBfloat16 = 0x1p-9;
 /// Of finite differences in float64.
 constexpr double kStep = 1e-5, kTolerance = 1e-4;
 

@@ -9,6 +9,8 @@ from graph import BOOL, F16, F32, F64, FLOATS, Graph, I64, Node, Tensor, Value, 
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19]
 LARGEST = 4000  # elements of a value
+# In some graphs: rows of several blocks, and reductions in parts.
+LARGE_SIZES, LARGE_LARGEST = [1, 2, 3, 33, 64, 127, 256, 1000, 4099], 60000
 
 
 class Skip(Exception):
@@ -66,6 +68,9 @@ class Builder:
         self.r = Random(seed)
         self.graph = Graph(opset=opset)
         self.opset = opset
+        isLarge = self.r.chance(0.04)
+        self.sizes = LARGE_SIZES if isLarge else SIZES
+        self.largest = LARGE_LARGEST if isLarge else LARGEST
         self.number = 0
         self.used = set()
 
@@ -122,8 +127,8 @@ class Builder:
 
     def shape(self, rank, first=1):
         while True:
-            shape = tuple(max(first, self.r.of(SIZES)) for _ in range(rank))
-            if count(shape) <= LARGEST // 4:
+            shape = tuple(max(first, self.r.of(self.sizes)) for _ in range(rank))
+            if count(shape) <= self.largest // 4:
                 return shape
 
     # Values that are there
@@ -197,7 +202,7 @@ class Builder:
     def node(self, op, inputs, outputs, **attributes):
         """`outputs`: (type, shape, most[, apart]) each, or None for one that is left out. Returns
         the value, or a list of values. Attributes that are None are left out."""
-        if any(o and count(o[1]) > LARGEST for o in outputs):
+        if any(o and count(o[1]) > self.largest for o in outputs):
             raise Skip
         values = [o and self.keep(Value(self.name(), o[0], tuple(o[1]), float(o[2]),
                                         len(o) > 3 and bool(o[3]))) for o in outputs]
