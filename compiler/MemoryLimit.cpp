@@ -181,12 +181,13 @@ std::string compiler::whyTooLarge(
     std::string values = largestAtPeak(largestProgram(module, place), place);
     if (!values.empty())
       text += "; the largest values at the peak: " + values;
-    // Whole KiB, so that it can be given as a limit. With another one several
-    // devices may be given other nodes.
+    // To the byte, and so that it can be given as a limit. With another one
+    // several devices may be given other nodes, and the batch may be split.
     bool hasChoice = devices.size() > 1 || options.devices.size() > 1;
-    text += (hasChoice ? "; placed like this it fits into "
-                       : "; the smallest limit that fits is ") +
-            std::to_string((smallest + 1023) / 1024) + "KiB";
+    text += (hasChoice                 ? "; placed like this it fits into "
+             : options.allowMicroBatch ? "; in one it fits into "
+                                       : "; the smallest limit that fits is ") +
+            std::to_string(smallest) + " bytes";
     if (options.remat == "none")
       text += " without recomputation (--remat=none)";
     if (batchesThatFit)

@@ -174,7 +174,7 @@ ExitCode compiler::splitBatch(Options &options, ModelFile &model,
         options, model, targets,
         "; nor do " + sizeText(batch, 1) +
             " fit (--allow-microbatch), whose smallest limit is " +
-            std::to_string((trials.largestBytes + 1023) / 1024) + "KiB" +
+            std::to_string(trials.largestBytes) + " bytes" +
             (least == whole ? ": their sums take more than they save" : ""));
   }
   const int64_t parts = fewestParts(trials, options, batch, batch / 2);

@@ -87,17 +87,17 @@ def sweep(compiler, name, model):
 
 def checkFloor(compiler, model, options, fixed, arena):
     below = Plan(compiler, model, options, fixed + arena // 10)
-    limit = re.search(r"the smallest limit that fits is (\d+)KiB", below.text)
+    limit = re.search(r"the smallest limit that fits is (\d+) bytes", below.text)
     batch = re.search(r"the largest batch that fits is (\d+)", below.text)
     if below.code != 6 or not limit:
         return [f"10 %: exit {below.code}, {below.text.strip()[:300]}"]
     problems = []
     floor = int(limit.group(1))
-    if Plan(compiler, model, options, f"{floor}KiB").code:
-        problems.append(f"the floor of {floor} KiB does not fit")
-    if Plan(compiler, model, options, f"{floor - 1}KiB").code != 6:
-        problems.append(f"less than the floor of {floor} KiB fits")
-    text = f"  floor: {100 * (1024 * floor - fixed) / arena:5.1f} %"
+    if Plan(compiler, model, options, f"{floor}").code:
+        problems.append(f"the floor of {floor} bytes does not fit")
+    if Plan(compiler, model, options, f"{floor - 1}").code != 6:
+        problems.append(f"less than the floor of {floor} bytes fits")
+    text = f"  floor: {100 * (floor - fixed) / arena:5.1f} %"
     if batch:
         size = int(batch.group(1))
         smaller = [o for o in options if not o.startswith("--batch")] + [f"--batch={size}"]

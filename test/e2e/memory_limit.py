@@ -81,10 +81,10 @@ def main():
     check(f"{anyAgain} kernels again in all", anyAgain > 0)
     code, text, *_ = compiled(folder, target, model, options, total - arena + arena // 20)
     floor = re.search(r"largest values at the peak: .* of .*; the smallest limit that fits is"
-                      r" (\d+)KiB", text)
+                      r" (\d+) bytes", text)
     check(f"5 %: exit {code}", code == 6 and floor)
     if floor:
-        code, text, *_ = compiled(folder, target, model, options, floor.group(1) + "KiB")
+        code, text, *_ = compiled(folder, target, model, options, floor.group(1))
         check("the floor fits", code == 0 and trained(folder, data) == expected)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0

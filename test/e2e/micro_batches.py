@@ -63,15 +63,15 @@ def main():
     for parts in (n for n in range(1, batch + 1) if batch % n == 0):
         code, text = compiled(f"--batch={batch // parts}", f"--accumulate={parts}",
                               "--memory-limit=1KiB")
-        floor = re.search(r"the smallest limit that fits is (\d+)KiB", text)
+        floor = re.search(r"the smallest limit that fits is (\d+) bytes", text)
         if not floor:
             sys.exit(f"{parts} parts: {text}")
         floors[parts] = int(floor[1])
-    print("smallest limits in KiB:", floors)
+    print("smallest limits in bytes:", floors)
     chosen = [n for n in floors if n == 1 or floors[n] < min(floors[m] for m in floors if m < n)]
     check(f"divisions that can be chosen: {chosen}", len(chosen) > 2)
     for parts in chosen:
-        limit = f"--memory-limit={floors[parts]}KiB"
+        limit = f"--memory-limit={floors[parts]}"
         code, text = compiled(f"--batch={batch}", limit, "--allow-microbatch")
         line = (f"the batch of {batch} does not fit into the memory limit; it is split into "
                 f"{parts} micro-batches of {batch // parts} (--allow-microbatch)")
@@ -82,13 +82,13 @@ def main():
               f"training.accumulate: {parts}\n" in info if parts > 1 else "split" not in info)
         check("  losses", agree(trained(limit), expected))
     first = chosen[1]
-    code, text = compiled(f"--batch={batch}", f"--memory-limit={floors[first]}KiB")
+    code, text = compiled(f"--batch={batch}", f"--memory-limit={floors[first]}")
     check("the flag is named where it helps", code == 6 and
           f"with --allow-microbatch {first} micro-batches of {batch // first} fit" in text)
     code, text = compiled(f"--batch={batch}", "--memory-limit=1KiB", "--allow-microbatch")
     check("below the floor", code == 6 and text.count("\n") == 0 and
           f"nor do {batch} micro-batches of 1 fit (--allow-microbatch), whose smallest limit is "
-          f"{floors[batch]}KiB" in text)
+          f"{floors[batch]} bytes" in text)
     code, text = compiled(f"--batch={batch}", "--memory-limit=1KiB")
     check("where it does not help it is not named", code == 6 and "microbatch" not in text)
     print(f"{results.count(True)} passed, {results.count(False)} failed, 0 skipped")
