@@ -13,7 +13,8 @@ import re
 from graph import Graph
 
 # Operators (with what is special about the node) that an oracle computes otherwise than ONNX
-# says, each with the reason. A graph that holds one is not compared with that oracle.
+# says, each with the reason. A graph that holds one is not compared with that oracle. Where
+# onnx.reference is excluded, ONNX Runtime agrees with Sinter.
 EXCLUDED = {"onnxruntime": [], "reference": []}
 
 
@@ -43,6 +44,70 @@ def normalisedConstant(node, graph):
     """MeanVarianceNormalization: it computes the function as it is written, whose variance of
     equal numbers is a little below 0 and has no root"""
     return node.op == "MeanVarianceNormalization"
+
+
+@excluded("reference")
+def oldSoftmax(node, graph):
+    """Softmax, LogSoftmax and Hardmax before opset 13: it does not fold the axes that follow"""
+    return node.op in ("Softmax", "LogSoftmax", "Hardmax") and graph.opset < 13
+
+
+@excluded("reference")
+def oldBatchNorm(node, graph):
+    """BatchNormalization before opset 14: it takes the statistics of the batch"""
+    return node.op == "BatchNormalization" and graph.opset < 14
+
+
+@excluded("reference")
+def recurrentOptions(node, graph):
+    """RNN, LSTM and GRU: it does not read lengths of sequences, clip, activations and reverse"""
+    return node.op in ("RNN", "LSTM", "GRU") and (
+        {"clip", "activations"} & set(node.attributes)
+        or node.attributes.get("direction") == "reverse"
+        or (len(node.inputs) > 4 and node.inputs[4] != ""))
+
+
+@excluded("reference")
+def groupedConvTranspose(node, graph):
+    """ConvTranspose with groups and a bias: it gives other numbers"""
+    return (node.op == "ConvTranspose" and "group" in node.attributes
+            and len(node.inputs) == 3)
+
+
+@excluded("reference")
+def localNorm(node, graph):
+    """LRN: it gives other numbers where there is more than one row"""
+    return node.op == "LRN"
+
+
+@excluded("reference")
+def globalMaxPool(node, graph):
+    """GlobalMaxPool: its results have the rank of pictures"""
+    return node.op == "GlobalMaxPool"
+
+
+@excluded("reference")
+def stackedByLoop(node, graph):
+    """Loop: it joins what the iterations give along the first axis, without a new one"""
+    return node.op == "Loop" and len(node.outputs) > 1
+
+
+@excluded("reference")
+def integerReduce(node, graph):
+    """ReduceSumSquare: the result of int32 is int64"""
+    return node.op == "ReduceSumSquare"
+
+
+@excluded("reference")
+def averageOfCeil(node, graph):
+    """AveragePool with ceil_mode: it counts what lies outside of the padding"""
+    return node.op == "AveragePool" and "ceil_mode" in node.attributes
+
+
+@excluded("reference")
+def antialias(node, graph):
+    """Resize with antialias: other weights than those of the standard's tests"""
+    return node.op == "Resize" and "antialias" in node.attributes
 
 
 class Oracle:
