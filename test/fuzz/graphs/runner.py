@@ -43,7 +43,7 @@ class Runner:
         self.program = os.path.join(build, "bin", "sinter-graphs")
         self.folder, self.jobs, self.oracle = folder, jobs, oracle
 
-    def run(self, graphs):
+    def run(self, graphs, timeoutSeconds=120):
         """`graphs`: name -> (graph, modes). Returns name -> list of Result."""
         lines, results = [], {name: [] for name in graphs}
         for name, (graph, modes) in graphs.items():
@@ -54,7 +54,8 @@ class Runner:
                 if why:
                     results[name].append(Result("oracle", "none", why))
             lines.append("\t".join([folder, *modes]) + "\n")
-        done = subprocess.run([self.program, f"--jobs={self.jobs}"], input="".join(lines),
+        done = subprocess.run([self.program, f"--jobs={self.jobs}",
+                               f"--timeout={timeoutSeconds}"], input="".join(lines),
                               stdout=subprocess.PIPE, text=True, errors="replace", check=True)
         for line in done.stdout.splitlines():
             folder, mode, outcome, text = line.split("\t", 3)

@@ -9,7 +9,8 @@ failure.
 from generate import prune
 from graph import Graph, I64, Tensor, count
 
-SMALL = 48  # candidates that run at once
+AT_ONCE = 48  # candidates that run at once
+TIMEOUT_SECONDS = 20  # of one; most take less than 1
 
 
 def withoutOutputs(graph):
@@ -150,7 +151,7 @@ def shrink(graph, mode, kind, runner, rounds=40):
 
     def firstThatFails(candidates):
         tried = {f"c{i}": (g, [mode] if mode != "oracle" else []) for i, g in enumerate(candidates)}
-        results = runner.run(tried)
+        results = runner.run(tried, TIMEOUT_SECONDS)
         for name, (g, _) in tried.items():
             if any(r.kind() == kind for r in results[name]):
                 return g
@@ -165,8 +166,8 @@ def shrink(graph, mode, kind, runner, rounds=40):
                     candidates.append(g)
             found = None
             while candidates and not found:
-                found = firstThatFails(candidates[:SMALL])
-                candidates = candidates[SMALL:]
+                found = firstThatFails(candidates[:AT_ONCE])
+                candidates = candidates[AT_ONCE:]
             if found:
                 graph = found
                 break
