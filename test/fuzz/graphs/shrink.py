@@ -139,6 +139,15 @@ def fixedInputs(graph):
             yield g
 
 
+def weightOf(graph):
+    """What gets smaller, the most important first."""
+    tensors = [*graph.inputs.values(), *graph.initializers.values()]
+    return (len(graph.nodes), len(graph.outputs),
+            sum(len(n.attributes) + len(list(filter(None, n.inputs))) + len(n.outputs)
+                for n in graph.nodes),
+            len(graph.inputs), sum(len(t.numbers) for t in tensors))
+
+
 STEPS = [withoutOutputs, cutAfter, withoutNodes, withoutAttributes, smaller, fixedInputs]
 
 
@@ -162,7 +171,7 @@ def shrink(graph, mode, kind, runner, rounds=40):
             candidates = []
             for g in step(graph):
                 prune(g)
-                if g.outputs and g.nodes:
+                if g.outputs and g.nodes and weightOf(g) < weightOf(graph):
                     candidates.append(g)
             found = None
             while candidates and not found:
