@@ -151,8 +151,6 @@ SILENCES = [
     # Data.
     Silence("npz-checksum", "runtime/data/ByteSource.cpp", "if (crc != crc_)", "if (false)",
             (RUNTIME,)),
-    Silence("rounded-overflow", "runtime/data/Convert.cpp",
-            "(mayRound && std::isfinite(stored) &&", "(mayRound &&", (RUNTIME,)),
     Silence("rounded-integers", "runtime/data/Convert.cpp",
             "!(std::fabs(wide[i]) > largestRounded &&", "!(false &&", (RUNTIME,)),
     Silence("label-column-guessed", "runtime/data/CsvColumns.cpp", "if (found.size() > 1)",
