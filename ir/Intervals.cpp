@@ -70,6 +70,15 @@ Interval rangeOfConstant(ConstantOp constant) {
   return range;
 }
 
+/// Each element of the result is one of an operand.
+bool choosesElements(Operation *op) {
+  auto reduce = dyn_cast<ReduceOp>(op);
+  return isa<MaxOp, MinOp, ReluOp, WhereOp, ConcatOp, ReshapeOp, TransposeOp,
+             BroadcastOp, SliceOp, ReverseOp, GatherOp, StopGradientOp>(op) ||
+         (reduce && (reduce.getKind() == ReduceKind::max ||
+                     reduce.getKind() == ReduceKind::min));
+}
+
 Interval indicesOf(Value x, int64_t axis) {
   return {0, double(std::max<int64_t>(tensorType(x).getDimSize(axis) - 1, 0))};
 }
@@ -87,7 +96,9 @@ Interval Intervals::of(Value value) {
   if (!op || depth == kMostOps)
     return rangeOfType(element);
   ++depth;
-  Interval range = wrapped(compute(value, op), element);
+  Interval range = compute(value, op);
+  if (!choosesElements(op))
+    range = wrapped(range, element);
   --depth;
   known[value] = range;
   return range;

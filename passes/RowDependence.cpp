@@ -273,11 +273,18 @@ private:
     // x[arange(batch), i].
     std::optional<int64_t> own =
         dims[0]->outer == 1 && dims[0]->inner == 1
-            ? ownRow(componentOf(op.getIndices(), dims[0]->dim - batched))
+            ? ownRowOfTuples(op.getIndices(), dims[0]->dim - batched)
             : std::nullopt;
     return own && *own < last ? common({RowDim{*own}, dims[1]}) : Place();
   }
 
+  /// ownRow() of component `i` of the tuples along the last dimension of
+  /// `indices`.
+  std::optional<int64_t> ownRowOfTuples(Value indices, int64_t i) const {
+    if (auto constant = indices.getDefiningOp<ConstantOp>())
+      return ownRowOf(constant, tensorType(indices).getShape().back(), i);
+    return ownRow(componentOf(indices, i));
+  }
   /// Component `i` of tuples along the last dimension of `indices`.
   static Value componentOf(Value indices, int64_t i) {
     auto last = tensorType(indices).getRank() - 1;
@@ -314,7 +321,9 @@ private:
       return ownRowOf(constant);
     return std::nullopt;
   }
-  std::optional<int64_t> ownRowOf(ConstantOp constant) const {
+  /// Of every `step`-th number only, from number `first` on.
+  std::optional<int64_t> ownRowOf(ConstantOp constant, int64_t step = 1,
+                                  int64_t first = 0) const {
     RankedTensorType type = tensorType(constant.getResult());
     if (!isa<IntegerType>(type.getElementType()))
       return std::nullopt;
@@ -322,8 +331,8 @@ private:
     SmallVector<int64_t> strides = rowMajorStrides(type.getShape());
     for (int64_t dim = 0; succeeded(tensor) && dim < type.getRank(); ++dim) {
       bool isOwn = type.getDimSize(dim) == batch;
-      for (size_t i = 0; isOwn && i < tensor->ints.size(); ++i)
-        isOwn = tensor->ints[i] == int64_t(i) / strides[dim] % batch;
+      for (int64_t i = first; isOwn && i < tensor->size(); i += step)
+        isOwn = tensor->ints[i] == i / strides[dim] % batch;
       if (isOwn)
         return dim;
     }

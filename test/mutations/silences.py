@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 DERIVATIVES, OPS = "sinter-derivative-tests", "sinter-op-tests"
 IMPORT, RUNTIME = "sinter-import-tests", "sinter-runtime-tests"
+INTERVALS = "sinter-ir-tests:intervals*"
 INDICES = ("test/e2e/indices/operators.test",)
 WORDS = ("test/e2e/indices/trainer.test",)
 STEPS = (OPS + ":*index out of range*",)
@@ -79,9 +80,9 @@ SILENCES = [
             "if (false) {", (IMPORT, "test/fuzz/bad-inputs.test")),
     Silence("range-of-a-sum", "ir/Intervals.cpp",
             "return Interval{x().low + y().low, x().high + y().high};",
-            "return Interval{x().low, x().high};", (IMPORT,) + INDICES),
+            "return Interval{x().low, x().high};", (INTERVALS,)),
     Silence("range-of-a-cast", "ir/Intervals.cpp", "return isCut ? x().joined({0, 0}) : x();",
-            "return x();", (IMPORT,)),
+            "return x();", (INTERVALS,)),
     Silence("fault-not-read", "runtime/exec/RunEntry.cpp", "return checkIndices();\n}",
             "return {};\n}", INDICES),
     Silence("fault-not-read-on-gpus", "runtime/exec/Staging.cpp",
@@ -112,10 +113,10 @@ SILENCES = [
             'say("resume: " + difference);', "", (RUNTIME,)),
     Silence("another-recipe", HARNESS + "TrainerResume.cpp",
             "if (difference.changesSlots && !options_.allowChangedRecipe)", "if (false)",
-            (RUNTIME,)),
+            ("test/e2e/trainer/resume-recipe.test",)),
     Silence("recipe-difference-not-said", HARNESS + "TrainerResume.cpp",
             'say("resume: compiled with " + difference.text +', '(void)("" + difference.text +',
-            (RUNTIME,)),
+            ("test/e2e/trainer/resume-recipe.test",)),
     Silence("another-batch", HARNESS + "TrainerResume.cpp",
             "if (manifest.batch != order_.batch)", "if (false)", (RUNTIME,)),
     Silence("other-data", HARNESS + "TrainerResume.cpp",

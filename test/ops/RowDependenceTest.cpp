@@ -207,6 +207,16 @@ TEST_CASE("rows are followed through ops, or are mixed") {
        "%y = sinter.gather_nd %x, %n batch_dims 0 : (tensor<4x6xf32>, "
        "tensor<4x1xi64>) -> tensor<4x6xf32>",
        "dim 0"},
+      {"%n = sinter.constant dense<[[0, 5], [1, 0], [2, 2], [3, 5]]> :"
+       " tensor<4x2xi64>\n"
+       "%y = sinter.gather_nd %x, %n batch_dims 0 : (tensor<4x6xf32>, "
+       "tensor<4x2xi64>) -> tensor<4xf32>",
+       "dim 0"},
+      {"%n = sinter.constant dense<[[0, 0], [1, 1], [3, 2], [2, 3]]> :"
+       " tensor<4x2xi64>\n"
+       "%y = sinter.gather_nd %x, %n batch_dims 0 : (tensor<4x6xf32>, "
+       "tensor<4x2xi64>) -> tensor<4xf32>",
+       "mixes"},
       {"%n = sinter.constant dense<[[0], [1], [3], [2]]> : tensor<4x1xi64>\n"
        "%y = sinter.gather_nd %x, %n batch_dims 0 : (tensor<4x6xf32>, "
        "tensor<4x1xi64>) -> tensor<4x6xf32>",
