@@ -123,7 +123,9 @@ def plans(folder, model):
     trained = inspect(folder, model, [*sizes, "--train", "--allow-rewritten-parameters",
                                       "--optimizer=adam",
                                       f"--loss=mse:logits={output}"])
-    if "nothing to train" not in (trained[2] or ""):  # a model without weights
+    # A model without weights, or whose outputs do not begin with the batch.
+    if not any(why in (trained[2] or "")
+               for why in ("nothing to train", "does not begin with the batch")):
         yield "trainer", *trained
 
 
