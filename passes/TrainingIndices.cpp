@@ -51,12 +51,13 @@ Value indicesOf(Value table, int64_t row) {
 
 void keepUnless(OpBuilder &builder, Value condition, func::FuncOp step,
                 const StateUpdates &others, StateUpdates &updates) {
-  ValueBuilder b(builder, condition.getLoc());
   for (BlockArgument before : step.getArguments()) {
     StateOp state = stateOf(before);
     auto found = state ? updates.find(state) : updates.end();
     if (found == updates.end() || others.count(state))
       continue;
+    // Where the update is computed, which is where the state lies.
+    ValueBuilder b(builder, found->second.getLoc());
     Value choice = b.broadcast(condition, tensorType(before).getShape(), {});
     found->second = b.where(choice, found->second, before);
   }
