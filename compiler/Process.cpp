@@ -52,7 +52,9 @@ static void terminated() {
 
 void compiler::prepareProcess(const char *tool) {
   toolName = tool;
+  // Writes fail instead, and say why.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   std::set_new_handler(outOfMemory);
   std::set_terminate(terminated);
   llvm::install_bad_alloc_error_handler(outOfMemory);

@@ -430,6 +430,8 @@ private:
         options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
     scaling.check(step.builder, trained);
     clipGradients(step.builder, options, clip, scaling, trained);
+    Value sound = mayChangeStates(step.builder, loss.loss, scaling, checks,
+                                  step.indexFaults);
     const StateUpdates others = updates;
     buildUpdates(step.builder, step.function, options, selection, trained, lr,
                  decay, updates);
@@ -438,10 +440,10 @@ private:
       averages = buildAverages(step.builder, step.function, options.ema,
                                trained, updates);
     scaling.finish(step.builder, step.function, others, updates);
-    // Of the sums over micro-batches only @apply has anything to keep.
-    if (checks.any())
-      checks.finish(step.builder, step.function, step.indexFaults,
-                    options.accumulate > 1 ? others : StateUpdates(), updates);
+    // Sums over micro-batches begin at zero again all the same.
+    if (sound)
+      keepUnless(step.builder, sound, step.function,
+                 options.accumulate > 1 ? others : StateUpdates(), updates);
     step.addOutput("loss", loss.loss);
     for (auto [name, value] : scaling.outputs(step.builder))
       step.addOutput(name, value);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Clustering.h"
+#include "passes/fuse/KeptStates.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -22,6 +23,7 @@ namespace {
 
 struct FuseLoopsPass : impl::FuseLoopsBase<FuseLoopsPass> {
   void runOnOperation() override {
+    readKeptStates(getOperation());
     Clustering clustering(getOperation());
     clustering.run();
     clustering.build();

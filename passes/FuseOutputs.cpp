@@ -22,6 +22,17 @@ namespace sinter::passes {
 
 namespace {
 
+/// A state that is a number, such as Adam's count of steps, which FuseSiblings
+/// puts beside another kernel: among the updates it would make one of their
+/// kernels unlike the others.
+bool isNumber(ir::FusionOp fusion) {
+  constexpr int64_t kMostRead = 8;
+  return fusion->getNumResults() == 1 &&
+         llvm::all_of(fusion->getUses(), isNewState) &&
+         ir::tensorType(fusion->getResult(0)).getNumElements() == 1 &&
+         elementsRead(fusion) <= kMostRead;
+}
+
 struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
@@ -34,7 +45,7 @@ struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
       bool onlyLeaves = llvm::all_of(fusion->getUsers(), [&](Operation *user) {
         return user == terminator;
       });
-      if (fusion->use_empty() || !onlyLeaves ||
+      if (fusion->use_empty() || !onlyLeaves || isNumber(fusion) ||
           !(llvm::all_of(fusion->getUses(), isNewState) ||
             elementsRead(fusion) <= kSmallElements))
         continue;

@@ -118,12 +118,6 @@ using StateUpdates = llvm::MapVector<mlir::Operation *, mlir::Value>;
 mlir::LogicalResult useBatchStatistics(mlir::func::FuncOp step, bool unbiased,
                                        StateUpdates &updates);
 
-/// Replaces what `updates` changes of the states that are not in `others` by
-/// the values before `step`, unless `condition` (tensor<i1>) holds.
-void keepUnless(mlir::OpBuilder &builder, mlir::Value condition,
-                mlir::func::FuncOp step, const StateUpdates &others,
-                StateUpdates &updates);
-
 /// Whether gradients are missing, for a step that cannot be built for another
 /// reason: differentiates @main by the states that `selection` leaves (null:
 /// all parameters), in a copy. Fails with the errors of gradients() where none
@@ -252,15 +246,13 @@ public:
            mlir::Value microBatch, StateUpdates &updates);
   mlir::Value take(mlir::OpBuilder &builder, mlir::func::FuncOp apply,
                    StateUpdates &updates) const;
-  /// Keeps what `updates` changes of the states that are not in `others`, but
-  /// for a step of which this replica or another one found an index.
-  void finish(mlir::OpBuilder &builder, mlir::func::FuncOp step,
-              mlir::Value found, const StateUpdates &others,
-              StateUpdates &updates) const;
+  /// Whether neither this replica nor another one `found` an index out of
+  /// range; tensor<i1>.
+  mlir::Value areInRange(mlir::OpBuilder &builder, mlir::Value found) const;
 
 private:
   /// Position p of the indices of a check belongs to row (p / stride) % rows
-  /// of a micro-batch; rows 0: nobody knows.
+  /// of a micro-batch. `rows` is 0 where the row is not known.
   struct Check {
     mlir::DictionaryAttr attribute;
     int64_t elements, rows, stride;
@@ -301,6 +293,8 @@ public:
   /// for a step that is skipped; adds the new states of the scale.
   void finish(mlir::OpBuilder &builder, mlir::func::FuncOp step,
               const StateUpdates &others, StateUpdates &updates);
+  /// Whether finish() decides by the gradients which steps change states.
+  bool skipsSteps() const { return isDynamic; }
   /// What the step tells of the scale, each tensor<f32>, by output's name.
   llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>
   outputs(mlir::OpBuilder &builder) const;
@@ -311,9 +305,29 @@ private:
   mlir::Value scale, growth, skipped; // before the step
   mlir::Value inverse;                // 1 / scale
   mlir::Value newSkipped;
-  mlir::Value isFinite; // all gradients are; tensor<i1>
+  mlir::Value allFinite; // whether all gradients are; tensor<i1>
   ir::StateOp scaleState, growthState, skippedState;
 };
+
+//===----------------------------------------------------------------------===//
+// Steps that change no state
+//===----------------------------------------------------------------------===//
+
+/// Whether a tensor<f32> is finite; tensor<i1>.
+mlir::Value isFinite(ValueBuilder &b, mlir::Value x);
+
+/// Whether a step may change states (tensor<i1>): its `loss` is finite, where
+/// no dynamic scaling looks at the gradients instead, and its indices are in
+/// range. Null: it always may. `indexFaults` is null where `checks` is empty.
+mlir::Value mayChangeStates(mlir::OpBuilder &builder, mlir::Value loss,
+                            const LossScaling &scaling,
+                            const IndexChecks &checks, mlir::Value indexFaults);
+
+/// Replaces what `updates` changes of the states that are not in `others` by
+/// the values before `step`, unless `condition` (tensor<i1>) holds.
+void keepUnless(mlir::OpBuilder &builder, mlir::Value condition,
+                mlir::func::FuncOp step, const StateUpdates &others,
+                StateUpdates &updates);
 
 //===----------------------------------------------------------------------===//
 // Replicas

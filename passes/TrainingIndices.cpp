@@ -12,8 +12,9 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
+/// These ops belong to no node: they are placed where their operands are.
 ValueBuilder builderOf(OpBuilder &builder) {
-  return {builder, NameLoc::get(builder.getStringAttr("index checks"))};
+  return {builder, NameLoc::get(builder.getStringAttr("optimizer"))};
 }
 
 /// Column `column` of a table of two: position + 1, or the index.
@@ -48,20 +49,6 @@ Value indicesOf(Value table, int64_t row) {
 }
 
 } // namespace
-
-void keepUnless(OpBuilder &builder, Value condition, func::FuncOp step,
-                const StateUpdates &others, StateUpdates &updates) {
-  for (BlockArgument before : step.getArguments()) {
-    StateOp state = stateOf(before);
-    auto found = state ? updates.find(state) : updates.end();
-    if (found == updates.end() || others.count(state))
-      continue;
-    // Where the update is computed, which is where the state lies.
-    ValueBuilder b(builder, found->second.getLoc());
-    Value choice = b.broadcast(condition, tensorType(before).getShape(), {});
-    found->second = b.where(choice, found->second, before);
-  }
-}
 
 std::optional<unsigned> IndexChecks::resultOf(func::FuncOp main) {
   for (unsigned i = 0; i < main.getNumResults(); ++i)
@@ -148,19 +135,15 @@ Value IndexChecks::take(OpBuilder &builder, func::FuncOp apply,
   return found;
 }
 
-void IndexChecks::finish(OpBuilder &builder, func::FuncOp step, Value found,
-                         const StateUpdates &others,
-                         StateUpdates &updates) const {
+Value IndexChecks::areInRange(OpBuilder &builder, Value found) const {
   ValueBuilder b = builderOf(builder);
   Value last = reduceOver(builder, b.loc, ReduceKind::max,
                           columnOf(b, found, 0), {0, 1});
-  Value isSound = b.compare(CompareKind::eq, last, 0.0);
-  if (replicas > 1) {
-    Value faults = b.cast(b.make<NotOp>(isSound), builder.getF32Type());
-    isSound =
-        b.compare(CompareKind::eq, sumOverReplicas(b, faults, replicas), 0.0);
-  }
-  keepUnless(builder, isSound, step, others, updates);
+  Value here = b.compare(CompareKind::eq, last, 0.0);
+  if (replicas == 1)
+    return here;
+  Value faults = b.cast(b.make<NotOp>(here), builder.getF32Type());
+  return b.compare(CompareKind::eq, sumOverReplicas(b, faults, replicas), 0.0);
 }
 
 } // namespace sinter::passes

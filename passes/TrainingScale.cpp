@@ -85,13 +85,12 @@ void LossScaling::check(OpBuilder &builder, ArrayRef<TrainedState> states) {
   // The reciprocal is taken in float64, as GradScaler does; powers of two have
   // exact ones in float32.
   inverse = b.div(b.like(scale, 1), scale);
-  // NaN comes out of a maximum, and no comparison with it holds.
+  // NaN comes out of a maximum.
   Value largest =
       reduceGradients(builder, b.loc, ReduceKind::max, states, [&](Value x) {
         return b.make<AbsOp>(b.cast(x, builder.getF32Type()));
       });
-  isFinite = b.compare(CompareKind::le, largest,
-                       double(std::numeric_limits<float>::max()));
+  allFinite = isFinite(b, largest);
 }
 
 Value LossScaling::unscaled(OpBuilder &builder, Value gradient) const {
@@ -110,7 +109,7 @@ void LossScaling::finish(OpBuilder &builder, func::FuncOp step,
   if (!isDynamic)
     return;
   ValueBuilder b = builderOf(builder);
-  keepUnless(builder, isFinite, step, others, updates);
+  keepUnless(builder, allFinite, step, others, updates);
   Value one = b.like(growth, 1), none = b.like(growth, 0);
   Value successes = b.add(growth, one);
   Value grows = b.compare(CompareKind::eq, successes, double(kGrowthInterval));
@@ -118,10 +117,10 @@ void LossScaling::finish(OpBuilder &builder, func::FuncOp step,
   Value fits = b.compare(CompareKind::le, grown,
                          double(std::numeric_limits<float>::max()));
   Value kept = b.where(b.make<AndOp>(grows, fits), grown, scale);
-  updates[scaleState] = b.where(isFinite, kept, b.mul(scale, kBackoff));
+  updates[scaleState] = b.where(allFinite, kept, b.mul(scale, kBackoff));
   updates[growthState] =
-      b.where(isFinite, b.where(grows, none, successes), none);
-  newSkipped = b.where(isFinite, skipped, b.add(skipped, one));
+      b.where(allFinite, b.where(grows, none, successes), none);
+  newSkipped = b.where(allFinite, skipped, b.add(skipped, one));
   updates[skippedState] = newSkipped;
 }
 

@@ -187,10 +187,15 @@ void compiler::findSummedLoss(const LintContext &context, LintReport report) {
 /// The location of the first node that uses `state`, else its own.
 static Location useOf(ModuleOp module, ir::StateOp state) {
   for (auto function : module.getOps<func::FuncOp>())
-    if (Value argument = argumentOf(function, state))
+    if (Value argument = argumentOf(function, state)) {
+      Operation *first = nullptr;
       for (Operation *user : argument.getUsers())
-        if (!nodeNames(user->getLoc()).empty())
-          return user->getLoc();
+        if (!nodeNames(user->getLoc()).empty() &&
+            (!first || user->isBeforeInBlock(first)))
+          first = user;
+      if (first)
+        return first->getLoc();
+    }
   return state.getLoc();
 }
 

@@ -100,26 +100,22 @@ static constexpr uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3,
 // Of Summary, of its Value, and of SessionLog, whose status START is 1.
 static constexpr uint32_t kValue = 1, kTag = 1, kSimpleValue = 2, kStatus = 1;
 
-EventLog::~EventLog() {
-  if (fd_ >= 0)
-    ::close(fd_);
-}
-
 Status EventLog::create(const std::string &folder, int64_t firstStep) {
   SINTER_RETURN_IF_ERROR(makeDirectories(folder));
   // TensorBoard reads what has "tfevents" in its name, in the names' order.
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::system_clock::now().time_since_epoch());
-  for (int number = 0; fd_ < 0; ++number) {
+  for (int number = 0; !file_.isOpen(); ++number) {
     char name[80];
     std::snprintf(name, sizeof(name),
                   "/events.out.tfevents.%010lld.%03d.sinter",
                   static_cast<long long>(seconds.count()), number);
-    path_ = folder + name;
-    fd_ = ::open(path_.c_str(),
-                 O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (fd_ < 0 && errno != EEXIST)
-      return fileError(path_, errno);
+    const std::string path = folder + name;
+    const int fd = ::open(
+        path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+      continue;
+    SINTER_RETURN_IF_ERROR(file_.open(path, fd));
   }
   std::string version;
   appendBytes(version, kFileVersion, "brain.Event:2");
@@ -134,7 +130,7 @@ Status EventLog::create(const std::string &folder, int64_t firstStep) {
 }
 
 void EventLog::write(int64_t step, std::string_view field) {
-  if (fd_ < 0)
+  if (!file_.isOpen())
     return;
   std::string event;
   appendKey(event, kWallTime, kFixed64);
@@ -146,18 +142,11 @@ void EventLog::write(int64_t step, std::string_view field) {
     appendVarint(event, static_cast<uint64_t>(step));
   }
   event += field;
-  std::string bytes = record(event);
-  ssize_t count = ::write(fd_, bytes.data(), bytes.size());
-  if (count == static_cast<ssize_t>(bytes.size()))
-    return;
-  std::fprintf(stderr, "warning: %s: %s; the events end here\n", path_.c_str(),
-               count < 0 ? std::strerror(errno) : "no space left");
-  ::close(fd_);
-  fd_ = -1;
+  file_.append(record(event));
 }
 
 void EventLog::scalars(int64_t step, std::span<const Scalar> values) {
-  if (fd_ < 0)
+  if (!file_.isOpen())
     return;
   std::string summary, field;
   for (const Scalar &scalar : values) {

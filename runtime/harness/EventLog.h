@@ -26,11 +26,6 @@ uint32_t crc32c(std::span<const uint8_t> bytes);
 
 class EventLog {
 public:
-  EventLog() = default;
-  ~EventLog();
-  EventLog(const EventLog &) = delete;
-  EventLog &operator=(const EventLog &) = delete;
-
   /// Begins a file of its own in `folder`, which is made if it is not there.
   /// TensorBoard reads all files of a folder as one run; where it finds
   /// `firstStep` above 1, a run that goes on, it forgets what older files have
@@ -40,6 +35,8 @@ public:
   void step(int64_t step, float loss, float lr,
             const std::optional<JsonLog::Scale> &scale);
   void evaluation(int64_t step, const Evaluation &evaluation);
+  /// LogFile::lostText().
+  std::string lostText() const { return file_.lostText(); }
 
 private:
   struct Scalar {
@@ -50,8 +47,7 @@ private:
   /// One record: an Event with the time, `step` and `field`.
   void write(int64_t step, std::string_view field);
 
-  std::string path_;
-  int fd_ = -1;
+  LogFile file_;
 };
 
 } // namespace sinter::rt

@@ -10,7 +10,10 @@
 #include "runtime/exec/Program.h"
 #include "runtime/harness/Commands.h"
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -45,7 +48,8 @@ static std::string choosingDevice(const sinter_artifact &artifact,
                                 : devices.substr(0, devices.find(','));
 }
 
-static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
+static Status runMain(const sinter_artifact *artifact, int argc, char **argv,
+                      bool &isTraining) {
   if (!artifact)
     return Status::invalid("this binary holds no program");
   SINTER_RETURN_IF_ERROR(checkArtifacts(*artifact));
@@ -54,6 +58,8 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
       parseTrainerOptions(arguments.empty() ? arguments : arguments.subspan(1));
   if (!options.ok())
     return options.status();
+  isTraining = options->command == TrainerCommand::Train && !options->help &&
+               !options->version;
   if (options->help) {
     std::string program = arguments.empty() ? "trainer" : arguments[0];
     std::fputs(trainerHelp(program, options->command).c_str(), stdout);
@@ -76,17 +82,36 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv) {
   return runCommand(**chosen, *options);
 }
 
+/// What was printed may not have arrived: for a command that prints its result
+/// this is a failure. A training has saved its own.
+static Status flushOutput(bool isTraining) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return {};
+  const std::string text =
+      "standard output: " + std::string(std::strerror(errno ? errno : EIO));
+  if (!isTraining)
+    return Status::failed(text);
+  std::fprintf(stderr, "warning: %s\n", text.c_str());
+  return {};
+}
+
 int sinter_trainer_main(const sinter_artifact *artifact, int argc,
                         char **argv) {
+  // A write beyond the limit of the file's size fails and is reported.
+  std::signal(SIGXFSZ, SIG_IGN);
   Status status;
+  bool isTraining = false;
   try {
-    status = runMain(artifact, argc, argv);
+    status = runMain(artifact, argc, argv, isTraining);
   } catch (const std::bad_alloc &) {
     status = Status(SINTER_OUT_OF_MEMORY, "out of memory");
   } catch (const std::exception &error) {
     status = Status::failed(error.what());
   }
-  std::fflush(stdout);
+  errno = 0;
+  Status printed = flushOutput(isTraining);
+  if (status.ok())
+    status = printed;
   if (!status.ok())
     std::fprintf(stderr, "%s%s\n",
                  status.code() == SINTER_INTERRUPTED ? "" : "error: ",

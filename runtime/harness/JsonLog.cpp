@@ -12,7 +12,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <string_view>
 #include <sys/stat.h>
@@ -20,16 +19,10 @@
 
 using namespace sinter::rt;
 
-JsonLog::~JsonLog() {
-  if (fd_ >= 0)
-    ::close(fd_);
-}
-
 Status JsonLog::create(const std::string &path) {
-  path_ = path;
-  fd_ = ::open(path.c_str(),
-               O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  return fd_ < 0 ? fileError(path, errno) : Status();
+  return file_.open(
+      path, ::open(path.c_str(),
+                   O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
 }
 
 /// How much of `log` belongs to the first `step` steps.
@@ -67,24 +60,12 @@ Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
     return bytes.status();
   std::string_view text(reinterpret_cast<const char *>(bytes->data()),
                         bytes->size());
-  path_ = path;
-  fd_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd_ < 0 || ::ftruncate(fd_, static_cast<off_t>(
-                                      keptBytes(text, step, evaluated))) != 0)
-    return fileError(path, errno);
-  return {};
-}
-
-void JsonLog::write(const std::string &line) {
-  if (fd_ < 0)
-    return;
-  ssize_t count = ::write(fd_, line.data(), line.size());
-  if (count == static_cast<ssize_t>(line.size()))
-    return;
-  std::fprintf(stderr, "warning: %s: %s; the log ends here\n", path_.c_str(),
-               count < 0 ? std::strerror(errno) : "no space left");
-  ::close(fd_);
-  fd_ = -1;
+  int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  SINTER_RETURN_IF_ERROR(file_.open(path, fd));
+  return ::ftruncate(fd,
+                     static_cast<off_t>(keptBytes(text, step, evaluated))) == 0
+             ? Status()
+             : fileError(path, errno);
 }
 
 std::string sinter::rt::jsonNumber(double value) {
@@ -110,15 +91,15 @@ void JsonLog::step(int64_t step, int64_t epoch, float loss, float lr,
   if (scale)
     scaling = ",\"loss_scale\":" + shortest(scale->scale) +
               ",\"skipped_steps\":" + std::to_string(scale->skipped);
-  if (fd_ >= 0)
-    write("{\"step\":" + std::to_string(step) + ",\"epoch\":" +
-          std::to_string(epoch) + ",\"loss\":" + jsonNumber(loss) +
-          ",\"lr\":" + shortest(lr) + scaling + "}\n");
+  if (file_.isOpen())
+    file_.append("{\"step\":" + std::to_string(step) + ",\"epoch\":" +
+                 std::to_string(epoch) + ",\"loss\":" + jsonNumber(loss) +
+                 ",\"lr\":" + shortest(lr) + scaling + "}\n");
 }
 
 void JsonLog::evaluation(int64_t epoch, const Evaluation &evaluation) {
-  if (fd_ >= 0)
-    write(
+  if (file_.isOpen())
+    file_.append(
         "{\"eval\":true,\"epoch\":" + std::to_string(epoch) + ",\"accuracy\":" +
         (evaluation.hasAccuracy ? jsonNumber(evaluation.accuracy()) : "null") +
         ",\"loss\":" + jsonNumber(evaluation.loss) + "}\n");

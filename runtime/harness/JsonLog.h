@@ -14,6 +14,7 @@
 #ifndef SINTER_RUNTIME_HARNESS_JSONLOG_H
 #define SINTER_RUNTIME_HARNESS_JSONLOG_H
 
+#include "runtime/harness/LogFile.h"
 #include "runtime/harness/Session.h"
 
 #include <string>
@@ -26,11 +27,6 @@ std::string jsonNumber(double value);
 
 class JsonLog {
 public:
-  JsonLog() = default;
-  ~JsonLog();
-  JsonLog(const JsonLog &) = delete;
-  JsonLog &operator=(const JsonLog &) = delete;
-
   /// A new, empty log. Only opening it can fail.
   Status create(const std::string &path);
   /// Goes on with the log of a run that is continued after `step`: what came
@@ -47,12 +43,11 @@ public:
   void step(int64_t step, int64_t epoch, float loss, float lr,
             const std::optional<Scale> &scale);
   void evaluation(int64_t epoch, const Evaluation &evaluation);
+  /// LogFile::lostText().
+  std::string lostText() const { return file_.lostText(); }
 
 private:
-  void write(const std::string &line);
-
-  std::string path_;
-  int fd_ = -1;
+  LogFile file_;
 };
 
 } // namespace sinter::rt

@@ -221,6 +221,9 @@ void Trainer::report() const {
                      replicas_->workers();
   if (skippedSteps_ > 0)
     text += ", " + std::to_string(skippedSteps_) + " of them skipped";
+  if (lossesNotFinite_ > 0)
+    text += ", the losses of " + std::to_string(lossesNotFinite_) +
+            " of them not finite";
   if (lastEvaluation_)
     text += ": " + evaluationText(*lastEvaluation_);
   else if (steps > 0) {
@@ -228,6 +231,7 @@ void Trainer::report() const {
     std::snprintf(loss, sizeof(loss), ": loss %.6g", double(lastLoss_));
     text += loss;
   }
+  text += log_.lostText() + events_.lostText();
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);
 }

@@ -64,6 +64,7 @@ private:
   uint64_t stepsAhead() const;
   Status finishSteps();
   Status checkFinite(int64_t step, bool isSkipped);
+  Status blameLoss(int64_t step, std::string what);
   Status prepareFinder();
   Status keepStates();
   Status restoreStates();
@@ -75,6 +76,7 @@ private:
   Manifest manifest() const;
   bool isTimeToSave();
   Status checkStates();
+  std::string savedText() const;
   Status checkData() const;
   Status save();
   Status saveOrWarn();
@@ -119,7 +121,8 @@ private:
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
   int64_t skippedSteps_ = 0; // of the whole run, before the next one to finish
-  double seconds_ = 0;       // of the loop
+  int64_t lossesNotFinite_ = 0; // with --check-nonfinite=off
+  double seconds_ = 0;          // of the loop
 };
 
 } // namespace sinter::rt

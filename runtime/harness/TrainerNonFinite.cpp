@@ -2,8 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// By default only the loss is looked at. Where --check-nonfinite is given, the
-// states before each step are kept: with =op every command is looked at, with
+// A step whose loss is not finite changes no state. By default only the loss is
+// looked at, and the states once it is not finite: what they hold was there
+// before the step. Where --check-nonfinite is given, the states before each
+// step are kept: with =op every command is looked at, with
 // =step the loss and all states after the step, and the step that went wrong is
 // run again command by command. Both write the step to a file.
 //
@@ -92,10 +94,13 @@ std::string Trainer::rowsText(int64_t step) const {
 /// After step `step` was finished. A skipped one has changed nothing but the
 /// loss scale.
 Status Trainer::checkFinite(int64_t step, bool isSkipped) {
+  const bool isLossFinite = std::isfinite(lastLoss_);
+  if (!isLossFinite && !isSkipped)
+    ++lossesNotFinite_;
   if (options_.checkNonfinite == NonFinite::Off || isSkipped)
     return {};
   std::string what;
-  if (!std::isfinite(lastLoss_))
+  if (!isLossFinite)
     what = "the loss of step " + std::to_string(step + 1) +
            " is not a finite number (" + rowsText(step) + ")";
   if (options_.locatesNonfinite) {
@@ -117,18 +122,32 @@ Status Trainer::checkFinite(int64_t step, bool isSkipped) {
     isFirstWatched_ = false;
     return {};
   }
-  if (what.empty())
-    return {};
-  // The loss comes from weights that the step before has made.
-  if (step > soundStep_)
-    what +=
-        ": they or the update of step " + std::to_string(step) + " made it so";
-  return Status::failed(
-      what + "; this state was not saved" +
-      (store_ && savedStep_ >= 0
-           ? ", the checkpoint of step " + std::to_string(savedStep_) + " is"
-           : "") +
-      "; --check-nonfinite=step or =op names what made it");
+  return what.empty() ? Status() : blameLoss(step, what);
+}
+
+/// The loss of `step` is not finite; `what` says so. Says which step's update
+/// did it, if one did.
+Status Trainer::blameLoss(int64_t step, std::string what) {
+  std::string updates = std::to_string(step);
+  // With dynamic scaling only gradients that are not finite keep the states.
+  const bool isKept = !lossScale();
+  if (!isKept)
+    updates += " or " + std::to_string(step + 1);
+  // Its successor was begun before this was known.
+  if (replicas_->underWay())
+    updates += " or " + std::to_string(step + 2);
+  while (replicas_->underWay())
+    SINTER_RETURN_IF_ERROR(replicas_->finish());
+  Status finite = step > soundStep_
+                      ? session_->states().checkFinite(session_->program())
+                      : Status();
+  if (!finite.ok())
+    what = "after the update of step " + updates + " " + finite.message() +
+           ", and " + what;
+  else if (isKept)
+    what += "; the step changed no state";
+  return Status::failed(what + savedText() +
+                        "; --check-nonfinite=step or =op names what made it");
 }
 
 Status Trainer::reportNonFinite(int64_t step, const std::string &what) {

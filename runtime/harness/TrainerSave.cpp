@@ -55,6 +55,14 @@ bool Trainer::isTimeToSave() {
   return every > 0 && step_ % every == 0;
 }
 
+/// What is lost with states that are not finite.
+std::string Trainer::savedText() const {
+  return std::string("; this state was not saved") +
+         (store_ && savedStep_ >= 0
+              ? ", the checkpoint of step " + std::to_string(savedStep_) + " is"
+              : "");
+}
+
 /// Of all steps that were begun, which are done. SINTER_FAILED says what is not
 /// finite; with --check-nonfinite=off the run goes on without a checkpoint.
 Status Trainer::checkStates() {
@@ -64,11 +72,7 @@ Status Trainer::checkStates() {
   if (!finite.ok())
     return Status(finite.code(),
                   "after the update of step " + std::to_string(step_) + " " +
-                      finite.message() + "; this state was not saved" +
-                      (store_ && savedStep_ >= 0
-                           ? ", the checkpoint of step " +
-                                 std::to_string(savedStep_) + " is"
-                           : "") +
+                      finite.message() + savedText() +
                       "; --check-nonfinite=step or =op names what made it");
   soundStep_ = step_;
   return {};

@@ -260,3 +260,59 @@ func.func @joined_slice(%x: tensor<8x8xf32>) -> tensor<f32> {
   %2 = sinter.reduce sum %1 dims [0] : (tensor<36xf32>) -> tensor<f32>
   return %2 : tensor<f32>
 }
+
+// A step that fails keeps its states: the new momentum is selected once, and the parameter is computed from what was
+// selected, so that a sum and both updates are one kernel.
+sinter.state @p : tensor<64xf32> {role = #sinter<role param>, trainable}
+sinter.state @m : tensor<64xf32> {role = #sinter<role slot>, slot = "m", of = @p}
+// CHECK-LABEL: @kept_states
+// CHECK: sinter.fusion "reduce"
+// CHECK: %[[M:.*]] = sinter.where %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xi1>
+// CHECK: %[[P:.*]] = sinter.sub %{{.*}}, %[[M]]
+// CHECK: %[[NEW:.*]] = sinter.where %{{.*}}, %[[P]]
+// CHECK: sinter.yield %[[NEW]], %[[M]]
+// CHECK-NOT: sinter.fusion
+func.func @kept_states(%p: tensor<64xf32> {sinter.state = @p}, %m: tensor<64xf32> {sinter.state = @m},
+                       %x: tensor<4x64xf32>, %c: tensor<i1>)
+    -> (tensor<64xf32> {sinter.state = @p}, tensor<64xf32> {sinter.state = @m}) {
+  %g = sinter.reduce sum %x dims [0] : (tensor<4x64xf32>) -> tensor<64xf32>
+  %new_m = sinter.add %m, %g : tensor<64xf32>
+  %new_p = sinter.sub %p, %new_m : tensor<64xf32>
+  %all = sinter.broadcast %c dims [] : tensor<i1> -> tensor<64xi1>
+  %kept_p = sinter.where %all, %new_p, %p : tensor<64xi1>, tensor<64xf32>
+  %kept_m = sinter.where %all, %new_m, %m : tensor<64xi1>, tensor<64xf32>
+  return %kept_p, %kept_m : tensor<64xf32>, tensor<64xf32>
+}
+
+// Must not fire: the new momentum is an output, too, which is not selected.
+// CHECK-LABEL: @reported_state
+// CHECK: %[[RAW:.*]] = sinter.add
+// CHECK-DAG: sinter.sub %{{.*}}, %[[RAW]]
+// CHECK-DAG: sinter.where %{{.*}}, %[[RAW]]
+func.func @reported_state(%p: tensor<64xf32> {sinter.state = @p}, %m: tensor<64xf32> {sinter.state = @m},
+                          %g: tensor<64xf32>, %c: tensor<i1>)
+    -> (tensor<64xf32> {sinter.output = "m"}, tensor<64xf32> {sinter.state = @p}, tensor<64xf32> {sinter.state = @m}) {
+  %new_m = sinter.add %m, %g : tensor<64xf32>
+  %new_p = sinter.sub %p, %new_m : tensor<64xf32>
+  %all = sinter.broadcast %c dims [] : tensor<i1> -> tensor<64xi1>
+  %kept_p = sinter.where %all, %new_p, %p : tensor<64xi1>, tensor<64xf32>
+  %kept_m = sinter.where %all, %new_m, %m : tensor<64xi1>, tensor<64xf32>
+  return %new_m, %kept_p, %kept_m : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
+
+// Must not fire: the parameter is selected by another condition.
+// CHECK-LABEL: @other_condition
+// CHECK: %[[RAW:.*]] = sinter.add
+// CHECK-DAG: sinter.sub %{{.*}}, %[[RAW]]
+// CHECK-DAG: sinter.where %{{.*}}, %[[RAW]]
+func.func @other_condition(%p: tensor<64xf32> {sinter.state = @p}, %m: tensor<64xf32> {sinter.state = @m},
+                           %g: tensor<64xf32>, %c: tensor<i1>, %d: tensor<i1>)
+    -> (tensor<64xf32> {sinter.state = @p}, tensor<64xf32> {sinter.state = @m}) {
+  %new_m = sinter.add %m, %g : tensor<64xf32>
+  %new_p = sinter.sub %p, %new_m : tensor<64xf32>
+  %all = sinter.broadcast %c dims [] : tensor<i1> -> tensor<64xi1>
+  %others = sinter.broadcast %d dims [] : tensor<i1> -> tensor<64xi1>
+  %kept_p = sinter.where %others, %new_p, %p : tensor<64xi1>, tensor<64xf32>
+  %kept_m = sinter.where %all, %new_m, %m : tensor<64xi1>, tensor<64xf32>
+  return %kept_p, %kept_m : tensor<64xf32>, tensor<64xf32>
+}

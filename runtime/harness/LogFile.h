@@ -1,0 +1,42 @@
+//===- LogFile.h - a log that may lose records ------------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_RUNTIME_HARNESS_LOGFILE_H
+#define SINTER_RUNTIME_HARNESS_LOGFILE_H
+
+#include "runtime/base/Status.h"
+
+#include <string>
+#include <string_view>
+
+namespace sinter::rt {
+
+/// A file to which records are appended. A run outlives its logs: a record that
+/// cannot be written is left out, as a whole, and the next one is tried again.
+class LogFile {
+public:
+  LogFile() = default;
+  ~LogFile();
+  LogFile(const LogFile &) = delete;
+  LogFile &operator=(const LogFile &) = delete;
+
+  /// Takes over `fd`, which is open to append; errno says why it is -1.
+  Status open(const std::string &path, int fd);
+  bool isOpen() const { return fd_ >= 0; }
+  /// Warns of the first record that is lost, and of the end of such a gap.
+  void append(std::string_view record);
+  /// ", 12 records of log.json are lost"; empty if none is.
+  std::string lostText() const;
+
+private:
+  std::string path_;
+  int fd_ = -1;
+  int64_t numLost_ = 0;
+  bool isFailing_ = false;
+};
+
+} // namespace sinter::rt
+
+#endif // SINTER_RUNTIME_HARNESS_LOGFILE_H
