@@ -382,7 +382,11 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
       return invalid(where + "has " + std::to_string(node.output_size()) +
                      " outputs; at most " + std::to_string(row->maxOutputs) +
                      " are allowed");
+    Type narrow =
+        isMadeOfSeveral(domain, row->name) ? import.widenInputs() : Type();
     row->import(import);
+    if (narrow)
+      import.narrowResults(narrow);
   } else {
     callFunction(import, *function->second, label);
   }

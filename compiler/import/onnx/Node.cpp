@@ -6,6 +6,7 @@
 #include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Text.h"
+#include "compiler/import/onnx/Values.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -38,6 +39,30 @@ void NodeImport::out(size_t i, Value value) {
   if (results_.size() <= i)
     results_.resize(i + 1);
   results_[i] = value;
+}
+
+static bool is16BitFloat(Value value) {
+  if (!value || !isTensor(value))
+    return false;
+  Type element = ir::tensorType(value).getElementType();
+  return element.isF16() || element.isBF16();
+}
+
+Type NodeImport::widenInputs() {
+  if (inputs_.empty() || !is16BitFloat(inputs_[0]))
+    return {};
+  Type element = ir::tensorType(inputs_[0]).getElementType();
+  for (Value &input : inputs_)
+    if (is16BitFloat(input))
+      input = cast(input, b.getF32Type());
+  return element;
+}
+
+void NodeImport::narrowResults(Type element) {
+  for (Value &result : results_)
+    if (result && isTensor(result) &&
+        ir::tensorType(result).getElementType().isF32())
+      result = cast(result, element);
 }
 
 bool NodeImport::requireFloat(size_t i) {

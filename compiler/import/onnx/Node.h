@@ -65,6 +65,11 @@ public:
   }
   /// Another value in place of an input that is there.
   void replaceInput(size_t i, mlir::Value value) { inputs_[i] = value; }
+  /// Makes the 16-bit inputs float32, if the first one is 16 bits wide; returns
+  /// its element type then.
+  mlir::Type widenInputs();
+  /// Rounds the float32 results to `element`.
+  void narrowResults(mlir::Type element);
   /// The type of input `i` is float; fails with a message otherwise.
   bool requireFloat(size_t i = 0);
   bool requireRank(size_t i, int64_t least);
@@ -112,7 +117,7 @@ public:
 
   /// `indices` of any integer type, each of which must lie in [lower, upper):
   /// what is known is checked now, the rest when the program runs. False after
-  /// fail(). An empty range is nobody's.
+  /// fail(). An empty range holds no index.
   bool checkIndices(mlir::Value indices, int64_t lower, int64_t upper);
 
   mlir::Value unsupported(std::string message) {

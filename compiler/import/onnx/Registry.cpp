@@ -6,6 +6,8 @@
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/GraphCheck.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 namespace sinter::compiler {
 
 /// Operator sets of one domain; "" is ONNX's own.
@@ -39,6 +41,24 @@ std::optional<int64_t> newestOpset(llvm::StringRef domain) {
     if (known.name == domain)
       return known.newest;
   return std::nullopt;
+}
+
+bool isMadeOfSeveral(llvm::StringRef domain, llvm::StringRef name) {
+  if (!domain.empty())
+    return llvm::StringSwitch<bool>(name)
+        .Cases("BiasGelu", "BiasSoftmax", "BiasSplitGelu", "QuickGelu", true)
+        .Cases("RotaryEmbedding", "SkipLayerNormalization", true)
+        .Default(false);
+  return llvm::StringSwitch<bool>(name)
+      .Cases("AveragePool", "GlobalAveragePool", "LpPool", "GlobalLpPool", true)
+      .Cases("Celu", "Elu", "HardSigmoid", "HardSwish", "Mish", "Selu", true)
+      .Cases("Shrink", "Softplus", "Softsign", "Swish", true)
+      .Cases("GridSample", "Resize", "Upsample", "RotaryEmbedding", true)
+      .Cases("LRN", "LpNormalization", "MeanVarianceNormalization", true)
+      .Cases("Mean", "Sum", true)
+      .Cases("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", true)
+      .Cases("ReduceMean", "ReduceSumSquare", true)
+      .Default(false);
 }
 
 Registry::Registry() {

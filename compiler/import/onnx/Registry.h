@@ -74,6 +74,12 @@ llvm::ArrayRef<OpRow> microsoftQuantizeOps();
 /// an unknown domain.
 std::optional<int64_t> newestOpset(llvm::StringRef domain);
 
+/// Whether an operator is made of several ops that round, none of them a
+/// contraction: of 16-bit inputs it is computed in float32 and rounded once.
+/// Those that are one op, contractions, and composites of the dialect do so by
+/// themselves. `domain` is canonical.
+bool isMadeOfSeveral(llvm::StringRef domain, llvm::StringRef name);
+
 class Registry {
 public:
   Registry();
