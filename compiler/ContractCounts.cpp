@@ -247,7 +247,7 @@ static Count countConstantSpace(exec::ProgramOp program) {
   return count;
 }
 
-/// What states begin with, and no program reads, are no constants.
+/// Initial values of states do not count, unless a program reads them.
 Count compiler::countConstants(exec::ProgramOp program) {
   Count count;
   auto module = program->getParentOfType<ModuleOp>();

@@ -18,7 +18,7 @@
 
 namespace sinter::ir {
 
-/// Every element that is a number lies in [low, high].
+/// Bounds of all elements that are not NaN.
 struct Interval {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();

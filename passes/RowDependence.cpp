@@ -269,7 +269,7 @@ private:
       return common(dims);
     if (dims[0]->dim >= first)
       return dims[1] ? Place() : at(*dims[0], last + dims[0]->dim - first);
-    // Where every tuple names the row that it lies at, as in
+    // Row r of the indices reads row r of the data only, as in
     // x[arange(batch), i].
     std::optional<int64_t> own =
         dims[0]->outer == 1 && dims[0]->inner == 1

@@ -44,7 +44,7 @@ def Exec_Dialect : Dialect {
     static constexpr llvm::StringLiteral kToAttr = "exec.to";
     static constexpr llvm::StringLiteral kArenasAttr = "exec.arenas";
     /// Of a program: the checks of indices whose results its last output holds,
-    /// which the runtime reads and nobody else. See SinterDialect.
+    /// which only the runtime reads. See SinterDialect.
     static constexpr llvm::StringLiteral kIndexChecksAttr = "exec.index_checks";
     static constexpr llvm::StringLiteral kTargetAttr = "exec.target";
   }];

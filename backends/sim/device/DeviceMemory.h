@@ -44,8 +44,8 @@ public:
   uint64_t availableBytes() const;
   uint64_t usedBytes() const;
 
-  /// Succeeds when all of it lies in one live allocation, or is only to be
-  /// read and in one that was adopted; else one line that begins with `what`
+  /// Succeeds when all of it lies in one live allocation or, for a read, in
+  /// adopted memory; else one line that begins with `what`
   /// ("the source of a copy").
   rt::Status check(const void *address, uint64_t sizeBytes, const char *what,
                    bool isRead = false) const;

@@ -98,7 +98,7 @@ struct ImportOptions {
   bool freezeBatchNorm = false;
   /// Constants that stand for parameters of the module are trained.
   bool allowRewritten = false;
-  /// Indices out of range are no errors when the program runs.
+  /// Indices are not checked when the program runs.
   bool uncheckedIndices = false;
   /// The leading dimension of every input of rank >= 1.
   std::optional<int64_t> batch;

@@ -159,6 +159,14 @@ bool Recurrent::readActivations() {
              quoted(name));
       return false;
     }
+    // The only one whose parameters have no default.
+    if (StringRef(known->name) == "ScaledTanh" &&
+        (!alphas || nextAlpha >= alphas->size() || !betas ||
+         nextBeta >= betas->size())) {
+      n.fail("the function 'ScaledTanh' needs 'activation_alpha' and "
+             "'activation_beta'");
+      return false;
+    }
     Activation activation{known->name, known->alpha, known->beta};
     if (known->hasAlpha && alphas && nextAlpha < alphas->size())
       activation.alpha = (*alphas)[nextAlpha++];

@@ -78,6 +78,15 @@ public:
     ModelBuilder::setString(*node_, name, value);
     return *this;
   }
+  OneNode &set(const std::string &name,
+               const std::vector<std::string> &values) {
+    auto *attribute = node_->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(::onnx::AttributeProto::STRINGS);
+    for (const std::string &value : values)
+      attribute->add_strings(value);
+    return *this;
+  }
   OneNode &set(const std::string &name, const std::vector<int64_t> &values) {
     ModelBuilder::setInts(*node_, name, values);
     return *this;

@@ -17,6 +17,17 @@ using Values = std::vector<double>;
 using Sizes = std::vector<int64_t>;
 using ::onnx::NodeProto;
 
+TEST_CASE("an activation whose parameters have no default needs them") {
+  OneNode("RNN", 22)
+      .x({2, 1, 3}, {1, 2, 3, 4, 5, 6})
+      .floats({1, 1, 3}, {0.5f, 0.5f, 0.5f})
+      .floats({1, 1, 1}, {0.5f})
+      .set("hidden_size", 1)
+      .set("activations", std::vector<std::string>{"ScaledTanh"})
+      .fails("the function 'ScaledTanh' needs 'activation_alpha' and "
+             "'activation_beta'");
+}
+
 TEST_CASE("activations of newer operator sets") {
   OneNode("Gelu", 20)
       .x({3}, {-1, 0, 2})
