@@ -100,11 +100,11 @@ private:
     return true;
   }
 
-  OwningOpRef<ModuleOp> import(std::string &why) {
+  OwningOpRef<ModuleOp> import(std::string &why, bool checksIndices = false) {
     ImportErrors errors;
     ImportOptions options;
-    // Their results would be one more output.
-    options.uncheckedIndices = true;
+    // What they find is one more result.
+    options.uncheckedIndices = !checksIndices;
     OwningOpRef<ModuleOp> module =
         importOnnx(model_, options, context_.get(), errors);
     if (!module) {
@@ -148,12 +148,13 @@ private:
 
   void runMode(const Mode &mode) {
     std::string why;
-    OwningOpRef<ModuleOp> module = import(why);
+    bool isBf16 = StringRef(mode.precision) == "bf16";
+    OwningOpRef<ModuleOp> module =
+        import(why, /*checksIndices=*/!mode.isGradient && !isBf16);
     auto main = module->lookupSymbol<func::FuncOp>("main");
     std::vector<Tensor> inputs = inputs_;
     if (mode.isGradient && !differentiate(mode, main, inputs))
       return;
-    bool isBf16 = StringRef(mode.precision) == "bf16";
     std::optional<std::vector<Expected>> own;
     if (mode.isGradient || isBf16)
       own = expect(main, inputs, isBf16 ? kBfloat16 : kFloat32);
