@@ -125,12 +125,22 @@ Status Trainer::checkFinite(int64_t step, bool isSkipped) {
   return what.empty() ? Status() : blameLoss(step, what);
 }
 
+/// Whether a step changes states before its loss is known: the running
+/// statistics of micro-batches.
+static bool changesStatesEarly(const sinter_artifact &artifact) {
+  return microBatchesOf(artifact) > 1 &&
+         std::any_of(artifact.states, artifact.states + artifact.numStates,
+                     [](const sinter_state_desc &state) {
+                       return state.role == SINTER_STATE_BUFFER;
+                     });
+}
+
 /// The loss of `step` is not finite; `what` says so. Says which step's update
 /// did it, if one did.
 Status Trainer::blameLoss(int64_t step, std::string what) {
   std::string updates = std::to_string(step);
   // With dynamic scaling only gradients that are not finite keep the states.
-  const bool isKept = !lossScale();
+  const bool isKept = !lossScale() && !changesStatesEarly(artifact_);
   if (!isKept)
     updates += " or " + std::to_string(step + 1);
   // Its successor was begun before this was known.
