@@ -112,6 +112,10 @@ ir::StateOp stateOf(mlir::BlockArgument argument);
 /// mention.
 using StateUpdates = llvm::MapVector<mlir::Operation *, mlir::Value>;
 
+/// Builds ops of the update that belong to no node: they are placed where their
+/// operands are.
+ValueBuilder optimizerBuilder(mlir::OpBuilder &builder);
+
 /// Turns batch_norm with running statistics in state into batch_norm_training,
 /// and adds the statistics' new values. Fails with an error on the op where a
 /// batch has no variance.

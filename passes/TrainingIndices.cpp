@@ -12,11 +12,6 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// These ops belong to no node: they are placed where their operands are.
-ValueBuilder builderOf(OpBuilder &builder) {
-  return {builder, NameLoc::get(builder.getStringAttr("optimizer"))};
-}
-
 /// Column `column` of a table of two: position + 1, or the index.
 Value columnOf(ValueBuilder &b, Value table, int64_t column) {
   const int64_t rows = tensorType(table).getDimSize(0);
@@ -106,7 +101,7 @@ DictionaryAttr IndexChecks::attribute(int64_t parts) const {
 
 void IndexChecks::add(OpBuilder &builder, func::FuncOp grad, Value found,
                       Value microBatch, StateUpdates &updates) {
-  ValueBuilder b = builderOf(builder);
+  ValueBuilder b = optimizerBuilder(builder);
   SlotTable slots(grad);
   state = slots.declare("index_checks", tensorType(found), {}, {},
                         StateRole::accum);
@@ -129,14 +124,14 @@ void IndexChecks::add(OpBuilder &builder, func::FuncOp grad, Value found,
 
 Value IndexChecks::take(OpBuilder &builder, func::FuncOp apply,
                         StateUpdates &updates) const {
-  ValueBuilder b = builderOf(builder);
+  ValueBuilder b = optimizerBuilder(builder);
   Value found = SlotTable(apply).argument(state);
   updates[state] = b.like(found, 0);
   return found;
 }
 
 Value IndexChecks::areInRange(OpBuilder &builder, Value found) const {
-  ValueBuilder b = builderOf(builder);
+  ValueBuilder b = optimizerBuilder(builder);
   Value last = reduceOver(builder, b.loc, ReduceKind::max,
                           columnOf(b, found, 0), {0, 1});
   Value here = b.compare(CompareKind::eq, last, 0.0);

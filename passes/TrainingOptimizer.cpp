@@ -12,6 +12,11 @@ using namespace mlir;
 using namespace sinter::ir;
 
 namespace sinter::passes {
+
+ValueBuilder optimizerBuilder(OpBuilder &builder) {
+  return {builder, NameLoc::get(builder.getStringAttr("optimizer"))};
+}
+
 namespace {
 
 /// What an optimizer takes, with the values that hold where the options name
@@ -205,8 +210,7 @@ public:
                       });
     if (optimizer.name == "adam" || optimizer.name == "adamw" ||
         optimizer.name == "lamb" || someByAdam) {
-      ValueBuilder program(builder,
-                           NameLoc::get(builder.getStringAttr("optimizer")));
+      ValueBuilder program = optimizerBuilder(builder);
       auto [state, before] =
           slots.add("t", RankedTensorType::get({}, builder.getI64Type()), {});
       Value after = program.add(before, 1.0);
@@ -324,9 +328,7 @@ void buildUpdates(OpBuilder &builder, func::FuncOp step,
       continue;
     }
     if (!noDecay)
-      noDecay = ValueBuilder(builder,
-                             NameLoc::get(builder.getStringAttr("optimizer")))
-                    .like(weightDecay, 0);
+      noDecay = optimizerBuilder(builder).like(weightDecay, 0);
     update.build(trained, noDecay);
   }
 }

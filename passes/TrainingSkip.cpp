@@ -15,11 +15,6 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-/// The ops belong to no node: they are placed where their operands are.
-static ValueBuilder builderOf(OpBuilder &builder) {
-  return {builder, NameLoc::get(builder.getStringAttr("optimizer"))};
-}
-
 Value isFinite(ValueBuilder &b, Value x) {
   // No comparison with NaN holds.
   return b.compare(CompareKind::le, b.make<AbsOp>(x),
@@ -29,7 +24,7 @@ Value isFinite(ValueBuilder &b, Value x) {
 Value mayChangeStates(OpBuilder &builder, Value loss,
                       const LossScaling &scaling, const IndexChecks &checks,
                       Value indexFaults) {
-  ValueBuilder b = builderOf(builder);
+  ValueBuilder b = optimizerBuilder(builder);
   Value sound = scaling.skipsSteps() ? Value() : isFinite(b, loss);
   if (!checks.any())
     return sound;
@@ -39,7 +34,7 @@ Value mayChangeStates(OpBuilder &builder, Value loss,
 
 void keepUnless(OpBuilder &builder, Value condition, func::FuncOp step,
                 const StateUpdates &others, StateUpdates &updates) {
-  ValueBuilder b = builderOf(builder);
+  ValueBuilder b = optimizerBuilder(builder);
   for (BlockArgument before : step.getArguments()) {
     StateOp state = stateOf(before);
     auto found = state ? updates.find(state) : updates.end();

@@ -21,7 +21,8 @@ Value scalarCondition(ir::WhereOp where) {
   return ir::tensorType(condition).getNumElements() == 1 ? condition : Value();
 }
 
-/// Whether no use of `value` is of any effect where `condition` is false.
+/// Whether a use is of no effect where `condition` is false: it only leads to
+/// selections that then take something else.
 class Discarded {
 public:
   explicit Discarded(Value condition) : condition(condition) {}
@@ -38,7 +39,8 @@ public:
       return false;
     auto [found, isNew] = known.insert({user, false});
     if (isNew) {
-      bool all = llvm::all_of(user->getUses(), *this);
+      bool all = llvm::all_of(user->getUses(),
+                              [&](OpOperand &next) { return (*this)(next); });
       known[user] = all;
       return all;
     }

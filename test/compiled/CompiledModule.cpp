@@ -85,7 +85,7 @@ CompiledModule::create(ModuleOp module, const CompileSettings &settings,
   std::unique_ptr<CompiledModule> compiled(new CompiledModule);
   auto main = module.lookupSymbol<func::FuncOp>("main");
   compiled->inputTypes_ = tensorTypes(main.getArgumentTypes());
-  // What checks of indices find is no output: it makes run() fail.
+  // The result of the index checks is not an output; run() fails if one fails.
   for (auto [i, type] : llvm::enumerate(tensorTypes(main.getResultTypes())))
     if (!main.getResultAttr(i, ir::SinterDialect::kIndexChecksAttr))
       compiled->outputTypes_.push_back(type);

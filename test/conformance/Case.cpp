@@ -12,7 +12,6 @@
 #include "ir/Dialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-
 #include "mlir/IR/MLIRContext.h"
 
 #include <cmath>

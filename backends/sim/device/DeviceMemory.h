@@ -44,9 +44,9 @@ public:
   uint64_t availableBytes() const;
   uint64_t usedBytes() const;
 
-  /// Succeeds when all of it lies in one live allocation or, for a read, in
-  /// adopted memory; else one line that begins with `what`
-  /// ("the source of a copy").
+  /// Checks that the range lies in one live allocation. Reads may also be from
+  /// adopted memory. The error is one line that begins with `what` ("the source
+  /// of a copy").
   rt::Status check(const void *address, uint64_t sizeBytes, const char *what,
                    bool isRead = false) const;
   bool contains(const void *address, uint64_t sizeBytes) const;

@@ -10,6 +10,8 @@
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Text.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace sinter::compiler {
@@ -24,6 +26,7 @@ struct Activation {
   double alpha, beta;
 };
 
+/// NaN: there is no default.
 struct Defaults {
   const char *name;
   bool hasAlpha, hasBeta;
@@ -36,7 +39,7 @@ constexpr Defaults kActivations[] = {
     {"Softsign", false, false, 0, 0},
     {"Softplus", false, false, 0, 0},
     {"Affine", true, true, 1, 0},
-    {"ScaledTanh", true, true, 1, 1},
+    {"ScaledTanh", true, true, NAN, NAN},
     {"HardSigmoid", true, true, 0.2f, 0.5f},
     {"LeakyRelu", true, false, 0.01f, 0},
     {"Elu", true, false, 1, 0},
@@ -159,19 +162,16 @@ bool Recurrent::readActivations() {
              quoted(name));
       return false;
     }
-    // The only one whose parameters have no default.
-    if (StringRef(known->name) == "ScaledTanh" &&
-        (!alphas || nextAlpha >= alphas->size() || !betas ||
-         nextBeta >= betas->size())) {
-      n.fail("the function 'ScaledTanh' needs 'activation_alpha' and "
-             "'activation_beta'");
-      return false;
-    }
     Activation activation{known->name, known->alpha, known->beta};
     if (known->hasAlpha && alphas && nextAlpha < alphas->size())
       activation.alpha = (*alphas)[nextAlpha++];
     if (known->hasBeta && betas && nextBeta < betas->size())
       activation.beta = (*betas)[nextBeta++];
+    if (std::isnan(activation.alpha) || std::isnan(activation.beta)) {
+      n.fail("the function " + quoted(known->name) +
+             " needs 'activation_alpha' and 'activation_beta'");
+      return false;
+    }
     activations_.push_back(activation);
   }
   return true;
