@@ -26,7 +26,8 @@ struct FuseLoopsPass : impl::FuseLoopsBase<FuseLoopsPass> {
     readKeptStates(getOperation());
     Clustering clustering(getOperation());
     clustering.run();
-    clustering.build();
+    if (failed(clustering.build()))
+      signalPassFailure();
   }
 };
 

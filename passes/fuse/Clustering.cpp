@@ -390,13 +390,15 @@ bool Clustering::tryMerge(unsigned a, unsigned b) {
 // The fusions
 //===----------------------------------------------------------------------===//
 
-void Clustering::build() {
+LogicalResult Clustering::build() {
   Block &block = func.getBody().front();
   Operation *end = block.getTerminator();
   SmallVector<Operation *> order;
   for (Operation &op : block.without_terminator())
     order.push_back(&op);
   llvm::SmallPtrSet<Operation *, 32> placed;
+  // Nodes that wait for their operands: an op, or the first op of a cluster.
+  llvm::SmallPtrSet<Operation *, 32> waiting;
   OpBuilder builder(end);
 
   auto place = [&](Operation *node) {
@@ -434,6 +436,8 @@ void Clustering::build() {
       }
       bool ready = true;
       unsigned number = numberOf(node);
+      Operation *first =
+          number == kNone ? node : clusters[number].ops.front();
       auto need = [&](Operation *op) {
         for (Value operand : op->getOperands())
           if (Operation *def = operand.getDefiningOp();
@@ -447,8 +451,12 @@ void Clustering::build() {
         need(node);
       else
         llvm::for_each(clusters[number].ops, need);
-      if (!ready)
+      if (!ready) {
+        // A node is visited again only when all of its operands are placed.
+        if (!waiting.insert(first).second)
+          return emitError(node->getLoc(), "kernels depend on each other");
         continue;
+      }
       stack.pop_back();
       place(node);
     }
@@ -458,6 +466,7 @@ void Clustering::build() {
   for (Operation *op : llvm::reverse(order))
     if (clusterOf.count(op))
       op->erase();
+  return success();
 }
 
 } // namespace sinter::passes

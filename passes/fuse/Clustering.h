@@ -29,8 +29,9 @@ public:
   void run();
 
   /// Replaces the ops by one fusion per cluster, in an order in which
-  /// definitions come before uses. Legal once, after `run`.
-  void build();
+  /// definitions come before uses. Legal once, after `run`. Fails, with an
+  /// error, when clusters depend on each other: `run` has a defect then.
+  mlir::LogicalResult build();
 
 private:
   static bool isGenerated(mlir::Operation *op);
