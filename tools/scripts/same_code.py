@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--only", default="", help="models whose path contains this")
     parser.add_argument("--every", type=int, default=1, help="each N-th model")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.action == "record":
         if not options.output:
             parser.error("record needs -o")
