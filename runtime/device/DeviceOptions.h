@@ -18,8 +18,8 @@ struct DeviceOptions {
 
   /// CUDA, sim: no graphs; every command is waited for and checked.
   bool syncLaunches = false;
-  /// How many bytes of the device's memory may be used; 0: all of it (CUDA: 95
-  /// % of what is free). In a program that has a GPU, the CPU's is not limited.
+  /// Limit on the use of the device's memory; 0: all of it (CUDA: 95 % of what
+  /// is free). In a program that has a GPU, the CPU's memory is not limited.
   uint64_t memoryLimitBytes = 0;
 
   /// sim: the seed of schedules and delays; the barrier or predicate to leave
