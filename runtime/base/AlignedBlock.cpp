@@ -16,8 +16,8 @@ static constexpr uint64_t cacheLineBytes = 64;
 static constexpr uint64_t hugePageBytes = uint64_t(2) << 20;
 static constexpr uint64_t mapFromBytes = uint64_t(4) << 20;
 
-/// Maps `sizeBytes` (a multiple of the huge page) at a multiple of it; null
-/// when the system refuses.
+/// Maps `sizeBytes`, a multiple of a huge page's size, at an address that is
+/// one too; null if the system refuses.
 static void *mapHuge(uint64_t sizeBytes) {
   uint64_t total = sizeBytes + hugePageBytes;
   void *raw = ::mmap(nullptr, total, PROT_READ | PROT_WRITE,
@@ -31,7 +31,7 @@ static void *mapHuge(uint64_t sizeBytes) {
   if (uint64_t rest = begin + total - (aligned + sizeBytes))
     ::munmap(reinterpret_cast<void *>(aligned + sizeBytes), rest);
   void *address = reinterpret_cast<void *>(aligned);
-  // Advice only: without huge pages the block is as good, if slower.
+  // Only advice: without huge pages the block works as well, if more slowly.
   (void)::madvise(address, sizeBytes, MADV_HUGEPAGE);
   return address;
 }
@@ -46,7 +46,7 @@ Result<AlignedBlock> AlignedBlock::allocate(uint64_t sizeBytes,
                                       std::to_string(sizeBytes) +
                                       " bytes for " + purpose};
   };
-  // Far above any machine, far below where rounding up would wrap.
+  // More than any machine has, and too little for rounding up to wrap.
   if (sizeBytes > UINT64_MAX / 4)
     return refuse();
   if (sizeBytes >= mapFromBytes) {

@@ -11,8 +11,8 @@
 
 namespace sinter::rt {
 
-/// Signals are for the main thread: its loop decides when a run ends. Threads
-/// that are made while this lives inherit that.
+/// Blocks all signals for this thread and the threads that it starts while this
+/// lives. Signals are for the main thread: its loop decides when a run ends.
 class BlockSignals {
 public:
   BlockSignals() {

@@ -1,4 +1,4 @@
-//===- ByteText.cpp - sizes for people ------------------------------------===//
+//===- ByteText.cpp - sizes as readable text ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- ByteText.h - sizes for people ----------------------------*- C++ -*-===//
+//===- ByteText.h - sizes as readable text ----------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CpuFeatures.cpp - what this CPU can do, in LLVM's words ------------===//
+//===- CpuFeatures.cpp - this CPU's features by LLVM's names --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -140,7 +140,7 @@ const Feature knownFeatures[] = {
     {"widekl", 0x19, 0, EBX, 2, None},
 };
 
-/// Words that LLVM keeps in feature strings but that only guide its choices.
+/// Words in LLVM's feature strings that only guide its choices.
 bool isTuningHint(std::string_view name) {
   for (std::string_view prefix :
        {"fast-", "slow-", "prefer-", "tuning", "false-deps-", "no-bypass-",
@@ -157,7 +157,7 @@ bool isTuningHint(std::string_view name) {
 }
 
 bool readCpuid(uint32_t leaf, uint32_t subleaf, uint32_t (&regs)[4]) {
-  // Checks the highest basic or extended leaf first.
+  // This checks the highest basic or extended leaf first.
   if (!__get_cpuid_count(leaf, subleaf, &regs[EAX], &regs[EBX], &regs[ECX],
                          &regs[EDX]))
     return false;
@@ -205,7 +205,7 @@ bool hasFeature(std::string_view name, uint64_t saved) {
 Status sinter::rt::checkCpuFeatures(const char *features) {
   std::string_view rest = features ? features : "";
   uint64_t saved = savedStates();
-  std::string lacking;
+  std::string missing;
   while (!rest.empty()) {
     size_t comma = std::min(rest.find(','), rest.size());
     std::string_view word = rest.substr(0, comma);
@@ -216,15 +216,15 @@ Status sinter::rt::checkCpuFeatures(const char *features) {
       word.remove_prefix(1);
     if (isTuningHint(word) || hasFeature(word, saved))
       continue;
-    lacking += lacking.empty() ? "" : ", ";
-    lacking += word;
+    missing += missing.empty() ? "" : ", ";
+    missing += word;
   }
-  if (lacking.empty())
+  if (missing.empty())
     return {};
   return {SINTER_DEVICE_FAILED,
-          "this CPU (" + cpuModelName() + ") lacks " + lacking +
+          "this CPU (" + cpuModelName() + ") lacks " + missing +
               ", which the program was compiled for; compile with an --mcpu "
-              "that this machine has"};
+              "that this machine supports"};
 }
 
 std::vector<std::string> sinter::rt::cpuFeatures() {

@@ -1,10 +1,10 @@
-//===- CpuFeatures.h - what this CPU can do, in LLVM's words ----*- C++ -*-===//
+//===- CpuFeatures.h - this CPU's features by LLVM's names ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// An artifact says what its code needs as an LLVM feature string. This decides
-// by CPUID and by the register state that the operating system saves, never by
-// the name of the CPU.
+// An artifact lists what its code needs in an LLVM feature string. Whether the
+// CPU has it follows from CPUID and from the register state that the operating
+// system saves, never from the name of the CPU.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_BASE_CPUFEATURES_H
@@ -17,11 +17,10 @@
 
 namespace sinter::rt {
 
-/// Succeeds when this CPU has every feature that `features` asks for, written
-/// as
+/// Succeeds if this CPU has every feature in `features`, which is written as
 /// "+avx2,+fma,-avx512f,..." ("" asks for nothing; "-x" entries and tuning
-/// hints are ignored). The error names all that lack, in one line. A feature
-/// that this runtime does not know counts as lacking.
+/// hints are ignored). The error names all missing features in one line. A
+/// feature that this runtime does not know counts as missing.
 Status checkCpuFeatures(const char *features);
 
 /// The known features that this CPU has, in CPUID order.

@@ -21,7 +21,7 @@ static std::optional<double> readNumber(const std::string &path) {
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
-/// Of the group in `folder` alone; "max 100000" and -1 mean no limit.
+/// The quota of the group in `folder` alone; "max 100000" and -1 mean no limit.
 static std::optional<double> quotaOf(const std::string &folder,
                                      bool isVersion2) {
   std::optional<double> quota, period;
@@ -39,9 +39,9 @@ static std::optional<double> quotaOf(const std::string &folder,
   return *quota / *period;
 }
 
-/// The least of the group at `path` and those above it. In a container the path
-/// may be one of the host, which is not mounted; the container's own group is
-/// then the root.
+/// The smallest quota of the group at `path` and those above it. In a container
+/// the path may be one of the host that is not mounted; the root is then the
+/// container's own group.
 static std::optional<double> leastQuota(const std::string &mount,
                                         std::string path, bool isVersion2) {
   std::optional<double> least;

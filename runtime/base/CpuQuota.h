@@ -11,10 +11,10 @@
 
 namespace sinter::rt {
 
-/// CPUs' worth of time (1.5) that the process may use: the least that its
-/// control groups and those above them allow, of version 1 or 2. Nothing where
-/// none limits it or the files cannot be read. `membership` is its
-/// /proc/PID/cgroup, `root` where control groups are mounted.
+/// How many CPUs' time (1.5) the process may use: the smallest quota of its
+/// control groups, of version 1 or 2, and those above them. Nothing if no group
+/// limits it or the files cannot be read. `membership` is the process's
+/// /proc/PID/cgroup; `root` is where control groups are mounted.
 std::optional<double>
 cpuQuota(const std::string &membership = "/proc/self/cgroup",
          const std::string &root = "/sys/fs/cgroup");

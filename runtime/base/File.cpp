@@ -83,7 +83,7 @@ Status sinter::rt::fileError(const std::string &path, int errnoValue) {
                            ? SINTER_INVALID
                            : SINTER_FAILED;
   char buffer[128];
-  // The GNU strerror_r: may or may not use the buffer, always returns text.
+  // GNU's strerror_r may or may not use the buffer; it always returns text.
   return {code, path + ": " + strerror_r(errnoValue, buffer, sizeof(buffer))};
 }
 
@@ -130,14 +130,15 @@ Result<uint64_t> sinter::rt::fileSize(const std::string &path) {
   return size;
 }
 
-/// Whether `path` is there and is a pipe, a device or a socket.
+/// Whether `path` exists and is a pipe, a device or a socket.
 static bool isSpecialFile(const std::string &path) {
   struct stat status;
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
          !S_ISDIR(status.st_mode);
 }
 
-/// A rename would put a regular file in the place of a device like /dev/null.
+/// Writes into `path` itself: a rename would replace a device like /dev/null
+/// with a regular file.
 static Status writeInPlace(const std::string &path,
                            std::span<const std::span<const uint8_t>> pieces) {
   int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -213,7 +214,7 @@ Status sinter::rt::fsyncDirectory(const std::string &path) {
   if (fd < 0)
     return fileError(path, errno);
   Descriptor directory(fd);
-  // Some file systems cannot sync a directory and say EINVAL: nothing to do.
+  // Some file systems cannot sync a directory and return EINVAL: ignore it.
   if (::fsync(fd) != 0 && errno != EINVAL)
     return fileError(path, errno);
   return {};

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What checkpoints, exports and data readers use. Every error message names the
+// Used by checkpoints, exports and data readers. Every error message names the
 // path and the reason ("PATH: No such file or directory"). Nothing here is for
 // the hot path.
 //
@@ -30,14 +30,14 @@ Result<uint64_t> fileSize(const std::string &path);
 /// Writes `pieces` one after the other to a temporary file beside `path`, syncs
 /// it, renames it over `path` and syncs the directory: afterwards `path` holds
 /// either its old content or all of the new one, whatever happens meanwhile.
-/// On failure nothing is left behind. A pipe or device is written where it is.
+/// On failure nothing is left behind. A pipe or device is written in place.
 Status writeFileAtomic(const std::string &path,
                        std::span<const std::span<const uint8_t>> pieces);
 Status writeFileAtomic(const std::string &path, std::span<const uint8_t> bytes);
 Status writeFileAtomic(const std::string &path, const std::string &text);
 
-/// Makes `path` and what is missing above it. Each new directory is durable:
-/// the one above it is synced. SINTER_INVALID if `path` is no directory.
+/// Creates `path` and its missing parents. Each new directory is durable: its
+/// parent is synced. SINTER_INVALID if `path` is not a directory.
 Status makeDirectories(const std::string &path);
 
 /// Makes renames and removals inside `path` durable.

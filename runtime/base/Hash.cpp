@@ -11,7 +11,7 @@
 
 using namespace sinter::rt;
 
-// The state asks for 64-byte alignment, which operator new honours in C++17.
+// The state needs 64-byte alignment, which operator new honours in C++17.
 struct Hasher64::State {
   XXH3_state_t xxh;
 };

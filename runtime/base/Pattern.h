@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// POSIX's, as the compiler's flags take them: it matches a name if it matches a
-// part of it.
+// A POSIX extended regular expression, as in the compiler's flags. It matches a
+// name if it matches any part of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_BASE_PATTERN_H

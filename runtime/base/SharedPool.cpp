@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each inference library brings its own copy of the runtime and exports nothing
-// of it, so copies in one process cannot find each other by symbols. Each copy
-// therefore carries an ELF note that says where its pool slot is; all of them
+// Each inference library contains a copy of the runtime and exports none of its
+// symbols, so copies in one process cannot find each other by symbols. Each
+// copy therefore has an ELF note that says where its pool slot is; all of them
 // use the slot of the copy that was loaded first. The note's type is the
 // version of ThreadPool's layout: change it whenever that class changes.
 //
@@ -73,8 +73,8 @@ std::atomic<void *> *findInNotes(const char *at, const char *end) {
   return nullptr;
 }
 
-/// For dl_iterate_phdr, which goes through the objects in the order in which
-/// they were loaded; stops at the first one with a slot.
+/// Called by dl_iterate_phdr, which visits objects in the order in which they
+/// were loaded; stops at the first one with a slot.
 int visitObject(dl_phdr_info *info, size_t, void *result) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr) &segment = info->dlpi_phdr[i];
@@ -116,7 +116,7 @@ ThreadPool *findOrMake() {
 
 ThreadPool &ThreadPool::shared() {
   // Never destroyed: its workers outlive main, and the order in which libraries
-  // are torn down is not ours to know.
+  // are torn down is unknown.
   static ThreadPool *pool = findOrMake();
   return *pool;
 }

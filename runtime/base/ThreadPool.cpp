@@ -37,8 +37,9 @@ int limitOf(uint64_t state) {
 }
 uint64_t epochOf(uint64_t state) { return state >> epochShift; }
 
-/// How often a waiting thread looks before it parks: about 20-60 us, longer
-/// than the gap between two commands of a run, shorter than a time slice.
+/// How many times a waiting thread looks before it parks: about 20-60 us,
+/// longer than the gap between two commands of a run, shorter than a time
+/// slice.
 constexpr int spinsBeforeParking = 2000;
 
 void spinOnce() {
@@ -98,7 +99,7 @@ std::string sinter::rt::threadsNote(int threads) {
   if (threads <= cpus)
     return "";
   return "note: --threads=" + std::to_string(threads) +
-         " is more than the CPUs that this process has: " +
+         " exceeds the number of CPUs available to this process: " +
          std::to_string(cpus);
 }
 
@@ -123,7 +124,7 @@ void *ThreadPool::threadEntry(void *start) {
 Status ThreadPool::reserve(int threads) {
   if (threads < 1 || threads > maxThreads)
     return Status::invalid("the number of threads is " +
-                           std::to_string(threads) + ", must be 1 to " +
+                           std::to_string(threads) + "; it must be 1 to " +
                            std::to_string(maxThreads));
   std::lock_guard<std::mutex> lock(growing_);
   if (numWorkers_.load() == 0 && threads > 1)
@@ -159,8 +160,8 @@ Status ThreadPool::reserve(int threads) {
 void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
                      Invoke invoke, void *context) {
   threads = std::min(threads, numWorkers_.load(std::memory_order_relaxed) + 1);
-  // A second caller at the same time, or a nested call, works alone: nobody
-  // ever waits for the pool.
+  // A second concurrent caller, or a nested call, does all its work itself:
+  // nobody ever waits for the pool.
   if (threads <= 1 || currentWorker >= 0 ||
       busy_.exchange(true, std::memory_order_acquire)) {
     invoke(context, std::max(currentWorker, 0), 0, numTiles);
@@ -183,8 +184,8 @@ void ThreadPool::run(int threads, int64_t numTiles, int64_t grain,
                std::memory_order_seq_cst);
   if (parkedWorkers_.load(std::memory_order_seq_cst) != 0) {
     workerSignal_.fetch_add(1, std::memory_order_seq_cst);
-    // Which sleepers wake is not ours to choose, so wake all when some of them
-    // would be above the limit.
+    // Any sleeper may be the one that wakes, so wake all of them if some are
+    // above the limit.
     bool anyWillDo = threads == numWorkers_.load() + 1;
     futexWake(workerSignal_, anyWillDo ? threads - 1 : INT_MAX);
   }

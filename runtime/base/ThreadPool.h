@@ -5,8 +5,9 @@
 // Persistent workers that spin briefly and then park. A call publishes a range
 // of independent tiles; the caller and the workers claim pieces of it from one
 // atomic counter, so a descheduled worker delays only the piece it holds. The
-// caller never waits for a worker that has not begun. What must stay true: the
-// hot path (parallelFor) allocates nothing, takes no lock and throws nothing.
+// caller never waits for a worker that has not started. What must stay true:
+// the hot path (parallelFor) allocates nothing, takes no lock and throws
+// nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_BASE_THREADPOOL_H
@@ -22,10 +23,10 @@
 
 namespace sinter::rt {
 
-/// Number of CPUs that the calling process may run on: those of its affinity,
-/// no more than its control group has time for, rounded up; at least 1.
+/// Number of CPUs that the calling process may run on: those in its affinity
+/// mask, limited by the CPU time of its control group, rounded up; at least 1.
 int availableCpus();
-/// A line for who asked for more `threads` than that; else empty.
+/// A note for the user if `threads` is more than that; else empty.
 std::string threadsNote(int threads);
 
 class ThreadPool {
@@ -40,11 +41,11 @@ public:
   ThreadPool() = default;
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
-  /// Only for pools of tests: the caller guarantees that no call is running.
+  /// Only for tests' own pools: the caller guarantees that no call is running.
   ~ThreadPool();
 
-  /// Sees to it that `threads` threads, the caller included, can work on one
-  /// call. To be called at load time; fails when the system refuses a thread.
+  /// Starts workers until `threads` threads, including the caller, can work on
+  /// one call. For load time; fails if the system refuses a thread.
   Status reserve(int threads);
 
   /// Calls body(worker, begin, end) on disjoint ranges that cover [0,
@@ -83,8 +84,8 @@ private:
 
   /// {epoch : 31, open : 1, limit : 16, inside : 16}. Workers with an index
   /// below `limit` may enter while `open`; `inside` counts those that have
-  /// entered and not left. One word, so that a worker that comes late can never
-  /// enter a call it did not see.
+  /// entered and not left. A single word, so that a late worker can never enter
+  /// a call that it did not see.
   alignas(64) std::atomic<uint64_t> state_{0};
   alignas(64) std::atomic<int64_t> nextTile_{0};
 
@@ -102,7 +103,7 @@ private:
 
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<bool> stopping_{false};
-  std::atomic<int> numWorkers_{0}; // without the caller
+  std::atomic<int> numWorkers_{0}; // not counting the caller
   std::atomic<int> numAlive_{0};
   std::mutex growing_;
 };

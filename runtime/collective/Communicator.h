@@ -21,7 +21,7 @@ namespace sinter::rt {
 
 class Stream;
 
-/// In the errors of replicas whose only trouble is another one.
+/// In the errors of replicas that fail only because another one did.
 inline constexpr const char *leftGroupText = "has left its group";
 
 /// What one ALL_REDUCE sums: arrays of one dtype, as one message.
@@ -32,23 +32,23 @@ struct Reduction {
 
 class Communicator {
 public:
-  /// Leaves the group. Nothing of it may be under way. All replicas do this,
-  /// each on its own thread, unless it was aborted.
+  /// Leaves the group. No sum of it may be in flight. All replicas do this,
+  /// each on its own thread, unless the group was aborted.
   virtual ~Communicator();
 
   uint32_t rank() const { return rank_; }
   uint32_t replicas() const { return replicas_; }
 
   /// Sums into buffers[n + i], n = elements.size(), what all replicas have in
-  /// buffers[i]; both may be one address. Queued on `stream`, or done when this
-  /// returns where streams mean nothing; the spans and `buffers` stay in place
-  /// until the stream was synchronised. Allocates nothing that a recorded graph
-  /// could not.
+  /// buffers[i]; both may be the same address. The sum is queued on `stream`,
+  /// or done when this returns if streams mean nothing; the spans and `buffers`
+  /// must stay in place until the stream is synchronised. Allocates nothing
+  /// that a recorded graph could not.
   virtual Status allReduce(Stream &stream, const Reduction &reduction,
                            void *const *buffers) = 0;
 
-  /// For good, from any thread: what is under way ends, and calls fail with
-  /// leftGroupText, for this replica and for those that wait for it.
+  /// Aborts the group for good, from any thread: sums in flight end, and calls
+  /// fail with leftGroupText, for this replica and for those that wait for it.
   virtual void abort() = 0;
 
 protected:

@@ -65,7 +65,7 @@ Result<std::shared_ptr<Rendezvous>> Rendezvous::join(const sinter_rank &rank) {
   {
     std::lock_guard lock(meeting->mutex_);
     if (meeting->joined_[rank.rank])
-      return Status::invalid("there are two replicas " +
+      return Status::invalid("more than one replica has rank " +
                              std::to_string(rank.rank));
     meeting->joined_[rank.rank] = true;
   }
@@ -90,7 +90,7 @@ Status Rendezvous::meet(uint32_t rank, const void *what, int64_t timeoutMs) {
         return meetings_ != meeting || !broken_.empty();
       });
   if (!over && broken_.empty()) {
-    broken_ = "a replica did not come to an all_reduce within " +
+    broken_ = "a replica did not reach an all_reduce within " +
               std::to_string(timeoutMs / 1000) + " s";
     changed_.notify_all();
   }

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Where replicas of one process meet: by the bytes of their group. Used by
-// devices whose replicas are threads of one process (CPU, simulated).
+// Where replicas of one process meet, identified by the bytes of their group.
+// Used by devices whose replicas are threads of one process (CPU, simulated).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_COLLECTIVE_RENDEZVOUS_H
@@ -25,20 +25,20 @@ void nameLocalGroup(uint8_t *group);
 
 class Rendezvous {
 public:
-  /// The meeting point of `rank`'s group, once all of it are there.
-  /// SINTER_INVALID when the group was not named by nameLocalGroup, the numbers
+  /// The meeting point of `rank`'s group, once all replicas have joined.
+  /// SINTER_INVALID if the group was not named by nameLocalGroup, the numbers
   /// contradict the others', or the rank is taken.
   static Result<std::shared_ptr<Rendezvous>> join(const sinter_rank &rank);
 
   uint32_t replicas() const { return static_cast<uint32_t>(shown_.size()); }
 
   /// Shows `what` to the others and waits until all have shown something.
-  /// Fails when one has left, or after `timeoutMs`.
+  /// Fails if one has left, or after `timeoutMs`.
   Status meet(uint32_t rank, const void *what, int64_t timeoutMs = 600000);
   /// What `rank` showed at the last meeting.
   const void *shownBy(uint32_t rank) const { return shown_[rank]; }
 
-  /// For good: meetings fail from now on.
+  /// Leaves for good: meetings fail from now on.
   void leave(uint32_t rank);
 
 private:
@@ -51,7 +51,7 @@ private:
   std::vector<bool> joined_;
   uint32_t arrived_ = 0;
   uint64_t meetings_ = 0;
-  std::string broken_; // why nobody will meet any more
+  std::string broken_; // why meetings fail; empty: they do not
 };
 
 } // namespace sinter::rt

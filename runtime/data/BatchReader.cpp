@@ -120,7 +120,7 @@ std::string BatchReader::roundingText() const {
                " to " + elementTypeName(bindings_[i].dtype);
   return names.empty() ? ""
                        : dataset_->spec + ": float64 is rounded: " + names +
-                             " (--cast=exact refuses to)";
+                             " (--cast=exact forbids this)";
 }
 
 void BatchReader::prefetch() const {
@@ -154,7 +154,7 @@ Status BatchReader::fillInput(const Binding &binding,
                               std::vector<uint8_t> &scratch) const {
   uint64_t outRowBytes = binding.rowElements * elementBytes(binding.dtype);
   for (size_t begin = 0; begin < rows.size();) {
-    size_t end = begin + 1; // rows that lie one behind the other are one read
+    size_t end = begin + 1; // adjacent rows are one read
     while (end < rows.size() && rows[end] == rows[end - 1] + 1)
       ++end;
     SINTER_RETURN_IF_ERROR(fillRun(binding, rows[begin],

@@ -5,8 +5,8 @@
 // Binds each input of a "step" or "eval" entry to a column, and fills the
 // inputs' buffers with chosen rows, converted to the graph's types.
 //
-// Which column: the one with the input's name; the labels also take "labels" or
-// "y", the only other input "x", where no input has that name itself. Shapes
+// An input takes the column with its name. If no other input has that name, the
+// labels also take "labels" or "y", and the only other input takes "x". Shapes
 // must agree, except that dimensions of size 1 may be missing in the data ([28,
 // 28] -> [1, 28, 28]).
 //
@@ -23,8 +23,8 @@
 namespace sinter::rt {
 
 struct BatchOptions {
-  /// Which input the loss's labels are: they are never scaled, and
-  /// `numClasses` is about them.
+  /// The input that has the loss's labels, which are never scaled and are
+  /// checked against `numClasses`.
   std::optional<size_t> labels;
   bool scale = true;       // uint8 to float: divide by 255
   bool checkFinite = true; // refuse NaN and infinity in float data
@@ -49,16 +49,16 @@ public:
   int64_t batch() const { return batch_; }
   const Dataset &dataset() const { return *dataset_; }
   std::span<const sinter_tensor_desc> inputs() const { return inputs_; }
-  /// What is rounded, as a line for the user, or "".
+  /// A line for the user that says what is rounded, or "".
   std::string roundingText() const;
-  /// Starts whatever can be read ahead (decompression).
+  /// Starts what can be done ahead of reads (decompression).
   void prefetch() const;
 
   /// Fills `buffers[i]`, one for each input and aligned to its element, with
   /// `rows` (at most batch() of them). Thread-safe. Errors name row and value.
   Status fill(std::span<const int64_t> rows, void *const *buffers) const;
-  /// Gives the rows from `validRows` on the label that is ignored, if there is
-  /// one.
+  /// Sets the labels of the rows from `validRows` on to the ignored label, if
+  /// there is one.
   void ignoreLabels(int64_t validRows, void *const *buffers) const;
 
 private:

@@ -22,7 +22,7 @@ using namespace sinter::rt;
 ByteSource::~ByteSource() = default;
 
 Result<std::shared_ptr<InputFile>> InputFile::open(const std::string &path) {
-  // O_NONBLOCK: the open of a FIFO without a writer would wait for ever.
+  // Without O_NONBLOCK, opening a FIFO that has no writer would hang.
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return fileError(path, errno);
@@ -65,7 +65,8 @@ Status InputFile::read(uint64_t offsetBytes, std::span<uint8_t> out) const {
   return {};
 }
 
-static constexpr uint64_t edgeBytes = 64 << 10; // hashed whole below twice that
+// Files of at most twice this size are hashed whole.
+static constexpr uint64_t edgeBytes = 64 << 10;
 
 Status InputFile::checkUnchanged(uint64_t sampled) const {
   struct stat info;

@@ -4,7 +4,7 @@
 //
 // Where the rows of a column come from: a range of a file, bytes in memory, or
 // a compressed stream (Inflate.h). Reading is thread-safe, and a file that is
-// shortened meanwhile is an error, never a signal (nothing is mapped).
+// truncated meanwhile causes an error, never a signal (nothing is mapped).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DATA_BYTESOURCE_H
@@ -28,12 +28,13 @@ public:
   /// the range inside sizeBytes().
   virtual Status read(uint64_t offsetBytes, std::span<uint8_t> out) = 0;
   virtual uint64_t sizeBytes() const = 0;
-  /// Says that rows will be read soon: a compressed source starts to work.
+  /// Announces that rows will be read soon: a compressed source starts to
+  /// decompress.
   virtual void prefetch() {}
 };
 
-/// An open regular file; the descriptor stays open, so a file that is replaced
-/// under its name goes on to be read as it was.
+/// An open regular file. The descriptor stays open, so if another file takes
+/// its name, the old content is still read.
 class InputFile {
 public:
   static Result<std::shared_ptr<InputFile>> open(const std::string &path);
@@ -45,8 +46,8 @@ public:
   const std::string &path() const { return path_; }
   uint64_t sizeBytes() const { return sizeBytes_; }
   int64_t modifiedNs() const { return modifiedNs_; }
-  /// SINTER_FAILED when the file has been written to since it was opened, as
-  /// far as its size, its time and `sampled`, its sampledHash() of then, tell.
+  /// SINTER_FAILED if the file was written to after it was opened, as far as
+  /// its size, its time and `sampled`, the sampledHash() at that time, tell.
   Status checkUnchanged(uint64_t sampled) const;
   /// A hash of the size and of samples from all over the file (at most 384 KiB
   /// are read, so it is quick for a file of any size).
@@ -79,8 +80,8 @@ private:
   uint64_t sizeBytes_;
 };
 
-/// Bytes of a file that have a CRC-32. The first read reads them all, once, and
-/// no read succeeds if they do not match it.
+/// Bytes of a file that have a CRC-32. The first read checks all of them, once;
+/// if they do not match, every read fails.
 class CheckedBytes final : public ByteSource {
 public:
   /// `name` is what error messages call the bytes.

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Thirteen types to thirteen types goes through three wide ones: a block of the
+// Conversions between thirteen types go through three wide ones: a block of the
 // source is loaded as int64, uint64 or double, and stored from there.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t blockSize = 256;
 
-/// Whole numbers beyond it are exact or refused: float32 has all up to it.
+/// Larger whole numbers must be exact: float32 holds all up to this one.
 constexpr double largestRounded = 1 << 24;
 
 uint32_t bitsOf(float value) { return std::bit_cast<uint32_t>(value); }
@@ -99,7 +99,7 @@ void loadBlock(const uint8_t *from, bool swap, int64_t count, Wide *wide,
     wide[i] = map(loadAs<T>(from + i * sizeof(T), swap));
 }
 
-/// One of the three wide types of a block.
+/// A block of values in one of the three wide types.
 struct Block {
   enum Kind { Signed, Unsigned, Float } kind = Signed;
   union {
@@ -288,7 +288,7 @@ Converter::Converter(sinter_dtype from, sinter_dtype to, Options options)
       block.d[i] = static_cast<float>(i) / 255.0f;
     storeBlock(to, block, 256, table.data(), /*mayRound=*/true);
   } else if (convertBlocks(all, table.data(), 256) >= 0) {
-    return; // some values do not fit: each element has to be looked at
+    return; // some values do not fit: each element must be checked
   }
   table_ = std::move(table);
 }
@@ -353,7 +353,7 @@ int64_t sinter::rt::firstNonFinite(sinter_dtype dtype, const void *data,
     using T = decltype(mask);
     const T *bits = static_cast<const T *>(data);
     bool found = false;
-    for (int64_t i = 0; i < count; ++i) // without an exit: vectorised
+    for (int64_t i = 0; i < count; ++i) // no early exit: vectorised
       found |= (bits[i] & mask) == mask;
     for (int64_t i = 0; found && i < count; ++i)
       if ((bits[i] & mask) == mask)

@@ -2,11 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A value is passed on only if the graph's type holds it exactly; what cannot
-// be held is reported, never rounded. Two exceptions, rounded to nearest even:
-// uint8 that is scaled by 1/255, and float64 where it may be rounded. Even
-// there whole numbers beyond 2^24 are not rounded: they are counts, times or
-// numbers of things.
+// A value is accepted only if the graph's type holds it exactly; any other is
+// reported, never rounded. Two exceptions are rounded to nearest even: uint8
+// that is scaled by 1/255, and float64 if it may be rounded. Even then, whole
+// numbers beyond 2^24 are not rounded: they are counts, times or identifiers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DATA_CONVERT_H
@@ -49,7 +48,7 @@ private:
 /// or -1. Other types have none.
 int64_t firstNonFinite(sinter_dtype dtype, const void *data, int64_t count);
 
-/// Element `index` of integer data as int64 (uint64 beyond it wraps to
+/// Element `index` of integer data as int64 (a larger uint64 wraps to
 /// negative).
 int64_t integerAt(sinter_dtype dtype, const void *data, int64_t index);
 

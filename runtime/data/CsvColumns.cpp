@@ -1,4 +1,4 @@
-//===- CsvColumns.cpp - which columns of a table are what -----------------===//
+//===- CsvColumns.cpp - finds a table's label and features ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -54,7 +54,7 @@ private:
       if (found.empty())
         return error("--label-column: no column is called " +
                      quotedField(options_.labelColumn) +
-                     " or has this number (they count from 0 to " +
+                     " or has this number (columns are numbered 0 to " +
                      std::to_string(numFields_ - 1) + ")");
     }
     if (found.empty() && options_.labelsName != "labels")
@@ -72,11 +72,11 @@ private:
     if (found.empty())
       note("no column is called label, labels or y; the last one, " +
            columnText(columns_.label) +
-           ", is taken for the label (or --label-column=NAME|INDEX)");
+           ", is taken as the label (or --label-column=NAME|INDEX)");
     return {};
   }
 
-  /// What --label-column may mean: a name, and a number.
+  /// The columns that --label-column may mean: by name, and by number.
   std::vector<size_t> given() const {
     const std::string &text = options_.labelColumn;
     std::vector<size_t> found = called(text);
@@ -89,7 +89,7 @@ private:
     return found;
   }
 
-  /// "2", or "2 "width"" where it has a name.
+  /// "2", or "2 "width"" if it has a name.
   std::string columnText(size_t column) const {
     return std::to_string(column) +
            (names_.empty() ? "" : " " + quotedField(names_[column]));
@@ -108,8 +108,8 @@ private:
     if (wanted.empty() || others == wanted)
       return {};
     if (names_.empty()) {
-      note("has no header; its columns are taken in the order of the training "
-           "data's");
+      note("has no header; its columns are taken to be in the order of the "
+           "training data's");
       return {};
     }
     columns_.features.clear();
@@ -119,12 +119,13 @@ private:
       if (found.size() != 1)
         return error((found.empty() ? "no column is called "
                                     : "more than one column is called ") +
-                     quotedField(name) + ", as one of the training data is");
+                     quotedField(name) + ", unlike in the training data");
       columns_.features.push_back(found.front());
     }
     if (others.size() > wanted.size())
-      note("of its columns " + std::to_string(others.size() - wanted.size()) +
-           " are not used: the training data does not have them");
+      note(std::to_string(others.size() - wanted.size()) +
+           " of its columns are not used: the training data does not have "
+           "them");
     return {};
   }
 

@@ -1,4 +1,4 @@
-//===- CsvColumns.h - which columns of a table are what ---------*- C++ -*-===//
+//===- CsvColumns.h - finds a table's label and features --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,9 +18,9 @@ struct CsvColumns {
   std::vector<size_t> features; // in the order of the model's input
 };
 
-/// For the file `path` of `numFields` columns, which are called `names` (none
-/// without a header). What it chooses without being told is added to the
-/// dataset's notes, the names to its header. Ambiguous names are
+/// Finds them in the file `path` of `numFields` columns, which are called
+/// `names` (none without a header). Choices that no option determines are added
+/// to the dataset's notes, the names to its header. Ambiguous names are
 /// SINTER_INVALID.
 Result<CsvColumns> chooseCsvColumns(const std::string &path,
                                     const std::vector<std::string> &names,
@@ -28,8 +28,8 @@ Result<CsvColumns> chooseCsvColumns(const std::string &path,
                                     const DataOptions &options,
                                     Dataset &dataset);
 
-/// A field of a file in quotes, for a message: cut, and without what a terminal
-/// would act on.
+/// A field of a file in quotes, for a message: cut short and without control
+/// characters.
 std::string quotedField(std::string_view field);
 
 } // namespace sinter::rt

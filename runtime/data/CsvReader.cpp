@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One row a line, fields separated by commas, optionally in double quotes. The
-// first line is a header if one of its fields is not a number. One column
-// becomes "labels" (int64 if all its values are whole numbers), others together
-// "x" (CsvColumns.h says which). Numbers are read without regard to the locale
-// and held as float64; rounding them to the graph's float type is allowed,
-// since decimal text has no type.
+// One row per line, fields separated by commas, optionally in double quotes.
+// The first line is a header if one of its fields is not a number. One column
+// becomes "labels" (int64 if all its values are whole numbers), the others
+// together become "x" (see CsvColumns.h). Numbers are read independently of the
+// locale and held as float64; rounding them to the graph's float type is
+// allowed, since decimal text has no type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-/// Takes the next line off `text`, without its line end.
+/// Removes the next line from `text`; the result has no line end.
 std::string_view nextLine(std::string_view &text) {
   size_t end = text.find('\n');
   std::string_view line = text.substr(0, end);
@@ -66,7 +66,7 @@ bool parseNumber(std::string_view field, double &value) {
     field.remove_prefix(1);
   auto [end, error] =
       std::from_chars(field.data(), field.data() + field.size(), value);
-  // Out of range is still a number: from_chars leaves the value alone then.
+  // A number out of range is still a number; from_chars did not set `value`.
   if (error == std::errc::result_out_of_range)
     value = INFINITY;
   else if (error != std::errc())

@@ -4,20 +4,19 @@
 //
 // openDataset() understands (`--data=SPEC`):
 //
-//   DIR           recognised by what is in it: IDX files, .npy files, one .npz
-//   or
+//   DIR           recognised by its content: IDX files, .npy files, one .npz or
 //                 one .csv file
 //   idx:DIR       IDX files, gzipped or not: NAME-images-idx3-ubyte[.gz] with
 //                 NAME-labels-idx1-ubyte[.gz]. With several NAMEs, training
 //                 takes "train", evaluation "t10k", "test" or "val"
-//   idx:DIR/NAME  (also without "idx:") that pair, whatever the use
+//   idx:DIR/NAME  (also without "idx:") that pair, for either use
 //   npy:DIR       one .npy per column
 //   npz:FILE      one member per column, stored or deflated
 //   csv:FILE      numbers; one column is the label, the others are the features
 //                 (CsvColumns.h)
 //   FILE          by its extension: .npz, .csv
 //
-// Columns are called after the file or member ("x", "labels", ...); those of
+// Columns are named after the file or member ("x", "labels", ...); those of
 // IDX and CSV are "x" and "labels". Nothing in here evaluates or trusts what a
 // file says about itself: every size is checked against the file before it is
 // used.
@@ -44,7 +43,7 @@ struct Column {
   std::vector<int64_t> rowDims; // without the row dimension
   int64_t rows = 0;
   bool bigEndian = false;
-  bool isScalar = false; // an array without dimensions: no data, but a weight
+  bool isScalar = false; // no dimensions: cannot be data, may be a weight
   /// The values come from decimal text: they may be rounded to the graph's
   /// type.
   bool decimal = false;
@@ -64,10 +63,10 @@ struct Dataset {
   std::string spec;
   bool isTable = false; // has a label column that can be chosen
   TableHeader header;
-  std::vector<std::string> notes; // what a user should know of how it was read
+  std::vector<std::string> notes; // for the user, about how it was read
   std::vector<Column> columns;
   std::vector<std::shared_ptr<InputFile>> files;
-  std::vector<uint64_t> fileHashes; // of files as they were opened
+  std::vector<uint64_t> fileHashes; // of `files` when they were opened
 
   const Column *find(const std::string &name) const;
 };
@@ -78,7 +77,8 @@ enum class DataUse { Train, Eval };
 struct DataOptions {
   std::string labelColumn;           // a name or a number; "": found by name
   std::string labelsName = "labels"; // what the program calls its labels
-  /// Of the data that the model was trained on: columns are matched by these.
+  /// Header of the data that the model was trained on; columns are matched by
+  /// its names.
   TableHeader header;
 };
 

@@ -57,8 +57,8 @@ std::optional<uint64_t> tensorBytes(std::span<const int64_t> dims,
                                     uint32_t dtype) {
   int64_t bytes = elementBytes(dtype);
   bool overflow = false;
-  // A zero anywhere makes the product zero, but only after each dimension has
-  // been looked at: a negative one is wrong even beside a zero.
+  // A zero makes the product zero, but each dimension is checked first: a
+  // negative one is wrong even beside a zero.
   bool empty = false;
   for (int64_t dim : dims) {
     if (dim < 0)

@@ -18,7 +18,7 @@
 
 namespace sinter::rt {
 
-/// Bytes of one element; 0 for a number that is no sinter_dtype.
+/// Bytes of one element; 0 for a number that is not a sinter_dtype.
 constexpr uint32_t elementBytes(uint32_t dtype) {
   switch (dtype) {
   case SINTER_BOOL:

@@ -152,7 +152,7 @@ Status sinter::rt::readIdx(const std::string &directory,
   if (!names.ok())
     return names.status();
   std::map<std::string, Pair> pairs;
-  // Sorted: "x" comes before "x.gz", and the one that is not compressed is
+  // Names are sorted: "x" comes before "x.gz", so the uncompressed file is
   // kept.
   for (const std::string &file : *names)
     if (std::optional<IdxName> parsed = parseName(file)) {

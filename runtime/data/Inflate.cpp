@@ -114,7 +114,7 @@ Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
   crc_ = crc;
   if (head_.size() < sizeBytes)
     return {};
-  // All of it is here: nothing is left for the thread, errors show at once.
+  // The head is all of it: nothing is left for the thread, errors show at once.
   std::memcpy(data_, head_.data(), head_.size());
   available_ = head_.size();
   done_ = true;
@@ -196,13 +196,13 @@ void InflatedBytes::finishWith(Status status) {
 }
 
 #ifdef SINTER_HAVE_LIBDEFLATE
-/// False if the stream is too large for this or is not in order; what is wrong
-/// with it is then left to zlib to say.
+/// False if the stream is too large for this or is damaged; zlib then finds out
+/// what is wrong with it.
 bool InflatedBytes::inflateAtOnce() {
   constexpr uint64_t maxBytes = 128 << 20;
   if (compressedBytes_ > maxBytes)
     return false;
-  // Not cleared first: all of it is read over.
+  // Not zeroed, because the read overwrites all of it.
   auto buffer = std::make_unique_for_overwrite<uint8_t[]>(compressedBytes_);
   std::span<uint8_t> input(buffer.get(), compressedBytes_);
   if (!file_->read(offsetBytes_, input).ok())
@@ -233,7 +233,8 @@ bool InflatedBytes::inflateAtOnce() {
 bool InflatedBytes::inflateAtOnce() { return false; }
 #endif
 
-/// On a thread of its own: front to back, telling the readers how far it is.
+/// Runs on a thread of its own: inflates from front to back and tells the
+/// readers how far it is.
 void InflatedBytes::inflateStream() {
   constexpr uint64_t chunkBytes = 1 << 20;
   std::memcpy(data_, head_.data(), head_.size());
@@ -244,7 +245,8 @@ void InflatedBytes::inflateStream() {
     status = inflateTo(data_ + done, std::min(chunkBytes, sizeBytes_ - done),
                        produced);
     done += produced;
-    // The last bytes wait for the checksum, so that no reader of all misses it.
+    // The last bytes are held back until the checksum was verified, so that no
+    // reader of the whole stream misses an error.
     if (done < sizeBytes_) {
       std::lock_guard lock(mutex_);
       available_.store(done, std::memory_order_release);
@@ -281,7 +283,7 @@ void InflatedBytes::prefetch() {
       return;
     try {
       thread_ = std::thread([this] { inflateAll(); });
-    } catch (const std::system_error &) { // no thread to be had: do it here
+    } catch (const std::system_error &) { // no thread available: do it here
       inflateAll();
     }
   });
@@ -293,7 +295,7 @@ Status InflatedBytes::read(uint64_t offsetBytes, std::span<uint8_t> out) {
   if (failed_ || available_.load(std::memory_order_acquire) < end) {
     std::unique_lock lock(mutex_);
     grew_.wait(lock, [&] { return done_ || available_ >= end; });
-    // A wrong checksum condemns also the rows that came before its end.
+    // A wrong checksum also invalidates the rows before the stream's end.
     if (!status_.ok())
       return status_;
     if (available_ < end)

@@ -8,7 +8,7 @@
 // up to 128 MiB is inflated in one go instead where libdeflate is built in:
 // three times as fast as zlib, which decides how soon a shuffled run can begin.
 //
-// Memory is bounded before it is taken: by what deflate can expand at most
+// Memory is bounded before it is allocated: by deflate's largest expansion
 // (1032:1) and by three quarters of the machine's memory.
 //
 //===----------------------------------------------------------------------===//
@@ -25,7 +25,7 @@
 
 namespace sinter::rt {
 
-/// Continues `crc`, a CRC-32 as gzip and zip have it (0 to begin with).
+/// Continues `crc`, a CRC-32 as in gzip and zip, over `bytes` (begin with 0).
 uint32_t crc32(uint32_t crc, std::span<const uint8_t> bytes);
 
 class InflatedBytes final : public ByteSource {
@@ -43,7 +43,7 @@ public:
 
   /// The first bytes, for reading a header: up to headBytes.
   std::span<const uint8_t> head() const { return head_; }
-  /// States how long the stream must be (its header says so) and, for a raw
+  /// Sets how long the stream must be, according to its header, and, for a raw
   /// stream, its CRC-32. Must be called once, before read().
   Status expect(uint64_t sizeBytes, std::optional<uint32_t> crc = {});
 

@@ -94,7 +94,7 @@ Status Loader::fillSlot(Slot &slot, int64_t number) const {
 void Loader::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    // A slot is free when the batch that it held has been given back.
+    // A slot is free when the batch that it held has been released.
     freed_.wait(lock, [&] {
       return stop_ || nextToFill_ >= options_.end ||
              nextToFill_ - std::max(nextToTake_ - 1, options_.begin) <
@@ -125,7 +125,7 @@ Result<Batch> Loader::next() {
   int64_t number = nextToTake_;
   if (number >= options_.end)
     return Status::failed("the loader was asked for more batches than it has");
-  ++nextToTake_; // gives back the batch before
+  ++nextToTake_; // releases the previous batch
   freed_.notify_all();
   Slot &slot = slotOf(number);
   if (workers_.empty()) {

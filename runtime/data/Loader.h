@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Workers fill a ring of batches ahead of the consumer. What a batch holds is a
-// function of its number alone, so neither the number of workers nor their
-// timing changes anything. An error surfaces at the batch that it belongs to.
+// Workers fill a ring of batches ahead of the consumer. The content of a batch
+// is a function of its number alone, so neither the number of workers nor their
+// timing changes anything. An error is returned in place of its batch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DATA_LOADER_H
@@ -41,7 +41,7 @@ public:
   Loader(const Loader &) = delete;
   Loader &operator=(const Loader &) = delete;
 
-  /// The next batch. Its buffers stay as they are until the next call. To be
+  /// The next batch. Its buffers stay as they are until the next call. May be
   /// called end - begin times at most.
   Result<Batch> next();
 

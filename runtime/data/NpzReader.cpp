@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Reads the central directory (zip64 included). Stored members are read in
-// place, once their checksum was found to match, deflated ones are inflated in
-// the background when they are first used. Members that are not .npy are left
-// alone; nothing is ever unpacked to disk, so their names cannot lead anywhere.
+// place after their checksum was verified; deflated ones are inflated in the
+// background when they are first used. Members that are not .npy are ignored.
+// Nothing is ever unpacked to disk, so member names cannot lead anywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -205,7 +205,7 @@ Status sinter::rt::readNpz(const std::string &path, Dataset &dataset) {
     column.name = member.name.substr(0, member.name.size() - 4);
     column.origin = path + ": " + column.name;
     if (dataset.find(column.name))
-      return Status::invalid(column.origin + ": is there twice");
+      return Status::invalid(column.origin + ": appears twice");
     SINTER_RETURN_IF_ERROR(openMember(*file, member, column));
     dataset.columns.push_back(std::move(column));
   }

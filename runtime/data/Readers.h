@@ -28,10 +28,10 @@ Status readCsv(const std::string &path, const DataOptions &options,
 /// The sorted names of the regular files in `directory`.
 Result<std::vector<std::string>> listFiles(const std::string &directory);
 
-/// The header of an .npy file. `head` are its first bytes (fewer if the file is
-/// shorter), `sizeBytes` is the whole file's size. Sets the column's dtype,
-/// shape, rows, byte order and offset, checked against the size.
-/// Only the literal that NumPy writes is accepted; nothing is evaluated.
+/// Parses the header of an .npy file. `head` holds its first bytes (fewer if
+/// the file is shorter), `sizeBytes` is the whole file's size. Sets the
+/// column's dtype, shape, rows, byte order and offset, checked against the
+/// size. Only the literal that NumPy writes is accepted; nothing is evaluated.
 Status parseNpyHeader(const std::string &origin, std::span<const uint8_t> head,
                       uint64_t sizeBytes, Column &column);
 

@@ -70,7 +70,7 @@ void RowOrder::rowsOf(int64_t number, int64_t *out) const {
   const int64_t count = partRows(), first = firstOf(number);
   Permutation permutation(seed, epoch, rows);
   for (int64_t i = 0; i < count; ++i) {
-    int64_t place = std::min(first + i, rows - 1);
-    out[i] = shuffle ? permutation(place) : place;
+    int64_t position = std::min(first + i, rows - 1);
+    out[i] = shuffle ? permutation(position) : position;
   }
 }

@@ -39,29 +39,29 @@ struct RowOrder {
   int64_t batch = 1;
   uint64_t seed = 0;
   bool shuffle = true;
-  /// Of each batch only one of `parts` equal runs of rows, number `part`, and
-  /// that in `microBatches` equal runs one after the other.
+  /// Each batch is split into `parts` equal runs of rows, of which this takes
+  /// number `part`, divided into `microBatches` equal runs.
   int64_t part = 0, parts = 1, microBatches = 1;
 
-  /// The rows that are left over make a last batch, whose places beyond them
-  /// repeat a row.
+  /// The rows that are left over make a last batch, which repeats a row at the
+  /// positions beyond them.
   bool padsLast = false;
 
   int64_t partRows() const { return batch / (parts * microBatches); }
 
-  /// Whole batches, unless the last one is padded: the rows that are left over
-  /// sit out the epoch.
+  /// Only whole batches, unless the last one is padded: the rows that are left
+  /// over are not used in the epoch.
   int64_t batchesPerEpoch() const {
     return rows / batch + (padsLast && rows % batch != 0 ? 1 : 0);
   }
   /// The partRows() rows of micro-batch `number`, counted over all steps from
   /// the first of epoch 0.
   void rowsOf(int64_t number, int64_t *out) const;
-  /// How many of them, the first ones, count.
+  /// How many of these rows count; they come first.
   int64_t validRows(int64_t number) const;
 
 private:
-  /// Place of micro-batch `number`'s first row in the epoch.
+  /// Position of micro-batch `number`'s first row in the epoch.
   int64_t firstOf(int64_t number) const;
 };
 

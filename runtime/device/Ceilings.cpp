@@ -1,4 +1,4 @@
-//===- Ceilings.cpp - how fast a device can be at all ---------------------===//
+//===- Ceilings.cpp - the highest speed that a device reaches -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,7 @@ using namespace sinter::rt;
 
 namespace {
 
-/// Sizes that a device of a kind is busy with for about a millisecond.
+/// Sizes that keep a device of each kind busy for about a millisecond.
 struct Sizes {
   uint64_t copyBytes;
   int64_t productSide;
@@ -28,7 +28,7 @@ Sizes sizesOf(const Device &device) {
   return {uint64_t(1) << 20, 64}; // simulated: its speed means nothing
 }
 
-/// Blocks of the device's memory that are given back.
+/// Owns blocks of the device's memory.
 class Blocks {
 public:
   explicit Blocks(Device &device) : device_(device) {}
@@ -48,7 +48,7 @@ private:
   std::vector<void *> blocks_;
 };
 
-/// A stream, and what measures on it.
+/// A stream and a timer for it.
 struct Clock {
   std::unique_ptr<Stream> stream;
   Timer timer;
@@ -85,7 +85,7 @@ Result<double> copyRate(Device &device, Clock &clock, uint64_t sizeBytes) {
   return 2.0 * static_cast<double>(sizeBytes) / *us / 1e3;
 }
 
-/// 0 where the library does not multiply elements of this dtype.
+/// 0 if the library does not multiply elements of this dtype.
 Result<double> productRate(Device &device, Clock &clock, int64_t side,
                            uint32_t dtype) {
   Result<Library *> library = device.library();
@@ -149,7 +149,7 @@ Result<double> productRate(Device &device, Clock &clock, int64_t side,
 
 Status sinter::rt::fillRandom(Device &device, Stream &stream, void *to,
                               uint64_t sizeBytes, uint32_t dtype) {
-  constexpr uint64_t mostBytes = 4u << 20; // its copies make the rest
+  constexpr uint64_t mostBytes = 4u << 20; // the rest are copies of these
   const uint64_t firstBytes = std::min(sizeBytes, mostBytes);
   Result<void *> host = device.allocateHost(firstBytes, "a measurement");
   if (!host.ok())

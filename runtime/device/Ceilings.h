@@ -1,9 +1,9 @@
-//===- Ceilings.h - how fast a device can be at all -------------*- C++ -*-===//
+//===- Ceilings.h - the highest speed that a device reaches -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // What a profile compares kernels and library calls with. Measured in the run
-// that reports it: figures of data sheets are not reached.
+// that reports it, because no device reaches the figures of its data sheet.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DEVICE_CEILINGS_H
@@ -15,17 +15,18 @@ namespace sinter::rt {
 
 struct Ceilings {
   double copyGBps = 0;   // read and written bytes of a large copy
-  double f32TFlops = 0;  // of a large product; 0: the library has none
+  double f32TFlops = 0;  // of a large matrix product; 0: the library has none
   double bf16TFlops = 0; // likewise
 };
 
-/// Numbers in [-1, 1), f32 or bf16, all over `to`, the same each time: devices
-/// are faster with zeros. Waits for the stream. A multiple of 4 bytes.
+/// Fills `to` with numbers in [-1, 1), f32 or bf16, the same ones each time:
+/// devices are faster with zeros. `sizeBytes` is a multiple of 4. Waits for the
+/// stream.
 Status fillRandom(Device &device, Stream &stream, void *to, uint64_t sizeBytes,
                   uint32_t dtype);
 
-/// Takes a second or less and gives back all memory. A device that works on its
-/// own is timed by its events.
+/// Takes a second or less and frees all memory that it took. An asynchronous
+/// device is timed by its events.
 Result<Ceilings> measureCeilings(Device &device);
 
 } // namespace sinter::rt

@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A Device owns memory and runs commands; the executor knows no more of it than
-// this interface. Two manners fit it: a device that shares the host's memory
-// and has finished a command when the call returns (the CPU), and one with
-// memory of its own, whose streams work on their own while the host goes on
-// (CUDA, the simulated device). Devices are registered explicitly, never by
-// static initialisers: whoever links a binary defines registerLinkedDevices().
+// A Device owns memory and runs commands; the executor knows it only by this
+// interface. Two kinds of device fit it: one that shares the host's memory and
+// has finished a command when the call returns (the CPU), and one with memory
+// of its own, whose streams run while the host continues (CUDA, the simulated
+// device). Devices are registered explicitly, never by static initialisers:
+// whoever links a binary defines registerLinkedDevices().
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DEVICE_DEVICE_H
@@ -30,15 +30,15 @@ namespace sinter::rt {
 ///
 /// Streams, events, kernels and graphs belong to the device that made them and
 /// must be dropped before it. A call on a stream returns when the work is
-/// queued; what it reads and writes (`buffers` itself too, and host memory)
-/// stays in place until the stream was synchronised. Errors of queued work may
-/// come back from any later call. Once the device itself has failed
-/// (SINTER_DEVICE_FAILED) every call fails with the same line.
+/// queued; what it reads and writes (including `buffers` itself and host
+/// memory) must stay in place until the stream is synchronised. Errors of
+/// queued work may come back from any later call. Once the device itself has
+/// failed (SINTER_DEVICE_FAILED), every call fails with the same line.
 class Device {
 public:
   virtual ~Device();
 
-  /// The name that found it: "cpu", "cuda:0".
+  /// The name that it was created by: "cpu", "cuda:0".
   virtual const std::string &name() const = 0;
   /// sinter_artifact.target of the programs that it runs: "cpu", "cuda", "sim".
   virtual const std::string &kind() const = 0;
@@ -46,8 +46,8 @@ public:
   /// One line each for `doctor`: hardware, driver, libraries, what they can do.
   virtual std::vector<std::string> report() const = 0;
 
-  /// Succeeds when the code of `artifact`, which is for this kind of device,
-  /// can run here (cpuFeatures, images); else one line naming what lacks.
+  /// Succeeds if the code of `artifact`, which is for this kind of device, can
+  /// run here (cpuFeatures, images); else one line naming what is missing.
   virtual Status checkCode(const sinter_artifact &artifact) const = 0;
 
   /// How many workers one command may use; the same for the device's lifetime.
@@ -57,7 +57,7 @@ public:
   // Memory
   //===--------------------------------------------------------------------===//
 
-  /// True when host addresses can be used by commands as they are.
+  /// True if commands can use host addresses as they are.
   virtual bool sharesHostMemory() const = 0;
 
   /// Zeroed memory, a multiple of 64 bytes (256 when it is the device's own);
@@ -66,21 +66,22 @@ public:
   /// Nothing may still be using it.
   virtual void free(void *address) = 0;
 
-  /// Memory of another object for this device, which commands here will read
-  /// too. It outlives this object. By default that needs no leave.
+  /// Tells this object of memory that another object for the same device has
+  /// allocated and that commands here will read. The memory outlives this
+  /// object. Does nothing by default.
   virtual void adopt(const void *address, uint64_t sizeBytes);
 
-  /// What lies there means nothing yet, or any more: a device that checks its
-  /// programs may overwrite it. Nothing may be using it.
+  /// Declares the content of this memory meaningless: a device that checks its
+  /// programs may overwrite it. Nothing may be using the memory.
   virtual void discard(void *address, uint64_t sizeBytes);
 
-  /// Host memory that copies reach without the host's help ("pinned"),
-  /// a multiple of 64 bytes; null for 0 bytes.
+  /// Pinned host memory, which copies reach without the host's help; a multiple
+  /// of 64 bytes; null for 0 bytes.
   virtual Result<void *> allocateHost(uint64_t sizeBytes,
                                       const char *purpose) = 0;
   virtual void freeHost(void *address) = 0;
 
-  /// How much more allocate() can give; UINT64_MAX where nobody knows.
+  /// How many more bytes allocate() can provide; UINT64_MAX if unknown.
   virtual uint64_t availableBytes() const;
 
   //===--------------------------------------------------------------------===//
@@ -89,33 +90,35 @@ public:
 
   virtual Result<std::unique_ptr<Stream>> createStream() = 0;
   virtual Result<std::unique_ptr<Event>> createEvent(EventUse use) = 0;
-  /// Marks the end of what `stream` was told so far; replaces an earlier mark.
+  /// Marks the end of what is queued on `stream`; replaces an earlier mark.
   virtual Status record(Event &event, Stream &stream) = 0;
-  /// What `stream` is told from now on begins after the mark of `event`, which
-  /// may be of another device of this kind. Not recorded: no wait.
+  /// What is queued on `stream` from now on starts after the mark of `event`,
+  /// which may belong to another device of this kind. An event that was not
+  /// recorded causes no wait.
   virtual Status wait(Stream &stream, const Event &event) = 0;
-  /// The host waits.
+  /// Makes the host wait.
   virtual Status synchronize(const Event &event) = 0;
   virtual Status synchronize(Stream &stream) = 0;
-  /// All streams.
+  /// Waits for all streams.
   virtual Status synchronize() = 0;
-  /// Between two marks of EventUse::Timing that were reached.
+  /// The time between two marks of EventUse::Timing that were reached.
   virtual Result<double> elapsedUs(const Event &begin, const Event &end) = 0;
 
   //===--------------------------------------------------------------------===//
   // Commands
   //===--------------------------------------------------------------------===//
 
-  /// From host memory (pinned, or the call may wait for the copy) and back.
+  /// Copies from host memory and back. If that memory is not pinned, the call
+  /// may wait for the copy.
   virtual Status upload(Stream &stream, void *to, const void *from,
                         uint64_t sizeBytes) = 0;
   virtual Status download(Stream &stream, void *to, const void *from,
                           uint64_t sizeBytes) = 0;
-  /// Within this device.
+  /// Copies within this device.
   virtual Status copy(Stream &stream, void *to, const void *from,
                       uint64_t sizeBytes) = 0;
-  /// From memory of `source`, another device of this kind, to memory of this
-  /// one; `stream` is of this one.
+  /// Copies from memory of `source`, another device of this kind, to memory of
+  /// this one; `stream` belongs to this one.
   virtual Status copyFromPeer(Stream &stream, void *to, Device &source,
                               const void *from, uint64_t sizeBytes) = 0;
   virtual Status fill(Stream &stream, void *to, uint8_t value,
@@ -126,7 +129,7 @@ public:
   virtual Result<std::unique_ptr<KernelModule>>
   loadKernels(const sinter_artifact &artifact) = 0;
 
-  /// Kernel `kernel` of the artifact: tiles [0, tiles), or its grid.
+  /// Launches kernel `kernel` of the artifact: tiles [0, tiles), or its grid.
   /// `buffers[i]` is the address of slice i.
   virtual Status launch(Stream &stream, KernelModule &module, uint32_t kernel,
                         void *const *buffers, int64_t tiles) = 0;
@@ -135,19 +138,19 @@ public:
   virtual Status call(Stream &stream, LibraryCall &call,
                       void *const *buffers) = 0;
 
-  /// The contraction library, opened when this is called first. Fails with one
-  /// line that names what is not installed or not there.
+  /// The contraction library, opened by the first call. Fails with one line
+  /// that names what is not installed or missing.
   virtual Result<Library *> library() = 0;
 
-  /// This device as a replica's, once all replicas of the group have called
-  /// this, each on a thread of its own and with a device of its own, of one
-  /// kind. The result is dropped before the device. By default a failure: such
+  /// Makes this device a replica's. Returns once all replicas of the group have
+  /// called this, each on its own thread with its own device, all of one kind.
+  /// The result must be dropped before the device. Fails by default: such
   /// devices run one replica.
   virtual Result<std::unique_ptr<Communicator>>
   joinGroup(const sinter_rank &rank);
 
-  /// Names what this thread gives the device, for the vendor's profilers; ends
-  /// in the reverse order. By default nothing.
+  /// Names the work that this thread queues, for the vendor's profilers. Ranges
+  /// end in reverse order. Does nothing by default.
   virtual void beginRange(const char *name);
   virtual void endRange();
 

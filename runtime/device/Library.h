@@ -4,7 +4,7 @@
 //
 // A MATMUL or CONV command is prepared once, when a program is loaded: the
 // library chooses algorithms and slices from the shape, packs constant operands
-// and says how much scratch it wants. The executor gives the scratch once
+// and says how much scratch it wants. The executor provides the scratch once
 // (bind) and then runs the call with addresses only. What must stay true:
 // slices and the order of every sum depend on the shape alone, never on the
 // thread count.
@@ -34,11 +34,11 @@ struct Scratch {
   uint64_t perWorkerStride = 0; // a multiple of 64
 };
 
-/// Who computes: the workers of a CPU, or a stream of a device with memory of
-/// its own.
+/// Where a call runs: on the workers of a CPU, or on a stream of a device with
+/// memory of its own.
 struct CallContext {
   ThreadPool *pool = nullptr; // CPU
-  int threads = 1;            // at most what bind was told
+  int threads = 1;            // at most those of bind()
   Stream *stream = nullptr;   // null on the CPU
 };
 
@@ -55,19 +55,19 @@ public:
   virtual Status bind(const Scratch &scratch, int threads) = 0;
 
   /// Computes, or queues it on the context's stream. `buffers[i]` is the
-  /// address of slice i of the command; it and the array stay in place until
-  /// the stream was synchronised. Allocates nothing and waits for nothing: a
-  /// stream may be recording a graph.
+  /// address of slice i of the command; it and the array must stay in place
+  /// until the stream is synchronised. Allocates nothing and waits for nothing:
+  /// the stream may be recording a graph.
   virtual Status run(void *const *buffers, const CallContext &context) = 0;
 
-  /// How many ways to compute it the first run should be preceded by a
-  /// comparison of; fewer than 2: the choice is made. The executor then times
-  /// each on the call's own buffers, whose content means nothing yet.
+  /// How many ways to compute it should be compared before the first run; fewer
+  /// than 2: the choice is made. The executor times each way on the call's own
+  /// buffers, whose content means nothing yet.
   virtual int alternatives();
-  /// run() computes in way `index` from now on.
+  /// Makes run() compute in way `index` from now on.
   virtual void select(int index);
-  /// `leastUs[i]`: what way i took, infinity where it failed; one did not.
-  /// Selects one, for as long as the program lives.
+  /// Selects one way for as long as the program lives. `leastUs[i]` is the time
+  /// of way i, infinity if it failed; at least one did not fail.
   virtual void choose(std::span<const double> leastUs);
 
   /// What was chosen, for plans and tests: "matmul 512x256 slices, brg:avx512".
@@ -80,8 +80,8 @@ struct CallMeans {
   /// SINTER_SPACE_CONSTANT may be packed now. Null: there are none.
   const uint8_t *constants = nullptr;
   int threads = 1;
-  /// Bytes of scratch that the call may take, as the program was compiled. On
-  /// the CPU, where more threads take more, fewer of them may run the call.
+  /// Bytes of scratch that the call may take, fixed when the program was
+  /// compiled. On the CPU, each thread takes some, so fewer may run the call.
   uint64_t workspaceBytes = 0;
 };
 

@@ -16,7 +16,7 @@ std::string sinter::rt::deviceKindOf(const std::string &name) {
   return name.substr(0, name.find(':'));
 }
 
-/// The N of "KIND:N"; 0 without one, -1 when it is no number.
+/// The N of "KIND:N"; 0 without one, -1 if it is not a number.
 static int ordinalOf(const std::string &name) {
   size_t colon = name.find(':');
   if (colon == std::string::npos)

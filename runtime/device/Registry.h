@@ -17,19 +17,19 @@ struct DeviceKind {
   std::string name; // "cuda"
   /// True when devices are numbered: "cuda:0".
   bool isNumbered = false;
-  /// How many there are; fails with one line when they cannot be used at all
-  /// (no driver).
+  /// How many there are; fails with one line if they cannot be used at all (no
+  /// driver).
   std::function<Result<int>()> count;
-  /// Device `ordinal`, which may be out of range.
+  /// Opens device `ordinal`, which may be out of range.
   std::function<Result<std::unique_ptr<Device>>(int ordinal,
                                                 const DeviceOptions &options)>
       create;
   /// Writes the name of a new group of replicas (SINTER_GROUP_BYTES) for
-  /// Device::joinGroup; null where there are none.
+  /// Device::joinGroup; null if this kind has no replicas.
   std::function<Status(uint8_t *group)> nameGroup = nullptr;
-  /// Name and version of the vendor's library that does commands of a kind
+  /// Name and version of the vendor's library that runs commands of a kind
   /// (sinter_command_kind), "cuBLASLt 13.1.0", or one line that says what to
-  /// install. For `doctor`; null where programs bring what they need.
+  /// install. For `doctor`; null if programs contain what they need.
   std::function<Result<std::string>(uint32_t command)> libraryFor = nullptr;
 };
 
@@ -40,16 +40,16 @@ public:
   const std::vector<DeviceKind> &kinds() const { return kinds_; }
 
   /// The device called `name`: a kind ("cuda" is its first one) or KIND:N.
-  /// SINTER_INVALID when there is none of that name, naming the kinds.
+  /// SINTER_INVALID, naming the kinds, if there is no such device.
   Result<std::unique_ptr<Device>> create(const std::string &name,
                                          const DeviceOptions &options) const;
 
-  /// The handshake of replicas on devices of the kind of `name`: its group.
+  /// Names a new group of replicas on devices of the kind of `name`.
   Status nameGroup(const std::string &name, uint8_t *group) const;
   /// Whether the devices of the kind of `name` are numbered.
   bool isNumbered(const std::string &name) const;
 
-  /// Whether create() would look for a device of that name.
+  /// Succeeds if create() would look for a device of that name.
   Status checkName(const std::string &name) const;
 
 private:
@@ -58,7 +58,7 @@ private:
   std::vector<DeviceKind> kinds_;
 };
 
-/// "cuda" of "cuda:1".
+/// The kind in a device's name: "cuda" in "cuda:1".
 std::string deviceKindOf(const std::string &name);
 
 /// Defined by whoever links a binary, in one line per device, e.g.

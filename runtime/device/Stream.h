@@ -1,8 +1,8 @@
-//===- Stream.h - what a device hands out -----------------------*- C++ -*-===//
+//===- Stream.h - handles that a device hands out ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Handles that only the device that made them can read; see Device.h.
+// Only the device that made a handle can read it; see Device.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DEVICE_STREAM_H
@@ -22,7 +22,7 @@ public:
 
 enum class EventUse { Order, Timing };
 
-/// A place in a stream that other streams and the host can wait for.
+/// A point in a stream that other streams and the host can wait for.
 class Event {
 public:
   virtual ~Event();

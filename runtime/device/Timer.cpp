@@ -1,4 +1,4 @@
-//===- Timer.cpp - how long a device takes for something ------------------===//
+//===- Timer.cpp - how long work takes on a device ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -23,8 +23,8 @@ Result<Timer> Timer::create(Device &device) {
   return timer;
 }
 
-/// Without a pause: the device has the next before it has ended the one before,
-/// so that the host's own time is not measured.
+/// Queues without a pause: the device gets the next piece of work before it has
+/// finished the last one, so that the host's own time is not measured.
 Status Timer::queue(Stream &stream, const std::function<Status()> &work) {
   SINTER_RETURN_IF_ERROR(work());
   for (std::unique_ptr<Event> &mark : marks_) {

@@ -1,4 +1,4 @@
-//===- Timer.h - how long a device takes for something ----------*- C++ -*-===//
+//===- Timer.h - how long work takes on a device ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,14 +14,14 @@
 
 namespace sinter::rt {
 
-/// Measures by events of one device, which must outlive it.
+/// Measures by events of one device, which must outlive the timer.
 class Timer {
 public:
   static Result<Timer> create(Device &device);
 
-  /// Microseconds of what `work` queues on `stream`: the least of some times,
-  /// one after the other, after one that does not count. More than 0. Has
-  /// waited for the stream, whatever came of it.
+  /// Microseconds that the work queued by `work` on `stream` takes: the minimum
+  /// of several runs in a row, after one that does not count. More than 0.
+  /// Waits for the stream, even after an error.
   Result<double> leastUs(Stream &stream, const std::function<Status()> &work);
 
 private:

@@ -90,8 +90,8 @@ Status checkTensor(const sinter_tensor_desc &tensor, const std::string &what) {
   else if (!fits)
     return corrupt(who + " has more than 2^63 bytes");
   if (tensor.sizeBytes != static_cast<uint64_t>(bytes))
-    return corrupt(who + " is said to have " + number(tensor.sizeBytes) +
-                   " bytes, its shape has " + number(bytes));
+    return corrupt(who + " claims to have " + number(tensor.sizeBytes) +
+                   " bytes, but its shape has " + number(bytes));
   return {};
 }
 
@@ -144,16 +144,16 @@ Status checkIndexChecks(const sinter_artifact &artifact,
   if (!entry.numIndexChecks)
     return {};
   if (!artifact.indexChecks)
-    return corrupt(who + " lacks the table of its checks of indices");
+    return corrupt(who + " lacks the table of its index checks");
   const sinter_tensor_desc &found = entry.outputs[entry.numOutputs];
   if (found.dtype != SINTER_I64 || found.rank != 2 ||
       found.dims[0] != entry.numIndexChecks || found.dims[1] != 2)
     return corrupt(who + " has " + number(entry.numIndexChecks) +
-                   " checks of indices and no output for them");
+                   " index checks and no output for them");
   for (const sinter_index_check &check : indexChecks(artifact, entry))
     if (!check.node || check.lower >= check.upper || check.rows < 0 ||
         (check.rows > 0 && check.stride < 1))
-      return corrupt(who + " has a check of indices without a meaning");
+      return corrupt(who + " has a meaningless index check");
   return {};
 }
 
@@ -166,7 +166,7 @@ Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
   if (entry.arenaBytes > INT64_MAX)
     return corrupt(who + " has an arena of " + number(entry.arenaBytes) +
                    " bytes");
-  // They may lie one after the other in one block.
+  // Inputs and outputs may be laid out in one block.
   constexpr uint64_t mostBytes = uint64_t(1) << 60;
   uint64_t totalBytes = 0;
   auto checkTensors = [&](const sinter_tensor_desc *tensors, uint32_t count,
@@ -257,15 +257,15 @@ bool sinter::rt::hasCodeFor(const sinter_artifact &artifact,
     return kernel.cpu != nullptr;
   if (std::strcmp(kind, "sim") == 0)
     return kernel.sim != nullptr;
-  // The images have those that are no function here.
+  // Kernels that have no function here are in the images.
   bool isFunction = artifact.numPlaces > 1 && (kernel.cpu || kernel.sim);
   return !isFunction && artifact.numImages != 0;
 }
 
-/// Every kernel has code for the artifact's target, and a grid where that is a
+/// Every kernel has code for the artifact's target, and a grid if that is a
 /// GPU.
 static Status checkKernels(const sinter_artifact &artifact) {
-  // Commands say which kernels run where: checkCommand.
+  // The commands decide which kernels run where; checkCommand checks that.
   bool spans = artifact.numPlaces > 1;
   bool isCpu = std::strcmp(artifact.target, "cpu") == 0;
   for (uint32_t i = 0; i < artifact.numKernels; ++i) {
@@ -348,7 +348,7 @@ Status sinter::rt::checkArtifact(const sinter_artifact &artifact) {
 // Programs for several targets
 //===----------------------------------------------------------------------===//
 
-/// More targets than there are.
+/// More than the number of targets that exist.
 static constexpr int mostTargets = 8;
 
 static Status checkSameStates(const sinter_artifact &a,
@@ -376,12 +376,12 @@ Status sinter::rt::checkArtifacts(const sinter_artifact &artifact) {
   int count = 0;
   for (const sinter_artifact *one = &artifact; one; one = one->next) {
     if (++count > mostTargets)
-      return corrupt("its targets do not end");
+      return corrupt("its chain of targets does not end");
     SINTER_RETURN_IF_ERROR(checkArtifact(*one));
     for (const sinter_artifact *other = &artifact; other != one;
          other = other->next)
       if (std::strcmp(other->target, one->target) == 0)
-        return corrupt(std::string("it is for ") + one->target + " twice");
+        return corrupt(std::string("two of its parts are for ") + one->target);
     SINTER_RETURN_IF_ERROR(checkSameStates(artifact, *one));
   }
   return {};

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The program loader runs these checks before it believes anything an artifact
-// says: afterwards every index, slice, stride and shape in the tables is within
-// bounds, so that a corrupt or foreign table ends in one error line, never in a
-// crash. Only code addresses cannot be checked.
+// The program loader runs these checks before it trusts an artifact: afterwards
+// every index, slice, stride and shape in the tables is within bounds, so a
+// corrupt or foreign table causes one error line, never a crash. Only code
+// addresses cannot be checked.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_ARTIFACTCHECKS_H
@@ -19,47 +19,47 @@
 
 namespace sinter::rt {
 
-/// Everything in `artifact`. Errors are SINTER_INVALID and name the table
-/// entry.
+/// Checks everything in `artifact`. Errors are SINTER_INVALID and name the
+/// table entry.
 Status checkArtifact(const sinter_artifact &artifact);
 
-/// `artifact` and what is chained to it; also that they are one program for
+/// Checks `artifact` and those chained to it, and that all are one program for
 /// different targets.
 Status checkArtifacts(const sinter_artifact &artifact);
 
-/// The one of a checked chain that is for devices of `kind`; SINTER_INVALID
-/// with "the program was compiled for cpu and sim; it cannot run on `device`".
+/// The artifact of a checked chain for devices of `kind`; else SINTER_INVALID:
+/// "the program was compiled for cpu and sim; it cannot run on `device`".
 Result<const sinter_artifact *> artifactFor(const sinter_artifact &artifact,
                                             const std::string &kind,
                                             const std::string &device);
 
-/// One command of `entry`; `artifact`'s own tables must have been checked.
-/// Errors do not say which command: the caller prefixes that.
+/// Checks one command of `entry`; `artifact`'s own tables must have been
+/// checked. Errors do not name the command: the caller adds that as a prefix.
 Status checkCommand(const sinter_artifact &artifact, const sinter_entry &entry,
                     const sinter_command &command);
 
-/// Each ALL_REDUCE of checked commands has one AWAIT, after it.
+/// Checks, after the commands, that one AWAIT follows each ALL_REDUCE.
 Status checkWaits(const sinter_entry &entry);
 
 /// Whether devices of `kind` ("cpu", "cuda", "sim") can run the kernel.
 bool hasCodeFor(const sinter_artifact &artifact,
                 const sinter_kernel_desc &kernel, const char *kind);
 
-/// Library calls: parameters and operand extents against the slices.
+/// Check a library call's parameters and operand extents against its slices.
 Status checkMatmul(const sinter_command &command);
 Status checkConv(const sinter_command &command);
 Status checkAttention(const sinter_command &command);
 
-/// Bytes of one element, or 0 for a number that is no sinter_dtype.
+/// Bytes of one element, or 0 for a number that is not a sinter_dtype.
 uint64_t dtypeBytes(uint32_t dtype);
-/// "f32", "i64", ...; "dtype 99" for a number that is no sinter_dtype.
+/// "f32", "i64", ...; "dtype 99" for a number that is not a sinter_dtype.
 std::string dtypeName(uint32_t dtype);
 
-/// "launch", "matmul", ...; "unknown" for a number that is no
+/// "launch", "matmul", ...; "unknown" for a number that is not a
 /// sinter_command_kind.
 const char *commandName(uint32_t kind);
 
-/// a * b and a + b of nonnegative numbers; false when int64 is too small.
+/// a * b and a + b of nonnegative numbers; false if int64 cannot hold them.
 inline bool multiplyInto(int64_t a, int64_t b, int64_t &result) {
   return !__builtin_mul_overflow(a, b, &result);
 }

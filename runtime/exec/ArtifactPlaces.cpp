@@ -91,7 +91,7 @@ Status sinter::rt::checkPlaces(const sinter_artifact &artifact) {
     if (!place.device || !place.target ||
         deviceKindOf(place.device) != place.target)
       return corrupt("place " + std::to_string(i) +
-                     " has no device or not the kind of it");
+                     " has no device, or not its kind as target");
     if (!names.insert(place.device).second)
       return corrupt(std::string("two places are ") + place.device);
   }

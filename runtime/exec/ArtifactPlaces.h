@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // An artifact that names no places has one, of its target's kind; these
-// functions make both alike. `place` is below numPlaces().
+// functions hide the difference. `place` is below numPlaces().
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_ARTIFACTPLACES_H
@@ -18,32 +18,32 @@
 
 namespace sinter::rt {
 
-/// 1 at least.
+/// At least 1.
 uint32_t numPlaces(const sinter_artifact &artifact);
 /// "cpu", "cuda" or "sim".
 const char *placeKind(const sinter_artifact &artifact, uint32_t place);
-/// The arena that `entry`, one of the artifact's, needs there.
+/// Size of the arena that `entry`, one of the artifact's, needs on `place`.
 uint64_t arenaBytes(const sinter_artifact &artifact, const sinter_entry &entry,
                     uint32_t place);
-/// The largest of these.
+/// The largest of these sizes over all entries.
 uint64_t arenaBytes(const sinter_artifact &artifact, uint32_t place);
-/// What `entry` needs on all places.
+/// The sum of the arenas of `entry` on all places.
 uint64_t arenaBytesOfAll(const sinter_artifact &artifact,
                          const sinter_entry &entry);
-/// The block that holds the states of the place.
+/// Size of the block that holds the states of `place`.
 uint64_t stateBytes(const sinter_artifact &artifact, uint32_t place);
-/// These of all places.
+/// The sum of these sizes over all places.
 uint64_t stateBytesOfAll(const sinter_artifact &artifact);
-/// The scratch that library calls may take there.
+/// The scratch that library calls may take on `place`.
 uint64_t workspaceBytes(const sinter_artifact &artifact, uint32_t place);
 
-/// The table itself, its states and arenas; the states' own fields must have
-/// been checked.
+/// Checks the table of places, its arenas and the states' places; the states'
+/// other fields must have been checked.
 Status checkPlaces(const sinter_artifact &artifact);
 
-/// What --device=`text` says about a program that names its devices: "" for
-/// what was compiled in, else as many names of the same kinds, with commas.
-/// SINTER_INVALID in one line for anything else.
+/// The devices that --device=`text` picks for a program that names its devices:
+/// "" means the compiled-in ones, else the text has as many names of the same
+/// kinds, separated by commas. SINTER_INVALID in one line for anything else.
 Result<std::vector<std::string>> deviceNames(const sinter_artifact &artifact,
                                              const std::string &text);
 

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Nothing thrown below this layer leaves it: the standard library's bad_alloc
-// becomes SINTER_OUT_OF_MEMORY.
+// No exception leaves this layer: the standard library's bad_alloc becomes
+// SINTER_OUT_OF_MEMORY.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,10 +55,10 @@ sinter_status sinter_program_create(const sinter_artifact *artifact,
                                     sinter_program **program) {
   return guarded([&]() -> Status {
     if (!program)
-      return Status::invalid("there is no place for the program handle");
+      return Status::invalid("the address for the program handle is null");
     *program = nullptr;
     if (!artifact)
-      return Status::invalid("there is no artifact");
+      return Status::invalid("the artifact is null");
     DeviceOptions options;
     options.threads = threads;
     Result<std::unique_ptr<Program>> loaded =
@@ -73,7 +73,7 @@ sinter_status sinter_program_create(const sinter_artifact *artifact,
 sinter_status sinter_group_name(const char *device, uint8_t *group) {
   return guarded([&]() -> Status {
     if (!device || !group)
-      return Status::invalid("there is no device or no place for the group");
+      return Status::invalid("the device or the address for the group is null");
     return linkedDevices().nameGroup(device, group);
   });
 }
@@ -82,7 +82,7 @@ sinter_status sinter_program_join(sinter_program *program,
                                   const sinter_rank *rank) {
   return guarded([&]() -> Status {
     if (!program || !rank)
-      return Status::invalid("there is no program or no rank");
+      return Status::invalid("the program or the rank is null");
     return alone(*program, [&] { return program->program->join(*rank); });
   });
 }
@@ -90,7 +90,7 @@ sinter_status sinter_program_join(sinter_program *program,
 sinter_status sinter_program_warm_up(sinter_program *program) {
   return guarded([&]() -> Status {
     if (!program)
-      return Status::invalid("there is no program");
+      return Status::invalid("the program is null");
     return alone(*program, [&] { return program->program->warmUp(); });
   });
 }
@@ -107,7 +107,7 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
                                  void *const *outputs) {
   return guarded([&]() -> Status {
     if (!program)
-      return Status::invalid("there is no program");
+      return Status::invalid("the program is null");
     return alone(*program, [&] {
       return program->program->run(entry, control, inputs, outputs);
     });
@@ -122,7 +122,7 @@ sinter_status sinter_program_read_state(sinter_program *program, uint32_t index,
                                         void *to) {
   return guarded([&]() -> Status {
     if (!program)
-      return Status::invalid("there is no program");
+      return Status::invalid("the program is null");
     return alone(*program,
                  [&] { return program->program->readState(index, to); });
   });
@@ -132,7 +132,7 @@ sinter_status sinter_program_write_state(sinter_program *program,
                                          uint32_t index, const void *from) {
   return guarded([&]() -> Status {
     if (!program)
-      return Status::invalid("there is no program");
+      return Status::invalid("the program is null");
     return alone(*program,
                  [&] { return program->program->writeState(index, from); });
   });

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What a call takes grows with the threads that run it, what it computes does
-// not depend on them: where the promise is too small for all threads, fewer run
-// the call.
+// A call's scratch grows with the number of threads that run it, but its result
+// does not depend on that number: if the promised scratch is too small for all
+// threads, fewer run the call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using namespace sinter::rt;
 
 namespace {
 
-/// A call that at most `threads` threads run.
+/// A call that runs on at most `threads` threads.
 class FewerThreads final : public LibraryCall {
 public:
   FewerThreads(std::unique_ptr<LibraryCall> call, int threads)
@@ -70,7 +70,7 @@ Result<uint64_t> Executor::shareScratch(Place &place, const ScratchNeeds &needs,
       continue;
     uint64_t sharedBytes = calls_[i]->sharedBytes(),
              stride = strideOf(calls_[i]->perWorkerBytes());
-    // The part of all threads is as large as the largest call wants it.
+    // The shared part is as large as the largest call wants.
     uint64_t left = promisedBytes - std::min(promisedBytes, needs.sharedBytes);
     int fitting = stride && left / stride < static_cast<uint64_t>(threads)
                       ? static_cast<int>(left / stride)

@@ -1,4 +1,4 @@
-//===- ChooseCalls.cpp - library calls in the fastest of their ways -------===//
+//===- ChooseCalls.cpp - the fastest way of each library call -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,8 +13,8 @@
 
 using namespace sinter::rt;
 
-/// Microseconds of each way of `call`. A way that the library turns down as it
-/// is queued is not taken; a device that fails ends it all.
+/// Microseconds of each way of `call`; infinity if the library rejects a way
+/// when it is queued. A failure of the device ends the comparison.
 static Result<std::vector<double>> timeWays(Device &device, Stream &stream,
                                             Timer &timer, LibraryCall &call,
                                             void *const *buffers, int ways) {
@@ -47,7 +47,7 @@ Result<bool> Executor::chooseCalls(Place &place) {
     const Step &step = steps_[i];
     if (step.place != &place || !calls_[i])
       continue;
-    // Asked here, not before: a call like this one may have been chosen by now.
+    // Asked here, not earlier: the choice may have been made for an equal call.
     int ways = calls_[i]->alternatives();
     if (ways < 2)
       continue;

@@ -17,8 +17,8 @@ namespace {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-/// Bytes of the space that `slice`, of a command on `place`, lies in; an error
-/// when there is none such.
+/// Bytes of the space that holds `slice`, which a command on `place` uses; an
+/// error if there is no such space.
 Result<uint64_t> spaceBytes(const sinter_artifact &artifact,
                             const sinter_entry &entry,
                             const sinter_slice &slice, int64_t place) {
@@ -168,7 +168,7 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
       return Status::invalid("launches kernel " + number(command.target) +
                              ", which has no code for " +
                              placeKind(artifact, command.device));
-    // A GPU takes as many parameters as the kernel says.
+    // A GPU's kernel has a fixed number of parameters.
     if (std::strcmp(placeKind(artifact, command.device), "cpu") != 0 &&
         command.numSlices != artifact.kernels[command.target].numBuffers)
       return Status::invalid(

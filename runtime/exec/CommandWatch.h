@@ -1,4 +1,4 @@
-//===- CommandWatch.h - who looks at a run command by command ---*- C++ -*-===//
+//===- CommandWatch.h - observes a run command by command -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,21 +10,21 @@
 
 namespace sinter::rt {
 
-/// A command that has just run, and all that were told before it.
+/// A command that has just run, after all that were reported before it.
 struct RanCommand {
   const sinter_entry &entry;
   uint32_t index;
-  Device &device; // where its results lie
+  Device &device; // that holds its results
   Stream &stream;
   void *const *buffers; // the address of each of its slices
 };
 
-/// While one is installed, a program waits for each of its commands.
+/// While a watch is installed, a program waits for each of its commands.
 class CommandWatch {
 public:
   virtual ~CommandWatch() = default;
   /// May read and write what the command wrote. An error ends the run. A sum
-  /// over replicas is told when it was awaited.
+  /// over replicas is reported after it was awaited.
   virtual Status ran(const RanCommand &command) = 0;
 };
 

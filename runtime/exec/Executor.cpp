@@ -12,8 +12,8 @@
 
 using namespace sinter::rt;
 
-/// The address of `slice` in slot `slot`, for a command on `place`; null for
-/// what changes by the run.
+/// The address of `slice` in slot `slot`, for a command on `place`; null if it
+/// changes from run to run.
 void *Executor::address(const sinter_artifact &artifact, const Place &place,
                         const sinter_slice &slice, uint32_t slot) {
   const Slot &io = place.slots[slot];
@@ -42,7 +42,7 @@ void *Executor::address(const sinter_artifact &artifact, const Place &place,
     offset += base ? offsetInBlock(entry_->outputs, slice.index) : 0;
     break;
   }
-  // Kernels take `void *` for what they only read too.
+  // Kernels take `void *` even for what they only read.
   return base ? const_cast<uint8_t *>(base + offset) : nullptr;
 }
 

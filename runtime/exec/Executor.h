@@ -2,15 +2,15 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// At load, every slice of every command becomes an address in one table. Where
-// the device shares the host's memory, what changes from run to run (the host's
-// inputs and outputs) is a short list of patches: a run writes the patches and
-// walks the commands. Elsewhere nothing changes, so that the commands of a run
-// are recorded as a graph at the first run and started by one call from then
-// on. A program on several devices is walked each time; events of the plan
-// order the streams within a run, and every stream begins a run when all have
-// ended the one before. What must stay true: run() and start() allocate nothing
-// (once recorded), take no lock and throw nothing.
+// At load, every slice of every command becomes an address in one table. If the
+// device shares the host's memory, only the host's inputs and outputs change
+// from run to run: a run patches their addresses and walks the commands. On
+// other devices no address changes, so the first run records the commands as a
+// graph and later runs start it by one call. A program on several devices is
+// walked in each run; events of the plan order the streams within a run, and
+// every stream starts a run only after all have ended the previous one. What
+// must stay true: run() and start() allocate nothing (once recorded), take no
+// lock and throw nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_EXECUTOR_H
@@ -28,7 +28,7 @@
 
 namespace sinter::rt {
 
-/// Of library calls that run one after the other.
+/// Scratch of library calls that run one after the other.
 struct ScratchNeeds {
   uint64_t sharedBytes = 0;
   uint64_t perWorkerBytes = 0; // whole pages
@@ -40,62 +40,62 @@ struct ScratchNeeds {
 
 class Executor {
 public:
-  /// Prepares `entry` of `artifact`, both checked, on `places`, which stay
-  /// where they are. Fails when a library cannot do a contraction, naming the
-  /// command's label.
+  /// Prepares `entry` of `artifact`, both checked, on `places`, which must not
+  /// move. Fails, naming the command's label, if a library cannot do a
+  /// contraction.
   static Result<Executor> create(const sinter_artifact &artifact,
                                  const sinter_entry &entry,
                                  std::span<Place> places);
 
   const sinter_entry &entry() const { return *entry_; }
 
-  /// What the prepared calls of this entry want on a place.
+  /// The scratch that the prepared calls of this entry want on a place.
   ScratchNeeds scratchNeeds(const Place &place) const;
-  /// Lets so many threads run each call of a place that its scratch, beside the
-  /// shared part of all entries' `needs`, is within what was promised; returns
-  /// the bytes of all its workers. SINTER_OUT_OF_MEMORY, naming the command,
-  /// when that is not enough for one thread.
+  /// Limits the threads of each call on a place so that their scratch and the
+  /// shared part of all entries' `needs` fit in `promisedBytes`; returns the
+  /// bytes of all workers' scratch. SINTER_OUT_OF_MEMORY, naming the command,
+  /// if the scratch of one thread does not fit.
   Result<uint64_t> shareScratch(Place &place, const ScratchNeeds &needs,
                                 uint64_t promisedBytes);
-  /// Must be called once for each place after that, before the first run; the
-  /// scratch's stride is each call's own.
+  /// Must be called once for each place after shareScratch() and before the
+  /// first run. Each call has a stride of its own in the scratch.
   Status bind(const Place &place, Scratch scratch);
 
-  /// Before the first run, when states and inputs mean nothing yet: library
-  /// calls on `place` that may be computed in several ways are timed where they
-  /// are, and the fastest stays. True when any was: what commands write (the
-  /// arena, states, outputs) then has any content.
+  /// For use before the first run, when states and inputs mean nothing yet:
+  /// times the library calls on `place` that have several ways, on their own
+  /// buffers, and selects the fastest way. True if there are such calls: what
+  /// commands write (the arena, states, outputs) then has arbitrary content.
   Result<bool> chooseCalls(Place &place);
 
-  /// Runs all commands and waits for them; for slots without inputs of their
-  /// own. `inputs` and `outputs` as for sinter_program_run.
+  /// Runs all commands and waits for them; only if slots have no inputs of
+  /// their own. `inputs` and `outputs` are as for sinter_program_run.
   Status run(const void *const *inputs, void *const *outputs,
              ProfileSink *profile);
 
   /// Queues all commands on the data of slot `slot`, and a copy of the outputs
-  /// to its hostOutputs; what the slot's places have on their compute streams
-  /// then includes all of it. The first time a graph is made also waits for
-  /// each command, so that one that cannot work is named, and so does a run
-  /// with a profile.
+  /// to its hostOutputs. All of it then comes before what is queued next on the
+  /// places' compute streams. The first run on a device with graphs also waits
+  /// for each command, so that an error names it; a run with a profile times
+  /// each command.
   Status start(uint32_t slot, ProfileSink *profile);
 
-  /// The outputs of the caller were written, and `found` is the runtime's:
-  /// SINTER_FAILED when an index of the run was out of range. Null: the output
-  /// of run().
+  /// SINTER_FAILED if an index of a finished run, whose outputs the caller has,
+  /// was out of range. `found` is the runtime's own output; null: that of
+  /// run().
   Status checkIndices(const int64_t *found = nullptr);
-  /// What the last call of that found.
+  /// What the last checkIndices() found.
   const std::optional<IndexFault> &indexFault() const { return indexFault_; }
 
-  /// Whom to tell of each command from now on; null ends that. The caller keeps
-  /// ownership.
+  /// Reports each command to `watch` from now on; null ends that. The caller
+  /// keeps ownership.
   void setWatch(CommandWatch *watch) { watch_ = watch; }
 
   /// What the library chose for command `index`; empty for other commands.
   std::string describe(uint32_t index) const;
-  /// For an error of a place that is known only when all of a run has been
-  /// queued, or started as a graph: begins with "entry 'step' on sim:1 (9
-  /// kernels and calls: a; b; c; ...)", which are those of that place. What
-  /// each command was waited for says more itself, and stays as it is.
+  /// For an error of a place that shows only after a whole run was queued or
+  /// started as a graph: adds "entry 'step' on sim:1 (9 kernels and calls: a;
+  /// b; c; ...)", which lists those of that place. An error of a device that
+  /// waits for each command is more precise and stays as it is.
   Status named(const Place &place, const Status &status) const;
 
 private:
@@ -114,8 +114,8 @@ private:
     int64_t tiles;
     Place *from, *to; // COPY
   };
-  /// An event of the plan. Null where the host's order is enough: what the CPU
-  /// was told is done when the call returns.
+  /// An event of the plan. Null if the host's order is enough: a command of the
+  /// CPU is done when the call returns.
   struct Mark {
     std::unique_ptr<Event> event;
     const Place *place = nullptr; // that records it
@@ -126,8 +126,8 @@ private:
     uint64_t offsetBytes;
   };
 
-  /// One ALL_REDUCE. It begins after `ready` of the commands' stream and ends
-  /// at `done` of its own.
+  /// One ALL_REDUCE. It starts after `ready` on the commands' stream and ends
+  /// at `done` on a stream of its own.
   struct Summation {
     uint32_t dtype;
     std::vector<uint64_t> elements;
@@ -165,13 +165,13 @@ private:
   Place *main_ = nullptr; // where runs begin and end
   std::span<Place> places_;
   std::vector<Mark> marksOfPlan_;     // by event
-  std::vector<Place *> outputPlaces_; // by output: who writes it
+  std::vector<Place *> outputPlaces_; // by output: that writes it
   std::vector<Step> steps_;
   std::vector<std::vector<void *>> buffers_; // by slot
   std::vector<Patch> inputPatches_, outputPatches_;
   uint64_t outputBytes_ = 0; // of the block
   std::span<const sinter_index_check> indexChecks_;
-  std::vector<int64_t> indexesFound_; // where slots have no outputs
+  std::vector<int64_t> indexesFound_; // if slots have no outputs
   std::optional<IndexFault> indexFault_;
   bool hasRun_ = false;
   CommandWatch *watch_ = nullptr;
@@ -179,7 +179,7 @@ private:
   std::vector<uint32_t> reductionOf_;               // by the event's number
   std::vector<std::unique_ptr<Graph>> graphs_;      // by slot
   std::vector<std::unique_ptr<Event>> marks_;       // of a profile
-  std::vector<std::unique_ptr<LibraryCall>> calls_; // null but for contractions
+  std::vector<std::unique_ptr<LibraryCall>> calls_; // null if no library call
 };
 
 } // namespace sinter::rt

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Programs look for such indices themselves, and leave what they found in the
-// last output of an entry, which is not the caller's. It is read where the
-// other outputs are: nobody waits for it inside a run.
+// Programs look for such indices themselves and write what they found to the
+// last output of an entry, which the caller does not see. It is read together
+// with the other outputs: nothing waits for it inside a run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_INDEXCHECKS_H
@@ -19,8 +19,8 @@
 
 namespace sinter::rt {
 
-/// How many outputs the commands of `entry` write: the caller's, and the
-/// runtime's own after them.
+/// How many outputs the commands of `entry` write: the caller's, then the
+/// runtime's own.
 inline uint32_t writtenOutputs(const sinter_entry &entry) {
   return entry.numOutputs + (entry.numIndexChecks ? 1 : 0);
 }
@@ -35,13 +35,13 @@ struct IndexFault {
   int64_t position; // in row-major order of the node's indices, from 0
   int64_t index;
 
-  /// Its row of the batch, from 0; nothing where the compiler does not know.
+  /// Its row of the batch, from 0; nothing if the compiler does not know it.
   std::optional<int64_t> row() const;
   /// "node 'x': index 7 is out of range: it must lie in [-5, 4]".
   std::string text() const;
 };
 
-/// The first one in `found`, the bytes of the runtime's output; nothing where
+/// The first one in `found`, the content of the runtime's output; nothing if
 /// all indices were in range.
 std::optional<IndexFault>
 findIndexFault(std::span<const sinter_index_check> checks,

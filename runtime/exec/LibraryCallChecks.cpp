@@ -20,7 +20,7 @@ struct Dim {
   int64_t size, stride;
 };
 
-/// The operand must lie in its slice; a written one must not meet itself.
+/// The operand must lie in its slice; a written one must not overlap itself.
 Status checkOperand(const char *what, const std::vector<Dim> &dims,
                     uint32_t dtype, const sinter_slice &slice, bool written) {
   int64_t last = 0;
@@ -94,7 +94,7 @@ bool isKnownPostOp(const sinter_command &command, const sinter_post_op *ops,
       command.kind == SINTER_CMD_CONV &&
       static_cast<const sinter_conv *>(command.params)->direction ==
           SINTER_CONV_FORWARD;
-  // Both sums of the channels, at the end.
+  // The two sums over channels come together, at the end.
   if (kind == SINTER_POST_CHANNEL_SUM)
     return isForward && at + 2 == count &&
            ops[at + 1].kind == SINTER_POST_CHANNEL_SQUARES;
@@ -103,7 +103,7 @@ bool isKnownPostOp(const sinter_command &command, const sinter_post_op *ops,
 }
 
 /// Shared by MATMUL and CONV: slices 2 .. last-1 belong to the post-ops.
-/// `lines` is the product of the result's sizes but that along the bias.
+/// `lines` is the product of the result's sizes without that along the bias.
 Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
                     uint32_t count, const std::vector<Dim> &result,
                     int64_t biasSize, int64_t lines, uint32_t dtype) {
@@ -124,8 +124,8 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
     if (written != (op.slice >= command.numReads))
       return Status::invalid("a post-op " +
                              std::string(written ? "writes" : "reads") +
-                             " slice " + number(op.slice) + ", the first " +
-                             number(command.numReads) + " are the read ones");
+                             " slice " + number(op.slice) + "; the first " +
+                             number(command.numReads) + " are those to read");
     const sinter_slice &slice = command.slices[op.slice];
     switch (op.kind) {
     case SINTER_POST_BIAS:

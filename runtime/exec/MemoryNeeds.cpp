@@ -78,7 +78,7 @@ static std::string largestValues(const sinter_artifact &artifact,
   return text;
 }
 
-/// What the leading dimension of the inputs should become.
+/// Suggests a leading dimension of the inputs that fits; "" if none does.
 static std::string smallerBatch(const sinter_artifact &artifact,
                                 const MemoryNeeds &needs,
                                 uint64_t availableBytes) {
@@ -113,7 +113,7 @@ Status sinter::rt::checkMemory(const sinter_artifact &artifact,
     text += ", constants " + bytesText(needs.constantBytes);
   if (needs.inputBytes)
     text += ", inputs and outputs " + bytesText(needs.inputBytes);
-  text += "), of which " + bytesText(availableBytes) + " are there";
+  text += "), of which " + bytesText(availableBytes) + " are available";
   std::string values = largestValues(artifact, place);
   if (!values.empty())
     text += "; the largest values: " + values;

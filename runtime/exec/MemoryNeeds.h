@@ -1,4 +1,4 @@
-//===- MemoryNeeds.h - what a program takes of a device ---------*- C++ -*-===//
+//===- MemoryNeeds.h - what memory a program needs on a device --*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,25 +16,26 @@
 namespace sinter::rt {
 
 /// One value in the arena: bytes from the command that first writes them to the
-/// last one that touches them. A later value in the same bytes is another one.
+/// last one that touches them. A later value in the same bytes is counted
+/// separately.
 struct ArenaValue {
   uint64_t offsetBytes = 0, sizeBytes = 0;
   uint32_t firstCommand = 0, lastCommand = 0;
   std::string label; // of the command that first writes it
 };
 
-/// Those of a place, read off the command table, ordered by first use. A write
-/// ends the value that was in exactly these bytes unless the same command reads
-/// them too.
+/// The arena values of a place, read from the command table, in order of first
+/// use. A write ends the value that was in exactly these bytes unless the same
+/// command reads them too.
 std::vector<ArenaValue> arenaValues(const sinter_entry &entry,
                                     uint32_t place = 0);
 
-/// Bytes that `artifact` needs on a place, known before anything is allocated;
-/// what libraries want besides is known only when they have been asked.
+/// Bytes that `artifact` needs on a place, known before anything is allocated.
+/// What libraries want is not included; it is known only after asking them.
 struct MemoryNeeds {
   uint64_t arenaBytes = 0;
   uint64_t stateBytes = 0;
-  uint64_t constantBytes = 0; // 0 where the host's are used
+  uint64_t constantBytes = 0; // 0 if the host's are used
   uint64_t inputBytes = 0;    // inputs and outputs of runs; as constantBytes
   /// Each of them is below 2^63.
   uint64_t totalBytes() const {
@@ -48,9 +49,9 @@ struct MemoryNeeds {
 MemoryNeeds memoryNeeds(const sinter_artifact &artifact, bool sharesHostMemory,
                         uint32_t place = 0);
 
-/// Succeeds when that fits into `availableBytes`; else SINTER_OUT_OF_MEMORY
-/// with what `device`, the place's, lacks, its five largest values and the
-/// batch that would fit, in one line.
+/// Succeeds if `needs` fit into `availableBytes`; else SINTER_OUT_OF_MEMORY in
+/// one line: what is needed and what `device`, the place's, has, the five
+/// largest values and the batch that would fit.
 Status checkMemory(const sinter_artifact &artifact, const MemoryNeeds &needs,
                    const std::string &device, uint64_t availableBytes,
                    uint32_t place = 0);

@@ -1,4 +1,4 @@
-//===- Place.cpp - a device of a program, and what lies there -------------===//
+//===- Place.cpp - a device of a program and what is on it ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -28,7 +28,7 @@ ConstantMap::ConstantMap(const sinter_artifact &artifact, uint32_t place)
         if (command.device != place || slice.space != SINTER_SPACE_CONSTANT ||
             slice.sizeBytes == 0)
           continue;
-        // An aligned beginning keeps the alignment of everything behind it.
+        // An aligned start keeps the alignment of everything after it.
         uint64_t begin = slice.offsetBytes / alignmentBytes * alignmentBytes;
         used.push_back({begin, slice.offsetBytes + slice.sizeBytes - begin, 0});
       }

@@ -1,8 +1,8 @@
-//===- Place.h - a device of a program, and what lies there -----*- C++ -*-===//
+//===- Place.h - a device of a program and what is on it --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// sinter_command.device is a number in a program's table of places.
+// sinter_command.device is an index into a program's table of places.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_PLACE_H
@@ -15,21 +15,21 @@
 
 namespace sinter::rt {
 
-/// Where the constants that commands read lie on a device. What is read only
-/// when states get their initial values does not take up memory there.
+/// Where a device keeps the constants that commands read. Constants that are
+/// only initial values of states take no memory there.
 class ConstantMap {
 public:
   /// Constants in host memory, used where they are.
   explicit ConstantMap(const uint8_t *constants = nullptr)
       : constants_(constants) {}
-  /// Those that commands on device `place` read.
+  /// The constants that commands on device `place` read.
   ConstantMap(const sinter_artifact &artifact, uint32_t place);
 
   /// Bytes of the device's own copy; 0 when the host's are used.
   uint64_t sizeBytes() const { return sizeBytes_; }
-  /// Copies them to `base`, of the device.
+  /// Copies them to `base` in the device's memory.
   Status upload(Device &device, Stream &stream, uint8_t *base) const;
-  /// They are at `base`, of the device.
+  /// Takes them from `base` in the device's memory.
   void takeFrom(const uint8_t *base) { base_ = base; }
   /// The address of the byte at `offset` of the artifact's constants.
   const uint8_t *at(uint64_t offset) const;
@@ -40,13 +40,14 @@ private:
   };
   const uint8_t *constants_ = nullptr;
   const uint8_t *base_ = nullptr;
-  std::vector<Range> ranges_; // ascending, apart
+  std::vector<Range> ranges_; // ascending, with gaps between them
   uint64_t sizeBytes_ = 0;
 };
 
 /// What one run reads and writes besides arena and states. A device with memory
-/// of its own has two, so that inputs arrive while the run before computes. The
-/// CPU's, in a program with such devices, are the host's side of theirs.
+/// of its own has two slots, so that inputs arrive while the previous run
+/// computes. In a program with such devices, the CPU's slots are the host's
+/// side of theirs.
 struct Slot {
   uint8_t *control = nullptr;
   uint8_t *inputs = nullptr;  // null: the host's own arrays
@@ -56,32 +57,32 @@ struct Slot {
 
 class SharedConstants;
 
-/// Member order: what is on a device goes before it.
+/// Members are ordered so that what is on a device is destroyed before it.
 struct Place {
-  std::shared_ptr<Device> device; // shared with what other programs use of it
+  std::shared_ptr<Device> device; // shared with SharedConstants
   std::shared_ptr<SharedConstants> sharedConstants;
   std::unique_ptr<Stream> stream; // SINTER_STREAM_COMPUTE
   /// SINTER_STREAM_TRANSFER; null in programs on one device.
   std::unique_ptr<Stream> transfers;
-  /// What the last run gave both streams; null likewise, and where host memory
-  /// is shared: that is done when the call returns.
+  /// The end of the last run on both streams. Null in programs on one device,
+  /// and if host memory is shared: the run is then done when the call returns.
   std::unique_ptr<Event> end;
-  std::unique_ptr<Stream> collectives; // all_reduces'; null: none
+  std::unique_ptr<Stream> collectives; // for all_reduces; null: none
   std::unique_ptr<Communicator> group; // null: not joined
   std::unique_ptr<KernelModule> kernels;
   uint8_t *arena = nullptr;
   uint8_t *states = nullptr;
   ConstantMap constants;
   std::vector<Slot> slots; // one, or two
-  /// The fewest threads that run one of its library calls, for want of scratch
-  /// fewer than the device's.
+  /// The smallest number of threads that run one of its library calls; below
+  /// the device's if there is too little scratch.
   int callThreads = 0;
   /// What the program has allocated on the device.
   uint64_t allocatedBytes = 0;
 };
 
-/// Where tensor `index` lies in a block that holds all of `tensors`; their
-/// number gives the block's size.
+/// The offset of tensor `index` in a block that holds all of `tensors`; with
+/// their number as `index`, the block's size.
 uint64_t offsetInBlock(const sinter_tensor_desc *tensors, uint32_t index);
 
 } // namespace sinter::rt

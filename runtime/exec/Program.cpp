@@ -128,7 +128,7 @@ Result<uint8_t *> Program::allocate(Place &place, uint64_t sizeBytes,
   return static_cast<uint8_t *>(*address);
 }
 
-/// Streams, and what orders runs where there are several devices.
+/// Creates the streams, and what orders runs if there are several devices.
 Status Program::loadQueues(Place &place) {
   Device &device = *place.device;
   Result<std::unique_ptr<Stream>> stream = device.createStream();
@@ -174,7 +174,7 @@ Status Program::loadPlace(uint32_t index) {
   if (device.sharesHostMemory()) {
     place.constants = ConstantMap(artifact_->constants);
     if (places_.size() > 1)
-      return {}; // its slots come with the others'
+      return {}; // Staging makes its slots
     place.slots.resize(1);
     return take(place.slots[0].control, sizeof(sinter_control),
                 "the control block");
@@ -234,7 +234,7 @@ Status Program::bindScratch(uint32_t index) {
   return {};
 }
 
-/// Arena and states are as loadPlace left them afterwards.
+/// Leaves arena and states as loadPlace left them.
 Status Program::chooseCalls(uint32_t index) {
   Place &place = places_[index];
   bool hasRun = false;

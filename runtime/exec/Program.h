@@ -4,7 +4,7 @@
 //
 // Owns what an artifact needs to run: its devices with arena, states, constants
 // and kernels on each, and one Executor per entry. The C interface of sinter.h
-// is a thin layer over this class. Used by one thread at a time.
+// is a thin layer over this class. Only one thread at a time may use a program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_PROGRAM_H
@@ -22,24 +22,24 @@ namespace sinter::rt {
 
 class Program {
 public:
-  /// Checks `artifact` (which must outlive the program) and makes it ready on
-  /// `device`; states have their initial values. Of a chain of artifacts the
-  /// one for the device's kind is taken; SINTER_INVALID when there is none.
+  /// Checks `artifact` (which must outlive the program) and loads it on
+  /// `device`; states have their initial values. Of a chain of artifacts it
+  /// takes the one for the device's kind; SINTER_INVALID if there is none.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact, std::unique_ptr<Device> device);
-  /// The same for a program that names its devices: one each, in their order
-  /// and of their kinds.
+  /// The same for a program that names its devices: one device for each name,
+  /// in the same order and of the same kind.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact,
          std::vector<std::unique_ptr<Device>> devices);
-  /// The same on a linked device by its name; "" is the first device of the
-  /// first artifact's kind. A program that names its devices takes "" or others
-  /// of the same kinds, with commas.
+  /// The same on a linked device with this name; "" is the first device of the
+  /// first artifact's kind. A program that names its devices takes "" or other
+  /// names of the same kinds, separated by commas.
   static Result<std::unique_ptr<Program>>
   create(const sinter_artifact &artifact, const std::string &device,
          const DeviceOptions &options);
-  /// The one of a checked chain of artifacts that create() would take; the
-  /// device need not be there.
+  /// The artifact of a checked chain that create() would take; the device need
+  /// not exist.
   static Result<const sinter_artifact *> choose(const sinter_artifact &artifact,
                                                 const std::string &device);
   ~Program();
@@ -50,51 +50,50 @@ public:
   /// The program's first device.
   Device &device() { return *places_.front().device; }
   const std::vector<Place> &places() const { return places_; }
-  /// True when begin() returns while a device works.
+  /// True if begin() returns while a device works.
   bool isAsynchronous() const { return staging_ != nullptr; }
 
   /// As sinter_program_run.
   Status run(const char *entry, const sinter_control *control,
              const void *const *inputs, void *const *outputs);
 
-  /// Begins a run and returns while the device works, if it works on its own.
-  /// The inputs may change then; the outputs, which stay in place, are written
-  /// by wait(). At most two runs are under way: a third one waits for the
-  /// first.
+  /// Starts a run; an asynchronous device is still working when this returns.
+  /// The inputs may change then. wait() writes the outputs, which must stay in
+  /// place. At most two runs are in flight: a third one waits for the first.
   Result<RunNumber> begin(const char *entry, const sinter_control *control,
                           const void *const *inputs, void *const *outputs);
   /// Waits for run `run` and those before it.
   Status wait(RunNumber run);
 
-  /// Before the first run: runs all entries on zeros, so that the first one
-  /// that counts takes no longer than others, and gives the states their
-  /// initial values again. Does nothing on simulated devices.
+  /// For use before the first run: runs all entries on zeros, so that the first
+  /// real run takes no longer than others, and then resets the states to their
+  /// initial values. Does nothing on simulated devices and in replicas.
   Status warmUp();
 
-  /// Makes this program a replica of the group, once all of it call this, each
-  /// on a thread of its own; before the first run. SINTER_INVALID when the
-  /// program was compiled for another number of replicas.
+  /// Makes this program a replica of the group, before the first run. Returns
+  /// once all replicas have called this, each on a thread of its own.
+  /// SINTER_INVALID if the program was compiled for another number of replicas.
   Status join(const sinter_rank &rank);
-  /// Ends that again; all replicas do, each on its own thread.
+  /// Leaves the group; all replicas do so, each on its own thread.
   void leave();
-  /// After a failure, from any thread: nobody waits for others any more.
+  /// After a failure, from any thread: no replica waits for others any more.
   void abortGroup();
 
-  /// The bytes of state `index` in host memory; null when there is no such
-  /// state, it is empty, or devices with memory of their own take part.
+  /// The bytes of state `index` in host memory; null if there is no such state,
+  /// it is empty, or a device of the program has memory of its own.
   uint8_t *state(uint32_t index);
-  /// Copies all bytes of state `index`, after every run that was begun.
-  /// SINTER_INVALID when there is no such state.
+  /// Copy all bytes of state `index`, after waiting for every started run.
+  /// SINTER_INVALID if there is no such state.
   Status readState(uint32_t index, void *to);
   Status writeState(uint32_t index, const void *from);
 
   /// The prepared entry called `name`, or null.
   Executor *find(const char *name);
 
-  /// Receives the time of every command from now on; null ends that. The caller
-  /// keeps ownership.
+  /// Gives `sink` the time of every command from now on; null ends that. The
+  /// caller keeps ownership.
   void setProfileSink(ProfileSink *sink) { profile_ = sink; }
-  /// Tells `watch` of every command from now on; null ends that. The caller
+  /// Reports every command to `watch` from now on; null ends that. The caller
   /// keeps ownership.
   void setWatch(CommandWatch *watch) {
     for (Executor &executor : executors_)
@@ -130,7 +129,7 @@ private:
   const sinter_artifact *artifact_ = nullptr;
   std::vector<Place> places_; // by sinter_command.device
   std::vector<Allocation> allocations_;
-  std::unique_ptr<Staging> staging_; // null where host memory is shared
+  std::unique_ptr<Staging> staging_; // null if host memory is shared
   std::vector<Executor> executors_;
   ProfileSink *profile_ = nullptr;
 };

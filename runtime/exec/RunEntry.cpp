@@ -16,13 +16,13 @@ static uint64_t nowNs() {
   return uint64_t(time.tv_sec) * 1000000000u + uint64_t(time.tv_nsec);
 }
 
-/// Queues a summation beside what follows.
+/// Queues a sum over replicas, which overlaps with the commands after it.
 Status Executor::sum(const Step &step, void *const *buffers) {
   Place &place = *step.place;
   Summation &what = reductions_[step.reduction];
   if (!place.group)
-    return Status::invalid("is summed over the replicas of the program, which "
-                           "this one has not joined");
+    return Status::invalid("is a sum over replicas, but this program has not "
+                           "joined a group of replicas");
   SINTER_RETURN_IF_ERROR(place.device->record(*what.ready, *place.stream));
   SINTER_RETURN_IF_ERROR(place.device->wait(*place.collectives, *what.ready));
   SINTER_RETURN_IF_ERROR(place.group->allReduce(
@@ -30,8 +30,8 @@ Status Executor::sum(const Step &step, void *const *buffers) {
   return place.device->record(*what.done, *place.collectives);
 }
 
-/// A copy between two devices with memory of their own is the destination's;
-/// one from or to host memory is the other side's.
+/// The destination does a copy between two devices with memory of their own;
+/// the device does one from or to host memory.
 Status Executor::runCopy(const Step &step, void *to, const void *from) {
   Device &source = *step.from->device, &destination = *step.to->device;
   if (step.from == step.to)
@@ -49,7 +49,7 @@ Status Executor::awaitMark(const Step &step) {
   if (!mark.event)
     return {};
   Device &device = *step.place->device;
-  // What the CPU is told next runs at once.
+  // The next command of the CPU runs at once, so the host must wait.
   return device.sharesHostMemory()
              ? mark.place->device->synchronize(*mark.event)
              : device.wait(*step.stream, *mark.event);
@@ -84,7 +84,7 @@ Status Executor::runStep(const Step &step, uint32_t slot) {
   }
 }
 
-/// For a profiler of the vendor, under its nodes' names.
+/// Runs a command under its nodes' names, for the vendor's profilers.
 Status Executor::runNamed(uint32_t step, uint32_t slot) {
   Device &device = *steps_[step].place->device;
   device.beginRange(entry_->commands[step].label);
@@ -126,7 +126,7 @@ Status Executor::tellWatch(uint32_t index, uint32_t slot) {
       step->kind == SINTER_CMD_WAIT)
     return {};
   if (step->kind == SINTER_CMD_AWAIT) {
-    // The summation before it that has its number.
+    // Report the summation before it that has its number.
     const uint32_t awaited = step->reduction;
     do
       step = &steps_[--index];
@@ -137,7 +137,7 @@ Status Executor::tellWatch(uint32_t index, uint32_t slot) {
                       buffers_[slot].data() + step->firstBuffer});
 }
 
-/// Each command by itself.
+/// Runs, awaits and reports one command after the other.
 Status Executor::runWatched(uint32_t slot) {
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
@@ -151,8 +151,8 @@ Status Executor::runWatched(uint32_t slot) {
   return {};
 }
 
-/// An error that a command met which nobody waits for: of several devices, the
-/// one that failed may have failed before.
+/// Names the error of a queued command, which nobody waits for. If there are
+/// several devices, an earlier command may have made this one's device fail.
 Status Executor::namedQueued(uint32_t index, const Status &status) const {
   const Step &step = steps_[index];
   const bool waitsOnHost =
@@ -165,7 +165,8 @@ Status Executor::namedQueued(uint32_t index, const Status &status) const {
              : named(index, status);
 }
 
-/// Queues the commands. With `waits`, an error is that of the command at fault.
+/// Queues the commands. With `waits`, waits for each, so that an error is that
+/// of the command at fault.
 Status Executor::runSteps(uint32_t slot, bool waits) {
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
@@ -178,7 +179,7 @@ Status Executor::runSteps(uint32_t slot, bool waits) {
   return {};
 }
 
-/// As runSteps, with the time between two marks for each command.
+/// As runSteps, but times each command by the marks before and after it.
 Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
   const auto count = static_cast<uint32_t>(steps_.size());
   while (marks_.size() <= count) {
@@ -212,8 +213,8 @@ Status Executor::runTimed(uint32_t slot, ProfileSink &profile) {
   return {};
 }
 
-/// Every stream waits for the run before, which may be another entry's: they
-/// share arenas and states.
+/// Every stream waits for the previous run, which may be another entry's:
+/// entries share arenas and states.
 Status Executor::beginRun() {
   for (Place &place : places_)
     for (Place &other : places_) {
@@ -242,7 +243,8 @@ Status Executor::endRun(uint32_t slot) {
   return {};
 }
 
-/// As runTimed, for several devices: by the host's clock, one by one.
+/// As runTimed, for several devices: waits for each command and times it by the
+/// host's clock.
 Status Executor::runWaiting(uint32_t slot, ProfileSink &profile) {
   const auto count = static_cast<uint32_t>(steps_.size());
   for (uint32_t i = 0; i < count; ++i) {
@@ -257,7 +259,7 @@ Status Executor::runWaiting(uint32_t slot, ProfileSink &profile) {
   return {};
 }
 
-/// The outputs that `place` computes; the CPU writes into hostOutputs itself.
+/// For outputs that `place` computes; the CPU writes into hostOutputs itself.
 Status Executor::downloadOutputs(uint32_t slot, Place &place) {
   const Slot &io = place.slots[slot];
   for (uint32_t i = 0; i < writtenOutputs(*entry_); ++i) {
@@ -313,7 +315,7 @@ Status Executor::start(uint32_t slot, ProfileSink *profile) {
     SINTER_RETURN_IF_ERROR(runSteps(slot, /*waits=*/false));
     return downloadOutputs(slot);
   }
-  // Libraries and drivers make ready at a first call what must not be made
+  // The first calls of libraries and drivers prepare what must not be prepared
   // while a graph is recorded.
   bool isFirst = !hasRun_;
   if (isFirst) {

@@ -14,7 +14,7 @@ using namespace sinter::rt;
 
 namespace {
 
-/// The artifact outlives its programs, so its address names it.
+/// The artifact outlives its programs, so its address identifies it.
 using Key = std::tuple<const sinter_artifact *, uint32_t, std::string>;
 
 struct Copies {
@@ -40,7 +40,7 @@ Result<std::shared_ptr<SharedConstants>>
 SharedConstants::get(const sinter_artifact &artifact, uint32_t index,
                      Place &place) {
   const uint64_t sizeBytes = place.constants.sizeBytes();
-  // A second program waits here until the copy of the first is whole.
+  // A second program waits here until the first one's copy is complete.
   std::lock_guard lock(copies().mutex);
   std::weak_ptr<SharedConstants> &known =
       copies().byKey[{&artifact, index, place.device->name()}];

@@ -17,13 +17,13 @@ namespace sinter::rt {
 
 class SharedConstants {
 public:
-  /// The constants of place `index` of `artifact` on the place's device, where
-  /// `place.constants` takes them from afterwards: those that another program
-  /// put there, or a copy that is made now.
+  /// The constants of place `index` of `artifact` on the place's device: the
+  /// copy of another program, or one that is made now. `place.constants` uses
+  /// it afterwards.
   static Result<std::shared_ptr<SharedConstants>>
   get(const sinter_artifact &artifact, uint32_t index, Place &place);
 
-  /// Whether get() would find them on the device called `device`.
+  /// Whether get() would find a copy on the device called `device`.
   static bool exist(const sinter_artifact &artifact, uint32_t index,
                     const std::string &device);
 

@@ -1,4 +1,4 @@
-//===- Staging.cpp - inputs to a device of its own memory, outputs back ---===//
+//===- Staging.cpp - inputs to a device's memory, outputs back ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,7 @@
 
 using namespace sinter::rt;
 
-/// Where the inputs begin, behind the control block.
+/// Where the inputs begin, after the control block.
 static constexpr uint64_t inputsOffset = 256;
 static_assert(sizeof(sinter_control) <= inputsOffset);
 
@@ -103,7 +103,7 @@ Status Staging::allocateLane(const sinter_artifact &artifact, Lane &lane) {
   if (!uploads.ok())
     return uploads.status();
   lane.uploads = std::move(*uploads);
-  // Runs come one after the other: their outputs need one block there.
+  // Runs come one after the other, so their outputs share one block there.
   uint8_t *outputs = nullptr;
   SINTER_RETURN_IF_ERROR(take(outputs, outputBytes, "the outputs"));
   for (uint32_t i = 0; i < numSlots; ++i) {
@@ -147,7 +147,7 @@ Status Staging::allocate(const sinter_artifact &artifact) {
 }
 
 Staging::~Staging() {
-  // Nothing may be under way into memory that goes.
+  // No copy may still write to memory that is freed.
   for (Lane &lane : lanes_)
     (void)lane.place->device->synchronize();
   for (auto &[device, block] : hostBlocks_)
@@ -192,7 +192,7 @@ Result<RunNumber> Staging::begin(Executor &executor,
       started =
           lane.place->device->record(*lane.done[slot], *lane.place->stream);
   if (!started.ok()) {
-    // What was queued still uses the slot.
+    // Queued commands still use the slot.
     for (Lane &lane : lanes_)
       (void)lane.place->device->synchronize();
     return started;

@@ -1,12 +1,12 @@
-//===- Staging.h - inputs and outputs of devices' memory --------*- C++ -*-===//
+//===- Staging.h - inputs to a device's memory, outputs back ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Two slots of pinned host memory and of device memory: the control block and
-// the inputs of one run travel by one copy while the run before computes, and
-// its outputs come back by one copy. Addresses never change, so that recorded
-// graphs serve all runs. Of several devices each gets the block itself, when it
-// reads any of it; the CPU uses the host's side of it.
+// Two slots of pinned host memory and of device memory: one copy uploads the
+// control block and the inputs of a run while the previous run computes, and
+// one copy downloads its outputs. Addresses never change, so recorded graphs
+// serve all runs. Each of several devices gets the control block, and the
+// inputs if it reads any; the CPU uses the host's side.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_STAGING_H
@@ -21,13 +21,13 @@
 
 namespace sinter::rt {
 
-/// Number of a run that was begun, counted from 1.
+/// Number of a started run, counted from 1.
 using RunNumber = uint64_t;
 
 class Staging {
 public:
-  /// Fills in the slots of `places`, which stay where they are and outlive the
-  /// staging. One of them has memory of its own.
+  /// Fills in the slots of `places`, which must not move and must outlive the
+  /// staging. At least one of them has memory of its own.
   static Result<std::unique_ptr<Staging>>
   create(const sinter_artifact &artifact, std::span<Place> places);
   /// Bytes of a device's memory that this takes.
@@ -36,15 +36,15 @@ public:
   Staging(const Staging &) = delete;
   Staging &operator=(const Staging &) = delete;
 
-  /// Begins a run. The inputs may change when this returns; the outputs are
-  /// written by finish(), or by the begin() after the next, at the latest.
+  /// Starts a run. The inputs may change when this returns; finish() writes the
+  /// outputs, or at the latest the begin() after the next.
   Result<RunNumber> begin(Executor &executor, const sinter_control &control,
                           const void *const *inputs, void *const *outputs,
                           ProfileSink *profile);
-  /// Waits for run `run` and those before it, and writes their outputs. Gives
-  /// an error once, to whoever waits first.
+  /// Waits for run `run` and those before it, and writes their outputs. Returns
+  /// an error only once, to the first caller that waits.
   Status finish(RunNumber run);
-  /// All runs that were begun.
+  /// Waits for all started runs.
   Status finishAll() { return finish(begun_); }
 
 private:

@@ -1,9 +1,9 @@
-//===- WarmUp.cpp - the first run of a program, before anybody waits ------===//
+//===- WarmUp.cpp - a first run that nobody waits for ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A first run touches memory for the first time, starts threads, and on a GPU
-// loads kernels, makes libraries ready and records graphs.
+// A first run touches memory for the first time and starts threads; on a GPU it
+// also loads kernels, initialises libraries and records graphs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,14 +45,14 @@ Status Program::runOnZeros(Executor &executor) {
   SINTER_RETURN_IF_ERROR(outputs.allocate(entry.outputs, entry.numOutputs));
   Status status =
       run(entry.name, nullptr, inputs.addresses(), outputs.addresses());
-  // Zero need not be one of the model's indices.
+  // Zero may be out of range as an index of the model.
   return executor.indexFault() ? Status() : status;
 }
 
 Status Program::warmUp() {
   for (const Place &place : places_)
     if (place.device->kind() == "sim" || place.group)
-      return {}; // not made for speed; others would have to run too
+      return {}; // not made for speed; other replicas would have to run too
   // Each slot has a graph of its own.
   for (size_t i = 0; i < places_.front().slots.size(); ++i)
     for (Executor &executor : executors_)

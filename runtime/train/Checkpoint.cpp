@@ -59,16 +59,17 @@ namespace {
 Status checkPayload(const Manifest &manifest, const SafetensorsFile &file,
                     uint64_t payloadBytes) {
   if (payloadBytes != manifest.payloadBytes)
-    return Status::failed(
-        file.path() + ": has " + std::to_string(payloadBytes) +
-        " bytes, its manifest says " + std::to_string(manifest.payloadBytes));
+    return Status::failed(file.path() + ": has " +
+                          std::to_string(payloadBytes) +
+                          " bytes, but its manifest says " +
+                          std::to_string(manifest.payloadBytes));
   if (file.entries().size() != manifest.tensors.size())
-    return Status::failed(file.path() + ": is not the file of its manifest");
+    return Status::failed(file.path() + ": does not match its manifest");
   for (const Manifest::Tensor &tensor : manifest.tensors) {
     const SafetensorsFile::Entry *entry = file.find(tensor.name);
     if (!entry || !entry->hasHash || entry->hash != tensor.hash)
       return Status::failed(file.path() + ": tensor \"" + tensor.name +
-                            "\" is not the one of its manifest");
+                            "\" does not match its manifest");
   }
   return {};
 }
@@ -122,8 +123,8 @@ Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
   return manifest;
 }
 
-/// The name of the newest checkpoint before `step` whose values are all finite;
-/// loads what it looks at.
+/// Text that names the newest checkpoint before `step` whose values are all
+/// finite; loads each one that it checks.
 static std::string newestFinite(const std::string &directory, int64_t step,
                                 const StateTable &table,
                                 sinter_program *program,
@@ -136,10 +137,11 @@ static std::string newestFinite(const std::string &directory, int64_t step,
           table.checkFinite(program).ok())
         return "the newest sound one is " + path;
     }
-  return "there is no older one that is sound";
+  return "no older one is sound";
 }
 
-/// loadCheckpoint() of what no run may go on from.
+/// loadCheckpoint(), but refuses values that are not finite, from which no run
+/// may continue.
 static Result<Manifest> loadFinite(const std::string &directory,
                                    const std::string &path,
                                    const StateTable &table,

@@ -7,7 +7,7 @@
 //   OUT/.lock                             held by the run that writes to OUT
 //
 // A checkpoint is written to OUT/.tmp-*, synced, renamed and the rename synced:
-// after a crash or a power failure each one is complete or not there. Older
+// after a crash or a power failure each one is complete or absent. Older
 // checkpoints are removed only after a newer one is safe.
 //
 //===----------------------------------------------------------------------===//
@@ -38,11 +38,11 @@ Result<Manifest> readManifest(const std::string &path);
 struct CheckpointReading {
   /// Gets a line for each checkpoint that is damaged.
   std::function<void(const std::string &)> warn = nullptr;
-  /// Asked before states are touched; its error ends the search. May be null.
+  /// Called before states are changed; its error ends the search. May be null.
   std::function<Status(const Manifest &)> accept = nullptr;
-  /// Parameters and buffers must be there, the optimizer's slots need not.
+  /// Parameters and buffers are required, the optimizer's slots are not.
   bool weightsOnly = false;
-  /// Gets the slots that were not there, with weightsOnly. May be null.
+  /// Gets the slots that were missing, with weightsOnly. May be null.
   std::vector<std::string> *missingSlots = nullptr;
 };
 
@@ -68,7 +68,7 @@ class CheckpointStore {
 public:
   /// Creates `directory` if needed, takes its lock (SINTER_FAILED if another
   /// run has it) and removes what an interrupted save left. Unless
-  /// `mayContain`, anything in it is refused.
+  /// `mayContain`, any other content is an error.
   static Result<std::unique_ptr<CheckpointStore>>
   open(const std::string &directory, bool mayContain, int32_t keep);
   ~CheckpointStore();
@@ -76,13 +76,14 @@ public:
   const std::string &directory() const { return directory_; }
   /// Saves the program's state, which the caller has found to be finite, as
   /// step `manifest.step` and fills in the fields about the payload. On failure
-  /// the older checkpoints are as they were; the error is SINTER_DEVICE_FAILED
-  /// when the state could not be read, else SINTER_FAILED.
+  /// the older checkpoints are unchanged; the error is SINTER_DEVICE_FAILED if
+  /// the state could not be read, else SINTER_FAILED.
   Status save(Manifest manifest, const StateTable &table,
               sinter_program *program);
-  /// How many checkpoints stay from the next save on; 0: all.
+  /// How many checkpoints to keep from the next save on; 0: all.
   void setKeep(int32_t keep) { keep_ = keep; }
-  /// Renames checkpoints newer than `step`, which did not load, out of the way.
+  /// Renames checkpoints newer than `step`, which did not load, so that they
+  /// are out of the way.
   void setAsideNewer(int64_t step);
 
 private:

@@ -38,8 +38,7 @@ Result<std::vector<std::string>> listNames(const std::string &directory) {
 }
 
 /// Removes a checkpoint directory: its files and itself, nothing deeper. The
-/// manifest goes first, so that a removal that is cut short leaves no
-/// checkpoint.
+/// manifest goes first, so that an interrupted removal leaves no checkpoint.
 Status removeCheckpoint(const std::string &path) {
   ::unlink((path + "/manifest.json").c_str());
   Result<std::vector<std::string>> names = listNames(path);
@@ -52,7 +51,8 @@ Status removeCheckpoint(const std::string &path) {
   return {};
 }
 
-/// Takes the lock; says in the file who has it, for the message of the next.
+/// Takes the lock and writes the holder to the file, for the error message of
+/// the next process.
 Status takeLock(const std::string &directory, int &fd) {
   std::string path = directory + "/" + lockName;
   fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -76,7 +76,7 @@ Status takeLock(const std::string &directory, int &fd) {
 }
 
 /// Gives the finished directory its name. A rename does not replace a directory
-/// with files in it, so an existing one of that name changes places with it.
+/// with files in it, so an existing one of that name is exchanged with it.
 bool publish(const std::string &temporary, const std::string &path) {
   if (::rename(temporary.c_str(), path.c_str()) == 0)
     return true;
@@ -159,8 +159,8 @@ Status CheckpointStore::save(Manifest manifest, const StateTable &table,
     status = fileError(path, errno);
   if (status.ok())
     status = fsyncDirectory(directory_);
-  // Gone after a plain rename, the replaced checkpoint after an exchange. What
-  // cannot be removed now is removed by the next run.
+  // After an exchange this is the replaced checkpoint; after a plain rename it
+  // is gone. What cannot be removed now is removed by the next run.
   (void)removeCheckpoint(temporary).ok();
   if (!status.ok())
     return Status(status.code() == SINTER_DEVICE_FAILED ? SINTER_DEVICE_FAILED

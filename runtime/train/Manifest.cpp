@@ -17,11 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The last member, on a line of its own; the checksum is of all before it.
+// The last member, on a line of its own; its checksum covers all before it.
 const char hashKey[] = "  \"xxh3\": \"";
 
-/// Reads members of one object and remembers the first that is not as it
-/// should.
+/// Reads members of one object and remembers the first that is missing or
+/// wrong.
 class Reader {
 public:
   explicit Reader(const Json &object) : object_(object) {}
@@ -101,7 +101,7 @@ private:
   Status status_;
 };
 
-/// The text before the checksum line if the checksum is right.
+/// Checks the checksum in the last line against the text before it.
 Status checkHash(const std::string &text) {
   size_t at = text.rfind(hashKey);
   Status damaged = Status::invalid("is damaged (its checksum does not match)");
@@ -160,7 +160,7 @@ std::string sinter::rt::manifestText(const Manifest &manifest) {
 }
 
 Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
-  // The version comes before the checksum: another format may have another one.
+  // The version is checked first: another format may have another checksum.
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     return Status::invalid("is damaged (not a JSON object)");
@@ -193,7 +193,7 @@ Result<Manifest> sinter::rt::parseManifest(const std::string &text) {
     manifest.data.contentHash = dataReader.hash("contentHash");
     SINTER_RETURN_IF_ERROR(dataReader.status());
   }
-  if (json.contains("header")) { // only of a table that has one
+  if (json.contains("header")) { // only for a table that has one
     if (const Json *header = reader.member("header")) {
       Reader headerReader(*header);
       manifest.header.label = headerReader.text("label");

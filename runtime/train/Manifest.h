@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// manifest.json is written last: a checkpoint without it is not one. It binds
-// the payload by size and by one checksum a tensor, and itself by a checksum in
-// its last line, so that a flipped bit anywhere is found.
+// manifest.json is written last: a directory without it is not a checkpoint. It
+// covers the payload by its size and one checksum per tensor, and itself by a
+// checksum in its last line, so that a flipped bit anywhere is found.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_MANIFEST_H
@@ -33,11 +33,11 @@ struct Manifest {
   int64_t seed = 0;
   bool shuffle = true;
   bool evaluated = false; // the evaluation that follows this step is done
-  int64_t totalSteps = 0; // what the run was asked for
+  int64_t totalSteps = 0; // requested for the run
   DatasetFingerprint data;
   TableHeader header; // of the training data
-  /// Named texts: the options that shape the run (TrainerOptions.h), and what
-  /// the program was compiled with as far as it shapes it.
+  /// Names with values as text: the options that shape the run
+  /// (TrainerOptions.h), and what was compiled in that shapes it (Recipe.h).
   using Texts = std::vector<std::pair<std::string, std::string>>;
   Texts options, recipe;
   uint64_t stateTableHash = 0;
@@ -52,8 +52,8 @@ struct Manifest {
 /// The text of manifest.json.
 std::string manifestText(const Manifest &manifest);
 
-/// Parses and verifies it; errors have no file name in front. A newer format
-/// version is refused by name.
+/// Parses and verifies it; errors do not begin with a file name. The error for
+/// a newer format names its version.
 Result<Manifest> parseManifest(const std::string &text);
 
 } // namespace sinter::rt

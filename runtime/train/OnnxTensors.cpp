@@ -2,15 +2,15 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Reads no more of the file than the names, types and shapes of initializers
-// and where their bytes lie, straight from the protocol buffer's wire format:
+// Decodes only the names, types, shapes and bytes of initializers, straight
+// from the protocol buffer's wire format:
 //
 //   ModelProto { 7: GraphProto { 5: TensorProto { 1: dims, 2: data_type,
 //     4 float_data, 5 int32_data, 7 int64_data, 10 double_data, 8: name,
 //     9: raw_data, 13: external_data { 1: key, 2: value }, 14: data_location
 //
-// Lengths are checked against what is left of the message; external data lies
-// in the model's folder.
+// Lengths are checked against what is left of the message; external data must
+// be in the model's folder.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,7 +95,7 @@ private:
   bool isDamaged_ = false;
 };
 
-/// TensorProto.DataType; nothing for strings, complex numbers and those of less
+/// TensorProto.DataType; nothing for strings, complex numbers and types smaller
 /// than a byte.
 std::optional<sinter_dtype> dtypeOf(uint64_t type) {
   switch (type) {
@@ -168,7 +168,8 @@ private:
     return Status::invalid(path_ + ": is not an ONNX model, or it is damaged");
   }
 
-  /// Packed or single numbers of a typed field, each narrowed to `size` bytes.
+  /// Appends the packed or single numbers of a typed field, each narrowed to
+  /// `size` bytes.
   static bool addNumbers(const Wire &field, size_t size,
                          std::vector<uint8_t> &out) {
     auto add = [&](uint64_t value) {
@@ -246,7 +247,7 @@ private:
     }
     std::optional<sinter_dtype> dtype = dtypeOf(type);
     if (!dtype)
-      return {}; // no state is of such a type
+      return {}; // no state has such a type
     entry.dtype = *dtype;
     for (const Wire &field : typed)
       if (!addNumbers(field, elementBytes(*dtype), data.bytes))
@@ -268,7 +269,7 @@ private:
                              elementTypeName(entry.dtype));
     if (!data_.emplace(entry.name, std::move(data)).second)
       return Status::invalid(path_ + ": initializer \"" + entry.name +
-                             "\" is there twice");
+                             "\" appears twice");
     entries_.push_back(std::move(entry));
     return {};
   }
@@ -294,7 +295,7 @@ private:
     uint64_t offset = 0, length = entry.sizeBytes;
     if (!number(external["offset"], offset) ||
         !number(external["length"], length) || length != entry.sizeBytes)
-      return wrong("does not have the size of its shape");
+      return wrong("does not have the size that its shape needs");
     std::shared_ptr<InputFile> &file = files_[location];
     if (!file) {
       Result<std::shared_ptr<InputFile>> opened =

@@ -4,8 +4,8 @@
 //
 // The safetensors format: 8 bytes little-endian header length, a JSON header
 // {name: {dtype, shape, data_offsets}}, then the tensors' bytes without gaps.
-// Our files also carry one checksum a tensor in the metadata ("xxh3:NAME"),
-// which is verified where it is present.
+// Our files also have one checksum per tensor in the metadata ("xxh3:NAME"),
+// which is verified if it is present.
 //
 // The reader trusts nothing: header length, JSON depth and duplicate keys,
 // types, shape times element size, overlaps, gaps and the end of the file are
@@ -26,7 +26,7 @@
 
 namespace sinter::rt {
 
-/// A tensor to be written: the bytes are not owned.
+/// A tensor to be written; it does not own the bytes.
 struct NamedTensor {
   std::string name;
   sinter_dtype dtype;

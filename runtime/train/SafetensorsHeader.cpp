@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Reading is event by event, so that a header of many megabytes costs no tree,
-// and so that duplicate keys and unexpected nesting are seen at all.
+// The header is read event by event, so that one of many megabytes needs no
+// tree and duplicate keys and unexpected nesting are detected.
 //
 //===----------------------------------------------------------------------===//
 
@@ -132,7 +132,7 @@ private:
   bool beginTensor(const std::string &name) {
     name_ = name;
     if (!names_.insert(name).second)
-      return fail("is there twice");
+      return fail("appears twice");
     if (name == "__metadata__")
       return true;
     entries.emplace_back().name = name;

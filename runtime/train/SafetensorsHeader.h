@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Used by Safetensors.cpp only; apart so that the JSON library is included
+// Used by Safetensors.cpp only; separate so that the JSON library is included
 // once.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@ namespace sinter::rt {
 
 /// The header's entries in its own order, with `offsetBytes` relative to the
 /// data; offsets are only checked to be in order (begin <= end).
-/// Errors have no file name in front.
+/// Errors do not begin with a file name.
 Result<std::vector<SafetensorsFile::Entry>>
 parseSafetensorsHeader(std::string_view json);
 

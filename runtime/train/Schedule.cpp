@@ -82,7 +82,7 @@ double Schedule::oneCycle(int64_t step) const {
   double t = static_cast<double>(step);
   if (t <= riseEnd && riseEnd > 0)
     return cosine(start, top, t / riseEnd);
-  if (fallEnd <= riseEnd) // all rise
+  if (fallEnd <= riseEnd) // no steps are left for the fall
     return top;
   return cosine(top, bottom, (t - riseEnd) / (fallEnd - riseEnd));
 }

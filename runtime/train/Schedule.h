@@ -18,8 +18,8 @@
 //                down to F (default L / 250000), both along a cosine
 //                [OneCycleLR]; --warmup-steps sets the length of the rise
 //
-// The schedule begins after the warm-up, as with [SequentialLR, milestone W];
-// what falls reaches F in the last step.
+// The schedule begins after the warm-up, as with [SequentialLR, milestone W]; a
+// rate that falls reaches F in the last step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_SCHEDULE_H
@@ -51,7 +51,7 @@ public:
   static Result<Schedule> create(const std::string &text,
                                  const Options &options);
 
-  /// Whether --lr-final means something with `text`.
+  /// Whether --lr-final has a meaning with `text`.
   static bool usesFinal(const std::string &text);
 
   /// `step` 0 is the first of the run.

@@ -138,8 +138,8 @@ StateTable::snapshot(sinter_program *program) const {
   return snapshot;
 }
 
-/// The first element of `bytes` that is NaN or infinite and that `initial`,
-/// empty for zeros, does not have; nothing if there is none.
+/// The first element of `bytes` that is NaN or infinite and that differs from
+/// the one in `initial` (empty: zeros); nothing if there is none.
 template <typename Bits>
 static std::optional<size_t> firstNotFinite(std::span<const uint8_t> bytes,
                                             std::span<const uint8_t> initial,
@@ -160,7 +160,8 @@ static std::optional<size_t> firstNotFinite(std::span<const uint8_t> bytes,
   return std::nullopt;
 }
 
-/// What is not finite in a state; nothing for one that is, or is no float.
+/// Text about what is not finite in a state; nothing for one that is finite or
+/// not of a float type.
 static std::optional<std::string>
 nonFiniteText(uint32_t dtype, std::span<const uint8_t> bytes,
               std::span<const uint8_t> initial) {

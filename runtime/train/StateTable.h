@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Checkpoints and weight files know states by name: a parameter or buffer by
-// its ONNX name, an optimizer slot as "SLOT/NAME" with its parameter's name (a
-// counter of the whole program with its own). Accumulators of micro-batches are
-// of no use between two steps: no file has them, and no file is asked for them.
+// Checkpoints and weight files identify states by name: a parameter or buffer
+// by its ONNX name, an optimizer slot as "SLOT/NAME" with its parameter's name
+// (a counter of the whole program with its own). Accumulators of micro-batches
+// have no use between two steps: files neither contain nor need them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_TRAIN_STATETABLE_H
@@ -30,7 +30,7 @@ public:
   size_t size() const { return names_.size(); }
   const std::string &name(size_t index) const { return names_[index]; }
   const sinter_state_desc &desc(size_t index) const { return states_[index]; }
-  /// The number of the state of the whole program that is called `slot`, such
+  /// The index of the state for the whole program that is called `slot`, such
   /// as "skipped_steps"; nothing if there is none.
   std::optional<size_t> counter(std::string_view slot) const;
   /// Other names of the same tensor.
@@ -42,29 +42,29 @@ public:
   bool isKept(size_t index) const {
     return states_[index].role != SINTER_STATE_ACCUM;
   }
-  /// Of names, dtypes and shapes of what is kept: equal for two builds of one
-  /// training program, whatever their target, precision or layout.
+  /// Hash of the names, dtypes and shapes of what is kept: equal for two builds
+  /// of one training program, whatever their target, precision or layout.
   uint64_t hash() const;
 
-  /// The current bytes of every state that is kept, in table order. Views of
-  /// the program's own memory where the host can see it, else copies.
+  /// The current bytes of every state that is kept, in table order: views of
+  /// the program's own memory if the host can access it, else copies.
   struct Snapshot {
     std::vector<NamedTensor> tensors;
     std::vector<std::vector<uint8_t>> copies; // what `tensors` may refer to
   };
   Result<Snapshot> snapshot(sinter_program *program) const;
 
-  /// The tensors of `snapshot` once more under their other names. A program
-  /// has a tensor that two modules share once; files for other programs have
-  /// it under both names.
+  /// Adds the tensors of `snapshot` again under their other names. A program
+  /// has a tensor that two modules share only once; files for other programs
+  /// have it under both names.
   void addAliases(Snapshot &snapshot) const;
 
-  /// SINTER_FAILED that names the first state with an element that is not
-  /// finite and was not compiled so (a mask may have infinities).
+  /// SINTER_FAILED, naming the first state with an element that is not finite
+  /// and differs from its compiled value (a mask may have infinities).
   Status checkFinite(sinter_program *program) const;
 
-  /// What keeps `file` from being loaded as a whole: states that it lacks, that
-  /// it has besides, and those with another shape or dtype; empty if none.
+  /// What keeps `file` from being loaded as a whole: states that are missing or
+  /// unknown, or have another shape or dtype; empty if nothing does.
   std::vector<std::string> differences(const TensorFile &file) const;
 
   /// Loads every state that is kept; the file must have exactly these. The
@@ -72,16 +72,17 @@ public:
   Status load(const TensorFile &file, sinter_program *program) const;
 
   /// Loads all parameters and buffers, which the file must have, and those
-  /// slots that it has in the same shape; an averaged weight that it lacks gets
-  /// the weight. Returns the names of the other slots, which are as they were.
+  /// slots that it has in the same shape; an averaged weight that is missing
+  /// gets the weight. Returns the names of the other slots, which are
+  /// unchanged.
   Result<std::vector<std::string>> loadWeights(const TensorFile &file,
                                                sinter_program *program) const;
 
   struct InitOptions {
-    bool slots = false; // not only parameters and buffers
+    bool slots = false; // also optimizer slots
     /// Says which states stay as they are; may be null.
     std::function<bool(const std::string &)> skips;
-    /// The name of a state by a tensor's name; null: the same.
+    /// Maps a tensor's name to a state's name; null: the same name.
     std::function<std::string(const std::string &)> rename;
   };
   struct InitReport {
@@ -90,10 +91,9 @@ public:
     std::vector<std::string> missing; // parameters and buffers not in the file
     std::vector<std::string> extra;   // in the file only
   };
-  /// Loads what `file` has of this table; an averaged weight that is not loaded
-  /// gets the weight. A state of another shape or dtype is an error, and so are
-  /// a file with nothing in common and one whose tensors differ under two names
-  /// of one state.
+  /// Loads those states that `file` has; an averaged weight that is not loaded
+  /// gets the weight. Errors are a state of another shape or dtype, a file with
+  /// nothing in common, and tensors that differ under two names of one state.
   Result<InitReport> init(const TensorFile &file, sinter_program *program,
                           const InitOptions &options) const;
 
@@ -112,7 +112,7 @@ private:
   std::vector<std::string> names_;
 };
 
-/// The current bytes of state `index`: where they lie if the host can see them,
+/// The current bytes of state `index`: in place if the host can access them,
 /// else a copy in `copy`.
 Result<std::span<const uint8_t>>
 stateBytes(sinter_program *program, uint32_t index, std::vector<uint8_t> &copy);

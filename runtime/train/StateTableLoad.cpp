@@ -22,8 +22,8 @@ std::string StateTable::mismatch(size_t index,
                  entry.dims.end()))
     return "";
   return "\"" + names_[index] + "\" is " + elementTypeName(entry.dtype) +
-         shapeText(entry.dims) + " there, " + elementTypeName(tensor.dtype) +
-         shapeText(ours) + " here";
+         shapeText(entry.dims) + " in the file, " +
+         elementTypeName(tensor.dtype) + shapeText(ours) + " in the program";
 }
 
 std::vector<std::string> StateTable::differences(const TensorFile &file) const {
@@ -36,7 +36,7 @@ std::vector<std::string> StateTable::differences(const TensorFile &file) const {
       continue;
     auto found = entries.find(names_[i]);
     if (found == entries.end()) {
-      result.push_back("\"" + names_[i] + "\" is missing there");
+      result.push_back("\"" + names_[i] + "\" is missing in the file");
       continue;
     }
     std::string text = mismatch(i, *found->second);
@@ -46,11 +46,11 @@ std::vector<std::string> StateTable::differences(const TensorFile &file) const {
   }
   for (const TensorFile::Entry &entry : file.entries())
     if (entries.count(entry.name))
-      result.push_back("\"" + entry.name + "\" is unknown here");
+      result.push_back("\"" + entry.name + "\" is unknown to the program");
   return result;
 }
 
-/// An average begins where its weight does.
+/// An average starts with the value of its weight.
 void StateTable::addAverages(Chosen &chosen) const {
   for (size_t i = 0, loaded = chosen.size(); i < size(); ++i) {
     auto isLoaded = [&](size_t index) {
@@ -110,7 +110,7 @@ StateTable::loadWeights(const TensorFile &file, sinter_program *program) const {
       continue;
     auto found = entries.find(names_[i]);
     std::string text = found == entries.end()
-                           ? "\"" + names_[i] + "\" is missing there"
+                           ? "\"" + names_[i] + "\" is missing in the file"
                            : mismatch(i, *found->second);
     if (text.empty())
       chosen.emplace_back(i, found->second);
@@ -128,8 +128,8 @@ StateTable::loadWeights(const TensorFile &file, sinter_program *program) const {
 
 namespace {
 
-/// "m/fc.weight" where the table has a parameter "fc.weight", and the counter
-/// "t/t": of an optimizer, whichever one it is.
+/// Whether any optimizer could have a slot of that name: "m/fc.weight" if the
+/// table has a parameter "fc.weight", or the counter "t/t".
 bool isSlotName(const std::string &name,
                 const std::unordered_set<std::string> &weights) {
   size_t slash = name.find('/');
@@ -190,7 +190,7 @@ StateTable::init(const TensorFile &file, sinter_program *program,
       SINTER_RETURN_IF_ERROR(file.read(entry, two));
       if (one != two)
         text = "\"" + first->second->name + "\" and \"" + entry.name +
-               "\" are one tensor here and differ there";
+               "\" are one tensor in the program but differ in the file";
     } else if (text.empty()) {
       chosen.emplace_back(found->second, &entry);
     }

@@ -63,8 +63,8 @@ private:
 
 enum class Format { Safetensors, Npz, Onnx, Unknown };
 
-/// What `head`, the first bytes of a file, is of; `other` names what is known
-/// and cannot be read.
+/// The format of a file that begins with `head`; `other` names a known format
+/// that cannot be read.
 Format formatOf(std::string_view head, std::string_view path,
                 std::string &other) {
   struct Known {
@@ -100,7 +100,8 @@ Format formatOf(std::string_view head, std::string_view path,
   }
   if (head.size() > 8 && head[8] == '{')
     return Format::Safetensors;
-  // Field 1 of a ModelProto, the version: a small number. Text may begin so.
+  // Field 1 of a ModelProto, the version: a small number. Text may begin like
+  // this, too.
   if (head.size() > 2 && head[0] == 8 && head[1] > 0)
     return Format::Onnx;
   if (path.ends_with(".safetensors"))
@@ -157,7 +158,6 @@ sinter::rt::openTensorFile(const std::string &path) {
     break;
   }
   return Status::invalid(
-      path + ": is " +
-      (other.empty() ? "no file of weights that is known here" : other) +
+      path + ": is " + (other.empty() ? "not a known weight file" : other) +
       "; expected a run, a checkpoint, .safetensors, .onnx or .npz");
 }

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What states are loaded from, whatever the format: checkpoints and
+// States are loaded from such files, whatever the format: checkpoints and
 // .safetensors (Safetensors.h), NumPy's .npz, the initializers of an .onnx
 // model.
 //
@@ -51,7 +51,7 @@ protected:
 Result<std::optional<std::string>> checkpointAt(const std::string &path);
 
 /// Opens an --out directory (its newest checkpoint), a checkpoint, a
-/// .safetensors, .npz or .onnx file, each known by what is in it.
+/// .safetensors, .npz or .onnx file, each recognised by its content.
 /// SINTER_INVALID names any other format that is known.
 Result<std::unique_ptr<TensorFile>> openTensorFile(const std::string &path);
 

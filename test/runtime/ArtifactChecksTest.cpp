@@ -196,11 +196,14 @@ TEST_CASE("artifact: checks of indices", "[artifact]") {
     c.outputs[1].rank = 1;
     c.outputs[1].dims = &c.dims[1];
   });
-  refuse("without a meaning",
+  refuse("meaningless index check",
          [](Sample &, Checked &c) { c.check.node = nullptr; });
-  refuse("without a meaning", [](Sample &, Checked &c) { c.check.upper = -5; });
-  refuse("without a meaning", [](Sample &, Checked &c) { c.check.rows = -1; });
-  refuse("without a meaning", [](Sample &, Checked &c) { c.check.stride = 0; });
+  refuse("meaningless index check",
+         [](Sample &, Checked &c) { c.check.upper = -5; });
+  refuse("meaningless index check",
+         [](Sample &, Checked &c) { c.check.rows = -1; });
+  refuse("meaningless index check",
+         [](Sample &, Checked &c) { c.check.stride = 0; });
 }
 
 TEST_CASE("artifact: missing tables and texts", "[artifact]") {
@@ -502,9 +505,9 @@ TEST_CASE("checks: a program for several targets", "[checks]") {
         "the program was compiled for cpu and cuda; it cannot run on sim:1");
   second.artifact.next = &third.artifact;
   third.artifact.target = "cuda";
-  CHECK(message() == "corrupt artifact: it is for cuda twice");
+  CHECK(message() == "corrupt artifact: two of its parts are for cuda");
   second.artifact.next = &second.artifact;
-  CHECK(message() == "corrupt artifact: its targets do not end");
+  CHECK(message() == "corrupt artifact: its chain of targets does not end");
   second.artifact.next = nullptr;
   second.states[1].tensor.name = "other";
   CHECK(message().find("state 1 is ") != std::string::npos);

@@ -212,9 +212,11 @@ TEST_CASE("checkpoints: another model's differences are listed",
   const std::string &text = loaded.status().message();
   INFO(text);
   for (const char *part :
-       {"\"fc.weight\" is float32[3, 4] there, float32[3, 5] here",
-        "\"head.bias\" is missing there", "\"fc.bias\" is unknown here",
-        "\"m/fc.weight\" is missing there",
+       {"\"fc.weight\" is float32[3, 4] in the file, float32[3, 5] in the "
+        "program",
+        "\"head.bias\" is missing in the file",
+        "\"fc.bias\" is unknown to the program",
+        "\"m/fc.weight\" is missing in the file",
         "\"momentum/head.bias\" is missing"})
     CHECK(text.find(part) != std::string::npos);
   states[1].tensor.name = "fc.weight";
@@ -242,7 +244,7 @@ TEST_CASE("checkpoints: one that is not finite names the sound one",
   }
   std::filesystem::remove_all(out + "/step-00000001");
   std::filesystem::remove_all(out + "/step-00000002");
-  CHECK(tiny.load(out).status().message().find("there is no older one") !=
+  CHECK(tiny.load(out).status().message().find("no older one is sound") !=
         std::string::npos);
 }
 

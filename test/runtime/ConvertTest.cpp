@@ -285,7 +285,7 @@ TEST_CASE("float64 is rounded to float32, whole numbers beyond 2^24 are not",
   REQUIRE(reader.ok());
   CHECK(reader->roundingText() == bound.folder.path() +
                                       ": float64 is rounded: x to float32 "
-                                      "(--cast=exact refuses to)");
+                                      "(--cast=exact forbids this)");
   REQUIRE(bound.fill(*reader, {0, 1, 2}).ok());
   CHECK(bound.x[0] == 0.1f);
   CHECK(bound.x[1] == 16777215.0f);

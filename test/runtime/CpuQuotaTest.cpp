@@ -73,6 +73,6 @@ TEST_CASE("threads beyond the CPUs are said") {
   CHECK(availableCpus() >= 1);
   CHECK(threadsNote(availableCpus()).empty());
   CHECK(threadsNote(0).empty());
-  CHECK(threadsNote(availableCpus() + 1).find("more than the CPUs") !=
+  CHECK(threadsNote(availableCpus() + 1).find("exceeds the number of CPUs") !=
         std::string::npos);
 }

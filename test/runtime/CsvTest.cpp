@@ -73,7 +73,7 @@ TEST_CASE("csv: the label is found by name or number, or said", "[data][csv]") {
   CHECK(labelOf("y,b,c\n1,2,3\n") == 1);
   CHECK(noteOf("class,b,c\n1,2,3\n") ==
         path + ": no column is called label, labels or y; the last one, 2 "
-               "\"c\", is taken for the label (or --label-column=NAME|INDEX)");
+               "\"c\", is taken as the label (or --label-column=NAME|INDEX)");
   CHECK(noteOf("1,2,3\n").find("the last one, 2, is taken") !=
         std::string::npos);
   CHECK(errorOf("x,y,label\n1,2,3\n") ==
@@ -87,7 +87,7 @@ TEST_CASE("csv: the label is found by name or number, or said", "[data][csv]") {
   CHECK(labelOf("x,y,label\n1,2,3\n") == 2);
   CHECK(errorOf("1,2,3\n") ==
         path + ": --label-column: no column is called \"y\" or has this number "
-               "(they count from 0 to 2)");
+               "(columns are numbered 0 to 2)");
   options.labelColumn = "1";
   CHECK(labelOf("1,2,3\n") == 2);
   CHECK(labelOf("a,b,label\n1,2,3\n") == 2);
@@ -124,17 +124,18 @@ TEST_CASE("csv: columns are matched with those of the training data",
   REQUIRE(more.ok());
   CHECK(values<double>(*(*more)->find("x")) == std::vector<double>{2, 3});
   REQUIRE((*more)->notes.size() == 1);
-  CHECK((*more)->notes.front().find("1 are not used") != std::string::npos);
+  CHECK((*more)->notes.front().find("1 of its columns are not used") !=
+        std::string::npos);
   auto bare = open("1,2,3\n");
   REQUIRE(bare.ok());
   REQUIRE((*bare)->notes.size() == 1);
   CHECK((*bare)->notes.front().find("has no header") != std::string::npos);
   CHECK(values<int64_t>(*(*bare)->find("labels")) == std::vector<int64_t>{1});
   CHECK(open("b,target,c\n3,1,2\n").status().message() ==
-        path + ": no column is called \"a\", as one of the training data is");
+        path + ": no column is called \"a\", unlike in the training data");
   CHECK(open("b,target,a,a\n3,1,2,2\n").status().message() ==
-        path + ": more than one column is called \"a\", as one of the training "
-               "data is");
+        path + ": more than one column is called \"a\", unlike in the training "
+               "data");
 }
 
 TEST_CASE("csv: what is wrong is said with its line", "[data][csv]") {

@@ -151,12 +151,12 @@ TEST_CASE("tensor files: another format is named for what it is",
         {zip({{"archive/data.pkl", "x", false}}), "PyTorch (pickle)"},
         {"\x89HDF\r\n\x1a\n", "HDF5"},
         {"GGUF\x03", "GGUF"},
-        {"\x1c\0\0\0TFL3", "no file of weights"},
+        {"\x1c\0\0\0TFL3", "not a known weight file"},
         {std::string("\x1c\0\0\0TFL3", 8), "TensorFlow Lite"},
         {npy("<f4", "(1,)", "abcd"), "one NumPy array"},
-        {"name,value\n", "no file of weights that is known here; expected a "
-                         "run, a checkpoint, .safetensors, .onnx or .npz"},
-        {"", "no file of weights"}}) {
+        {"name,value\n", "not a known weight file; expected a run, a "
+                         "checkpoint, .safetensors, .onnx or .npz"},
+        {"", "not a known weight file"}}) {
     write(folder / "w", bytes);
     INFO(part);
     CHECK(has(errorOf(folder / "w"), part));
@@ -227,9 +227,9 @@ TEST_CASE("init: weights of any source, and nothing else",
   };
   fails({}, "has none of the model's states");
   fails({"--init-map=^model[.]="},
-        "\"fc.bias\" is float32[5] there, float32[3]");
+        "\"fc.bias\" is float32[5] in the file, float32[3]");
   fails({"--init-map=^model[.]=", "--init-skip=head"},
-        "\"fc.bias\" is float32[5] there");
+        "\"fc.bias\" is float32[5] in the file");
   fails({"--init-map=model=", "--init-map=nowhere=x", "--init-skip=bias"},
         "has none of the model's states");
   fails({"--init-map=^model[.]=", "--init-map=nowhere=x", "--init-skip=bias"},

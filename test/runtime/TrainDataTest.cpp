@@ -45,7 +45,7 @@ TEST_CASE("train: a CSV file's columns are known by name in every command",
       bench.run({"--data=" + path("train.csv"), "--label-column=target",
                  "--eval-data=" + path("moved.csv"), "--epochs=2", out});
   requireOk(run);
-  CHECK(!has(run.err, "is taken for the label"));
+  CHECK(!has(run.err, "is taken as the label"));
   auto eval = [&](const char *name, std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"eval", "--data=" + path(name), checkpoint});
     Outcome outcome = bench.run(more);
@@ -66,7 +66,7 @@ TEST_CASE("train: a CSV file's columns are known by name in every command",
   requireOk(bench.run({"--resume", out, "--epochs=3"}));
 
   run = bench.run({"--data=" + path("train.csv"), "--steps=1"});
-  CHECK(has(run.err, "the last one, 4 \"d\", is taken for the label"));
+  CHECK(has(run.err, "the last one, 4 \"d\", is taken as the label"));
   CHECK(run.code == 2); // values beyond the classes
   run = bench.run({"eval", "--data=" + path("moved.csv"), checkpoint,
                    "--cast=exact", "--quiet"}); // nothing to be rounded

@@ -1,8 +1,8 @@
-/* What an artifact holds: the border between the MLIR tower, which writes this
- * struct as constant data, and the run tower, which walks it.
+/* The artifact: the interface between the MLIR tower, which writes these
+ * structs as constant data, and the run tower, which walks them.
  *
- * JIT memory, an inference library and a training binary hand the runtime the
- * same `sinter_artifact`. Everything in it is constant and owned by the
+ * The runtime gets the same `sinter_artifact` from JIT memory, an inference
+ * library or a training binary. Everything in it is constant and owned by the
  * artifact; the runtime never writes to it and never frees it.
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */
@@ -40,8 +40,8 @@ typedef enum sinter_dtype {
   SINTER_BF16,
   SINTER_F32,
   SINTER_F64,
-  /* Of contractions only: float32 in memory, and the device may round operands
-   * to ten bits of mantissa before it multiplies them. */
+  /* For contractions only: float32 in memory; the device may round operands to
+   * ten bits of mantissa before it multiplies them. */
   SINTER_TF32
 } sinter_dtype;
 
@@ -54,7 +54,7 @@ typedef struct sinter_tensor_desc {
   uint32_t rank;
 } sinter_tensor_desc;
 
-/* ---- State: what lives from one run to the next, declared once, by name ---
+/* ---- State: tensors that outlive a run, declared once, by name ------------
  */
 
 typedef enum sinter_state_role {
@@ -67,25 +67,25 @@ typedef enum sinter_state_role {
 #define SINTER_NONE 0xffffffffu
 
 typedef struct sinter_state_desc {
-  sinter_tensor_desc tensor; /* the ONNX name, shape and dtype, for ever */
+  sinter_tensor_desc tensor; /* the ONNX name, shape and dtype; fixed */
   uint32_t role;             /* sinter_state_role */
   uint32_t trainable;        /* 1: an optimizer updates it */
   const char *slot;     /* SLOT: "m", "v", "momentum", "t", ...; else NULL */
   uint32_t of;          /* SLOT: index of its parameter, or SINTER_NONE for
                            program-wide counters such as Adam's t */
-  uint32_t place;       /* where it lies; 0 unless the artifact has places */
+  uint32_t place;       /* that holds it; 0 unless the artifact has places */
   uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
   uint64_t
       initOffsetBytes; /* initial bytes in `constants`; UINT64_MAX: zeros */
-  /* 2.5: other names of the same tensor, one a line; NULL: it has none. Weight
-   * files hold it under each. */
+  /* 2.5: other names of the same tensor, one per line; NULL: none. Weight files
+   * hold the tensor under each of them. */
   const char *aliases;
 } sinter_state_desc;
 
-/* ---- The control block: everything a step reads that changes by the step ---
+/* ---- The control block: what a step reads and what differs in each step ----
  */
 
-/* One small block, uploaded by one copy at the head of a run. Kernels read its
+/* One small block, uploaded by one copy at the start of a run. Kernels read its
  * fields through SINTER_SPACE_CONTROL slices. */
 typedef struct sinter_control {
   float lr;           /* offset 0 */
@@ -97,8 +97,8 @@ typedef struct sinter_control {
   int64_t validRows;  /* offset 32; rows of the batch that count (eval) */
   int64_t microBatch; /* offset 40 */
   int64_t replica;    /* offset 48; 2.2: this replica's number */
-  uint32_t ticket;    /* offset 56; 0. A kernel that has stages counts blocks
-                         here, and leaves 0: the only field that is written */
+  uint32_t ticket;    /* offset 56; 0. A kernel with stages counts its blocks
+                         here and resets it to 0; no other field is written */
   uint32_t reserved1;
 } sinter_control; /* 64 bytes */
 
@@ -133,21 +133,21 @@ typedef enum sinter_command_kind {
   SINTER_CMD_FILL,       /* slices[0] = zeros */
   SINTER_CMD_ATTENTION,  /* `params` is a sinter_attention */
   /* 2.2: with 2k slices, slice k + i = the sum of slice i over all replicas;
-   * `params` is a sinter_all_reduce, `target` the number of an event. It begins
-   * when the commands before it are done and goes on beside those after it...
-   */
+   * `params` is a sinter_all_reduce, `target` the number of an event. It starts
+   * when the commands before it are done and overlaps with those after it, up
+   * to the AWAIT with its `target`. */
   SINTER_CMD_ALL_REDUCE,
-  /* 2.2: ... until this one, of the same `target`: what it reads stays and what
-   * it writes is not touched before. Not a slice of its own. */
+  /* 2.2: waits for the ALL_REDUCE with the same `target`. Commands between the
+   * two neither change what it reads nor touch what it writes. No slices. */
   SINTER_CMD_AWAIT,
   /* Order between streams, in programs with several places. No slices. */
-  SINTER_CMD_RECORD = 16, /* event `target` = what the stream was told so far */
-  SINTER_CMD_WAIT         /* the stream goes on after event `target`, which an
+  SINTER_CMD_RECORD = 16, /* event `target` = the stream's commands so far */
+  SINTER_CMD_WAIT         /* the stream continues after event `target`, which an
                              earlier command of the entry recorded */
 } sinter_command_kind;
 
-/* Commands of a place are given to one of these. What the tables put on
- * different streams or places happens in any order that the events allow. */
+/* Every command runs on one of its place's streams. Commands on different
+ * streams or places run in any order that the events allow. */
 typedef enum sinter_stream {
   SINTER_STREAM_COMPUTE = 0,
   SINTER_STREAM_TRANSFER /* copies from and to other places */
@@ -155,21 +155,21 @@ typedef enum sinter_stream {
 
 typedef struct sinter_command {
   uint32_t kind;   /* sinter_command_kind */
-  uint32_t target; /* LAUNCH: kernel index; contractions (CPU): 1: by loops */
+  uint32_t target; /* LAUNCH: kernel index; contractions (CPU): 1: as loops */
   uint32_t device; /* the place whose stream runs it */
   uint32_t stream; /* sinter_stream; commands of one stream run in order */
   int64_t tiles;   /* LAUNCH: tiles [0, tiles) are claimed by the workers */
   const sinter_slice *slices;
   const void *params;
   const char
-      *label; /* ONNX node names it computes, comma separated; never NULL */
+      *label; /* names of its ONNX nodes, separated by commas; never NULL */
   uint32_t numSlices;
   uint32_t
       numReads; /* slices [0, numReads) are only read; the others are written
                    (a slice that is both is listed in both parts) */
 } sinter_command;
 
-/* What is applied to a contraction's fp32 result, in order, before it is
+/* Operations on a contraction's fp32 result, applied in order before it is
  * stored. */
 typedef enum sinter_post_op_kind {
   SINTER_POST_BIAS = 1, /* + slice[j], j = the output column / channel */
@@ -183,22 +183,22 @@ typedef enum sinter_post_op_kind {
   SINTER_POST_SCALE,      /* * alpha */
   SINTER_POST_SWISH,      /* x * sigmoid(x) */
   SINTER_POST_HARD_SWISH, /* x * min(max(x / 6 + 0.5, 0), 1) */
-  /* Only in products on devices whose library has them (CUDA, sim): */
+  /* Only in matrix products on devices whose library has them (CUDA, sim): */
   SINTER_POST_STORE,          /* slice = x, of the result's dtype and layout;
                                  written */
   SINTER_POST_RELU_BITS,      /* relu; slice = the bits x > 0; written */
   SINTER_POST_RELU_GRAD,      /* x where slice's bit is 1, else 0 */
   SINTER_POST_GELU_TANH_GRAD, /* x * gelu'(slice), which is laid out like the
                                  result */
-  SINTER_POST_BIAS_GRAD,      /* slice[j] = the sum of x over the rows; x goes
-                                 on as it is; written, the result's dtype */
+  SINTER_POST_BIAS_GRAD,      /* slice[j] = the sum of x over the rows; x stays
+                                 as it is; written, the result's dtype */
   SINTER_POST_A_SUM,          /* slice[i] = the sum over k of A[i,k], without
-                                 batch dimensions; x goes on as it is; written,
+                                 batch dimensions; x stays as it is; written,
                                  the result's dtype */
   SINTER_POST_B_SUM, /* slice[j] = the sum over k of B[k,j], likewise */
   /* Only in forward convolutions on such devices, the two together and last: */
   SINTER_POST_CHANNEL_SUM,    /* slice[j] = the sum of channel j; written, fp32;
-                                 x goes on as it is */
+                                 x stays as it is */
   SINTER_POST_CHANNEL_SQUARES /* slice[j] = the sum of its squares, likewise */
 } sinter_post_op_kind;
 
@@ -229,8 +229,8 @@ typedef struct sinter_matmul {
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
 } sinter_matmul;
 
-/* Slices [0, k) are read, [k, 2k) written; slice k + i is of the size of slice
- * i and may be the same bytes, or shares none with any of the others. */
+/* Slices [0, k) are read, [k, 2k) written. Slice k + i has the size of slice i;
+ * it is either the same bytes or overlaps with no other slice. */
 typedef struct sinter_all_reduce {
   uint32_t dtype; /* of all slices */
   uint32_t reserved;
@@ -285,8 +285,8 @@ typedef enum sinter_attention_direction {
                                    grad, key grad, value grad, written */
 } sinter_attention_direction;
 
-/* Where one operand's rows lie, from the begin of its slice, in elements; the
- * elements of a row are adjacent. */
+/* Distances between the rows of one operand, in elements; the first row begins
+ * its slice, and the elements of a row are adjacent. */
 typedef struct sinter_heads {
   int64_t batchStride, headStride, rowStride;
 } sinter_heads;
@@ -309,10 +309,10 @@ typedef struct sinter_attention {
  * ---------------------------------------------- */
 
 /* A kernel has code for one kind of device: a function for the CPU, a function
- * of the images for CUDA, or what one thread of it does for the simulated
+ * in the images for CUDA, or the function of one thread for the simulated
  * device. */
 typedef struct sinter_kernel_desc {
-  const char *name;      /* in images too */
+  const char *name;      /* also in the images */
   sinter_cpu_kernel cpu; /* NULL: none */
   sinter_sim_kernel sim; /* NULL: none */
   /* CUDA and sim: blocks, threads of a block; 0 for the CPU. Parameters are the
@@ -335,17 +335,17 @@ typedef struct sinter_image {
   uint64_t sizeBytes;
 } sinter_image;
 
-/* 2.6: a check that indices lie in [lower, upper). Position p of them belongs
- * to row (p / stride) % rows of the batch; with rows 0 nobody knows which. */
+/* 2.6: a check that indices lie in [lower, upper). The index at position p
+ * belongs to row (p / stride) % rows of the batch; rows 0: unknown. */
 typedef struct sinter_index_check {
   const char *node; /* ONNX node that reads them; never NULL */
   int64_t lower, upper;
   int64_t rows, stride;
 } sinter_index_check;
 
-/* One function of the program: "main" (inference), or "step" and "eval"; with
- * micro-batches "grad", which has step's inputs and no outputs, and "apply",
- * which has step's outputs and no inputs, in the place of "step".
+/* One function of the program: "main" (inference), or "step" and "eval". With
+ * micro-batches, "step" is replaced by "grad", which has its inputs and no
+ * outputs, and "apply", which has its outputs and no inputs.
  * "step" has the graph's inputs, then "labels", and the output "loss" (fp32
  * scalar). "eval" has the same inputs and the outputs "loss_sum", "loss_count",
  * "correct", "correct_count" (fp32 scalars; only rows below control.validRows
@@ -356,9 +356,9 @@ typedef struct sinter_entry {
   const sinter_tensor_desc *outputs;
   const sinter_command *commands;
   uint32_t numInputs, numOutputs, numCommands;
-  /* 2.6: where this is not 0, `outputs` has one more entry, of the runtime: an
-   * int64 [numIndexChecks][2] with, for each of the entry's checks, position +
-   * 1 and value of the first index out of range, or zeros. */
+  /* 2.6: if not 0, `outputs` has one more row, for the runtime: an int64
+   * [numIndexChecks][2] with, for each of the entry's checks, position + 1 and
+   * value of the first index out of range, or zeros. */
   uint32_t numIndexChecks;
   uint64_t arenaBytes; /* of place 0 */
   uint64_t
@@ -386,8 +386,8 @@ typedef struct sinter_training {
   int64_t batch;       /* leading dimension of inputs and labels,
                           of one replica */
   int64_t numClasses;  /* labels lie in [0, numClasses); 0: no range */
-  int64_t ignoreIndex; /* a label that is allowed besides; meaningful
-                          when hasIgnoreIndex */
+  int64_t ignoreIndex; /* one more label that is allowed; meaningful
+                          if hasIgnoreIndex */
   uint32_t hasIgnoreIndex;
   uint32_t replicas;   /* 2.2: how many run "step" together; 0 and 1: one */
   uint32_t accumulate; /* 2.3: micro-batches of a step; 0 and 1: one, and the
@@ -397,7 +397,7 @@ typedef struct sinter_training {
 } sinter_training;
 
 /* The handshake of replicas (2.2): a process-wide or world-wide group, made by
- * one of them, and who of it a program is. */
+ * one of them, and the program's rank in it. */
 #define SINTER_GROUP_BYTES 128
 typedef struct sinter_rank {
   uint8_t group[SINTER_GROUP_BYTES];
@@ -405,8 +405,8 @@ typedef struct sinter_rank {
 } sinter_rank;
 
 /* A device of a program that spans several. Commands, arenas and states name
- * it by its number. Inputs, constants and the control block are there on every
- * place; an output is written on the one that computes it. */
+ * it by its number. Every place has the inputs, constants and control block; an
+ * output is written on the place that computes it. */
 typedef struct sinter_place_desc {
   const char *device; /* "cpu", "sim:1" */
   const char *target; /* its kind: "cpu", "cuda" or "sim" */
@@ -426,7 +426,7 @@ typedef struct sinter_artifact {
   const sinter_state_desc *states;
   const sinter_entry *entries;
   const sinter_kernel_desc *kernels;
-  const sinter_image *images; /* CUDA: PTX for the least architecture first */
+  const sinter_image *images; /* CUDA: PTX for the lowest architecture first */
   const sinter_export_piece *exportPieces; /* NULL: not from ONNX */
   const sinter_training *training;         /* NULL: inference */
   const uint8_t *constants;                /* page aligned */
@@ -438,20 +438,20 @@ typedef struct sinter_artifact {
    * shape and number), inputs and outputs; constants and export pieces are
    * shared where they are equal. The first one's target is the default. */
   const struct sinter_artifact *next;
-  /* The devices of a program that names them; NULL: one, which whoever loads
-   * the artifact picks among those of `target`. The first has kind `target`. */
+  /* The devices of a program that names them. NULL: one device of kind
+   * `target`, which the loader picks. The first place has kind `target`. */
   const sinter_place_desc *places;
   const uint64_t *arenas; /* arenas[entry * numPlaces + place] in bytes */
   uint32_t numPlaces;
   uint32_t reserved1;
-  /* 2.3: the sinter_dtype of what each slice of each command of each entry
-   * refers to, in this order; NULL: not told. */
+  /* 2.3: the sinter_dtype of each slice of each command of each entry, in this
+   * order; NULL: unknown. */
   const uint8_t *sliceDtypes;
   /* 2.4: how many bytes of scratch library calls may take, workspaces[place],
-   * one row where numPlaces is 0; NULL: none anywhere; UINT64_MAX: as many as
-   * they want. What a library cannot do within them is not done. */
+   * one entry if numPlaces is 0; NULL: none anywhere; UINT64_MAX: as many as
+   * they want. No library call takes more. */
   const uint64_t *workspaces;
-  /* 2.6: of all entries, in their order. */
+  /* 2.6: the checks of all entries, in their order. */
   const sinter_index_check *indexChecks;
 } sinter_artifact;
 

@@ -1,13 +1,13 @@
 /* What a CUDA kernel reaches when it runs on the simulated device.
  *
  * Code for one CUDA thread (sinter_sim_kernel) gets the address of a
- * sinter_sim_functions: first what a thread may ask about itself, then the
+ * sinter_sim_functions: first the thread's own numbers and memory, then the
  * functions that CUDA's instructions became. The simulated device owns the
- * struct, one for each of its workers; generated code only reads it. So that
- * the code needs no symbol, it is the same in memory and in an executable.
+ * struct, one for each of its workers; generated code only reads it. The code
+ * needs no symbol, so it is the same in memory and in an executable.
  *
  * `site` is the number of the instruction in the kernel's table of sites: it
- * says where threads meet, and it names the place in errors.
+ * says where threads meet, and error messages name the instruction by it.
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */
 #ifndef SINTER_SIM_H
@@ -25,7 +25,7 @@ extern "C" {
  */
 
 typedef enum sinter_sim_site_kind {
-  /* Of the block, or a wait for cp.async; can be left out. */
+  /* A barrier of the block or a wait for cp.async; can be left out. */
   SINTER_SIM_BARRIER = 1,
   SINTER_SIM_WARP,      /* threads of a warp meet */
   SINTER_SIM_PREDICATE, /* a test that guards an index; can be forced */
@@ -37,8 +37,8 @@ typedef struct sinter_sim_site {
   uint32_t kind;    /* sinter_sim_site_kind */
   uint32_t number;  /* among the sites of its kind, from 0 */
   const char *text; /* the instruction */
-  /* From 1: the kernel's buffer whose address this access, or the source of
-   * this copy, is computed from; 0: several or none. */
+  /* Number, from 1, of the kernel's buffer from which the address of this
+   * access, or of this copy's source, is computed; 0: several or none. */
   uint32_t buffer;
   uint32_t reserved;
 } sinter_sim_site;
@@ -56,7 +56,7 @@ typedef struct sinter_sim_kernel_info {
   uint32_t numSites;
   uint32_t numBuffers;
   uint32_t staticSharedBytes; /* a multiple of 16; dynamic memory follows */
-  uint32_t numMeetings;       /* barriers and warp sites; 0: none waits */
+  uint32_t numMeetings;       /* barriers and warp sites; 0: no thread waits */
   uint32_t flags;             /* sinter_sim_kernel_flags */
   uint32_t reserved;
 } sinter_sim_kernel_info;
@@ -71,7 +71,7 @@ typedef enum sinter_sim_shuffle {
   SINTER_SIM_SHUFFLE_IDX
 } sinter_sim_shuffle;
 
-/* Of votes, barriers with a value, and redux. */
+/* For votes, barriers with a value, and redux. */
 typedef enum sinter_sim_combine {
   SINTER_SIM_ALL = 1,
   SINTER_SIM_ANY,
@@ -157,12 +157,12 @@ typedef enum sinter_sim_mma {
 struct sinter_sim_functions {
   uint64_t sizeofFunctions;
 
-  /* Of the thread that is being started; fixed until it ends, so code reads
-   * them first. */
+  /* Of the thread that is being started. Its code reads them first, before the
+   * next thread's replace them. */
   uint32_t threadId[3], blockId[3], blockDim[3], gridDim[3];
   uint8_t *shared; /* the block's shared memory: static part, dynamic part */
 
-  /* A call with null buffers asks for this one and for nothing else. */
+  /* A kernel that is called with null buffers calls this and nothing else. */
   void (*describe)(const sinter_sim_functions *self,
                    const sinter_sim_kernel_info *info);
 
@@ -172,10 +172,10 @@ struct sinter_sim_functions {
   void (*access)(const sinter_sim_functions *self, uint32_t site,
                  const void *address, uint64_t sizeBytes, uint32_t alignment,
                  uint32_t flags);
-  /* `value`, or `forced` when this predicate is the one to force. */
+  /* Returns `value`, or `forced` if this predicate is the one to force. */
   uint32_t (*predicate)(const sinter_sim_functions *self, uint32_t site,
                         uint32_t value, uint32_t forced);
-  /* Lets other threads run: spinning on memory. */
+  /* Lets other threads run while this one spins on memory. */
   void (*yield)(const sinter_sim_functions *self);
 
   /* Barrier `barrier` of the block; `count` threads, 0: all. */
@@ -196,8 +196,8 @@ struct sinter_sim_functions {
                    uint32_t combine, uint32_t mask, uint32_t value);
   uint32_t (*reduce)(const sinter_sim_functions *self, uint32_t site,
                      uint32_t combine, uint32_t mask, uint32_t value);
-  /* Lanes with this lane's value (ALL: if all are equal, else 0; bit 32: they
-   * are). */
+  /* Lanes with this lane's value. ALL: all lanes and bit 32 if all values are
+   * equal, else 0. */
   uint64_t (*match)(const sinter_sim_functions *self, uint32_t site,
                     uint32_t combine, uint32_t mask, uint64_t value);
   uint32_t (*activeMask)(const sinter_sim_functions *self);
@@ -214,7 +214,8 @@ struct sinter_sim_functions {
   void (*copyAsync)(const sinter_sim_functions *self, uint32_t site, void *to,
                     const void *from, uint32_t sizeBytes, uint32_t sourceBytes);
   void (*copyCommit)(const sinter_sim_functions *self);
-  /* Until at most `pending` groups are under way, or SINTER_SIM_WAIT_ALL. */
+  /* Waits until at most `pending` groups are unfinished; SINTER_SIM_WAIT_ALL:
+   * until every copy is done. */
   void (*copyWait)(const sinter_sim_functions *self, uint32_t site,
                    uint32_t pending);
 

@@ -1,10 +1,10 @@
 /* What a host program calls: load an artifact, run its entries.
  *
  * Every function that can fail returns a sinter_status; sinter_last_error() has
- * one line about the latest failure of the calling thread. Handles are owned by
- * the caller and given back with the matching destroy function. A program is
- * used by one thread at a time: what a second one calls meanwhile returns
- * SINTER_BUSY and does nothing. Programs of one process share a thread pool.
+ * one line about the latest failure of the calling thread. The caller owns the
+ * handles and releases them with the matching destroy function. Only one thread
+ * at a time may use a program: a call from a second one returns SINTER_BUSY and
+ * does nothing. Programs of one process share a thread pool.
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */
 #ifndef SINTER_SINTER_H
@@ -45,9 +45,9 @@ const char *sinter_last_error(void);
 sinter_status sinter_program_create(const sinter_artifact *artifact,
                                     const char *device, int32_t threads,
                                     sinter_program **program);
-/* Before the first run: runs all entries on inputs of zeros, so that the first
- * run that counts takes no longer than later ones, and sets the states to their
- * initial values again. */
+/* For use before the first run: runs all entries on inputs of zeros, so that
+ * the first real run takes no longer than later ones, and then resets the
+ * states to their initial values. */
 sinter_status sinter_program_warm_up(sinter_program *program);
 void sinter_program_destroy(sinter_program *program);
 
@@ -65,7 +65,7 @@ sinter_status sinter_program_run(sinter_program *program, const char *entry,
 /* Replicas: programs in one process that share the steps of a training program
  * compiled for several (sinter_training.replicas). One of them names a group
  * for a kind of device ("cuda:0" or "cuda"); then each joins it with a rank of
- * its own, on a thread of its own, and all make the same runs. joining waits
+ * its own, on a thread of its own, and all make the same runs. Joining waits
  * for all of them. */
 sinter_status sinter_group_name(const char *device,
                                 uint8_t group[SINTER_GROUP_BYTES]);
@@ -73,12 +73,12 @@ sinter_status sinter_program_join(sinter_program *program,
                                   const sinter_rank *rank);
 
 /* The current bytes of state `index`, owned by the program, valid between runs.
- * NULL when there is no such state, it is empty, or it lies in a device's own
+ * NULL if there is no such state, it is empty, or it is in a device's own
  * memory. */
 void *sinter_program_state(sinter_program *program, uint32_t index);
 
-/* Copies all bytes of state `index` out of the program, and into it, wherever
- * it lies. */
+/* Copy all bytes of state `index` out of the program and into it, whatever
+ * memory holds them. */
 sinter_status sinter_program_read_state(sinter_program *program, uint32_t index,
                                         void *to);
 sinter_status sinter_program_write_state(sinter_program *program,

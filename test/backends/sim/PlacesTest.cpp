@@ -209,7 +209,7 @@ TEST_CASE("tables of places are checked") {
         }).find("copies from or to place 7 of 2") != std::string::npos);
   CHECK(message([](TwoPlaces &s) {
           s.places[1].target = "cpu";
-        }).find("place 1 has no device or not the kind of it") !=
+        }).find("place 1 has no device, or not its kind as target") !=
         std::string::npos);
   CHECK(message([](TwoPlaces &s) {
           s.places[1].device = "sim:0";
