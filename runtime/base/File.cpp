@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,7 +86,9 @@ Status sinter::rt::fileError(const std::string &path, int errnoValue) {
                            : SINTER_FAILED;
   char buffer[128];
   // GNU's strerror_r may or may not use the buffer; it always returns text.
-  return {code, path + ": " + strerror_r(errnoValue, buffer, sizeof(buffer))};
+  return Status::ofSystem(
+      code, path + ": " + strerror_r(errnoValue, buffer, sizeof(buffer)),
+      errnoValue);
 }
 
 std::string sinter::rt::parentDirectory(const std::string &path) {
@@ -130,6 +134,16 @@ Result<uint64_t> sinter::rt::fileSize(const std::string &path) {
   return size;
 }
 
+/// Where `path` leads through symbolic links; `path` itself if it is none.
+static std::string linkTarget(const std::string &path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode))
+    return path;
+  std::unique_ptr<char, decltype(&std::free)> target(
+      ::realpath(path.c_str(), nullptr), &std::free);
+  return target ? target.get() : path;
+}
+
 /// Whether `path` exists and is a pipe, a device or a socket.
 static bool isSpecialFile(const std::string &path) {
   struct stat status;
@@ -152,10 +166,11 @@ static Status writeInPlace(const std::string &path,
 }
 
 Status
-sinter::rt::writeFileAtomic(const std::string &path,
+sinter::rt::writeFileAtomic(const std::string &link,
                             std::span<const std::span<const uint8_t>> pieces) {
-  if (isSpecialFile(path))
-    return writeInPlace(path, pieces);
+  if (isSpecialFile(link))
+    return writeInPlace(link, pieces);
+  const std::string path = linkTarget(link);
   // Unique among the threads of this process and, by the pid, among processes.
   static std::atomic<uint64_t> counter{0};
   std::string temporary = path + ".tmp." + std::to_string(::getpid()) + "." +

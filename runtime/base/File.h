@@ -30,7 +30,8 @@ Result<uint64_t> fileSize(const std::string &path);
 /// Writes `pieces` one after the other to a temporary file beside `path`, syncs
 /// it, renames it over `path` and syncs the directory: afterwards `path` holds
 /// either its old content or all of the new one, whatever happens meanwhile.
-/// On failure nothing is left behind. A pipe or device is written in place.
+/// On failure nothing is left behind. A pipe or device is written in place; of
+/// a symbolic link, the file that it leads to is replaced.
 Status writeFileAtomic(const std::string &path,
                        std::span<const std::span<const uint8_t>> pieces);
 Status writeFileAtomic(const std::string &path, std::span<const uint8_t> bytes);

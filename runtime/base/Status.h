@@ -36,8 +36,23 @@ public:
   /// One line, without a trailing newline; empty on success.
   const std::string &message() const { return message_; }
 
+  /// The errno of the system call that failed; 0 where no call did.
+  int systemError() const { return systemError_; }
+  /// The same failure with another code or message.
+  Status as(sinter_status code, std::string message) const {
+    Status other(code, std::move(message));
+    other.systemError_ = systemError_;
+    return other;
+  }
+  static Status ofSystem(sinter_status code, std::string message, int error) {
+    Status status(code, std::move(message));
+    status.systemError_ = error;
+    return status;
+  }
+
 private:
   sinter_status code_ = SINTER_OK;
+  int systemError_ = 0;
   std::string message_;
 };
 

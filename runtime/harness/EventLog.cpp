@@ -109,11 +109,9 @@ Status EventLog::create(const std::string &folder, int64_t firstStep) {
                   "/events.out.tfevents.%010lld.%03d.sinter",
                   static_cast<long long>(seconds.count()), number);
     const std::string path = folder + name;
-    const int fd = ::open(
-        path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0 && errno == EEXIST)
-      continue;
-    SINTER_RETURN_IF_ERROR(file_.open(path, fd));
+    Status opened = file_.open(path, O_CREAT | O_EXCL);
+    if (!opened.ok() && opened.systemError() != EEXIST)
+      return opened;
   }
   std::string version;
   appendBytes(version, kFileVersion, "brain.Event:2");

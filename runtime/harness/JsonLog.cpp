@@ -20,9 +20,7 @@
 using namespace sinter::rt;
 
 Status JsonLog::create(const std::string &path) {
-  return file_.open(
-      path, ::open(path.c_str(),
-                   O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  return file_.open(path, O_CREAT | O_TRUNC);
 }
 
 /// How much of `log` belongs to the first `step` steps.
@@ -60,9 +58,8 @@ Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
     return bytes.status();
   std::string_view text(reinterpret_cast<const char *>(bytes->data()),
                         bytes->size());
-  int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  SINTER_RETURN_IF_ERROR(file_.open(path, fd));
-  return ::ftruncate(fd,
+  SINTER_RETURN_IF_ERROR(file_.open(path, 0));
+  return ::ftruncate(file_.descriptor(),
                      static_cast<off_t>(keptBytes(text, step, evaluated))) == 0
              ? Status()
              : fileError(path, errno);

@@ -7,11 +7,16 @@
 #include "runtime/harness/LogFile.h"
 
 #include "runtime/base/File.h"
+#include "runtime/harness/Signals.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace sinter::rt;
@@ -21,16 +26,41 @@ LogFile::~LogFile() {
     ::close(fd_);
 }
 
-Status LogFile::open(const std::string &path, int fd) {
+Status LogFile::open(const std::string &path, int flags) {
   path_ = path;
-  fd_ = fd;
-  return fd_ < 0 ? fileError(path, errno) : Status();
+  // Without O_NONBLOCK the open and each write would wait for a reader, however
+  // long that takes.
+  flags |= O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+  for (int tries = 0;; ++tries) {
+    fd_ = ::open(path.c_str(), flags, 0666);
+    if (fd_ >= 0)
+      return {};
+    if (errno != ENXIO) // no reader of the pipe
+      return fileError(path, errno);
+    if (stopRequested())
+      return Status(SINTER_INTERRUPTED,
+                    path + ": interrupted while it waited for a reader");
+    if (tries == 10)
+      std::fprintf(stderr, "note: %s: waiting for a reader of the pipe\n",
+                   path.c_str());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+/// write(), after a wait of at most `timeoutMs` for a pipe that is full.
+static ssize_t writeRecord(int fd, std::string_view record, int timeoutMs) {
+  ssize_t count = ::write(fd, record.data(), record.size());
+  if (count >= 0 || errno != EAGAIN || timeoutMs == 0)
+    return count;
+  pollfd waiting = {fd, POLLOUT, 0};
+  (void)::poll(&waiting, 1, timeoutMs);
+  return ::write(fd, record.data(), record.size());
 }
 
 void LogFile::append(std::string_view record) {
   if (fd_ < 0)
     return;
-  ssize_t count = ::write(fd_, record.data(), record.size());
+  ssize_t count = writeRecord(fd_, record, isFailing_ ? 0 : 1000);
   if (count == static_cast<ssize_t>(record.size())) {
     if (isFailing_)
       std::fprintf(stderr, "warning: %s: goes on%s\n", path_.c_str(),

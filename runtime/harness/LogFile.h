@@ -15,6 +15,7 @@ namespace sinter::rt {
 
 /// A file to which records are appended. A run outlives its logs: a record that
 /// cannot be written is left out, as a whole, and the next one is tried again.
+/// A pipe whose reader is slow holds the run up for a second at most.
 class LogFile {
 public:
   LogFile() = default;
@@ -22,8 +23,11 @@ public:
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Takes over `fd`, which is open to append; errno says why it is -1.
-  Status open(const std::string &path, int fd);
+  /// Opens `path` to append with further `flags` of open(). Waits, with a note,
+  /// for a reader of a pipe; SINTER_INTERRUPTED if a stop is requested
+  /// meanwhile.
+  Status open(const std::string &path, int flags);
+  int descriptor() const { return fd_; }
   bool isOpen() const { return fd_ >= 0; }
   /// Warns of the first record that is lost, and of the end of such a gap.
   void append(std::string_view record);

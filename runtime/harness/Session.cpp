@@ -253,9 +253,6 @@ sinter::rt::loadWeights(const Session &session, const TrainerOptions &options,
   CheckpointReading reading;
   reading.weightsOnly = true;
   reading.missingSlots = &missingSlots;
-  reading.warn = [](const std::string &line) {
-    std::fprintf(stderr, "%s\n", line.c_str());
-  };
   Result<Manifest> manifest = loadNewestCheckpoint(
       options.checkpoint, session.states(), session.program(), reading);
   if (manifest.ok() &&

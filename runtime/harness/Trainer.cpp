@@ -38,8 +38,16 @@ Status Trainer::run() {
           .count();
   progress_->finish();
   if (!status.ok())
-    return status;
+    return saveSound(status);
   return finish();
+}
+
+/// `failure`, which leaves the states as they are after `step` steps, unless
+/// later ones were begun.
+Status Trainer::keepsStates(Status failure, int64_t step) {
+  if (!replicas_->underWay() && failure.code() != SINTER_DEVICE_FAILED)
+    intactSteps_ = step;
+  return failure;
 }
 
 sinter_control Trainer::control(int64_t step) const {
@@ -58,12 +66,13 @@ Status Trainer::beginStep() {
   Status begun = replicas_->begin(control(step_));
   if (!begun.ok()) {
     if (Status fault = indexFault(); !fault.ok())
-      return fault;
+      return keepsStates(fault, doneSteps_);
     // Bad data is told after what came before it; with --sync-launches all of
     // that has been done, and what failed is named here.
     if (replicas_->size() == 1 && !options_.deviceOptions.syncLaunches)
       SINTER_RETURN_IF_ERROR(finishSteps());
-    return begun;
+    // Of micro-batches some may have been added up.
+    return microBatchesOf(artifact_) > 1 ? begun : keepsStates(begun, step_);
   }
   ++step_;
   evaluated_ = false;
@@ -117,7 +126,7 @@ Result<int64_t> Trainer::skippedBefore() const {
 Status Trainer::finishStep() {
   if (Status finished = replicas_->finish(); !finished.ok()) {
     Status fault = indexFault();
-    return fault.ok() ? finished : fault;
+    return fault.ok() ? finished : keepsStates(fault, doneSteps_);
   }
   const int64_t step = doneSteps_++;
   lastLoss_ = replicas_->scalar("loss").value_or(NAN);
@@ -153,7 +162,7 @@ Status Trainer::load() {
   doneSteps_ = step_;
   Result<int64_t> skipped = skippedBefore();
   if (skipped.ok())
-    skippedSteps_ = *skipped;
+    skippedSteps_ = skippedBefore_ = *skipped;
   return skipped.status();
 }
 
@@ -203,7 +212,7 @@ Status Trainer::evaluateNow() {
   if (!evaluation.ok())
     return evaluation.status().code() == SINTER_INTERRUPTED
                ? Status()
-               : evaluation.status();
+               : keepsStates(evaluation.status(), step_);
   int64_t epoch = (step_ - 1) / order_.batchesPerEpoch();
   log_.evaluation(epoch, *evaluation);
   events_.evaluation(step_, *evaluation);
@@ -219,8 +228,9 @@ void Trainer::report() const {
                      std::to_string(step_ / order_.batchesPerEpoch()) +
                      " epochs) in " + durationText(seconds_) + " on " +
                      replicas_->workers();
-  if (skippedSteps_ > 0)
-    text += ", " + std::to_string(skippedSteps_) + " of them skipped";
+  if (skippedSteps_ > skippedBefore_)
+    text += ", " + std::to_string(skippedSteps_ - skippedBefore_) +
+            " of them skipped";
   if (lossesNotFinite_ > 0)
     text += ", the losses of " + std::to_string(lossesNotFinite_) +
             " of them not finite";

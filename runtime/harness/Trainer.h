@@ -77,11 +77,14 @@ private:
   bool isTimeToSave();
   Status checkStates();
   std::string savedText() const;
-  Status checkData() const;
+  std::string updateText(int64_t step) const;
+  Status checkData();
   Status save();
   Status saveOrWarn();
   Status saveLast();
   Status saveToSpare(const Status &failure);
+  Status saveSound(const Status &failure);
+  Status keepsStates(Status failure, int64_t step);
   Status finish();
   sinter_control control(int64_t step) const;
   void report() const;
@@ -113,6 +116,9 @@ private:
   bool savedEvaluated_ = false;
   std::optional<Manifest> resumed_; // what the run goes on from
   int64_t soundStep_ = -1; // after which all states were found to be finite
+  /// After a failure that has nothing to do with the states: the steps whose
+  /// updates they have.
+  std::optional<int64_t> intactSteps_;
   std::chrono::steady_clock::time_point lastSaveTime_;
   /// Before the step under way, by state; only where what is not finite is
   /// located.
@@ -120,7 +126,8 @@ private:
   bool isFirstWatched_ = true;
   std::optional<Evaluation> lastEvaluation_;
   float lastLoss_ = 0;
-  int64_t skippedSteps_ = 0; // of the whole run, before the next one to finish
+  int64_t skippedSteps_ = 0;  // of the whole run, before the next one to finish
+  int64_t skippedBefore_ = 0; // by the runs that this one continues
   int64_t lossesNotFinite_ = 0; // with --check-nonfinite=off
   double seconds_ = 0;          // of the loop
 };

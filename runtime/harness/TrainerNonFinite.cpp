@@ -139,12 +139,13 @@ static bool changesStatesEarly(const sinter_artifact &artifact) {
 /// did it, if one did.
 Status Trainer::blameLoss(int64_t step, std::string what) {
   std::string updates = std::to_string(step);
+  const bool isLast = !replicas_->underWay();
   // With dynamic scaling only gradients that are not finite keep the states.
   const bool isKept = !lossScale() && !changesStatesEarly(artifact_);
   if (!isKept)
     updates += " or " + std::to_string(step + 1);
   // Its successor was begun before this was known.
-  if (replicas_->underWay())
+  if (!isLast)
     updates += " or " + std::to_string(step + 2);
   while (replicas_->underWay())
     SINTER_RETURN_IF_ERROR(replicas_->finish());
@@ -156,15 +157,18 @@ Status Trainer::blameLoss(int64_t step, std::string what) {
            ", and " + what;
   else if (isKept)
     what += "; the step changed no state";
-  return Status::failed(what + savedText() +
-                        "; --check-nonfinite=step or =op names what made it");
+  const std::string advice =
+      "; --check-nonfinite=step or =op names what made it";
+  if (finite.ok() && isKept && isLast && store_)
+    return keepsStates(Status::failed(what + advice), step);
+  return Status::failed(what + savedText() + advice);
 }
 
 Status Trainer::reportNonFinite(int64_t step, const std::string &what) {
   std::string replay =
       (options_.out.empty() ? std::string(".") : options_.out) +
       "/nonfinite-step-" + std::to_string(step + 1) + ".safetensors";
-  SINTER_RETURN_IF_ERROR(writeReplay(step, replay));
+  const Status written = writeReplay(step, replay);
   std::optional<std::string> finding = replicas_->finding();
   if (!finding) {
     SINTER_RETURN_IF_ERROR(restoreStates());
@@ -180,7 +184,9 @@ Status Trainer::reportNonFinite(int64_t step, const std::string &what) {
   return Status::failed(
       what + ": " +
       (finding ? *finding : "no command made it, it was there before") +
-      "; sinter-run MODEL --replay=" + replay + " runs the step op by op");
+      (written.ok()
+           ? "; sinter-run MODEL --replay=" + replay + " runs the step op by op"
+           : "; the step was not written: " + written.message()));
 }
 
 /// States before the step, its data and its control values, as safetensors.

@@ -33,6 +33,7 @@ Status Trainer::resume() {
     return {};
   }
   CheckpointReading reading;
+  reading.fallsBack = true;
   reading.warn = say;
   reading.accept = [this](const Manifest &manifest) {
     return acceptRecipe("--resume", manifest);
@@ -118,13 +119,19 @@ Status Trainer::checkResumed() {
                   manifest.data.sizeBytes == fingerprint_.sizeBytes &&
                   manifest.data.contentHash == fingerprint_.contentHash;
   if (!sameData && !options_.acceptDatasetChange)
-    return Status::invalid(
-        options_.data + ": is not the data of the checkpoint (" +
-        std::to_string(order_.rows) + " rows now, " +
-        std::to_string(manifest.rows) +
-        " then); --accept-dataset-change continues all the same");
+    return Status::invalid(options_.data +
+                           ": is not the data of the checkpoint (" +
+                           (manifest.rows == order_.rows
+                                ? "its content differs"
+                                : std::to_string(order_.rows) + " rows now, " +
+                                      std::to_string(manifest.rows) + " then") +
+                           "); --accept-dataset-change continues all the same");
   if (!sameData)
     say("resume: " + options_.data + " is not the data of the checkpoint");
+  else if (manifest.data.modifiedNs != fingerprint_.modifiedNs)
+    say("warning: resume: " + options_.data +
+        " was modified after the checkpoint's run had opened it; samples of it "
+        "are unchanged, the whole is not compared");
   step_ = firstStep_ = manifest.step;
   evaluated_ = manifest.evaluated;
   if (store_) {
@@ -134,7 +141,8 @@ Status Trainer::checkResumed() {
     if (!mine.ok())
       return mine.status();
     if (options_.resumePath.empty())
-      store_->setAsideNewer(step_);
+      for (const std::string &line : store_->setAsideNewer(step_))
+        say(line);
     else if (!mine->empty() && mine->front() > step_)
       return Status::invalid(store_->directory() +
                              ": has a checkpoint newer than the one of step " +

@@ -63,6 +63,15 @@ std::string Trainer::savedText() const {
               : "");
 }
 
+/// "after the update of step 7 ", or of which steps it may have been one.
+std::string Trainer::updateText(int64_t step) const {
+  const int64_t first = std::max(soundStep_, firstStep_) + 1;
+  return first >= step
+             ? "after the update of step " + std::to_string(step) + " "
+             : "after the updates of steps " + std::to_string(first) + " to " +
+                   std::to_string(step) + " ";
+}
+
 /// Of all steps that were begun, which are done. SINTER_FAILED says what is not
 /// finite; with --check-nonfinite=off the run goes on without a checkpoint.
 Status Trainer::checkStates() {
@@ -71,27 +80,30 @@ Status Trainer::checkStates() {
   Status finite = session_->states().checkFinite(session_->program());
   if (!finite.ok())
     return Status(finite.code(),
-                  "after the update of step " + std::to_string(step_) + " " +
-                      finite.message() + savedText() +
+                  updateText(step_) + finite.message() + savedText() +
                       "; --check-nonfinite=step or =op names what made it");
   soundStep_ = step_;
   return {};
 }
 
-Status Trainer::checkData() const {
-  for (const std::optional<BatchReader> *reader : {&trainData_, &evalData_})
-    if (*reader) {
-      Status same = checkUnchanged((*reader)->dataset());
-      if (!same.ok())
-        return Status::failed(
-            same.message() +
-            " while it was read; what was trained after step " +
-            std::to_string(std::max(savedStep_, firstStep_)) + " is not saved");
-    }
-  return {};
+/// Training data that changed may have been read since the last check; the
+/// states know nothing of the evaluation's.
+Status Trainer::checkData() {
+  Status same = checkUnchanged(trainData_->dataset());
+  if (!same.ok())
+    return Status::failed(
+        same.message() + " while it was read; what was trained after step " +
+        std::to_string(std::max(savedStep_, firstStep_)) + " is not saved");
+  if (evalData_)
+    same = checkUnchanged(evalData_->dataset());
+  return same.ok() ? same
+                   : keepsStates(
+                         Status::failed(same.message() + " while it was read"),
+                         step_);
 }
 
 Status Trainer::save() {
+  SaveInProgress inProgress;
   SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
   SINTER_RETURN_IF_ERROR(
       store_->save(manifest(), session_->states(), session_->program()));
@@ -154,6 +166,32 @@ Status Trainer::saveToSpare(const Status &failure) {
                         checkpointPath(spare_->directory(), step_) +
                         " instead: continue with --resume=" +
                         spare_->directory() + " and another --out");
+}
+
+/// `failure` ended the run. Where it has nothing to do with the states, they
+/// are saved, so that no step is lost.
+Status Trainer::saveSound(const Status &failure) {
+  const int64_t from = std::max(savedStep_, firstStep_);
+  if (!store_ || doneSteps_ <= from)
+    return failure;
+  auto with = [&](const std::string &text) {
+    return failure.as(failure.code(), failure.message() + "; " + text);
+  };
+  if (!intactSteps_)
+    return with("the training after step " + std::to_string(from) +
+                " is not saved");
+  if (*intactSteps_ <= from)
+    return failure;
+  if (step_ != *intactSteps_)
+    evaluated_ = false;
+  step_ = *intactSteps_;
+  if (!checkStates().ok())
+    return with("the state after step " + std::to_string(step_) +
+                " is not finite and was not saved");
+  Status saved = saveLast();
+  return with(saved.ok() ? "the state after step " + std::to_string(step_) +
+                               " was saved: --resume continues from there"
+                         : saved.message());
 }
 
 /// After the last step or an interruption: saves, and says what was done.

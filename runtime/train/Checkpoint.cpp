@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <dirent.h>
 #include <sys/stat.h>
+#include <thread>
 
 using namespace sinter::rt;
 
@@ -85,7 +87,7 @@ Result<Manifest> sinter::rt::readManifest(const std::string &path) {
   std::string manifestPath = path + "/manifest.json";
   Result<std::vector<uint8_t>> bytes = readFile(manifestPath, 64 << 20);
   if (!bytes.ok())
-    return Status::failed(bytes.status().message());
+    return bytes.status().as(SINTER_FAILED, bytes.status().message());
   Result<Manifest> manifest =
       parseManifest(std::string(bytes->begin(), bytes->end()));
   if (!manifest.ok())
@@ -103,7 +105,7 @@ Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
   std::string payloadPath = path + "/state.safetensors";
   Result<SafetensorsFile> file = SafetensorsFile::open(payloadPath);
   if (!file.ok())
-    return Status::failed(file.status().message());
+    return file.status().as(SINTER_FAILED, file.status().message());
   Result<uint64_t> payloadBytes = fileSize(payloadPath);
   if (!payloadBytes.ok())
     return payloadBytes.status();
@@ -121,6 +123,25 @@ Result<Manifest> sinter::rt::loadCheckpoint(const std::string &path,
   if (reading.missingSlots)
     *reading.missingSlots = std::move(*missing);
   return manifest;
+}
+
+/// Whether a checkpoint that failed with `status` could not be read, which says
+/// nothing about what it holds. A file that is missing is damage.
+static bool isUnreadable(const Status &status) {
+  const int error = status.systemError();
+  return error != 0 && error != ENOENT && error != ENOTDIR && error != EISDIR;
+}
+
+/// loadCheckpoint(), tried again where it cannot be read.
+static Result<Manifest> loadPatiently(const std::string &path,
+                                      const StateTable &table,
+                                      sinter_program *program,
+                                      const CheckpointReading &reading) {
+  Result<Manifest> loaded = loadCheckpoint(path, table, program, reading);
+  if (loaded.ok() || !isUnreadable(loaded.status()))
+    return loaded;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  return loadCheckpoint(path, table, program, reading);
 }
 
 /// Text that names the newest checkpoint before `step` whose values are all
@@ -147,7 +168,7 @@ static Result<Manifest> loadFinite(const std::string &directory,
                                    const StateTable &table,
                                    sinter_program *program,
                                    const CheckpointReading &reading) {
-  Result<Manifest> loaded = loadCheckpoint(path, table, program, reading);
+  Result<Manifest> loaded = loadPatiently(path, table, program, reading);
   if (!loaded.ok())
     return loaded;
   Status finite = table.checkFinite(program);
@@ -173,12 +194,22 @@ Result<Manifest> sinter::rt::loadNewestCheckpoint(
   if (steps->empty())
     return Status::invalid(directory + ": no checkpoint in it");
   for (int64_t step : *steps) {
-    Result<Manifest> loaded = loadFinite(
-        directory, checkpointPath(directory, step), table, program, reading);
+    const std::string path = checkpointPath(directory, step);
+    Result<Manifest> loaded =
+        loadFinite(directory, path, table, program, reading);
     if (loaded.ok() || loaded.status().code() == SINTER_INVALID)
       return loaded;
+    const std::string &reason = loaded.status().message();
+    if (isUnreadable(loaded.status()))
+      return Status::failed("the newest checkpoint cannot be read: " + reason +
+                            "; it may be sound: try again, or name an older "
+                            "one");
+    if (!reading.fallsBack)
+      return Status::failed(
+          "the newest checkpoint is damaged: " + reason + "; " +
+          newestFinite(directory, step, table, program, reading));
     reading.warn("WARNING: checkpoint of step " + std::to_string(step) +
-                 " is damaged: " + loaded.status().message());
+                 " is damaged: " + reason);
   }
   return Status::failed(directory + ": none of its " +
                         std::to_string(steps->size()) +

@@ -36,7 +36,9 @@ Result<Manifest> readManifest(const std::string &path);
 
 /// How a checkpoint is read.
 struct CheckpointReading {
-  /// Gets a line for each checkpoint that is damaged.
+  /// Whether an older checkpoint is taken where the newest is damaged.
+  bool fallsBack = false;
+  /// Gets a line for each checkpoint that is damaged, with fallsBack.
   std::function<void(const std::string &)> warn = nullptr;
   /// Called before states are changed; its error ends the search. May be null.
   std::function<Status(const Manifest &)> accept = nullptr;
@@ -53,11 +55,12 @@ Result<Manifest> loadCheckpoint(const std::string &path,
                                 sinter_program *program,
                                 const CheckpointReading &reading);
 
-/// Loads the newest checkpoint of `directory` that is not damaged. Errors: all
-/// are damaged, the newest belongs to another model, or it has a value that is
-/// not finite (the message then names the newest one that is sound).
-/// `directory` may also be one checkpoint itself. Without any checkpoint the
-/// result is SINTER_INVALID.
+/// Loads the newest checkpoint of `directory`; with fallsBack, the newest that
+/// is not damaged. Errors: one cannot be read (that is not damage, and trying
+/// again may help), it is damaged, it belongs to another model, or it has a
+/// value that is not finite. The message names the newest older one that is
+/// sound. `directory` may also be one checkpoint itself. Without any checkpoint
+/// the result is SINTER_INVALID.
 Result<Manifest> loadNewestCheckpoint(const std::string &directory,
                                       const StateTable &table,
                                       sinter_program *program,
@@ -82,9 +85,9 @@ public:
               sinter_program *program);
   /// How many checkpoints to keep from the next save on; 0: all.
   void setKeep(int32_t keep) { keep_ = keep; }
-  /// Renames checkpoints newer than `step`, which did not load, so that they
-  /// are out of the way.
-  void setAsideNewer(int64_t step);
+  /// Renames checkpoints newer than `step`, which are damaged, so that they are
+  /// out of the way; nothing is removed. Gives a line for each.
+  std::vector<std::string> setAsideNewer(int64_t step);
 
 private:
   CheckpointStore() = default;

@@ -59,8 +59,13 @@ Status takeLock(const std::string &directory, int &fd) {
   if (fd < 0)
     return fileError(path, errno);
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK)
-      return {}; // a file system without locks
+    if (errno != EWOULDBLOCK) {
+      std::fprintf(stderr,
+                   "warning: %s: no lock on this file system: nothing keeps "
+                   "another run from using it too\n",
+                   directory.c_str());
+      return {};
+    }
     char holder[64] = {};
     ssize_t count = ::pread(fd, holder, sizeof(holder) - 1, 0);
     ::close(fd);
@@ -180,17 +185,24 @@ void CheckpointStore::prune() {
     (void)removeCheckpoint(checkpointPath(directory_, (*steps)[i])).ok();
 }
 
-void CheckpointStore::setAsideNewer(int64_t step) {
+std::vector<std::string> CheckpointStore::setAsideNewer(int64_t step) {
+  std::vector<std::string> lines;
   Result<std::vector<int64_t>> steps = listCheckpoints(directory_);
   if (!steps.ok())
-    return;
+    return lines;
   for (int64_t newer : *steps) {
     if (newer <= step)
       continue;
-    std::string path = checkpointPath(directory_, newer);
-    std::string aside =
+    const std::string path = checkpointPath(directory_, newer);
+    const std::string first =
         directory_ + "/damaged-" + path.substr(directory_.size() + 1);
-    if (::rename(path.c_str(), aside.c_str()) != 0)
-      (void)removeCheckpoint(path).ok();
+    std::string aside = first;
+    for (int number = 2; ::access(aside.c_str(), F_OK) == 0; ++number)
+      aside = first + "-" + std::to_string(number);
+    lines.push_back(::rename(path.c_str(), aside.c_str()) == 0
+                        ? "note: " + path + " is now " + aside
+                        : "warning: " + path + " cannot be renamed: " +
+                              fileError(aside, errno).message());
   }
+  return lines;
 }

@@ -4,7 +4,7 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     run.py --list                          the mutations, and whether their places are still there
-    run.py --tree=FOLDER [--only=TEXT]     plants them in a built tree, which is restored
+    run.py --tree=FOLDER [--only=TEXT] [--first=NAME]   plants them in a built tree, which is restored
 
 A mutation changes one place of the sources so that something wrong goes unsaid: an attribute
 that is not read, an option that is forgotten, an index that is not checked (silences.py).
@@ -74,7 +74,7 @@ def fails(tree, check):
                    f"--filter=/{re.escape(name)}$"]
     else:
         program, _, test = check.partition(":")
-        command = [findProgram(tree, program)] + ([test] if test else [])
+        command = [findProgram(tree, program), "--abort"] + ([test] if test else [])
     try:
         return subprocess.run(command, cwd=tree, timeout=900, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode != 0
@@ -111,6 +111,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--tree")
     parser.add_argument("--only", default="")
+    parser.add_argument("--first", default="", help="the name of the first one to plant")
     arguments = parser.parse_args()
     tree = os.path.abspath(arguments.tree or os.path.join(HERE, "..", ".."))
     wrong = list(problems(tree))
@@ -119,6 +120,9 @@ def main():
     if wrong:
         return 1
     chosen = [s for s in SILENCES if arguments.only in s.name or arguments.only in s.file]
+    names = [silence.name for silence in chosen]
+    if arguments.first:
+        chosen = chosen[names.index(arguments.first):]
     if arguments.list or not arguments.tree:
         for silence in chosen:
             print(f"{silence.name:28} {silence.file}")
