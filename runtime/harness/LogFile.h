@@ -14,7 +14,7 @@
 namespace sinter::rt {
 
 /// A file to which records are appended. A run outlives its logs: a record that
-/// cannot be written is left out, as a whole, and the next one is tried again.
+/// cannot be written is left out as a whole, and the next one is tried again.
 class LogFile {
 public:
   LogFile() = default;
@@ -22,10 +22,10 @@ public:
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Takes over `fd`, which is open to append; errno says why it is -1.
+  /// Takes ownership of `fd`, which is open to append; errno says why it is -1.
   Status open(const std::string &path, int fd);
   bool isOpen() const { return fd_ >= 0; }
-  /// Warns of the first record that is lost, and of the end of such a gap.
+  /// Warns about the first record of a gap that is lost, and about its end.
   void append(std::string_view record);
   /// ", 12 records of log.json are lost"; empty if none is.
   std::string lostText() const;

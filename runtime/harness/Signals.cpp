@@ -1,4 +1,4 @@
-//===- Signals.cpp - the end of a run, asked for from outside -------------===//
+//===- Signals.cpp - signals that end a run or ask for a checkpoint -------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

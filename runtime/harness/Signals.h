@@ -1,4 +1,4 @@
-//===- Signals.h - the end of a run, asked for from outside -----*- C++ -*-===//
+//===- Signals.h - signals to end a run or save it --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,10 +15,10 @@ namespace sinter::rt {
 /// ignored.
 void watchSignals(bool usr1Saves = false);
 
-/// Whether the end was asked for since watchSignals().
+/// Whether a signal has asked for the end since watchSignals().
 bool stopRequested();
 
-/// Whether a checkpoint was asked for; not again until the next signal.
+/// Whether a signal has asked for a checkpoint; clears the request.
 bool takeSaveRequest();
 
 } // namespace sinter::rt
