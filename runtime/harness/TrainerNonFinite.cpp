@@ -69,7 +69,7 @@ Result<std::optional<std::string>> Trainer::nonFiniteState() {
     bytes.resize(tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(program.readState(i, bytes.data()));
     FloatSummary now = summarize(tensor.dtype, bytes.data(), bytes.size());
-    // Infinities that were there before, as in a mask, are no error.
+    // Values that were there before, as in a mask, are not an error.
     if ((now.kinds &
          ~summarize(tensor.dtype, keptStates_[i].data(), bytes.size()).kinds) ==
         0)
