@@ -53,7 +53,7 @@ std::string didYouMean(std::string_view word, const Names &names, Text text) {
   return best.empty() ? "" : "; did you mean " + best + "?";
 }
 
-/// User text for a message: cut and without control characters.
+/// User text for a message: cut short and without control characters.
 std::string shown(std::string_view text) {
   std::string result(text.substr(0, 64));
   for (char &c : result)

@@ -25,14 +25,14 @@ namespace sinter::rt {
 struct Option {
   enum class Value { None, Required, Optional };
   const char *name;  // without dashes; one letter: "-o"
-  const char *value; // its place holder in --help: "N"; "" without a value
+  const char *value; // its placeholder in --help: "N"; "" without a value
   const char *help;  // one line
   Value takes;
   unsigned commands; // a bit for each command that has it
-  /// Gets the value ("" if none); the error needs no option name in front.
+  /// Gets the value ("" if none); the error need not name the option.
   std::function<Status(std::string_view)> set;
-  /// Whether it may be given several times, and all of them count. Any other
-  /// option that is repeated is an error.
+  /// Whether it may be given several times, all of which count. Repeating any
+  /// other option is an error.
   bool repeats = false;
   /// Its value as text that `set` takes, "" if it has none; null for an option
   /// that does not shape a run (TrainerOptions.h).
@@ -46,9 +46,9 @@ struct CommandName {
 };
 
 /// Parses `arguments` (without the program's name). The command is the first
-/// argument if it is no option, else commands[0]; its bit is returned.
+/// argument if it is not an option, else commands[0]; its bit is returned.
 /// SINTER_INVALID with one line for whatever is wrong. `given` gets the names
-/// of the options that are there.
+/// of the options that are given.
 Result<unsigned> parseArguments(std::span<const char *const> arguments,
                                 std::span<const CommandName> commands,
                                 std::span<const Option> options,
@@ -66,7 +66,7 @@ Result<int64_t> parseInteger(std::string_view text, int64_t least,
                              int64_t most);
 /// "8GiB", "512MiB", "1024": a positive number of bytes.
 std::function<Status(std::string_view)> setBytes(uint64_t &target);
-/// The shortest text of the same number.
+/// The shortest text that stands for the same number.
 std::string realText(double value);
 /// At least `least`, and finite as a float32, which programs compute with.
 Result<double> parseReal(std::string_view text, double least);

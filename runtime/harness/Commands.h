@@ -16,8 +16,8 @@
 namespace sinter::rt {
 
 Status runTrain(const sinter_artifact &artifact, const TrainerOptions &options);
-/// train --verify-resume: SINTER_MISMATCH when an interrupted run would end
-/// with other bytes.
+/// train --verify-resume: SINTER_MISMATCH if an interrupted run would end with
+/// other bytes.
 Status runVerifyResume(const sinter_artifact &artifact,
                        const TrainerOptions &options);
 Status runEval(const sinter_artifact &artifact, const TrainerOptions &options);

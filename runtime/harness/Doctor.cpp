@@ -19,8 +19,8 @@ using namespace sinter::rt;
 
 using Json = nlohmann::ordered_json;
 
-/// The one of the targets, or the program itself when it has a place of that
-/// kind.
+/// The artifact for the kind of `device`: the program itself if it has a place
+/// of that kind, else one of the chain.
 static Result<const sinter_artifact *> partFor(const sinter_artifact &artifact,
                                                const std::string &device) {
   const std::string kind = deviceKindOf(device);
@@ -47,7 +47,7 @@ static std::set<uint32_t> commandsFor(const sinter_artifact &program,
 /// The libraries that the program calls on devices of a kind.
 struct Libraries {
   Json lines = Json::array();
-  Status status; // of the first that is not there
+  Status status; // of the first that is missing
 };
 
 static Libraries findLibraries(const DeviceKind &kind,
@@ -67,7 +67,7 @@ static Libraries findLibraries(const DeviceKind &kind,
   return libraries;
 }
 
-/// What one device says of itself, and whether the program can run there.
+/// What one device reports, and whether the program can run there.
 static Json examine(const std::string &name, const sinter_artifact &artifact,
                     const DeviceOptions &options, const Libraries &libraries) {
   Json json;
@@ -89,7 +89,7 @@ static Json examine(const std::string &name, const sinter_artifact &artifact,
   return json;
 }
 
-/// The devices of `kind`, or why there is none.
+/// The devices of `kind`, or why there are none.
 static Json examineKind(const DeviceKind &kind, const sinter_artifact &artifact,
                         const DeviceOptions &options) {
   Json list = Json::array();

@@ -42,7 +42,7 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
         reading.labelColumn = value;
   } else if (!options.quiet) {
     std::fprintf(stderr,
-                 "note: no --checkpoint: the weights are those of the model "
+                 "note: no --checkpoint: using the weights of the model "
                  "file\n");
   }
   Result<BatchReader> data =

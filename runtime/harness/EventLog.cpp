@@ -51,7 +51,7 @@ static void appendNumber(std::string &bytes, Number number) {
 static void appendChecksum(std::string &bytes, std::string_view of) {
   uint32_t crc =
       crc32c({reinterpret_cast<const uint8_t *>(of.data()), of.size()});
-  // Masked: files in which checksums are checksummed stay good.
+  // Masked, so that data which contains checksums can be checksummed.
   appendNumber<uint32_t>(bytes, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
 }
 
@@ -92,15 +92,15 @@ static void appendBytes(std::string &bytes, uint32_t field,
   bytes += value;
 }
 
-// Of Event.
+// Fields of Event.
 static constexpr uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3,
                           kSummary = 5, kSessionLog = 7;
-// Of Summary, of its Value, and of SessionLog, whose status START is 1.
+// Fields of Summary, of its Value, and of SessionLog, whose status START is 1.
 static constexpr uint32_t kValue = 1, kTag = 1, kSimpleValue = 2, kStatus = 1;
 
 Status EventLog::create(const std::string &folder, int64_t firstStep) {
   SINTER_RETURN_IF_ERROR(makeDirectories(folder));
-  // TensorBoard reads what has "tfevents" in its name, in the names' order.
+  // TensorBoard reads files with "tfevents" in their names, sorted by name.
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::system_clock::now().time_since_epoch());
   for (int number = 0; !file_.isOpen(); ++number) {
@@ -116,7 +116,7 @@ Status EventLog::create(const std::string &folder, int64_t firstStep) {
   std::string version;
   appendBytes(version, kFileVersion, "brain.Event:2");
   write(0, version);
-  // What an earlier run wrote for this step and later ones is no more.
+  // What an earlier run wrote for this step and later ones is obsolete.
   std::string status, session;
   appendKey(status, kStatus, kVarint);
   appendVarint(status, 1);

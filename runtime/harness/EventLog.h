@@ -6,8 +6,8 @@
 // tensorflow/core/lib/io/record_writer.h and util/event.proto describe them:
 // train/loss and train/lr (with dynamic loss scaling also train/loss_scale and
 // train/skipped_steps) of each step, counted from 1, eval/loss and
-// eval/accuracy after the step they follow. Every event is one write; a file
-// that cannot be written is given up with one warning: training goes on.
+// eval/accuracy with the step that they follow. Every event is one write. One
+// that cannot be written is lost, and training continues (LogFile.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_HARNESS_EVENTLOG_H
@@ -21,15 +21,14 @@
 
 namespace sinter::rt {
 
-/// The Castagnoli CRC-32 of `bytes`, which is "123456789" -> 0xe3069283.
+/// The Castagnoli CRC-32 of `bytes`: "123456789" -> 0xe3069283.
 uint32_t crc32c(std::span<const uint8_t> bytes);
 
 class EventLog {
 public:
-  /// Begins a file of its own in `folder`, which is made if it is not there.
-  /// TensorBoard reads all files of a folder as one run; where it finds
-  /// `firstStep` above 1, a run that goes on, it forgets what older files have
-  /// from that step on.
+  /// Starts a new file in `folder`, which is created if necessary. TensorBoard
+  /// reads all files of a folder as one run. If `firstStep` is above 1, in a
+  /// resumed run, it drops what older files have from that step on.
   Status create(const std::string &folder, int64_t firstStep);
 
   void step(int64_t step, float loss, float lr,
@@ -44,7 +43,7 @@ private:
     float value;
   };
   void scalars(int64_t step, std::span<const Scalar> values);
-  /// One record: an Event with the time, `step` and `field`.
+  /// Writes one record: an Event with the time, `step` and `field`.
   void write(int64_t step, std::string_view field);
 
   LogFile file_;

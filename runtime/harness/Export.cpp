@@ -20,7 +20,7 @@ static Status exportOnnx(const sinter_artifact &artifact,
                          const Session &session, const std::string &path) {
   if (!artifact.exportPieces)
     return Status::invalid("export: the program was not compiled from an .onnx "
-                           "file; -o weights.safetensors is there");
+                           "file; use -o weights.safetensors");
   std::vector<std::span<const uint8_t>> pieces;
   std::vector<std::vector<uint8_t>> copies(artifact.numExportPieces);
   for (uint32_t i = 0; i < artifact.numExportPieces; ++i) {
@@ -33,7 +33,7 @@ static Status exportOnnx(const sinter_artifact &artifact,
         artifact.states[piece.state].tensor.sizeBytes != piece.sizeBytes)
       return Status::failed(
           "export: the program's table of the .onnx file does "
-          "not fit its states");
+          "not match its states");
     Result<std::span<const uint8_t>> bytes =
         stateBytes(session.program(), piece.state, copies[i]);
     if (!bytes.ok())
@@ -69,7 +69,7 @@ Status sinter::rt::runExport(const sinter_artifact &artifact,
       return snapshot.status();
     if (!missingSlots.empty())
       std::fprintf(stderr,
-                   "note: the checkpoint is of another optimizer; left out: "
+                   "note: the checkpoint is from another optimizer; left out: "
                    "%s\n",
                    listText(missingSlots).c_str());
     std::erase_if(snapshot->tensors, [&](const NamedTensor &tensor) {

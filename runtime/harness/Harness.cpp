@@ -40,8 +40,8 @@ static Status runCommand(const sinter_artifact &artifact,
   return Status::invalid("unknown command");
 }
 
-/// What chooses the target: of a list for replicas, which are of one kind, the
-/// first one; the list itself where one program spans it.
+/// The part of `devices` that chooses the target: the first of a list for
+/// replicas, which are of one kind; the whole list if one program spans it.
 static std::string choosingDevice(const sinter_artifact &artifact,
                                   const std::string &devices) {
   return artifact.numPlaces > 1 ? devices
@@ -51,7 +51,7 @@ static std::string choosingDevice(const sinter_artifact &artifact,
 static Status runMain(const sinter_artifact *artifact, int argc, char **argv,
                       bool &isTraining) {
   if (!artifact)
-    return Status::invalid("this binary holds no program");
+    return Status::invalid("this binary contains no program");
   SINTER_RETURN_IF_ERROR(checkArtifacts(*artifact));
   std::span<const char *const> arguments(argv, argc > 0 ? argc : 0);
   Result<TrainerOptions> options =
@@ -82,8 +82,8 @@ static Status runMain(const sinter_artifact *artifact, int argc, char **argv,
   return runCommand(**chosen, *options);
 }
 
-/// What was printed may not have arrived: for a command that prints its result
-/// this is a failure. A training has saved its own.
+/// Printed text may have been lost. For a command that prints its result, this
+/// is a failure; a training run has saved its result.
 static Status flushOutput(bool isTraining) {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return {};
@@ -97,7 +97,7 @@ static Status flushOutput(bool isTraining) {
 
 int sinter_trainer_main(const sinter_artifact *artifact, int argc,
                         char **argv) {
-  // A write beyond the limit of the file's size fails and is reported.
+  // Makes a write beyond the limit on file sizes fail, which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   Status status;
   bool isTraining = false;

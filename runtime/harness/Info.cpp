@@ -112,7 +112,7 @@ static void printText(const Json &json) {
   std::printf("compiled with:\n");
   printLeaves("", json["manifest"]);
   if (json.contains("overridable")) {
-    std::printf("can be set at run time (now):\n");
+    std::printf("can be set at run time (current value):\n");
     for (const auto &[key, value] : json["overridable"].items())
       std::printf("  --%s (%s)\n", key.c_str(), dump(value, -1).c_str());
   }

@@ -1,4 +1,4 @@
-//===- JsonLog.cpp - --log-json: one object a line ------------------------===//
+//===- JsonLog.cpp - --log-json: one object per line ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -49,7 +49,7 @@ static size_t keptBytes(std::string_view log, int64_t step, bool evaluated) {
 
 Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
   struct stat info;
-  // A pipe or a device holds nothing to go on with.
+  // A pipe or a device holds no log to continue.
   if (::stat(path.c_str(), &info) != 0 ||
       (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
     return create(path);

@@ -1,4 +1,4 @@
-//===- JsonLog.h - --log-json: one object a line ----------------*- C++ -*-===//
+//===- JsonLog.h - --log-json: one object per line --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,8 +7,8 @@
 //   {"eval":true,"epoch":0,"accuracy":0.8512,"loss":0.41}
 //
 // Steps count from 1, epochs from 0; a loss that is not finite is null, and so
-// is an accuracy where it has no meaning. Every line is one write. A log that
-// cannot be written is given up with one warning: training goes on.
+// is an accuracy that has no meaning. Every line is one write. One that cannot
+// be written is lost, and training continues (LogFile.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_HARNESS_JSONLOG_H
@@ -29,13 +29,13 @@ class JsonLog {
 public:
   /// A new, empty log. Only opening it can fail.
   Status create(const std::string &path);
-  /// Goes on with the log of a run that is continued after `step`: what came
-  /// after that step is cut off, and so is a torn last line. `evaluated` keeps
-  /// the evaluation that follows the step. A pipe or a device is opened anew.
+  /// Continues the log of a run that is resumed after `step`: cuts off what
+  /// came after that step, and a torn last line. `evaluated` keeps the
+  /// evaluation that follows the step. A pipe or a device is opened anew.
   Status resume(const std::string &path, int64_t step, bool evaluated);
 
-  /// `scale` is there with dynamic loss scaling: what the step used, and how
-  /// many steps were skipped up to and including it.
+  /// Only with dynamic loss scaling: the scale that the step used, and how many
+  /// steps were skipped up to and including it.
   struct Scale {
     float scale = 0;
     int64_t skipped = 0;

@@ -63,13 +63,13 @@ void LogFile::append(std::string_view record) {
   ssize_t count = writeRecord(fd_, record, isFailing_ ? 0 : 1000);
   if (count == static_cast<ssize_t>(record.size())) {
     if (isFailing_)
-      std::fprintf(stderr, "warning: %s: goes on%s\n", path_.c_str(),
+      std::fprintf(stderr, "warning: %s: logging continues%s\n", path_.c_str(),
                    lostText().c_str());
     isFailing_ = false;
     return;
   }
   const int error = count < 0 ? errno : ENOSPC;
-  // A part of a record would spoil what comes after it.
+  // A partial record would corrupt what comes after it.
   struct stat info;
   bool isWhole =
       count <= 0 || (::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode) &&
@@ -78,7 +78,7 @@ void LogFile::append(std::string_view record) {
   if (!isFailing_ || !isWhole)
     std::fprintf(stderr, "warning: %s: %s; %s\n", path_.c_str(),
                  std::strerror(error),
-                 isWhole ? "what is logged now is lost" : "the log ends here");
+                 isWhole ? "new records are lost" : "the log ends here");
   isFailing_ = true;
   if (isWhole)
     return;

@@ -14,7 +14,7 @@
 namespace sinter::rt {
 
 /// A file to which records are appended. A run outlives its logs: a record that
-/// cannot be written is left out, as a whole, and the next one is tried again.
+/// cannot be written is left out as a whole, and the next one is tried again.
 /// A pipe whose reader is slow holds the run up for a second at most.
 class LogFile {
 public:
@@ -29,7 +29,7 @@ public:
   Status open(const std::string &path, int flags);
   int descriptor() const { return fd_; }
   bool isOpen() const { return fd_ >= 0; }
-  /// Warns of the first record that is lost, and of the end of such a gap.
+  /// Warns about the first record of a gap that is lost, and about its end.
   void append(std::string_view record);
   /// ", 12 records of log.json are lost"; empty if none is.
   std::string lostText() const;

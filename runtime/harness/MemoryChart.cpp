@@ -1,4 +1,4 @@
-//===- MemoryChart.cpp - the arena over time, for people ------------------===//
+//===- MemoryChart.cpp - charts of the arena over time --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -61,7 +61,7 @@ std::string sinter::rt::memoryChart(const sinter_entry &entry, uint32_t place) {
   return text;
 }
 
-/// For text and attributes of HTML.
+/// Escapes `text` for HTML's text and attributes.
 static std::string escaped(const std::string &text) {
   std::string result;
   for (char c : text)
@@ -122,8 +122,8 @@ std::string sinter::rt::memoryPage(const sinter_artifact &artifact) {
       "<title>Memory plan</title><style>body{font-family:sans-serif}"
       "svg{width:100%;border:1px solid #888}rect{stroke:#fff;"
       "stroke-width:.3}</style></head><body>\n<h1>The arena over time</h1>\n"
-      "<p>Commands to the right, bytes upwards; states take " +
-      bytesText(stateBytesOfAll(artifact)) + " besides.</p>\n";
+      "<p>Commands to the right, bytes upwards; in addition, states take " +
+      bytesText(stateBytesOfAll(artifact)) + ".</p>\n";
   for (uint32_t i = 0; i < artifact.numEntries; ++i)
     for (uint32_t place = 0; place < numPlaces(artifact); ++place)
       page += entryFigure(artifact, artifact.entries[i], place);

@@ -1,4 +1,4 @@
-//===- MemoryChart.h - the arena over time, for people ----------*- C++ -*-===//
+//===- MemoryChart.h - charts of the arena over time ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,8 +16,8 @@ namespace sinter::rt {
 /// commands, with a bar, and the command at the peak. "" without values.
 std::string memoryChart(const sinter_entry &entry, uint32_t place);
 
-/// A page of HTML without scripts: each value of each entry as a rectangle, its
-/// commands to the right and its bytes upwards, named when pointed at.
+/// A page of HTML without scripts: each value of each entry is a rectangle,
+/// with commands to the right, bytes upwards, and a tooltip that names it.
 std::string memoryPage(const sinter_artifact &artifact);
 
 } // namespace sinter::rt

@@ -61,7 +61,7 @@ static void printValues(const sinter_entry &entry, uint32_t place) {
                 value.label.c_str());
 }
 
-/// Every value, and then the sum over time.
+/// Prints every value, and then the sum over time.
 static void printPlace(const sinter_entry &entry, uint32_t place) {
   printValues(entry, place);
   std::printf("%s", memoryChart(entry, place).c_str());

@@ -134,7 +134,7 @@ Result<Injection> sinter::rt::parseInjection(const std::string &text) {
   return injection;
 }
 
-/// Whether the comma-separated names in `label` have `node`.
+/// Whether `node` is one of the comma-separated names in `label`.
 static bool isOf(std::string_view label, std::string_view node) {
   while (true) {
     const size_t comma = label.find(',');
@@ -164,7 +164,7 @@ Result<NonFiniteFinder>
 NonFiniteFinder::create(const sinter_artifact &artifact,
                         const std::optional<Injection> &injection) {
   if (!artifact.sliceDtypes)
-    return Status::invalid("the program does not tell the types of its values");
+    return Status::invalid("the program does not list the types of its values");
   NonFiniteFinder finder;
   finder.artifact_ = &artifact;
   finder.injection_ = injection;
@@ -206,7 +206,7 @@ void NonFiniteFinder::beginStep(int64_t step) {
   finding_.reset();
 }
 
-/// The slice's bytes into `bytes_`.
+/// Reads the slice's bytes into `bytes_`.
 Status NonFiniteFinder::read(const RanCommand &command, uint32_t slice) {
   const sinter_slice &what =
       command.entry.commands[command.index].slices[slice];
@@ -269,7 +269,7 @@ Status NonFiniteFinder::describe(const RanCommand &command, uint32_t slice,
       std::to_string(command.index) + " of entry '" + command.entry.name + "'";
   if (what.kind == SINTER_CMD_LAUNCH)
     text += std::string(", kernel ") + artifact_->kernels[what.target].name;
-  // What it read, unless it has written over it since.
+  // What it read, unless it has overwritten it.
   std::string reads;
   for (uint32_t k = 0; k < what.numReads; ++k) {
     const uint32_t dtype = dtypeOf(entry, command.index, k);

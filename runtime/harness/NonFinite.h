@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Looks at what every command of a step writes. The first value that is not
-// finite names the command that made it, and with it the nodes of the model.
+// Checks what every command of a step writes. The first value that is not
+// finite leads to the command that made it and so to the nodes of the model.
 // Some models make infinities by design (masks): what a command makes in a step
-// whose loss and states are finite all the same is the model's own, until it
-// makes something worse.
+// whose loss and states are finite nevertheless counts as the model's own,
+// until the command makes another kind.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_HARNESS_NONFINITE_H
@@ -28,16 +28,16 @@ struct FloatSummary {
   uint64_t count = 0;             // elements
   uint64_t numBad = 0;            // of them not finite
   uint64_t firstBad = 0;          // its index
-  double least = 0, greatest = 0; // of the finite ones; meaningful if there are
+  double least = 0, greatest = 0; // of the finite ones; meaningful if any is
 };
-/// `dtype` is a float's.
+/// `dtype` is a float type.
 FloatSummary summarize(uint32_t dtype, const void *data, uint64_t sizeBytes);
 /// "NaN", "-infinity": of the worst kind.
 const char *kindText(uint8_t kinds);
 /// "from -1 to 2.5", "3 of 8 not finite, the others from 0 to 1".
 std::string rangeText(const FloatSummary &summary);
 
-/// Makes a NaN, for tests: in the first result of the commands that compute
+/// For tests: makes a NaN in the first result of the commands that compute
 /// `node`, or of command `command` of `entry`, in step `step` (from 0).
 struct Injection {
   std::string node;
@@ -50,19 +50,19 @@ Result<Injection> parseInjection(const std::string &text);
 
 class NonFiniteFinder : public CommandWatch {
 public:
-  /// `artifact` outlives this. SINTER_INVALID when it does not tell the dtypes
-  /// of its slices or has no command that `injection` means.
+  /// `artifact` outlives this. SINTER_INVALID if it does not list the dtypes of
+  /// its slices or has no command that `injection` means.
   static Result<NonFiniteFinder>
   create(const sinter_artifact &artifact,
          const std::optional<Injection> &injection);
 
   void beginStep(int64_t step);
   Status ran(const RanCommand &command) override;
-  /// After a step that came to a finite end: what was not finite is the
+  /// After a step that ended with finite values: what was not finite is the
   /// model's own.
   void learn();
-  /// The first command of this step that made something new that is not finite,
-  /// in one line; nothing if there was none.
+  /// One line about the first command of this step that made a new value that
+  /// is not finite; nothing if there was none.
   const std::optional<std::string> &finding() const { return finding_; }
 
 private:

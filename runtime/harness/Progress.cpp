@@ -1,4 +1,4 @@
-//===- Progress.cpp - what a person sees while a run goes on --------------===//
+//===- Progress.cpp - the progress display of a run -----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

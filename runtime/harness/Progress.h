@@ -1,8 +1,8 @@
-//===- Progress.h - what a person sees while a run goes on ------*- C++ -*-===//
+//===- Progress.h - the progress display of a run ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// On a terminal one line that is redrawn, otherwise a line at an interval.
+// One line that is redrawn on a terminal, else a line at regular intervals.
 // Nothing here influences the run, and a closed terminal is ignored.
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ public:
   void finish();
   /// A line of its own, above the bar.
   void note(const std::string &line);
-  /// A line on the error output, also when quiet.
+  /// A line on standard error, also when quiet.
   void warn(const std::string &line);
 
 private:

@@ -1,4 +1,4 @@
-//===- Recipe.cpp - what a program was compiled to train by ---------------===//
+//===- Recipe.cpp - how a program was compiled to train -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -65,7 +65,7 @@ bool sinter::rt::padsLastBatch(const sinter_artifact &artifact) {
   return false;
 }
 
-/// What slots hold are averages with these factors, made by this rule.
+/// Slots hold averages with these factors, made by this rule.
 static bool changesSlots(std::string_view name) {
   return name == "optimizer" || name == "momentum" || name == "beta1" ||
          name == "beta2";

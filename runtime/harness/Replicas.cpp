@@ -126,7 +126,7 @@ Status Replicas::onAll(const Job &job) {
     changed_.notify_all();
     changed_.wait(lock, [&] { return running_ == 0; });
   }
-  // One that only missed another one knows least.
+  // The error of one that only missed another one says least.
   const Status *worst = nullptr;
   for (const auto &replica : replicas_) {
     const Status &status = replica->status;
@@ -143,7 +143,7 @@ Status Replicas::onAll(const Job &job) {
 }
 
 Replicas::~Replicas() {
-  // Communication libraries want all to leave at once.
+  // Communication libraries require all to leave at once.
   if (isJoined_)
     (void)onAll([](Replica &replica) {
       replica.session->program()->program->leave();
@@ -189,7 +189,7 @@ Replicas::create(const sinter_artifact &artifact,
       replica.thread = std::thread(
           [all = all.get(), &replica] { all->threadMain(replica); });
     } catch (const std::system_error &error) {
-      return Status::failed(std::string("a thread for replica ") +
+      return Status::failed(std::string("cannot start a thread for replica ") +
                             std::to_string(i) + ": " + error.what());
     }
   }
@@ -213,7 +213,7 @@ Replicas::create(const sinter_artifact &artifact,
     SINTER_RETURN_IF_ERROR(prepare("grad", replica.grad));
     return prepare("apply", replica.step);
   }));
-  // Only now, since joining waits for all.
+  // Only after all are loaded, since joining waits for all.
   if (count > 1)
     SINTER_RETURN_IF_ERROR(all->onAll([&](Replica &replica) {
       sinter_rank rank = group;

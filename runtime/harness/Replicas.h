@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Each has a device, a copy of all states, a loader for its rows of every batch
-// and, when there are several, a thread of its own. What must stay true: their
-// states hold the same bytes after every step; checkEqual() looks.
+// and, if there are several, a thread of its own. What must stay true: their
+// states hold the same bytes after every step, which checkEqual() checks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_HARNESS_REPLICAS_H
@@ -31,7 +31,7 @@ int64_t microBatchesOf(const sinter_artifact &artifact);
 const sinter_entry *trainingEntry(const sinter_artifact &artifact);
 
 /// The device of each replica: `device` is a list with commas, or "" for the
-/// first devices of the artifact's kind. SINTER_INVALID when their number is
+/// first devices of the artifact's kind. SINTER_INVALID if their number is
 /// wrong, their kinds differ, or a numbered one is named twice.
 Result<std::vector<std::string>> replicaDevices(const sinter_artifact &artifact,
                                                 const std::string &device);
@@ -47,23 +47,23 @@ public:
   Replicas &operator=(const Replicas &) = delete;
 
   size_t size() const { return replicas_.size(); }
-  /// The one whose states are saved, and that evaluates.
+  /// The session whose states are saved and which evaluates.
   Session &first() { return *replicas_.front()->session; }
   /// "2 threads", "cuda:0 and cuda:1".
   std::string workers() const;
 
-  /// Gives the states of the first to all others.
+  /// Copies the states of the first to all others.
   Status spreadStates();
-  /// SINTER_MISMATCH naming a state in which two replicas differ.
+  /// SINTER_MISMATCH, naming the state, if two replicas differ in one.
   Status checkEqual();
 
-  /// Prepares the batches of the steps that `options`, whose order has one
-  /// part, names. `reader` outlives this.
+  /// Prepares the batches of the steps in `options`, whose order has one part.
+  /// `reader` outlives this.
   void load(const BatchReader &reader, const Loader::Options &options);
   /// Begins a step with the next batch, or the next micro-batches, on all
   /// replicas.
   Status begin(const sinter_control &control);
-  /// Waits for the eldest step under way.
+  /// Waits for the oldest step in flight.
   Status finish();
   uint64_t underWay() const { return begun_ - finished_; }
   /// The data of a step, by replica and micro-batch.
@@ -73,25 +73,25 @@ public:
   };
   Result<StepData> dataOf(const BatchReader &reader, const RowOrder &order,
                           int64_t step) const;
-  /// Runs one step on `data` and waits for it; none may be under way.
+  /// Runs one step on `data` and waits for it; no other may be in flight.
   Status run(const sinter_control &control, const StepData &data);
 
-  /// Why the eldest step that is not finished failed, if an index was out of
-  /// range: "node 'x': index ..., row 7 of the data"; `order` and `step` are
-  /// those of the step. Nothing else.
+  /// Why the oldest step that is not finished failed, if an index was out of
+  /// range: "node 'x': index ..., row 7 of the data"; else nothing. `order` and
+  /// `step` are those of the step.
   std::optional<std::string> indexFault(RowOrder order, int64_t step) const;
 
-  /// Makes finders of what is not finite, one for each replica.
+  /// Makes a finder of values that are not finite for each replica.
   Status makeFinders(const std::optional<Injection> &injection);
-  /// Tells the finders of all commands, or of none any more.
+  /// Starts or stops reporting all commands to the finders.
   void setWatching(bool isWatching);
-  /// For every finder.
+  /// Call beginStep() or learn() of every finder.
   void beginWatched(int64_t step);
   void learn();
-  /// That of the first replica which has one.
+  /// The finding of the first replica that has one.
   std::optional<std::string> finding() const;
 
-  /// Of the step that was finished last; the same on all replicas.
+  /// An output of the step that was finished last; the same on all replicas.
   std::optional<float> scalar(const char *output) const {
     return replicas_.front()->step->scalar(output);
   }
@@ -101,7 +101,7 @@ private:
     uint32_t rank = 0;
     std::unique_ptr<Session> session;
     std::optional<EntryRunner> step; // "apply" with micro-batches
-    std::optional<EntryRunner> grad; // only then
+    std::optional<EntryRunner> grad; // only with micro-batches
     std::unique_ptr<Loader> loader;
     std::optional<NonFiniteFinder> finder;
     Status status; // of the last job
@@ -110,8 +110,8 @@ private:
   using Job = std::function<Status(Replica &)>;
 
   Replicas() = default;
-  /// Runs `job` for every replica, each on its own thread; the first error that
-  /// is not about another replica.
+  /// Runs `job` for every replica, each on its own thread. Returns the first
+  /// error that is not about another replica.
   Status onAll(const Job &job);
   Status runJob(const Job &job, Replica &replica);
   void threadMain(Replica &replica);

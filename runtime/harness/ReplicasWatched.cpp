@@ -1,4 +1,4 @@
-//===- ReplicasWatched.cpp - steps that are looked at ---------------------===//
+//===- ReplicasWatched.cpp - steps whose commands are watched -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

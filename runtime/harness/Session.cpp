@@ -1,4 +1,4 @@
-//===- Session.cpp - a program at work on data ----------------------------===//
+//===- Session.cpp - runs a program on data -------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -20,7 +20,7 @@
 
 using namespace sinter::rt;
 
-/// Says where the promised scratch keeps threads from library calls.
+/// Says where library calls run on fewer threads for lack of scratch.
 static void noteFewerThreads(const Program &program) {
   for (uint32_t i = 0; i < program.places().size(); ++i) {
     const Place &place = program.places()[i];
@@ -190,10 +190,10 @@ Result<BatchReader> sinter::rt::openData(const sinter_artifact &artifact,
     if (std::string node = rowsMixedBy(artifact, "evaluation"); !node.empty())
       return Status::invalid(
           spec + ": its " + std::to_string(reader->rows()) +
-          " rows are no multiple of the batch of " +
+          " rows are not a multiple of the batch of " +
           std::to_string(reader->batch()) +
-          ", and no others can be evaluated: " + node +
-          " mixes the rows of a batch (compile with --batch=1, or give a "
+          ", which evaluation needs: " + node +
+          " mixes the rows of a batch (compile with --batch=1, or use a "
           "multiple)");
   std::string rounding = reader->roundingText();
   if (!rounding.empty() && !options.quiet)
@@ -259,7 +259,7 @@ sinter::rt::loadWeights(const Session &session, const TrainerOptions &options,
       std::any_of(missingSlots.begin(), missingSlots.end(),
                   [](const auto &name) { return name.starts_with("ema/"); }))
     std::fprintf(stderr, "note: the checkpoint has no averaged weights; the "
-                         "weights are used in their place\n");
+                         "weights are used instead\n");
   return manifest;
 }
 

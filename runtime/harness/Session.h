@@ -1,4 +1,4 @@
-//===- Session.h - a program at work on data --------------------*- C++ -*-===//
+//===- Session.h - runs a program on data -----------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -26,7 +26,8 @@ namespace sinter::rt {
 /// Owns a sinter_program and knows its states by name.
 class Session {
 public:
-  /// On the device that `options` name; `artifact` must outlive the session.
+  /// Loads `artifact`, which must outlive the session, on the device that
+  /// `options` name.
   static Result<std::unique_ptr<Session>>
   create(const sinter_artifact &artifact, const TrainerOptions &options);
   ~Session();
@@ -36,9 +37,9 @@ public:
   const sinter_artifact &artifact() const { return *artifact_; }
   sinter_program *program() const { return program_; }
   const StateTable &states() const { return states_; }
-  /// True when the device goes on by itself after a run was begun.
+  /// True if the device is still working when begin() returns.
   bool isAsynchronous() const;
-  /// Who computes: "2 threads", "cuda:0".
+  /// What computes: "2 threads", "cuda:0".
   std::string workers() const;
 
 private:
@@ -48,25 +49,25 @@ private:
   StateTable states_;
 };
 
-/// An entry of the program that is run again and again.
+/// Runs an entry of the program repeatedly.
 class EntryRunner {
 public:
-  /// Null entry name or a missing entry is SINTER_INVALID.
+  /// SINTER_INVALID if the program has no such entry.
   static Result<EntryRunner> create(const Session &session, const char *entry);
 
   Status run(const sinter_control &control, const void *const *inputs);
 
-  /// Begins a run; at most one other may be under way. The inputs may change
+  /// Starts a run; at most one other may be in flight. The inputs may change
   /// when this returns.
   Status begin(const sinter_control &control, const void *const *inputs);
-  /// Waits for the eldest run that is under way.
+  /// Waits for the oldest run in flight.
   Status finish();
   uint64_t underWay() const { return begun_ - finished_; }
 
   /// The value of a scalar fp32 output of the run that was finished last;
   /// nothing if there is none of that name.
   std::optional<float> scalar(const char *output) const;
-  /// Why the run that failed last did, if an index was out of range.
+  /// Why the last failed run failed, if an index was out of range.
   const std::optional<IndexFault> &indexFault() const;
   std::span<const sinter_tensor_desc> inputs() const {
     return {entry_->inputs, entry_->numInputs};
@@ -76,7 +77,7 @@ private:
   struct FreeBuffer {
     void operator()(void *buffer) const { std::free(buffer); }
   };
-  /// Of one run.
+  /// The outputs of one run.
   struct Outputs {
     std::vector<std::unique_ptr<void, FreeBuffer>> buffers;
     std::vector<void *> addresses;
@@ -106,7 +107,7 @@ struct Evaluation {
   double loss = 0; // mean over the examples that count
   int64_t rows = 0;
   double counted = 0; // examples
-  /// Every label was the one that is ignored: there is no loss.
+  /// Every label was the ignored one, so there is no loss.
   bool isEmpty() const { return rows > 0 && counted == 0; }
   bool hasAccuracy = false;
   double correct = 0, correctCount = 0;
@@ -116,7 +117,7 @@ struct Evaluation {
 };
 
 /// One pass of "eval" over all rows of `reader`. `control` gives seed and step.
-/// Between two batches `interrupted` is asked; the result is then
+/// Calls `interrupted` before each batch; if it returns true, the result is
 /// SINTER_INTERRUPTED.
 Result<Evaluation> evaluate(EntryRunner &runner, const BatchReader &reader,
                             sinter_control control,
@@ -124,13 +125,13 @@ Result<Evaluation> evaluate(EntryRunner &runner, const BatchReader &reader,
                             const std::function<bool()> &interrupted);
 
 /// Loads the weights of the checkpoint that --checkpoint names, whatever
-/// optimizer made it, for use in other ways than training; says on the error
-/// output what was damaged or is not there. `missingSlots`: CheckpointReading.
+/// optimizer made it, for other uses than training; reports on standard error
+/// what was damaged or is missing. `missingSlots`: see CheckpointReading.
 Result<Manifest> loadWeights(const Session &session,
                              const TrainerOptions &options,
                              std::vector<std::string> &missingSlots);
 
-/// "accuracy 91.83 %, loss 0.231" (the former only where it has a meaning).
+/// "accuracy 91.83 %, loss 0.231" (the former only if it has a meaning).
 std::string evaluationText(const Evaluation &evaluation);
 
 } // namespace sinter::rt

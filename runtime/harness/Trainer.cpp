@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What comes before the loop is in TrainerSetup.cpp and TrainerResume.cpp, what
-// is saved in TrainerSave.cpp.
+// What comes before the loop is in TrainerSetup.cpp and TrainerResume.cpp,
+// saving is in TrainerSave.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,8 +67,8 @@ Status Trainer::beginStep() {
   if (!begun.ok()) {
     if (Status fault = indexFault(); !fault.ok())
       return keepsStates(fault, doneSteps_);
-    // Bad data is told after what came before it; with --sync-launches all of
-    // that has been done, and what failed is named here.
+    // Bad data is reported after the steps before it are finished. With
+    // --sync-launches they are, and the error names what failed.
     if (replicas_->size() == 1 && !options_.deviceOptions.syncLaunches)
       SINTER_RETURN_IF_ERROR(finishSteps());
     // Of micro-batches some may have been added up.
@@ -79,7 +79,7 @@ Status Trainer::beginStep() {
   return {};
 }
 
-/// Of the eldest step that is not finished.
+/// The index error of the oldest step that is not finished.
 Status Trainer::indexFault() const {
   std::optional<std::string> fault = replicas_->indexFault(order_, doneSteps_);
   return fault ? Status::failed("step " + std::to_string(doneSteps_ + 1) +
@@ -87,7 +87,7 @@ Status Trainer::indexFault() const {
                : Status();
 }
 
-/// All steps that were begun.
+/// Finishes all started steps.
 Status Trainer::finishSteps() {
   while (replicas_->underWay())
     SINTER_RETURN_IF_ERROR(finishStep());
@@ -97,7 +97,7 @@ Status Trainer::finishSteps() {
 /// Below this, scaling loses more than it saves.
 static constexpr float kLeastLossScale = 0x1p-16f;
 
-/// Of the step that was finished last; nothing without dynamic scaling.
+/// That of the step that was finished last; nothing without dynamic scaling.
 std::optional<JsonLog::Scale> Trainer::lossScale() const {
   std::optional<float> scale = replicas_->scalar("loss_scale"),
                        skipped = replicas_->scalar("skipped_steps");
@@ -122,7 +122,7 @@ Result<int64_t> Trainer::skippedBefore() const {
   return count;
 }
 
-/// Waits for the eldest step under way, logs it and looks at its loss.
+/// Waits for the oldest step in flight, logs it and checks its loss.
 Status Trainer::finishStep() {
   if (Status finished = replicas_->finish(); !finished.ok()) {
     Status fault = indexFault();
@@ -150,7 +150,7 @@ Status Trainer::finishStep() {
   return checkFinite(step, isSkipped);
 }
 
-/// Begins to read the batches of all steps to come.
+/// Starts reading the batches of all steps to come.
 Status Trainer::load() {
   Loader::Options loading;
   loading.begin = step_;
@@ -166,7 +166,8 @@ Status Trainer::load() {
   return skipped.status();
 }
 
-/// While the device works on one step, the next one is begun.
+/// How many steps are in flight when the next one is started: one, if the
+/// device works while the host continues.
 uint64_t Trainer::stepsAhead() const {
   return session_->isAsynchronous() && !options_.locatesNonfinite ? 1 : 0;
 }
@@ -196,7 +197,7 @@ Status Trainer::loop() {
 }
 
 /// Evaluates if there is data for it and it has not been done after this step.
-/// An interruption leaves it to the run that resumes.
+/// An interruption leaves it to the resumed run.
 Status Trainer::evaluateNow() {
   if (!evalData_ || evaluated_ || stopRequested())
     return {};

@@ -33,8 +33,9 @@ public:
   /// The whole run. SINTER_INTERRUPTED after SIGTERM or SIGINT.
   Status run();
 
-  /// Measures rounds of steps: one of `steps`, or of as many as each line of
-  /// standard input says. Prints a line for each; saves nothing.
+  /// Times rounds of steps: one round of `steps`, or one for each line of
+  /// standard input, which has the number. Prints a line for each; saves
+  /// nothing.
   Status bench(std::optional<int64_t> steps);
 
 private:
@@ -90,8 +91,7 @@ private:
   void report() const;
 
   const sinter_artifact &artifact_;
-  /// As given; a run that goes on has those of its checkpoint in the place of
-  /// what was not.
+  /// As given; a resumed run takes from its checkpoint those that are not.
   TrainerOptions options_;
 
   std::unique_ptr<CheckpointStore> store_;          // null without --out
@@ -107,21 +107,21 @@ private:
   RowOrder order_;
   DatasetFingerprint fingerprint_;
 
-  int64_t step_ = 0; // steps begun; outside the loop also done
+  int64_t step_ = 0; // steps started; outside the loop also done
   int64_t doneSteps_ = 0;
   int64_t firstStep_ = 0;
   int64_t totalSteps_ = 0;
   int64_t savedStep_ = -1;
   bool evaluated_ = false; // after step_, and logged
   bool savedEvaluated_ = false;
-  std::optional<Manifest> resumed_; // what the run goes on from
+  std::optional<Manifest> resumed_; // what the run continues from
   int64_t soundStep_ = -1; // after which all states were found to be finite
   /// After a failure that has nothing to do with the states: the steps whose
   /// updates they have.
   std::optional<int64_t> intactSteps_;
   std::chrono::steady_clock::time_point lastSaveTime_;
-  /// Before the step under way, by state; only where what is not finite is
-  /// located.
+  /// By state, the bytes before the step in flight; only if values that are not
+  /// finite are located.
   std::vector<std::vector<uint8_t>> keptStates_;
   bool isFirstWatched_ = true;
   std::optional<Evaluation> lastEvaluation_;

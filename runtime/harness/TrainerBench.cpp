@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Times steps as the training loop makes them: data is read and copied, steps
-// are begun while the one before computes, losses are looked at. Rounds that
-// are asked for over a pipe can alternate with those of another program.
+// Times steps as the training loop makes them: data is read and copied, a step
+// is started while the previous one computes, losses are checked. Rounds that
+// are requested over a pipe can alternate with those of another program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@
 
 using namespace sinter::rt;
 
-/// Of one round, and of all: what a run has in any case.
+/// The limit for one round, and the number of steps that a run is planned for.
 static constexpr int64_t kMostSteps = int64_t(1) << 40;
-/// What is set up lazily is set up by then.
+/// After these, everything that is set up lazily is set up.
 static constexpr int64_t kWarmupSteps = 3;
 
 Status sinter::rt::runBench(const sinter_artifact &artifact,
@@ -75,7 +75,7 @@ Status Trainer::benchRound(int64_t steps) {
     std::printf("{\"steps\":%" PRId64 ",\"ms_per_step\":%.9g,\"loss\":%s}\n",
                 steps, ms / double(steps), jsonNumber(lastLoss_).c_str());
   else
-    std::printf("%.4f ms a step (%" PRId64 " steps on %s): loss %.6g\n",
+    std::printf("%.4f ms per step (%" PRId64 " steps on %s): loss %.6g\n",
                 ms / double(steps), steps, replicas_->workers().c_str(),
                 double(lastLoss_));
   std::fflush(stdout);

@@ -3,11 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A step whose loss is not finite changes no state. By default only the loss is
-// looked at, and the states once it is not finite: what they hold was there
-// before the step. Where --check-nonfinite is given, the states before each
-// step are kept: with =op every command is looked at, with
-// =step the loss and all states after the step, and the step that went wrong is
-// run again command by command. Both write the step to a file.
+// checked, and the states once it is not finite: what they hold was there
+// before the step. If --check-nonfinite is given, the states before each step
+// are kept. =op checks every command; =step checks the loss and all states
+// after the step, and runs the step that went wrong again, command by command.
+// Both write the step to a file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,9 @@ Status Trainer::prepareFinder() {
                                    : Status();
 }
 
-/// The states before the step that begins; says whether its commands are looked
-/// at. Those of the first one are, to learn what is the model's own.
+/// Keeps the states before the step that begins, and decides whether its
+/// commands are watched. Those of the first one are, to learn what is the
+/// model's own.
 Status Trainer::keepStates() {
   if (!options_.locatesNonfinite)
     return {};
@@ -41,7 +42,7 @@ Status Trainer::keepStates() {
     keptStates_[i].resize(artifact.states[i].tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(program.readState(i, keptStates_[i].data()));
   }
-  // An injected value is made by whoever looks.
+  // The finder also makes an injected value.
   replicas_->setWatching(
       options_.checkNonfinite == NonFinite::Op || isFirstWatched_ ||
       (options_.injection && options_.injection->step == step_));
@@ -68,7 +69,7 @@ Result<std::optional<std::string>> Trainer::nonFiniteState() {
     bytes.resize(tensor.sizeBytes);
     SINTER_RETURN_IF_ERROR(program.readState(i, bytes.data()));
     FloatSummary now = summarize(tensor.dtype, bytes.data(), bytes.size());
-    // A mask among the weights is what it was.
+    // Values that were there before, as in a mask, are not an error.
     if ((now.kinds &
          ~summarize(tensor.dtype, keptStates_[i].data(), bytes.size()).kinds) ==
         0)
@@ -91,8 +92,8 @@ std::string Trainer::rowsText(int64_t step) const {
   return text + (rows.size() > 8 ? ", ..." : "");
 }
 
-/// After step `step` was finished. A skipped one has changed nothing but the
-/// loss scale.
+/// Checks step `step` after it was finished. A skipped one has changed nothing
+/// but the loss scale.
 Status Trainer::checkFinite(int64_t step, bool isSkipped) {
   const bool isLossFinite = std::isfinite(lastLoss_);
   if (!isLossFinite && !isSkipped)
@@ -135,16 +136,17 @@ static bool changesStatesEarly(const sinter_artifact &artifact) {
                      });
 }
 
-/// The loss of `step` is not finite; `what` says so. Says which step's update
-/// did it, if one did.
+/// The error for a loss of `step` that is not finite, which `what` says. Names
+/// the step whose update caused it, if one did.
 Status Trainer::blameLoss(int64_t step, std::string what) {
   std::string updates = std::to_string(step);
   const bool isLast = !replicas_->underWay();
-  // With dynamic scaling only gradients that are not finite keep the states.
+  // With dynamic scaling, only gradients that are not finite protect the
+  // states.
   const bool isKept = !lossScale() && !changesStatesEarly(artifact_);
   if (!isKept)
     updates += " or " + std::to_string(step + 1);
-  // Its successor was begun before this was known.
+  // The next step was started before this was known.
   if (!isLast)
     updates += " or " + std::to_string(step + 2);
   while (replicas_->underWay())
@@ -183,13 +185,14 @@ Status Trainer::reportNonFinite(int64_t step, const std::string &what) {
   }
   return Status::failed(
       what + ": " +
-      (finding ? *finding : "no command made it, it was there before") +
+      (finding ? *finding : "no command made it, it existed before") +
       (written.ok()
            ? "; sinter-run MODEL --replay=" + replay + " runs the step op by op"
            : "; the step was not written: " + written.message()));
 }
 
-/// States before the step, its data and its control values, as safetensors.
+/// Writes the states before the step, its data and its control values, as
+/// safetensors.
 Status Trainer::writeReplay(int64_t step, const std::string &path) {
   const sinter_artifact &artifact = session_->program()->program->artifact();
   Result<Replicas::StepData> data =

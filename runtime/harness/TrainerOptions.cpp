@@ -22,11 +22,11 @@ constexpr CommandName commandNames[] = {
     {"train", train, "train the model"},
     {"eval", eval, "print loss and accuracy on a dataset"},
     {"export", exporting, "write trained weights as .onnx or .safetensors"},
-    {"info", info, "the program's options, states and overrides"},
-    {"plan", plan, "the memory plan"},
+    {"info", info, "print the program's options, states and overrides"},
+    {"plan", plan, "print the memory plan"},
     {"doctor", doctor, "check devices and libraries"},
     {"bench", bench,
-     "time steps: --steps=N, or as many as each line of standard input says"},
+     "time steps: --steps=N, or the number in each line of standard input"},
 };
 
 Status setResume(TrainerOptions &options, std::string_view text) {
@@ -149,9 +149,9 @@ std::string shuffle(const TrainerOptions &options) {
   return !options.shuffle ? "" : *options.shuffle ? "true" : "false";
 }
 
-/// One row an option; --help prints it in this order. A row that ends with how
-/// to get its value shapes the run: a new one does so unless it changes neither
-/// what is computed nor what is kept of it.
+/// One row per option; --help prints them in this order. A row that ends with a
+/// getter of its value shapes the run. A new option needs a getter unless it
+/// changes neither what is computed nor what is kept of it.
 std::vector<Option> optionTable(TrainerOptions &o) {
   constexpr auto none = Option::Value::None;
   constexpr auto needed = Option::Value::Required;
@@ -173,72 +173,74 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        "it",
        needed, runs, setWord(o.castsExactly, "round|exact"), false,
        get(o.castsExactly, "exact", "round")},
-      {"epochs", "N", "passes over the data, from the run's beginning", needed,
+      {"epochs", "N", "passes over the data, from the start of the run", needed,
        train, setInteger(o.epochs, 1, most), false, get(o.epochs)},
-      {"steps", "N", "steps, from the run's beginning", needed, steps,
+      {"steps", "N", "steps, from the start of the run", needed, steps,
        setInteger(o.steps, 0, most), false, get(o.steps)},
       {"lr", "X", "learning rate", needed, steps, setReal(o.lr, 0), false,
        get(o.lr)},
       {"lr-schedule", "S", "constant|step:N,G|linear|cosine|one-cycle", needed,
        train, setText(o.lrSchedule), false, get(o.lrSchedule)},
-      {"lr-final", "X", "where linear, cosine and one-cycle end", needed, train,
-       setReal(o.lrFinal, 0), false, get(o.lrFinal)},
-      {"warmup-steps", "N", "steps in which the rate rises", needed, train,
+      {"lr-final", "X", "last rate of linear, cosine and one-cycle", needed,
+       train, setReal(o.lrFinal, 0), false, get(o.lrFinal)},
+      {"warmup-steps", "N", "steps during which the rate rises", needed, train,
        setInteger(o.warmupSteps, 0, most), false, get(o.warmupSteps)},
       {"weight-decay", "X", "replaces the compiled value", needed, train,
        setReal(o.weightDecay, 0), false, get(o.weightDecay)},
       {"clip-norm", "X", "replaces the compiled value", needed, train,
        [&o](std::string_view text) { return setClipNorm(o, text); }, false,
        get(o.clipNorm)},
-      {"seed", "N", "of the order of rows and of random ops (0)", needed, steps,
-       setInteger(o.seed, INT64_MIN, most), false, get(o.seed)},
-      {"shuffle", "true|false", "a new order of rows each epoch (true)", needed,
-       steps, [&o](std::string_view text) { return setShuffle(o, text); },
-       false, [&o] { return shuffle(o); }},
+      {"seed", "N", "seed for the order of rows and for random ops (0)", needed,
+       steps, setInteger(o.seed, INT64_MIN, most), false, get(o.seed)},
+      {"shuffle", "true|false", "use a new order of rows in each epoch (true)",
+       needed, steps,
+       [&o](std::string_view text) { return setShuffle(o, text); }, false,
+       [&o] { return shuffle(o); }},
       {"last-batch", "drop|error|pad",
-       "rows beyond whole batches are left out, an error, or a batch (drop)",
+       "rows beyond whole batches: leave out, reject, or pad to a batch (drop)",
        needed, train, setWord(o.lastBatch, "drop|error|pad"), false,
        [&o]() -> std::string {
          constexpr const char *words[] = {"drop", "error", "pad"};
          return words[static_cast<int>(o.lastBatch)];
        }},
-      {"out", "DIR", "where checkpoints go", needed, train, setText(o.out)},
-      {"spare", "DIR", "where the last checkpoint goes if --out cannot take it",
+      {"out", "DIR", "directory for checkpoints", needed, train,
+       setText(o.out)},
+      {"spare", "DIR", "directory for the last checkpoint if --out fails",
        needed, train, setText(o.spare)},
       {"on-usr1", "save|stop",
-       "SIGUSR1: save and go on, or save and end with 75 (stop)", needed, train,
-       [&o](std::string_view text) { return setOnUsr1(o, text); }},
+       "SIGUSR1: save and continue, or save and exit with 75 (stop)", needed,
+       train, [&o](std::string_view text) { return setOnUsr1(o, text); }},
       {"checkpoint-every", "N|10m",
-       "steps or time between checkpoints (every epoch; 0: at the end only)",
+       "steps or time between checkpoints (every epoch; 0: only at the end)",
        needed, train,
        [&o](std::string_view text) { return setCheckpointEvery(o, text); },
        false, [&o] { return checkpointEvery(o); }},
-      {"keep", "N", "checkpoints that stay (3; 0: all)", needed, train,
+      {"keep", "N", "number of checkpoints to keep (3; 0: all)", needed, train,
        setInteger(o.keep, 0, 1000000), false, get(o.keep)},
       {"resume", "auto|PATH",
-       "continue from the newest checkpoint, with its options where none is "
-       "given",
+       "continue from the newest checkpoint, with its options unless others "
+       "are given",
        optional, train,
        [&o](std::string_view text) { return setResume(o, text); }},
       {"allow-changed-recipe", "",
-       "take slots that mean something else to this optimizer", none, steps,
+       "load slots that mean something else to this optimizer", none, steps,
        setFlag(o.allowChangedRecipe)},
-      {"accept-dataset-change", "", "resume although the data is another", none,
-       train, setFlag(o.acceptDatasetChange)},
+      {"accept-dataset-change", "", "resume although the data is different",
+       none, train, setFlag(o.acceptDatasetChange)},
       {"verify-resume", "K",
-       "check that 2 K steps end as K, a save, a load and K do", needed, train,
-       setInteger(o.verifyResume, 1, most / 2)},
+       "check that 2 K steps equal K steps, a save, a load and K steps", needed,
+       train, setInteger(o.verifyResume, 1, most / 2)},
       {"init", "FILE",
        "start from the weights of a run, checkpoint, .safetensors, .onnx or "
        ".npz",
        needed, steps, setText(o.init)},
-      {"init-slots", "", "take the optimizer's slots and counters, too", none,
+      {"init-slots", "", "also load the optimizer's slots and counters", none,
        steps, setFlag(o.initSlots)},
       {"init-skip", "REGEX", "states that --init leaves as compiled", needed,
        steps, [&o](std::string_view text) { return addInitSkip(o, text); },
        true},
       {"init-map", "REGEX=REPLACEMENT",
-       "renames tensors of --init (\\1 is the first group)", needed, steps,
+       "rename tensors of --init (\\1 is the first group)", needed, steps,
        [&o](std::string_view text) { return addInitMap(o, text); }, true},
       {"checkpoint", "DIR", "an --out directory or one checkpoint in it",
        needed, eval | exporting, setText(o.checkpoint)},
@@ -246,31 +248,31 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        "model.onnx or weights.safetensors; plan: a page.html of the arena",
        needed, exporting | plan, setText(o.output)},
       {"device", "cpu|cuda:0|sim:0",
-       "where to run (one for each replica), or whose plan", needed,
+       "where to run (one for each replica), or whose plan to print", needed,
        runs | exporting | info | plan, setText(o.device)},
       {"sync-launches", "", "wait for each command and check it (CUDA, sim)",
        none, runs, setFlag(o.deviceOptions.syncLaunches)},
       {"memory-limit", "8GiB",
-       "of each GPU's memory, or of the CPU's in a program without one", needed,
-       runs | exporting, setBytes(o.deviceOptions.memoryLimitBytes)},
-      {"threads", "N", "of computation (0: one per core)", needed,
+       "limit for each GPU's memory, or for the CPU's in a program without "
+       "GPUs",
+       needed, runs | exporting, setBytes(o.deviceOptions.memoryLimitBytes)},
+      {"threads", "N", "threads that compute (0: one per core)", needed,
        runs | doctor, setInteger(o.threads, 0, 4096)},
       {"workers", "N", "threads that read data (1)", needed, runs,
        setInteger(o.workers, 1, 256)},
       {"prefetch", "N", "batches read ahead (4)", needed, runs,
        setInteger(o.prefetch, 1, 65536)},
-      {"log-json", "FILE", "one JSON object a step", needed, train,
+      {"log-json", "FILE", "write one JSON object per step", needed, train,
        setText(o.logJson)},
-      {"tensorboard", "DIR", "event files with scalars for TensorBoard", needed,
-       train, setText(o.tensorboard)},
+      {"tensorboard", "DIR", "write event files with scalars for TensorBoard",
+       needed, train, setText(o.tensorboard)},
       {"check-nonfinite", "off|step|op",
-       "stop at a NaN or infinity of the loss; when given, also of states "
-       "(step) "
+       "stop at a NaN or infinity in the loss; if given, also in states (step) "
        "or any value (op), name what made it and write a file to replay",
        needed, runs,
        [&o](std::string_view text) { return setCheckNonfinite(o, text); }},
       {"inject-nonfinite", "OP@STEP",
-       "make a NaN, for tests, in what computes node OP (or is command "
+       "for tests: make a NaN in the result of node OP (or of command "
        "ENTRY:NUMBER)",
        needed, train,
        [&o](std::string_view text) { return setInjection(o, text); }},
@@ -278,7 +280,7 @@ std::vector<Option> optionTable(TrainerOptions &o) {
        setFlag(o.json)},
       {"quiet", "", "print warnings and errors only", none, train | eval,
        setFlag(o.quiet)},
-      {"v", "", "say more", none, all, setFlag(o.verbose)},
+      {"v", "", "print more details", none, all, setFlag(o.verbose)},
       {"help", "", "this text", none, all, setFlag(o.help)},
       {"version", "", "the program's name, build and version", none, all,
        setFlag(o.version)},
@@ -294,11 +296,11 @@ Status checkTogether(const TrainerOptions &options) {
          !options.out.empty() || options.isGiven("checkpoint-every") ||
          !options.logJson.empty() || !options.tensorboard.empty()))
       return Status::invalid(
-          "--verify-resume: runs by itself, without --steps, "
+          "--verify-resume: cannot be combined with --steps, "
           "--epochs, --out, --resume, --checkpoint-every, "
           "--log-json and --tensorboard");
     if (options.epochs && options.steps)
-      return Status::invalid("--epochs and --steps: only one of them");
+      return Status::invalid("--epochs and --steps: give only one of them");
     if (!options.epochs && !options.steps && !options.resume &&
         !options.verifyResume)
       return Status::invalid("--epochs=N or --steps=N is needed");
@@ -307,9 +309,9 @@ Status checkTogether(const TrainerOptions &options) {
     if (!options.spare.empty() && options.out.empty())
       return Status::invalid("--spare: needs --out=DIR");
     if (options.spare == options.out && !options.out.empty())
-      return Status::invalid("--spare: is --out");
+      return Status::invalid("--spare: is the same directory as --out");
     if (options.resume && !options.init.empty())
-      return Status::invalid("--resume and --init: only one of them");
+      return Status::invalid("--resume and --init: give only one of them");
     if ((options.checkpointEvery.value_or(0) > 0 ||
          options.checkpointSeconds > 0) &&
         options.out.empty())
@@ -324,7 +326,7 @@ Status checkTogether(const TrainerOptions &options) {
     if (options.data.empty())
       return Status::invalid("bench: --data=SPEC is needed");
     if (options.steps && *options.steps < 1)
-      return Status::invalid("bench: --steps: at least 1");
+      return Status::invalid("bench: --steps: must be at least 1");
   }
   if (options.command == TrainerCommand::Export) {
     if (options.checkpoint.empty())
@@ -350,7 +352,7 @@ RunOptions sinter::rt::runOptions(const TrainerOptions &options) {
   return result;
 }
 
-/// The one that says the same in another way, or null.
+/// The option that sets the same thing in another way, or null.
 static const char *alternativeOf(std::string_view name) {
   return name == "epochs" ? "steps" : name == "steps" ? "epochs" : nullptr;
 }

@@ -79,27 +79,28 @@ struct TrainerOptions {
   std::string checkpoint; // eval, export
   std::string output;     // export -o, plan -o
 
-  std::vector<std::string> given; // the names of what the command line has
+  std::vector<std::string> given; // names of options on the command line
   bool isGiven(std::string_view name) const;
 };
 
 /// The options that shape a run, and their values as on a command line: {"lr",
-/// "0.001"}. A checkpoint holds them, so that a run which is resumed without
-/// them is the same run.
+/// "0.001"}. A checkpoint holds them, so that a run that is resumed without
+/// giving them is the same run.
 using RunOptions = std::vector<std::pair<std::string, std::string>>;
-/// Those of `options` that have a value.
+/// Those options that shape the run and have a value.
 RunOptions runOptions(const TrainerOptions &options);
-/// Gives `options` the values of `saved` where the command line gave none.
-/// Returns a text for each option that was given another one: "lr 0.001 instead
-/// of 0.0005". SINTER_INVALID for an option that this trainer does not have.
+/// Sets options that are not on the command line to their values in `saved`.
+/// Returns a text for each option that was given another value: "lr 0.001
+/// instead of 0.0005". SINTER_INVALID for an option that this trainer does not
+/// have.
 Result<std::vector<std::string>> takeOver(TrainerOptions &options,
                                           const RunOptions &saved);
 
-/// The options of "train", by whether they shape the run. For tests.
+/// The options of "train", and whether they shape the run. For tests.
 std::vector<std::pair<std::string, bool>> trainOptionNames();
 
-/// `arguments` without the program's name. SINTER_INVALID with one line for the
-/// user when something is wrong.
+/// `arguments` do not include the program's name. SINTER_INVALID with one line
+/// for the user if something is wrong.
 Result<TrainerOptions>
 parseTrainerOptions(std::span<const char *const> arguments);
 

@@ -1,4 +1,4 @@
-//===- TrainerResume.cpp - what a training run begins with ----------------===//
+//===- TrainerResume.cpp - what a training run starts from ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -21,8 +21,8 @@ static void say(const std::string &line) {
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
-/// Loads the checkpoint, if there is one, and takes over what the command line
-/// left open.
+/// Loads the checkpoint, if there is one, and takes over its options that are
+/// not on the command line.
 Status Trainer::resume() {
   const std::string &directory =
       options_.resumePath.empty() ? store_->directory() : options_.resumePath;
@@ -55,14 +55,14 @@ Status Trainer::acceptRecipe(const char *option,
       return Status::invalid(
           std::string(option) + ": this program was compiled with " +
           difference.text +
-          ", the checkpoint's; slots of the optimizer mean something else "
-          "then: "
-          "--allow-changed-recipe takes them as they are, --init=CHECKPOINT "
-          "alone the weights only");
+          ", the checkpoint's; this changes what the optimizer's slots mean: "
+          "--allow-changed-recipe loads them as they are, --init=CHECKPOINT "
+          "loads only the weights");
   return {};
 }
 
-/// Of --init-slots, where the source says what made them.
+/// The same for --init-slots, if the source is a checkpoint, which has a
+/// recipe.
 Status Trainer::acceptSlots() const {
   Result<std::optional<std::string>> checkpoint = checkpointAt(options_.init);
   if (!options_.initSlots || !checkpoint.ok() || !*checkpoint)
@@ -72,8 +72,8 @@ Status Trainer::acceptSlots() const {
                        : manifest.status();
 }
 
-/// The value of the option that is called like the compiled `name`, where it is
-/// the checkpoint's; "" if there is none.
+/// The value that the checkpoint has set for the option called like the
+/// compiled `name`; "" if there is none.
 static std::string keptValue(const TrainerOptions &options, std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   for (const auto &[option, value] : runOptions(options))
@@ -89,7 +89,7 @@ Status Trainer::takeOverOptions() {
     return differences.status();
   for (const std::string &difference : *differences)
     say("resume: " + difference);
-  // Of a schedule, or of a program, that was given up.
+  // Values for a schedule or a program that is no longer used.
   if (!options_.isGiven("lr-final") &&
       !Schedule::usesFinal(options_.lrSchedule))
     options_.lrFinal.reset();
@@ -99,14 +99,14 @@ Status Trainer::takeOverOptions() {
        recipeDifferences(resumed_->recipe, recipeOf(artifact_))) {
     std::string kept = keptValue(options_, difference.name);
     say("resume: compiled with " + difference.text +
-        (kept.empty() ? "" : "; the run goes on with " + kept));
+        (kept.empty() ? "" : "; the run continues with " + kept));
   }
   if (store_)
     store_->setKeep(options_.keep);
   return {};
 }
 
-/// Whether the run may go on from there with this data and batch.
+/// Whether the run may continue from there with this data and batch.
 Status Trainer::checkResumed() {
   const Manifest &manifest = *resumed_;
   if (manifest.batch != order_.batch)
@@ -125,7 +125,7 @@ Status Trainer::checkResumed() {
                                 ? "its content differs"
                                 : std::to_string(order_.rows) + " rows now, " +
                                       std::to_string(manifest.rows) + " then") +
-                           "); --accept-dataset-change continues all the same");
+                           "); --accept-dataset-change continues anyway");
   if (!sameData)
     say("resume: " + options_.data + " is not the data of the checkpoint");
   else if (manifest.data.modifiedNs != fingerprint_.modifiedNs)
@@ -147,7 +147,7 @@ Status Trainer::checkResumed() {
       return Status::invalid(store_->directory() +
                              ": has a checkpoint newer than the one of step " +
                              std::to_string(step_) +
-                             "; name another --out for a run from there");
+                             "; use another --out to continue from there");
     if (!mine->empty() &&
         std::find(mine->begin(), mine->end(), step_) != mine->end()) {
       savedStep_ = step_;
@@ -204,14 +204,14 @@ Status Trainer::init() {
     return Status::invalid("--init: " + options_.init + ": " +
                            finite.message());
   if (!report->missing.empty())
-    say("note: --init: not in the file, as compiled: " +
+    say("note: --init: not in the file, left as compiled: " +
         listText(report->missing));
   if (!report->extra.empty())
     say("note: --init: unknown to the model, ignored: " +
         listText(report->extra));
   if (report->numSlots > 0)
     say("note: --init: the optimizer's " + std::to_string(report->numSlots) +
-        " slots and counters in the file are left out; --init-slots takes "
+        " slots and counters in the file are left out; --init-slots loads "
         "them");
   return {};
 }

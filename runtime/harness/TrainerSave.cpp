@@ -1,10 +1,10 @@
-//===- TrainerSave.cpp - what a training run leaves behind ----------------===//
+//===- TrainerSave.cpp - saves and ends a training run --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Nothing that is not finite is saved or evaluated, nor what was computed from
-// data that changed on the way. A save that fails is a warning as long as
-// another one will come; the last one is tried again, and then elsewhere.
+// States that are not finite are neither saved nor evaluated, nor are states
+// computed from data that changed meanwhile. A save that fails is a warning as
+// long as another one follows; the last one is tried again, and then elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,11 +38,12 @@ Manifest Trainer::manifest() const {
   return manifest;
 }
 
-/// After step_; the last one is saved by finish().
+/// Whether to save after step_; finish() saves after the last one.
 bool Trainer::isTimeToSave() {
   const bool isAsked = takeSaveRequest();
   if (isAsked && !store_)
-    progress_->warn("warning: SIGUSR1: nothing was saved, there is no --out");
+    progress_->warn(
+        "warning: SIGUSR1: nothing was saved because there is no --out");
   if (!store_ || step_ == totalSteps_)
     return false;
   if (isAsked)
@@ -55,12 +56,12 @@ bool Trainer::isTimeToSave() {
   return every > 0 && step_ % every == 0;
 }
 
-/// What is lost with states that are not finite.
+/// For errors about states that are not finite: what was saved.
 std::string Trainer::savedText() const {
   return std::string("; this state was not saved") +
-         (store_ && savedStep_ >= 0
-              ? ", the checkpoint of step " + std::to_string(savedStep_) + " is"
-              : "");
+         (store_ && savedStep_ >= 0 ? ", the checkpoint of step " +
+                                          std::to_string(savedStep_) + " was"
+                                    : "");
 }
 
 /// "after the update of step 7 ", or of which steps it may have been one.
@@ -72,8 +73,9 @@ std::string Trainer::updateText(int64_t step) const {
                    std::to_string(step) + " ";
 }
 
-/// Of all steps that were begun, which are done. SINTER_FAILED says what is not
-/// finite; with --check-nonfinite=off the run goes on without a checkpoint.
+/// Checks the states after all started steps, which are done. SINTER_FAILED
+/// says what is not finite; with --check-nonfinite=off the run continues
+/// without a checkpoint.
 Status Trainer::checkStates() {
   if (soundStep_ == step_)
     return {};
@@ -127,7 +129,7 @@ Status Trainer::saveOrWarn() {
     return saved;
   if (!saved.ok())
     progress_->warn("warning: " + saved.message() +
-                    "; training goes on, older checkpoints are untouched");
+                    "; training continues, older checkpoints are untouched");
   lastSaveTime_ = std::chrono::steady_clock::now();
   return {};
 }
@@ -143,7 +145,7 @@ Status Trainer::saveLast() {
                                                      : saveToSpare(saved);
 }
 
-/// After `failure`, the second one.
+/// Saves to --spare after `failure`, the second one.
 Status Trainer::saveToSpare(const Status &failure) {
   const int64_t from = std::max(savedStep_, firstStep_);
   std::string lost =
@@ -156,13 +158,14 @@ Status Trainer::saveToSpare(const Status &failure) {
     lost.clear();
   if (!spare_)
     return Status::failed(failure.message() + lost +
-                          "; --spare=DIR names another place");
+                          "; --spare=DIR names another directory");
   Status saved =
       spare_->save(manifest(), session_->states(), session_->program());
   if (!saved.ok())
-    return Status::failed(failure.message() +
-                          "; nor in --spare: " + saved.message() + lost);
-  return Status::failed(failure.message() + "; it is " +
+    return Status::failed(
+        failure.message() +
+        "; saving to --spare failed, too: " + saved.message() + lost);
+  return Status::failed(failure.message() + "; it was saved as " +
                         checkpointPath(spare_->directory(), step_) +
                         " instead: continue with --resume=" +
                         spare_->directory() + " and another --out");
@@ -210,8 +213,9 @@ Status Trainer::finish() {
     return Status(SINTER_INTERRUPTED,
                   "interrupted after step " + std::to_string(step_) + " of " +
                       std::to_string(totalSteps_) +
-                      (store_ ? "; continue with --resume"
-                              : "; nothing was saved, there is no --out"));
+                      (store_
+                           ? "; continue with --resume"
+                           : "; nothing was saved because there is no --out"));
   if (!options_.quiet)
     report();
   return {};

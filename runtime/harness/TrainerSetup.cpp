@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Cheap checks come first, so that a mistake shows at once; data that has to be
-// decompressed is started before the program is loaded.
+// Cheap checks come first, so that a mistake shows at once; decompression of
+// data starts before the program is loaded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ Status Trainer::prepare() {
     SINTER_RETURN_IF_ERROR(createPrograms());
   if (!options_.init.empty())
     SINTER_RETURN_IF_ERROR(init());
-  soundStep_ = step_; // what was loaded was looked at
+  soundStep_ = step_; // what was loaded has been checked
   if (evalData_) {
     Result<EntryRunner> eval = EntryRunner::create(*session_, "eval");
     if (!eval.ok())
@@ -66,7 +66,7 @@ Status Trainer::prepare() {
   if (left > 0 && order_.padsLast && !resumed_)
     progress_->note("data: " + std::to_string(order_.rows) + " rows make " +
                     std::to_string(order_.batchesPerEpoch()) +
-                    " batches, the last of " + std::to_string(left) + " of " +
+                    " batches, the last with " + std::to_string(left) + " of " +
                     std::to_string(order_.batch) + " rows");
   else if (left > 0 && !resumed_)
     progress_->note("data: " + std::to_string(order_.rows) + " rows make " +
@@ -89,7 +89,8 @@ Status Trainer::createPrograms() {
   return {};
 }
 
-/// What neither the command line nor a checkpoint said is as compiled.
+/// Options that neither the command line nor a checkpoint has set are as
+/// compiled.
 void Trainer::fillDefaults() {
   const sinter_training &training = *artifact_.training;
   if (!options_.lr)
@@ -116,7 +117,7 @@ Status Trainer::openStore() {
     return opened.status();
   };
   SINTER_RETURN_IF_ERROR(open(options_.out, options_.keep, store_));
-  // Now, so that nothing but the saving is left to fail in the end.
+  // Opened now, so that at the end nothing but the saving itself can fail.
   return open(options_.spare, 0, spare_);
 }
 
@@ -126,7 +127,7 @@ Status Trainer::checkPadding() const {
   if (!node.empty())
     return Status::invalid("--last-batch=pad: " + node +
                            " mixes the rows of a batch, so the rows that pad "
-                           "the last one would not be left out");
+                           "the last one cannot be left out");
   if (artifact_.training->hasIgnoreIndex || padsLastBatch(artifact_))
     return {};
   return Status::invalid(
@@ -195,7 +196,7 @@ Status Trainer::planSteps() {
   if (totalSteps_ < done)
     return Status::invalid("the run is already at step " +
                            std::to_string(done) + ", beyond the " +
-                           std::to_string(totalSteps_) + " asked for");
+                           std::to_string(totalSteps_) + " requested");
   Schedule::Options schedule;
   schedule.lr = *options_.lr;
   schedule.lrFinal = options_.lrFinal;
@@ -209,11 +210,11 @@ Status Trainer::planSteps() {
 }
 
 Status Trainer::openLog() {
-  // A run that has come as far as a checkpoint does not end for its logs.
+  // A resumed run does not fail because of its logs.
   auto opened = [&](const char *option, Status status) -> Status {
     if (status.ok() || !resumed_)
       return status;
-    std::fprintf(stderr, "warning: %s: %s; there is no log\n", option,
+    std::fprintf(stderr, "warning: %s: %s; continuing without a log\n", option,
                  status.message().c_str());
     return {};
   };

@@ -1,10 +1,10 @@
-//===- VerifyResume.cpp - a run against the same run, interrupted ---------===//
+//===- VerifyResume.cpp - compares a run with an interrupted one ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// 2 K steps in one run, and K steps, a save, a load into a new program and the
-// other K: every state must end with the same bytes. Both runs are planned for
-// 2 K steps, so that schedules agree.
+// Compares 2 K steps in one run with K steps, a save, a load into a new program
+// and the other K: every state must end with the same bytes. Both runs are
+// planned for 2 K steps, so that schedules agree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ using namespace sinter::rt;
 
 namespace {
 
-/// A folder beside no data of the user's, removed at the end.
+/// A temporary folder, removed at the end.
 class ScratchFolder {
 public:
   static Result<std::unique_ptr<ScratchFolder>> create() {

@@ -72,7 +72,7 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
   CHECK(errorOf({"eval", "--data=d", "--lr=1"}) ==
         "--lr: not an option of \"eval\"");
   CHECK(errorOf({"--data=d", "--verify-resume=2", "--tensorboard=x"})
-            .find("--verify-resume: runs by itself") == 0);
+            .find("--verify-resume: cannot be combined with") == 0);
   CHECK(errorOf({"--inject-nonfinite=conv1"})
             .find("expected NODE@STEP or ENTRY:COMMAND@STEP") !=
         std::string::npos);

@@ -206,7 +206,7 @@ TEST_CASE("states that are not finite are neither saved nor evaluated",
             "error: after the update of step 4 state \"fc.weight\" "
             "has an infinity (element "));
   CHECK(has(outcome.err, "this state was not saved, the checkpoint of step 3 "
-                         "is;"));
+                         "was;"));
   CHECK(sinter::rt::listCheckpoints(bench.path("out"))->front() == 3);
   // At the end of an epoch, before it is evaluated.
   outcome = bench.train({"--steps=1", "--lr=1e38", "--weight-decay=1e38",
@@ -283,13 +283,14 @@ TEST_CASE("the last save that fails goes elsewhere",
   CHECK(has(outcome.err, "; trying again\n"));
   CHECK(has(outcome.err, "the training of steps 20001 to 30000 is lost, the "
                          "checkpoint of step 20000 is the newest; --spare=DIR "
-                         "names another place"));
+                         "names another directory"));
   outcome = train("two", {"--spare=" + bench.path("spare")});
   INFO(outcome.err);
   CHECK(outcome.code == 1);
-  CHECK(has(outcome.err, "it is " + bench.path("spare/step-00030000") +
-                             " instead: continue with --resume=" +
-                             bench.path("spare") + " and another --out"));
+  CHECK(has(outcome.err,
+            "it was saved as " + bench.path("spare/step-00030000") +
+                " instead: continue with --resume=" + bench.path("spare") +
+                " and another --out"));
   outcome = bench.run(
       {"--resume=" + bench.path("spare"), bench.out("three"), "--threads=1"});
   requireOk(outcome);

@@ -192,7 +192,7 @@ TEST_CASE("init: weights of any source, and nothing else",
   };
   const std::string left =
       "note: --init: the optimizer's 2 slots and counters in the file are left "
-      "out; --init-slots takes them\n";
+      "out; --init-slots loads them\n";
   for (auto [source, said] : {std::pair<const char *, std::string>{"out", left},
                               {"out/step-00000011", left},
                               {"w.safetensors", left},
