@@ -7,7 +7,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     same_code.py compare --build=BUILD before.json       compiles again and compares
 
 Compiles every test model as a library and as a trainer, for cpu, cuda and sim, in float32
-and bf16, to object files: machine code, PTX, plans, constants and manifest. A model that
+and bf16, to object files: machine code, PTX, plans, constants and manifest (all but the build id).
+A model that
 cannot be trained with one of LOSSES counts as its error message. The last line is
 `N passed, M failed, K skipped`; --only and --every=N pick a part of the models.
 """
@@ -19,6 +20,8 @@ import hashlib
 import itertools
 import json
 import os
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,6 +32,55 @@ TARGETS = ["cpu", "cuda", "sim"]
 PRECISIONS = ["fp32", "bf16"]
 LOSSES = ["cross-entropy", "cross-entropy:axis=-1", "mse", "none"]
 SIZES = ["--batch=2", "--batch=2 --dim=sequence=16 --dim=seq=16 --dim=s=16", ""]
+
+
+# A hash of the planned program as text, so that another syntax changes it.
+BUILD_ID = re.compile(rb"[0-9a-f]{32}")
+RELA, SYMTAB = 4, 2  # kinds of ELF sections
+MERGED_STRINGS = 0x30  # flags: strings, which the assembler sorts
+
+
+class Object:
+    """A relocatable ELF file of 64 bits."""
+
+    def __init__(self, data):
+        self.data = data
+        start, = struct.unpack_from("<Q", data, 40)
+        size, count, _ = struct.unpack_from("<HHH", data, 58)
+        # name, type, flags, address, offset, size, link, info, alignment, entry size
+        self.sections = [struct.unpack_from("<IIQQQQIIQQ", data, start + i * size)
+                         for i in range(count)]
+        self.symbols = next(i for i, s in enumerate(self.sections) if s[1] == SYMTAB)
+
+    def bytes(self, section):
+        return self.data[section[4]:section[4] + section[5]]
+
+    def target(self, info, addend):
+        """What a relocation refers to; strings by what they are."""
+        symbol = self.bytes(self.sections[self.symbols])[(info >> 32) * 24:][:24]
+        _, _, _, index, value, _ = struct.unpack("<IBBHQQ", symbol)
+        if index < len(self.sections):
+            section = self.sections[index]
+            if section[2] & MERGED_STRINGS == MERGED_STRINGS:
+                text = self.bytes(section)[value + addend:].split(b"\0")[0]
+                return b"the build id" if BUILD_ID.fullmatch(text) else text
+        return struct.pack("<qq", info, addend)
+
+    def hash(self):
+        """Of all sections, but for the build id and where it lies among the strings."""
+        digest = hashlib.sha256()
+        for section in self.sections:
+            data = self.bytes(section)
+            if section[1] == RELA:
+                for offset, info, addend in struct.iter_unpack("<QQq", data):
+                    digest.update(struct.pack("<QQ", offset, info & 0xffffffff))
+                    digest.update(self.target(info, addend))
+            elif section[2] & MERGED_STRINGS == MERGED_STRINGS:
+                strings = [s for s in data.split(b"\0") if not BUILD_ID.fullmatch(s)]
+                digest.update(b"\0".join(sorted(strings)))
+            else:
+                digest.update(data)
+        return digest.hexdigest()
 
 
 def attempts(kind):
@@ -52,7 +104,7 @@ def compileOne(sinterc, model, kind, target, precision):
                                   capture_output=True)
             if done.returncode == 0:
                 with open(out, "rb") as file:
-                    return " ".join(command), hashlib.sha256(file.read()).hexdigest()
+                    return " ".join(command), Object(file.read()).hash()
             errors.append(f"{done.returncode}: {done.stderr.replace(folder, '')}")
     return "no command", hashlib.sha256("\n".join(errors).encode()).hexdigest()
 
