@@ -172,7 +172,7 @@ mlir::LogicalResult compiler::verifyFused(mlir::ModuleOp module,
       for (mlir::Operation &op : block) {
         std::string reason;
         if (reports.full() || isConstant(&op) || dialectOf(&op) != "sinter" ||
-            mlir::isa<ir::FusionOp, ir::AllReduceOp, ir::CopyOp>(op) ||
+            mlir::isa<ir::FusionOpInterface, ir::AllReduceOp, ir::CopyOp>(op) ||
             passes::targetOf(module, ir::deviceNumber(function),
                              context.devices, &context.target)
                     ->place(&op, reason) == passes::Placement::Alias)

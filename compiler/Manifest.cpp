@@ -133,7 +133,7 @@ std::string compiler::makeManifest(const Options &options,
     manifest["rows_mixed_by"] = std::move(mixed);
   json::Object kernels;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
-    kernels[kernel.getSymName()] = kernel.getKind();
+    kernels[kernel.getSymName()] = ir::stringifyKernelKind(kernel.getKind());
   manifest["kernels"] = std::move(kernels);
   manifest["placement"] = placementJson(module, options, target.name());
   manifest["contracts"] = realisedContracts(module);

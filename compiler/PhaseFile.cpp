@@ -20,7 +20,8 @@ static bool hasFunction(mlir::ModuleOp module, StringRef name) {
 }
 
 static bool isFused(mlir::ModuleOp module) {
-  return module.walk([](ir::FusionOp) { return mlir::WalkResult::interrupt(); })
+  return module
+      .walk([](ir::FusionOpInterface) { return mlir::WalkResult::interrupt(); })
       .wasInterrupted();
 }
 

@@ -21,8 +21,7 @@ static constexpr llvm::StringLiteral kState = "state:", kControl = "control:";
 
 /// What multiplies: its operands are rounded.
 static bool multiplies(Operation *op) {
-  return passes::isLibraryOp(op) ||
-         isa<ir::AttentionOp, ir::AttentionGradOp>(op);
+  return ir::isContraction(op) || isa<ir::AttentionOp, ir::AttentionGradOp>(op);
 }
 
 static bool isView(Operation *op) {

@@ -1,4 +1,4 @@
-//===- Attrs.td - enumerations of the sinter dialect ----------------------===//
+//===- Attrs.td - attributes of the sinter dialect ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,6 +7,7 @@
 #define SINTER_IR_ATTRS_TD
 
 include "Dialect.td"
+include "mlir/IR/AttrTypeBase.td"
 
 class Sinter_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
@@ -39,5 +40,36 @@ def Sinter_StateRole : Sinter_Enum<"StateRole", "what a state is for", [
   I32EnumAttrCase<"param", 0>, I32EnumAttrCase<"buffer", 1>,
   I32EnumAttrCase<"slot", 2>, I32EnumAttrCase<"accum", 3>]>;
 def Sinter_StateRoleAttr : Sinter_EnumAttr<Sinter_StateRole, "role">;
+
+def Sinter_KernelKind : Sinter_Enum<"KernelKind", "how a generated kernel is organized", [
+  I32EnumAttrCase<"loop", 0>, I32EnumAttrCase<"reduce", 1>, I32EnumAttrCase<"concat", 2>,
+  I32EnumAttrCase<"scatter", 3>, I32EnumAttrCase<"window_grad", 4>, I32EnumAttrCase<"scan", 5>,
+  I32EnumAttrCase<"sort", 6>, I32EnumAttrCase<"matmul", 7>, I32EnumAttrCase<"conv", 8>,
+  I32EnumAttrCase<"multi", 9>, I32EnumAttrCase<"staged", 10>]>;
+def Sinter_KernelKindAttr : Sinter_EnumAttr<Sinter_KernelKind, "kernel_kind">;
+
+def Sinter_LibraryCallKind : Sinter_Enum<"LibraryCallKind", "which function of a library is called", [
+  I32EnumAttrCase<"matmul", 0>, I32EnumAttrCase<"conv", 1>, I32EnumAttrCase<"attention", 2>]>;
+def Sinter_LibraryCallKindAttr : Sinter_EnumAttr<Sinter_LibraryCallKind, "library_call_kind">;
+
+def Sinter_DomainAttr : AttrDef<Sinter_Dialect, "Domain"> {
+  let mnemonic = "domain";
+  let summary = "the iteration domain of a kernel, and where its results lie in it";
+  let description = [{
+    `sizes` are the trip counts of the loops d0, d1, ..; `reduced` lists the loops that reductions run over.
+    `views` has a map for each result, from the loops to the result's element that they compute: each dimension is a
+    loop, or 0 where its size is 1.
+
+    C1: sizes are not negative. C2: `reduced` ascends and names loops. C3: each view maps all loops, without symbols, to
+    distinct loops and zeros.
+    ```mlir
+    #sinter.domain<[1000, 200] reduced [0] views [(d0, d1) -> (d1)]>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$sizes, ArrayRefParameter<"int64_t">:$reduced,
+                        ArrayRefParameter<"::mlir::AffineMap">:$views);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
 
 #endif // SINTER_IR_ATTRS_TD

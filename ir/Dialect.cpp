@@ -38,6 +38,7 @@ void SinterDialect::initialize() {
   registerRandom();
   registerCollective();
   registerProgram();
+  registerKernel();
 }
 
 Operation *SinterDialect::materializeConstant(OpBuilder &builder,
@@ -47,6 +48,11 @@ Operation *SinterDialect::materializeConstant(OpBuilder &builder,
   if (!elements || elements.getType() != type)
     return nullptr;
   return builder.create<ConstantOp>(loc, elements);
+}
+
+bool sinter::ir::isSplatConstant(ConstantOp constant) {
+  auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+  return elements && elements.isSplat();
 }
 
 SmallVector<StringRef> sinter::ir::deviceNames(ModuleOp module) {

@@ -9,6 +9,7 @@
 #define SINTER_IR_DIALECT_H
 
 #include "ir/Inference.h"
+#include "ir/OpQueries.h"
 #include "ir/Tensor.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -30,7 +31,7 @@
 #include "ir/Attrs.h.inc"
 
 #include "ir/Interfaces.h.inc"
-#include "ir/PrecisionClass.h"
+#include "ir/OpTraits.h"
 
 #define GET_OP_CLASSES
 #include "ir/Ops.h.inc"
@@ -41,6 +42,9 @@ namespace sinter::ir {
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
+
+/// True when all elements of the constant are equal.
+bool isSplatConstant(ConstantOp constant);
 
 /// The devices that the program of `module` spans, by number; none where it
 /// names none, and runs on the default one.

@@ -48,6 +48,7 @@ def Sinter_Dialect : Dialect {
     void registerRandom();
     void registerCollective();
     void registerProgram();
+    void registerKernel();
 
     /// Argument and result attributes of functions: see docs/architecture.md.
     static constexpr llvm::StringLiteral kStateAttr = "sinter.state";
@@ -74,13 +75,15 @@ def Sinter_InferenceChecked : NativeOpTrait<"InferenceChecked"> {
 }
 def Sinter_InferType : TraitList<[Sinter_InferenceChecked, InferTypeOpAdaptor]>;
 
-// What --precision=bf16 and fp16 do with an op (ir/PrecisionClass.h).
-def Sinter_PrecisionAllow : NativeOpTrait<"PrecisionAllow"> {
+// See ir/OpTraits.h.
+class Sinter_Trait<string name> : NativeOpTrait<name> {
   let cppNamespace = "::sinter::ir";
 }
-def Sinter_PrecisionInfer : NativeOpTrait<"PrecisionInfer"> {
-  let cppNamespace = "::sinter::ir";
-}
+def Sinter_PrecisionAllow : Sinter_Trait<"PrecisionAllow">;
+def Sinter_PrecisionInfer : Sinter_Trait<"PrecisionInfer">;
+def Sinter_Contraction : Sinter_Trait<"Contraction">;
+def Sinter_ZeroGradient : Sinter_Trait<"ZeroGradient">;
+def Sinter_NotDifferentiable : Sinter_Trait<"NotDifferentiable">;
 
 class Sinter_Op<string mnemonic, list<Trait> traits = []>
     : Op<Sinter_Dialect, mnemonic, traits>;

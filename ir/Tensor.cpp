@@ -381,6 +381,13 @@ SmallVector<int64_t> rowMajorStrides(ArrayRef<int64_t> shape) {
   return strides;
 }
 
+SmallVector<int64_t> inversePermutation(ArrayRef<int64_t> perm) {
+  SmallVector<int64_t> inverse(perm.size());
+  for (auto [i, dim] : llvm::enumerate(perm))
+    inverse[dim] = static_cast<int64_t>(i);
+  return inverse;
+}
+
 SmallVector<int64_t> delinearize(int64_t linear, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> index(shape.size());
   for (size_t i = shape.size(); i-- > 0;) {

@@ -90,6 +90,8 @@ std::string resourceKey(llvm::StringRef name);
 
 /// Row-major strides, in elements, of a dense tensor of `shape`.
 llvm::SmallVector<int64_t> rowMajorStrides(llvm::ArrayRef<int64_t> shape);
+/// The permutation that undoes `perm`.
+llvm::SmallVector<int64_t> inversePermutation(llvm::ArrayRef<int64_t> perm);
 /// The multi-index of row-major position `linear`.
 llvm::SmallVector<int64_t> delinearize(int64_t linear,
                                        llvm::ArrayRef<int64_t> shape);

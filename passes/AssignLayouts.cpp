@@ -14,8 +14,8 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
 #include "ir/Dialect.h"
+#include "ir/Kernel.h"
 #include "ir/Remarks.h"
-#include "passes/Fusion.h"
 #include "passes/OpClasses.h"
 
 #include "mlir/Pass/Pass.h"
@@ -31,69 +31,7 @@ namespace sinter::passes {
 
 namespace {
 
-/// Operands and results of one op that lie in one layout, channels-first or
-/// channels-last. Empty: the op takes its operands as they are.
-struct Carried {
-  SmallVector<unsigned, 4> operands;
-  bool result = false;
-};
-
 int64_t rankOf(Value value) { return ir::tensorType(value).getRank(); }
-
-/// Batch, channels and at least one spatial dimension.
-bool hasChannels(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && type.getRank() >= 3;
-}
-
-bool isConv(Operation *op) {
-  return isa<ir::ConvOp, ir::ConvInputGradOp, ir::ConvFilterGradOp>(op);
-}
-
-/// In which order the elements of a window lie matters to the first maximum.
-bool slidesOverChannels(ArrayRef<int64_t> window) {
-  return window.size() > 1 && window[1] != 1;
-}
-
-Carried carriedBy(Operation *op) {
-  if (op->getNumResults() != 1)
-    return {};
-  bool resultHas = hasChannels(op->getResult(0));
-  Carried all{{}, true};
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    all.operands.push_back(i);
-  return llvm::TypeSwitch<Operation *, Carried>(op)
-      .Case<ir::ConvOp, ir::ConvInputGradOp>([](auto conv) {
-        return conv.getChannelsLast() ? Carried{} : Carried{{0}, true};
-      })
-      .Case([](ir::ConvFilterGradOp conv) {
-        return conv.getChannelsLast() ? Carried{} : Carried{{0, 1}, false};
-      })
-      .Case([&](ir::ConstantOp constant) {
-        return Carried{{}, resultHas && isSplatConstant(constant)};
-      })
-      .Case([&](ir::BroadcastOp) { return Carried{{}, resultHas}; })
-      .Case([&](ir::ReduceOp reduce) {
-        return hasChannels(reduce.getX()) ? Carried{{0}, false} : Carried{};
-      })
-      .Case<ir::ReduceWindowOp, ir::ReduceWindowGradOp>([&](auto windows) {
-        return resultHas && !slidesOverChannels(windows.getWindow())
-                   ? all
-                   : Carried{};
-      })
-      .Case<ir::PadOp, ir::SliceOp, ir::ReverseOp>(
-          [&](auto) { return resultHas ? Carried{{0}, true} : Carried{}; })
-      .Case([&](ir::GatherOp gather) {
-        return resultHas && rankOf(gather.getIndices()) == 1
-                   ? Carried{{0}, true}
-                   : Carried{};
-      })
-      .Case<ir::ConcatOp, ir::CopyOp>(
-          [&](auto) { return resultHas ? all : Carried{}; })
-      .Default([&](Operation *) {
-        return resultHas && isElementwise(op) ? all : Carried{};
-      });
-}
 
 /// The dimensions of a channels-first value in the order of channels-last.
 SmallVector<int64_t> lastOrder(int64_t rank) {
@@ -155,7 +93,7 @@ private:
 
   void findAreas() {
     for (Operation &op : block) {
-      Carried carried = carriedBy(&op);
+      ir::CarriedLayout carried = ir::carriedLayout(&op);
       std::optional<Value> first;
       auto join = [&](Value value) {
         areaOf.insert(value);
@@ -177,7 +115,7 @@ private:
   }
 
   static bool carries(OpOperand &use) {
-    return llvm::is_contained(carriedBy(use.getOwner()).operands,
+    return llvm::is_contained(ir::carriedLayout(use.getOwner()).operands,
                               use.getOperandNumber());
   }
 
@@ -193,7 +131,7 @@ private:
       Area &area = areaFor(value);
       Operation *def = value.getDefiningOp();
       int64_t bytes = movedBytes(value);
-      bool definedInside = def && carriedBy(def).result;
+      bool definedInside = def && ir::carriedLayout(def).result;
       // A transpose at the border becomes another one.
       if (!definedInside && !isa_and_nonnull<ir::TransposeOp>(def))
         area.spent += bytes;
@@ -203,12 +141,12 @@ private:
       if (usedOutside)
         area.spent += bytes;
       // The library's copies of the two operands, or of operand and result.
-      if (definedInside && isConv(def)) {
+      if (definedInside && ir::isContraction(def)) {
         area.hasConv = true;
         area.saved += bytes;
       }
       for (OpOperand &use : value.getUses())
-        if (carries(use) && isConv(use.getOwner())) {
+        if (carries(use) && ir::isContraction(use.getOwner())) {
           area.hasConv = true;
           area.saved += bytes;
         }
@@ -229,7 +167,7 @@ private:
   }
 
   void rewrite(Operation *op) {
-    Carried carried = carriedBy(op);
+    ir::CarriedLayout carried = ir::carriedLayout(op);
     Value key = carried.result ? Value(op->getResult(0))
                 : !carried.operands.empty()
                     ? op->getOperand(carried.operands.front())

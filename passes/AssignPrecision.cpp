@@ -4,7 +4,7 @@
 //
 // Policies bf16 and fp16 round the operands of contractions, and what lies
 // between contractions, to 16 bits (precision/Rounding.h); tf32 marks
-// contractions. The ops' classes say what may be rounded (ir/PrecisionClass.h);
+// contractions. The ops' classes say what may be rounded (ir/OpTraits.h);
 // states, the loss, statistics, long sums and the output layer's result stay
 // float32. Runs after placement, since what a library call applies decides
 // where its result is stored. Legal always; models that are not float32 are
@@ -47,7 +47,7 @@ bool isFloat32(Value value) {
 
 /// All its tensors are float32.
 bool isFloatContraction(Operation *op) {
-  return isLibraryOp(op) && isFloat32(op->getResult(0)) &&
+  return ir::isContraction(op) && isFloat32(op->getResult(0)) &&
          llvm::all_of(op->getOperands(), isFloat32);
 }
 

@@ -83,7 +83,8 @@ private:
     AttentionForm form = attentionForm(op, kAttentionAlignment);
     // What comes after the op moves its results only.
     OpBuilder builder(op);
-    buildFusion(builder, fusion_kind::kAttention, form.members, form.stored());
+    buildLibraryCall(builder, ir::LibraryCallKind::attention, form.members,
+                     form.stored());
     for (Operation *member : llvm::reverse(form.members))
       if (member->use_empty())
         member->erase();

@@ -23,9 +23,9 @@ namespace sinter::passes {
 namespace {
 
 /// Casts nothing else than arguments of the function, maybe to one place.
-bool isCastOfArguments(ir::FusionOp fusion) {
-  StringRef kind = fusion.getKind();
-  if ((kind != fusion_kind::kLoop && kind != fusion_kind::kConcat) ||
+bool isCastOfArguments(ir::KernelOp fusion) {
+  ir::KernelKind kind = fusion.getKind();
+  if ((kind != ir::KernelKind::loop && kind != ir::KernelKind::concat) ||
       !llvm::all_of(fusion.getInputs(), llvm::IsaPred<BlockArgument>))
     return false;
   return llvm::all_of(fusion.getBody().front(), [](Operation &op) {
@@ -40,15 +40,15 @@ bool isCastOfArguments(ir::FusionOp fusion) {
 struct FuseCastsPass : impl::FuseCastsBase<FuseCastsPass> {
   void runOnOperation() override {
     Block &block = getOperation().getBody().front();
-    SmallVector<ir::FusionOp> casts;
-    for (auto fusion : block.getOps<ir::FusionOp>())
+    SmallVector<ir::KernelOp> casts;
+    for (auto fusion : block.getOps<ir::KernelOp>())
       if (isCastOfArguments(fusion))
         casts.push_back(fusion);
-    for (const FusionRun &run : kernelRuns(casts))
+    for (const KernelRun &run : kernelRuns(casts))
       if (run.size() > 1) {
         OpBuilder builder(*llvm::min_element(
             run, [](auto a, auto b) { return a->isBeforeInBlock(b); }));
-        mergeFusions(builder, run);
+        mergeKernels(builder, run);
       }
   }
 };

@@ -13,12 +13,11 @@
 //===----------------------------------------------------------------------===//
 #include "passes/FuseEpilogues.h"
 #include "ir/Build.h"
+#include "ir/Kernel.h"
 #include "ir/Remarks.h"
 #include "ir/exec/Exec.h"
 #include "passes/DecomposeComposites.h"
 #include "passes/Fusion.h"
-#include "passes/FusionInfo.h"
-#include "passes/IndexMap.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/Passes.h"
@@ -61,12 +60,12 @@ ir::TransposeOp resultTranspose(ir::DotGeneralOp dot, Value last,
 }
 
 /// The loops of a kernel: one per dimension of its result.
-FusionDomain resultDomain(RankedTensorType type) {
-  FusionDomain domain;
-  IndexVector view;
+ir::Domain resultDomain(RankedTensorType type) {
+  ir::Domain domain;
+  ir::IndexVector view;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     domain.sizes.push_back(size);
-    view.push_back(size == 1 ? Index::fixed(0) : Index::loop(dim));
+    view.push_back(size == 1 ? ir::Index::fixed(0) : ir::Index::loop(dim));
   }
   domain.views.push_back(view);
   return domain;
@@ -83,7 +82,7 @@ public:
                         mainTarget);
     SmallVector<Operation *> contractions;
     for (Operation &op : getOperation().getBody().front())
-      if (isLibraryOp(&op))
+      if (ir::isContraction(&op))
         contractions.push_back(&op);
     // From the last: the residual of an addition then is the earlier of two
     // contractions.
@@ -94,7 +93,7 @@ public:
     for (Operation *contraction : llvm::reverse(contractions))
       generated += fuse(contraction, library);
     decompose([](ir::GeluGradOp grad) {
-      return isa<ir::FusionOp>(grad->getParentOp());
+      return isa<ir::FusionOpInterface>(grad->getParentOp());
     });
     if (generated)
       ir::remark("fuse-epilogues", "generated-contractions",
@@ -118,9 +117,8 @@ private:
     Epilogue epilogue =
         isGenerated ? generatedEpilogue(contraction) : library.of(contraction);
     SmallVector<Operation *> &members = epilogue.members;
-    StringRef kind = fusion_kind::kConv;
-    if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction)) {
-      kind = fusion_kind::kMatmul;
+    auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
+    if (dot) {
       takeViews(dot, epilogue, isGenerated);
     } else {
       takeBefore(operandCasts(contraction), epilogue);
@@ -128,9 +126,16 @@ private:
     OpBuilder builder(members.back());
     SmallVector<Value> results{epilogue.result};
     llvm::append_range(results, epilogue.kept);
-    ir::FusionOp fusion = buildFusion(builder, kind, members, results);
     if (isGenerated)
-      resultDomain(ir::tensorType(epilogue.result)).write(fusion);
+      buildKernel(builder, dot ? ir::KernelKind::matmul : ir::KernelKind::conv,
+                  members, results,
+                  resultDomain(ir::tensorType(epilogue.result))
+                      .toAttr(builder.getContext()));
+    else
+      buildLibraryCall(builder,
+                       dot ? ir::LibraryCallKind::matmul
+                           : ir::LibraryCallKind::conv,
+                       members, results);
     for (Operation *member : llvm::reverse(members))
       if (member->use_empty())
         member->erase();

@@ -25,7 +25,7 @@ namespace {
 /// A state that is a number, such as Adam's count of steps, which FuseSiblings
 /// puts beside another kernel: among the updates it would make one of their
 /// kernels unlike the others.
-bool isNumber(ir::FusionOp fusion) {
+bool isNumber(ir::KernelOp fusion) {
   constexpr int64_t kMostRead = 8;
   return fusion->getNumResults() == 1 &&
          llvm::all_of(fusion->getUses(), isNewState) &&
@@ -37,10 +37,10 @@ struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     Operation *terminator = func.getBody().front().getTerminator();
-    SmallVector<ir::FusionOp> ends;
-    for (auto fusion : func.getBody().front().getOps<ir::FusionOp>()) {
-      if (fusion.getKind() != fusion_kind::kLoop &&
-          fusion.getKind() != fusion_kind::kReduce)
+    SmallVector<ir::KernelOp> ends;
+    for (auto fusion : func.getBody().front().getOps<ir::KernelOp>()) {
+      if (fusion.getKind() != ir::KernelKind::loop &&
+          fusion.getKind() != ir::KernelKind::reduce)
         continue;
       bool onlyLeaves = llvm::all_of(fusion->getUsers(), [&](Operation *user) {
         return user == terminator;
@@ -52,10 +52,10 @@ struct FuseOutputsPass : impl::FuseOutputsBase<FuseOutputsPass> {
       ends.push_back(fusion);
     }
     OpBuilder builder(terminator);
-    for (const FusionRun &run : kernelRuns(ends))
+    for (const KernelRun &run : kernelRuns(ends))
       if (run.size() > 1) {
         builder.setInsertionPoint(terminator);
-        mergeFusions(builder, run);
+        mergeKernels(builder, run);
       }
   }
 };

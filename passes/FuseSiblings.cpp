@@ -27,7 +27,7 @@ namespace sinter::passes {
 
 namespace {
 
-bool isSmall(ir::FusionOp fusion) {
+bool isSmall(ir::KernelOp fusion) {
   int64_t elements = elementsRead(fusion);
   for (Value output : fusion.getOutputs())
     elements += ir::tensorType(output).getNumElements();
@@ -35,23 +35,23 @@ bool isSmall(ir::FusionOp fusion) {
 }
 
 /// Kinds that may be parts of one of kind multi.
-bool mayBePart(ir::FusionOp fusion) {
-  StringRef kind = fusion.getKind();
-  return kind == fusion_kind::kLoop || kind == fusion_kind::kReduce ||
-         kind == fusion_kind::kMulti;
+bool mayBePart(ir::KernelOp fusion) {
+  ir::KernelKind kind = fusion.getKind();
+  return kind == ir::KernelKind::loop || kind == ir::KernelKind::reduce ||
+         kind == ir::KernelKind::multi;
 }
 
 /// True when `fusion` only sums, to a few elements for what it reads.
-bool isSum(ir::FusionOp fusion) {
+bool isSum(ir::KernelOp fusion) {
   int64_t results = 0;
   for (Value output : fusion.getOutputs())
     results += ir::tensorType(output).getNumElements();
-  return fusion.getKind() == fusion_kind::kReduce &&
+  return fusion.getKind() == ir::KernelKind::reduce &&
          results * 8 <= elementsRead(fusion);
 }
 
 /// True when `host` reads every larger tensor that `fusion` reads.
-bool readsTheSame(ir::FusionOp host, ir::FusionOp fusion) {
+bool readsTheSame(ir::KernelOp host, ir::KernelOp fusion) {
   return llvm::all_of(fusion.getInputs(), [&](Value input) {
     return ir::tensorType(input).getNumElements() <= kSmallElements ||
            llvm::is_contained(host.getInputs(), input);
@@ -65,16 +65,16 @@ struct FuseSiblingsPass : impl::FuseSiblingsBase<FuseSiblingsPass> {
     Block &block = getOperation().getBody().front();
     int64_t merged = 0;
     for (Operation *op = &block.front(); op;) {
-      auto fusion = dyn_cast<ir::FusionOp>(op);
+      auto fusion = dyn_cast<ir::KernelOp>(op);
       op = op->getNextNode();
       if (!fusion || !mayBePart(fusion))
         continue;
       bool isOfReaders = target && target->launchesAreDear() && isSum(fusion);
-      ir::FusionOp host;
+      ir::KernelOp host;
       if (isSmall(fusion))
-        host = smallestBeside(fusion, [](ir::FusionOp) { return true; });
+        host = smallestBeside(fusion, [](ir::KernelOp) { return true; });
       else if (isOfReaders)
-        host = smallestBeside(fusion, [&](ir::FusionOp other) {
+        host = smallestBeside(fusion, [&](ir::KernelOp other) {
           return readsTheSame(other, fusion);
         });
       if (!host)
@@ -82,7 +82,7 @@ struct FuseSiblingsPass : impl::FuseSiblingsBase<FuseSiblingsPass> {
       if (op == host)
         op = host->getNextNode();
       OpBuilder builder(host);
-      mergeFusions(builder, {host, fusion});
+      mergeKernels(builder, {host, fusion});
       ++merged;
     }
     if (merged)
@@ -93,9 +93,9 @@ struct FuseSiblingsPass : impl::FuseSiblingsBase<FuseSiblingsPass> {
 private:
   /// The fusion between the last operand of `fusion` and its first user that
   /// reads least, of those that fit, and may be part of one with it.
-  static ir::FusionOp
-  smallestBeside(ir::FusionOp fusion,
-                 llvm::function_ref<bool(ir::FusionOp)> fits) {
+  static ir::KernelOp
+  smallestBeside(ir::KernelOp fusion,
+                 llvm::function_ref<bool(ir::KernelOp)> fits) {
     Block *block = fusion->getBlock();
     Operation *begin = nullptr, *end = block->getTerminator();
     for (Value input : fusion.getInputs())
@@ -105,10 +105,10 @@ private:
     for (Operation *user : fusion->getUsers())
       if (user->isBeforeInBlock(end))
         end = user;
-    ir::FusionOp best;
+    ir::KernelOp best;
     for (Operation *op = begin ? begin->getNextNode() : &block->front();
          op != end; op = op->getNextNode()) {
-      auto other = dyn_cast<ir::FusionOp>(op);
+      auto other = dyn_cast<ir::KernelOp>(op);
       if (!other || other == fusion || !mayBePart(other) ||
           other->getNumOperands() + other->getNumResults() +
                   fusion->getNumOperands() + fusion->getNumResults() >

@@ -31,15 +31,15 @@ namespace {
 /// it.
 constexpr int64_t kMostElements = int64_t(1) << 24;
 
-bool mayBeStage(ir::FusionOp fusion) {
-  StringRef kind = fusion.getKind();
-  return kind == fusion_kind::kLoop || kind == fusion_kind::kReduce ||
-         kind == fusion_kind::kMulti;
+bool mayBeStage(ir::KernelOp fusion) {
+  ir::KernelKind kind = fusion.getKind();
+  return kind == ir::KernelKind::loop || kind == ir::KernelKind::reduce ||
+         kind == ir::KernelKind::multi;
 }
 
 /// True when one block has little to do: sums of some thousands of elements, a
 /// few numbers, but no updates of parameters.
-bool isSmall(ir::FusionOp fusion) {
+bool isSmall(ir::KernelOp fusion) {
   constexpr int64_t kMostWritten = 1024;
   int64_t written = 0;
   for (Value output : fusion.getOutputs())
@@ -49,7 +49,7 @@ bool isSmall(ir::FusionOp fusion) {
 
 /// True when the new value of a state, which `second` computes, would be there
 /// before all between `first` and it have read the old one.
-bool updatesWhatIsRead(ir::FusionOp second, ir::FusionOp first) {
+bool updatesWhatIsRead(ir::KernelOp second, ir::KernelOp first) {
   auto function = second->getParentOfType<func::FuncOp>();
   for (OpOperand &use : second->getUses()) {
     if (!isNewState(use))
@@ -69,16 +69,16 @@ bool updatesWhatIsRead(ir::FusionOp second, ir::FusionOp first) {
 
 /// The fusion that `second` may be a later stage of: the last that computes an
 /// operand of it.
-ir::FusionOp firstStageOf(ir::FusionOp second) {
+ir::KernelOp firstStageOf(ir::KernelOp second) {
   Operation *last = nullptr;
   for (Value input : second.getInputs())
     if (Operation *def = input.getDefiningOp();
         def && (!last || last->isBeforeInBlock(def)))
       last = def;
-  auto first = dyn_cast_or_null<ir::FusionOp>(last);
+  auto first = dyn_cast_or_null<ir::KernelOp>(last);
   if (!first ||
-      !(mayBeStage(first) || first.getKind() == fusion_kind::kConcat ||
-        first.getKind() == fusion_kind::kStaged) ||
+      !(mayBeStage(first) || first.getKind() == ir::KernelKind::concat ||
+        first.getKind() == ir::KernelKind::staged) ||
       elementsRead(first) > kMostElements ||
       first->getNumOperands() + first->getNumResults() +
               second->getNumOperands() + second->getNumResults() >
@@ -88,17 +88,17 @@ ir::FusionOp firstStageOf(ir::FusionOp second) {
 }
 
 /// One fusion of both, where the first was. They are erased.
-void join(ir::FusionOp first, ir::FusionOp second) {
+void join(ir::KernelOp first, ir::KernelOp second) {
   second->moveAfter(first);
   OpBuilder builder(second);
   SmallVector<Operation *> stages;
-  unpackFusion(first, fusion_kind::kStaged, stages);
+  unpackKernel(first, ir::KernelKind::staged, stages);
   stages.push_back(second);
   SmallVector<Value> results;
   for (Operation *stage : stages)
     llvm::append_range(results, stage->getResults());
   builder.setInsertionPointAfter(second);
-  buildFusion(builder, fusion_kind::kStaged, stages, results);
+  buildKernel(builder, ir::KernelKind::staged, stages, results);
   for (Operation *stage : llvm::reverse(stages))
     stage->erase();
 }
@@ -115,13 +115,13 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
     if (!target || !target->launchesAreDear())
       return;
     // What is joined is the one at hand and one that was at hand before.
-    SmallVector<ir::FusionOp> fusions(
-        getOperation().getBody().front().getOps<ir::FusionOp>());
+    SmallVector<ir::KernelOp> fusions(
+        getOperation().getBody().front().getOps<ir::KernelOp>());
     int64_t joined = 0;
-    for (ir::FusionOp second : fusions) {
+    for (ir::KernelOp second : fusions) {
       if (!mayBeStage(second) || !isSmall(second))
         continue;
-      ir::FusionOp first = firstStageOf(second);
+      ir::KernelOp first = firstStageOf(second);
       if (!first)
         continue;
       join(first, second);

@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion.h"
+#include "ir/Kernel.h"
 #include "ir/Locations.h"
 #include "passes/FusionForm.h"
 #include "passes/FusionInfo.h"
-#include "passes/IndexMap.h"
 #include "passes/PostOps.h"
 #include "passes/fuse/Cluster.h"
 
@@ -22,17 +22,7 @@ using namespace mlir;
 
 namespace sinter::passes {
 
-bool isLibraryOp(Operation *op) {
-  return isa<ir::DotGeneralOp, ir::ConvOp, ir::ConvInputGradOp,
-             ir::ConvFilterGradOp>(op);
-}
-
-bool isSplatConstant(ir::ConstantOp constant) {
-  auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-  return elements && elements.isSplat();
-}
-
-int64_t elementsRead(ir::FusionOp fusion) {
+int64_t elementsRead(ir::KernelOp fusion) {
   int64_t elements = 0;
   for (Value input : fusion.getInputs())
     elements += ir::tensorType(input).getNumElements();
@@ -53,7 +43,8 @@ static SmallVector<Operation *> inOneOrder(ArrayRef<Operation *> members) {
   llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
   llvm::SmallPtrSet<Operation *, 16> moved;
   for (Operation *member : members)
-    if (isFree(member) || isFreeOfMemory(member))
+    if (ir::elementCost(member) == ir::ElementCost::free ||
+        isFreeOfMemory(member))
       moved.insert(member);
   llvm::SmallSetVector<Operation *, 16> ordered;
   std::function<void(Operation *)> place = [&](Operation *op) {
@@ -90,8 +81,11 @@ static Location fusedLocation(OpBuilder &builder, ArrayRef<Operation *> members,
   return FusedLoc::get(builder.getContext(), locations);
 }
 
-ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
-                         ArrayRef<Operation *> given, ArrayRef<Value> results) {
+/// An op of type OpTy with a body of copies of `members`; `arguments` follow
+/// its operands in the op's builder.
+template <class OpTy, class... Arguments>
+static OpTy buildRegion(OpBuilder &builder, ArrayRef<Operation *> given,
+                        ArrayRef<Value> results, Arguments... arguments) {
   SmallVector<Operation *> members = inOneOrder(given);
   llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
   llvm::SetVector<Value> operands;
@@ -105,7 +99,7 @@ ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
     types.push_back(result.getType());
   Location loc = fusedLocation(builder, members, results);
   auto fusion =
-      builder.create<ir::FusionOp>(loc, types, operands.getArrayRef(), kind);
+      builder.create<OpTy>(loc, types, operands.getArrayRef(), arguments...);
 
   Block &body = fusion.getBody().emplaceBlock();
   IRMapping mapping;
@@ -126,7 +120,19 @@ ir::FusionOp buildFusion(OpBuilder &builder, StringRef kind,
   return fusion;
 }
 
-void unpackFusion(ir::FusionOp fusion, StringRef kind,
+ir::KernelOp buildKernel(OpBuilder &builder, ir::KernelKind kind,
+                         ArrayRef<Operation *> members, ArrayRef<Value> results,
+                         ir::DomainAttr domain) {
+  return buildRegion<ir::KernelOp>(builder, members, results, kind, domain);
+}
+
+ir::LibraryCallOp buildLibraryCall(OpBuilder &builder, ir::LibraryCallKind kind,
+                                   ArrayRef<Operation *> members,
+                                   ArrayRef<Value> results) {
+  return buildRegion<ir::LibraryCallOp>(builder, members, results, kind);
+}
+
+void unpackKernel(ir::KernelOp fusion, ir::KernelKind kind,
                   SmallVectorImpl<Operation *> &parts) {
   if (fusion.getKind() != kind) {
     parts.push_back(fusion);
@@ -144,66 +150,66 @@ void unpackFusion(ir::FusionOp fusion, StringRef kind,
   fusion.erase();
 }
 
-ir::FusionOp mergeFusions(OpBuilder &builder, ArrayRef<ir::FusionOp> fusions) {
+ir::KernelOp mergeKernels(OpBuilder &builder, ArrayRef<ir::KernelOp> fusions) {
   // What marks the place must not be one of those that go.
   Operation *before = builder.getInsertionBlock()->getTerminator();
   if (builder.getInsertionPoint() != builder.getInsertionBlock()->end())
     before = &*builder.getInsertionPoint();
-  while (auto fusion = dyn_cast<ir::FusionOp>(before)) {
+  while (auto fusion = dyn_cast<ir::KernelOp>(before)) {
     if (!llvm::is_contained(fusions, fusion))
       break;
     before = before->getNextNode();
   }
   SmallVector<Operation *> parts;
-  for (ir::FusionOp fusion : fusions)
-    unpackFusion(fusion, fusion_kind::kMulti, parts);
+  for (ir::KernelOp fusion : fusions)
+    unpackKernel(fusion, ir::KernelKind::multi, parts);
   SmallVector<Value> results;
   for (Operation *part : parts)
     llvm::append_range(results, part->getResults());
   builder.setInsertionPoint(before);
-  ir::FusionOp merged =
-      buildFusion(builder, fusion_kind::kMulti, parts, results);
+  ir::KernelOp merged =
+      buildKernel(builder, ir::KernelKind::multi, parts, results);
   for (Operation *part : llvm::reverse(parts))
     part->erase();
   return merged;
 }
 
-static unsigned numBuffers(ir::FusionOp fusion) {
+static unsigned numBuffers(ir::KernelOp fusion) {
   return fusion->getNumOperands() + fusion->getNumResults();
 }
 
 /// `classes` dealt out to `count` runs: each gets equally many of a class, the
 /// first the rest. Nothing when that one would be too large.
-static std::vector<FusionRun> dealOut(ArrayRef<FusionRun> classes,
+static std::vector<KernelRun> dealOut(ArrayRef<KernelRun> classes,
                                       size_t count) {
-  std::vector<FusionRun> runs(count);
-  for (const FusionRun &equal : classes) {
+  std::vector<KernelRun> runs(count);
+  for (const KernelRun &equal : classes) {
     size_t each = equal.size() / count;
-    ArrayRef<ir::FusionOp> left = equal;
-    for (FusionRun &run : llvm::reverse(runs)) {
-      ArrayRef<ir::FusionOp> own =
+    ArrayRef<ir::KernelOp> left = equal;
+    for (KernelRun &run : llvm::reverse(runs)) {
+      ArrayRef<ir::KernelOp> own =
           &run == &runs.front() ? left : left.take_back(each);
       run.append(own.begin(), own.end());
       left = left.drop_back(own.size());
     }
   }
   unsigned buffers = 0;
-  for (ir::FusionOp fusion : runs.front())
+  for (ir::KernelOp fusion : runs.front())
     buffers += numBuffers(fusion);
   if (buffers > kMostBuffers)
     return {};
   return runs;
 }
 
-std::vector<FusionRun> kernelRuns(ArrayRef<ir::FusionOp> fusions) {
+std::vector<KernelRun> kernelRuns(ArrayRef<ir::KernelOp> fusions) {
   unsigned buffers = 0;
-  for (ir::FusionOp fusion : fusions)
+  for (ir::KernelOp fusion : fusions)
     buffers += numBuffers(fusion);
   if (buffers <= kMostBuffers)
-    return {FusionRun(fusions)};
+    return {KernelRun(fusions)};
   std::map<std::vector<const void *>, size_t> numbers;
-  std::vector<FusionRun> classes;
-  for (ir::FusionOp fusion : fusions) {
+  std::vector<KernelRun> classes;
+  for (ir::KernelOp fusion : fusions) {
     auto [found, isNew] =
         numbers.try_emplace(FusionForm(fusion).key(), classes.size());
     if (isNew)
@@ -212,30 +218,21 @@ std::vector<FusionRun> kernelRuns(ArrayRef<ir::FusionOp> fusions) {
   }
   for (size_t count = 2 * buffers / kMostBuffers; count < fusions.size();
        ++count)
-    if (std::vector<FusionRun> runs = dealOut(classes, count); !runs.empty())
+    if (std::vector<KernelRun> runs = dealOut(classes, count); !runs.empty())
       return runs;
-  std::vector<FusionRun> alone;
-  for (ir::FusionOp fusion : fusions)
+  std::vector<KernelRun> alone;
+  for (ir::KernelOp fusion : fusions)
     alone.push_back({fusion});
   return alone;
 }
 
-static bool isContractionKind(StringRef kind) {
-  return kind == fusion_kind::kMatmul || kind == fusion_kind::kConv;
-}
-
-bool isLibraryCall(ir::FusionOp fusion) {
-  return fusion.getKind() == fusion_kind::kAttention ||
-         (isContractionKind(fusion.getKind()) && !fusion->hasAttr("domain"));
-}
-
-RankedTensorType storedType(ir::FusionOp fusion, unsigned output) {
+RankedTensorType storedType(ir::FusionOpInterface fusion, unsigned output) {
   RankedTensorType type = ir::tensorType(fusion.getOutputs()[output]);
-  if (!isLibraryCall(fusion) || !type.getElementType().isInteger(1))
+  if (!isa<ir::LibraryCallOp>(fusion) || !type.getElementType().isInteger(1))
     return type;
   int64_t n = 1, lines = 1;
   for (Operation &op : fusion.getBody().front().without_terminator()) {
-    if (!isLibraryOp(&op))
+    if (!ir::isContraction(&op))
       continue;
     SmallVector<int64_t> dims = biasDims(&op);
     for (auto [dim, size] : llvm::enumerate(type.getShape()))
@@ -253,7 +250,7 @@ static bool mayRunPartInPlace(Block &body, bool isStaged, unsigned input,
                               unsigned output) {
   Value argument = body.getArgument(input),
         result = body.getTerminator()->getOperand(output);
-  auto part = result.getDefiningOp<ir::FusionOp>();
+  auto part = result.getDefiningOp<ir::KernelOp>();
   if (!part || llvm::any_of(argument.getUsers(), [&](Operation *user) {
         return user != part && !(isStaged && user->isBeforeInBlock(part));
       }))
@@ -266,27 +263,28 @@ static bool mayRunPartInPlace(Block &body, bool isStaged, unsigned input,
 }
 
 bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
-  Block &body = fusion->getRegion(0).front();
+  auto kernel = dyn_cast<ir::KernelOpInterface>(fusion);
+  if (!kernel)
+    return false; // a library call
+  Block &body = kernel.getBody().front();
   Value argument = body.getArgument(input),
         result = body.getTerminator()->getOperand(output);
   if (argument.getType() != result.getType())
     return false;
-  StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
-  bool isStaged = kind == fusion_kind::kStaged;
-  if (kind == fusion_kind::kMulti || isStaged)
+  ir::KernelKind kind = kernel.getKind();
+  bool isStaged = kind == ir::KernelKind::staged;
+  if (kind == ir::KernelKind::multi || isStaged)
     return mayRunPartInPlace(body, isStaged, input, output);
-  if (kind == fusion_kind::kScatter) // begins by copying what it scatters into
+  if (kind ==
+      ir::KernelKind::scatter) // begins by copying what it scatters into
     return body.front().getNumOperands() > 0 &&
            body.front().getOperand(0) == argument && argument.hasOneUse();
-  if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce &&
-      !isContractionKind(kind))
+  if (!ir::hasDomain(kind))
     return false;
   // Results over all loops are stored element by element after their operands
   // are read; those of a row when the row is done. What a contraction sums is
   // read at no one index.
-  FusionDomain domain = FusionDomain::read(fusion);
-  if (domain.views.size() != body.getTerminator()->getNumOperands())
-    return false; // not made by the fuse phase: nothing is known of its loops
+  ir::Domain domain(kernel.getDomainAttr());
   auto indices = domain.trace(body);
   auto it = indices.find(argument);
   if (it == indices.end() || !(it->second == domain.views[output]))
@@ -294,8 +292,8 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   // The result of a row is stored by one of the threads that share the row; the
   // others may still need the operand for results over all loops, and for what
   // is reduced.
-  auto isOverAllLoops = [&](const IndexVector &view) {
-    return llvm::any_of(view, [&](const Index &index) {
+  auto isOverAllLoops = [&](const ir::IndexVector &view) {
+    return llvm::any_of(view, [&](const ir::Index &index) {
       std::optional<unsigned> loop = index.asLoop();
       return loop && domain.isReduced(*loop);
     });
@@ -308,7 +306,7 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
     if (isOverAllLoops(view))
       work.push_back(value);
   for (Operation &op : body)
-    if (isReduction(&op))
+    if (ir::isReduction(&op))
       llvm::append_range(work, op.getOperands());
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
@@ -324,8 +322,8 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
 void forEachInPlacePair(Operation *fusion,
                         llvm::function_ref<void(unsigned, unsigned)> visit) {
   Block &body = fusion->getRegion(0).front();
-  StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
-  bool isMulti = kind == fusion_kind::kMulti;
+  auto kernel = dyn_cast<ir::KernelOpInterface>(fusion);
+  bool isMulti = kernel && kernel.getKind() == ir::KernelKind::multi;
   for (auto [output, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
     // A result of a part has to do with the part's own operands; in stages,

@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace sinter::passes {
 
-FusionForm::FusionForm(ir::FusionOp fusion) {
+FusionForm::FusionForm(ir::KernelOp fusion) {
   llvm::DenseMap<Value, uintptr_t> numbers;
   auto add = [&](auto value) { code.push_back(value.getAsOpaquePointer()); };
   auto define = [&](ValueRange values) {

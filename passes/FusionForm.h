@@ -21,7 +21,7 @@ struct FusionForm {
   /// The constants of one value each in the body, in order.
   llvm::SmallVector<ir::ConstantOp> constants;
 
-  explicit FusionForm(ir::FusionOp fusion);
+  explicit FusionForm(ir::KernelOp fusion);
 
   /// `code` and the values of the constants: a key for equal kernels.
   std::vector<const void *> key() const;

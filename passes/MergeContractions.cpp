@@ -15,10 +15,10 @@
 #include "passes/MergeContractions.h"
 #include "ir/Build.h"
 #include "ir/Dialect.h"
+#include "ir/IndexMap.h"
 #include "ir/Locations.h"
 #include "ir/Remarks.h"
 #include "ir/Tensor.h"
-#include "passes/IndexMap.h"
 #include "passes/OpClasses.h"
 #include "passes/place/Devices.h"
 

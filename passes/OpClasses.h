@@ -13,14 +13,7 @@ namespace sinter::passes {
 /// Element i of the result is computed from elements i of the operands, and
 /// from nothing else: the op may change places with a reshape or transpose.
 inline bool isElementwise(mlir::Operation *op) {
-  using namespace ir;
-  return llvm::isa<
-      AbsOp, NegOp, SignOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp,
-      TanhOp, SigmoidOp, ErfOp, SinOp, CosOp, TanOp, AsinOp, AcosOp, AtanOp,
-      SinhOp, CoshOp, AsinhOp, AcoshOp, AtanhOp, FloorOp, CeilOp, RoundOp,
-      ReluOp, NotOp, BitNotOp, StopGradientOp, GeluOp, GeluGradOp, AddOp, SubOp,
-      MulOp, DivOp, PowOp, MaxOp, MinOp, ModOp, RemOp, AndOp, OrOp, XorOp,
-      ShiftLeftOp, ShiftRightOp, CompareOp, IsNanOp, WhereOp, CastOp>(op);
+  return op->hasTrait<mlir::OpTrait::Elementwise>();
 }
 
 /// The 16-bit floats that `value` is a cast to float32 of; null otherwise.

@@ -111,7 +111,7 @@ private:
   }
 
   /// Kernels of different kinds of devices are different kernels.
-  void nameKind(ir::FusionOp fusion, int64_t device) {
+  void nameKind(ir::FusionOpInterface fusion, int64_t device) {
     auto kindOf = [](StringRef name) { return name.split(':').first; };
     StringRef kind = kindOf(graph.devices[device]);
     if (llvm::any_of(graph.devices,
@@ -143,10 +143,11 @@ private:
       builder.create<exec::CopyOp>(command.loc, reads[0], writes[0]);
       return success();
     }
-    if (isLibraryCall(command.fusion))
-      return createCall(builder, command.fusion, reads, writes);
-    nameKind(command.fusion, command.place.place);
-    exec::KernelOp kernel = kernels.get(command.fusion);
+    ir::FusionOpInterface fusion = command.fusion;
+    if (auto call = dyn_cast<ir::LibraryCallOp>(*fusion))
+      return createCall(builder, call, reads, writes);
+    nameKind(fusion, command.place.place);
+    exec::KernelOp kernel = kernels.get(cast<ir::KernelOp>(*fusion));
     if (kernel.isStaged())
       reads.push_back(ticket(builder, command.loc));
     builder.create<exec::LaunchOp>(command.loc, kernel.getSymName(), reads,

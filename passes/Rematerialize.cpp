@@ -127,11 +127,12 @@ private:
   }
 
   void insert(const Recompute::Clone &clone, const Command &command) {
-    auto fusion = cast<ir::FusionOp>(ir::FusionOp(clone.fusion)->clone());
+    auto fusion = cast<ir::FusionOpInterface>(
+        ir::FusionOpInterface(clone.fusion)->clone());
     OpBuilder builder(body.getTerminator());
     builder.insert(fusion);
     const Command &original = before.commands[clone.original];
-    auto inputs = ir::FusionOp(original.fusion).getInputs();
+    auto inputs = ir::FusionOpInterface(original.fusion).getInputs();
     for (auto [number, read] : llvm::enumerate(command.reads)) {
       Value operand = fusion->getOperand(number);
       if (read != original.reads[llvm::find(inputs, operand) - inputs.begin()])
@@ -284,8 +285,9 @@ double shareForUpdates(const CommandGraph &graph, const Order &order) {
         plan.places[place].last < turn || buffer.readers.empty())
       continue;
     if (llvm::all_of(buffer.readers, [&](unsigned reader) {
-          ir::FusionOp fusion = graph.commands[reader].fusion;
-          return fusion && isUpdate(fusion);
+          ir::FusionOpInterface fusion = graph.commands[reader].fusion;
+          auto kernel = dyn_cast_or_null<ir::KernelOp>(fusion.getOperation());
+          return kernel && isUpdate(kernel);
         }))
       bytes += plan.places[place].bytes;
   }

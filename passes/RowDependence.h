@@ -6,7 +6,7 @@
 // function either does not depend on the batch, or has its rows along one
 // dimension, each computed from the same row of the inputs and from nothing
 // else of them, or is mixed: computed from several rows, or in a way that is
-// not known here. An op without a rule mixes.
+// not known. Ops answer by RowsOpInterface; one without it mixes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_ROWDEPENDENCE_H
@@ -18,13 +18,7 @@
 
 namespace sinter::passes {
 
-/// Where a value has its rows: dimension `dim`, of size outer * batch * inner,
-/// has row (i / inner) % batch at i.
-struct RowDim {
-  int64_t dim;
-  int64_t outer = 1, inner = 1;
-  bool operator==(const RowDim &) const = default;
-};
+using ir::RowDim;
 
 /// The values of a function with one block, as it is when this is made.
 class RowDependence {
@@ -42,9 +36,6 @@ public:
   bool isSame(mlir::Value value) const {
     return !dimOf(value) && !mixedBy(value);
   }
-
-  /// Whether ops like this have a rule, or are listed as mixing.
-  static bool isClassified(mlir::Operation *op);
 
 private:
   llvm::DenseMap<mlir::Value, RowDim> rows;

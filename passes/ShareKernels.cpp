@@ -30,17 +30,18 @@ namespace {
 constexpr size_t kMostScalars = 8;
 
 struct Member {
-  ir::FusionOp fusion;
+  ir::KernelOp fusion;
   FusionForm form;
 };
 
 /// True when every fusion in `fusion`, and itself, runs over loops of its own,
 /// where a scalar operand is as good as a constant.
-bool isOfLoops(ir::FusionOp fusion) {
-  WalkResult walked = fusion->walk([](ir::FusionOp part) {
-    bool fits = llvm::is_contained({fusion_kind::kLoop, fusion_kind::kReduce,
-                                    fusion_kind::kMulti, fusion_kind::kStaged},
-                                   part.getKind());
+bool isOfLoops(ir::KernelOp fusion) {
+  WalkResult walked = fusion->walk([](ir::KernelOp part) {
+    bool fits =
+        llvm::is_contained({ir::KernelKind::loop, ir::KernelKind::reduce,
+                            ir::KernelKind::multi, ir::KernelKind::staged},
+                           part.getKind());
     return fits ? WalkResult::advance() : WalkResult::interrupt();
   });
   return !walked.wasInterrupted();
@@ -56,8 +57,8 @@ bool isBestKnown(ir::ConstantOp constant) {
 
 /// `scalar`, which is defined before the outermost fusion around `block`, as an
 /// argument of `block`.
-Value enter(Value scalar, Block *block, ir::FusionOp outermost) {
-  auto fusion = cast<ir::FusionOp>(block->getParentOp());
+Value enter(Value scalar, Block *block, ir::KernelOp outermost) {
+  auto fusion = cast<ir::KernelOp>(block->getParentOp());
   Value outside = fusion == outermost
                       ? scalar
                       : enter(scalar, fusion->getBlock(), outermost);
@@ -69,7 +70,7 @@ Value enter(Value scalar, Block *block, ir::FusionOp outermost) {
   return block->addArgument(outside.getType(), outside.getLoc());
 }
 
-void makeOperand(ir::ConstantOp constant, Value scalar, ir::FusionOp fusion) {
+void makeOperand(ir::ConstantOp constant, Value scalar, ir::KernelOp fusion) {
   Value inside = enter(scalar, constant->getBlock(), fusion);
   OpBuilder builder(constant);
   // Constants belong to no node, but what computes does.
@@ -123,7 +124,7 @@ struct ShareKernelsPass : impl::ShareKernelsBase<ShareKernelsPass> {
     std::map<std::vector<const void *>, size_t> numbers;
     std::vector<std::vector<Member>> groups;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      for (auto fusion : function.getOps<ir::FusionOp>()) {
+      for (auto fusion : function.getOps<ir::KernelOp>()) {
         if (!isOfLoops(fusion))
           continue;
         FusionForm form(fusion);

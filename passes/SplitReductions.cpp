@@ -102,7 +102,7 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
   void runOnOperation() override {
     SmallVector<ir::ReduceOp> worthIt, toCut;
     getOperation().walk([&](ir::ReduceOp reduce) {
-      if (isa<ir::FusionOp>(reduce->getParentOp()))
+      if (isa<ir::FusionOpInterface>(reduce->getParentOp()))
         return; // part of a library call
       if (keptDims(reduce) > 0)
         worthIt.push_back(reduce);

@@ -109,14 +109,7 @@ inline llvm::SmallVector<int64_t> firstDims(int64_t count) {
 inline llvm::SmallVector<int64_t> dimRange(int64_t first, int64_t end) {
   return llvm::to_vector(llvm::seq<int64_t>(first, end));
 }
-/// The permutation that undoes `perm`.
-inline llvm::SmallVector<int64_t>
-inversePermutation(llvm::ArrayRef<int64_t> perm) {
-  llvm::SmallVector<int64_t> inverse(perm.size());
-  for (auto [i, dim] : llvm::enumerate(perm))
-    inverse[dim] = static_cast<int64_t>(i);
-  return inverse;
-}
+using ir::inversePermutation;
 
 } // namespace sinter::passes
 

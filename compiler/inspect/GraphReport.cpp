@@ -67,8 +67,13 @@ static Graph build(mlir::func::FuncOp function) {
   for (mlir::Operation &op : function.getBody().front()) {
     Node node;
     node.op = op.getName().stripDialect().str();
-    if (auto fusion = mlir::dyn_cast<ir::FusionOp>(op)) {
-      node.op += " " + fusion.getKind().str() + ":";
+    if (auto fusion = mlir::dyn_cast<ir::FusionOpInterface>(op)) {
+      auto kernel = mlir::dyn_cast<ir::KernelOp>(op);
+      StringRef kind = kernel
+                           ? ir::stringifyKernelKind(kernel.getKind())
+                           : ir::stringifyLibraryCallKind(
+                                 mlir::cast<ir::LibraryCallOp>(op).getKind());
+      node.op += " " + kind.str() + ":";
       for (mlir::Operation &inner :
            fusion.getBody().front().without_terminator())
         node.op += " " + inner.getName().stripDialect().str();

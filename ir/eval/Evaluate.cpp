@@ -40,7 +40,7 @@ evaluateConstant(Operation *op, ArrayRef<ElementsAttr> operands) {
 
 LogicalResult evaluateOp(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results, Rounding rounding) {
-  if (auto fusion = dyn_cast<FusionOp>(op)) {
+  if (auto fusion = dyn_cast<FusionOpInterface>(op)) {
     auto values = evaluateBlock(fusion.getBody().front(), operands, rounding);
     if (failed(values))
       return failure();

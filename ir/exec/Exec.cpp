@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/exec/Exec.h"
+#include "ir/Kernel.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -183,11 +184,8 @@ LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   if (body.empty() || !isa<ir::YieldOp>(body.back()))
     return emitOpError() << "has a body that does not end with sinter.yield";
-  if (isStaged() &&
-      (body.getOperations().size() < 3 ||
-       !llvm::all_of(body.without_terminator(), llvm::IsaPred<ir::FusionOp>)))
-    return emitOpError() << "has stages, but a body that is not two fusions or "
-                            "more";
+  if (failed(ir::verifyKernel(*this)))
+    return failure();
   auto isTensor = [](Type type) { return ir::hasBoundedSize(type); };
   if (!llvm::all_of(body.getArgumentTypes(), isTensor))
     return emitOpError() << "has an argument that is no tensor of static shape";

@@ -11,7 +11,7 @@ include "Interfaces.td"
 
 def Sinter_AttentionOp : Sinter_Op<"attention", [Pure,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
-    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
+    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>, Sinter_ResultRows]> {
   let summary = "softmax(query * key^T * scale + mask) * value";
   let description = [{
     Shapes: query [.., T, D], key [.., S, D], value [.., S, E], mask [.., T, S], result
@@ -42,7 +42,7 @@ def Sinter_AttentionOp : Sinter_Op<"attention", [Pure,
 
 def Sinter_AttentionGradOp : Sinter_Op<"attention_grad", [Pure,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
-    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
+    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>, Sinter_ResultRows]> {
   let summary = "gradients of attention by query, key, value and mask";
   let description = [{
     Of a loss whose gradient by the output of `sinter.attention` is `output_grad`. With the

@@ -13,7 +13,8 @@ include "Interfaces.td"
 // are N C spatial.. (channels_last: N spatial.. C); filters O I/groups spatial... `tf32`
 // and casts of 16-bit operands mean what they mean for dot_general.
 class Sinter_ConvLikeOp<string mnemonic, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_PrecisionAllow,
+    : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_PrecisionAllow, Sinter_Contraction,
+        Sinter_CarriedLayout,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)> {
   dag window = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                 DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
@@ -21,7 +22,7 @@ class Sinter_ConvLikeOp<string mnemonic, list<Trait> traits = []>
                 UnitAttr:$tf32);
 }
 
-def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType]> {
+def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType, Sinter_ResultRows]> {
   let summary = "cross-correlation of a batch with filters";
   let description = [{
     C1: operands have the same float element type and rank >= 3.
@@ -39,7 +40,7 @@ def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType]> {
   let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_ConvInputGradOp : Sinter_ConvLikeOp<"conv_input_grad"> {
+def Sinter_ConvInputGradOp : Sinter_ConvLikeOp<"conv_input_grad", [Sinter_ResultRows]> {
   let summary = "gradient of conv by its input; a transposed convolution";
   let description = [{
     C1: the conv of the result's type and `filter` with these attributes has the type of `output_grad`.

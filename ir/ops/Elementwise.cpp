@@ -41,12 +41,3 @@ LogicalResult IsNanOp::inferReturnTypes(MLIRContext *context,
   types.push_back(truthType(adaptor.getX().getType()));
   return success();
 }
-
-LogicalResult WhereOp::verify() {
-  return checkShape(Report(*this), "condition", getCondition(),
-                    getType().getShape());
-}
-
-LogicalResult CastOp::verify() {
-  return checkShape(Report(*this), "x", getX(), getType().getShape());
-}

@@ -9,9 +9,12 @@
 include "Attrs.td"
 include "Interfaces.td"
 
+/// Element i of the result is computed from elements i of the operands, and from nothing else.
 class Sinter_ElementwiseOp<string mnemonic, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, !listconcat([Pure,
-        DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
+    : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_IndexMapOpInterface, Sinter_LayoutOpInterface,
+        Sinter_RowsOpInterface, DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits,
+        // Last: its verifier says less than those of other traits.
+        [Elementwise])>;
 
 /// y[i] = f(x[i]), the type kept.
 class Sinter_UnaryOp<string mnemonic, Type tensor, string summary_, list<Trait> traits = []>
@@ -36,14 +39,15 @@ class Sinter_BinaryOp<string mnemonic, Type tensor, string summary_,
 }
 
 def Sinter_AbsOp : Sinter_UnaryOp<"abs", Sinter_NumberTensor, "|x|; the least integer stays itself",
-    [Sinter_PrecisionInfer]> {
+    [Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_NegOp : Sinter_UnaryOp<"neg", Sinter_NumberTensor, "-x; integers wrap",
-    [Sinter_PrecisionInfer]> {
+    [Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
-def Sinter_SignOp : Sinter_UnaryOp<"sign", Sinter_NumberTensor, "-1, 0 or 1; NaN stays NaN">;
+def Sinter_SignOp : Sinter_UnaryOp<"sign", Sinter_NumberTensor, "-1, 0 or 1; NaN stays NaN",
+    [Sinter_ZeroGradient]>;
 def Sinter_ExpOp : Sinter_UnaryOp<"exp", Sinter_FloatTensor, "e^x">;
 def Sinter_Expm1Op : Sinter_UnaryOp<"expm1", Sinter_FloatTensor, "e^x - 1, accurate near 0">;
 def Sinter_LogOp : Sinter_UnaryOp<"log", Sinter_FloatTensor, "natural logarithm">;
@@ -66,29 +70,34 @@ def Sinter_CoshOp : Sinter_UnaryOp<"cosh", Sinter_FloatTensor, "hyperbolic cosin
 def Sinter_AsinhOp : Sinter_UnaryOp<"asinh", Sinter_FloatTensor, "inverse hyperbolic sine">;
 def Sinter_AcoshOp : Sinter_UnaryOp<"acosh", Sinter_FloatTensor, "inverse hyperbolic cosine">;
 def Sinter_AtanhOp : Sinter_UnaryOp<"atanh", Sinter_FloatTensor, "inverse hyperbolic tangent">;
-def Sinter_FloorOp : Sinter_UnaryOp<"floor", Sinter_FloatTensor, "largest integer not above x"> {
+def Sinter_FloorOp : Sinter_UnaryOp<"floor", Sinter_FloatTensor, "largest integer not above x",
+    [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
-def Sinter_CeilOp : Sinter_UnaryOp<"ceil", Sinter_FloatTensor, "smallest integer not below x"> {
+def Sinter_CeilOp : Sinter_UnaryOp<"ceil", Sinter_FloatTensor, "smallest integer not below x",
+    [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
-def Sinter_RoundOp : Sinter_UnaryOp<"round", Sinter_FloatTensor, "nearest integer, halves to even"> {
+def Sinter_RoundOp : Sinter_UnaryOp<"round", Sinter_FloatTensor, "nearest integer, halves to even",
+    [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 def Sinter_ReluOp : Sinter_UnaryOp<"relu", Sinter_NumberTensor,
     "max(x, 0); NaN stays NaN; the gradient at 0 is 0",
-    [Sinter_PrecisionInfer]> {
+    [Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
-def Sinter_NotOp : Sinter_UnaryOp<"not", Sinter_BoolTensor, "logical negation"> {
+def Sinter_NotOp : Sinter_UnaryOp<"not", Sinter_BoolTensor, "logical negation",
+    [Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
-def Sinter_BitNotOp : Sinter_UnaryOp<"bit_not", Sinter_IntTensor, "all bits inverted"> {
+def Sinter_BitNotOp : Sinter_UnaryOp<"bit_not", Sinter_IntTensor, "all bits inverted",
+    [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 def Sinter_StopGradientOp : Sinter_UnaryOp<"stop_gradient", Sinter_Tensor,
     "x; differentiation treats it as a constant",
-    [Sinter_PrecisionInfer]> {
+    [Sinter_PrecisionInfer, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 
@@ -109,7 +118,8 @@ def Sinter_GeluOp : Sinter_ElementwiseOp<"gelu", [SameOperandsAndResultType, Sin
   let assemblyFormat = "$form $x attr-dict `:` type($result)";
 }
 
-def Sinter_GeluGradOp : Sinter_ElementwiseOp<"gelu_grad", [SameOperandsAndResultType, Sinter_PrecisionInfer,
+def Sinter_GeluGradOp : Sinter_ElementwiseOp<"gelu_grad",
+    [SameOperandsAndResultType, Sinter_PrecisionInfer,
     DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
   let summary = "gradient of gelu";
   let description = [{
@@ -126,15 +136,15 @@ def Sinter_GeluGradOp : Sinter_ElementwiseOp<"gelu_grad", [SameOperandsAndResult
 }
 
 def Sinter_AddOp : Sinter_BinaryOp<"add", Sinter_NumberTensor, "x + y; integers wrap",
-    [Commutative, Sinter_PrecisionInfer]> {
+    [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_SubOp : Sinter_BinaryOp<"sub", Sinter_NumberTensor, "x - y; integers wrap",
-    [Sinter_PrecisionInfer]> {
+    [Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_MulOp : Sinter_BinaryOp<"mul", Sinter_NumberTensor, "x * y; integers wrap",
-    [Commutative, Sinter_PrecisionInfer]> {
+    [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_DivOp : Sinter_BinaryOp<"div", Sinter_NumberTensor,
@@ -146,37 +156,40 @@ def Sinter_PowOp : Sinter_BinaryOp<"pow", Sinter_NumberTensor,
   let hasFolder = 1;
 }
 def Sinter_MaxOp : Sinter_BinaryOp<"max", Sinter_NumberTensor, "the greater, -0 below +0; NaN if either is",
-    [Commutative, Sinter_PrecisionInfer]> {
+    [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_MinOp : Sinter_BinaryOp<"min", Sinter_NumberTensor, "the smaller, -0 below +0; NaN if either is",
-    [Commutative, Sinter_PrecisionInfer]> {
+    [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
 def Sinter_ModOp : Sinter_BinaryOp<"mod", Sinter_NumberTensor,
     "remainder with the sign of the divisor (Python's %); n mod 0 = 0 for integers">;
 def Sinter_RemOp : Sinter_BinaryOp<"rem", Sinter_NumberTensor,
     "remainder with the sign of the dividend (C's fmod); n rem 0 = 0 for integers">;
-def Sinter_AndOp : Sinter_BinaryOp<"and", Sinter_TensorOf<AnyTypeOf<[Sinter_Int, I1]>>, "bitwise and", [Commutative]> {
+def Sinter_AndOp : Sinter_BinaryOp<"and", Sinter_TensorOf<AnyTypeOf<[Sinter_Int, I1]>>, "bitwise and",
+    [Commutative, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
-def Sinter_OrOp : Sinter_BinaryOp<"or", Sinter_TensorOf<AnyTypeOf<[Sinter_Int, I1]>>, "bitwise or", [Commutative]> {
+def Sinter_OrOp : Sinter_BinaryOp<"or", Sinter_TensorOf<AnyTypeOf<[Sinter_Int, I1]>>, "bitwise or",
+    [Commutative, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
-def Sinter_XorOp : Sinter_BinaryOp<"xor", Sinter_TensorOf<AnyTypeOf<[Sinter_Int, I1]>>, "bitwise exclusive or", [Commutative]> {
+def Sinter_XorOp : Sinter_BinaryOp<"xor", Sinter_TensorOf<AnyTypeOf<[Sinter_Int, I1]>>, "bitwise exclusive or",
+    [Commutative, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 def Sinter_ShiftLeftOp : Sinter_BinaryOp<"shift_left", Sinter_IntTensor,
-    "x << y; 0 when y is not below the width"> {
+    "x << y; 0 when y is not below the width", [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 def Sinter_ShiftRightOp : Sinter_BinaryOp<"shift_right", Sinter_IntTensor,
-    "x >> y, logical for unsigned and arithmetic for signed; all sign bits when y is not below the width"> {
+    "x >> y, logical for unsigned and arithmetic for signed; all sign bits when y is not below the width", [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 
 def Sinter_CompareOp : Sinter_ElementwiseOp<"compare",
-    [SameTypeOperands, Sinter_InferType]> {
+    [SameTypeOperands, Sinter_InferType, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
   let summary = "truth of a comparison";
   let description = [{
     Comparisons with NaN are false, `ne` excepted.
@@ -191,7 +204,7 @@ def Sinter_CompareOp : Sinter_ElementwiseOp<"compare",
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs)";
 }
 
-def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [Sinter_InferType]> {
+def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [Sinter_InferType, Sinter_ZeroGradient]> {
   let summary = "whether x is NaN";
   let description = "C1: the result has the shape of `x` and element type i1.\n\n"
       "```mlir\n%c = sinter.is_nan %x : tensor<4xf32>\n```";
@@ -201,7 +214,7 @@ def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [Sinter_InferType]> {
 }
 
 def Sinter_WhereOp : Sinter_ElementwiseOp<"where", [Sinter_PrecisionInfer,
-    AllTypesMatch<["lhs", "rhs", "result"]>]> {
+    AllTypesMatch<["lhs", "rhs", "result"]>, Sinter_CheapAsLoad]> {
   let summary = "lhs where the condition holds, else rhs";
   let description = [{
     C1: `lhs`, `rhs` and the result have the same type. C2: `condition` has their shape.
@@ -212,11 +225,10 @@ def Sinter_WhereOp : Sinter_ElementwiseOp<"where", [Sinter_PrecisionInfer,
   let arguments = (ins Sinter_BoolTensor:$condition, Sinter_Tensor:$lhs, Sinter_Tensor:$rhs);
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` type($condition) `,` type($result)";
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 
-def Sinter_CastOp : Sinter_ElementwiseOp<"cast"> {
+def Sinter_CastOp : Sinter_ElementwiseOp<"cast", [Sinter_CheapAsLoad]> {
   let summary = "the same value in another element type";
   let description = [{
     Float to float rounds to nearest even. Float to integer truncates toward zero and
@@ -231,7 +243,6 @@ def Sinter_CastOp : Sinter_ElementwiseOp<"cast"> {
   let arguments = (ins Sinter_Tensor:$x);
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 

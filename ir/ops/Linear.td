@@ -10,7 +10,7 @@ include "Attrs.td"
 include "Interfaces.td"
 
 def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, Sinter_PrecisionAllow, Sinter_InferType,
-    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>]> {
+    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>, Sinter_Contraction, Sinter_ResultRows]> {
   let summary = "sum of products over contracted dimensions";
   let description = [{
     The result's dimensions are: the batch dimensions (in the order given), the free

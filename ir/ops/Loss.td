@@ -11,7 +11,7 @@ include "Interfaces.td"
 
 def Sinter_SoftmaxCrossEntropyOp : Sinter_Op<"softmax_cross_entropy", [Pure,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
-    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
+    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>, Sinter_ResultRows]> {
   let summary = "-log(softmax(logits)[label]) for each example";
   let description = [{
     With smoothing e over K classes the target is (1 - e) at the label and e / K everywhere. An

@@ -16,7 +16,7 @@ class Sinter_NormOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-def Sinter_SoftmaxOp : Sinter_NormOp<"softmax", [SameOperandsAndResultType]> {
+def Sinter_SoftmaxOp : Sinter_NormOp<"softmax", [SameOperandsAndResultType, Sinter_ResultRows]> {
   let summary = "exp(x - max) / sum(exp(x - max)) along one dimension";
   let description = [{
     C1: `axis` is in range.
@@ -29,7 +29,8 @@ def Sinter_SoftmaxOp : Sinter_NormOp<"softmax", [SameOperandsAndResultType]> {
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 
-def Sinter_LogSoftmaxOp : Sinter_NormOp<"log_softmax", [SameOperandsAndResultType]> {
+def Sinter_LogSoftmaxOp : Sinter_NormOp<"log_softmax",
+    [SameOperandsAndResultType, Sinter_ResultRows]> {
   let summary = "(x - max) - log(sum(exp(x - max))) along one dimension";
   let description = [{
     C1: `axis` is in range.
@@ -42,7 +43,8 @@ def Sinter_LogSoftmaxOp : Sinter_NormOp<"log_softmax", [SameOperandsAndResultTyp
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 
-def Sinter_LayerNormOp : Sinter_NormOp<"layer_norm", [AllTypesMatch<["x", "result"]>]> {
+def Sinter_LayerNormOp : Sinter_NormOp<"layer_norm",
+    [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "normalise over the dimensions from axis on, then scale and shift";
   let description = [{
     `(x - mean) / sqrt(var + epsilon) * scale + bias`, with the biased variance as the mean of squared
@@ -61,7 +63,7 @@ def Sinter_LayerNormOp : Sinter_NormOp<"layer_norm", [AllTypesMatch<["x", "resul
 }
 
 def Sinter_BatchNormOp : Sinter_NormOp<"batch_norm", [AllTypesMatch<["x", "result"]>,
-    AllTypesMatch<["scale", "bias", "mean", "variance"]>]> {
+    AllTypesMatch<["scale", "bias", "mean", "variance"]>, Sinter_ResultRows]> {
   let summary = "normalise each channel (dimension 1) with given statistics";
   let description = [{
     `(x - mean) / sqrt(variance + epsilon) * scale + bias`. `momentum` (ONNX: running = running *
@@ -81,7 +83,8 @@ def Sinter_BatchNormOp : Sinter_NormOp<"batch_norm", [AllTypesMatch<["x", "resul
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_BatchNormTrainingOp : Sinter_NormOp<"batch_norm_training", [AllTypesMatch<["x", "result"]>,
+def Sinter_BatchNormTrainingOp : Sinter_NormOp<"batch_norm_training",
+    [AllTypesMatch<["x", "result"]>,
     AllTypesMatch<["scale", "bias", "batch_mean", "batch_variance"]>]> {
   let summary = "normalise each channel (dimension 1) with the statistics of the batch";
   let description = [{
@@ -102,7 +105,7 @@ def Sinter_BatchNormTrainingOp : Sinter_NormOp<"batch_norm_training", [AllTypesM
 }
 
 def Sinter_GroupNormOp : Sinter_NormOp<"group_norm", [AllTypesMatch<["x", "result"]>,
-    AllTypesMatch<["scale", "bias"]>]> {
+    AllTypesMatch<["scale", "bias"]>, Sinter_ResultRows]> {
   let summary = "normalise each group of channels of each example; groups = channels is instance norm";
   let description = [{
     C1: rank of `x` >= 2. C2: `groups` divides the channels. C3: `scale` and `bias` have shape

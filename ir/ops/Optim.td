@@ -10,12 +10,13 @@ include "Attrs.td"
 include "Interfaces.td"
 
 class Sinter_UpdateOp<string mnemonic, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, !listconcat([Pure,
+    : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_NotDifferentiable,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
         DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>], traits)>;
 def Sinter_ScalarF32 : TensorRankOf<[F32], [0]>;
 
-def Sinter_SgdUpdateOp : Sinter_UpdateOp<"sgd_update", [AllTypesMatch<["param", "grad", "new_param"]>]> {
+def Sinter_SgdUpdateOp : Sinter_UpdateOp<"sgd_update",
+    [AllTypesMatch<["param", "grad", "new_param"]>]> {
   let summary = "stochastic gradient descent (PyTorch's SGD)";
   let description = [{
     `g = grad + weight_decay * param`. Without `velocity`: `param - lr * g`. With it:

@@ -1,4 +1,4 @@
-//===- Program.td - state and fusions -------------------------------------===//
+//===- Program.td - state and transfers -----------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,7 +8,6 @@
 
 include "Attrs.td"
 include "Interfaces.td"
-include "mlir/IR/RegionKindInterface.td"
 
 def Sinter_StateOp : Sinter_Op<"state", [Symbol,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -36,7 +35,7 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
 }
 
 def Sinter_CopyOp : Sinter_Op<"copy", [Pure, SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>]> {
+    DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>, Sinter_NotDifferentiable, Sinter_LayoutOpInterface, Sinter_RowsOpInterface]> {
   let summary = "x on another device";
   let description = [{
     Value of x, transferred to the device of this number among the module's `sinter.devices`. Made by the
@@ -52,32 +51,6 @@ def Sinter_CopyOp : Sinter_Op<"copy", [Pure, SameOperandsAndResultType,
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$x `to` $device attr-dict `:` type($result)";
   let hasVerifier = 1;
-}
-
-def Sinter_FusionOp : Sinter_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
-  let summary = "a region that becomes one kernel";
-  let description = [{
-    The body's arguments are the operands; `sinter.yield` gives the results. Made by the fuse
-    phase; `kind` names the mapping that the code generator will use.
-
-    C1: body arguments have the operands' types. C2: yielded values have the results' types.
-  }];
-  let arguments = (ins Variadic<Sinter_Tensor>:$inputs, StrAttr:$kind);
-  let results = (outs Variadic<Sinter_Tensor>:$outputs);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
-  let hasVerifier = 1;
-}
-
-// By name, since kernels belong to the exec dialect, which depends on this one.
-def Sinter_YieldParent : PredOpTrait<"lies in a sinter.fusion or an exec.kernel", CPred<[{
-  ($_op.getParentOp() && (isa<FusionOp>($_op.getParentOp()) ||
-      $_op.getParentOp()->getName().getStringRef() == "exec.kernel"))}]>>;
-
-def Sinter_YieldOp : Sinter_Op<"yield", [Pure, Terminator, Sinter_YieldParent]> {
-  let summary = "the results of a fusion's body";
-  let arguments = (ins Variadic<Sinter_Tensor>:$values);
-  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
 #endif // SINTER_IR_OPS_PROGRAM_TD

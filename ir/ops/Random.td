@@ -13,7 +13,7 @@ def Sinter_ScalarI64 : TensorRankOf<[I64], [0]>;
 
 def Sinter_DropoutOp : Sinter_Op<"dropout", [Pure, AllTypesMatch<["x", "result"]>,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
-    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
+    DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>, Sinter_RowsOpInterface]> {
   let summary = "zeroes elements at random and scales the others (training form)";
   let description = [{
     Element i (row-major) is `x / (1 - ratio)` when `word >= ratio * 2^32`, else 0. `word` is the

@@ -13,7 +13,8 @@ class Sinter_ReduceLikeOp<string mnemonic, list<Trait> traits = []>
     : Sinter_Op<mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
 
-def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce", [Sinter_InferType]> {
+def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce",
+    [Sinter_InferType, Sinter_IndexMap, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "combine all elements along some dimensions";
   let description = [{
     Reduced dimensions disappear. Of nothing, sum is 0, prod 1, max the lowest value (-inf),
@@ -30,7 +31,8 @@ def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce", [Sinter_InferType]> {
   let hasFolder = 1;
 }
 
-def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce", [Sinter_InferType]> {
+def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce",
+    [Sinter_InferType, Sinter_ZeroGradient, Sinter_IndexMap, Sinter_ResultRows]> {
   let summary = "index of the greatest or smallest element along one dimension";
   let description = [{
     Of equal elements the first wins, with `select_last` the last. NaN counts as greater
@@ -47,7 +49,8 @@ def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce", [Sinter_InferType]> {
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window", [Sinter_InferType]> {
+def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window",
+    [Sinter_InferType, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "combine the elements of a sliding window";
   let description = [{
     Windows slide over all dimensions. Padding never takes part: sum adds nothing for it,
@@ -69,7 +72,8 @@ def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window", [Sinter_InferTy
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_ReduceWindowGradOp : Sinter_ReduceLikeOp<"reduce_window_grad", [AllTypesMatch<["x", "result"]>]> {
+def Sinter_ReduceWindowGradOp : Sinter_ReduceLikeOp<"reduce_window_grad",
+    [AllTypesMatch<["x", "result"]>, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "gradient of reduce_window by its input";
   let description = [{
     max: each element of `output_grad` goes to the first element, in row-major order, of its
@@ -91,7 +95,8 @@ def Sinter_ReduceWindowGradOp : Sinter_ReduceLikeOp<"reduce_window_grad", [AllTy
   let hasVerifier = 1;
 }
 
-def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative", [SameOperandsAndResultType]> {
+def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative",
+    [SameOperandsAndResultType, Sinter_ResultRows]> {
   let summary = "running sum or product along one dimension";
   let description = [{
     Element i combines elements 0..i; with `exclusive` 0..i-1; with `reverse` from the end.
@@ -108,7 +113,8 @@ def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative", [SameOperandsAndResu
   let hasVerifier = 1;
 }
 
-def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts", [AllTypesMatch<["x", "result"]>]> {
+def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts",
+    [AllTypesMatch<["x", "result"]>, Sinter_NotDifferentiable]> {
   let summary = "running sums or products that go on from those before their part";
   let description = [{
     As `cumulative`, where each line is cut into parts of `part` elements, counted in the direction of the sum; the
@@ -130,7 +136,7 @@ def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts", [AllTypes
   let hasVerifier = 1;
 }
 
-def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [Sinter_InferType]> {
+def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [Sinter_InferType, Sinter_ResultRows]> {
   let summary = "the k greatest (or smallest) elements along one dimension, in order";
   let description = [{
     Equal elements keep their order. NaN counts as greater than every number. Sorting is `k` = the whole dimension.

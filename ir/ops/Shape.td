@@ -17,7 +17,9 @@ class Sinter_ShapeOp<string mnemonic, list<Trait> traits = []>
 class Sinter_MoveOp<string mnemonic, list<Trait> traits = []>
     : Sinter_ShapeOp<mnemonic, !listconcat([Sinter_PrecisionInfer], traits)>;
 
-def Sinter_ConstantOp : Sinter_ShapeOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def Sinter_ConstantOp : Sinter_ShapeOp<"constant",
+    [ConstantLike, AllTypesMatch<["value", "result"]>, Sinter_ZeroGradient, Sinter_ElementCost,
+     Sinter_CarriedLayout]> {
   let summary = "a tensor known at compile time";
   let description = [{
     Above 1 KiB the value is a `dense_resource` blob; a splat may have any shape.
@@ -32,7 +34,7 @@ def Sinter_ConstantOp : Sinter_ShapeOp<"constant", [ConstantLike, AllTypesMatch<
   let hasVerifier = 1;
 }
 
-def Sinter_IotaOp : Sinter_ShapeOp<"iota"> {
+def Sinter_IotaOp : Sinter_ShapeOp<"iota", [Sinter_ZeroGradient, Sinter_ElementCost]> {
   let summary = "each element is its own index along one dimension";
   let description = [{
     C1: `axis` is in range.
@@ -46,7 +48,8 @@ def Sinter_IotaOp : Sinter_ShapeOp<"iota"> {
   let hasVerifier = 1;
 }
 
-def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast"> {
+def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast",
+    [Sinter_IndexMap, Sinter_ElementCost, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "repeat elements along new or unit dimensions";
   let description = [{
     Dimension i of `x` becomes dimension `dims[i]` of the result.
@@ -65,7 +68,8 @@ def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast"> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_ReshapeOp : Sinter_MoveOp<"reshape"> {
+def Sinter_ReshapeOp : Sinter_MoveOp<"reshape",
+    [Sinter_IndexMap, Sinter_ElementCost, Sinter_ResultRows]> {
   let summary = "the same elements in the same row-major order under another shape";
   let description = [{
     C1: the number of elements and the element type are kept.
@@ -81,7 +85,8 @@ def Sinter_ReshapeOp : Sinter_MoveOp<"reshape"> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_TransposeOp : Sinter_MoveOp<"transpose", [Sinter_InferType]> {
+def Sinter_TransposeOp : Sinter_MoveOp<"transpose",
+    [Sinter_InferType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_ResultRows]> {
   let summary = "permute dimensions";
   let description = [{
     Dimension i of the result is dimension `perm[i]` of `x`. C1: `perm` is a permutation.
@@ -96,7 +101,9 @@ def Sinter_TransposeOp : Sinter_MoveOp<"transpose", [Sinter_InferType]> {
   let hasCanonicalizer = 1;
 }
 
-def Sinter_SliceOp : Sinter_MoveOp<"slice", [Sinter_InferType]> {
+def Sinter_SliceOp : Sinter_MoveOp<"slice",
+    [Sinter_InferType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_CarriedLayout,
+     Sinter_ResultRows]> {
   let summary = "every stride-th element from start to below limit";
   let description = [{
     C1: one entry per dimension; 0 <= start <= limit <= size; stride >= 1.
@@ -113,7 +120,8 @@ def Sinter_SliceOp : Sinter_MoveOp<"slice", [Sinter_InferType]> {
   let hasFolder = 1;
 }
 
-def Sinter_PadOp : Sinter_MoveOp<"pad", [Sinter_InferType]> {
+def Sinter_PadOp : Sinter_MoveOp<"pad",
+    [Sinter_InferType, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "a tensor with a value around and between its elements";
   let description = [{
     Per dimension: `low` elements of the value before, `high` after, `interior` between neighbours.
@@ -133,7 +141,8 @@ def Sinter_PadOp : Sinter_MoveOp<"pad", [Sinter_InferType]> {
   let hasFolder = 1;
 }
 
-def Sinter_ConcatOp : Sinter_MoveOp<"concat", [Sinter_InferType]> {
+def Sinter_ConcatOp : Sinter_MoveOp<"concat",
+    [Sinter_InferType, Sinter_LayoutOpInterface, Sinter_ResultRows]> {
   let summary = "tensors one after the other along one dimension";
   let description = [{
     C1: at least one operand; `axis` in range; equal element types and equal other sizes.
@@ -147,7 +156,9 @@ def Sinter_ConcatOp : Sinter_MoveOp<"concat", [Sinter_InferType]> {
   let hasFolder = 1;
 }
 
-def Sinter_ReverseOp : Sinter_MoveOp<"reverse", [SameOperandsAndResultType]> {
+def Sinter_ReverseOp : Sinter_MoveOp<"reverse",
+    [SameOperandsAndResultType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_CarriedLayout,
+     Sinter_ResultRows]> {
   let summary = "the order of elements reversed along some dimensions";
   let description = [{
     C1: `dims` are distinct and in range.
@@ -162,7 +173,8 @@ def Sinter_ReverseOp : Sinter_MoveOp<"reverse", [SameOperandsAndResultType]> {
   let hasFolder = 1;
 }
 
-def Sinter_GatherOp : Sinter_MoveOp<"gather", [Sinter_InferType]> {
+def Sinter_GatherOp : Sinter_MoveOp<"gather",
+    [Sinter_InferType, Sinter_IndexMap, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "slices along one dimension, chosen by indices (ONNX Gather)";
   let description = [{
     The result's dimensions are those of `x` before `axis`, those of `indices`, those of `x` after
@@ -180,7 +192,8 @@ def Sinter_GatherOp : Sinter_MoveOp<"gather", [Sinter_InferType]> {
   let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_GatherElementsOp : Sinter_MoveOp<"gather_elements", [Sinter_InferType]> {
+def Sinter_GatherElementsOp : Sinter_MoveOp<"gather_elements",
+    [Sinter_InferType, Sinter_IndexMap, Sinter_ResultRows]> {
   let summary = "one element along one dimension per index (ONNX GatherElements)";
   let description = [{
     y[i..] = x[i.., with indices[i..] at `axis`]. Negative and wild indices as in `gather`.
@@ -196,7 +209,7 @@ def Sinter_GatherElementsOp : Sinter_MoveOp<"gather_elements", [Sinter_InferType
   let assemblyFormat = "$x `,` $indices `axis` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_GatherNdOp : Sinter_MoveOp<"gather_nd", [Sinter_InferType]> {
+def Sinter_GatherNdOp : Sinter_MoveOp<"gather_nd", [Sinter_InferType, Sinter_ResultRows]> {
   let summary = "slices chosen by index tuples (ONNX GatherND)";
   let description = [{
     The last dimension of `indices` holds tuples that index the dimensions of `x` after the
@@ -213,7 +226,8 @@ def Sinter_GatherNdOp : Sinter_MoveOp<"gather_nd", [Sinter_InferType]> {
   let assemblyFormat = "$x `,` $indices `batch_dims` $batch_dims attr-dict `:` functional-type(operands, results)";
 }
 
-def Sinter_ScatterOp : Sinter_ShapeOp<"scatter", [AllTypesMatch<["x", "result"]>]> {
+def Sinter_ScatterOp : Sinter_ShapeOp<"scatter",
+    [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "slices along one dimension updated by index (the reverse of gather)";
   let description = [{
     `updates` has the shape that `gather` of `x` with `indices` along `axis` has. Updates to the
@@ -233,7 +247,8 @@ def Sinter_ScatterOp : Sinter_ShapeOp<"scatter", [AllTypesMatch<["x", "result"]>
   let hasVerifier = 1;
 }
 
-def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements", [AllTypesMatch<["x", "result"]>]> {
+def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements",
+    [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "one element along one dimension updated per index (ONNX ScatterElements)";
   let description = [{
     Updates to the same element are applied in index order. Indices as in `scatter`.
@@ -252,7 +267,8 @@ def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements", [AllTypesMatch
   let hasVerifier = 1;
 }
 
-def Sinter_ScatterNdOp : Sinter_ShapeOp<"scatter_nd", [AllTypesMatch<["x", "result"]>]> {
+def Sinter_ScatterNdOp : Sinter_ShapeOp<"scatter_nd",
+    [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "slices updated by index tuples (ONNX ScatterND)";
   let description = [{
     Updates to the same slice are applied in index order. Indices as in `scatter`; a tuple with one

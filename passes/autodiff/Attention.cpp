@@ -27,7 +27,6 @@ static void attentionRule(AttentionOp op, OpGradient &g) {
 
 void addAttentionRules(GradientRules &rules) {
   rules.add<AttentionOp>(attentionRule);
-  rules.addKind<AttentionGradOp>(GradientRuleKind::Decomposed);
 }
 
 } // namespace sinter::passes

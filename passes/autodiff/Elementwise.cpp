@@ -292,10 +292,6 @@ void addElementwiseRules(GradientRules &rules) {
   rules.add<RemOp>(remainderRule<RemOp>);
   rules.add<WhereOp>(whereRule);
   rules.add<CastOp>(castRule);
-  // Steps are flat almost everywhere; the others give integers or truth values.
-  rules.addKind<SignOp, FloorOp, CeilOp, RoundOp, StopGradientOp, NotOp,
-                BitNotOp, AndOp, OrOp, XorOp, ShiftLeftOp, ShiftRightOp,
-                CompareOp, IsNanOp>(GradientRuleKind::Zero);
 }
 
 } // namespace sinter::passes

@@ -29,7 +29,6 @@ const GradientRules &GradientRules::all() {
     addNormRules(all);
     addAttentionRules(all);
     addLossRules(all);
-    addOptimRules(all);
     addRandomRules(all);
     addCollectiveRules(all);
     return all;
@@ -38,11 +37,15 @@ const GradientRules &GradientRules::all() {
 }
 
 GradientRuleKind gradientRuleKind(OperationName name) {
-  GradientRuleKind kind = GradientRules::all().lookup(name.getStringRef()).kind;
-  if (kind == GradientRuleKind::Missing &&
-      name.hasInterface<CompositeOpInterface>())
-    return GradientRuleKind::Decomposed;
-  return kind;
+  if (GradientRules::all().lookup(name.getStringRef()))
+    return GradientRuleKind::Rule;
+  if (name.hasTrait<NotDifferentiable>())
+    return GradientRuleKind::NotDifferentiable;
+  if (name.hasTrait<ZeroGradient>())
+    return GradientRuleKind::Zero;
+  return name.hasInterface<CompositeOpInterface>()
+             ? GradientRuleKind::Decomposed
+             : GradientRuleKind::Missing;
 }
 
 namespace {
@@ -145,7 +148,7 @@ private:
 
     OpGradient gradient(builder, op, resultGrads, active);
     GradientRule rule =
-        GradientRules::all().lookup(op->getName().getStringRef()).rule;
+        GradientRules::all().lookup(op->getName().getStringRef());
     if (rule)
       rule(gradient);
     else

@@ -19,7 +19,7 @@ namespace sinter::passes {
 
 /// How differentiation treats an op.
 enum class GradientRuleKind {
-  Missing,    // no entry: an error if a gradient has to pass
+  Missing,    // nothing is known: an error if a gradient has to pass
   Rule,       // an own rule
   Decomposed, // a composite that is differentiated through its decomposition
   Zero, // its derivative is 0 wherever it exists (floor, sign, stop_gradient)

@@ -176,8 +176,6 @@ void addReduceRules(GradientRules &rules) {
   rules.add<ReduceWindowGradOp>(reduceWindowGradRule);
   rules.add<CumulativeOp>(cumulativeRule);
   rules.add<TopKOp>(topKRule);
-  rules.addKind<ArgReduceOp>(GradientRuleKind::Zero);
-  rules.addKind<CumulativePartsOp>(GradientRuleKind::NotDifferentiable);
 }
 
 } // namespace sinter::passes

@@ -61,28 +61,20 @@ using GradientRule = std::function<void(OpGradient &)>;
 
 class GradientRules {
 public:
-  struct Entry {
-    GradientRuleKind kind = GradientRuleKind::Missing;
-    GradientRule rule;
-  };
-
   /// `rule(op, g)` builds the cotangents, or refuses to.
   template <class OpTy, class Function> void add(Function rule) {
-    entries[OpTy::getOperationName()] = {
-        GradientRuleKind::Rule,
-        [rule](OpGradient &g) { rule(mlir::cast<OpTy>(g.op), g); }};
+    rules[OpTy::getOperationName()] = [rule](OpGradient &g) {
+      rule(mlir::cast<OpTy>(g.op), g);
+    };
   }
-  template <class... Ops> void addKind(GradientRuleKind kind) {
-    ((entries[Ops::getOperationName()] = {kind, nullptr}), ...);
-  }
-
-  Entry lookup(llvm::StringRef name) const { return entries.lookup(name); }
+  /// The rule of the ops of this name; null where there is none.
+  GradientRule lookup(llvm::StringRef name) const { return rules.lookup(name); }
 
   /// The rules of all families.
   static const GradientRules &all();
 
 private:
-  llvm::StringMap<Entry> entries;
+  llvm::StringMap<GradientRule> rules;
 };
 
 void addElementwiseRules(GradientRules &rules);
@@ -94,7 +86,6 @@ void addGatherScatterRules(GradientRules &rules);
 void addNormRules(GradientRules &rules);
 void addAttentionRules(GradientRules &rules);
 void addLossRules(GradientRules &rules);
-void addOptimRules(GradientRules &rules);
 void addRandomRules(GradientRules &rules);
 void addCollectiveRules(GradientRules &rules);
 

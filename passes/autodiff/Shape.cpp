@@ -108,7 +108,6 @@ void addShapeRules(GradientRules &rules) {
   rules.add<PadOp>(padRule);
   rules.add<ConcatOp>(concatRule);
   rules.add<ReverseOp>(reverseRule);
-  rules.addKind<ConstantOp, IotaOp>(GradientRuleKind::Zero);
 }
 
 } // namespace sinter::passes

@@ -18,43 +18,22 @@ static constexpr unsigned kMaxOps = 256;
 static constexpr unsigned kMaxConcatOps = 8192;
 
 /// The kind of ops that become one kernel on their own, with their own mapping.
-static StringRef soloKind(Operation *op) {
+static std::optional<ir::KernelKind> soloKind(Operation *op) {
   if (isa<ir::ScatterOp, ir::ScatterElementsOp, ir::ScatterNdOp>(op))
-    return fusion_kind::kScatter;
+    return ir::KernelKind::scatter;
   if (isa<ir::ReduceWindowGradOp>(op))
-    return fusion_kind::kWindowGrad;
+    return ir::KernelKind::window_grad;
   if (isa<ir::CumulativeOp, ir::CumulativePartsOp>(op))
-    return fusion_kind::kScan;
+    return ir::KernelKind::scan;
   if (isa<ir::TopKOp>(op))
-    return fusion_kind::kSort;
-  return "";
-}
-
-bool isReduction(Operation *op) {
-  return isa<ir::ReduceOp, ir::ArgReduceOp>(op);
+    return ir::KernelKind::sort;
+  return std::nullopt;
 }
 
 static SmallVector<int64_t> reducedDims(Operation *op) {
   if (auto reduce = dyn_cast<ir::ReduceOp>(op))
     return SmallVector<int64_t>(reduce.getDims());
   return {static_cast<int64_t>(cast<ir::ArgReduceOp>(op).getAxis())};
-}
-
-/// Ops that cost no more than a load, so that computing them again is fine.
-static bool isCheap(Operation *op) {
-  return isa<ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp,
-             ir::ReverseOp, ir::IotaOp, ir::ConstantOp, ir::CastOp, ir::NegOp,
-             ir::AbsOp, ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp,
-             ir::ReluOp, ir::CompareOp, ir::WhereOp, ir::AndOp, ir::OrOp,
-             ir::NotOp, ir::XorOp, ir::StopGradientOp>(op);
-}
-
-bool isFree(Operation *op) {
-  if (auto constant = dyn_cast<ir::ConstantOp>(op))
-    return isSplatConstant(constant);
-  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-    return isUnitReshape(reshape);
-  return isa<ir::IotaOp, ir::BroadcastOp>(op);
 }
 
 /// Takes the ops of integers that `value` is computed by, from element numbers,
@@ -65,7 +44,7 @@ static bool isComputedFromNumbers(Value value, unsigned &budget) {
   if (isa<BlockArgument>(value) || isa<ir::IotaOp>(op))
     return op != nullptr;
   if (auto constant = dyn_cast<ir::ConstantOp>(op))
-    return isSplatConstant(constant);
+    return ir::isSplatConstant(constant);
   if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
     return ir::tensorType(broadcast.getX()).getNumElements() == 1;
   if (!isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::AndOp, ir::OrOp, ir::XorOp,
@@ -94,16 +73,16 @@ static IndexVector identityIndex(ArrayRef<int64_t> shape) {
 }
 
 Cluster::Cluster(Operation *op) {
-  if (StringRef solo = soloKind(op); !solo.empty())
-    kind = solo;
+  if (std::optional<ir::KernelKind> solo = soloKind(op))
+    kind = *solo;
   else if (isa<ir::ConcatOp>(op))
-    kind = fusion_kind::kConcat;
-  else if (isReduction(op))
-    kind = fusion_kind::kReduce;
+    kind = ir::KernelKind::concat;
+  else if (ir::isReduction(op))
+    kind = ir::KernelKind::reduce;
   for (Value result : op->getResults()) {
     IndexVector view;
     ArrayRef<int64_t> shape = ir::tensorType(result).getShape();
-    if (isReduction(op)) {
+    if (ir::isReduction(op)) {
       // Loops in the order of the input's dimensions: that is how memory is
       // read.
       SmallVector<int64_t> dims = reducedDims(op);
@@ -197,7 +176,7 @@ bool Cluster::fitReduction(Operation *op, ArrayRef<Index> index) {
   };
   if (hasReduction())
     return llvm::equal(rest, domain.reduced) && restIsReduced();
-  if (kind != fusion_kind::kLoop)
+  if (kind != ir::KernelKind::loop)
     return false;
   if (rest.empty()) { // each result element is one reduction: new loops
     for (int64_t dim : dims) {
@@ -209,23 +188,23 @@ bool Cluster::fitReduction(Operation *op, ArrayRef<Index> index) {
       return false;
     domain.reduced.assign(rest.begin(), rest.end());
   }
-  kind = fusion_kind::kReduce;
+  kind = ir::KernelKind::reduce;
   return true;
 }
 
 bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
                       bool asRoot) const {
-  bool isConcat = kind == fusion_kind::kConcat;
-  if (ops.size() >= (isConcat ? kMaxConcatOps : kMaxOps) ||
-      !soloKind(op).empty() || isa<ir::ConcatOp>(op) ||
-      (!isConcat && numOperands(op) > kMaxOperands))
+  bool isConcat = kind == ir::KernelKind::concat;
+  if (ops.size() >= (isConcat ? kMaxConcatOps : kMaxOps) || soloKind(op) ||
+      isa<ir::ConcatOp>(op) || (!isConcat && numOperands(op) > kMaxOperands))
     return false;
-  if (kind != fusion_kind::kLoop && kind != fusion_kind::kReduce && !isConcat)
+  if (kind != ir::KernelKind::loop && kind != ir::KernelKind::reduce &&
+      !isConcat)
     return false;
   if (asRoot && (isConcat || !index))
     return false;
   RankedTensorType type = ir::tensorType(op->getResult(0));
-  if (isReduction(op)) {
+  if (ir::isReduction(op)) {
     // A part of a concat may be a reduction, with the loops of that.
     if (isConcat)
       return !asRoot && isa<ir::ReduceOp>(op) && op->hasOneUse() &&
@@ -242,8 +221,8 @@ bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
   if (asRoot && !isResult(*index, type))
     return false;
   if (isa<ir::ReduceWindowOp>(op))
-    return kind == fusion_kind::kLoop && index && covers(*index);
-  if (isCheap(op))
+    return kind == ir::KernelKind::loop && index && covers(*index);
+  if (ir::elementCost(op) <= ir::ElementCost::load)
     return true;
   if (!index)
     return false;
@@ -261,7 +240,7 @@ bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
 
 void Cluster::take(Operation *op, const std::optional<IndexVector> &index,
                    bool asRoot) {
-  if (isReduction(op) && kind != fusion_kind::kConcat)
+  if (ir::isReduction(op) && kind != ir::KernelKind::concat)
     fitReduction(op, *index);
   ops.insert(op);
   if (index)
@@ -374,8 +353,8 @@ static llvm::SetVector<Value> sharedValues(const Cluster &a, const Cluster &b) {
 
 std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
   auto isMergeable = [](const Cluster &cluster) {
-    return cluster.kind == fusion_kind::kLoop ||
-           cluster.kind == fusion_kind::kReduce;
+    return cluster.kind == ir::KernelKind::loop ||
+           cluster.kind == ir::KernelKind::reduce;
   };
   if (!isMergeable(a) || !isMergeable(b) ||
       a.ops.size() + b.ops.size() > kMaxOps ||

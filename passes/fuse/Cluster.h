@@ -10,20 +10,16 @@
 #ifndef SINTER_PASSES_FUSE_CLUSTER_H
 #define SINTER_PASSES_FUSE_CLUSTER_H
 
-#include "passes/FusionInfo.h"
-#include "passes/IndexMap.h"
+#include "ir/IndexMap.h"
+#include "ir/Kernel.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace sinter::passes {
 
-/// True for `reduce` and `arg_reduce`.
-bool isReduction(mlir::Operation *op);
-
-/// True for ops that are copied to each user rather than kept: no bytes are
-/// read for them.
-bool isFree(mlir::Operation *op);
+using ir::Index;
+using ir::IndexVector;
 
 /// True for ops whose elements are computed from their numbers, constants and
 /// scalars by a few ops of integers: cheaper to compute for each user than to
@@ -31,9 +27,9 @@ bool isFree(mlir::Operation *op);
 bool isFreeOfMemory(mlir::Operation *op);
 
 struct Cluster {
-  llvm::StringRef kind = fusion_kind::kLoop;
+  ir::KernelKind kind = ir::KernelKind::loop;
   llvm::SetVector<mlir::Operation *> ops; // users before producers
-  FusionDomain domain;                    // views are kept in `roots`
+  ir::Domain domain;                      // views are kept in `roots`
   llvm::MapVector<mlir::Value, IndexVector> roots;
   /// The one index of each value that has one; absent from it: unknown.
   llvm::DenseMap<mlir::Value, IndexVector> indices;

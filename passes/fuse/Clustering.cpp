@@ -30,9 +30,9 @@ bool Clustering::isGenerated(Operation *op) {
              reshape.getX().getDefiningOp<ir::SliceOp>())) &&
            hasGeneratedUser();
   // Calls and copies are those of a program on several devices.
-  return !isa<ir::FusionOp, ir::AllReduceOp, ir::CopyOp, func::CallOp,
-              func::ReturnOp>(op) &&
-         !isLibraryOp(op);
+  return !isa<ir::KernelOp, ir::LibraryCallOp, ir::AllReduceOp, ir::CopyOp,
+              func::CallOp, func::ReturnOp>(op) &&
+         !ir::isContraction(op);
 }
 
 /// Pattern: free op, or cast that widens 16-bit floats, with n users -> n
@@ -41,7 +41,8 @@ void Clustering::copyFreeOpsToUsers() {
   for (Operation &op : llvm::make_early_inc_range(
            llvm::reverse(func.getBody().front().without_terminator()))) {
     bool widens = op.getNumResults() == 1 && widened(op.getResult(0));
-    if (!(isFree(&op) || widens) || op.use_empty())
+    bool isFree = ir::elementCost(&op) == ir::ElementCost::free;
+    if (!(isFree || widens) || op.use_empty())
       continue;
     for (OpOperand &use : llvm::make_early_inc_range(op.getUses())) {
       if (op.hasOneUse() || !isGenerated(use.getOwner()))
@@ -216,7 +217,7 @@ bool Clustering::mayJoinUpdate(Operation *op, const Cluster &cluster,
     return true;
   if (asRoot)
     return isOnlyState(op->getResult(0));
-  return !isReduction(op) ||
+  return !ir::isReduction(op) ||
          ir::tensorType(op->getOperand(0)).getNumElements() <= kSmallElements;
 }
 
@@ -254,10 +255,10 @@ bool Clustering::liesBetterWithReduction(Operation *op,
                                          const Cluster &cluster,
                                          bool isStored) const {
   constexpr unsigned kMaxVisited = 32;
-  if (isReduction(op) || isFree(op))
+  if (ir::isReduction(op) || ir::elementCost(op) == ir::ElementCost::free)
     return false;
   Cluster own(op);
-  if (own.kind != fusion_kind::kLoop)
+  if (own.kind != ir::KernelKind::loop)
     return false;
   struct Read {
     Operation *op;
@@ -280,7 +281,7 @@ bool Clustering::liesBetterWithReduction(Operation *op,
       if (!inOwn || !inCluster)
         continue;
       visited.insert(def);
-      if (!isReduction(def)) {
+      if (!ir::isReduction(def)) {
         work.push_back({def, *inOwn, *inCluster});
         continue;
       }
@@ -414,14 +415,15 @@ LogicalResult Clustering::build() {
       results.push_back(root);
       cluster.domain.views.push_back(view);
     }
+    ir::DomainAttr domain;
+    if (ir::hasDomain(cluster.kind))
+      domain = cluster.domain.toAttr(func.getContext());
     SmallVector<Operation *> members(cluster.ops.begin(), cluster.ops.end());
     llvm::sort(members, [&](Operation *a, Operation *b) {
       return positions[a] < positions[b];
     });
     builder.setInsertionPoint(end);
-    ir::FusionOp fusion = buildFusion(builder, cluster.kind, members, results);
-    cluster.domain.write(fusion);
-    placed.insert(fusion);
+    placed.insert(buildKernel(builder, cluster.kind, members, results, domain));
     placed.insert(members.begin(), members.end());
   };
 

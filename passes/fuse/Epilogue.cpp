@@ -29,8 +29,8 @@ bool isSplat(Operation *op) {
 /// True when `value` lies in memory anyway.
 bool isStored(Value value) {
   Operation *def = value.getDefiningOp();
-  return !def || isLibraryOp(def) || isa<ir::FusionOp, ir::ConstantOp>(def) ||
-         !value.hasOneUse();
+  return !def || ir::isContraction(def) ||
+         isa<ir::FusionOpInterface, ir::ConstantOp>(def) || !value.hasOneUse();
 }
 
 class Growth {

@@ -93,8 +93,8 @@ bool isStored(Value value) {
     hasOneUse &= value.hasOneUse();
   }
   Operation *def = value.getDefiningOp();
-  return !def || isLibraryOp(def) || isa<ir::FusionOp, ir::ConstantOp>(def) ||
-         !hasOneUse;
+  return !def || ir::isContraction(def) ||
+         isa<ir::FusionOpInterface, ir::ConstantOp>(def) || !hasOneUse;
 }
 
 } // namespace

@@ -67,7 +67,7 @@ void moveWideningAfter(ArrayRef<Operation *> members, ArrayRef<Value> values) {
 
 bool isCalled(Operation *op, const Target *target) {
   std::string reason;
-  return op && isLibraryOp(op) &&
+  return op && ir::isContraction(op) &&
          (!target || target->place(op, reason) == Placement::Library);
 }
 
@@ -457,7 +457,7 @@ MaskedRelu findMaskedRelu(ir::WhereOp where, Operation *backward,
     return {};
   // What leads from a call to the relu is the call's alone: a bias, a scale.
   Operation *forward = relu.getX().getDefiningOp();
-  while (forward && !isLibraryOp(forward)) {
+  while (forward && !ir::isContraction(forward)) {
     if (!isa<ir::AddOp, ir::MulOp>(forward) || !forward->hasOneUse())
       return {};
     auto isAside = [](Value operand) {
@@ -514,7 +514,7 @@ Value LibraryEpilogues::keptMask(ir::WhereOp where, Operation *backward) {
 bool followsLibraryCall(ir::GeluGradOp grad, const Target *target) {
   Operation *def = grad.getGrad().getDefiningOp();
   while (isa_and_nonnull<ir::MulOp, ir::AddOp>(def) && def->hasOneUse() &&
-         !isLibraryOp(def))
+         !ir::isContraction(def))
     def = def->getOperand(0).getDefiningOp();
   return isa_and_nonnull<ir::DotGeneralOp>(def) && def->hasOneUse() &&
          isCalled(def, target);

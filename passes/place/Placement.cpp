@@ -75,7 +75,7 @@ void Placement::collectUnits() {
       unsigned number = unitNamed(name);
       unitOf[op] = number;
       all[number].ops.push_back(op);
-      all[number].isHeavy |= isLibraryOp(op) || isa<ir::AttentionOp>(op);
+      all[number].isHeavy |= ir::isContraction(op) || isa<ir::AttentionOp>(op);
       all[number].isBound |= map.of(op).has_value();
     });
   }

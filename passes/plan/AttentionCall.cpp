@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace sinter::passes::plan {
 
-LogicalResult createAttentionCall(OpBuilder &builder, ir::FusionOp fusion,
+LogicalResult createAttentionCall(OpBuilder &builder, ir::LibraryCallOp fusion,
                                   ValueRange inputs, ValueRange outputs) {
   auto error = [&] {
     return fusion.emitError() << "cannot call a library for this attention: ";

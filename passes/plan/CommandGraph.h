@@ -44,8 +44,8 @@ struct Buffer {
 
 /// A kernel or library call, an all_reduce or the wait for it, or a copy.
 struct Command {
-  ir::FusionOp fusion; // null: copies reads[0] to writes[0], or zeros where
-                       // it reads nothing
+  ir::FusionOpInterface fusion; // null: copies reads[0] to writes[0], or zeros
+                                // where it reads nothing
   mlir::Location loc;
   llvm::SmallVector<unsigned, 4> reads,
       writes; // buffers, one per operand and result; a wait reads all of its

@@ -19,7 +19,7 @@ namespace {
 /// The body of a contraction fusion, taken apart.
 class Call {
 public:
-  Call(ir::FusionOp fusion, ValueRange inputs, ValueRange outputs)
+  Call(ir::LibraryCallOp fusion, ValueRange inputs, ValueRange outputs)
       : fusion(fusion), inputs(inputs), outputs(outputs) {}
   LogicalResult create(OpBuilder &builder);
 
@@ -44,7 +44,8 @@ private:
 
   InFlightDiagnostic error() {
     return fusion.emitError()
-           << "cannot call a library for this " << fusion.getKind() << ": ";
+           << "cannot call a library for this "
+           << ir::stringifyLibraryCallKind(fusion.getKind()) << ": ";
   }
   /// Adds the buffer of `value`, a body argument, to the reads.
   LogicalResult addRead(Value value) {
@@ -63,7 +64,7 @@ private:
     int64_t write = 0;
   };
 
-  ir::FusionOp fusion;
+  ir::LibraryCallOp fusion;
   ValueRange inputs, outputs;
   Operation *contraction = nullptr;
   SmallVector<Step> steps;
@@ -305,9 +306,9 @@ LogicalResult Call::create(OpBuilder &builder) {
                     type(conv.getOutputGrad()));
 }
 
-LogicalResult createCall(OpBuilder &builder, ir::FusionOp fusion,
+LogicalResult createCall(OpBuilder &builder, ir::LibraryCallOp fusion,
                          ValueRange inputs, ValueRange outputs) {
-  if (fusion.getKind() == fusion_kind::kAttention)
+  if (fusion.getKind() == ir::LibraryCallKind::attention)
     return createAttentionCall(builder, fusion, inputs, outputs);
   return Call(fusion, inputs, outputs).create(builder);
 }

@@ -14,13 +14,14 @@ namespace sinter::passes::plan {
 /// library call), which reads `inputs` and writes `outputs` (one buffer per
 /// operand and result of the fusion). Fails, with an error on the fusion, when
 /// its body is not of the form that libraries compute.
-mlir::LogicalResult createCall(mlir::OpBuilder &builder, ir::FusionOp fusion,
+mlir::LogicalResult createCall(mlir::OpBuilder &builder,
+                               ir::LibraryCallOp fusion,
                                mlir::ValueRange inputs,
                                mlir::ValueRange outputs);
 
 /// The same for fusions of kind attention.
 mlir::LogicalResult createAttentionCall(mlir::OpBuilder &builder,
-                                        ir::FusionOp fusion,
+                                        ir::LibraryCallOp fusion,
                                         mlir::ValueRange inputs,
                                         mlir::ValueRange outputs);
 

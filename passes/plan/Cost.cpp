@@ -23,14 +23,14 @@ double elements(Value value) {
 }
 
 double flopsOfOp(Operation &op) {
-  if (auto part = dyn_cast<ir::FusionOp>(op))
+  if (auto part = dyn_cast<ir::FusionOpInterface>(op))
     return flopsOf(part);
   if (double products = countMultiplyAdds(&op); products > 0)
     return 2 * products;
   if (isa<ir::ConstantOp, ir::ReshapeOp, ir::BroadcastOp, ir::TransposeOp,
           ir::SliceOp, ir::IotaOp>(op))
     return 0;
-  if (isReduction(&op))
+  if (ir::isReduction(&op))
     return elements(op.getOperand(0));
   double result = 0;
   for (Value value : op.getResults())
@@ -40,14 +40,14 @@ double flopsOfOp(Operation &op) {
 
 } // namespace
 
-double flopsOf(ir::FusionOp fusion) {
+double flopsOf(ir::FusionOpInterface fusion) {
   double flops = 0;
   for (Operation &op : fusion.getBody().front().without_terminator())
     flops += flopsOfOp(op);
   return flops;
 }
 
-double cpuTimeOf(ir::FusionOp fusion) {
+double cpuTimeOf(ir::FusionOpInterface fusion) {
   llvm::SmallSetVector<Value, 8> values;
   values.insert(fusion->operand_begin(), fusion->operand_end());
   values.insert(fusion->result_begin(), fusion->result_end());

@@ -76,8 +76,8 @@ public:
         outputs += tensorBytes(exec::sizeBytes(type));
     addTransfers(inputs, outputs);
     for (Operation &op : func.getBody().front()) {
-      if (auto fusion = dyn_cast<ir::FusionOp>(op))
-        addCall(fusion);
+      if (auto call = dyn_cast<ir::LibraryCallOp>(op))
+        addCall(call);
       auto constant = dyn_cast<ir::ConstantOp>(op);
       bool isZero = constant && isAllZeros(constant.getValue());
       if (constant && isRead(constant, isZero))
@@ -106,11 +106,9 @@ private:
                                                 op.getQueries(), op.getKeys()));
   }
 
-  void addCall(ir::FusionOp fusion) {
-    if (!isLibraryCall(fusion))
-      return;
+  void addCall(ir::LibraryCallOp call) {
     callsLibrary = true;
-    for (auto op : fusion.getBody().getOps<ir::AttentionGradOp>()) {
+    for (auto op : call.getBody().getOps<ir::AttentionGradOp>()) {
       AttentionForm form = attentionForm(op, kAttentionAlignment);
       attentionBytes = std::max(attentionBytes,
                                 attentionScratchBytes(form.batch, form.heads,

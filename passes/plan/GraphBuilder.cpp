@@ -269,7 +269,7 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
   }
   if (auto call = dyn_cast<func::CallOp>(op))
     return addCall(call);
-  auto fusion = dyn_cast<ir::FusionOp>(op);
+  auto fusion = dyn_cast<ir::FusionOpInterface>(op);
   if (!fusion)
     return op.emitError() << "'" << op.getName() << "' is in no fusion";
   exec::CommandPlace place;

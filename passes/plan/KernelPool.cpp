@@ -16,7 +16,7 @@ constexpr size_t kMaxNameLength = 40;
 
 /// A hash of what OperationEquivalence compares; the structure of operands is
 /// left to it.
-size_t hashBody(ir::FusionOp fusion) {
+size_t hashBody(ir::KernelOp fusion) {
   llvm::hash_code hash =
       llvm::hash_value(fusion->getAttrDictionary().getAsOpaquePointer());
   for (Type type : fusion.getBody().getArgumentTypes())
@@ -31,8 +31,9 @@ size_t hashBody(ir::FusionOp fusion) {
   return hash;
 }
 
-bool isSame(ir::FusionOp fusion, exec::KernelOp kernel) {
+bool isSame(ir::KernelOp fusion, exec::KernelOp kernel) {
   if (fusion.getKind() != kernel.getKind() ||
+      fusion.getDomainAttr() != kernel.getDomainAttr() ||
       llvm::range_size(fusion->getDiscardableAttrs()) !=
           llvm::range_size(kernel->getDiscardableAttrs()))
     return false;
@@ -46,7 +47,7 @@ bool isSame(ir::FusionOp fusion, exec::KernelOp kernel) {
 
 /// The ops that compute, joined; what only moves elements is named where
 /// nothing computes.
-std::string describe(ir::FusionOp fusion) {
+std::string describe(ir::KernelOp fusion) {
   auto isMove = [](Operation *op) {
     return isa<ir::ConstantOp, ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp,
                ir::SliceOp, ir::CastOp, ir::IotaOp>(op);
@@ -58,7 +59,7 @@ std::string describe(ir::FusionOp fusion) {
       name += ("_" + word).str();
   };
   fusion.getBody().walk([&](Operation *op) {
-    if (isa<ir::YieldOp, ir::FusionOp>(op))
+    if (isa<ir::YieldOp, ir::KernelOp>(op))
       return;
     append(all, op);
     if (!isMove(op))
@@ -69,7 +70,7 @@ std::string describe(ir::FusionOp fusion) {
 
 } // namespace
 
-exec::KernelOp KernelPool::get(ir::FusionOp fusion) {
+exec::KernelOp KernelPool::get(ir::KernelOp fusion) {
   auto &candidates = byHash[hashBody(fusion)];
   for (exec::KernelOp kernel : candidates)
     if (isSame(fusion, kernel))
@@ -78,6 +79,8 @@ exec::KernelOp KernelPool::get(ir::FusionOp fusion) {
   OperationState state(fusion.getLoc(), exec::KernelOp::getOperationName());
   state.addAttribute("sym_name", builder.getStringAttr(name));
   state.addAttribute("kind", fusion.getKindAttr());
+  if (ir::DomainAttr domain = fusion.getDomainAttr())
+    state.addAttribute("domain", domain);
   state.addRegion();
   auto kernel = cast<exec::KernelOp>(builder.create(state));
   kernel->setDiscardableAttrs(llvm::to_vector(fusion->getDiscardableAttrs()));

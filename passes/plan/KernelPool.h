@@ -20,7 +20,7 @@ public:
       : builder(builder), symbols(symbols) {}
 
   /// The kernel for `fusion`.
-  exec::KernelOp get(ir::FusionOp fusion);
+  exec::KernelOp get(ir::KernelOp fusion);
 
   unsigned size() const { return count; }
 

@@ -5,9 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/PartialClone.h"
 
-#include "passes/FusionInfo.h"
-#include "passes/IndexMap.h"
-#include "passes/fuse/Cluster.h"
+#include "ir/Kernel.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -18,12 +16,12 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-ir::FusionOp cloneWhole(ir::FusionOp fusion) {
-  return cast<ir::FusionOp>(fusion->clone());
+ir::FusionOpInterface cloneWhole(ir::FusionOpInterface fusion) {
+  return cast<ir::FusionOpInterface>(fusion->clone());
 }
 
 /// Drops what no result needs, and the arguments that nothing reads.
-void eraseUnused(ir::FusionOp fusion) {
+void eraseUnused(ir::KernelOp fusion) {
   Block &body = fusion.getBody().front();
   SmallVector<Operation *> ops;
   for (Operation &op : body.without_terminator())
@@ -40,13 +38,14 @@ void eraseUnused(ir::FusionOp fusion) {
 }
 
 /// The fusion with other results: those that `yielded` are.
-ir::FusionOp withResults(ir::FusionOp fusion, ArrayRef<unsigned> outputs) {
+ir::KernelOp withResults(ir::KernelOp fusion, ArrayRef<unsigned> outputs) {
   OpBuilder builder(fusion.getContext());
   SmallVector<Type> types;
   for (unsigned output : outputs)
     types.push_back(fusion.getOutputs()[output].getType());
-  auto result = builder.create<ir::FusionOp>(
-      fusion.getLoc(), types, fusion.getInputs(), fusion.getKind());
+  auto result = builder.create<ir::KernelOp>(
+      fusion.getLoc(), types, fusion.getInputs(), fusion.getKindAttr(),
+      fusion.getDomainAttr());
   result->setDiscardableAttrs(fusion->getDiscardableAttrDictionary());
   IRMapping mapping;
   fusion.getBody().cloneInto(&result.getBody(), mapping);
@@ -59,7 +58,7 @@ ir::FusionOp withResults(ir::FusionOp fusion, ArrayRef<unsigned> outputs) {
 }
 
 /// Whole parts only: each part's results are all there or none.
-SmallVector<unsigned, 4> outputsOfParts(ir::FusionOp multi,
+SmallVector<unsigned, 4> outputsOfParts(ir::KernelOp multi,
                                         ArrayRef<unsigned> wanted) {
   Operation *yield = multi.getBody().front().getTerminator();
   llvm::SmallPtrSet<Operation *, 8> parts;
@@ -74,54 +73,57 @@ SmallVector<unsigned, 4> outputsOfParts(ir::FusionOp multi,
 }
 
 /// The only part of a fusion of kind multi as a fusion of its own.
-ir::FusionOp unwrapped(ir::FusionOp multi) {
+ir::KernelOp unwrapped(ir::KernelOp multi) {
   Block &body = multi.getBody().front();
-  auto part = dyn_cast<ir::FusionOp>(body.front());
+  auto part = dyn_cast<ir::KernelOp>(body.front());
   if (!part || &body.back() != part->getNextNode() ||
       !llvm::equal(part->getResults(), body.getTerminator()->getOperands()))
     return multi;
   IRMapping mapping;
   mapping.map(body.getArguments(), multi.getInputs());
-  auto alone = cast<ir::FusionOp>(part->clone(mapping));
+  auto alone = cast<ir::KernelOp>(part->clone(mapping));
   multi.erase();
   return alone;
 }
 
-bool hasReduction(ir::FusionOp fusion) {
+bool hasReduction(ir::KernelOp fusion) {
   return llvm::any_of(fusion.getBody().front(),
-                      [](Operation &op) { return isReduction(&op); });
+                      [](Operation &op) { return ir::isReduction(&op); });
 }
 
 } // namespace
 
-PartialClone cloneOutputs(ir::FusionOp fusion, ArrayRef<unsigned> wanted) {
-  SmallVector<unsigned, 4> all(fusion.getNumResults());
+PartialClone cloneOutputs(ir::FusionOpInterface whole,
+                          ArrayRef<unsigned> wanted) {
+  SmallVector<unsigned, 4> all(whole->getNumResults());
   std::iota(all.begin(), all.end(), 0u);
-  StringRef kind = fusion.getKind();
-  bool isMulti = kind == fusion_kind::kMulti;
+  auto fusion = dyn_cast<ir::KernelOp>(*whole);
+  if (!fusion)
+    return {cloneWhole(whole), all};
+  ir::KernelKind kind = fusion.getKind();
+  bool isMulti = kind == ir::KernelKind::multi;
   SmallVector<unsigned, 4> outputs(wanted);
   if (isMulti)
     outputs = outputsOfParts(fusion, wanted);
   bool isKnown =
-      isMulti || kind == fusion_kind::kLoop || kind == fusion_kind::kReduce;
-  FusionDomain domain = FusionDomain::read(fusion);
-  if (!isKnown || outputs.size() == all.size() ||
-      (!isMulti && domain.views.size() != all.size()))
-    return {cloneWhole(fusion), all};
-  ir::FusionOp clone = withResults(fusion, outputs);
+      isMulti || kind == ir::KernelKind::loop || kind == ir::KernelKind::reduce;
+  if (!isKnown || outputs.size() == all.size())
+    return {cloneWhole(whole), all};
+  ir::KernelOp clone = withResults(fusion, outputs);
   eraseUnused(clone);
   if (isMulti)
     return {unwrapped(clone), outputs};
   // The loops of a reduction are for reductions.
-  if (kind == fusion_kind::kReduce && !hasReduction(clone)) {
+  if (kind == ir::KernelKind::reduce && !hasReduction(clone)) {
     clone.erase();
-    return {cloneWhole(fusion), all};
+    return {cloneWhole(whole), all};
   }
-  SmallVector<IndexVector> views;
+  ir::DomainAttr domain = fusion.getDomainAttr();
+  SmallVector<AffineMap> views;
   for (unsigned output : outputs)
-    views.push_back(domain.views[output]);
-  domain.views = std::move(views);
-  domain.write(clone);
+    views.push_back(domain.getViews()[output]);
+  clone.setDomainAttr(ir::DomainAttr::get(
+      fusion.getContext(), domain.getSizes(), domain.getReduced(), views));
   return {clone, outputs};
 }
 

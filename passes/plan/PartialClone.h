@@ -12,7 +12,7 @@ namespace sinter::passes::plan {
 
 /// What part of a fusion's results a partial clone of it has.
 struct PartialClone {
-  ir::FusionOp fusion;                    // in no block; erase it or insert it
+  ir::FusionOpInterface fusion;           // in no block; erase it or insert it
   llvm::SmallVector<unsigned, 4> outputs; // of the original, one per result
 };
 
@@ -21,7 +21,8 @@ struct PartialClone {
 /// may have further results where the kernel cannot do without them (library
 /// calls, results that share a part of a fusion of kind multi). Its operands
 /// are those of `fusion` that are left.
-PartialClone cloneOutputs(ir::FusionOp fusion, llvm::ArrayRef<unsigned> wanted);
+PartialClone cloneOutputs(ir::FusionOpInterface fusion,
+                          llvm::ArrayRef<unsigned> wanted);
 
 } // namespace sinter::passes::plan
 

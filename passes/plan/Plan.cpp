@@ -101,7 +101,7 @@ ScheduleGraph Planner::scheduleGraph() const {
 bool Planner::mayRunInPlace(unsigned command, unsigned output,
                             unsigned buffer) {
   const Command &asked = graph.commands[command];
-  ir::FusionOp fusion = asked.fusion;
+  ir::FusionOpInterface fusion = asked.fusion;
   if (!fusion)
     return graph.mayRunInPlace(asked, output, buffer);
   unsigned input = llvm::find(asked.reads, buffer) - asked.reads.begin();

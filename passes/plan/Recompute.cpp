@@ -76,7 +76,8 @@ const Recompute::Part &Recompute::partOf(unsigned command,
 
 unsigned Recompute::bufferOf(unsigned command, Value operand) const {
   const Command &original = graph.commands[command];
-  auto inputs = const_cast<ir::FusionOp &>(original.fusion).getInputs();
+  auto inputs =
+      const_cast<ir::FusionOpInterface &>(original.fusion).getInputs();
   return original.reads[llvm::find(inputs, operand) - inputs.begin()];
 }
 

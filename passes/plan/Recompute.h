@@ -38,7 +38,7 @@ public:
 
   /// A command that runs once more.
   struct Clone {
-    ir::FusionOp fusion;                    // ours, in no block
+    ir::FusionOpInterface fusion;           // ours, in no block
     unsigned original;                      // command
     llvm::SmallVector<unsigned, 4> outputs; // of the original, one per result
   };

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/RecomputeSearch.h"
 
-#include "passes/FusionInfo.h"
 #include "passes/plan/Cost.h"
 #include "passes/plan/Segments.h"
 
@@ -17,10 +16,10 @@ namespace {
 /// Plans that may be made to keep what need not be dropped.
 constexpr unsigned kMaxTrials = 20;
 
-bool isContraction(ir::FusionOp fusion) {
-  StringRef kind = fusion.getKind();
-  return kind == fusion_kind::kMatmul || kind == fusion_kind::kConv ||
-         kind == fusion_kind::kAttention;
+bool isContraction(ir::FusionOpInterface fusion) {
+  auto kernel = dyn_cast<ir::KernelOp>(*fusion);
+  return !kernel || kernel.getKind() == ir::KernelKind::matmul ||
+         kernel.getKind() == ir::KernelKind::conv;
 }
 
 class Search {

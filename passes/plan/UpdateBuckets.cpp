@@ -26,14 +26,14 @@ Operation *lastDefinition(Operation *op) {
 }
 
 /// The parts of `multi` as fusions right before it, which is erased.
-SmallVector<ir::FusionOp> unpacked(ir::FusionOp multi) {
+SmallVector<ir::KernelOp> unpacked(ir::KernelOp multi) {
   OpBuilder builder(multi);
   Block &body = multi.getBody().front();
   IRMapping mapping;
   mapping.map(body.getArguments(), multi.getInputs());
-  SmallVector<ir::FusionOp> parts;
+  SmallVector<ir::KernelOp> parts;
   for (Operation &part : body.without_terminator())
-    parts.push_back(cast<ir::FusionOp>(builder.clone(part, mapping)));
+    parts.push_back(cast<ir::KernelOp>(builder.clone(part, mapping)));
   for (auto [output, yielded] :
        llvm::zip_equal(multi.getOutputs(), body.getTerminator()->getOperands()))
     output.replaceAllUsesWith(mapping.lookup(yielded));
@@ -42,9 +42,9 @@ SmallVector<ir::FusionOp> unpacked(ir::FusionOp multi) {
 }
 
 /// The last definition of any of them, after which their kernel goes.
-void place(ArrayRef<ir::FusionOp> bucket) {
+void place(ArrayRef<ir::KernelOp> bucket) {
   Operation *last = nullptr;
-  for (ir::FusionOp part : bucket)
+  for (ir::KernelOp part : bucket)
     if (Operation *def = lastDefinition(part);
         def && (!last || last->isBeforeInBlock(def)))
       last = def;
@@ -52,41 +52,41 @@ void place(ArrayRef<ir::FusionOp> bucket) {
   if (last)
     builder.setInsertionPointAfter(last);
   if (bucket.size() > 1)
-    mergeFusions(builder, bucket);
+    mergeKernels(builder, bucket);
   else if (last)
-    ir::FusionOp(bucket.front())->moveAfter(last);
+    ir::KernelOp(bucket.front())->moveAfter(last);
 }
 
 } // namespace
 
-bool isUpdate(ir::FusionOp fusion) {
-  return fusion.getKind() == fusion_kind::kMulti &&
+bool isUpdate(ir::KernelOp fusion) {
+  return fusion.getKind() == ir::KernelKind::multi &&
          !fusion.getBody().front().without_terminator().empty() &&
          llvm::all_of(fusion.getBody().front().without_terminator(),
-                      [](Operation &op) { return isa<ir::FusionOp>(op); }) &&
+                      [](Operation &op) { return isa<ir::KernelOp>(op); }) &&
          llvm::any_of(fusion->getUses(), isNewState);
 }
 
 std::optional<unsigned> splitUpdates(func::FuncOp func, unsigned buckets) {
-  SmallVector<ir::FusionOp> updates;
-  for (auto fusion : func.getBody().front().getOps<ir::FusionOp>())
+  SmallVector<ir::KernelOp> updates;
+  for (auto fusion : func.getBody().front().getOps<ir::KernelOp>())
     if (isUpdate(fusion))
       updates.push_back(fusion);
   if (updates.empty())
     return std::nullopt;
   unsigned added = 0;
-  for (ir::FusionOp update : updates) {
-    SmallVector<ir::FusionOp> parts = unpacked(update);
-    llvm::stable_sort(parts, [](ir::FusionOp x, ir::FusionOp y) {
+  for (ir::KernelOp update : updates) {
+    SmallVector<ir::KernelOp> parts = unpacked(update);
+    llvm::stable_sort(parts, [](ir::KernelOp x, ir::KernelOp y) {
       Operation *a = lastDefinition(x), *b = lastDefinition(y);
       return b && (!a || a->isBeforeInBlock(b));
     });
     int64_t all = 0, done = 0;
-    for (ir::FusionOp part : parts)
+    for (ir::KernelOp part : parts)
       all += elementsRead(part);
     unsigned made = 0;
-    SmallVector<ir::FusionOp> bucket;
-    for (ir::FusionOp part : parts) {
+    SmallVector<ir::KernelOp> bucket;
+    for (ir::KernelOp part : parts) {
       bucket.push_back(part);
       done += elementsRead(part);
       if (done * buckets < all * (made + 1) && part != parts.back())

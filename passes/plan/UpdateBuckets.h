@@ -15,7 +15,7 @@
 namespace sinter::passes::plan {
 
 /// True for a kernel that updates many states (a fusion of kind multi).
-bool isUpdate(ir::FusionOp fusion);
+bool isUpdate(ir::KernelOp fusion);
 
 /// Divides the kernels that update many states at the end of `func` into
 /// `buckets` or fewer each, by when their operands are known, and puts each

@@ -57,11 +57,12 @@ void Rounding::findLastContractions() {
       if (!isInside(&op))
         continue;
       bool does = llvm::any_of(op.getUsers(), [&](Operation *user) {
-        return isInside(user) && (isLibraryOp(user) || leads.contains(user));
+        return isInside(user) &&
+               (ir::isContraction(user) || leads.contains(user));
       });
       if (does)
         leads.insert(&op);
-      if (does && isLibraryOp(&op))
+      if (does && ir::isContraction(&op))
         followed.insert(&op);
     }
   };
@@ -84,7 +85,7 @@ void Rounding::findLastContractions() {
   llvm::DenseSet<Operation *> followed;
   mayFollow([&](Operation *op) { return forward.contains(op); }, followed);
   for (Operation *op : forward)
-    if (isLibraryOp(op) && !followed.contains(op))
+    if (ir::isContraction(op) && !followed.contains(op))
       outputLayers.insert(op);
 }
 

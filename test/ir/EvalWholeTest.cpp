@@ -121,7 +121,7 @@ TEST_CASE("each op rounded, or float64 throughout") {
 TEST_CASE("fusions are evaluated by their bodies") {
   std::string body =
       constant("x", "3", "tensor<2xi32>") +
-      R"(%r = sinter.fusion "loop"(%x) : (tensor<2xi32>) -> tensor<2xi32> {
+      R"(%r = sinter.kernel loop(%x) over <[2] views [(d0) -> (d0)]> : (tensor<2xi32>) -> tensor<2xi32> {
                         ^bb0(%a : tensor<2xi32>):
                           %b = sinter.mul %a, %a : tensor<2xi32>
                           sinter.yield %b : tensor<2xi32>

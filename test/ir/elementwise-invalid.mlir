@@ -90,7 +90,7 @@ func.func @where_c1(%c : tensor<4xi1>, %x : tensor<4xf32>, %y : tensor<4xi32>) {
 // -----
 
 func.func @where_c2(%c : tensor<i1>, %x : tensor<4xf32>) {
-  // expected-error @+1 {{'sinter.where' op 'condition' has shape scalar, expected 4}}
+  // expected-error @+1 {{'sinter.where' op all non-scalar operands/results must have the same shape and base type}}
   %0 = sinter.where %c, %x, %x : tensor<i1>, tensor<4xf32>
   return
 }
@@ -98,7 +98,7 @@ func.func @where_c2(%c : tensor<i1>, %x : tensor<4xf32>) {
 // -----
 
 func.func @cast_c1(%x : tensor<4x2xf32>) {
-  // expected-error @+1 {{'sinter.cast' op 'x' has shape 4x2, expected 8}}
+  // expected-error @+1 {{'sinter.cast' op all non-scalar operands/results must have the same shape and base type}}
   %0 = sinter.cast %x : tensor<4x2xf32> -> tensor<8xi32>
   return
 }

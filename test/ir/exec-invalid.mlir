@@ -154,7 +154,7 @@ exec.program @no_kernel() -> () arena 64 unshared 64 max_live 64 {
 // -----
 
 // launch C1: the number and sizes of its arguments.
-exec.kernel @k0 "loop" {
+exec.kernel @k0 loop over <[16] views [(d0) -> (d0)]> {
 ^bb0(%x: tensor<16xf32>):
   sinter.yield %x : tensor<16xf32>
 }
@@ -167,7 +167,7 @@ exec.program @reads("x" : tensor<16xf32>) -> () arena 64 unshared 64 max_live 64
 
 // -----
 
-exec.kernel @k0 "loop" {
+exec.kernel @k0 loop over <[16] views [(d0) -> (d0)]> {
 ^bb0(%x: tensor<16xf32>):
   sinter.yield %x : tensor<16xf32>
 }
@@ -181,13 +181,13 @@ exec.program @size("x" : tensor<8xf32>) -> () arena 64 unshared 64 max_live 64 {
 // -----
 
 // launch: the ticket of a kernel that has stages.
-exec.kernel @k0 "staged" {
+exec.kernel @k0 staged {
 ^bb0(%x: tensor<16xf32>):
-  %0 = sinter.fusion "loop"(%x) : (tensor<16xf32>) -> tensor<16xf32> {
+  %0 = sinter.kernel loop(%x) over <[16] views [(d0) -> (d0)]> : (tensor<16xf32>) -> tensor<16xf32> {
   ^bb0(%a: tensor<16xf32>):
     sinter.yield %a : tensor<16xf32>
   }
-  %1 = sinter.fusion "loop"(%0) : (tensor<16xf32>) -> tensor<16xf32> {
+  %1 = sinter.kernel loop(%0) over <[16] views [(d0) -> (d0)]> : (tensor<16xf32>) -> tensor<16xf32> {
   ^bb0(%a: tensor<16xf32>):
     sinter.yield %a : tensor<16xf32>
   }
@@ -204,9 +204,9 @@ exec.program @no_ticket("x" : tensor<16xf32>) -> () arena 128 unshared 128 max_l
 
 // -----
 
-// kernel C4: stages are two fusions or more.
-// expected-error @below {{has stages, but a body that is not two fusions or more}}
-exec.kernel @k0 "staged" {
+// kernel C4: the constraints of sinter.kernel.
+// expected-error @below {{of kind staged needs two kernels or more}}
+exec.kernel @k0 staged {
 ^bb0(%x: tensor<16xf32>):
   sinter.yield %x : tensor<16xf32>
 }
@@ -365,7 +365,7 @@ exec.program @other_op() -> () arena 0 unshared 0 max_live 0 {
 
 // kernel C1: the terminator.
 // expected-error @below {{has a body that does not end with sinter.yield}}
-exec.kernel @k0 "loop" {
+exec.kernel @k0 loop over <[16] views [(d0) -> (d0)]> {
 ^bb0(%x: tensor<16xf32>):
   %y = sinter.relu %x : tensor<16xf32>
 }
@@ -374,7 +374,7 @@ exec.kernel @k0 "loop" {
 
 // kernel C3: a grid has its block.
 // expected-error @below {{has a grid or a block without the other}}
-exec.kernel @k0 "loop" grid [1, 1, 1] {
+exec.kernel @k0 loop over <[16] views [(d0) -> (d0)]> grid [1, 1, 1] {
 ^bb0(%x: tensor<16xf32>):
   sinter.yield %x : tensor<16xf32>
 }
@@ -383,7 +383,7 @@ exec.kernel @k0 "loop" grid [1, 1, 1] {
 
 // kernel C3: three positive numbers.
 // expected-error @below {{has a grid or a block that is not three positive numbers}}
-exec.kernel @k0 "loop" grid [1, 0, 1] block [32, 1, 1] {
+exec.kernel @k0 loop over <[16] views [(d0) -> (d0)]> grid [1, 0, 1] block [32, 1, 1] {
 ^bb0(%x: tensor<16xf32>):
   sinter.yield %x : tensor<16xf32>
 }

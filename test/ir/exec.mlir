@@ -6,16 +6,16 @@ module @planned {
   sinter.state @w : tensor<4x3xf32> {role = #sinter<role param>}
   // CHECK: exec.constant at 64 = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
   exec.constant at 64 = dense<[1.0, 2.0]> : tensor<2xf32>
-  // CHECK: exec.kernel @k0_relu "loop" tiles 2 attributes {domain = array<i64: 2, 3>} {
+  // CHECK: exec.kernel @k0_relu loop over <[2, 3] views [(d0, d1) -> (d0, d1)]> tiles 2 {
   // CHECK-NEXT: ^bb0(%{{.*}}: tensor<2x3xf32>):
-  exec.kernel @k0_relu "loop" tiles 2 attributes {domain = array<i64: 2, 3>} {
+  exec.kernel @k0_relu loop over <[2, 3] views [(d0, d1) -> (d0, d1)]> tiles 2 {
   ^bb0(%x: tensor<2x3xf32>):
     %y = sinter.relu %x : tensor<2x3xf32>
     // CHECK: sinter.yield
     sinter.yield %y : tensor<2x3xf32>
   }
-  // CHECK: exec.kernel @k1_relu "loop" grid [2, 1, 1] block [128, 1, 1] shared 64 attributes {domain = array<i64: 6>} {
-  exec.kernel @k1_relu "loop" grid [2, 1, 1] block [128, 1, 1] shared 64 attributes {domain = array<i64: 6>} {
+  // CHECK: exec.kernel @k1_relu loop over <[6] views [(d0) -> (d0)]> grid [2, 1, 1] block [128, 1, 1] shared 64 {
+  exec.kernel @k1_relu loop over <[6] views [(d0) -> (d0)]> grid [2, 1, 1] block [128, 1, 1] shared 64 {
   ^bb0(%x: tensor<6xf32>):
     %y = sinter.relu %x : tensor<6xf32>
     sinter.yield %y : tensor<6xf32>

@@ -71,8 +71,8 @@ module attributes {sinter.model = 3 : i32} {
 // -----
 
 func.func @fusion_c1(%x : tensor<4xf32>) {
-  // expected-error @+1 {{'sinter.fusion' op the body's arguments do not have the types of the operands}}
-  %0 = sinter.fusion "loop"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'sinter.kernel' op the body's arguments do not have the types of the operands}}
+  %0 = sinter.kernel loop(%x) over <[4] views [(d0) -> (d0)]> : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a : tensor<5xf32>, %b : tensor<4xf32>):
     sinter.yield %b : tensor<4xf32>
   }
@@ -82,8 +82,8 @@ func.func @fusion_c1(%x : tensor<4xf32>) {
 // -----
 
 func.func @fusion_c2(%x : tensor<4xf32>) {
-  // expected-error @+1 {{'sinter.fusion' op the yielded values do not have the types of the results}}
-  %0 = sinter.fusion "loop"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'sinter.kernel' op the yielded values do not have the types of the results}}
+  %0 = sinter.kernel loop(%x) over <[4] views [(d0) -> (d0)]> : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a : tensor<4xf32>):
     sinter.yield
   }

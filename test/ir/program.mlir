@@ -17,10 +17,10 @@ module @net attributes {sinter.model = "net"} {
       -> (tensor<2x8xf32> {sinter.output = "y"}, tensor<4x8xf32> {sinter.state = @w}) {
     %y = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
        : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
-    // CHECK: sinter.fusion "loop"(%{{.*}}) : (tensor<2x8xf32>) -> tensor<2x8xf32> {
+    // CHECK: sinter.kernel loop(%{{.*}}) over <[2, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<2x8xf32>) -> tensor<2x8xf32> {
     // CHECK: ^bb0(%{{.*}}: tensor<2x8xf32>):
     // CHECK: sinter.yield %{{.*}} : tensor<2x8xf32>
-    %z = sinter.fusion "loop"(%y) : (tensor<2x8xf32>) -> tensor<2x8xf32> {
+    %z = sinter.kernel loop(%y) over <[2, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<2x8xf32>) -> tensor<2x8xf32> {
     ^bb0(%a : tensor<2x8xf32>):
       %b = sinter.exp %a : tensor<2x8xf32>
       sinter.yield %b : tensor<2x8xf32>

@@ -4,10 +4,10 @@
 // Heads are read where a joint projection left them and stored where the next one wants them; the gradients
 // go into the gradient of the projection.
 // CHECK-LABEL: @packed
-// CHECK: %[[F:.*]]:2 = sinter.fusion "attention"(%arg0) : (tensor<2x16x384xf16>) -> (tensor<2x16x2x64xf16>, tensor<2x2x16xf32>)
-// CHECK: sinter.fusion "attention"
+// CHECK: %[[F:.*]]:2 = sinter.library_call attention(%arg0) : (tensor<2x16x384xf16>) -> (tensor<2x16x2x64xf16>, tensor<2x2x16xf32>)
+// CHECK: sinter.library_call attention
 // CHECK-SAME: -> tensor<2x16x384xf16>
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.library_call
 // PLAN: exec.program @packed
 // PLAN: exec.attention forward(%[[X:.*]]) -> (%[[Y:.*]], %[[S:.*]]) batch 2 heads 2 queries 16 keys 16 depth 64 scale 1.250000e-01 causal
 // PLAN-SAME: <0 from 0 strides[6144, 64, 384]>
@@ -53,10 +53,10 @@ func.func @packed(%packed: tensor<2x16x384xf16> {sinter.input = "x"}, %dy: tenso
 
 // One axis for query, key and value; gradients joined before they are moved.
 // CHECK-LABEL: @stacked
-// CHECK: sinter.fusion "attention"(%arg0) : (tensor<2x4x3x2x8xbf16>) -> (tensor<2x2x4x8xbf16>, tensor<2x2x4xf32>)
-// CHECK: sinter.fusion "attention"
+// CHECK: sinter.library_call attention(%arg0) : (tensor<2x4x3x2x8xbf16>) -> (tensor<2x2x4x8xbf16>, tensor<2x2x4xf32>)
+// CHECK: sinter.library_call attention
 // CHECK-SAME: -> tensor<2x4x3x2x8xbf16>
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.library_call
 // PLAN: exec.attention forward
 // PLAN-SAME: <0 from 0 strides[192, 8, 48]>, #exec.heads<0 from 16 strides[192, 8, 48]>, #exec.heads<0 from 32 strides[192, 8, 48]>, #exec.heads<1 from 0 strides[64, 32, 8]>] stats 2
 // PLAN: exec.attention backward
@@ -89,10 +89,10 @@ func.func @stacked(%x: tensor<2x4x3x2x8xbf16> {sinter.input = "x"}, %g: tensor<2
 // Without a gradient there are no statistics; a view at 4 elements is not aligned and is copied first; three
 // results that are not joined are three buffers.
 // CHECK-LABEL: @dense
-// CHECK: sinter.fusion "attention"(%arg0, %arg1) : (tensor<2x3x8xf16>, tensor<2x5x8xf16>) -> tensor<2x3x8xf16>
-// CHECK: sinter.fusion "loop"
+// CHECK: sinter.library_call attention(%arg0, %arg1) : (tensor<2x3x8xf16>, tensor<2x5x8xf16>) -> tensor<2x3x8xf16>
+// CHECK: sinter.kernel loop
 // CHECK: sinter.slice
-// CHECK: sinter.fusion "attention"
+// CHECK: sinter.library_call attention
 // CHECK-SAME: -> (tensor<2x3x8xf16>, tensor<2x5x8xf16>, tensor<2x5x8xf16>)
 // PLAN: exec.attention forward(%[[Q:.*]], %{{.*}}) -> (%{{.*}}) batch 2 heads 1 queries 3 keys 5 depth 8 scale 1.000000e+00 at
 // PLAN-NOT: stats

@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse-epilogues))' | FileCheck %s
 
 // CHECK-LABEL: @bias_relu
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %arg2)
+// CHECK: sinter.library_call matmul(%arg0, %arg1, %arg2)
 // CHECK: sinter.dot_general
 // CHECK: sinter.broadcast
 // CHECK: sinter.add
@@ -16,7 +16,7 @@ func.func @bias_relu(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<3xf32>
 }
 
 // CHECK-LABEL: @residual
-// CHECK: sinter.fusion "conv"(%arg0, %arg1, %arg2)
+// CHECK: sinter.library_call conv(%arg0, %arg1, %arg2)
 // CHECK: sinter.conv
 // CHECK: %[[Y:.*]] = sinter.add
 // CHECK: sinter.yield %[[Y]]
@@ -29,7 +29,7 @@ func.func @residual(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>, %r: tensor
 
 // Must not fire: the result of the contraction has another user.
 // CHECK-LABEL: @two_users
-// CHECK: %[[D:.*]] = sinter.fusion "matmul"
+// CHECK: %[[D:.*]] = sinter.library_call matmul
 // CHECK: sinter.yield
 // CHECK: sinter.relu %[[D]]
 // CHECK: return %[[D]]
@@ -41,7 +41,7 @@ func.func @two_users(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> (tensor<4x3xf3
 
 // Must not fire: a bias along the rows is none for the library.
 // CHECK-LABEL: @bias_along_rows
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1) :
+// CHECK: sinter.library_call matmul(%arg0, %arg1) :
 func.func @bias_along_rows(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<4xf32>) -> tensor<4x3xf32> {
   %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
   %1 = sinter.broadcast %b dims [0] : tensor<4xf32> -> tensor<4x3xf32>
@@ -52,7 +52,7 @@ func.func @bias_along_rows(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<
 // Queries and keys of attention are read where a joint projection left them;
 // the result is stored in the order of its only user.
 // CHECK-LABEL: @views
-// CHECK: %[[Y:.*]] = sinter.fusion "matmul"(%arg0) : (tensor<5x2x3x8xf32>) -> tensor<5x3x5xf32>
+// CHECK: %[[Y:.*]] = sinter.library_call matmul(%arg0) : (tensor<5x2x3x8xf32>) -> tensor<5x3x5xf32>
 // CHECK: sinter.slice
 // CHECK: sinter.slice
 // CHECK: sinter.dot_general
@@ -74,7 +74,7 @@ func.func @views(%qk: tensor<5x2x3x8xf32>) -> tensor<5x3x5xf32> {
 // Must not fire: no library has fast code for every second column.
 // CHECK-LABEL: @strided_columns
 // CHECK: sinter.slice
-// CHECK: sinter.fusion "matmul"(%0, %arg1)
+// CHECK: sinter.library_call matmul(%0, %arg1)
 func.func @strided_columns(%x: tensor<4x16xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf32> {
   %0 = sinter.slice %x starts [0, 0] limits [4, 16] strides [1, 2] : (tensor<4x16xf32>) -> tensor<4x8xf32>
   %1 = sinter.dot_general %0, %w batch [] x [] contract [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
@@ -83,7 +83,7 @@ func.func @strided_columns(%x: tensor<4x16xf32>, %w: tensor<8x3xf32>) -> tensor<
 
 // Must not fire: an added tensor would have to lie like the result.
 // CHECK-LABEL: @added_then_transposed
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %arg2)
+// CHECK: sinter.library_call matmul(%arg0, %arg1, %arg2)
 // CHECK: sinter.yield
 // CHECK: sinter.transpose
 func.func @added_then_transposed(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %r: tensor<4x3xf32>) -> tensor<3x4xf32> {
@@ -95,7 +95,7 @@ func.func @added_then_transposed(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %r: t
 
 // The heads of two examples are one batch dimension that is two loops.
 // CHECK-LABEL: @loops_in_one_dimension
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1) : (tensor<2x5x3x8xf32>, tensor<6x8x4xf32>) -> tensor<6x5x4xf32>
+// CHECK: sinter.library_call matmul(%arg0, %arg1) : (tensor<2x5x3x8xf32>, tensor<6x8x4xf32>) -> tensor<6x5x4xf32>
 func.func @loops_in_one_dimension(%x: tensor<2x5x3x8xf32>, %w: tensor<6x8x4xf32>) -> tensor<6x5x4xf32> {
   %0 = sinter.transpose %x perm [0, 2, 1, 3] : (tensor<2x5x3x8xf32>) -> tensor<2x3x5x8xf32>
   %1 = sinter.reshape %0 : tensor<2x3x5x8xf32> -> tensor<6x5x8xf32>
@@ -105,7 +105,7 @@ func.func @loops_in_one_dimension(%x: tensor<2x5x3x8xf32>, %w: tensor<6x8x4xf32>
 
 // At batch 1 nothing broadcasts a bias: it is a stored tensor that is added.
 // CHECK-LABEL: @stored_bias
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %{{.*}})
+// CHECK: sinter.library_call matmul(%arg0, %arg1, %{{.*}})
 // CHECK: sinter.add
 // CHECK: sinter.yield
 func.func @stored_bias(%x: tensor<1x8xf32>, %w: tensor<8x3xf32>) -> tensor<1x3xf32> {
@@ -118,9 +118,9 @@ func.func @stored_bias(%x: tensor<1x8xf32>, %w: tensor<8x3xf32>) -> tensor<1x3xf
 // A bias of equal numbers, of which folding made a splat, is a bias again.
 // CHECK-LABEL: @equal_bias
 // CHECK: %[[B:.*]] = sinter.constant dense<5.000000e-01> : tensor<3xf32>
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %[[B]])
+// CHECK: sinter.library_call matmul(%arg0, %arg1, %[[B]])
 // CHECK: sinter.broadcast %{{.*}} dims [1] : tensor<3xf32> -> tensor<4x3xf32>
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.library_call
 func.func @equal_bias(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf32> {
   %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
      : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
@@ -132,8 +132,8 @@ func.func @equal_bias(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3xf3
 // A constant lies in memory already, like any residual.
 // CHECK-LABEL: @constant_residual
 // CHECK: %[[C:.*]] = sinter.constant dense<{{\[\[}}1.0
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %[[C]])
-// CHECK-NOT: sinter.fusion
+// CHECK: sinter.library_call matmul(%arg0, %arg1, %[[C]])
+// CHECK-NOT: sinter.library_call
 func.func @constant_residual(%x: tensor<1x8xf32>, %w: tensor<8x2xf32>) -> tensor<1x2xf32> {
   %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
      : (tensor<1x8xf32>, tensor<8x2xf32>) -> tensor<1x2xf32>
@@ -145,15 +145,15 @@ func.func @constant_residual(%x: tensor<1x8xf32>, %w: tensor<8x2xf32>) -> tensor
 // x * sigmoid(x) and x * min(max(x / 6 + 0.5, 0), 1) are one post-op each, though they
 // use x twice.
 // CHECK-LABEL: @gates
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.library_call matmul
 // CHECK: sinter.sigmoid
 // CHECK: sinter.mul
 // CHECK: sinter.yield
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.library_call matmul
 // CHECK: sinter.min
 // CHECK-NEXT: sinter.mul
 // CHECK-NEXT: sinter.yield
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.library_call
 // CHECK: return
 func.func @gates(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
   %c = sinter.dot_general %x, %w batch [] x [] contract [1] x [0]
@@ -175,7 +175,7 @@ func.func @gates(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
 
 // Must not fire: the value has a third user.
 // CHECK-LABEL: @gate_used_elsewhere
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.library_call matmul
 // CHECK-NOT: sinter.sigmoid
 // CHECK: sinter.yield
 // CHECK: sinter.sigmoid

@@ -2,8 +2,8 @@
 
 // A softmax is one kernel: two reductions over the loops of the result.
 // CHECK-LABEL: @softmax
-// CHECK: sinter.fusion "reduce"(%arg0) {domain = array<i64: 4, 10>, reduced = array<i64: 1>, views = [array<i64: 0, 1>]}
-// CHECK-NOT: sinter.fusion
+// CHECK: sinter.kernel reduce(%arg0) over <[4, 10] reduced [1] views [(d0, d1) -> (d0, d1)]>
+// CHECK-NOT: sinter.kernel
 func.func @softmax(%x: tensor<4x10xf32>) -> tensor<4x10xf32> {
   %0 = sinter.reduce max %x dims [1] : (tensor<4x10xf32>) -> tensor<4xf32>
   %1 = sinter.broadcast %0 dims [0] : tensor<4xf32> -> tensor<4x10xf32>
@@ -17,7 +17,7 @@ func.func @softmax(%x: tensor<4x10xf32>) -> tensor<4x10xf32> {
 
 // A value with another user is a further result of the kernel.
 // CHECK-LABEL: @second_result
-// CHECK: %[[F:.*]]:2 = sinter.fusion "loop"(%arg0)
+// CHECK: %[[F:.*]]:2 = sinter.kernel loop(%arg0)
 // CHECK: return %[[F]]#0, %[[F]]#1
 func.func @second_result(%x: tensor<4x10xf32>) -> (tensor<4x10xf32>, tensor<4x10xf32>) {
   %0 = sinter.exp %x : tensor<4x10xf32>
@@ -27,7 +27,7 @@ func.func @second_result(%x: tensor<4x10xf32>) -> (tensor<4x10xf32>, tensor<4x10
 
 // Must not fire: a slice is not the whole of what it reads, so that is no result beside it.
 // CHECK-LABEL: @slice_beside_whole
-// CHECK-COUNT-2: sinter.fusion "loop"
+// CHECK-COUNT-2: sinter.kernel loop
 func.func @slice_beside_whole(%x: tensor<3x8xf32>) -> (tensor<1x8xf32>, tensor<3x8xf32>) {
   %0 = sinter.exp %x : tensor<3x8xf32>
   %1 = sinter.slice %0 starts [0, 0] limits [1, 8] strides [1, 1] : (tensor<3x8xf32>) -> tensor<1x8xf32>
@@ -36,9 +36,9 @@ func.func @slice_beside_whole(%x: tensor<3x8xf32>) -> (tensor<1x8xf32>, tensor<3
 
 // Must not fire: between the two uses of %0 lies a library call that needs the first.
 // CHECK-LABEL: @no_cycle
-// CHECK: sinter.fusion
+// CHECK: sinter.kernel
 // CHECK: sinter.dot_general
-// CHECK: sinter.fusion
+// CHECK: sinter.kernel
 func.func @no_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = sinter.exp %x : tensor<4x4xf32>
   %1 = sinter.dot_general %0, %w batch [] x [] contract [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -49,11 +49,11 @@ func.func @no_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32>
 // The gradient of a softmax that is stored anyway lies with the sums over its
 // rows, not with the sum over columns that also reads it: two kernels.
 // CHECK-LABEL: @rows_before_columns
-// CHECK: %[[ROWS:.*]]:2 = sinter.fusion "reduce"(%arg0, %arg1) {domain = array<i64: 4, 10>, reduced = array<i64: 1>
+// CHECK: %[[ROWS:.*]]:2 = sinter.kernel reduce(%arg0, %arg1) over <[4, 10] reduced [1]
 // CHECK: sinter.reduce sum {{.*}} dims [1]
 // CHECK: sinter.log
-// CHECK: sinter.fusion "reduce"(%[[ROWS]]#{{[01]}}) {domain = array<i64: 4, 10>, reduced = array<i64: 0>
-// CHECK-NOT: sinter.fusion
+// CHECK: sinter.kernel reduce(%[[ROWS]]#{{[01]}}) over <[4, 10] reduced [0]
+// CHECK-NOT: sinter.kernel
 func.func @rows_before_columns(%x: tensor<4x10xf32>, %g: tensor<4x10xf32>)
     -> (tensor<4x10xf32>, tensor<10xf32>, tensor<4xf32>) {
   %0 = sinter.exp %x : tensor<4x10xf32>
@@ -68,8 +68,8 @@ func.func @rows_before_columns(%x: tensor<4x10xf32>, %g: tensor<4x10xf32>)
 
 // Two sums over the same elements read them once.
 // CHECK-LABEL: @two_sums
-// CHECK: sinter.fusion "reduce"(%arg0, %arg1) {domain = array<i64: 4, 10>, reduced = array<i64: 0>, views = [array<i64: 1>, array<i64: 1>]}
-// CHECK-NOT: sinter.fusion
+// CHECK: sinter.kernel reduce(%arg0, %arg1) over <[4, 10] reduced [0] views [(d0, d1) -> (d1), (d0, d1) -> (d1)]>
+// CHECK-NOT: sinter.kernel
 func.func @two_sums(%x: tensor<4x10xf32>, %y: tensor<4x10xf32>) -> (tensor<10xf32>, tensor<10xf32>) {
   %0 = sinter.reduce sum %x dims [0] : (tensor<4x10xf32>) -> tensor<10xf32>
   %1 = sinter.mul %x, %y : tensor<4x10xf32>
@@ -79,7 +79,7 @@ func.func @two_sums(%x: tensor<4x10xf32>, %y: tensor<4x10xf32>) -> (tensor<10xf3
 
 // Must not fire: sums over rows and over columns have no loops in common.
 // CHECK-LABEL: @rows_and_columns
-// CHECK-COUNT-2: sinter.fusion "reduce"
+// CHECK-COUNT-2: sinter.kernel reduce
 func.func @rows_and_columns(%x: tensor<4x10xf32>) -> (tensor<10xf32>, tensor<4xf32>) {
   %0 = sinter.reduce sum %x dims [0] : (tensor<4x10xf32>) -> tensor<10xf32>
   %1 = sinter.reduce sum %x dims [1] : (tensor<4x10xf32>) -> tensor<4xf32>
@@ -88,9 +88,9 @@ func.func @rows_and_columns(%x: tensor<4x10xf32>) -> (tensor<10xf32>, tensor<4xf
 
 // Must not fire: one sum needs the other, by way of a library call.
 // CHECK-LABEL: @no_merge_cycle
-// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.kernel reduce
 // CHECK: sinter.dot_general
-// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.kernel reduce
 func.func @no_merge_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = sinter.reduce sum %x dims [1] : (tensor<4x4xf32>) -> tensor<4xf32>
   %1 = sinter.dot_general %0, %w batch [] x [] contract [0] x [0] : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
@@ -103,10 +103,10 @@ func.func @no_merge_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> (tensor<4
 // Must not fire: one sum needs the other, by way of a library call and of a fusion
 // that is entered at its last op and left at its first.
 // CHECK-LABEL: @no_cycle_by_wide_fusion
-// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.kernel reduce
 // CHECK: sinter.dot_general
-// CHECK: sinter.fusion "reduce"
-// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.kernel reduce
+// CHECK: sinter.kernel reduce
 func.func @no_cycle_by_wide_fusion(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>, %w: tensor<4x4xf32>)
     -> (tensor<4x4xf32>, tensor<4xf32>) {
   %0 = sinter.exp %x : tensor<4x4xf32>
@@ -126,8 +126,8 @@ sinter.state @w : tensor<64xf32> {role = #sinter<role param>, trainable}
 // A sum over many elements ends before the update of the state, so that its
 // input need not be kept until all updates run.
 // CHECK-LABEL: @long_sum_before_update
-// CHECK: %[[G:.*]] = sinter.fusion "reduce"(%arg1)
-// CHECK: sinter.fusion "loop"({{.*}}%[[G]]
+// CHECK: %[[G:.*]] = sinter.kernel reduce(%arg1)
+// CHECK: sinter.kernel loop({{.*}}%[[G]]
 func.func @long_sum_before_update(%w: tensor<64xf32> {sinter.state = @w}, %x: tensor<512x64xf32>)
     -> (tensor<64xf32> {sinter.state = @w}) {
   %0 = sinter.exp %x : tensor<512x64xf32>
@@ -137,8 +137,8 @@ func.func @long_sum_before_update(%w: tensor<64xf32> {sinter.state = @w}, %x: te
 }
 
 // CHECK-LABEL: @short_sum_with_update
-// CHECK: sinter.fusion "reduce"
-// CHECK-NOT: sinter.fusion
+// CHECK: sinter.kernel reduce
+// CHECK-NOT: sinter.kernel
 func.func @short_sum_with_update(%w: tensor<64xf32> {sinter.state = @w}, %x: tensor<4x64xf32>)
     -> (tensor<64xf32> {sinter.state = @w}) {
   %0 = sinter.reduce sum %x dims [0] : (tensor<4x64xf32>) -> tensor<64xf32>
@@ -149,11 +149,11 @@ func.func @short_sum_with_update(%w: tensor<64xf32> {sinter.state = @w}, %x: ten
 // Sums that are put side by side are parts of one kernel: the norm of all
 // gradients.
 // CHECK-LABEL: @concat_of_sums
-// CHECK: sinter.fusion "concat"(%arg0, %arg1)
+// CHECK: sinter.kernel concat(%arg0, %arg1)
 // CHECK: sinter.reduce sum
 // CHECK: sinter.reduce sum
 // CHECK: sinter.concat
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.kernel
 // CHECK: return
 func.func @concat_of_sums(%a: tensor<4x100xf32>, %b: tensor<1x7xf32>) -> tensor<5xf32> {
   %0 = sinter.mul %a, %a : tensor<4x100xf32>
@@ -166,8 +166,8 @@ func.func @concat_of_sums(%a: tensor<4x100xf32>, %b: tensor<1x7xf32>) -> tensor<
 
 // Must not fire: the sum has another user.
 // CHECK-LABEL: @concat_of_used_sum
-// CHECK: sinter.fusion "reduce"
-// CHECK: sinter.fusion "concat"
+// CHECK: sinter.kernel reduce
+// CHECK: sinter.kernel concat
 func.func @concat_of_used_sum(%a: tensor<4x100xf32>, %b: tensor<1xf32>) -> (tensor<5xf32>, tensor<4xf32>) {
   %1 = sinter.reduce sum %a dims [1] : (tensor<4x100xf32>) -> tensor<4xf32>
   %4 = sinter.concat %1, %b axis 0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<5xf32>
@@ -177,12 +177,12 @@ func.func @concat_of_used_sum(%a: tensor<4x100xf32>, %b: tensor<1xf32>) -> (tens
 // The statistics of a batch norm, split (see split-reductions.mlir): the sums of a part and its
 // squares in one kernel, all that joins the parts in the next.
 // CHECK-LABEL: @statistics_in_parts
-// CHECK: %[[PARTS:.*]]:3 = sinter.fusion "reduce"(%arg0)
+// CHECK: %[[PARTS:.*]]:3 = sinter.kernel reduce(%arg0)
 // CHECK-COUNT-2: sinter.reduce
 // CHECK-NOT: sinter.reduce
-// CHECK: %[[ALL:.*]] = sinter.fusion "reduce"(%[[PARTS]]#
+// CHECK: %[[ALL:.*]] = sinter.kernel reduce(%[[PARTS]]#
 // CHECK-COUNT-2: sinter.reduce
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.kernel
 // CHECK: return %[[ALL]]
 func.func @statistics_in_parts(%x: tensor<32x28x28x16xf32>) -> tensor<16xf32> {
   %p = sinter.reduce sum %x dims [1, 2] : (tensor<32x28x28x16xf32>) -> tensor<32x16xf32>
@@ -207,12 +207,12 @@ func.func @statistics_in_parts(%x: tensor<32x28x28x16xf32>) -> tensor<16xf32> {
 // What two kernels make of indices and shared numbers is computed in each, not stored.
 // CHECK-LABEL: @counters
 // CHECK-NOT: -> tensor<4x8xui64>
-// CHECK: sinter.fusion "loop"
+// CHECK: sinter.kernel loop
 // CHECK: sinter.mul {{.*}} : tensor<4x8xui64>
 // CHECK: sinter.dot_general
-// CHECK: sinter.fusion "loop"
+// CHECK: sinter.kernel loop
 // CHECK: sinter.mul {{.*}} : tensor<4x8xui64>
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.kernel
 // CHECK: return
 func.func @counters(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %seed: tensor<ui64>) -> tensor<4x8xf32> {
   %zero = sinter.constant dense<0.0> : tensor<4x8xf32>
@@ -234,12 +234,12 @@ func.func @counters(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %seed: tensor<ui64
 // The parts of a slice are read where they are; alone the slice would be a copy. Without a slice a
 // reshape is the operand's bytes.
 // CHECK-LABEL: @parts_of_slice
-// CHECK: sinter.fusion "reduce"(%arg0) {domain = array<i64: 3, 4, 5>, reduced = array<i64: 2>
+// CHECK: sinter.kernel reduce(%arg0) over <[3, 4, 5] reduced [2]
 // CHECK: sinter.slice
 // CHECK: sinter.reshape
 // CHECK: sinter.reduce
 // CHECK: %[[R:.*]] = sinter.reshape %arg0 : tensor<64xf32> -> tensor<4x16xf32>
-// CHECK: sinter.fusion "reduce"(%[[R]])
+// CHECK: sinter.kernel reduce(%[[R]])
 func.func @parts_of_slice(%x: tensor<64xf32>) -> (tensor<3x4xf32>, tensor<4xf32>) {
   %0 = sinter.slice %x starts [2] limits [62] strides [1] : (tensor<64xf32>) -> tensor<60xf32>
   %1 = sinter.reshape %0 : tensor<60xf32> -> tensor<3x4x5xf32>
@@ -251,9 +251,9 @@ func.func @parts_of_slice(%x: tensor<64xf32>) -> (tensor<3x4xf32>, tensor<4xf32>
 
 // Must not fire: a reshape that joins dimensions is no element at one place.
 // CHECK-LABEL: @joined_slice
-// CHECK: sinter.fusion "loop"
+// CHECK: sinter.kernel loop
 // CHECK: %[[R:.*]] = sinter.reshape
-// CHECK: sinter.fusion "reduce"(%[[R]])
+// CHECK: sinter.kernel reduce(%[[R]])
 func.func @joined_slice(%x: tensor<8x8xf32>) -> tensor<f32> {
   %0 = sinter.slice %x starts [1, 1] limits [7, 7] strides [1, 1] : (tensor<8x8xf32>) -> tensor<6x6xf32>
   %1 = sinter.reshape %0 : tensor<6x6xf32> -> tensor<36xf32>
@@ -266,12 +266,12 @@ func.func @joined_slice(%x: tensor<8x8xf32>) -> tensor<f32> {
 sinter.state @p : tensor<64xf32> {role = #sinter<role param>, trainable}
 sinter.state @m : tensor<64xf32> {role = #sinter<role slot>, slot = "m", of = @p}
 // CHECK-LABEL: @kept_states
-// CHECK: sinter.fusion "reduce"
+// CHECK: sinter.kernel reduce
 // CHECK: %[[M:.*]] = sinter.where %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xi1>
 // CHECK: %[[P:.*]] = sinter.sub %{{.*}}, %[[M]]
 // CHECK: %[[NEW:.*]] = sinter.where %{{.*}}, %[[P]]
 // CHECK: sinter.yield %[[NEW]], %[[M]]
-// CHECK-NOT: sinter.fusion
+// CHECK-NOT: sinter.kernel
 func.func @kept_states(%p: tensor<64xf32> {sinter.state = @p}, %m: tensor<64xf32> {sinter.state = @m},
                        %x: tensor<4x64xf32>, %c: tensor<i1>)
     -> (tensor<64xf32> {sinter.state = @p}, tensor<64xf32> {sinter.state = @m}) {

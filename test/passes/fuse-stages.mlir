@@ -2,26 +2,26 @@
 // RUN: sinter-opt %s --pass-pipeline='builtin.module(func.func(sinter-fuse-stages))' | FileCheck %s --check-prefix=CPU
 // RUN: sinter-opt %s --phase-options="--target=cuda" --pass-pipeline='builtin.module(func.func(sinter-fuse-stages), sinter-plan-memory)' | FileCheck %s --check-prefix=PLAN
 
-// CPU-NOT: "staged"
+// CPU-NOT: kernel staged
 
 // A sum of sums: the block that is done last goes on with it, and counts blocks.
 // CHECK-LABEL: @norm
-// CHECK: %[[S:.*]]:2 = sinter.fusion "staged"(%arg0, %arg1)
-// CHECK: %[[ROWS:.*]] = sinter.fusion "reduce"
-// CHECK: %[[SUM:.*]] = sinter.fusion "reduce"(%[[ROWS]], %
+// CHECK: %[[S:.*]]:2 = sinter.kernel staged(%arg0, %arg1)
+// CHECK: %[[ROWS:.*]] = sinter.kernel reduce
+// CHECK: %[[SUM:.*]] = sinter.kernel reduce(%[[ROWS]], %
 // CHECK: sinter.yield %[[ROWS]], %[[SUM]]
 // CHECK: return %[[S]]#1
-// PLAN: exec.kernel @[[K:.*]] "staged"
+// PLAN: exec.kernel @[[K:.*]] staged
 // PLAN-LABEL: exec.program @norm
 // PLAN: %[[TICKET:.*]] = exec.buffer control[0] 56 + 4 : tensor<i32>
 // PLAN: exec.launch @[[K]](%{{.*}}, %{{.*}}, %[[TICKET]]) -> (
 func.func @norm(%x: tensor<200x1000xf32> {sinter.input = "x"}, %s: tensor<f32> {sinter.input = "s"}) -> (tensor<f32> {sinter.output = "y"}) {
-  %0 = sinter.fusion "reduce"(%x) {domain = array<i64: 200, 1000>, reduced = array<i64: 1>, views = [array<i64: 0>]} : (tensor<200x1000xf32>) -> tensor<200xf32> {
+  %0 = sinter.kernel reduce(%x) over <[200, 1000] reduced [1] views [(d0, d1) -> (d0)]> : (tensor<200x1000xf32>) -> tensor<200xf32> {
   ^bb0(%a: tensor<200x1000xf32>):
     %2 = sinter.reduce sum %a dims [1] : (tensor<200x1000xf32>) -> tensor<200xf32>
     sinter.yield %2 : tensor<200xf32>
   }
-  %1 = sinter.fusion "reduce"(%0, %s) {domain = array<i64: 200>, reduced = array<i64: 0>, views = [array<i64>]} : (tensor<200xf32>, tensor<f32>) -> tensor<f32> {
+  %1 = sinter.kernel reduce(%0, %s) over <[200] reduced [0] views [(d0) -> ()]> : (tensor<200xf32>, tensor<f32>) -> tensor<f32> {
   ^bb0(%a: tensor<200xf32>, %b: tensor<f32>):
     %2 = sinter.reduce sum %a dims [0] : (tensor<200xf32>) -> tensor<f32>
     %3 = sinter.mul %2, %b : tensor<f32>
@@ -32,14 +32,14 @@ func.func @norm(%x: tensor<200x1000xf32> {sinter.input = "x"}, %s: tensor<f32> {
 
 // Must not fire: the second reads as much as the first.
 // CHECK-LABEL: @large
-// CHECK-NOT: "staged"
+// CHECK-NOT: kernel staged
 func.func @large(%x: tensor<200000xf32> {sinter.input = "x"}) -> (tensor<f32> {sinter.output = "y"}) {
-  %0 = sinter.fusion "loop"(%x) {domain = array<i64: 200000>, views = [array<i64: 0>]} : (tensor<200000xf32>) -> tensor<200000xf32> {
+  %0 = sinter.kernel loop(%x) over <[200000] views [(d0) -> (d0)]> : (tensor<200000xf32>) -> tensor<200000xf32> {
   ^bb0(%a: tensor<200000xf32>):
     %2 = sinter.neg %a : tensor<200000xf32>
     sinter.yield %2 : tensor<200000xf32>
   }
-  %1 = sinter.fusion "reduce"(%0) {domain = array<i64: 200000>, reduced = array<i64: 0>, views = [array<i64>]} : (tensor<200000xf32>) -> tensor<f32> {
+  %1 = sinter.kernel reduce(%0) over <[200000] reduced [0] views [(d0) -> ()]> : (tensor<200000xf32>) -> tensor<f32> {
   ^bb0(%a: tensor<200000xf32>):
     %2 = sinter.reduce sum %a dims [0] : (tensor<200000xf32>) -> tensor<f32>
     sinter.yield %2 : tensor<f32>
@@ -49,14 +49,14 @@ func.func @large(%x: tensor<200000xf32> {sinter.input = "x"}) -> (tensor<f32> {s
 
 // Must not fire: the product is a library's.
 // CHECK-LABEL: @library
-// CHECK-NOT: "staged"
+// CHECK-NOT: kernel staged
 func.func @library(%x: tensor<8x16xf32> {sinter.input = "x"}, %w: tensor<16x8xf32> {sinter.input = "w"}) -> (tensor<f32> {sinter.output = "y"}) {
-  %0 = sinter.fusion "matmul"(%x, %w) : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32> {
+  %0 = sinter.library_call matmul(%x, %w) : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32> {
   ^bb0(%a: tensor<8x16xf32>, %b: tensor<16x8xf32>):
     %2 = sinter.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
     sinter.yield %2 : tensor<8x8xf32>
   }
-  %1 = sinter.fusion "reduce"(%0) {domain = array<i64: 8, 8>, reduced = array<i64: 0, 1>, views = [array<i64>]} : (tensor<8x8xf32>) -> tensor<f32> {
+  %1 = sinter.kernel reduce(%0) over <[8, 8] reduced [0, 1] views [(d0, d1) -> ()]> : (tensor<8x8xf32>) -> tensor<f32> {
   ^bb0(%a: tensor<8x8xf32>):
     %2 = sinter.reduce sum %a dims [0, 1] : (tensor<8x8xf32>) -> tensor<f32>
     sinter.yield %2 : tensor<f32>
@@ -66,25 +66,25 @@ func.func @library(%x: tensor<8x16xf32> {sinter.input = "x"}, %w: tensor<16x8xf3
 
 // Must not fire: the second writes a state whose old value is read in between.
 // CHECK-LABEL: @old_state
-// CHECK-NOT: "staged"
+// CHECK-NOT: kernel staged
 sinter.state @t : tensor<f32> {role = #sinter<role slot>, slot = "t"}
-func.func @old_state(%x: tensor<200x1000xf32> {sinter.input = "x"}, %t: tensor<f32> {sinter.state = @t}) -> (tensor<200xf32> {sinter.output = "y"}, tensor<f32> {sinter.state = @t}) {
-  %0 = sinter.fusion "reduce"(%x) {domain = array<i64: 200, 1000>, reduced = array<i64: 1>, views = [array<i64: 0>]} : (tensor<200x1000xf32>) -> tensor<200xf32> {
+func.func @old_state(%x: tensor<200x1000xf32> {sinter.input = "x"}, %t: tensor<f32> {sinter.state = @t}) -> (tensor<400xf32> {sinter.output = "y"}, tensor<f32> {sinter.state = @t}) {
+  %0 = sinter.kernel reduce(%x) over <[200, 1000] reduced [1] views [(d0, d1) -> (d0)]> : (tensor<200x1000xf32>) -> tensor<200xf32> {
   ^bb0(%a: tensor<200x1000xf32>):
     %3 = sinter.reduce sum %a dims [1] : (tensor<200x1000xf32>) -> tensor<200xf32>
     sinter.yield %3 : tensor<200xf32>
   }
-  %1 = sinter.fusion "concat"(%0, %t) : (tensor<200xf32>, tensor<f32>) -> tensor<200xf32> {
+  %1 = sinter.kernel concat(%0, %t) : (tensor<200xf32>, tensor<f32>) -> tensor<400xf32> {
   ^bb0(%a: tensor<200xf32>, %b: tensor<f32>):
     %3 = sinter.broadcast %b dims [] : tensor<f32> -> tensor<200xf32>
-    %4 = sinter.mul %a, %3 : tensor<200xf32>
-    sinter.yield %4 : tensor<200xf32>
+    %4 = sinter.concat %a, %3 axis 0 : (tensor<200xf32>, tensor<200xf32>) -> tensor<400xf32>
+    sinter.yield %4 : tensor<400xf32>
   }
-  %2 = sinter.fusion "reduce"(%0, %t) {domain = array<i64: 200>, reduced = array<i64: 0>, views = [array<i64>]} : (tensor<200xf32>, tensor<f32>) -> tensor<f32> {
+  %2 = sinter.kernel reduce(%0, %t) over <[200] reduced [0] views [(d0) -> ()]> : (tensor<200xf32>, tensor<f32>) -> tensor<f32> {
   ^bb0(%a: tensor<200xf32>, %b: tensor<f32>):
     %3 = sinter.reduce sum %a dims [0] : (tensor<200xf32>) -> tensor<f32>
     %4 = sinter.add %3, %b : tensor<f32>
     sinter.yield %4 : tensor<f32>
   }
-  return %1, %2 : tensor<200xf32>, tensor<f32>
+  return %1, %2 : tensor<400xf32>, tensor<f32>
 }

@@ -49,7 +49,7 @@ func.func @two_updates(%w: tensor<4xf32> {sinter.state = @w}, %x: tensor<4xf32> 
 func.func @no_matmul(%a: tensor<4x5x6xf32> {sinter.input = "a"}, %b: tensor<6x5x7xf32> {sinter.input = "b"})
     -> (tensor<4x7xf32> {sinter.output = "y"}) {
   // expected-error @below {{cannot call a library for this matmul: its dimensions do not join to one stride each for m, n and k}}
-  %y = sinter.fusion "matmul"(%a, %b) : (tensor<4x5x6xf32>, tensor<6x5x7xf32>) -> tensor<4x7xf32> {
+  %y = sinter.library_call matmul(%a, %b) : (tensor<4x5x6xf32>, tensor<6x5x7xf32>) -> tensor<4x7xf32> {
   ^bb0(%0: tensor<4x5x6xf32>, %1: tensor<6x5x7xf32>):
     %2 = sinter.dot_general %0, %1 batch [] x [] contract [1, 2] x [1, 0] : (tensor<4x5x6xf32>, tensor<6x5x7xf32>) -> tensor<4x7xf32>
     sinter.yield %2 : tensor<4x7xf32>
@@ -62,7 +62,7 @@ func.func @no_matmul(%a: tensor<4x5x6xf32> {sinter.input = "a"}, %b: tensor<6x5x
 func.func @no_post_op(%a: tensor<4x5xf32> {sinter.input = "a"}, %b: tensor<5x7xf32> {sinter.input = "b"})
     -> (tensor<4x7xf32> {sinter.output = "y"}) {
   // expected-error @below {{cannot call a library for this matmul: 'sinter.exp' is no post-op}}
-  %y = sinter.fusion "matmul"(%a, %b) : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32> {
+  %y = sinter.library_call matmul(%a, %b) : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32> {
   ^bb0(%0: tensor<4x5xf32>, %1: tensor<5x7xf32>):
     %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32>
     %3 = sinter.exp %2 : tensor<4x7xf32>
@@ -76,7 +76,7 @@ func.func @no_post_op(%a: tensor<4x5xf32> {sinter.input = "a"}, %b: tensor<5x7xf
 func.func @prologue(%a: tensor<4x5xf32> {sinter.input = "a"}, %b: tensor<5x7xf32> {sinter.input = "b"})
     -> (tensor<4x7xf32> {sinter.output = "y"}) {
   // expected-error @below {{cannot call a library for this matmul: 'sinter.exp' computes an operand inside of it}}
-  %y = sinter.fusion "matmul"(%a, %b) : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32> {
+  %y = sinter.library_call matmul(%a, %b) : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32> {
   ^bb0(%0: tensor<4x5xf32>, %1: tensor<5x7xf32>):
     %2 = sinter.exp %0 : tensor<4x5xf32>
     %3 = sinter.dot_general %2, %1 batch [] x [] contract [1] x [0] : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32>

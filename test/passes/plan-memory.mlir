@@ -12,17 +12,17 @@ module @chain {
   // CHECK-NEXT: %[[Y:.*]] = exec.buffer output[0] 0 + 256
   // CHECK-NEXT: exec.launch @k2_neg(%[[B]]) -> (%[[Y]])
   func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
-    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %a = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.exp %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %b = sinter.fusion "loop"(%a) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %b = sinter.kernel loop(%a) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.tanh %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %c = sinter.fusion "loop"(%b) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %c = sinter.kernel loop(%b) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.neg %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
@@ -41,22 +41,22 @@ module @chain_not_in_place {
   // CHECK: arena 512 unshared 768 max_live 512
   // CHECK-COUNT-4: exec.launch @k0_transpose
   func.func @main(%x: tensor<8x8xf32> {sinter.input = "x"}) -> (tensor<8x8xf32> {sinter.output = "y"}) {
-    %a = sinter.fusion "loop"(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %a = sinter.kernel loop(%x) over <[8, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>):
       %1 = sinter.transpose %0 perm [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %1 : tensor<8x8xf32>
     }
-    %b = sinter.fusion "loop"(%a) : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %b = sinter.kernel loop(%a) over <[8, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>):
       %1 = sinter.transpose %0 perm [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %1 : tensor<8x8xf32>
     }
-    %c = sinter.fusion "loop"(%b) : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %c = sinter.kernel loop(%b) over <[8, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>):
       %1 = sinter.transpose %0 perm [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %1 : tensor<8x8xf32>
     }
-    %d = sinter.fusion "loop"(%c) : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %d = sinter.kernel loop(%c) over <[8, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>):
       %1 = sinter.transpose %0 perm [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %1 : tensor<8x8xf32>
@@ -79,22 +79,22 @@ module @diamond {
   // CHECK: exec.launch @k2_neg(%[[A]]) -> (%[[C]])
   // CHECK: exec.launch @k3_add(%[[B]], %[[C]]) -> (%output)
   func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
-    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %a = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.exp %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %b = sinter.fusion "loop"(%a) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %b = sinter.kernel loop(%a) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.tanh %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %c = sinter.fusion "loop"(%a) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %c = sinter.kernel loop(%a) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.neg %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %d = sinter.fusion "loop"(%b, %c) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    %d = sinter.kernel loop(%b, %c) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
       %2 = sinter.add %0, %1 : tensor<64xf32>
       sinter.yield %2 : tensor<64xf32>
@@ -120,36 +120,36 @@ module @residual {
   // CHECK: exec.launch @k0_exp
   func.func @main(%x: tensor<4x16xf32> {sinter.input = "x"}, %w: tensor<16x64xf32> {sinter.input = "w"},
                   %v: tensor<64x16xf32> {sinter.input = "v"}) -> (tensor<4x16xf32> {sinter.output = "y"}) {
-    %a = sinter.fusion "matmul"(%x, %w) : (tensor<4x16xf32>, tensor<16x64xf32>) -> tensor<4x64xf32> {
+    %a = sinter.library_call matmul(%x, %w) : (tensor<4x16xf32>, tensor<16x64xf32>) -> tensor<4x64xf32> {
     ^bb0(%0: tensor<4x16xf32>, %1: tensor<16x64xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<4x16xf32>, tensor<16x64xf32>) -> tensor<4x64xf32>
       %3 = sinter.relu %2 : tensor<4x64xf32>
       sinter.yield %3 : tensor<4x64xf32>
     }
-    %b = sinter.fusion "matmul"(%a, %v, %x) : (tensor<4x64xf32>, tensor<64x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32> {
+    %b = sinter.library_call matmul(%a, %v, %x) : (tensor<4x64xf32>, tensor<64x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32> {
     ^bb0(%0: tensor<4x64xf32>, %1: tensor<64x16xf32>, %2: tensor<4x16xf32>):
       %3 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
       %4 = sinter.add %3, %2 : tensor<4x16xf32>
       sinter.yield %4 : tensor<4x16xf32>
     }
-    %c = sinter.fusion "loop"(%b) {domain = array<i64: 4, 16>, views = [array<i64: 0, 1>]} : (tensor<4x16xf32>) -> tensor<4x16xf32> {
+    %c = sinter.kernel loop(%b) over <[4, 16] views [(d0, d1) -> (d0, d1)]> : (tensor<4x16xf32>) -> tensor<4x16xf32> {
     ^bb0(%0: tensor<4x16xf32>):
       %1 = sinter.exp %0 : tensor<4x16xf32>
       sinter.yield %1 : tensor<4x16xf32>
     }
-    %d = sinter.fusion "matmul"(%c, %w) : (tensor<4x16xf32>, tensor<16x64xf32>) -> tensor<4x64xf32> {
+    %d = sinter.library_call matmul(%c, %w) : (tensor<4x16xf32>, tensor<16x64xf32>) -> tensor<4x64xf32> {
     ^bb0(%0: tensor<4x16xf32>, %1: tensor<16x64xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<4x16xf32>, tensor<16x64xf32>) -> tensor<4x64xf32>
       %3 = sinter.relu %2 : tensor<4x64xf32>
       sinter.yield %3 : tensor<4x64xf32>
     }
-    %e = sinter.fusion "matmul"(%d, %v, %c) : (tensor<4x64xf32>, tensor<64x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32> {
+    %e = sinter.library_call matmul(%d, %v, %c) : (tensor<4x64xf32>, tensor<64x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32> {
     ^bb0(%0: tensor<4x64xf32>, %1: tensor<64x16xf32>, %2: tensor<4x16xf32>):
       %3 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<4x64xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
       %4 = sinter.add %3, %2 : tensor<4x16xf32>
       sinter.yield %4 : tensor<4x16xf32>
     }
-    %f = sinter.fusion "loop"(%e) {domain = array<i64: 4, 16>, views = [array<i64: 0, 1>]} : (tensor<4x16xf32>) -> tensor<4x16xf32> {
+    %f = sinter.kernel loop(%e) over <[4, 16] views [(d0, d1) -> (d0, d1)]> : (tensor<4x16xf32>) -> tensor<4x16xf32> {
     ^bb0(%0: tensor<4x16xf32>):
       %1 = sinter.exp %0 : tensor<4x16xf32>
       sinter.yield %1 : tensor<4x16xf32>
@@ -176,7 +176,7 @@ module @outputs {
           tensor<4x2xf32> {sinter.output = "c"}, tensor<2xf32> {sinter.output = "d"}) {
     %k = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
     %r = sinter.reshape %x : tensor<4x2xf32> -> tensor<8xf32>
-    %a = sinter.fusion "loop"(%r) {domain = array<i64: 8>, views = [array<i64: 0>]} : (tensor<8xf32>) -> tensor<8xf32> {
+    %a = sinter.kernel loop(%r) over <[8] views [(d0) -> (d0)]> : (tensor<8xf32>) -> tensor<8xf32> {
     ^bb0(%0: tensor<8xf32>):
       %1 = sinter.exp %0 : tensor<8xf32>
       sinter.yield %1 : tensor<8xf32>
@@ -194,8 +194,8 @@ module @shared {
   // CHECK: exec.constant at 0 = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
   // CHECK: exec.constant at 64 = dense<5.000000e+00> : tensor<2xf32>
   // CHECK-NOT: exec.constant
-  // CHECK: exec.kernel @k0_add "loop"
-  // CHECK: exec.kernel @k1_add "scan"
+  // CHECK: exec.kernel @k0_add loop
+  // CHECK: exec.kernel @k1_add reduce
   // CHECK-NOT: exec.kernel
   // CHECK: exec.program @step
   // CHECK: exec.launch @k0_add
@@ -205,13 +205,13 @@ module @shared {
   func.func @step(%x: tensor<2xf32> {sinter.input = "x"})
       -> (tensor<2xf32> {sinter.output = "y"}, tensor<2xf32> {sinter.output = "z"}) {
     %c = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
-    %y = sinter.fusion "loop"(%x, %c) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
+    %y = sinter.kernel loop(%x, %c) over <[2] views [(d0) -> (d0)]> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
     ^bb0(%0: tensor<2xf32>, %1: tensor<2xf32>):
       %2 = sinter.add %0, %1 : tensor<2xf32>
       sinter.yield %2 : tensor<2xf32>
     }
     %d = sinter.constant dense<5.0> : tensor<2xf32>
-    %z = sinter.fusion "scan"(%x, %d) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
+    %z = sinter.kernel reduce(%x, %d) over <[2] views [(d0) -> (d0)]> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
     ^bb0(%0: tensor<2xf32>, %1: tensor<2xf32>):
       %2 = sinter.add %0, %1 : tensor<2xf32>
       sinter.yield %2 : tensor<2xf32>
@@ -220,7 +220,7 @@ module @shared {
   }
   func.func @eval(%x: tensor<2xf32> {sinter.input = "x"}) -> (tensor<2xf32> {sinter.output = "y"}) {
     %c = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
-    %y = sinter.fusion "loop"(%c, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
+    %y = sinter.kernel loop(%c, %x) over <[2] views [(d0) -> (d0)]> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
     ^bb0(%a: tensor<2xf32>, %b: tensor<2xf32>):
       %c2 = sinter.add %a, %b : tensor<2xf32>
       sinter.yield %c2 : tensor<2xf32>
@@ -250,19 +250,19 @@ module @update {
   func.func @step(%x: tensor<8x8xf32> {sinter.input = "x"}, %w: tensor<8x8xf32> {sinter.state = @w},
                   %z: tensor<8xf32> {sinter.state = @z}, %lr: tensor<f32> {sinter.control = "lr"})
       -> (tensor<8x8xf32> {sinter.state = @w}, tensor<8xf32> {sinter.state = @z}, tensor<8x8xf32> {sinter.output = "y"}) {
-    %g = sinter.fusion "matmul"(%x, %x) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %g = sinter.library_call matmul(%x, %x) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>, %1: tensor<8x8xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [0] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %2 : tensor<8x8xf32>
     }
-    %n = sinter.fusion "loop"(%w, %g, %lr) {domain = array<i64: 8, 8>, views = [array<i64: 0, 1>]} : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<f32>) -> tensor<8x8xf32> {
+    %n = sinter.kernel loop(%w, %g, %lr) over <[8, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<f32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>, %1: tensor<8x8xf32>, %2: tensor<f32>):
       %3 = sinter.broadcast %2 dims [] : tensor<f32> -> tensor<8x8xf32>
       %4 = sinter.mul %3, %1 : tensor<8x8xf32>
       %5 = sinter.sub %0, %4 : tensor<8x8xf32>
       sinter.yield %5 : tensor<8x8xf32>
     }
-    %y = sinter.fusion "matmul"(%x, %w) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %y = sinter.library_call matmul(%x, %w) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>, %1: tensor<8x8xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [1] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %2 : tensor<8x8xf32>
@@ -283,12 +283,12 @@ module @old_value_needed_later {
   sinter.state @w : tensor<8x8xf32> {role = #sinter<role param>}
   func.func @step(%w: tensor<8x8xf32> {sinter.state = @w})
       -> (tensor<8x8xf32> {sinter.state = @w}, tensor<8x8xf32> {sinter.output = "y"}) {
-    %n = sinter.fusion "loop"(%w) {domain = array<i64: 8, 8>, views = [array<i64: 0, 1>]} : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %n = sinter.kernel loop(%w) over <[8, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>):
       %1 = sinter.exp %0 : tensor<8x8xf32>
       sinter.yield %1 : tensor<8x8xf32>
     }
-    %y = sinter.fusion "matmul"(%n, %w) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %y = sinter.library_call matmul(%n, %w) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>, %1: tensor<8x8xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %2 : tensor<8x8xf32>
@@ -306,7 +306,7 @@ module @transposed_update {
   // CHECK: exec.copy %[[WAITS]] -> %
   sinter.state @w : tensor<8x8xf32> {role = #sinter<role buffer>}
   func.func @step(%w: tensor<8x8xf32> {sinter.state = @w}) -> (tensor<8x8xf32> {sinter.state = @w}) {
-    %n = sinter.fusion "loop"(%w) {domain = array<i64: 8, 8>, views = [array<i64: 0, 1>]} : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %n = sinter.kernel loop(%w) over <[8, 8] views [(d0, d1) -> (d0, d1)]> : (tensor<8x8xf32>) -> tensor<8x8xf32> {
     ^bb0(%0: tensor<8x8xf32>):
       %1 = sinter.transpose %0 perm [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
       sinter.yield %1 : tensor<8x8xf32>
@@ -325,7 +325,7 @@ module @row_of_another_sum {
   sinter.state @s : tensor<4xf32> {role = #sinter<role buffer>}
   func.func @step(%x: tensor<4x8xf32> {sinter.input = "x"}, %s: tensor<4xf32> {sinter.state = @s})
       -> (tensor<4xf32> {sinter.state = @s}, tensor<4xf32> {sinter.output = "y"}) {
-    %n, %y = sinter.fusion "reduce"(%x, %s) {domain = array<i64: 4, 8>, reduced = array<i64: 1>, views = [array<i64: 0>, array<i64: 0>]}
+    %n, %y = sinter.kernel reduce(%x, %s) over <[4, 8] reduced [1] views [(d0, d1) -> (d0), (d0, d1) -> (d0)]>
         : (tensor<4x8xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     ^bb0(%0: tensor<4x8xf32>, %1: tensor<4xf32>):
       %2 = sinter.reduce sum %0 dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
@@ -368,13 +368,13 @@ module @joined {
                   %v: tensor<2x4x8xf32> {sinter.input = "v"}, %w: tensor<8x5xf32> {sinter.input = "w"})
       -> (tensor<2x3x4x5xf32> {sinter.output = "c"}, tensor<2x4x5xf32> {sinter.output = "d"}) {
     // CHECK: exec.matmul(%input, %input_0) -> %output m 4 n 5 k 8 batch [6] a [32, 8, 1] b [40, 5, 1] c [20, 5, 1]
-    %c = sinter.fusion "matmul"(%a, %b) : (tensor<2x3x4x8xf32>, tensor<2x3x8x5xf32>) -> tensor<2x3x4x5xf32> {
+    %c = sinter.library_call matmul(%a, %b) : (tensor<2x3x4x8xf32>, tensor<2x3x8x5xf32>) -> tensor<2x3x4x5xf32> {
     ^bb0(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x8x5xf32>):
       %2 = sinter.dot_general %0, %1 batch [0, 1] x [0, 1] contract [3] x [2] : (tensor<2x3x4x8xf32>, tensor<2x3x8x5xf32>) -> tensor<2x3x4x5xf32>
       sinter.yield %2 : tensor<2x3x4x5xf32>
     }
     // CHECK: exec.matmul(%input_1, %input_2) -> %output_3 m 8 n 5 k 8 batch [] a [8, 1] b [5, 1] c [5, 1]
-    %d = sinter.fusion "matmul"(%v, %w) : (tensor<2x4x8xf32>, tensor<8x5xf32>) -> tensor<2x4x5xf32> {
+    %d = sinter.library_call matmul(%v, %w) : (tensor<2x4x8xf32>, tensor<8x5xf32>) -> tensor<2x4x5xf32> {
     ^bb0(%0: tensor<2x4x8xf32>, %1: tensor<8x5xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [2] x [0] : (tensor<2x4x8xf32>, tensor<8x5xf32>) -> tensor<2x4x5xf32>
       sinter.yield %2 : tensor<2x4x5xf32>
@@ -394,7 +394,7 @@ module @transposed {
       -> (tensor<2x4x16x16xf32> {sinter.output = "scores"}, tensor<2x16x32xf32> {sinter.output = "context"}) {
     // CHECK: exec.matmul({{.*}}) -> %output m 16 n 16 k 8 batch [2, 4] a [512, 8, 32, 1] b [512, 8, 1, 32] c [1024, 256, 16, 1]
     // CHECK-SAME: post [#exec.post_op<scale alpha 5.000000e-01 : f32>]
-    %s = sinter.fusion "matmul"(%q, %k) : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>) -> tensor<2x4x16x16xf32> {
+    %s = sinter.library_call matmul(%q, %k) : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>) -> tensor<2x4x16x16xf32> {
     ^bb0(%0: tensor<2x16x4x8xf32>, %1: tensor<2x16x4x8xf32>):
       %2 = sinter.transpose %0 perm [0, 2, 1, 3] : (tensor<2x16x4x8xf32>) -> tensor<2x4x16x8xf32>
       %3 = sinter.transpose %1 perm [0, 2, 1, 3] : (tensor<2x16x4x8xf32>) -> tensor<2x4x16x8xf32>
@@ -404,7 +404,7 @@ module @transposed {
       sinter.yield %6 : tensor<2x4x16x16xf32>
     }
     // CHECK: exec.matmul({{.*}}) -> %output_2 m 16 n 8 k 16 batch [2, 4] a [1024, 256, 16, 1] b [512, 8, 32, 1] c [512, 8, 32, 1]
-    %c = sinter.fusion "matmul"(%p, %k) : (tensor<2x4x16x16xf32>, tensor<2x16x4x8xf32>) -> tensor<2x16x32xf32> {
+    %c = sinter.library_call matmul(%p, %k) : (tensor<2x4x16x16xf32>, tensor<2x16x4x8xf32>) -> tensor<2x16x32xf32> {
     ^bb0(%0: tensor<2x4x16x16xf32>, %1: tensor<2x16x4x8xf32>):
       %2 = sinter.transpose %1 perm [0, 2, 1, 3] : (tensor<2x16x4x8xf32>) -> tensor<2x4x16x8xf32>
       %3 = sinter.dot_general %0, %2 batch [0, 1] x [0, 1] contract [3] x [2] : (tensor<2x4x16x16xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
@@ -424,7 +424,7 @@ module @repeated {
   func.func @main(%x: tensor<2x8x6xf32> {sinter.input = "x"}, %w: tensor<8x5xf32> {sinter.input = "w"})
       -> (tensor<2x6x5xf32> {sinter.output = "y"}) {
     // CHECK: exec.matmul({{.*}}) -> %output m 6 n 5 k 8 batch [2] a [48, 1, 6] b [0, 5, 1] c [30, 5, 1]
-    %y = sinter.fusion "matmul"(%x, %w) : (tensor<2x8x6xf32>, tensor<8x5xf32>) -> tensor<2x6x5xf32> {
+    %y = sinter.library_call matmul(%x, %w) : (tensor<2x8x6xf32>, tensor<8x5xf32>) -> tensor<2x6x5xf32> {
     ^bb0(%0: tensor<2x8x6xf32>, %1: tensor<8x5xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<2x8x6xf32>, tensor<8x5xf32>) -> tensor<2x6x5xf32>
       sinter.yield %2 : tensor<2x6x5xf32>
@@ -445,7 +445,7 @@ module @post_ops {
     // CHECK-SAME: post [#exec.post_op<bias read 2>, #exec.post_op<add read 3>, #exec.post_op<relu>,
     // CHECK-SAME: #exec.post_op<scale alpha 2.000000e+00 : f32>, #exec.post_op<clip alpha 0.000000e+00 : f32 beta 0x7F800000 : f32>,
     // CHECK-SAME: #exec.post_op<clip alpha 0xFF800000 : f32 beta 6.000000e+00 : f32>]
-    %y = sinter.fusion "matmul"(%x, %w, %b, %r) : (tensor<4x8xf32>, tensor<3x8xf32>, tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32> {
+    %y = sinter.library_call matmul(%x, %w, %b, %r) : (tensor<4x8xf32>, tensor<3x8xf32>, tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32> {
     ^bb0(%0: tensor<4x8xf32>, %1: tensor<3x8xf32>, %2: tensor<1x3xf32>, %3: tensor<4x3xf32>):
       %4 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [1] : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
       %5 = sinter.broadcast %2 dims [0, 1] : tensor<1x3xf32> -> tensor<4x3xf32>
@@ -462,7 +462,7 @@ module @post_ops {
       sinter.yield %12 : tensor<4x3xf32>
     }
     // CHECK: post [#exec.post_op<gelu_erf>, #exec.post_op<gelu_tanh>, #exec.post_op<sigmoid>, #exec.post_op<tanh>]
-    %z = sinter.fusion "matmul"(%x, %w) : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> {
+    %z = sinter.library_call matmul(%x, %w) : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> {
     ^bb0(%0: tensor<4x8xf32>, %1: tensor<3x8xf32>):
       %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [1] : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
       %3 = sinter.gelu erf %2 : tensor<4x3xf32>
@@ -486,7 +486,7 @@ module @convolutions {
     // CHECK: exec.conv forward(%input, %input_0, %input_1) -> %output batch 2 channels 3 filters 4 groups 1
     // CHECK-SAME: input [8, 8] output [4, 4] kernel [3, 3] strides [2, 2] dilations [1, 1] low [1, 1] high [1, 1]
     // CHECK-SAME: post [#exec.post_op<bias read 2>, #exec.post_op<relu>]
-    %y = sinter.fusion "conv"(%x, %w, %b) : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>) -> tensor<2x4x4x4xf32> {
+    %y = sinter.library_call conv(%x, %w, %b) : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>) -> tensor<2x4x4x4xf32> {
     ^bb0(%0: tensor<2x3x8x8xf32>, %1: tensor<4x3x3x3xf32>, %2: tensor<4xf32>):
       %3 = sinter.conv %0, %1 {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}
         : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x4x4xf32>
@@ -497,14 +497,14 @@ module @convolutions {
     }
     // CHECK: exec.conv input_grad(%output, %input_0) -> %output_2 batch 2 channels 3 filters 4 groups 1
     // CHECK-SAME: input [8, 8] output [4, 4] kernel [3, 3] strides [2, 2]
-    %dx = sinter.fusion "conv"(%y, %w) : (tensor<2x4x4x4xf32>, tensor<4x3x3x3xf32>) -> tensor<2x3x8x8xf32> {
+    %dx = sinter.library_call conv(%y, %w) : (tensor<2x4x4x4xf32>, tensor<4x3x3x3xf32>) -> tensor<2x3x8x8xf32> {
     ^bb0(%0: tensor<2x4x4x4xf32>, %1: tensor<4x3x3x3xf32>):
       %2 = sinter.conv_input_grad %0, %1 {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}
         : (tensor<2x4x4x4xf32>, tensor<4x3x3x3xf32>) -> tensor<2x3x8x8xf32>
       sinter.yield %2 : tensor<2x3x8x8xf32>
     }
     // CHECK: exec.conv filter_grad(%input, %output) -> %output_3 batch 2 channels 3 filters 4 groups 1
-    %dw = sinter.fusion "conv"(%x, %y) : (tensor<2x3x8x8xf32>, tensor<2x4x4x4xf32>) -> tensor<4x3x3x3xf32> {
+    %dw = sinter.library_call conv(%x, %y) : (tensor<2x3x8x8xf32>, tensor<2x4x4x4xf32>) -> tensor<4x3x3x3xf32> {
     ^bb0(%0: tensor<2x3x8x8xf32>, %1: tensor<2x4x4x4xf32>):
       %2 = sinter.conv_filter_grad %0, %1 {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}
         : (tensor<2x3x8x8xf32>, tensor<2x4x4x4xf32>) -> tensor<4x3x3x3xf32>
@@ -528,23 +528,23 @@ module @beside {
   // CHECK-NEXT: exec.await event 0
   // CHECK: exec.launch @k3_add
   func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
-    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %a = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.exp %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
     %s = sinter.all_reduce %a {replicas = 2 : i64} : tensor<64xf32>
-    %b = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %b = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.tanh %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %c = sinter.fusion "loop"(%b) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %c = sinter.kernel loop(%b) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.neg %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
-    %d = sinter.fusion "loop"(%c, %s) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    %d = sinter.kernel loop(%c, %s) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
       %2 = sinter.add %0, %1 : tensor<64xf32>
       sinter.yield %2 : tensor<64xf32>
@@ -562,13 +562,13 @@ module @kept {
   // CHECK: exec.all_reduce event 0
   // CHECK: exec.await event 0
   func.func @main(%x: tensor<64xf32> {sinter.input = "x"}) -> (tensor<64xf32> {sinter.output = "y"}) {
-    %a = sinter.fusion "loop"(%x) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>) -> tensor<64xf32> {
+    %a = sinter.kernel loop(%x) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>):
       %1 = sinter.exp %0 : tensor<64xf32>
       sinter.yield %1 : tensor<64xf32>
     }
     %s = sinter.all_reduce %a {replicas = 2 : i64} : tensor<64xf32>
-    %d = sinter.fusion "loop"(%a, %s) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    %d = sinter.kernel loop(%a, %s) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
       %2 = sinter.add %0, %1 : tensor<64xf32>
       sinter.yield %2 : tensor<64xf32>
@@ -600,7 +600,7 @@ module @two attributes {sinter.devices = ["sim:0", "sim:1"]} {
     return %c : tensor<16xf32>
   }
   func.func private @main.0(%x: tensor<16xf32>) -> tensor<16xf32> {
-    %0 = sinter.fusion "loop"(%x) : (tensor<16xf32>) -> tensor<16xf32> {
+    %0 = sinter.kernel loop(%x) over <[16] views [(d0) -> (d0)]> : (tensor<16xf32>) -> tensor<16xf32> {
     ^bb0(%a: tensor<16xf32>):
       %1 = sinter.relu %a : tensor<16xf32>
       sinter.yield %1 : tensor<16xf32>
@@ -608,7 +608,7 @@ module @two attributes {sinter.devices = ["sim:0", "sim:1"]} {
     return %0 : tensor<16xf32>
   }
   func.func private @main.1(%x: tensor<16xf32>) -> tensor<16xf32> attributes {sinter.device = 1 : i64} {
-    %0 = sinter.fusion "loop"(%x) : (tensor<16xf32>) -> tensor<16xf32> {
+    %0 = sinter.kernel loop(%x) over <[16] views [(d0) -> (d0)]> : (tensor<16xf32>) -> tensor<16xf32> {
     ^bb0(%a: tensor<16xf32>):
       %1 = sinter.abs %a : tensor<16xf32>
       sinter.yield %1 : tensor<16xf32>
@@ -636,13 +636,13 @@ module @zeros {
   sinter.state @again : tensor<64xf32> {role = #sinter<role buffer>}
   func.func @main(%x: tensor<64xf32> {sinter.input = "x"}, %last: tensor<64xf32> {sinter.state = @last}, %sum: tensor<64xf32> {sinter.state = @sum}) -> (tensor<64xf32> {sinter.output = "y"}, tensor<64xf32> {sinter.state = @last}, tensor<64xf32> {sinter.state = @again}, tensor<64xf32> {sinter.state = @sum}) {
     %zero = sinter.constant dense<0.0> : tensor<64xf32>
-    %a = sinter.fusion "loop"(%x, %last) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    %a = sinter.kernel loop(%x, %last) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
       %2 = sinter.exp %0 : tensor<64xf32>
       %3 = sinter.add %2, %1 : tensor<64xf32>
       sinter.yield %3 : tensor<64xf32>
     }
-    %b = sinter.fusion "loop"(%a, %sum) {domain = array<i64: 64>, views = [array<i64: 0>]} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
+    %b = sinter.kernel loop(%a, %sum) over <[64] views [(d0) -> (d0)]> : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> {
     ^bb0(%0: tensor<64xf32>, %1: tensor<64xf32>):
       %2 = sinter.tanh %0 : tensor<64xf32>
       %3 = sinter.add %2, %1 : tensor<64xf32>

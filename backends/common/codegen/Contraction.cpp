@@ -407,7 +407,7 @@ bool isAddressable(const Contraction &c) {
 
 Operation *Contraction::find(Block &body) {
   for (Operation &op : body)
-    if (passes::isLibraryOp(&op))
+    if (ir::isContraction(&op))
       return &op;
   return nullptr;
 }

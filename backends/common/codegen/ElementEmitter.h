@@ -18,15 +18,15 @@
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_ELEMENTEMITTER_H
 #define SINTER_BACKENDS_COMMON_CODEGEN_ELEMENTEMITTER_H
 
-#include "passes/IndexMap.h"
+#include "ir/Kernel.h"
 
 #include <map>
 #include <vector>
 
 namespace sinter::codegen {
 
-using passes::Index;
-using passes::IndexVector;
+using ir::Index;
+using ir::IndexVector;
 
 class ElementEmitter;
 
@@ -60,7 +60,7 @@ public:
   /// Emits with `builder`, whose insertion point the caller moves into the
   /// loops.
   ElementEmitter(mlir::OpBuilder &builder, mlir::Location loc,
-                 const passes::FusionDomain &domain)
+                 const ir::Domain &domain)
       : builder(builder), loc(loc), domain(domain),
         nextDynamicLoop(kFirstDynamicLoop) {
     frames.emplace_back();
@@ -193,7 +193,7 @@ public:
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  const passes::FusionDomain &domain;
+  const ir::Domain &domain;
 
 private:
   static constexpr unsigned kFirstDynamicLoop = 1u << 16;

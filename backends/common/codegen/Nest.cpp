@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/Nest.h"
 #include "backends/common/codegen/Contraction.h"
-#include "passes/FusionInfo.h"
+#include "ir/IndexMap.h"
 
 #include <limits>
 #include <numeric>
@@ -14,23 +14,22 @@ using namespace mlir;
 
 namespace sinter::codegen {
 
-namespace fusion_kind = passes::fusion_kind;
-using passes::FusionDomain;
-using passes::Index;
-using passes::IndexVector;
+using ir::Domain;
+using ir::Index;
+using ir::IndexVector;
 
-Nest::Nest(Block &body, FusionDomain domain, std::vector<Root> roots)
+Nest::Nest(Block &body, Domain domain, std::vector<Root> roots)
     : Nest(body, std::move(domain), std::move(roots), body.getArguments()) {}
 
-Nest::Nest(Block &body, FusionDomain domainIn, std::vector<Root> rootsIn,
+Nest::Nest(Block &body, Domain domainIn, std::vector<Root> rootsIn,
            ArrayRef<BlockArgument> arguments)
     : body(body), arguments(arguments), domain(std::move(domainIn)),
       roots(std::move(rootsIn)), contraction(Contraction::find(body)) {
   SmallVector<std::pair<Value, IndexVector>> starts;
   for (const Root &root : roots)
     starts.push_back({root.value, root.read});
-  indices = passes::traceIndices(body, starts, domain.reduced,
-                                 /*opaque=*/contraction);
+  indices = ir::traceIndices(body, starts, domain.reduced,
+                             /*opaque=*/contraction);
   collapseLoops();
 }
 
@@ -183,9 +182,9 @@ class EqualParts {
 public:
   /// The number of the part that computes what `fusion` does; `next` where
   /// there is none.
-  size_t firstOf(ir::FusionOp fusion, size_t next) {
-    bool isNest = fusion.getKind() == fusion_kind::kLoop ||
-                  fusion.getKind() == fusion_kind::kReduce;
+  size_t firstOf(ir::KernelOp fusion, size_t next) {
+    bool isNest = fusion.getKind() == ir::KernelKind::loop ||
+                  fusion.getKind() == ir::KernelKind::reduce;
     if (!isNest)
       return next;
     auto &known = byHash[hash(fusion)];
@@ -200,7 +199,7 @@ public:
   }
 
 private:
-  static size_t hash(ir::FusionOp fusion) {
+  static size_t hash(ir::KernelOp fusion) {
     llvm::hash_code hash =
         llvm::hash_value(fusion->getAttrDictionary().getAsOpaquePointer());
     for (Type type : fusion.getBody().getArgumentTypes())
@@ -208,7 +207,7 @@ private:
     return llvm::hash_combine(hash,
                               fusion.getBody().front().getOperations().size());
   }
-  llvm::DenseMap<size_t, SmallVector<std::pair<ir::FusionOp, size_t>, 1>>
+  llvm::DenseMap<size_t, SmallVector<std::pair<ir::KernelOp, size_t>, 1>>
       byHash;
 };
 } // namespace
@@ -297,7 +296,7 @@ private:
   }
 
   void addFirst(Value operand, int64_t offset) {
-    FusionDomain domain;
+    Domain domain;
     IndexVector read;
     // A reduction that is part of it has its own loops, as in a nest alone.
     auto reduce = operand.getDefiningOp<ir::ReduceOp>();
@@ -343,21 +342,21 @@ private:
 };
 } // namespace
 
-static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
+static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
                      ArrayRef<unsigned> outputs,
                      std::vector<KernelPart> &parts) {
-  Block &body = fusion->getRegion(0).front();
-  StringRef kind = fusion->getAttrOfType<StringAttr>("kind").getValue();
+  Block &body = fusion.getBody().front();
+  ir::KernelKind kind = fusion.getKind();
   Operation *yield = body.getTerminator();
-  auto addNest = [&](FusionDomain domain, std::vector<Root> roots) {
+  auto addNest = [&](ir::Domain domain, std::vector<Root> roots) {
     parts.push_back({std::make_shared<Nest>(body, domain, std::move(roots)),
                      nullptr,
                      {{llvm::to_vector(inputs), llvm::to_vector(outputs)}}});
   };
 
-  if (kind == fusion_kind::kMulti) {
+  if (kind == ir::KernelKind::multi) {
     EqualParts equal;
-    for (auto part : body.getOps<ir::FusionOp>()) {
+    for (auto part : body.getOps<ir::KernelOp>()) {
       SmallVector<unsigned> partInputs, partOutputs;
       for (Value input : part.getInputs())
         partInputs.push_back(inputs[cast<BlockArgument>(input).getArgNumber()]);
@@ -373,9 +372,8 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
     }
     return;
   }
-  if (kind == fusion_kind::kLoop || kind == fusion_kind::kReduce ||
-      kind == fusion_kind::kMatmul || kind == fusion_kind::kConv) {
-    FusionDomain domain = FusionDomain::read(fusion);
+  if (ir::hasDomain(kind)) {
+    ir::Domain domain(fusion.getDomainAttr());
     std::vector<Root> roots;
     for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
       const IndexVector &view = domain.views[number];
@@ -385,7 +383,7 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
     addNest(domain, std::move(roots));
     return;
   }
-  if (kind == fusion_kind::kConcat) {
+  if (kind == ir::KernelKind::concat) {
     auto concat = yield->getOperand(0).getDefiningOp<ir::ConcatOp>();
     ConcatParts(concat, inputs, outputs, parts).add();
     return;
@@ -404,17 +402,17 @@ static void addParts(Operation *fusion, ArrayRef<unsigned> inputs,
   parts.push_back(std::move(part));
 }
 
-std::vector<std::vector<KernelPart>> kernelStages(Operation *kernel) {
-  if (kernel->getAttrOfType<StringAttr>("kind").getValue() !=
-      fusion_kind::kStaged)
+std::vector<std::vector<KernelPart>>
+kernelStages(ir::KernelOpInterface kernel) {
+  if (kernel.getKind() != ir::KernelKind::staged)
     return {kernelParts(kernel)};
-  Block &body = kernel->getRegion(0).front();
+  Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
   llvm::DenseMap<Value, unsigned> numbers;
   for (BlockArgument argument : body.getArguments())
     numbers[argument] = argument.getArgNumber();
   std::vector<std::vector<KernelPart>> stages;
-  for (auto fusion : body.getOps<ir::FusionOp>()) {
+  for (auto fusion : body.getOps<ir::KernelOp>()) {
     SmallVector<unsigned> inputs, outputs;
     for (Value input : fusion.getInputs())
       inputs.push_back(numbers.lookup(input));
@@ -429,8 +427,8 @@ std::vector<std::vector<KernelPart>> kernelStages(Operation *kernel) {
   return stages;
 }
 
-std::vector<KernelPart> kernelParts(Operation *kernel) {
-  Block &body = kernel->getRegion(0).front();
+std::vector<KernelPart> kernelParts(ir::KernelOpInterface kernel) {
+  Block &body = kernel.getBody().front();
   std::vector<KernelPart> parts;
   addParts(kernel,
            llvm::to_vector(llvm::seq<unsigned>(0, body.getNumArguments())),

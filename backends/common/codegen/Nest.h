@@ -12,7 +12,7 @@
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_NEST_H
 #define SINTER_BACKENDS_COMMON_CODEGEN_NEST_H
 
-#include "passes/IndexMap.h"
+#include "ir/Kernel.h"
 
 #include <memory>
 #include <vector>
@@ -22,32 +22,32 @@ namespace sinter::codegen {
 /// One element of a result: computed as `value` at `read`, stored at `write`.
 struct Root {
   mlir::Value value;
-  passes::IndexVector read;
+  ir::IndexVector read;
   mlir::RankedTensorType type; // of the whole result
-  passes::IndexVector write;
+  ir::IndexVector write;
   mlir::Value pointer; // set when code is emitted
   unsigned output;     // its number among the part's results
 };
 
 /// The row-major address, in elements, as an index over the loops.
-passes::Index linearIndex(mlir::RankedTensorType type,
-                          llvm::ArrayRef<passes::Index> index);
+ir::Index linearIndex(mlir::RankedTensorType type,
+                      llvm::ArrayRef<ir::Index> index);
 
 class Nest {
 public:
   /// A nest that reads all of the body's arguments.
-  Nest(mlir::Block &body, passes::FusionDomain domain, std::vector<Root> roots);
-  Nest(mlir::Block &body, passes::FusionDomain domain, std::vector<Root> roots,
+  Nest(mlir::Block &body, ir::Domain domain, std::vector<Root> roots);
+  Nest(mlir::Block &body, ir::Domain domain, std::vector<Root> roots,
        llvm::ArrayRef<mlir::BlockArgument> arguments);
 
   mlir::Block &body;
   /// What it reads, in the order of its part's inputs.
   llvm::SmallVector<mlir::BlockArgument> arguments;
-  passes::FusionDomain domain;
+  ir::Domain domain;
   std::vector<Root> roots;
   /// Where the values lie that are read at one affine index only; what only a
   /// contraction reads is not among them.
-  llvm::DenseMap<mlir::Value, passes::IndexVector> indices;
+  llvm::DenseMap<mlir::Value, ir::IndexVector> indices;
   /// The contraction whose result the nest goes on from; null: none.
   mlir::Operation *contraction;
 
@@ -94,12 +94,12 @@ struct KernelPart {
 
 /// The parts of an exec.kernel that has one stage, in the order in which they
 /// are first there. They are independent of each other.
-std::vector<KernelPart> kernelParts(mlir::Operation *kernel);
+std::vector<KernelPart> kernelParts(ir::KernelOpInterface kernel);
 
 /// The parts of each stage of an exec.kernel. A later stage's input that an
 /// earlier one computes has the number of that result behind all of the
 /// kernel's inputs.
-std::vector<std::vector<KernelPart>> kernelStages(mlir::Operation *kernel);
+std::vector<std::vector<KernelPart>> kernelStages(ir::KernelOpInterface kernel);
 
 } // namespace sinter::codegen
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
 #include "backends/common/codegen/ReductionTree.h"
+#include "ir/IndexMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -107,8 +108,7 @@ Value ElementEmitter::combineLanes(ir::ReduceKind kind, Type elementType,
 }
 
 Value ElementEmitter::emitReduce(ir::ReduceOp op, ArrayRef<Index> index) {
-  IndexVector input =
-      *passes::mapIndex(op->getOpOperand(0), index, domain.reduced);
+  IndexVector input = *ir::mapIndex(op->getOpOperand(0), index, domain.reduced);
   return reduceNest(op, input, 0);
 }
 
@@ -273,8 +273,7 @@ Value ElementEmitter::isBeyond(ir::ArgReduceOp op, Value x, Value y) {
 }
 
 Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
-  IndexVector input =
-      *passes::mapIndex(op->getOpOperand(0), index, domain.reduced);
+  IndexVector input = *ir::mapIndex(op->getOpOperand(0), index, domain.reduced);
   unsigned loop = domain.reduced[0];
   Type i64 = builder.getI64Type();
   Type elementType = ir::tensorType(op.getX()).getElementType();

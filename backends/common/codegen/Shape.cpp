@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
+#include "ir/IndexMap.h"
 #include "passes/Fusion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,7 +20,7 @@ Value ElementEmitter::emit(Operation *op, unsigned result,
       .Case<ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp,
             ir::ReshapeOp>([&](auto) {
         return element(op->getOperand(0),
-                       *passes::mapIndex(op->getOpOperand(0), index));
+                       *ir::mapIndex(op->getOpOperand(0), index));
       })
       .Case([&](ir::ConstantOp constantOp) { return emitConstant(constantOp); })
       .Case([&](ir::IotaOp iota) {
@@ -40,7 +41,7 @@ Value ElementEmitter::emit(Operation *op, unsigned result,
         SmallVector<Value> operands;
         for (OpOperand &operand : op->getOpOperands())
           operands.push_back(
-              element(operand.get(), *passes::mapIndex(operand, index)));
+              element(operand.get(), *ir::mapIndex(operand, index)));
         return emitElementwise(op, operands);
       });
 }

@@ -144,7 +144,7 @@ private:
         loc, mlir::LLVM::LLVMPointerType::get(b.getContext()), memory, pointer,
         llvm::ArrayRef<mlir::LLVM::GEPArg>{position});
   }
-  passes::FusionDomain domain;
+  ir::Domain domain;
 
 public:
   codegen::ElementEmitter emitter; // for combining and comparing elements

@@ -62,7 +62,7 @@ public:
   StringRef name() const override { return "cpu"; }
 
   passes::Placement place(Operation *op, std::string &reason) const override {
-    if (passes::isLibraryOp(op)) {
+    if (ir::isContraction(op)) {
       // abi.h's SINTER_MAX_SPATIAL_DIMS, and batch and channels.
       if (!isa<ir::DotGeneralOp>(op) &&
           ir::tensorType(op->getOperand(0)).getRank() > 5) {

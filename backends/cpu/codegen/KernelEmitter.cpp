@@ -113,7 +113,7 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
     std::optional<Part> part = mapPart(kernelPart, lanes);
     if (!part)
       return kernel->emitError("the CPU has no mapping for fusions of kind ")
-             << kernel.getKind();
+             << ir::stringifyKernelKind(kernel.getKind());
     parts.push_back(std::move(*part));
   }
 

@@ -43,7 +43,7 @@ private:
                 llvm::ArrayRef<codegen::Root *> results);
 
   codegen::Nest &nest;
-  const passes::FusionDomain &domain;
+  const ir::Domain &domain;
 
   unsigned laneLoop = ~0u; // lanes run along it; ~0u: scalar code
   int64_t laneCount = 1;

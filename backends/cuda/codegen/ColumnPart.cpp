@@ -23,7 +23,7 @@ namespace sinter::cuda {
 
 using codegen::ElementEmitter;
 using codegen::Root;
-using passes::Index;
+using ir::Index;
 
 namespace {
 
@@ -68,7 +68,7 @@ private:
                 Value condition);
 
   std::shared_ptr<codegen::Nest> nest;
-  const passes::FusionDomain &domain;
+  const ir::Domain &domain;
   unsigned sumLoop;          // its terms are shared
   int64_t size;              // steps of it
   int64_t termSteps, terms;  // steps of a term

@@ -27,7 +27,7 @@ std::optional<unsigned> parseGpuArch(StringRef name) {
 }
 
 passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
-  if (passes::isLibraryOp(op)) {
+  if (ir::isContraction(op)) {
     // Libraries have no products of integers but of the narrowest.
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
     bool isCalled = isa<ir::DotGeneralOp>(op)

@@ -391,7 +391,7 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
       std::unique_ptr<BlockPart> part = mapPart(kernelPart);
       if (!part)
         return kernel->emitError("CUDA has no mapping for fusions of kind ")
-               << kernel.getKind();
+               << ir::stringifyKernelKind(kernel.getKind());
       blockThreads = std::max(blockThreads, part->threads());
       parts.push_back({std::move(part), kernelPart.buffers, 0, 0});
     }

@@ -18,7 +18,7 @@ namespace sinter::cuda {
 
 using codegen::ElementEmitter;
 using codegen::Root;
-using passes::Index;
+using ir::Index;
 
 BlockPart::~BlockPart() = default;
 
@@ -126,7 +126,7 @@ private:
                     ArrayRef<Value> values);
 
   std::shared_ptr<codegen::Nest> nest;
-  const passes::FusionDomain &domain;
+  const ir::Domain &domain;
   unsigned laneLoop = ~0u; // a thread has `lanes` steps of it
   int64_t lanes = 1, lanePieces = 1;
   int64_t rest = 0;                // steps of the lane loop that make no vector

@@ -24,8 +24,8 @@ namespace sinter::cuda {
 using codegen::ElementEmitter;
 using codegen::kChunkPasses;
 using codegen::Root;
-using passes::Index;
-using passes::IndexVector;
+using ir::Index;
+using ir::IndexVector;
 
 bool hasSharedRows(const codegen::Nest &nest) {
   std::optional<unsigned> loop =
@@ -92,7 +92,7 @@ private:
   IndexVector along(ArrayRef<Index> index, unsigned loop) const;
 
   std::shared_ptr<codegen::Nest> nest;
-  const passes::FusionDomain &domain;
+  const ir::Domain &domain;
   unsigned rowLoop;
   int64_t size;   // steps of the row's loop
   int64_t lanes;  // of the tree

@@ -20,7 +20,7 @@ namespace sinter::cuda {
 using codegen::ElementEmitter;
 using codegen::Nest;
 using codegen::Root;
-using passes::Index;
+using ir::Index;
 
 namespace {
 

@@ -4,7 +4,7 @@
 // The statistics of a batch normalisation come with the convolution: its sums
 // and those of its squares, of which the squares of the mean are taken.
 // CHECK-LABEL: @statistics
-// CHECK: %[[CONV:.*]]:3 = sinter.fusion "conv"
+// CHECK: %[[CONV:.*]]:3 = sinter.library_call conv
 // CHECK-SAME: -> (tensor<2x16x16x8xbf16>, tensor<8xf32>, tensor<8xf32>)
 // CHECK: %[[Y:.*]] = sinter.cast %{{.*}} : tensor<2x16x16x8xf32> -> tensor<2x16x16x8xbf16>
 // CHECK: %[[WIDE:.*]] = sinter.cast %[[Y]]
@@ -21,8 +21,8 @@
 // CHECK: return %{{.*}}, %[[DEVIATIONS]]
 // A kernel of ours reads the result twice, and loses nothing.
 // OWN-LABEL: @statistics
-// OWN: sinter.fusion "conv"
-// OWN-SAME: domain
+// OWN: sinter.kernel conv
+// OWN-SAME: over <
 // OWN: sinter.reduce sum
 // OWN: sinter.sub
 // OWN: sinter.reduce sum
@@ -45,7 +45,7 @@ func.func @statistics(%x: tensor<2x16x16x4xbf16>, %w: tensor<8x4x1x1xbf16>) -> (
 
 // Must not fire: in float32 the squares of a mean take the digits away.
 // CHECK-LABEL: @float32
-// CHECK: sinter.fusion "conv"
+// CHECK: sinter.library_call conv
 // CHECK: sinter.yield %{{[a-z0-9]+}} : tensor<2x16x16x8xf32>
 // CHECK: sinter.reduce
 func.func @float32(%x: tensor<2x16x16x4xf32>, %w: tensor<8x4x1x1xf32>) -> (tensor<2x16x16x8xf32>, tensor<8xf32>) {
@@ -64,7 +64,7 @@ func.func @float32(%x: tensor<2x16x16x4xf32>, %w: tensor<8x4x1x1xf32>) -> (tenso
 // Must not fire: so many products want the fastest engine, which adds up no
 // channels.
 // CHECK-LABEL: @many_products
-// CHECK: sinter.fusion "conv"
+// CHECK: sinter.library_call conv
 // CHECK: sinter.yield %{{[a-z0-9]+}} : tensor<2x16x16x512xbf16>
 // CHECK: sinter.reduce
 func.func @many_products(%x: tensor<2x16x16x512xbf16>, %w: tensor<512x512x3x3xbf16>) -> (tensor<2x16x16x512xf32>, tensor<512xf32>) {

@@ -4,9 +4,8 @@
 
 // Anything elementwise joins a contraction that the target generates.
 // CHECK-LABEL: @any_elementwise
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %arg2, %arg3)
-// CHECK-SAME: domain = array<i64: 4, 3>
-// CHECK-SAME: views = [array<i64: 0, 1>]
+// CHECK: sinter.kernel matmul(%arg0, %arg1, %arg2, %arg3)
+// CHECK-SAME: over <[4, 3] views [(d0, d1) -> (d0, d1)]>
 // CHECK: sinter.dot_general
 // CHECK: sinter.broadcast
 // CHECK: sinter.div
@@ -15,8 +14,8 @@
 // CHECK: sinter.yield %[[Y]]
 // A library divides by nothing.
 // LT-LABEL: @any_elementwise
-// LT: sinter.fusion "matmul"(%arg0, %arg1)
-// LT-NOT: domain
+// LT: sinter.library_call matmul(%arg0, %arg1)
+// LT-NOT: over <
 // LT: sinter.yield
 // LT: sinter.div
 func.func @any_elementwise(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<3xf32>, %r: tensor<4x3xf32>) -> tensor<4x3xf32> {
@@ -31,7 +30,7 @@ func.func @any_elementwise(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<
 // What is used several times inside is no obstacle, and the gradient's mask is
 // computed where it is used.
 // CHECK-LABEL: @several_uses_inside
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1, %arg2)
+// CHECK: sinter.kernel matmul(%arg0, %arg1, %arg2)
 // CHECK: sinter.compare
 // CHECK: sinter.where
 // CHECK: sinter.mul
@@ -49,7 +48,7 @@ func.func @several_uses_inside(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %h: ten
 
 // Must not fire: the result of the contraction is stored for another user.
 // CHECK-LABEL: @two_users
-// CHECK: %[[D:.*]] = sinter.fusion "matmul"
+// CHECK: %[[D:.*]] = sinter.kernel matmul
 // CHECK: sinter.yield
 // CHECK: sinter.relu %[[D]]
 func.func @two_users(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
@@ -61,7 +60,7 @@ func.func @two_users(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> (tensor<4x3xf3
 // Must not fire: a reduction of the result is a kernel of its own, and so is
 // what uses that and the result.
 // CHECK-LABEL: @reduced_after
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.kernel matmul
 // CHECK: %[[E:.*]] = sinter.exp
 // CHECK: sinter.yield %[[E]]
 // CHECK: sinter.reduce
@@ -77,8 +76,8 @@ func.func @reduced_after(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor<4x3
 
 // The kernel stores its result transposed.
 // CHECK-LABEL: @stored_transposed
-// CHECK: sinter.fusion "matmul"
-// CHECK-SAME: domain = array<i64: 3, 4>
+// CHECK: sinter.kernel matmul
+// CHECK-SAME: over <[3, 4]
 // CHECK: sinter.relu
 // CHECK: %[[T:.*]] = sinter.transpose
 // CHECK: sinter.yield %[[T]]
@@ -91,8 +90,8 @@ func.func @stored_transposed(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>) -> tensor
 
 // Integers have no library.
 // LT-LABEL: @integers
-// LT: sinter.fusion "matmul"
-// LT-SAME: domain
+// LT: sinter.kernel matmul
+// LT-SAME: over <
 func.func @integers(%x: tensor<4x8xi32>, %w: tensor<8x3xi32>) -> tensor<4x3xi32> {
   %0 = sinter.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<4x8xi32>, tensor<8x3xi32>) -> tensor<4x3xi32>
   return %0 : tensor<4x3xi32>
@@ -100,14 +99,14 @@ func.func @integers(%x: tensor<4x8xi32>, %w: tensor<8x3xi32>) -> tensor<4x3xi32>
 
 // Each library by itself: with cuDNN alone convolutions are calls.
 // CHECK-LABEL: @residual
-// CHECK: sinter.fusion "conv"
-// CHECK-SAME: domain
+// CHECK: sinter.kernel conv
+// CHECK-SAME: over <
 // LT-LABEL: @residual
-// LT: sinter.fusion "conv"
-// LT-SAME: domain
+// LT: sinter.kernel conv
+// LT-SAME: over <
 // CONV-LABEL: @residual
-// CONV: sinter.fusion "conv"
-// CONV-NOT: domain
+// CONV: sinter.library_call conv
+// CONV-NOT: over <
 // CONV: sinter.yield
 func.func @residual(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>, %r: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %0 = sinter.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>}

@@ -5,12 +5,12 @@
 // The call with its gradient rounds, too; the sum over the rounded rows is no
 // part of it.
 // CHECK-LABEL: @relu
-// CHECK: %[[Y:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1, %arg2)
+// CHECK: %[[Y:.*]]:2 = sinter.library_call matmul(%arg0, %arg1, %arg2)
 // CHECK: %[[RELU:.*]] = sinter.relu
 // CHECK: %[[MASK:.*]] = sinter.compare gt %[[RELU]]
 // CHECK: %[[R:.*]] = sinter.cast %[[RELU]] : tensor<4x16xf32> -> tensor<4x16xbf16>
 // CHECK: sinter.yield %[[R]], %[[MASK]]
-// CHECK: %[[D:.*]] = sinter.fusion "matmul"(%arg3, %arg4, %[[Y]]#1)
+// CHECK: %[[D:.*]] = sinter.library_call matmul(%arg3, %arg4, %[[Y]]#1)
 // CHECK: %[[DX:.*]] = sinter.where
 // CHECK: %[[D16:.*]] = sinter.cast %[[DX]]
 // CHECK: sinter.yield %[[D16]] : tensor<4x16xbf16>
@@ -49,10 +49,10 @@ func.func @relu(%x: tensor<4x8xbf16> {sinter.input = "x"}, %w: tensor<8x16xbf16>
 // Must not fire: beside a rounded result, an operand would have to be rounded.
 // The gradient of the relu reads a mask of its own, no bits.
 // CHECK-LABEL: @relu_beside_float32
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.library_call matmul
 // CHECK: sinter.relu
 // CHECK: sinter.yield %{{.*}} : tensor<4x16xbf16>
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.library_call matmul
 // CHECK: sinter.dot_general
 // CHECK-NEXT: sinter.yield %{{.*}} : tensor<4x16xf32>
 // CHECK: sinter.add
@@ -81,13 +81,13 @@ func.func @relu_beside_float32(%x: tensor<4x8xbf16> {sinter.input = "x"}, %w: te
 
 // What a GELU is applied to is kept as others read it: rounded.
 // CHECK-LABEL: @gelu
-// CHECK: %[[Y:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1)
+// CHECK: %[[Y:.*]]:2 = sinter.library_call matmul(%arg0, %arg1)
 // CHECK: %[[X:.*]] = sinter.dot_general
 // CHECK-DAG: %[[X16:.*]] = sinter.cast %[[X]]
 // CHECK-DAG: %[[GELU:.*]] = sinter.gelu tanh %[[X]]
 // CHECK: %[[Y16:.*]] = sinter.cast %[[GELU]]
 // CHECK: sinter.yield %[[Y16]], %[[X16]]
-// CHECK: sinter.fusion "matmul"(%arg2, %arg3, %[[Y]]#1)
+// CHECK: sinter.library_call matmul(%arg2, %arg3, %[[Y]]#1)
 // CHECK: sinter.gelu_grad tanh
 // CHECK: sinter.yield %{{.*}} : tensor<4x16xf16>
 // PLAN-LABEL: exec.program @gelu(
@@ -114,7 +114,7 @@ func.func @gelu(%x: tensor<4x8xf16> {sinter.input = "x"}, %w: tensor<8x16xf16> {
 // What is kept has the type of the result: where it must not be rounded, a
 // kernel of its own rounds the result.
 // CHECK-LABEL: @gelu_of_float32
-// CHECK: %[[Y:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1)
+// CHECK: %[[Y:.*]]:2 = sinter.library_call matmul(%arg0, %arg1)
 // CHECK: %[[X:.*]] = sinter.dot_general
 // CHECK-NEXT: %[[GELU:.*]] = sinter.gelu tanh %[[X]]
 // CHECK-NEXT: sinter.yield %[[GELU]], %[[X]] : tensor<4x16xf32>, tensor<4x16xf32>
@@ -135,7 +135,7 @@ func.func @gelu_of_float32(%x: tensor<4x8xbf16> {sinter.input = "x"}, %w: tensor
 // The sum of a rounded gradient comes with the float32 gradient of the weights,
 // though it is widened a second time.
 // CHECK-LABEL: @weights_and_bias
-// CHECK: %[[G:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1)
+// CHECK: %[[G:.*]]:2 = sinter.library_call matmul(%arg0, %arg1)
 // CHECK: return %[[G]]#0, %[[G]]#1
 // PLAN-LABEL: exec.program @weights_and_bias
 // PLAN: exec.matmul(%{{.*}}) -> %{{.*}} keeps(%{{.*}}) m 16 n 8 k 12 {{.*}} post [#exec.post_op<a_sum write 1>]
@@ -152,7 +152,7 @@ func.func @weights_and_bias(%g: tensor<12x16xbf16> {sinter.input = "g"}, %x: ten
 // Must not fire: the gradient of the weights is rounded, the sum is not.
 // CHECK-LABEL: @rounded_weights_and_bias
 // CHECK: sinter.reduce
-// CHECK: sinter.fusion "matmul"(%arg0, %arg1)
+// CHECK: sinter.library_call matmul(%arg0, %arg1)
 // CHECK: sinter.yield %{{.*}} : tensor<16x8xbf16>
 func.func @rounded_weights_and_bias(%g: tensor<12x16xbf16> {sinter.input = "g"}, %x: tensor<12x8xbf16> {sinter.input = "x"})
     -> (tensor<16x8xbf16> {sinter.output = "dw"}, tensor<16xf32> {sinter.output = "db"}) {

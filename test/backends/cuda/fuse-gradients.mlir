@@ -6,11 +6,11 @@
 // The call of a relu keeps its mask; the call before its gradient applies it,
 // and has the gradient of the bias.
 // CHECK-LABEL: @relu
-// CHECK: %[[Y:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1, %arg2)
+// CHECK: %[[Y:.*]]:2 = sinter.library_call matmul(%arg0, %arg1, %arg2)
 // CHECK: %[[RELU:.*]] = sinter.relu
 // CHECK: %[[MASK:.*]] = sinter.compare gt %[[RELU]]
 // CHECK: sinter.yield %[[RELU]], %[[MASK]]
-// CHECK: %[[D:.*]]:2 = sinter.fusion "matmul"(%arg3, %arg4, %[[Y]]#1)
+// CHECK: %[[D:.*]]:2 = sinter.library_call matmul(%arg3, %arg4, %[[Y]]#1)
 // CHECK: %[[DX:.*]] = sinter.where
 // CHECK: %[[DB:.*]] = sinter.reduce sum %[[DX]] dims [0]
 // CHECK: sinter.yield %[[DX]], %[[DB]]
@@ -48,7 +48,7 @@ func.func @relu(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor<8x16xf32> {
 // Must not fire: a kernel of ours computes the relu, so nobody keeps bits.
 // CHECK-LABEL: @relu_of_a_sum
 // CHECK: sinter.relu
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.library_call matmul
 // CHECK: sinter.yield %{{.*}} : tensor<4x16xf32>
 // CHECK: sinter.compare
 // CHECK: sinter.where
@@ -65,11 +65,11 @@ func.func @relu_of_a_sum(%x: tensor<4x16xf32> {sinter.input = "x"}, %g: tensor<4
 
 // What a GELU is applied to is kept for its gradient.
 // CHECK-LABEL: @gelu
-// CHECK: %[[Y:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1)
+// CHECK: %[[Y:.*]]:2 = sinter.library_call matmul(%arg0, %arg1)
 // CHECK: %[[X:.*]] = sinter.dot_general
 // CHECK: %[[GELU:.*]] = sinter.gelu tanh %[[X]]
 // CHECK: sinter.yield %[[GELU]], %[[X]]
-// CHECK: sinter.fusion "matmul"(%arg2, %arg3, %[[Y]]#1)
+// CHECK: sinter.library_call matmul(%arg2, %arg3, %[[Y]]#1)
 // CHECK: sinter.gelu_grad tanh
 // PLAN-LABEL: exec.program @gelu(
 // PLAN: post [#exec.post_op<store write 1>, #exec.post_op<gelu_tanh>]
@@ -105,7 +105,7 @@ func.func @gelu_of_odd_rows(%x: tensor<4x8xf32> {sinter.input = "x"}, %w: tensor
 
 // The gradients of weights and bias come from one call.
 // CHECK-LABEL: @weights_and_bias
-// CHECK: %[[G:.*]]:2 = sinter.fusion "matmul"(%arg0, %arg1)
+// CHECK: %[[G:.*]]:2 = sinter.library_call matmul(%arg0, %arg1)
 // CHECK: sinter.dot_general
 // CHECK: sinter.yield
 // CHECK: return %[[G]]#0, %[[G]]#1
@@ -123,7 +123,7 @@ func.func @weights_and_bias(%g: tensor<3x4x16xf32> {sinter.input = "g"}, %x: ten
 // Must not fire: the sum is used before the product.
 // CHECK-LABEL: @sum_used_before
 // CHECK: sinter.reduce
-// CHECK: sinter.fusion "matmul"
+// CHECK: sinter.library_call matmul
 // CHECK: sinter.yield %{{.*}} : tensor<16x8xf32>
 func.func @sum_used_before(%g: tensor<12x16xf32> {sinter.input = "g"}, %w: tensor<12x8xf32> {sinter.input = "w"}) -> (tensor<16x8xf32> {sinter.output = "y"}) {
   %0 = sinter.reduce sum %g dims [0] : (tensor<12x16xf32>) -> tensor<16xf32>

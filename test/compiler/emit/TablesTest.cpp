@@ -246,7 +246,8 @@ TEST_CASE("what cannot be emitted is one line") {
   Emitted noState(training, {{"", "no.such"}});
   CHECK(noState.errors == "the exported model names the state 'no.such', which "
                           "the program does not have\n");
-  Emitted noTiles("exec.kernel @k0 \"loop\" {\n^bb0:\n  sinter.yield\n}\n");
+  Emitted noTiles(
+      "exec.kernel @k0 loop over <[] views []> {\n^bb0:\n  sinter.yield\n}\n");
   CHECK(noTiles.errors ==
         "kernel @k0 has no number of tiles: no code was generated for it\n");
   Emitted noInit("sinter.state @w : tensor<2xf32> {role = #sinter<role param>, "

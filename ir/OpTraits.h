@@ -1,0 +1,49 @@
+//===- OpTraits.h - what ops say about themselves ---------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Declared on the ops (Dialect.td); read by passes. An op that says nothing has
+// none of these properties. Elementwise is MLIR's own trait; what needs an
+// answer that depends on operands or attributes is an interface
+// (Interfaces.td).
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_OPTRAITS_H
+#define SINTER_IR_OPTRAITS_H
+
+#include "mlir/IR/OpDefinition.h"
+
+namespace sinter::ir {
+
+/// What 16-bit policies do with an op, read by the precision phase. All
+/// arithmetic is float32; the classes say what is rounded to 16 bits on its way
+/// through memory.
+///   allow: its operands are rounded; it multiplies them exactly and sums in
+///          float32 (contractions)
+///   infer: its result may be rounded when it is stored: it moves elements, or
+///          is as accurate as its operands are
+///   deny:  neither (no trait): exponentials, logarithms, divisions, sums over
+///          many elements, updates
+template <class ConcreteOp>
+class PrecisionAllow
+    : public mlir::OpTrait::TraitBase<ConcreteOp, PrecisionAllow> {};
+template <class ConcreteOp>
+class PrecisionInfer
+    : public mlir::OpTrait::TraitBase<ConcreteOp, PrecisionInfer> {};
+
+/// Sums products of two operands' elements: `dot_general` and convolutions.
+template <class ConcreteOp>
+class Contraction : public mlir::OpTrait::TraitBase<ConcreteOp, Contraction> {};
+
+/// The derivative is zero wherever it exists: steps, truth values, integers.
+template <class ConcreteOp>
+class ZeroGradient : public mlir::OpTrait::TraitBase<ConcreteOp, ZeroGradient> {
+};
+/// Differentiation through the op is an error.
+template <class ConcreteOp>
+class NotDifferentiable
+    : public mlir::OpTrait::TraitBase<ConcreteOp, NotDifferentiable> {};
+
+} // namespace sinter::ir
+
+#endif // SINTER_IR_OPTRAITS_H

@@ -1,0 +1,161 @@
+//===- ExecAttrs.td - the exec dialect: attributes and types --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_IR_EXEC_EXECATTRS_TD
+#define SINTER_IR_EXEC_EXECATTRS_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Exec_Dialect : Dialect {
+  let name = "exec";
+  let cppNamespace = "::sinter::exec";
+  let summary = "Planned programs: buffers with addresses, and commands in an order";
+  let description = [{
+    A module in this form holds `sinter.state`s, `exec.constant`s, `exec.kernel`s and one
+    `exec.program` per entry. A program is a list of commands on buffers. It becomes the
+    tables of `sinter/abi.h` one to one; enumerations have the numbers of that header.
+
+    Two buffers may share bytes only if all uses of the first happen before the first use of
+    the second; the verifier of `exec.program` checks that.
+
+    A program that spans several devices names them by `sinter.devices` of the module. Its commands carry
+    `exec.place` (the number of the device that runs them) and `exec.stream` (0: compute, 1: transfers), copies from
+    one device to another also `exec.from` and `exec.to`; what is absent is 0, or the place. Commands of one place and
+    stream run in order, others in any order that `exec.record` and `exec.wait` allow. `exec.arenas` of a program
+    has the bytes of every place's arena, `exec.target` of a kernel the kind of device it is for.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let extraClassDeclaration = [{
+    /// Attribute of the module: a dictionary of what the artifact says about training.
+    static constexpr llvm::StringLiteral kTrainingAttr = "sinter.training";
+    /// Of commands, programs and kernels; see the description.
+    static constexpr llvm::StringLiteral kPlaceAttr = "exec.place";
+    static constexpr llvm::StringLiteral kStreamAttr = "exec.stream";
+    static constexpr llvm::StringLiteral kFromAttr = "exec.from";
+    static constexpr llvm::StringLiteral kToAttr = "exec.to";
+    static constexpr llvm::StringLiteral kArenasAttr = "exec.arenas";
+    /// Of a program: the checks of indices whose results its last output holds,
+    /// which only the runtime reads. See SinterDialect.
+    static constexpr llvm::StringLiteral kIndexChecksAttr = "exec.index_checks";
+    static constexpr llvm::StringLiteral kTargetAttr = "exec.target";
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes and types
+//===----------------------------------------------------------------------===//
+
+class Exec_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::sinter::exec";
+  let genSpecializedAttr = 0;
+}
+class Exec_Attr<string name, string attrMnemonic> : AttrDef<Exec_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Exec_Space : Exec_Enum<"Space", "where bytes lie", [
+  I32EnumAttrCase<"arena", 1>, I32EnumAttrCase<"state", 2>, I32EnumAttrCase<"input", 3>,
+  I32EnumAttrCase<"output", 4>, I32EnumAttrCase<"constant", 5>, I32EnumAttrCase<"control", 6>]>;
+
+def Exec_SliceAttr : Exec_Attr<"Slice", "slice"> {
+  let summary = "bytes of a space";
+  let description = [{
+    `index` numbers the places of the program in the arena space, the states of the module, or the inputs
+    or outputs of the program, and is 0 in the other spaces. `offset` and `size` are bytes.
+    ```mlir
+    #exec.slice<arena[0] 64 + 256>
+    ```
+  }];
+  let parameters = (ins "::sinter::exec::Space":$space, "int64_t":$index, "int64_t":$offset,
+                        "int64_t":$size);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is applied to a contraction's result", [
+  I32EnumAttrCase<"bias", 1>, I32EnumAttrCase<"add", 2>, I32EnumAttrCase<"relu", 3>,
+  I32EnumAttrCase<"gelu_erf", 4>, I32EnumAttrCase<"gelu_tanh", 5>, I32EnumAttrCase<"sigmoid", 6>,
+  I32EnumAttrCase<"tanh", 7>, I32EnumAttrCase<"clip", 8>, I32EnumAttrCase<"scale", 9>,
+  I32EnumAttrCase<"swish", 10>, I32EnumAttrCase<"hard_swish", 11>, I32EnumAttrCase<"store", 12>,
+  I32EnumAttrCase<"relu_bits", 13>, I32EnumAttrCase<"relu_grad", 14>,
+  I32EnumAttrCase<"gelu_tanh_grad", 15>, I32EnumAttrCase<"bias_grad", 16>,
+  I32EnumAttrCase<"a_sum", 17>, I32EnumAttrCase<"b_sum", 18>,
+  I32EnumAttrCase<"channel_sum", 19>, I32EnumAttrCase<"channel_squares", 20>]>;
+
+def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
+  let summary = "a step after a contraction";
+  let description = [{
+    `read` numbers the operand of bias, add, relu_grad or gelu_tanh_grad among the command's reads (from 2),
+    `write` what the kinds that keep something write (from 1).
+    `alpha` is the factor of a scale; `alpha` and `beta` are the bounds of a clip. swish is
+    x * sigmoid(x), hard_swish x * min(max(x / 6 + 0.5, 0), 1). The kinds from store on
+    are for products on devices whose library has them: store keeps x, relu_bits the bits x > 0 of a relu,
+    in lines of n padded to a multiple of 128; relu_grad is x where the bit is 1, gelu_tanh_grad x * gelu'(read); bias_grad
+    keeps the sums of x over the rows, a_sum and b_sum those of A and B over k, and pass x on. channel_sum and
+    channel_squares end a forward convolution and keep the sums over each of its channels in float32.
+    ```mlir
+    #exec.post_op<bias read 2>
+    #exec.post_op<relu_bits write 1>
+    #exec.post_op<clip alpha 0.0 : f32 beta 6.0 : f32>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Exec_PostOpKind>:$kind, OptionalParameter<"int64_t">:$read,
+                        OptionalParameter<"int64_t">:$write,
+                        OptionalParameter<"::mlir::FloatAttr">:$alpha,
+                        OptionalParameter<"::mlir::FloatAttr">:$beta);
+  let assemblyFormat = "`<` $kind (`read` $read^)? (`write` $write^)? (`alpha` $alpha^)? (`beta` $beta^)? `>`";
+}
+def Exec_PostOps : TypedArrayAttrBase<Exec_PostOpAttr, "post-ops">;
+
+def Exec_ConvDirection : Exec_Enum<"ConvDirection", "which of the three convolutions", [
+  I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"input_grad", 2>,
+  I32EnumAttrCase<"filter_grad", 3>]>;
+def Exec_ConvDirectionAttr : EnumAttr<Exec_Dialect, Exec_ConvDirection, "direction">;
+
+def Exec_AttentionDirection : Exec_Enum<"AttentionDirection", "attention or its gradients", [
+  I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"backward", 2>]>;
+def Exec_AttentionDirectionAttr
+    : EnumAttr<Exec_Dialect, Exec_AttentionDirection, "attention_direction">;
+
+def Exec_HeadsAttr : Exec_Attr<"Heads", "heads"> {
+  let summary = "where an operand of attention lies";
+  let description = [{
+    `buffer` numbers the command's reads and then its writes. Elements [batch, heads, rows, depth] begin
+    at element `offset`; `strides` are those of batch, head and row, in elements; those of a row are adjacent.
+    ```mlir
+    #exec.heads<0 from 64 strides [1536, 64, 192]>
+    ```
+  }];
+  let parameters = (ins "int64_t":$buffer, "int64_t":$offset, ArrayRefParameter<"int64_t">:$strides);
+  let assemblyFormat = "`<` $buffer `from` $offset `strides` `[` $strides `]` `>`";
+}
+def Exec_HeadsList : TypedArrayAttrBase<Exec_HeadsAttr, "operands of attention">;
+
+def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "bytes that hold one tensor value";
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+def Exec_CommandOpInterface : OpInterface<"CommandOpInterface"> {
+  let cppNamespace = "::sinter::exec";
+  let description = "One step of a program: buffers it only reads and buffers it defines.";
+  let methods = [
+    InterfaceMethod<"Buffers that are read.", "::mlir::OperandRange", "getReads">,
+    InterfaceMethod<"Buffers that get their value.", "::mlir::OperandRange", "getWrites">
+  ];
+}
+
+#endif // SINTER_IR_EXEC_EXECATTRS_TD
