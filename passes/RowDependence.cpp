@@ -9,6 +9,72 @@ using namespace mlir;
 using namespace sinter::ir;
 
 namespace sinter::passes {
+
+/// The row within which `slice` lies, of an operand with rows at `place`.
+static std::optional<int64_t> slicedRow(SliceOp slice, const RowDim &place) {
+  int64_t begin = slice.getStarts()[place.dim],
+          end = slice.getLimits()[place.dim];
+  if (place.outer != 1 || begin >= end ||
+      begin / place.inner != (end - 1) / place.inner)
+    return std::nullopt;
+  return begin / place.inner;
+}
+
+/// The row that all operands that depend on the batch are computed from.
+std::optional<int64_t> RowDependence::onlyRowOf(Operation &op) const {
+  std::optional<int64_t> row;
+  for (Value operand : op.getOperands()) {
+    auto found = onlyRow.find(operand);
+    if (found == onlyRow.end()) {
+      if (!isSame(operand))
+        return std::nullopt;
+      continue;
+    }
+    if (row && *row != found->second)
+      return std::nullopt;
+    row = found->second;
+  }
+  return row;
+}
+
+/// Follows `op` where it begins with one row, goes on with it, or joins the
+/// results of all rows; false where it does none of these.
+bool RowDependence::followOneRow(Operation &op, int64_t batch) {
+  std::optional<int64_t> row = onlyRowOf(op);
+  Operation *mixing = &op;
+  if (auto slice = dyn_cast<SliceOp>(op); slice && !row) {
+    if (std::optional<RowDim> place = dimOf(slice.getX()))
+      row = slicedRow(slice, *place);
+  } else if (row) {
+    for (Value operand : op.getOperands())
+      if (Operation *first = mixedBy(operand)) {
+        mixing = first;
+        break;
+      }
+  }
+  if (row) {
+    for (Value result : op.getResults()) {
+      onlyRow[result] = *row;
+      mixed[result] = mixing;
+    }
+    return true;
+  }
+  auto concat = dyn_cast<ConcatOp>(op);
+  if (!concat || static_cast<int64_t>(concat.getInputs().size()) != batch)
+    return false;
+  auto axis = static_cast<int64_t>(concat.getAxis());
+  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
+    auto found = onlyRow.find(input);
+    if (found == onlyRow.end() ||
+        found->second != static_cast<int64_t>(number) ||
+        input.getType() != concat.getInputs().front().getType())
+      return false;
+  }
+  rows[concat.getResult()] =
+      RowDim{axis, 1, tensorType(concat.getInputs().front()).getDimSize(axis)};
+  return true;
+}
+
 RowDependence::RowDependence(func::FuncOp function, int64_t batch) {
   if (batch < 2)
     return;
@@ -27,7 +93,7 @@ RowDependence::RowDependence(func::FuncOp function, int64_t batch) {
         mixing = mixedBy(operand);
     }
     bool hasRows = llvm::any_of(dims, [](auto dim) { return dim.has_value(); });
-    if (!mixing && !hasRows)
+    if ((!mixing && !hasRows) || followOneRow(op, batch))
       continue;
     std::optional<RowDim> place;
     if (auto asked = dyn_cast<RowsOpInterface>(op); asked && !mixing)

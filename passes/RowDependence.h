@@ -6,7 +6,9 @@
 // function either does not depend on the batch, or has its rows along one
 // dimension, each computed from the same row of the inputs and from nothing
 // else of them, or is mixed: computed from several rows, or in a way that is
-// not known. Ops answer by RowsOpInterface; one without it mixes.
+// not known. Ops answer by RowsOpInterface; one without it mixes. What is
+// computed from a slice within one row is followed, too: a concatenation of
+// the results of all rows, in order, has rows again.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_ROWDEPENDENCE_H
@@ -38,8 +40,13 @@ public:
   }
 
 private:
+  bool followOneRow(mlir::Operation &op, int64_t batch);
+  std::optional<int64_t> onlyRowOf(mlir::Operation &op) const;
+
   llvm::DenseMap<mlir::Value, RowDim> rows;
   llvm::DenseMap<mlir::Value, mlir::Operation *> mixed;
+  /// The row of a value that is computed from one alone; `mixed` has it too.
+  llvm::DenseMap<mlir::Value, int64_t> onlyRow;
 };
 
 } // namespace sinter::passes

@@ -261,8 +261,10 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
       linker, argv, std::nullopt,
       {StringRef(""), StringRef(log), StringRef(log)},
       /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
+  // ld.lld writes through a mapping: a full disk is a bus error.
   if (code < 0)
-    return linker + " did not run: " + problem;
+    return linker + " did not finish: " + problem +
+           "; is the disk of the output full?";
   if (code)
     return "linking failed: " + firstError(log);
   return kind == LinkKind::Object

@@ -68,6 +68,8 @@ Status InputFile::read(uint64_t offsetBytes, std::span<uint8_t> out) const {
 // Files of at most twice this size are hashed whole.
 static constexpr uint64_t edgeBytes = 64 << 10;
 
+bool InputFile::isSampled() const { return sizeBytes_ > 2 * edgeBytes; }
+
 Status InputFile::checkUnchanged(uint64_t sampled) const {
   struct stat info;
   if (::fstat(fd_, &info) != 0)
@@ -75,7 +77,7 @@ Status InputFile::checkUnchanged(uint64_t sampled) const {
   const int64_t modifiedNs =
       int64_t(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec;
   bool isChanged = static_cast<uint64_t>(info.st_size) != sizeBytes_ ||
-                   (modifiedNs != modifiedNs_ && sizeBytes_ > 2 * edgeBytes);
+                   (modifiedNs != modifiedNs_ && isSampled());
   if (!isChanged) {
     Result<uint64_t> now = sampledHash();
     if (!now.ok())

@@ -46,6 +46,8 @@ public:
   const std::string &path() const { return path_; }
   uint64_t sizeBytes() const { return sizeBytes_; }
   int64_t modifiedNs() const { return modifiedNs_; }
+  /// Whether sampledHash() is of a part of the file only.
+  bool isSampled() const;
   /// SINTER_FAILED if the file was written to after it was opened, as far as
   /// its size, its time and `sampled`, the sampledHash() at that time, tell.
   Status checkUnchanged(uint64_t sampled) const;

@@ -190,6 +190,7 @@ Result<DatasetFingerprint> sinter::rt::fingerprint(const Dataset &dataset) {
     hasher.update(toHex(dataset.fileHashes[i]));
     result.sizeBytes += file->sizeBytes();
     result.modifiedNs = std::max(result.modifiedNs, file->modifiedNs());
+    result.isSampled |= file->isSampled();
   }
   result.contentHash = hasher.digest();
   return result;

@@ -94,6 +94,8 @@ struct DatasetFingerprint {
   uint64_t sizeBytes = 0;   // of all files
   int64_t modifiedNs = 0;   // the latest modification
   uint64_t contentHash = 0; // of the sizes and of samples of all files
+  /// Whether equal hashes leave bytes uncompared; not part of a checkpoint.
+  bool isSampled = false;
 };
 Result<DatasetFingerprint> fingerprint(const Dataset &dataset);
 

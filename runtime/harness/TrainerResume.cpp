@@ -128,7 +128,8 @@ Status Trainer::checkResumed() {
                            "); --accept-dataset-change continues anyway");
   if (!sameData)
     say("resume: " + options_.data + " is not the data of the checkpoint");
-  else if (manifest.data.modifiedNs != fingerprint_.modifiedNs)
+  else if (fingerprint_.isSampled &&
+           manifest.data.modifiedNs != fingerprint_.modifiedNs)
     say("warning: resume: " + options_.data +
         " was modified after the checkpoint's run had opened it; samples of it "
         "are unchanged, the whole is not compared");

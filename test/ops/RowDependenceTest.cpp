@@ -137,6 +137,65 @@ TEST_CASE("rows are followed through ops, or are mixed") {
        "f64} : (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) -> "
        "tensor<4x6xf32>",
        "dim 0"},
+      // One row each, joined again: in order, or not; a slice of two rows.
+      {"%s0 = sinter.slice %x starts [0, 0] limits [1, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r0 = sinter.reverse %s0 dims [0] : tensor<1x6xf32>\n"
+       "%s1 = sinter.slice %x starts [1, 0] limits [2, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r1 = sinter.reverse %s1 dims [0] : tensor<1x6xf32>\n"
+       "%s2 = sinter.slice %x starts [2, 0] limits [3, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r2 = sinter.reverse %s2 dims [0] : tensor<1x6xf32>\n"
+       "%s3 = sinter.slice %x starts [3, 0] limits [4, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r3 = sinter.reverse %s3 dims [0] : tensor<1x6xf32>\n"
+       "%y = sinter.concat %r0, %r1, %r2, %r3 axis 0 : (tensor<1x6xf32>, "
+       "tensor<1x6xf32>, tensor<1x6xf32>, tensor<1x6xf32>) -> tensor<4x6xf32>",
+       "dim 0"},
+      {"%s0 = sinter.slice %x starts [0, 0] limits [1, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r0 = sinter.reverse %s0 dims [0] : tensor<1x6xf32>\n"
+       "%s1 = sinter.slice %x starts [1, 0] limits [2, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r1 = sinter.reverse %s1 dims [0] : tensor<1x6xf32>\n"
+       "%s2 = sinter.slice %x starts [2, 0] limits [3, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r2 = sinter.reverse %s2 dims [0] : tensor<1x6xf32>\n"
+       "%s3 = sinter.slice %x starts [3, 0] limits [4, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%r3 = sinter.reverse %s3 dims [0] : tensor<1x6xf32>\n"
+       "%y = sinter.concat %r0, %r2, %r1, %r3 axis 0 : (tensor<1x6xf32>, "
+       "tensor<1x6xf32>, tensor<1x6xf32>, tensor<1x6xf32>) -> tensor<4x6xf32>",
+       "mixes"},
+      {"%y = sinter.slice %x starts [1, 0] limits [3, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<2x6xf32>",
+       "mixes"},
+      {"%f = sinter.reshape %x : tensor<4x6xf32> -> tensor<24xf32>\n"
+       "%s0 = sinter.slice %f starts [0] limits [5] strides [2] : "
+       "(tensor<24xf32>) -> tensor<3xf32>\n"
+       "%s1 = sinter.slice %f starts [6] limits [9] strides [1] : "
+       "(tensor<24xf32>) -> tensor<3xf32>\n"
+       "%s2 = sinter.slice %f starts [12] limits [15] strides [1] : "
+       "(tensor<24xf32>) -> tensor<3xf32>\n"
+       "%s3 = sinter.slice %f starts [21] limits [24] strides [1] : "
+       "(tensor<24xf32>) -> tensor<3xf32>\n"
+       "%y = sinter.concat %s0, %s1, %s2, %s3 axis 0 : (tensor<3xf32>, "
+       "tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<12xf32>",
+       "dim 0 x3"},
+      {"%f = sinter.reshape %x : tensor<4x6xf32> -> tensor<24xf32>\n"
+       "%s0 = sinter.slice %f starts [0] limits [5] strides [2] : "
+       "(tensor<24xf32>) -> tensor<3xf32>\n"
+       "%s1 = sinter.slice %f starts [5] limits [8] strides [1] : "
+       "(tensor<24xf32>) -> tensor<3xf32>\n"
+       "%y = sinter.add %s0, %s1 : tensor<3xf32>",
+       "mixes"},
+      // Of one row nothing else is computed than of the row.
+      {"%s = sinter.slice %x starts [2, 0] limits [3, 6] strides [1, 1] : "
+       "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+       "%y = sinter.reduce sum %s dims [0, 1] : (tensor<1x6xf32>) -> "
+       "tensor<f32>",
+       "mixes"},
       // Shapes: merged, split again, moved, merged the other way round.
       {"%y = sinter.reshape %x : tensor<4x6xf32> -> tensor<24xf32>",
        "dim 0 x6"},

@@ -1,0 +1,235 @@
+//===- KeptWorkTest.cpp - what failures and signals cost a training run ---===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TrainerRuns.h"
+
+#include <filesystem>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+using namespace trainerruns;
+
+namespace {
+
+/// Like the bench's data, but with the label `label` in row `row`.
+void writeLabel(Bench &bench, const char *name, int rows, int row, int label) {
+  std::string x(static_cast<size_t>(rows) * 16, '\0'),
+      labels(static_cast<size_t>(rows), '\1');
+  labels[static_cast<size_t>(row)] = static_cast<char>(label);
+  std::string shape = "(" + std::to_string(rows);
+  write(bench.path(name),
+        zip({{"x.npy", npy("<f4", shape + ", 4)", x), true},
+             {"labels.npy", npy("|u1", shape + ",)", labels), false}}));
+}
+
+bool has(const Outcome &outcome, const std::string &part) {
+  return outcome.err.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a failed evaluation loses no step", "[harness][train][kept]") {
+  Bench bench;
+  writeLabel(bench, "bad.npz", 21, 20, 9);
+  requireOk(bench.train({"--epochs=1", "--out=" + bench.path("whole")}));
+  const std::string out = "--out=" + bench.path("out");
+  Outcome outcome =
+      bench.train({"--epochs=1", "--eval-data=" + bench.path("bad.npz"), out});
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome, "the state after step 10 was saved: --resume continues"));
+  CHECK(bench.state("out", 10) == bench.state("whole", 10));
+  outcome = bench.train(
+      {"--epochs=1", "--eval-data=" + bench.path("test.npz"), out, "--resume"});
+  requireOk(outcome);
+  CHECK(outcome.out.find("accuracy") != std::string::npos);
+}
+
+TEST_CASE("bad training data loses no step before it",
+          "[harness][train][kept]") {
+  Bench bench;
+  writeLabel(bench, "bad.npz", 83, 70, 9);
+  writeLabel(bench, "good.npz", 83, 70, 1);
+  auto train = [&](const char *data, const char *out) {
+    return bench.run({"--data=" + bench.path(data), "--threads=1",
+                      "--shuffle=false", "--epochs=1",
+                      "--out=" + bench.path(out)});
+  };
+  Outcome outcome = train("bad.npz", "out");
+  INFO(outcome.err);
+  CHECK(outcome.code != 0);
+  // Row 70 is in the ninth batch of eight.
+  CHECK(has(outcome, "the state after step 8 was saved"));
+  outcome = bench.run({"--data=" + bench.path("good.npz"), "--threads=1",
+                       "--shuffle=false", "--steps=8",
+                       "--out=" + bench.path("eight")});
+  requireOk(outcome);
+  CHECK(bench.state("out", 8) == bench.state("eight", 8));
+}
+
+TEST_CASE("a step whose loss is not finite loses none before it",
+          "[harness][train][kept]") {
+  Bench bench;
+  Outcome outcome =
+      bench.train({"--steps=500", "--lr=1e38", "--checkpoint-every=400",
+                   "--out=" + bench.path("out")});
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  // Weights that are not finite are no state to go on from.
+  CHECK(!std::filesystem::exists(bench.path("out/step-00000001")));
+  CHECK(has(outcome, "not saved"));
+}
+
+TEST_CASE("a checkpoint that cannot be read is not taken for damaged",
+          "[harness][train][kept]") {
+  Bench bench;
+  const std::string out = bench.path("out");
+  requireOk(
+      bench.train({"--steps=20", "--checkpoint-every=10", "--out=" + out}));
+  const std::string newest = out + "/step-00000020";
+  const std::string payload = newest + "/state.safetensors";
+  // A link to itself: the open fails, whoever runs this.
+  std::filesystem::rename(payload, out + "/kept");
+  std::filesystem::create_symlink("state.safetensors", payload);
+  for (const std::vector<std::string> &command :
+       {std::vector<std::string>{"eval", "--data=" + bench.path("test.npz"),
+                                 "--checkpoint=" + out},
+        {"export", "--checkpoint=" + out, "-o", bench.path("w.safetensors")},
+        {"--data=" + bench.path("train.npz"), "--steps=30", "--out=" + out,
+         "--resume"}}) {
+    Outcome outcome = bench.run(command);
+    INFO(command.front() << ": " << outcome.err);
+    CHECK(outcome.code == 1);
+    CHECK(has(outcome, "cannot be read"));
+    CHECK(has(outcome, "try again"));
+  }
+  CHECK(!std::filesystem::exists(bench.path("w.safetensors")));
+  std::filesystem::remove(payload);
+  std::filesystem::rename(out + "/kept", payload);
+  Outcome outcome = bench.train({"--steps=30", "--out=" + out, "--resume"});
+  requireOk(outcome);
+  CHECK(has(outcome, "resumed after step 20"));
+}
+
+TEST_CASE("a damaged checkpoint is not exported or evaluated in silence, and "
+          "not removed",
+          "[harness][train][kept]") {
+  Bench bench;
+  const std::string out = bench.path("out");
+  const std::string newest = out + "/step-00000020";
+  for (int round = 1; round <= 2; ++round) {
+    requireOk(bench.train(
+        {"--steps=20", "--checkpoint-every=10", "--out=" + out, "--resume"}));
+    std::string bytes = read(newest + "/state.safetensors");
+    bytes[bytes.size() - 3] ^= 1;
+    write(newest + "/state.safetensors", bytes);
+    for (const std::vector<std::string> &command :
+         {std::vector<std::string>{"eval", "--data=" + bench.path("test.npz"),
+                                   "--checkpoint=" + out},
+          {"export", "--checkpoint=" + out, "-o",
+           bench.path("w.safetensors")}}) {
+      Outcome outcome = bench.run(command);
+      INFO(command.front() << ": " << outcome.err);
+      CHECK(outcome.code == 1);
+      CHECK(has(outcome, "the newest checkpoint is damaged"));
+      CHECK(has(outcome, "the newest sound one is " + out + "/step-00000010"));
+    }
+    Outcome outcome = bench.train(
+        {"--steps=10", "--out=" + out, "--resume", "--checkpoint-every=5"});
+    requireOk(outcome);
+    const std::string aside = out + "/damaged-step-00000020" +
+                              (round == 1 ? "" : "-" + std::to_string(round));
+    CHECK(has(outcome, newest + " is now " + aside));
+    CHECK(std::filesystem::exists(aside));
+  }
+}
+
+TEST_CASE("signals that come together are one", "[harness][train][kept]") {
+  for (int first : {SIGTERM, SIGINT, SIGUSR1}) {
+    Bench bench;
+    Process process(
+        bench.folder.path(),
+        bench.arguments({"--steps=100000000", "--checkpoint-every=100000000",
+                         "--out=" + bench.path("out"),
+                         "--log-json=" + bench.path("log")}));
+    bench.awaitLog("log", 0);
+    process.signal(first);
+    process.signal(SIGTERM);
+    ::usleep(1000);
+    process.signal(SIGTERM);
+    Outcome outcome = process.wait();
+    INFO(outcome.err);
+    CHECK(outcome.code == 75);
+    CHECK(has(outcome, "continue with --resume"));
+    requireOk(bench.train({"--steps=1", "--out=" + bench.path("other")}));
+  }
+}
+
+TEST_CASE("a log pipe without a reader does not keep a run from ending",
+          "[harness][train][kept]") {
+  Bench bench;
+  REQUIRE(::mkfifo(bench.path("pipe").c_str(), 0666) == 0);
+  Process process(
+      bench.folder.path(),
+      bench.arguments({"--steps=10", "--log-json=" + bench.path("pipe")}));
+  for (int i = 0;
+       i < 200 && read(bench.path("err.txt")).find("waiting for a reader") ==
+                      std::string::npos;
+       ++i)
+    ::usleep(50000);
+  process.signal(SIGTERM);
+  Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.code == 75);
+  CHECK(has(outcome, "interrupted while it waited for a reader"));
+}
+
+TEST_CASE("a log pipe that nobody reads loses records, not the run",
+          "[harness][train][kept]") {
+  Bench bench;
+  REQUIRE(::mkfifo(bench.path("pipe").c_str(), 0666) == 0);
+  const int reader =
+      ::open(bench.path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  Outcome outcome =
+      bench.train({"--steps=4000", "--log-json=" + bench.path("pipe")});
+  ::close(reader);
+  requireOk(outcome);
+  CHECK(has(outcome, "records are lost"));
+  CHECK(outcome.out.find("records of " + bench.path("pipe") + " are lost") !=
+        std::string::npos);
+}
+
+TEST_CASE("resume says that data was modified where it compares samples",
+          "[harness][train][kept]") {
+  Bench bench;
+  auto warnsAfter = [&](int rows, const char *out) {
+    bench.writeData("train.npz", rows, 5);
+    requireOk(
+        bench.train({"--steps=3", std::string("--out=") + bench.path(out)}));
+    const timeval times[2] = {{1000000000, 0}, {1000000000, 0}};
+    REQUIRE(::utimes(bench.path("train.npz").c_str(), times) == 0);
+    Outcome outcome = bench.train(
+        {"--steps=4", std::string("--out=") + bench.path(out), "--resume"});
+    requireOk(outcome);
+    return has(outcome, "was modified after the checkpoint's run");
+  };
+  CHECK(warnsAfter(40000, "large"));
+  CHECK(!warnsAfter(83, "small"));
+}
+
+TEST_CASE("an export through a symbolic link replaces its target",
+          "[harness][train][kept]") {
+  Bench bench;
+  requireOk(bench.train({"--steps=2", "--out=" + bench.path("out")}));
+  write(bench.path("target.safetensors"), "old");
+  std::filesystem::create_symlink("target.safetensors",
+                                  bench.path("link.safetensors"));
+  requireOk(bench.run({"export", "--checkpoint=" + bench.path("out"), "-o",
+                       bench.path("link.safetensors")}));
+  CHECK(std::filesystem::is_symlink(bench.path("link.safetensors")));
+  CHECK(read(bench.path("target.safetensors")).size() > 100);
+}
