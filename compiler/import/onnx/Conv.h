@@ -10,7 +10,8 @@
 
 namespace sinter::compiler {
 
-/// ONNX Conv of float operands with the node's attributes; `bias` may be null.
+/// ONNX's Conv of float operands with the node's attributes; `bias` may be
+/// null.
 mlir::Value emitConv(NodeImport &n, mlir::Value x, mlir::Value filter,
                      mlir::Value bias);
 
