@@ -10,7 +10,7 @@
 
 namespace sinter::tools {
 
-/// A compiler::ProgramRunner, on this machine's CPU.
+/// A compiler::ProgramRunner that runs on this machine's CPU.
 std::string
 runOnFirstRows(const sinter_artifact &artifact,
                const compiler::CalibrationData &data,

@@ -19,7 +19,8 @@
 
 using namespace sinter;
 
-/// What it calls is opened at the first contraction that needs it.
+/// It opens the libraries that it calls at the first contraction that needs
+/// one.
 static rt::Result<std::unique_ptr<rt::Library>>
 makeCudaLibrary(const std::string &device) {
   cuda::LibraryTables tables;

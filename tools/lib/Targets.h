@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The one place where targets are registered; a new device adds its line here
+// Targets are registered only here: a new device adds its target to Targets.cpp
 // (and its device to Devices.cpp).
 //
 //===----------------------------------------------------------------------===//
