@@ -1,4 +1,4 @@
-//===- TraceReport.cpp - the history of a module, in git's words ----------===//
+//===- TraceReport.cpp - the history of a module, like git log ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- TraceReport.h - the history of a module, in git's words --*- C++ -*-===//
+//===- TraceReport.h - the history of a module, like git log ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

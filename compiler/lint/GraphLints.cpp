@@ -1,4 +1,4 @@
-//===- GraphLints.cpp - what training may do that was not meant -----------===//
+//===- GraphLints.cpp - effects of training that may be unintended --------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

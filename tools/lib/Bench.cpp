@@ -1,4 +1,4 @@
-//===- Bench.cpp - how long a run takes, and where it goes ----------------===//
+//===- Bench.cpp - how long a run takes, and where time goes --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

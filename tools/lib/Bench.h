@@ -1,4 +1,4 @@
-//===- Bench.h - how long a run takes, and where it goes --------*- C++ -*-===//
+//===- Bench.h - how long a run takes, and where time goes ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Calibrator.cpp - runs what --calibrate measures --------------------===//
+//===- Calibrator.cpp - runs the program for --calibrate ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Calibrator.h - runs what --calibrate measures ------------*- C++ -*-===//
+//===- Calibrator.h - runs the program for --calibrate ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Devices.cpp - what programs run on ---------------------------------===//
+//===- Devices.cpp - the devices that programs run on ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Targets.cpp - what the tools compile for ---------------------------===//
+//===- Targets.cpp - the targets that the tools compile for ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Targets.h - what the tools compile for and run on --------*- C++ -*-===//
+//===- Targets.h - the targets that the tools compile for -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

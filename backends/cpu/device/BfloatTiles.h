@@ -1,4 +1,4 @@
-//===- BfloatTiles.h - what bf16 contractions by AMX share ------*- C++ -*-===//
+//===- BfloatTiles.h - common to bf16 contractions by AMX -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- ConvOperands.h - what lies around a convolution ----------*- C++ -*-===//
+//===- ConvOperands.h - operands of a convolution ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

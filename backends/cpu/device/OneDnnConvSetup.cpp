@@ -1,4 +1,4 @@
-//===- OneDnnConvSetup.cpp - fp32 convolutions, made ready at load --------===//
+//===- OneDnnConvSetup.cpp - fp32 convolutions, prepared at load ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- OneDnnMatmulSetup.cpp - fp32 products, made ready at load ----------===//
+//===- OneDnnMatmulSetup.cpp - fp32 products, prepared at load ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- OneDnnShim.h - what differs between oneDNN 2 and 3 -------*- C++ -*-===//
+//===- OneDnnShim.h - differences between oneDNN 2 and 3 --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

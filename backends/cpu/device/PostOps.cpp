@@ -1,4 +1,4 @@
-//===- PostOps.cpp - what follows a contraction ---------------------------===//
+//===- PostOps.cpp - steps applied to a contraction's result --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

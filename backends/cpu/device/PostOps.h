@@ -1,4 +1,4 @@
-//===- PostOps.h - what follows a contraction -------------------*- C++ -*-===//
+//===- PostOps.h - steps applied to a contraction's result ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

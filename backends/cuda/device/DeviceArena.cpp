@@ -1,4 +1,4 @@
-//===- DeviceArena.cpp - the memory that a program takes of a GPU ---------===//
+//===- DeviceArena.cpp - the memory that a program uses on a GPU ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

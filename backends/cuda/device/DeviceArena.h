@@ -1,4 +1,4 @@
-//===- DeviceArena.h - what a program takes of a GPU ------------*- C++ -*-===//
+//===- DeviceArena.h - a program's memory on a GPU --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- DnnApi.h - what Sinter calls of cuDNN --------------------*- C++ -*-===//
+//===- DnnApi.h - the parts of cuDNN that Sinter uses -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

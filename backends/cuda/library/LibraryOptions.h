@@ -1,4 +1,4 @@
-//===- LibraryOptions.h - what a device lets its libraries do ---*- C++ -*-===//
+//===- LibraryOptions.h - what device libraries may do ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

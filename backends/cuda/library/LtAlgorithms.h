@@ -1,4 +1,4 @@
-//===- LtAlgorithms.h - algorithms of cuBLASLt compared ---------*- C++ -*-===//
+//===- LtAlgorithms.h - comparing and storing algorithms --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

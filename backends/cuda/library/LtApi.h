@@ -1,4 +1,4 @@
-//===- LtApi.h - what Sinter calls of cuBLASLt ------------------*- C++ -*-===//
+//===- LtApi.h - the parts of cuBLASLt that Sinter uses ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- NcclApi.h - what Sinter calls of NCCL --------------------*- C++ -*-===//
+//===- NcclApi.h - the parts of NCCL that Sinter uses -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- PlanCache.cpp - what was chosen for a call, kept -------------------===//
+//===- PlanCache.cpp - stored choices for library calls -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

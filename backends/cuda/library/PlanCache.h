@@ -1,4 +1,4 @@
-//===- PlanCache.h - what was chosen for calls, in files --------*- C++ -*-===//
+//===- PlanCache.h - stored choices for library calls -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Attention.h - what attention operators share -------------*- C++ -*-===//
+//===- Attention.h - the common part of attention operators -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Conv.h - convolution as the quantised forms share it -----*- C++ -*-===//
+//===- Conv.h - convolution, shared with quantised forms --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

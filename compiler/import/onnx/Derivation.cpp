@@ -1,4 +1,4 @@
-//===- Derivation.cpp - how a constant is made of a parameter -------------===//
+//===- Derivation.cpp - how a constant comes from a parameter -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Derivation.h - how a constant is made of a parameter -----*- C++ -*-===//
+//===- Derivation.h - how a constant comes from a parameter -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

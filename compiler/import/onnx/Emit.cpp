@@ -1,4 +1,4 @@
-//===- Emit.cpp - building sinter ops from operands nobody checked --------===//
+//===- Emit.cpp - building ops from unchecked operands --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Emit.h - ops from operands that nobody checked -----------*- C++ -*-===//
+//===- Emit.h - building ops from unchecked operands ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

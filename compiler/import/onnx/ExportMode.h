@@ -1,4 +1,4 @@
-//===- ExportMode.h - for what a node was exported --------------*- C++ -*-===//
+//===- ExportMode.h - the mode that a node was exported in ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

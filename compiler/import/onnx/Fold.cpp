@@ -1,4 +1,4 @@
-//===- Fold.cpp - shape arithmetic disappears at import -------------------===//
+//===- Fold.cpp - folds shape arithmetic at import ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

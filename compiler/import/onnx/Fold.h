@@ -1,4 +1,4 @@
-//===- Fold.h - shape arithmetic disappears at import -----------*- C++ -*-===//
+//===- Fold.h - folds shape arithmetic at import ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- GraphCheck.cpp - is the model one graph in order? ------------------===//
+//===- GraphCheck.cpp - is the model well-formed? -------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

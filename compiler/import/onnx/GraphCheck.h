@@ -1,4 +1,4 @@
-//===- GraphCheck.h - is the model one graph in order? ----------*- C++ -*-===//
+//===- GraphCheck.h - is the model well-formed? -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

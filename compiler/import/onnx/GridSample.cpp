@@ -1,4 +1,4 @@
-//===- GridSample.cpp - elements at places that the data gives ------------===//
+//===- GridSample.cpp - samples at positions given by data ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

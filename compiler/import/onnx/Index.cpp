@@ -1,4 +1,4 @@
-//===- Index.cpp - gather, scatter and what is made of them ---------------===//
+//===- Index.cpp - gather, scatter and operators built on them ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

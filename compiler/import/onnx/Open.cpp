@@ -1,4 +1,4 @@
-//===- Open.cpp - values whose size only the data says --------------------===//
+//===- Open.cpp - values whose size depends on data -----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

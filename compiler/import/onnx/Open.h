@@ -1,4 +1,4 @@
-//===- Open.h - values whose size only the data says ------------*- C++ -*-===//
+//===- Open.h - values whose size depends on data ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

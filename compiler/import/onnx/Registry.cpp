@@ -1,4 +1,4 @@
-//===- Registry.cpp - which ONNX operators there are ----------------------===//
+//===- Registry.cpp - the supported ONNX operators ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Registry.h - which ONNX operators there are --------------*- C++ -*-===//
+//===- Registry.h - the supported ONNX operators ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- RestoreConstants.cpp - constants that were made of parameters ------===//
+//===- RestoreConstants.cpp - constants computed from parameters ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

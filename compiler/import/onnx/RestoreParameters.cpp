@@ -1,4 +1,4 @@
-//===- RestoreParameters.cpp - what of a model is trained -----------------===//
+//===- RestoreParameters.cpp - which parts of a model are trained ---------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- RestoreParameters.h - what of a model is trained ---------*- C++ -*-===//
+//===- RestoreParameters.h - which parameters are trained -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Signature.cpp - what a PyTorch exporter says of a file -------------===//
+//===- Signature.cpp - what a PyTorch exporter says about a file ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Signature.h - what a PyTorch exporter says of a file -----*- C++ -*-===//
+//===- Signature.h - what a PyTorch exporter says about a file --*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -245,7 +245,7 @@ TEST_CASE("cublasLt: what no epilogue has is refused", "[lt]") {
   REQUIRE(refused(OneProduct(SINTER_F32, SINTER_F32, 24, 41, 30)
                       .post(SINTER_POST_STORE)
                       .post(SINTER_POST_GELU_TANH))
-              .find("no multiple of 8") != std::string::npos);
+              .find("not a multiple of 8") != std::string::npos);
   refused(OneProduct(SINTER_F64, SINTER_F64, 4, 4, 4).post(SINTER_POST_RELU));
   REQUIRE(refused(OneProduct(SINTER_I32, SINTER_I32, 4, 4, 4))
               .find("does not multiply dtype") != std::string::npos);
