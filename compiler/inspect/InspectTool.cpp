@@ -321,8 +321,8 @@ int compiler::sinterInspect(int argc, char **argv,
   InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
   inspect.planPage = planPage;
   bool isHelp = llvm::is_contained(inspect.rest, "--help");
-  // Before the options are parsed: a command that is not there yet may come
-  // with options that parseOptions does not know.
+  // Checked before the options are parsed, because parseOptions does not know
+  // the options that such a command may have.
   if (!findCommand(inspect.command)->done && !isHelp)
     return fail(inspect.command + ": not yet");
   auto isWord = [](StringRef text) { return !text.starts_with("-"); };

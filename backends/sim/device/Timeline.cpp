@@ -23,9 +23,9 @@ static std::recursive_mutex &theLock() {
 }
 
 /// Notified when something was queued on a stream or a meeting is over.
-static std::condition_variable_any &theNews() {
-  static auto *news = new std::condition_variable_any;
-  return *news;
+static std::condition_variable_any &theCondition() {
+  static auto *condition = new std::condition_variable_any;
+  return *condition;
 }
 
 /// How long a replica waits for another one that has queued nothing yet.
@@ -92,7 +92,7 @@ void SimStream::step() {
     else
       command.meeting->end(rt::Status::failed(
           "replica " + std::to_string(command.rank) + " " + rt::leftGroupText));
-    theNews().notify_all();
+    theCondition().notify_all();
     break;
   case Command::Meet:
     if (!command.meeting->status.ok())
@@ -187,13 +187,13 @@ void Timeline::runUntilOver(SimMeeting &meeting) {
     // The recursive lock is held exactly once here, by the caller that queues
     // or waits.
     std::unique_lock lock(theLock(), std::adopt_lock);
-    if (theNews().wait_until(lock, latest) == std::cv_status::timeout)
+    if (theCondition().wait_until(lock, latest) == std::cv_status::timeout)
       meeting.end({SINTER_DEVICE_FAILED,
                    "a replica did not reach an all-reduce that the others "
                    "wait for"});
     lock.release();
   }
-  theNews().notify_all();
+  theCondition().notify_all();
 }
 
 /// Queues `item` on `stream`, with `mark` in place of its own mark.
@@ -215,7 +215,7 @@ rt::Status Timeline::queue(SimStream &stream, const Recording::Item &item,
     meeting->streams[item.rank] = &stream;
     stream.queue_.push_back({Command::Arrive, {}, nullptr, meeting, item.rank});
     stream.queue_.push_back({Command::Meet, {}, nullptr, meeting});
-    theNews().notify_all();
+    theCondition().notify_all();
     break;
   }
   }
@@ -242,7 +242,7 @@ rt::Status Timeline::meet(SimStream &stream, uint32_t rank, OpenMeeting open) {
 void Timeline::locked(const std::function<void()> &function) {
   std::lock_guard lock(theLock());
   function();
-  theNews().notify_all();
+  theCondition().notify_all();
 }
 
 rt::Status Timeline::enqueue(SimStream &stream, Work work) {
