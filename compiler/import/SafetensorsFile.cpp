@@ -15,7 +15,7 @@ using llvm::StringRef;
 
 namespace sinter::compiler {
 
-// As the format has it.
+// The limit that the format sets.
 static constexpr uint64_t kMaxHeaderBytes = 100 << 20;
 
 bool isNestedDeeply(StringRef json, int levels) {

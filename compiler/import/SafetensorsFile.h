@@ -24,21 +24,21 @@ namespace sinter::compiler {
 class SafetensorsFile {
 public:
   struct Tensor {
-    std::string name, dtype; // "F32", or what the format may have one day
+    std::string name, dtype; // "F32", or any type that the format may add
     llvm::SmallVector<int64_t> shape;
-    llvm::ArrayRef<char> bytes; // of the file; neither read nor checked
+    llvm::ArrayRef<char> bytes; // in the file; neither read nor checked
   };
 
-  /// Whether `path` is a regular file that begins as one of safetensors does.
+  /// Whether `path` is a regular file that begins like a safetensors file.
   static bool isOne(llvm::StringRef path);
-  /// An error without the path for a file that cannot be read, is none, or
-  /// whose header does not fit to its size. The size of an element is not
-  /// checked against its type.
+  /// Fails, in a message without the path, for a file that cannot be read, is
+  /// not in the format, or has a header that contradicts its size. The size of
+  /// an element is not checked against its type.
   static llvm::Expected<SafetensorsFile> open(llvm::StringRef path);
 
   /// In the order of their bytes.
   const std::vector<Tensor> &tensors() const { return tensors_; }
-  /// Text that its writer left.
+  /// Free text from the file's writer.
   const llvm::StringMap<std::string> &metadata() const { return metadata_; }
 
 private:
@@ -47,8 +47,8 @@ private:
   llvm::StringMap<std::string> metadata_;
 };
 
-/// Whether brackets of `json` nest deeper than `levels`. LLVM's parser calls
-/// itself for each.
+/// Whether brackets of `json` nest deeper than `levels`. LLVM's parser recurses
+/// at each level.
 bool isNestedDeeply(llvm::StringRef json, int levels);
 
 } // namespace sinter::compiler

@@ -20,8 +20,8 @@ static Error damaged(const llvm::Twine &what) {
   return llvm::createStringError("is damaged: " + what);
 }
 
-// What the loader lays out may be larger than the file, by zeros; not without
-// bounds.
+// The loaded image may be larger than the file because of zero-filled memory.
+// This bounds the difference.
 static constexpr uint64_t kMaxZeros = uint64_t(1) << 30;
 
 Error ArtifactImage::load(StringRef bytes) {
@@ -36,10 +36,10 @@ Error ArtifactImage::load(StringRef bytes) {
       continue;
     uint64_t end = header.p_vaddr + header.p_memsz;
     if (end < header.p_vaddr || end > bytes.size() + kMaxZeros)
-      return damaged("a segment lies out of bounds");
+      return damaged("a segment is out of bounds");
     sizeBytes_ = std::max(sizeBytes_, end);
   }
-  // One word of zeros behind the end: every text in the image ends.
+  // A word of zeros after the end terminates every text in the image.
   memory_.resize(sizeBytes_ / 8 + 2);
   char *memory = reinterpret_cast<char *>(memory_.data());
   for (const auto &header : *headers) {
@@ -48,14 +48,14 @@ Error ArtifactImage::load(StringRef bytes) {
     if (header.p_offset > bytes.size() ||
         header.p_filesz > bytes.size() - header.p_offset ||
         header.p_filesz > header.p_memsz)
-      return damaged("a segment lies out of the file");
+      return damaged("a segment lies outside the file");
     std::memcpy(memory + header.p_vaddr, bytes.data() + header.p_offset,
                 header.p_filesz);
   }
   return Error::success();
 }
 
-// Position-independent files hold addresses as "image + addend".
+// Position-independent files store addresses as "image + addend".
 Error ArtifactImage::relocate(StringRef bytes) {
   auto elf = ElfFile::create(bytes);
   if (!elf)
@@ -75,7 +75,7 @@ Error ArtifactImage::relocate(StringRef bytes) {
         continue;
       uint64_t target = relocation.r_addend;
       if (relocation.r_offset > sizeBytes_ - 8 || target > sizeBytes_)
-        return damaged("an address lies out of bounds");
+        return damaged("an address is out of bounds");
       uint64_t address = reinterpret_cast<uint64_t>(memory + target);
       std::memcpy(memory + relocation.r_offset, &address, sizeof(address));
     }
@@ -107,7 +107,7 @@ Error ArtifactImage::findArtifact(StringRef bytes) {
         continue;
       if (symbol.st_value % 8 || symbol.st_value > sizeBytes_ ||
           sizeof(sinter_artifact) > sizeBytes_ - symbol.st_value)
-        return damaged("the artifact lies out of bounds");
+        return damaged("the artifact is out of bounds");
       artifacts_.push_back(reinterpret_cast<const sinter_artifact *>(
           reinterpret_cast<const char *>(memory_.data()) + symbol.st_value));
       return Error::success();
@@ -137,7 +137,7 @@ bool ArtifactImage::isTensor(const sinter_tensor_desc &tensor) const {
          contains(tensor.dims, tensor.rank, sizeof(int64_t));
 }
 
-/// Bytes of what a command's `params` point to; 0: nothing.
+/// The size in bytes of what a command's `params` point to; 0 if it has none.
 static uint64_t paramsBytesOf(uint32_t kind) {
   switch (kind) {
   case SINTER_CMD_MATMUL:
@@ -223,7 +223,7 @@ Error ArtifactImage::check(const sinter_artifact &artifact) const {
       artifact.sizeofState != sizeof(sinter_state_desc))
     return llvm::createStringError("was made by another version of Sinter");
   if (!checkTables(artifact))
-    return damaged("its tables point out of the file");
+    return damaged("its tables point outside the file");
   return Error::success();
 }
 
@@ -238,18 +238,18 @@ ArtifactImage::read(StringRef path) {
   if (Error error = image->load(bytes))
     return std::move(error);
   if (image->sizeBytes_ < sizeof(sinter_artifact))
-    return llvm::createStringError("is no program");
+    return llvm::createStringError("is not a program");
   if (Error error = image->relocate(bytes))
     return std::move(error);
   if (Error error = image->findArtifact(bytes))
     return std::move(error);
-  // A file that names its own artifact again would never end.
+  // The limit ends the walk when the list of a damaged file has a cycle.
   constexpr size_t most = 16;
   for (const sinter_artifact *at = image->artifacts_.pop_back_val(); at;
        at = at->next) {
     if (image->artifacts_.size() == most ||
         !image->contains(at, 1, sizeof(sinter_artifact)))
-      return damaged("its targets follow each other out of the file");
+      return damaged("its list of targets is too long or leaves the file");
     if (Error error = image->check(*at))
       return std::move(error);
     image->artifacts_.push_back(at);

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Libraries and trainers are ELF files with a sinter_artifact in them. This
-// reads the file as the dynamic loader would lay it out, and nothing of it is
-// executed.
+// Libraries and trainers are ELF files that contain a sinter_artifact. This
+// lays the file out in memory as the dynamic loader would, but executes nothing
+// in it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_INSPECT_ARTIFACTIMAGE_H
@@ -23,13 +23,13 @@ namespace sinter::compiler {
 
 class ArtifactImage {
 public:
-  /// Fails, in one line without the path, when `path` is no library or trainer
-  /// of this version, or is damaged. Every pointer in the tables was checked to
-  /// point into the file; the numbers in them were not checked.
+  /// Fails, in one line without the path, when `path` is not a library or
+  /// trainer of this version, or is damaged. Every pointer in the tables has
+  /// been checked to point into the file; the numbers in them are unchecked.
   static llvm::Expected<std::unique_ptr<ArtifactImage>>
   read(llvm::StringRef path);
 
-  /// One for each target of the file, the default first; at least one.
+  /// One per target of the file, the default target first; never empty.
   llvm::ArrayRef<const sinter_artifact *> artifacts() const {
     return artifacts_;
   }
@@ -41,8 +41,8 @@ private:
   llvm::Error check(const sinter_artifact &artifact) const;
   bool checkTables(const sinter_artifact &artifact) const;
 
-  /// Whether `count` records of `sizeBytes` lie at `address`; none may lie
-  /// anywhere.
+  /// Whether `count` records of `sizeBytes` at `address` lie in the image. With
+  /// a count of 0, any address will do.
   bool contains(const void *address, uint64_t count, uint64_t sizeBytes) const;
   bool isText(const char *text) const;
   bool isTensor(const sinter_tensor_desc &tensor) const;

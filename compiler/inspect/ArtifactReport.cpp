@@ -26,7 +26,7 @@ static llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
   return {artifact.entries, artifact.numEntries};
 }
 
-// Bytes that library calls may take, of each place.
+// The bytes that library calls may use as workspace, for each place.
 static std::vector<uint64_t> workspaces(const sinter_artifact &artifact) {
   size_t count = std::max<uint32_t>(artifact.numPlaces, 1);
   const uint64_t *rows = artifact.workspaces;
@@ -95,7 +95,7 @@ static std::string bytesText(uint64_t bytes) {
   return text;
 }
 
-// Of each place; the entry's own field is the first one's.
+// Arena bytes of each place; the entry's own field is that of the first place.
 static std::vector<uint64_t> arenas(const sinter_artifact &artifact,
                                     const sinter_entry &entry) {
   if (!artifact.numPlaces)
@@ -111,7 +111,7 @@ static uint64_t arenaBytes(const sinter_artifact &artifact,
   return std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
 }
 
-// "3.0 KiB", of several devices "3.0 KiB (sim:0 1.0 KiB, cpu 2.0 KiB)"
+// "3.0 KiB", or for several devices "3.0 KiB (sim:0 1.0 KiB, cpu 2.0 KiB)".
 static std::string arenaText(const sinter_artifact &artifact,
                              const sinter_entry &entry) {
   std::string text = bytesText(arenaBytes(artifact, entry)), parts;
@@ -122,7 +122,7 @@ static std::string arenaText(const sinter_artifact &artifact,
   return parts.empty() ? text : text + " (" + parts + ")";
 }
 
-// The blocks that hold the states, of all places.
+// The bytes of the blocks that hold the states, summed over all places.
 static uint64_t stateBytes(const sinter_artifact &artifact) {
   if (!artifact.numPlaces)
     return artifact.stateBytes;
@@ -172,8 +172,8 @@ static json::Array jsonNodes(StringRef label) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-// Multiplications and additions of a contraction; generated kernels count
-// nothing.
+// The multiplications and additions of a contraction. Generated kernels count
+// as 0.
 static double contractionFlops(const sinter_command &command) {
   double flops = 0;
   if (command.kind == SINTER_CMD_MATMUL) {
@@ -191,12 +191,12 @@ static double contractionFlops(const sinter_command &command) {
     for (uint32_t d = 0; d < rank; ++d)
       flops *= static_cast<double>(conv.outputDims[d]) * conv.kernel[d];
   } else if (command.kind == SINTER_CMD_ATTENTION) {
-    // Forward: scores and output. Backward: scores again, and four products of
-    // that size.
+    // Forward: the scores and the output. Backward: the scores again, and four
+    // products of the same size.
     const auto &p = *static_cast<const sinter_attention *>(command.params);
     double products = p.direction == SINTER_ATTENTION_FORWARD ? 2 : 5;
     double pairs = double(p.queries) * p.keys;
-    if (p.causal) { // query i has keys 0 to i
+    if (p.causal) { // query i sees keys 0 to i
       double square = std::min(p.queries, p.keys);
       pairs = square * (square + 1) / 2 + (p.queries - square) * p.keys;
     }
@@ -479,11 +479,11 @@ struct KernelUse {
   unsigned calls = 0;
   llvm::MapVector<StringRef, unsigned> callsOfEntry;
   llvm::SetVector<StringRef> nodes;
-  const sinter_kernel_desc *kernel = nullptr; // of a GPU; null: no launch
+  const sinter_kernel_desc *kernel = nullptr; // on a GPU; null: no launch
 };
 } // namespace
 
-// "/fc1/Add, /fc1/Relu and 31 more"; --json has them all.
+// "/fc1/Add, /fc1/Relu and 31 more"; --json lists them all.
 static std::string firstNames(llvm::ArrayRef<StringRef> names) {
   constexpr size_t kMostShown = 8;
   std::string text;
@@ -507,7 +507,7 @@ static std::string launchText(const sinter_kernel_desc &kernel) {
   return text;
 }
 
-// The kinds of kernels are in the manifest: {"kernels": {"k0_relu": "loop"}}.
+// The manifest has the kinds of kernels: {"kernels": {"k0_relu": "loop"}}.
 static std::string kernelKind(const json::Object *kinds, StringRef name) {
   if (kinds)
     if (auto kind = kinds->getString(name))

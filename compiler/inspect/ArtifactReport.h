@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Reports for sinter-inspect; each as text, or as one JSON value.
+// Reports of sinter-inspect about an artifact, as text or as one JSON value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_INSPECT_ARTIFACTREPORT_H
@@ -16,7 +16,7 @@ namespace sinter::compiler {
 /// Inputs, outputs, state, work, memory, kernels, build id.
 void reportSummary(const sinter_artifact &artifact, bool json,
                    llvm::raw_ostream &os);
-/// Commands in order with their buffers, and what the arena takes.
+/// The commands in order with their buffers, and the size of the arena.
 void reportPlan(const sinter_artifact &artifact, bool json,
                 llvm::raw_ostream &os);
 /// Each kernel and library call: kind, ONNX nodes, number of calls.

@@ -38,11 +38,11 @@ static llvm::Expected<json::Object> parseObject(StringRef path,
   auto value = json::parse(text);
   if (!value) {
     llvm::consumeError(value.takeError());
-    return damaged(path, "is no JSON text");
+    return damaged(path, "is not valid JSON");
   }
   if (json::Object *object = value->getAsObject())
     return std::move(*object);
-  return damaged(path, "is no JSON object");
+  return damaged(path, "is not a JSON object");
 }
 
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
@@ -59,7 +59,7 @@ openFile(const std::string &path) {
   return std::move(*file);
 }
 
-// Of the folders called step-00000017, the last one that is complete.
+// The last complete folder among those with names like step-00000017.
 static std::string newestIn(StringRef directory) {
   std::string newest;
   std::error_code error;

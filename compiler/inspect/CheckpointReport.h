@@ -15,14 +15,14 @@
 
 namespace sinter::compiler {
 
-/// What the manifest of a checkpoint and the header of its payload say. The
-/// bytes of the tensors are neither read nor checked; a trainer does that.
+/// The manifest of a checkpoint and the header of its payload. The bytes of the
+/// tensors are neither read nor checked; a trainer does that.
 struct CheckpointSummary {
   std::string path;
   llvm::json::Object manifest; // empty for a .safetensors file
   SafetensorsFile payload;
 
-  /// `path` is a checkpoint, an --out directory with some (the newest one is
+  /// `path` is a checkpoint, an --out directory with checkpoints (the newest is
   /// read), or a .safetensors file.
   static llvm::Expected<CheckpointSummary> read(llvm::StringRef path);
 };

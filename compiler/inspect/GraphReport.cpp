@@ -39,8 +39,8 @@ static std::string typeText(mlir::Type type) {
   return text;
 }
 
-// The ops of one function; an argument is a node, too. Bodies of fusions are
-// one node.
+// The ops of one function. An argument is a node too; a fusion with its body
+// is one node.
 static Graph build(mlir::func::FuncOp function) {
   Graph graph;
   graph.name = function.getSymName().str();

@@ -13,8 +13,8 @@ namespace sinter::compiler {
 
 enum class GraphForm {
   Dot,  // for Graphviz
-  Html, // one page that needs nothing else; nodes can be searched, edges
-        // followed
+  Html, // one self-contained page, with a search for nodes and links along the
+        // edges
   Json, // {"functions": [{"name", "nodes": [{"id", "op", "type", "names",
         // "operands"}]}]}
 };

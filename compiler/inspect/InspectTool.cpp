@@ -31,7 +31,7 @@ using llvm::StringRef;
 
 namespace {
 
-// What inspect understands besides the options of a compilation.
+// The options that sinter-inspect has besides those of a compilation.
 struct InspectOptions {
   std::string command = "summary";
   TraceFilter filter;
@@ -55,7 +55,7 @@ constexpr Command kCommands[] = {
     {"plan", "commands and buffers in order; -o x.html: the arena over time",
      true},
     {"kernels", "generated kernels and library calls", true},
-    {"blame", "which pass made a line", false},
+    {"blame", "the pass that produced a line", false},
     {"grep", "lines of a trace", false},
     {"precision", "the precision of each op, and why", true},
     {"placement", "the device of each node, why, and what is copied", true},
@@ -108,7 +108,7 @@ static void printInspectHelp() {
                  << command.summary << (command.done ? "" : " (not yet)")
                  << "\n";
   llvm::outs()
-      << "\nOf its own:\n"
+      << "\nOther options:\n"
          "  --pass=PASS                   only this pass, phase or number "
          "of the log\n"
          "  --op=TEXT                     only functions that contain it\n"
@@ -164,8 +164,8 @@ static int inspectCheckpoint(const InspectOptions &inspect,
   });
 }
 
-/// One report after the other; as JSON a list, if there are several. A page has
-/// room for one.
+/// Prints one report after the other. In JSON, several reports become a list.
+/// An HTML page holds only one.
 static int reportArtifacts(const InspectOptions &inspect,
                            const Options &options,
                            llvm::ArrayRef<const sinter_artifact *> artifacts) {
@@ -200,7 +200,8 @@ static int reportArtifacts(const InspectOptions &inspect,
   });
 }
 
-/// Those that --target names, in the order of the file; all without it.
+/// The artifacts that --target names, in the order of the file; all of them
+/// without --target.
 static llvm::Expected<llvm::SmallVector<const sinter_artifact *>>
 chooseTargets(const Options &options,
               llvm::ArrayRef<const sinter_artifact *> artifacts) {
@@ -260,7 +261,7 @@ static int inspectModel(const InspectOptions &inspect, Options options,
         findPhase(options.stopAfter.empty() ? "simplify" : options.stopAfter);
   if (isGraph && phaseIndex(*last) >= phaseIndex(*plan))
     return fail("--stop-after=" + options.stopAfter +
-                ": there is no graph any more; 'plan' shows the plan");
+                ": no graph is left after this phase; 'plan' shows the plan");
   if (std::string wrong = checkMicroBatches(options); !wrong.empty())
     return fail(wrong);
   TargetSet set = createTargets(options, targets);
@@ -298,7 +299,7 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   return reportArtifacts(inspect, options, (*jit)->artifact());
 }
 
-// Pipes and devices are not even looked at: they may block, or never end.
+// Pipes and devices are not opened: reading them may block or never end.
 static bool isBinary(StringRef path) {
   llvm::file_magic magic;
   return llvm::sys::fs::is_regular_file(path) &&
@@ -320,14 +321,15 @@ int compiler::sinterInspect(int argc, char **argv,
   InspectOptions inspect = splitArguments(argumentsOf(argc, argv));
   inspect.planPage = planPage;
   bool isHelp = llvm::is_contained(inspect.rest, "--help");
-  // Whatever flags of its own it will have.
+  // Checked before the options are parsed, because parseOptions does not know
+  // the options that such a command may have.
   if (!findCommand(inspect.command)->done && !isHelp)
     return fail(inspect.command + ": not yet");
   auto isWord = [](StringRef text) { return !text.starts_with("-"); };
   if (inspect.command == "diff" && llvm::count_if(inspect.rest, isWord) == 2)
     return fail("diff of two files: not yet");
-  // A command comes first; what is none and has a file behind it was meant as
-  // one.
+  // The command is the first argument. A first word that is neither a command
+  // nor a file, with another word after it, is a misspelled command.
   if (inspect.command == "summary" && inspect.rest.size() > 1 &&
       isWord(inspect.rest[0]) && isWord(inspect.rest[1]) &&
       !llvm::sys::fs::exists(inspect.rest[0]))

@@ -12,12 +12,12 @@
 
 namespace sinter::compiler {
 
-/// A page of HTML about the arena over time: what the run tower draws, which
-/// the tool brings.
+/// Returns an HTML page about the arena over time. The run tower draws it; the
+/// tool passes the function in.
 using PlanPage = std::string (*)(const sinter_artifact &artifact);
 
-/// Shows what models, traces, libraries and trainers hold; returns the exit
-/// code.
+/// Shows the contents of models, traces, libraries and trainers. Returns the
+/// exit code.
 int sinterInspect(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets,
                   PlanPage planPage);
 

@@ -13,7 +13,7 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// The search keeps a row per edit: memory grows with the square of this.
+// The search keeps a row per edit, so memory grows with the square of this.
 static constexpr int kMaxEdits = 3000;
 
 using Lines = llvm::SmallVector<StringRef, 0>;
@@ -27,8 +27,8 @@ static Lines split(StringRef text) {
 }
 
 namespace {
-// Furthest points on each diagonal, by number of edits; `before` is x, `after`
-// is y.
+// The furthest point on each diagonal, for each number of edits. Lines of
+// `before` are x, lines of `after` are y.
 class Search {
 public:
   Search(const Lines &before, const Lines &after)
@@ -115,7 +115,7 @@ std::vector<DiffLine> compiler::diffLines(StringRef before, StringRef after) {
 
 void compiler::printDiff(const std::vector<DiffLine> &lines, unsigned context,
                          llvm::raw_ostream &os) {
-  // A line is shown when a change is near it.
+  // A line is shown if a change is within `context` lines of it.
   std::vector<bool> shown(lines.size(), false);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].mark == ' ')

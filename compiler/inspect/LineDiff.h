@@ -18,13 +18,12 @@ struct DiffLine {
   llvm::StringRef text;
 };
 
-/// A shortest edit script of lines (Myers, An O(ND) Difference Algorithm,
-/// 1986). Texts that differ in thousands of places are given as all lines of
-/// the one, then all of the other.
+/// Returns a shortest edit script of lines (Myers, An O(ND) Difference
+/// Algorithm, 1986). For texts that differ in thousands of places, it is all
+/// lines of `before`, then all lines of `after`.
 std::vector<DiffLine> diffLines(llvm::StringRef before, llvm::StringRef after);
 
-/// Prints hunks with `context` equal lines around each change, as `diff -u`
-/// does.
+/// Prints hunks with `context` equal lines around each change, like `diff -u`.
 void printDiff(const std::vector<DiffLine> &lines, unsigned context,
                llvm::raw_ostream &os);
 

@@ -12,8 +12,8 @@
 
 namespace sinter::compiler {
 
-/// The devices of a program, its regions with the reason for each, and what is
-/// copied from device to device, as the manifest says.
+/// Prints what the manifest says about placement: the devices of a program, its
+/// regions with the reason for each, and the copies between devices.
 void reportPlacement(const sinter_artifact &artifact, bool json,
                      llvm::raw_ostream &os);
 

@@ -11,8 +11,9 @@
 
 namespace sinter::compiler {
 
-/// The plan that the artifact's manifest holds: a line per function with the
-/// share of multiply-adds in 16 bits, and a line per op with the reason.
+/// Prints the precision plan from the artifact's manifest: a line per function
+/// with the share of multiply-adds in 16 bits, and a line per op with the
+/// reason.
 void reportPrecision(const sinter_artifact &artifact, bool json,
                      llvm::raw_ostream &os);
 

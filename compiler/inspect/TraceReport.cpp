@@ -1,4 +1,4 @@
-//===- TraceReport.cpp - the history of a module, in git's words ----------===//
+//===- TraceReport.cpp - the history of a module, like git log ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,12 +15,12 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 
 namespace {
-// A change with the text that it replaces.
+// A change of a trace step, with the text that it replaces.
 struct Difference {
   StringRef symbol, before, after;
 };
 
-// Calls `visit` for each step that the filter lets through.
+// Calls `visit` for each step that passes the filter.
 class Walk {
 public:
   Walk(const Trace &trace, const TraceFilter &filter)
@@ -68,7 +68,7 @@ static std::string title(size_t index, const TraceStep &step) {
   return text;
 }
 
-// Lines of a difference that the filter's op lets through.
+// The changed and unchanged lines of a difference.
 static std::vector<DiffLine> linesOf(const Difference &difference) {
   return diffLines(difference.before, difference.after);
 }
@@ -100,7 +100,7 @@ void compiler::printTraceShow(const Trace &trace, const TraceFilter &filter,
         os << "// " << title(i, step) << "\n";
         for (const Difference &difference : differences)
           os << (difference.after.empty()
-                     ? "// gone: @" + shown(difference.symbol)
+                     ? "// removed: @" + shown(difference.symbol)
                      : difference.after.str())
              << "\n";
       });

@@ -1,4 +1,4 @@
-//===- TraceReport.h - the history of a module, in git's words --*- C++ -*-===//
+//===- TraceReport.h - the history of a module, like git log ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,14 +11,14 @@
 namespace sinter::compiler {
 
 struct TraceFilter {
-  std::string pass; // flag of a pass, with or without "sinter-"; or its number
-                    // in the log; "" = all
-  std::string op;   // only lines that contain this, and steps that have some
+  std::string pass; // a pass's flag with or without "sinter-", a phase, or a
+                    // number in the log; "" = all
+  std::string op;   // only ops whose text contains this, and steps with such
   bool onlyChanged = false;
 };
 
-/// One line per pass: number, phase, pass, time, changed functions, lines gone
-/// and new.
+/// One line per pass: number, phase, pass, time, and for each changed function
+/// the numbers of removed and added lines.
 void printTraceLog(const Trace &trace, const TraceFilter &filter,
                    llvm::raw_ostream &os);
 /// The IR of the changed functions after each selected pass.

@@ -19,10 +19,10 @@ void compiler::findHostSyncs(const LintContext &context, LintReport report) {
     for (const Finding &finding : countHostSyncs(program).findings)
       report(finding.op->getLoc(),
              "in @" + program.getSymName() +
-                 " the host waits for a GPU here, since this runs on the CPU");
+                 " the host waits for a GPU here: this op runs on the CPU");
 }
 
-/// Elements of 16 bytes, in which tensor cores read.
+/// The number of elements in 16 bytes, the unit in which tensor cores read.
 static int64_t alignmentOf(Type element) {
   return element.isF16() || element.isBF16() ? 8 : 4;
 }
@@ -34,7 +34,7 @@ static int64_t product(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
   return size;
 }
 
-/// The forward pass says it all: its gradients have the same sizes.
+/// Looks only at the forward pass: its gradients have the same sizes.
 void compiler::findUnalignedProducts(const LintContext &context,
                                      LintReport report) {
   if (!context.isForGpu)
@@ -46,10 +46,10 @@ void compiler::findUnalignedProducts(const LintContext &context,
     return;
   auto check = [&](Operation *op, int64_t alignment, StringRef what,
                    int64_t size) {
-    // Products with vectors have no use for tensor cores.
+    // Products with vectors gain nothing from tensor cores.
     if (size % alignment != 0 && size > 1)
       report(op->getLoc(),
-             what + " " + Twine(size) + " is no multiple of " +
+             what + " " + Twine(size) + " is not a multiple of " +
                  Twine(alignment) + ", which tensor cores need; " +
                  Twine(llvm::alignTo(size, alignment)) +
                  " would be as fast, but padding it here would not pay");

@@ -1,4 +1,4 @@
-//===- GraphLints.cpp - what training may do that was not meant -----------===//
+//===- GraphLints.cpp - effects of training that may be unintended --------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -37,7 +37,7 @@ void compiler::findInferenceNodes(const LintContext &context,
     else if (!train.freezeBatchNorm)
       report(op->getLoc(),
              "BatchNormalization was exported for inference; training uses the "
-             "statistics of each batch (--freeze-bn: those of the file)");
+             "statistics of each batch (--freeze-bn uses those of the file)");
   });
 }
 
@@ -69,7 +69,7 @@ static Value argumentOf(func::FuncOp function, ir::StateOp state) {
   return {};
 }
 
-/// The first names of the nodes that use `value`, each once, in order.
+/// The first name of each node that uses `value`, without repeats, in order.
 static llvm::SmallSetVector<StringRef, 4> nodesOf(Value value) {
   llvm::SmallSetVector<StringRef, 4> nodes;
   SmallVector<Operation *> users(value.getUsers());
@@ -108,7 +108,7 @@ void compiler::findTiedParameters(const LintContext &context,
       list += " and " + std::to_string(nodes.size() - kMost) + " more";
     report(state.getLoc(), "parameter '" + shown(state.getSymName()) +
                                "' is shared by the nodes " + list +
-                               ": they are trained as one");
+                               ": it is trained as one parameter");
   }
 }
 
@@ -127,8 +127,8 @@ static bool isConstant(Value value) {
   return false;
 }
 
-/// A sum over `batch` rows that nothing divides, which `value` comes from; null
-/// if there is none.
+/// The sum over `batch` rows from which `value` is computed without any
+/// division; null if there is none.
 static Operation *findSum(Value value, int64_t batch) {
   Operation *op = value.getDefiningOp();
   if (!op || isa<ir::DivOp>(op))
@@ -147,7 +147,7 @@ static Operation *findSum(Value value, int64_t batch) {
     return nullptr;
   bool isOverBatch = llvm::is_contained(reduce.getDims(), 0) &&
                      ir::tensorType(reduce.getX()).getDimSize(0) == batch;
-  // Rows that were divided before, or sums of sums.
+  // The rows may have been divided before, or this may be a sum of sums.
   Operation *before = reduce.getX().getDefiningOp();
   if (before && isa<ir::DivOp, ir::MulOp>(before) &&
       llvm::any_of(before->getOperands(), isConstant))
@@ -220,7 +220,7 @@ void compiler::findDeadParameters(const LintContext &context,
                  "through ops that have none; it stays as it is");
 }
 
-/// What the values of an initializer say; "" for nothing.
+/// What the values of an initializer look like; "" if like nothing special.
 static StringRef valuesLookLike(ir::StateOp state) {
   constexpr int64_t kMostElements = 1 << 20;
   auto init = state.getInit();
@@ -241,7 +241,7 @@ static StringRef valuesLookLike(ir::StateOp state) {
   if (isCount)
     return "counts up from 0, like a table of positions";
   bool hasBoth = ones > 0 && ones < static_cast<int64_t>(values.size());
-  return isMask && hasBoth ? "holds zeros and ones only, like a mask" : "";
+  return isMask && hasBoth ? "holds only zeros and ones, like a mask" : "";
 }
 
 void compiler::findLikelyBuffers(const LintContext &context,
@@ -272,14 +272,14 @@ void compiler::findBatchStatistics(const LintContext &context,
   grad.walk([&](ir::BatchNormTrainingOp op) { nodes.push_back(op); });
   if (nodes.empty())
     return;
-  // Once: networks have many.
+  // One warning for all of them: networks have many.
   std::string others =
       nodes.size() == 1 ? ""
                         : " and " + std::to_string(nodes.size() - 1) + " more";
   report(nodes.front().getLoc(),
          "BatchNormalization" + others +
-             ": statistics are those of each micro-batch's own rows, not of "
+             ": each micro-batch uses the statistics of its own rows, not of "
              "the whole batch; running statistics change " +
              Twine(parts) +
-             " times in a step (--freeze-bn: those of the file)");
+             " times per step (--freeze-bn uses those of the file)");
 }

@@ -27,8 +27,8 @@ static const Lint table[] = {
     {"loss-normalization",
      "--loss=none with a sum over the batch: gradients grow with it",
      "simplify", false, findSummedLoss},
-    {"dead-gradient", "a parameter that the loss gives no gradient", "train",
-     false, findDeadParameters},
+    {"dead-gradient", "a parameter that gets no gradient from the loss",
+     "train", false, findDeadParameters},
     {"maybe-buffer",
      "a trained initializer that looks like a table, mask or statistic",
      "train", false, findLikelyBuffers},
@@ -74,7 +74,7 @@ namespace {
 enum class Level { Off, Warning, Error };
 } // namespace
 
-// The last word counts, but a warning that was made an error stays one.
+// The last -W decides, but a warning that was made an error stays an error.
 static Level levelOf(const Lint &lint, const Options &options) {
   bool isOn = lint.isDefault, isError = false;
   for (StringRef word : options.warnings) {

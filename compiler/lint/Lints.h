@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One table of warnings: it reads -W, is printed by --help and by the docs, and
-// says after which phase each one looks at the program. A lint never changes
-// anything, and points at ONNX nodes.
+// The table of warnings. -W is checked against it, --help and the docs print
+// it, and it names the phase after which each lint runs. A lint never changes
+// the program, and its findings point at ONNX nodes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_LINT_LINTS_H
@@ -24,7 +24,7 @@ namespace sinter::compiler {
 struct LintContext {
   const Options &options;
   mlir::ModuleOp module; // after the lint's phase
-  bool isForGpu = false; // the default device is one
+  bool isForGpu = false; // the default device is a GPU
 };
 
 /// Called for each thing found.
@@ -34,22 +34,22 @@ using LintReport =
 struct Lint {
   const char *name;    // "dead-gradient"
   const char *meaning; // one line
-  const char *phase;   // after which it looks
-  bool isDefault;      // without any -W, too
+  const char *phase;   // runs after this phase
+  bool isDefault;      // on without any -W
   void (*find)(const LintContext &context, LintReport report);
 };
 
 llvm::ArrayRef<Lint> lintTable();
 
-/// Reads NAME, "no-NAME" or "error=NAME" of -W, where a NAME is a lint's or
-/// "all"; gives what is wrong, "" if nothing.
+/// Reads a -W value: NAME, "no-NAME" or "error=NAME", where NAME is a lint's
+/// name or "all". Returns "" on success, else what is wrong.
 std::string readWarning(llvm::StringRef value, Options &options);
 
-/// What lints found, until it is printed.
+/// Collects the findings of lints until they are printed.
 class LintLog {
 public:
   void clear() { findings.clear(); }
-  /// Runs the lints of `phase` that `context.options` ask for.
+  /// Runs the lints of `phase` that `context.options` enable.
   void look(llvm::StringRef phase, const LintContext &context);
   /// Prints each finding once, as a warning or an error; false if there is an
   /// error.

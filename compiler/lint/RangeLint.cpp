@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What is not known for certain is not warned about.
+// Warns only about ranges that are known for certain.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/lint/Lints.h"
@@ -36,7 +36,7 @@ void compiler::findNarrowRanges(const LintContext &context, LintReport report) {
   for (auto function : ModuleOp(context.module).getOps<func::FuncOp>()) {
     ir::Intervals ranges;
     for (Operation &op : function.getBody().front()) {
-      // In order, so that none is deep.
+      // Computing ranges in program order keeps the recursion shallow.
       for (Value result : op.getResults())
         (void)ranges.of(result);
       if (op.getNumResults() != 1 ||

@@ -13,7 +13,7 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// Symbols may hold any character; the file's words are separated by blanks.
+// Symbols may contain any character, but spaces separate the words of the file.
 static std::string encoded(StringRef name) {
   std::string text;
   for (char c : name) {
@@ -56,7 +56,7 @@ void Trace::write(llvm::raw_ostream &os) const {
   }
 }
 
-// Takes `count` bytes and the newline after them.
+// Consumes `count` bytes and the newline after them.
 static bool takeBytes(StringRef &rest, StringRef count, std::string &bytes) {
   uint64_t size = 0;
   if (count.getAsInteger(10, size) || size >= rest.size())
@@ -69,7 +69,7 @@ static bool takeBytes(StringRef &rest, StringRef count, std::string &bytes) {
 std::string Trace::read(StringRef bytes) {
   StringRef rest = bytes;
   if (!rest.consume_front(kMagic))
-    return "is no trace of this version of Sinter";
+    return "is not a trace of this version of Sinter";
   size_t line = 1;
   while (!rest.empty()) {
     ++line;
@@ -93,7 +93,7 @@ std::string Trace::read(StringRef bytes) {
       steps.back().changes.push_back(std::move(change));
     }
     if (!good)
-      return "is damaged: record " + std::to_string(line) + " is no record";
+      return "is damaged: record " + std::to_string(line) + " is malformed";
   }
   return "";
 }

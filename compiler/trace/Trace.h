@@ -6,7 +6,7 @@
 // top-level op that it changed. One file, plain text:
 //
 //   sinter-trace 1
-//   model NAME BYTES          newline and BYTES bytes follow, here and below
+//   model NAME BYTES          then a newline and BYTES bytes, here and below
 //   pass PHASE NAME MILLISECONDS
 //   op SYMBOL BYTES           the new text of a function, program, kernel, ...
 //   gone SYMBOL
@@ -39,15 +39,15 @@ struct TraceStep {
 };
 
 struct Trace {
-  /// What every trace begins with.
+  /// Every trace begins with this line.
   static constexpr llvm::StringLiteral kMagic = "sinter-trace 1\n";
 
   std::string model;
   std::vector<TraceStep> steps;
 
   void write(llvm::raw_ostream &os) const;
-  /// Reads what `write` wrote; returns what is wrong with `bytes`, "" if
-  /// nothing.
+  /// Reads what `write` wrote. Returns "" on success, else what is wrong with
+  /// `bytes`.
   std::string read(llvm::StringRef bytes);
 
   /// The texts of all ops before step `index`, by symbol.

@@ -13,8 +13,8 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// What a top-level op is called in the trace. States have a line each, not a
-// section.
+// The name of a top-level op in the trace. Ops without a symbol share the name
+// of their op kind.
 static std::string symbolOf(mlir::Operation *op) {
   auto symbol = op->getAttrOfType<mlir::StringAttr>(
       mlir::SymbolTable::getSymbolAttrName());
@@ -24,7 +24,7 @@ static std::string symbolOf(mlir::Operation *op) {
 static std::string print(mlir::Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  // Numbers of weights say nothing about what a pass did.
+  // The values of weights say nothing about what a pass did.
   op->print(
       os, mlir::OpPrintingFlags().useLocalScope().elideLargeElementsAttrs(16));
   return text;
@@ -39,7 +39,7 @@ public:
     begun_[{pass, op}] = Clock::now();
   }
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
-    // Adaptors only run the passes of functions, which report for themselves.
+    // Adaptors only run function passes, which report for themselves.
     if (pass->getArgument().empty())
       return;
     std::lock_guard<std::mutex> lock(writer_.mutex_);

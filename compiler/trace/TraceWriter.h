@@ -17,8 +17,8 @@
 
 namespace sinter::compiler {
 
-/// Belongs to one compilation; must outlive the pass managers that it is
-/// attached to.
+/// Records the trace of one compilation. Must outlive the pass managers that it
+/// is attached to.
 class TraceWriter {
 public:
   TraceWriter(mlir::ModuleOp module, llvm::StringRef model);
@@ -39,7 +39,7 @@ private:
   Trace trace_;
   std::string phase_ = "import";
   std::map<std::string, std::string>
-      texts_;        // by symbol: what was recorded last
+      texts_;        // by symbol: the text recorded last
   std::mutex mutex_; // function passes run in parallel
 };
 

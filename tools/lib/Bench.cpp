@@ -1,4 +1,4 @@
-//===- Bench.cpp - how long a run takes, and where it goes ----------------===//
+//===- Bench.cpp - how long a run takes, and where time goes --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -104,7 +104,7 @@ std::string Profile::traceEvents() const {
   return json.dump(-1, ' ', false, Handler::replace) + "\n";
 }
 
-// What a command must read and write at least.
+// The bytes that a command must at least read and write.
 static double bytesOf(const sinter_command &command) {
   double bytes = 0;
   for (uint32_t i = 0; i < command.numSlices; ++i)
@@ -112,8 +112,8 @@ static double bytesOf(const sinter_command &command) {
   return bytes;
 }
 
-// Multiplications and additions of a library's call; generated kernels count
-// nothing.
+// The multiplications and additions of a library call. Generated kernels count
+// as 0.
 static double flopsOf(const sinter_command &command) {
   double flops = 0;
   if (command.kind == SINTER_CMD_MATMUL) {

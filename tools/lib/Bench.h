@@ -1,4 +1,4 @@
-//===- Bench.h - how long a run takes, and where it goes --------*- C++ -*-===//
+//===- Bench.h - how long a run takes, and where time goes ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -21,29 +21,29 @@ struct BenchResult {
   int64_t runs = 0;
 };
 
-/// Calls `run` for `warmupMs` and then, at least 5 times, for `durationMs`.
-/// Ends early, with `runs` 0, when `run` returns false.
+/// Calls `run` for `warmupMs`, then for `durationMs` and at least 5 times. Ends
+/// early, with `runs` 0, if `run` returns false.
 BenchResult bench(double warmupMs, double durationMs,
                   const std::function<bool()> &run);
 
-/// For each line of standard input: calls `run` as often as it says, and prints
-/// the mean time as a line of JSON. So rounds can alternate with those of
-/// another program. False when `run` returned false; a line that is no number
-/// is left in `wrongLine`.
+/// For each line of standard input, which is a number of runs, calls `run` that
+/// often and prints the mean time as a line of JSON. This way rounds can
+/// alternate with those of another program. Returns false if `run` did. A line
+/// that is not a number ends the rounds and is put into `wrongLine`.
 bool benchRounds(const std::function<bool()> &run, std::string &wrongLine);
 
-/// Adds up the time of every command, and remembers each for a trace.
+/// Adds up the time of every command and records each run of it for a trace.
 class Profile final : public rt::ProfileSink {
 public:
   void record(const sinter_entry &entry, uint32_t index, uint64_t beginNs,
               uint64_t durationNs) override;
 
   /// The commands of `entry` with their mean time, share, GB/s and TFLOP/s,
-  /// slowest first, beside what the device can do at all; text, or JSON.
+  /// slowest first, and the device's limits; as text or JSON.
   std::string report(bool json, const rt::Ceilings &ceilings) const;
 
-  /// All runs as the JSON that chrome://tracing and Perfetto read: one event a
-  /// command, in the row of its device and stream.
+  /// All runs as JSON for chrome://tracing and Perfetto: one event per command,
+  /// in the row of its device and stream.
   std::string traceEvents() const;
 
 private:

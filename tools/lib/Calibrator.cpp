@@ -1,4 +1,4 @@
-//===- Calibrator.cpp - runs what --calibrate measures --------------------===//
+//===- Calibrator.cpp - runs the program for --calibrate ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,7 +15,7 @@
 using namespace sinter;
 using namespace sinter::tools;
 
-/// Fills `tensors` (of `descs`) with the first rows of the data.
+/// Fills `tensors`, which `descs` describe, with the first rows of the data.
 static rt::Status readRows(const compiler::CalibrationData &data,
                            std::span<const sinter_tensor_desc> descs,
                            std::vector<void *> &buffers) {

@@ -1,4 +1,4 @@
-//===- Calibrator.h - runs what --calibrate measures ------------*- C++ -*-===//
+//===- Calibrator.h - runs the program for --calibrate ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,7 +10,7 @@
 
 namespace sinter::tools {
 
-/// A compiler::ProgramRunner, on this machine's CPU.
+/// A compiler::ProgramRunner that runs on this machine's CPU.
 std::string
 runOnFirstRows(const sinter_artifact &artifact,
                const compiler::CalibrationData &data,

@@ -1,4 +1,4 @@
-//===- Devices.cpp - what programs run on ---------------------------------===//
+//===- Devices.cpp - the devices that programs run on ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,7 +19,8 @@
 
 using namespace sinter;
 
-/// What it calls is opened at the first contraction that needs it.
+/// It opens the libraries that it calls at the first contraction that needs
+/// one.
 static rt::Result<std::unique_ptr<rt::Library>>
 makeCudaLibrary(const std::string &device) {
   cuda::LibraryTables tables;

@@ -1,7 +1,7 @@
-/* DsoHandle.c - what the destructors of static objects belong to.
+/* DsoHandle.c - the object that destructors of static objects belong to.
  *
- * The compiler's own start-up file has this too, but ends the unwind tables, so
- * that it cannot be part of a prelinked object
+ * The compiler's start-up file also defines this symbol. But that file ends the
+ * unwind tables, so it cannot be part of a prelinked object
  * (tools/cmake/SinterPrelink.cmake).
  *
  * Part of Sinter, under Apache-2.0 WITH LLVM-exception. */

@@ -21,7 +21,7 @@ tools::exportedSymbols(const std::string &path) {
   }
   auto *elf = llvm::dyn_cast<ELF64LEObjectFile>(file->getBinary());
   if (!elf)
-    return rt::Status::invalid(path + ": is no 64-bit ELF file");
+    return rt::Status::invalid(path + ": is not a 64-bit ELF file");
   std::vector<std::string> names;
   for (const ELFSymbolRef symbol : elf->getDynamicSymbolIterators()) {
     llvm::Expected<llvm::StringRef> name = symbol.getName();
@@ -38,7 +38,7 @@ tools::exportedSymbols(const std::string &path) {
 }
 
 bool tools::isElfFile(const std::string &path) {
-  // Pipes and devices are not even looked at: they may block, or never end.
+  // Pipes and devices are not opened: reading them may block or never end.
   llvm::file_magic magic;
   return llvm::sys::fs::is_regular_file(path) &&
          !llvm::identify_magic(path, magic) && magic.is_object() &&

@@ -13,8 +13,8 @@
 
 namespace sinter::tools {
 
-/// The names in the dynamic symbol table of the ELF file `path`, which is not
-/// run.
+/// The names in the dynamic symbol table of the ELF file `path`. Runs no code
+/// of the file.
 rt::Result<std::vector<std::string>> exportedSymbols(const std::string &path);
 
 /// Whether `path` is an ELF file.

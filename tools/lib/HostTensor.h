@@ -16,14 +16,14 @@
 
 namespace sinter::tools {
 
-/// Dense, row-major, little-endian.
+/// A dense, row-major, little-endian array.
 struct HostTensor {
   std::string name;
   sinter_dtype dtype = SINTER_F32;
   std::vector<int64_t> dims;
   rt::AlignedBlock bytes;
 
-  /// Zeros. Fails when the sizes are too large or memory runs out.
+  /// Zeros. Fails if the sizes are too large or memory runs out.
   static rt::Result<std::shared_ptr<HostTensor>>
   zeros(std::string name, sinter_dtype dtype, std::vector<int64_t> dims);
   /// Zeros of the shape and type of `desc`.

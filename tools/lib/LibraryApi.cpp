@@ -2,16 +2,16 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Linked into every library that sinterc makes, which exports each
-// sinter_library_X here as sinter_<model>_X (compiler/emit/Link.cpp), declared
-// by the generated header.
+// Linked into every library that sinterc makes. The library exports each
+// sinter_library_X here as sinter_<model>_X (compiler/emit/Link.cpp), which the
+// generated header declares.
 //
 //===----------------------------------------------------------------------===//
 #include "sinter/sinter.h"
 
 extern "C" {
 
-// The model's artifact; the linker gives it this name.
+// The model's artifact; it gets this name at link time.
 extern const sinter_artifact sinter_linked_artifact;
 
 static const sinter_entry &entry() { return sinter_linked_artifact.entries[0]; }

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Format: numpy.org/doc/stable/reference/generated/numpy.lib.format.html. The
-// header is a Python literal; only what NumPy itself writes is understood,
-// nothing is evaluated.
+// header is a Python literal. Only the form that NumPy itself writes is
+// understood; nothing is evaluated.
 //
 //===----------------------------------------------------------------------===//
 #include "tools/lib/Npz.h"
@@ -39,7 +39,7 @@ struct Header {
 };
 } // namespace
 
-// The text after 'key': in a dict literal, without leading blanks.
+// The text after 'key': in a dict literal, without leading spaces.
 static std::optional<std::string_view> valueOf(std::string_view dict,
                                                std::string_view key) {
   for (char quote : {'\'', '"'}) {
@@ -105,7 +105,7 @@ static void swapBytes(uint8_t *bytes, uint64_t count, uint32_t width) {
     std::reverse(bytes + i * width, bytes + (i + 1) * width);
 }
 
-// Copies `from`, whose first index runs fastest, to row-major `to`.
+// Copies `from`, whose first index varies fastest, to row-major `to`.
 static void transpose(const uint8_t *from, HostTensor &to) {
   uint32_t width = rt::elementBytes(to.dtype);
   std::vector<int64_t> index(to.dims.size(), 0), strides(to.dims.size(), 1);
@@ -126,7 +126,7 @@ tools::parseNpy(const std::string &name, std::span<const uint8_t> bytes) {
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
                         bytes.size());
   if (bytes.size() < 12 || !text.starts_with(kMagic))
-    return rt::Status::invalid("'" + name + "' is no .npy array");
+    return rt::Status::invalid("'" + name + "' is not a .npy array");
   bool longHeader = bytes[6] >= 2;
   uint64_t headerBytes = bytes[8] | bytes[9] << 8;
   if (longHeader)

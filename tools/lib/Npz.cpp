@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Zip as in PKWARE's APPNOTE.TXT: members stored or deflated, sizes of more
-// than 32 bits in a ZIP64 field.
+// Zip as in PKWARE's APPNOTE.TXT: members are stored or deflated, and sizes of
+// more than 32 bits are in a ZIP64 field.
 //
 //===----------------------------------------------------------------------===//
 #include "tools/lib/Npz.h"
@@ -27,10 +27,10 @@ static constexpr uint32_t kCentralHeader = 0x02014b50;
 static constexpr uint32_t kEndRecord = 0x06054b50;
 static constexpr uint32_t kEndRecord64 = 0x06064b50;
 static constexpr uint32_t kEndLocator64 = 0x07064b50;
-// Deflate cannot do better; a member that claims to is a trap.
+// Deflate cannot compress better. A member that claims to is malicious.
 static constexpr uint64_t kMaxRatio = 1032;
 
-// A little-endian number, which the caller knows to lie in `bytes`.
+// A little-endian number; the caller has checked that it lies in `bytes`.
 static uint64_t number(Bytes bytes, uint64_t offset, unsigned width) {
   uint64_t value = 0;
   for (unsigned i = width; i-- > 0;)
@@ -51,7 +51,7 @@ struct Member {
 };
 } // namespace
 
-// Sizes of all ones are in the extra field, in this order.
+// Sizes whose bits are all ones are in the extra field, in this order.
 static bool readZip64(Bytes extra, Member &member) {
   for (uint64_t at = 0; has(extra, at, 4);) {
     uint64_t tag = number(extra, at, 2), size = number(extra, at + 2, 2);
@@ -128,13 +128,13 @@ static bool readDirectory(Bytes file, std::vector<Member> &members) {
 static rt::Status inflateInto(Bytes packed, std::vector<uint8_t> &out) {
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-    return rt::Status::failed("zlib did not start");
+    return rt::Status::failed("cannot initialize zlib");
   stream.next_in = const_cast<uint8_t *>(packed.data());
   stream.next_out = out.data();
   uint64_t left = packed.size(), room = out.size();
   int code = Z_OK;
   while (code == Z_OK) {
-    // zlib counts in 32 bits.
+    // zlib's counters have 32 bits.
     uInt in = std::min<uint64_t>(left, 1u << 30);
     uInt free = std::min<uint64_t>(room, 1u << 30);
     stream.avail_in = in;
@@ -182,7 +182,7 @@ rt::Result<HostTensors> tools::readNpz(const std::string &path) {
     return rt::Status::invalid(file.status().message());
   std::vector<Member> members;
   if (!readDirectory(*file, members))
-    return rt::Status::invalid(path + ": is no .npz file, or is cut off");
+    return rt::Status::invalid(path + ": is not a .npz file, or is truncated");
   HostTensors tensors;
   for (Member &member : members) {
     if (member.name.ends_with(".npy"))
@@ -196,7 +196,7 @@ rt::Result<HostTensors> tools::readNpz(const std::string &path) {
       return rt::Status(tensor.status().code(),
                         path + ": " + tensor.status().message());
     if (find(tensors, member.name))
-      return rt::Status::invalid(origin + " is there twice");
+      return rt::Status::invalid(origin + " occurs twice");
     tensors.push_back(std::move(*tensor));
   }
   return tensors;
@@ -207,9 +207,9 @@ static void put(std::string &out, uint64_t value, unsigned width) {
     out += static_cast<char>(value >> 8 * i & 255);
 }
 
-// What local and central header have in common, from "version needed" to the
-// name's length. Sizes are in a ZIP64 field, as NumPy writes it, so that any
-// fits.
+// Writes the common part of local and central headers, from "version needed" to
+// the name's length. Sizes are in a ZIP64 field, as in NumPy's files, so that
+// any size fits.
 static void putCommon(std::string &out, const std::string &name, uint32_t crc,
                       uint64_t extraBytes) {
   auto *begin = reinterpret_cast<const llvm::UTF8 *>(name.data()),

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A .npz is a zip of .npy files. Unlike the readers of training data, which see
-// rows of a file of any size, this one takes whole arrays of any rank and
-// either order into memory. Every size in the file is checked before it is
-// believed.
+// A .npz file is a zip archive of .npy files. The readers of training data
+// stream rows of files of any size; this reader loads whole arrays of any rank
+// and either order into memory. It checks every size in the file before it
+// relies on it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TOOLS_LIB_NPZ_H
@@ -17,9 +17,9 @@
 
 namespace sinter::tools {
 
-/// All arrays of the file. bfloat16 arrays are those of two-byte voids ("V2").
+/// All arrays of the file. Arrays of two-byte voids ("V2") are bfloat16.
 rt::Result<HostTensors> readNpz(const std::string &path);
-/// Writes an uncompressed file; it appears whole or not at all.
+/// Writes an uncompressed file, atomically.
 rt::Status writeNpz(const std::string &path, const HostTensors &tensors);
 
 /// One .npy file.

@@ -30,7 +30,7 @@ tools::selectInputs(std::span<const sinter_tensor_desc> inputs,
                                  (names.empty() ? "none" : names));
     }
     std::vector<int64_t> dims(input.dims, input.dims + input.rank);
-    // bfloat16 has no name in NumPy: its bits come as uint16, too.
+    // NumPy has no bfloat16, so its bits may also come as uint16.
     bool sameType = tensor->dtype == input.dtype ||
                     (input.dtype == SINTER_BF16 && tensor->dtype == SINTER_U16);
     if (!sameType || tensor->dims != dims)
@@ -51,7 +51,7 @@ static uint64_t nextRandom(uint64_t &state) {
   return z ^ (z >> 31);
 }
 
-// A multiple of 2^-7 in [-1, 1) is exact in every float type of ours.
+// A multiple of 2^-7 in [-1, 1) is exact in all our float types.
 static uint16_t halfOfStep(int step, bool isBfloat) {
   float value = static_cast<float>(step) / 128;
   uint32_t bits;
@@ -118,7 +118,7 @@ Difference tools::compare(const HostTensor &value, const HostTensor &reference,
       continue;
     double allowed = atol + rtol * std::fabs(b),
            excess = std::fabs(a - b) / allowed;
-    // An infinity or NaN on one side only, or nothing allowed at all.
+    // An infinity or NaN on only one side, or no tolerance.
     if (!std::isfinite(a) || !std::isfinite(b) || allowed == 0)
       excess = INFINITY;
     if (excess > worst.excess)

@@ -12,20 +12,20 @@
 
 namespace sinter::tools {
 
-/// One array per input, in order: those of `given` by name, checked against
-/// type and shape; arrays that are no inputs are left out. `what` they are
-/// called in errors.
+/// Selects one array of `given` per input by name, in the order of the inputs,
+/// and checks type and shape. Arrays that are not inputs are left out. Errors
+/// call the inputs `what`.
 rt::Result<HostTensors> selectInputs(std::span<const sinter_tensor_desc> inputs,
                                      const HostTensors &given,
                                      const char *what = "input");
 
-/// Arrays of random numbers: floats in [-1, 1), bytes of any value, other
-/// integers and truth values 0 or 1 (so that indices are in range). Equal seeds
+/// Arrays of random numbers: floats in [-1, 1), bytes of any value, and 0 or 1
+/// for bools and other integers (so that indices are in range). Equal seeds
 /// give equal arrays.
 rt::Result<HostTensors> randomInputs(std::span<const sinter_tensor_desc> inputs,
                                      uint64_t seed);
 
-/// Where two results differ most, as a multiple of what is allowed.
+/// The largest difference of two results, as a multiple of what is allowed.
 struct Difference {
   double excess = 0; // |a - b| / (atol + rtol * |b|); above 1: too much
   int64_t index = 0; // row-major

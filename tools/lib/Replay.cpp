@@ -76,7 +76,7 @@ public:
       return wrong("holds " + llvm::Twine(parts) +
                    " micro-batches of all replicas, the program takes " +
                    llvm::Twine(expected) + "; --accumulate=" +
-                   llvm::Twine(parts) + " and no --replicas replays them");
+                   llvm::Twine(parts) + " without --replicas replays them");
     for (int64_t part = 0; part < parts; ++part)
       if (ExitCode code = runFunction(grad ? grad : step, part))
         return code;
@@ -87,8 +87,9 @@ public:
       llvm::outs() << numFound << (numFound == 1 ? " op makes" : " ops make")
                    << " values that are not finite out of finite ones\n";
     else
-      llvm::outs() << "all values are finite or were not finite before: the "
-                      "model's arithmetic does not make what was found\n";
+      llvm::outs() << "no op makes values that are not finite out of finite "
+                      "ones: the model's arithmetic does not explain what was "
+                      "found\n";
     return numFound ? kExitFailed : kExitDone;
   }
 
@@ -98,7 +99,7 @@ private:
     return kExitUsage;
   }
 
-  /// The name under which files know a state.
+  /// The name of a state in files.
   std::string fileName(ir::StateOp state) {
     auto nameOf = [](ir::StateOp op) {
       return (op.getOnnx() ? *op.getOnnx() : op.getSymName()).str();
@@ -225,7 +226,7 @@ private:
     return kExitDone;
   }
 
-  /// One line where finite values became others.
+  /// Prints a line if the op turns finite values into values that are not.
   void look(Operation &op, int64_t number, StringRef where,
             ArrayRef<Tensor> operands, ArrayRef<Tensor> results) {
     if (op.hasTrait<OpTrait::ConstantLike>() ||
@@ -265,13 +266,13 @@ private:
 ExitCode tools::replay(const Options &options,
                        llvm::ArrayRef<TargetFactory> targets) {
   if (!options.train.enabled) {
-    reportError(options, "--replay takes the options that the trainer was "
-                         "compiled with, --train first of all");
+    reportError(options, "--replay needs the options that the trainer was "
+                         "compiled with, at least --train");
     return kExitUsage;
   }
   if (options.train.replicas > 1) {
     reportError(options, "--replay runs the parts of all replicas one after "
-                         "the other: --accumulate=N for N parts in all, "
+                         "the other: use --accumulate=N for N parts in all, "
                          "without --replicas");
     return kExitUsage;
   }

@@ -11,9 +11,9 @@
 namespace sinter::tools {
 
 /// Evaluates the step that a trainer wrote to options.run.replay (data, states
-/// and control values) by the reference meaning of each op, every result
-/// rounded to its type, and names the ops that make values which are not finite
-/// out of finite ones. kExitFailed if there are any.
+/// and control values) with the reference evaluation of each op, rounding every
+/// result to its type. Prints the ops that turn finite values into values that
+/// are not finite; returns kExitFailed if there are any.
 compiler::ExitCode replay(const compiler::Options &options,
                           llvm::ArrayRef<compiler::TargetFactory> targets);
 

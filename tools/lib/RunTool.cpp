@@ -46,7 +46,7 @@ static ExitCode report(const Options &options, const rt::Status &status) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-// Everything that a model in memory consists of, in the order of its making.
+// The parts of a model in memory, in the order in which they are created.
 struct Loaded {
   std::unique_ptr<Compilation> compilation;
   std::unique_ptr<Jit> jit;
@@ -66,7 +66,7 @@ static rt::DeviceOptions deviceOptions(const Options &options) {
   return device;
 }
 
-// Sets the sizes that the model leaves open and the arrays know.
+// Sets the sizes that the model leaves open to those of the arrays.
 static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
                          Options &options) {
   for (const OnnxInput &input : onnxInputs(model)) {
@@ -90,8 +90,8 @@ static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
   }
 }
 
-// A program that names its devices has the default one of --device; where
-// --target named them, --device may name others.
+// A program that names its devices already includes the default device of
+// --device. If --target named them, --device may name others.
 static std::string devicesOfRun(const Options &options,
                                 const sinter_artifact &artifact) {
   std::string device;
@@ -171,7 +171,7 @@ static std::optional<uint64_t> randomSeed(StringRef inputs, bool &wrong) {
   return seed;
 }
 
-// What the program keeps begins with the arrays that there are for it.
+// Initializes the program's states from the arrays of their names.
 static rt::Status writeStates(Runner &runner, const HostTensors &arrays) {
   for (auto [i, state] : llvm::enumerate(runner.states())) {
     if (!find(arrays, state.tensor.name))
@@ -203,8 +203,8 @@ static void printSummary(const HostTensors &results) {
   }
 }
 
-// `numOutputs` of the tensors are outputs, which the reference must have;
-// others are states.
+// The first `numOutputs` tensors are outputs, which the reference must have.
+// The others are states, which it may lack.
 static ExitCode checkReference(const Options &options,
                                const HostTensors &tensors, size_t numOutputs) {
   auto references = readNpz(options.run.reference);
@@ -315,7 +315,7 @@ static ExitCode runProgram(const Options &options, Runner &runner,
   if (!run())
     return report(options, status);
   ExitCode code = kExitDone;
-  // What is only measured needs no copy of its states.
+  // If the program is only measured, its states are not copied.
   bool isPrinted = options.run.outputs.empty() &&
                    options.run.reference.empty() && !options.run.bench &&
                    !wantsProfile(options);
@@ -356,7 +356,8 @@ static ExitCode runProgram(const Options &options, Runner &runner,
     rt::Status possible = runner.profile(&profile);
     if (!possible.ok())
       return report(options, possible);
-    // The first run after a pause is slow everywhere; a few make a mean.
+    // The first run after a pause is slow on any device; take the mean of a
+    // few.
     for (int i = 0; i < 10; ++i)
       if (!run())
         return report(options, status);
@@ -405,8 +406,8 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
     return replay(options, targets);
   if (StringRef flag = compilingFlag(options);
       !flag.empty() && isElfFile(options.model)) {
-    reportError(options, flag + " is of compiling; " + shown(options.model) +
-                             " is compiled");
+    reportError(options, flag + " is an option of compilation; " +
+                             shown(options.model) + " is compiled already");
     return kExitUsage;
   }
   if (options.train.enabled) {
@@ -415,7 +416,7 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
     return kExitUsage;
   }
   if (options.run.roundsFromStdin && !options.run.bench) {
-    reportError(options, "--rounds=stdin: is of --bench");
+    reportError(options, "--rounds=stdin: needs --bench");
     return kExitUsage;
   }
   if (options.run.inputs.empty() && options.run.bench)
@@ -446,7 +447,8 @@ static ExitCode run(Options &options, llvm::ArrayRef<TargetFactory> targets) {
   return runProgram(options, *loaded.runner, arrays, seed);
 }
 
-// What is here to run on, one line each; why not, where a kind has none.
+// Prints one line per available device. For a kind without devices, the line
+// gives the reason.
 static void printDevices() {
   for (const rt::DeviceKind &kind : rt::linkedDevices().kinds()) {
     rt::Result<int> count = kind.count();

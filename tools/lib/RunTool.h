@@ -10,7 +10,7 @@
 
 namespace sinter::tools {
 
-/// Runs, compares and measures a model or a compiled library; returns the exit
+/// Runs, compares and measures a model or a compiled library. Returns the exit
 /// code.
 int sinterRun(int argc, char **argv,
               llvm::ArrayRef<compiler::TargetFactory> targets);

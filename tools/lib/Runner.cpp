@@ -53,7 +53,7 @@ private:
   const sinter_entry &entry_;
 };
 
-// What a library exports as sinter_<model>_X.
+// The functions that a library exports as sinter_<model>_X.
 struct LibraryFunctions {
   int32_t (*create)(int32_t threads, void **program);
   void (*destroy)(void *program);
@@ -103,8 +103,8 @@ public:
       return profiled_->run(inputs, outputs);
     return statusOf(functions_.run(program_, inputs, outputs));
   }
-  // The library's own runtime has no profile; ours walks the same tables, and
-  // goes on from the states that there are.
+  // The library's own runtime cannot profile. The runtime of this process runs
+  // the same tables and continues with the current states.
   rt::Status profile(rt::ProfileSink *sink) override {
     profiled_.reset();
     if (!sink)
@@ -175,14 +175,14 @@ static rt::Result<LibraryFunctions> openLibrary(const std::string &path) {
   auto names = exportedSymbols(path);
   if (!names.ok())
     return names.status();
-  // sinter_<model>_artifact: the model's name is what lies between.
+  // The symbol sinter_<model>_artifact contains the model's name.
   std::string prefix;
   for (const std::string &name : *names)
     if (name.starts_with("sinter_") && name.ends_with("_artifact"))
       prefix = name.substr(0, name.size() - std::string("artifact").size());
   if (prefix.empty())
-    return rt::Status::invalid(path + ": is no library that sinterc made");
-  // Without a slash dlopen would search the system's folders.
+    return rt::Status::invalid(path + ": is not a library that sinterc made");
+  // For a name without a slash, dlopen would search the system's folders.
   std::string file = std::filesystem::absolute(path).string();
   void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
@@ -215,7 +215,7 @@ tools::runLibrary(const std::string &path, const std::string &device,
   auto functions = openLibrary(path);
   if (!functions.ok())
     return functions.status();
-  // What the library's own functions cannot be asked for.
+  // The library's own functions do not support these.
   if (!device.empty() || options.syncLaunches || options.memoryLimitBytes ||
       options.isForSim())
     return runArtifact(*functions->artifact(), device, options);

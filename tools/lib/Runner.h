@@ -30,25 +30,26 @@ public:
   virtual rt::Status writeState(uint32_t index, const void *from) = 0;
   virtual rt::Status run(const void *const *inputs, void *const *outputs) = 0;
 
-  /// Where the time goes, from now on. Fails where that cannot be told.
+  /// Reports the time of every command to `sink` from now on; null ends that.
+  /// Fails if the runner cannot be profiled.
   virtual rt::Status profile(rt::ProfileSink *sink) = 0;
 
-  /// What its device can do at all; zeros where that cannot be told.
+  /// The limits of its device; zeros if they are unknown.
   virtual rt::Result<rt::Ceilings> ceilings() { return rt::Ceilings(); }
 };
 
-/// What `runner` keeps from run to run, as it is now.
+/// The current states of `runner`.
 rt::Result<HostTensors> readStates(Runner &runner);
 
-/// Runs "main" of `artifact`, which must outlive it; `device` "": the
-/// artifact's own kind.
+/// Runs "main" of `artifact`, which must outlive the runner. If `device` is "",
+/// it is of the artifact's own kind.
 rt::Result<std::unique_ptr<Runner>>
 runArtifact(const sinter_artifact &artifact, const std::string &device,
             const rt::DeviceOptions &options);
 
-/// Opens a library that sinterc made and runs it through the functions it
-/// exports; on another device than its default, or with options besides
-/// threads, through the runtime of this process.
+/// Opens a library that sinterc made and runs it through its exported
+/// functions. With another device than its default, or with options besides
+/// threads, it runs in the runtime of this process.
 rt::Result<std::unique_ptr<Runner>>
 runLibrary(const std::string &path, const std::string &device,
            const rt::DeviceOptions &options);

@@ -1,4 +1,4 @@
-//===- Targets.cpp - what the tools compile for ---------------------------===//
+//===- Targets.cpp - the targets that the tools compile for ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,7 +12,7 @@
 
 using namespace sinter;
 
-/// The architectures of --gpu-arch, ascending; `fallback` without it.
+/// Reads the architectures of --gpu-arch, ascending; `fallback` without it.
 static bool readGpuArchs(const compiler::Options &options,
                          std::vector<unsigned> fallback,
                          std::vector<unsigned> &archs, std::string &error) {
@@ -24,7 +24,7 @@ static bool readGpuArchs(const compiler::Options &options,
       error =
           "--gpu-arch=" + name +
           ": expected sm_80, sm_86, sm_87, sm_89 or sm_90, which newer GPUs "
-          "run too";
+          "also run";
       return false;
     }
     archs.push_back(*arch);
@@ -58,7 +58,7 @@ makeSimTarget(const compiler::Options &options, std::string &error) {
     return nullptr;
   }
   simOptions.arch = archs.front();
-  // What runs here and now is there to be checked.
+  // A program that this process runs is checked.
   simOptions.isChecked =
       !options.run.device.empty() ||
       (options.tool == "sinter-run" && !options.devices.empty());

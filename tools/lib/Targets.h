@@ -1,8 +1,8 @@
-//===- Targets.h - what the tools compile for and run on --------*- C++ -*-===//
+//===- Targets.h - the targets that the tools compile for -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The one place where targets are registered; a new device adds its line here
+// Targets are registered only here: a new device adds its target to Targets.cpp
 // (and its device to Devices.cpp).
 //
 //===----------------------------------------------------------------------===//

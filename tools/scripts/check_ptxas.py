@@ -5,9 +5,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     check_ptxas.py PROGRAMS --models=DIR [--list]
 
-PROGRAMS lists a model of DIR and the flags of sinterc on each line. --list prints what each
-kernel takes on sm_90, and the share of a multiprocessor's threads that it can have there. The PTX for sm_80 is
-assembled for sm_80; that for sm_90 for sm_90, and for sm_100 and sm_120, which run it too.
+Each line of PROGRAMS lists a model of DIR and flags of sinterc. --list prints the resources that
+each kernel uses on sm_90, and the share of a multiprocessor's threads that it can have there.
+PTX for sm_80 is assembled for sm_80. PTX for sm_90 is assembled for sm_90, sm_100 and sm_120.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-# PTX of the first is assembled for the others.
+# PTX for the first is assembled for the others.
 ARCHITECTURES = {"sm_80": ["sm_80"], "sm_90": ["sm_90", "sm_100", "sm_120"]}
 
 
@@ -26,11 +26,11 @@ def findPtxas():
     for path in (shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"):
         if path and os.path.exists(path):
             return path
-    sys.exit("check_ptxas: there is no ptxas; it comes with the CUDA toolkit")
+    sys.exit("check_ptxas: ptxas not found; it is part of the CUDA toolkit")
 
 
-# Of a multiprocessor with sm_90: threads, registers, bytes of shared memory, blocks; and
-# shared memory that each block takes beside its own.
+# A multiprocessor of sm_90: threads, registers, bytes of shared memory, blocks; and the shared
+# memory that each block takes in addition to its own.
 THREADS, REGISTERS, SHARED, BLOCKS, SHARED_OF_BLOCK = 2048, 65536, 228 << 10, 32, 1 << 10
 
 
@@ -44,8 +44,8 @@ def occupancy(threads, registers, shared):
 
 
 def assemble(ptxas, text, target, folder):
-    """The entries that ptxas compiled, with stack, spills, registers and shared memory; its
-    complaint, if any."""
+    """The entries that ptxas compiled, with stack, spills, registers and shared memory; and
+    its error message, if any."""
     source = os.path.join(folder, "kernels.ptx")
     with open(source, "w") as file:
         file.write(text)
@@ -72,7 +72,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--models", required=True)
     parser.add_argument("--list", action="store_true",
-                        help="print what each kernel takes")
+                        help="print the resources of each kernel")
     options = parser.parse_args()
     ptxas = findPtxas()
     with open(options.programs) as file:

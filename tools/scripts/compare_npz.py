@@ -6,7 +6,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     compare_npz.py GOT.npz REFERENCE.npz --tolerance=1e-5
 
 For each array of the reference: max |got - reference| / max |reference| must be at most
-the tolerance; integers and truth values must be equal. Names, shapes must agree.
+the tolerance; integers and bools must be equal. Names and shapes must agree.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from npz import readNpz
 
 
 def difference(got, reference):
-    """None if they agree, a number to be held against the tolerance, or a sentence."""
+    """None if they agree, a number to compare with the tolerance, or a sentence."""
     if got.shape != reference.shape:
         return f"shape {list(got.shape)}, not {list(reference.shape)}"
     if not reference.isFloat:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares a training run with a reference: its losses, and its states at the end.
+"""Compares a training run with a reference: its losses and its final states.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -32,7 +32,7 @@ def readLosses(path):
 
 
 def compareLosses(got, expected):
-    """The problems found, as sentences."""
+    """The problems that were found, as sentences."""
     if len(got) != len(expected):
         return [f"{len(got)} steps in the log, {len(expected)} in the reference"]
     worst = max(range(len(got)), key=lambda i: abs(got[i] - expected[i]) / abs(expected[i]))
@@ -48,7 +48,7 @@ def compareState(name, got, expected, tolerance):
         return [f"{name}: shape {list(got.shape)}, reference {list(expected.shape)}"]
     distance = norm([a - b for a, b in zip(got.values, expected.values)])
     length = norm(expected.values)
-    if length < NOISE:  # a slot of a gradient that is zero but for float64's rounding
+    if length < NOISE:  # a slot of a gradient that is zero except for float64's rounding
         return [] if norm(got.values) < FLOAT32_NOISE else [f"{name}: should be zero"]
     error = distance / length
     if not error <= tolerance:

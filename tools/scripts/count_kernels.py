@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Counts the kernels and library calls of one run: sinter-inspect kernels --json | this.
+"""Counts the kernels and library calls of one run. Reads `sinter-inspect kernels --json` on stdin.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     count_kernels.py [--entry=main] [--kind=KIND]... [--minus=FILE] --at-most=N | --exactly=N
 
-Counts launches and calls, of these kinds where some are given, less those of FILE, the
-same list of a smaller model; copies and fills are listed beside. Fails with the list when
-there are other numbers than allowed.
+Counts launches and calls, only of the given kinds if any, minus those in FILE, which is the
+same list of a smaller model. Copies and fills are listed separately. Fails and prints the list
+if the count is not allowed.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import json
 import sys
 
 
-MEMORY = ("copy", "fill")  # what a device does without a kernel
+MEMORY = ("copy", "fill")  # commands that need no kernel
 
 
 def rowsOf(kernels, options):

@@ -3,12 +3,12 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Called by `tools/dev demo`. For each seed: the trainer that sinterc made from
-docs/examples/fashion_cnn.onnx learns Fashion-MNIST and exports an ONNX file; sinterc
-compiles that file to a library; docs/examples/classify.c, plain C, predicts the 10 000
-test images with it; and the trainer evaluates the same images with the library's
+Called by `tools/dev demo`. For each seed, the trainer that sinterc made from
+docs/examples/fashion_cnn.onnx learns Fashion-MNIST and exports an ONNX file. sinterc
+compiles that file to a library, and docs/examples/classify.c, plain C, predicts the 10 000
+test images with it. Then the trainer evaluates the same images with the library's
 predictions as labels, so that its accuracy is the share on which the two agree.
-Needs Python's standard library only.
+Needs only Python's standard library.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Failure(Exception):
 
 
 def run(command, capture=False):
-    """Says what it runs, and runs it; gives its stdout with `capture`, else shows it."""
+    """Prints a command and runs it; returns its stdout with `capture`, else shows it."""
     print("+", " ".join(os.path.relpath(part) if part.startswith(ROOT) else part
                         for part in command), flush=True)
     result = subprocess.run(command, stdout=subprocess.PIPE if capture else None, text=True)
@@ -56,7 +56,7 @@ def lastEvaluation(log):
 
 
 def unzip(name, folder):
-    """DATA/name without its .gz, written to `folder`; its path."""
+    """Decompresses DATA/name into `folder`; returns the path."""
     path = os.path.join(folder, os.path.basename(name).removesuffix(".gz"))
     with gzip.open(os.path.join(DATA, name)) as source, open(path, "wb") as target:
         shutil.copyfileobj(source, target)
@@ -71,7 +71,8 @@ def compileTrainer(sinterc, folder):
 
 
 def compileClassifier(sinterc, model, folder, compiler):
-    """The exported model as a library, and the C program that uses it; its path."""
+    """Builds the exported model as a library, and the C program that uses it; returns the
+    program's path."""
     library = os.path.join(folder, "fashion_cnn.so")
     run([sinterc, model, "-o", library, f"--batch={LIBRARY_BATCH}"])
     classify = os.path.join(folder, "classify")
@@ -82,7 +83,7 @@ def compileClassifier(sinterc, model, folder, compiler):
 
 
 def agreement(trainer, classify, checkpoint, folder, threads):
-    """On how many test images the trainer and the library predict the same class."""
+    """The number of test images for which the trainer and the library predict the same class."""
     predicted = os.path.join(folder, "predicted")
     os.makedirs(predicted)
     images = unzip("t10k-images-idx3-ubyte.gz", predicted)
@@ -101,7 +102,7 @@ def agreement(trainer, classify, checkpoint, folder, threads):
 
 
 def oneSeed(seed, options, sinterc, trainer, folder):
-    """(accuracy in percent, seconds of training, images agreed on)."""
+    """Returns (accuracy in percent, seconds of training, number of images agreed on)."""
     os.makedirs(folder)
     checkpoint = os.path.join(folder, "run")
     log = os.path.join(folder, "log.json")
@@ -127,10 +128,10 @@ def main():
     parser.add_argument("--cc", default="clang-19", help="compiler of the C program")
     options = parser.parse_args()
     if options.seeds < 1 or options.epochs < 1 or options.threads < 1:
-        parser.error("--seeds, --epochs and --threads are at least 1")
+        parser.error("--seeds, --epochs and --threads must be at least 1")
 
     if not os.path.isdir(DATA):
-        raise Failure(f"{DATA} is not there; install the package dataset-fashion-mnist")
+        raise Failure(f"{DATA} not found; install the package dataset-fashion-mnist")
     sinterc = os.path.join(os.path.abspath(options.build), "bin", "sinterc")
     folder = os.path.join(os.path.abspath(options.build), "demo")
     shutil.rmtree(folder, ignore_errors=True)

@@ -6,11 +6,11 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     kill_trainer.py TRAINER FOLDER [--kills=50] [--signal=KILL|TERM] [--least-in-save=0]
                     -- TRAINER OPTIONS
 
-Runs the trainer once undisturbed; then killed and resumed, over and over, until it was
-killed so often (a run that ends is followed by a new one from its first step). The export
-of every run that ends must have the bytes of the undisturbed one. Prints how many kills
-fell into the writing of a checkpoint (they leave an unfinished one behind); fewer than
---least-in-save are an error. Works in FOLDER (made if absent).
+Runs the trainer once undisturbed. Then kills and resumes it repeatedly until --kills is reached;
+after a run that ends, a new one starts from the first step. The export of every run that ends
+must have the same bytes as the undisturbed one. Prints how many kills hit the writing of a
+checkpoint (they leave an unfinished one behind); fewer than --least-in-save are an error.
+Works in FOLDER, which it creates if missing.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 
-UNFINISHED = ".tmp-"  # of a checkpoint that is being written, in --out
+UNFINISHED = ".tmp-"  # prefix of a checkpoint that is being written, in --out
 INTERRUPTED = 75  # exit code after SIGTERM: saved, resumable
 
 
@@ -31,7 +31,7 @@ def start(command):
 
 
 def killAtRandom(command, number, seconds, draw):
-    """Starts the command and sends the signal after a random time. True if it had ended."""
+    """Starts the command and sends the signal after a random time. True if it had already ended."""
     process = start(command)
     time.sleep(draw.uniform(0, seconds))
     process.send_signal(number)
@@ -40,7 +40,7 @@ def killAtRandom(command, number, seconds, draw):
         return True
     expected = {-number}
     if number == signal.SIGTERM:
-        expected.add(INTERRUPTED)  # a signal before the handler is there ends it plainly
+        expected.add(INTERRUPTED)  # a signal before the handler is installed just ends it
     if process.returncode not in expected:
         sys.exit(f"exit code {process.returncode}: {error}")
     return False
@@ -95,7 +95,7 @@ def main():
     draw = random.Random(options.random)
     number = getattr(signal, "SIG" + options.signal)
     command = [options.trainer, *training, f"--out={cut}", "--resume=auto"]
-    # Late enough that a run moves on, early enough that it is hit many times.
+    # Late enough that a run makes progress, early enough that it is hit many times.
     longest = seconds * 2 / max(min(options.kills, 20) / 4, 2)
     kills = inSave = runs = 0
     while kills < options.kills:
@@ -110,7 +110,7 @@ def main():
             shutil.rmtree(cut)
     print(f"{kills} kills in {runs} runs, {inSave} while a checkpoint was written: the same bytes")
     if inSave < options.least_in_save:
-        sys.exit(f"{inSave} kills fell into a save, not {options.least_in_save}")
+        sys.exit(f"{inSave} kills hit a save; at least {options.least_in_save} are needed")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Called by `tools/dev docs`; with --check it writes nothing and fails when a page is
-stale, missing or no longer made.
+Called by `tools/dev docs`. With --check, it writes nothing and fails if a page is stale,
+missing or no longer generated.
 """
 
 import argparse
@@ -22,7 +22,7 @@ NOTE = "<!-- Made by tools/dev docs; edit the source, not this page. -->\n\n"
 
 
 def capture(command):
-    """What a command prints on stdout; a failure is one line and the end."""
+    """The stdout of a command. If it fails, prints one line and exits."""
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if result.returncode != 0:
         line = (result.stderr.strip().splitlines() or ["no message"])[0]
@@ -31,7 +31,7 @@ def capture(command):
 
 
 def tableGen(generator, source):
-    """The page that mlir-tblgen makes of one .td file, without its own first note."""
+    """The page that mlir-tblgen generates from one .td file, without its own first note."""
     page = capture([f"{LLVM}/bin/mlir-tblgen", f"-gen-{generator}-doc", "-I", ROOT,
                     "-I", os.path.join(ROOT, "ir"), "-I", f"{LLVM}/include",
                     os.path.join(ROOT, source)])
@@ -98,7 +98,7 @@ def pagesOf(build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="build folder")
-    parser.add_argument("--check", action="store_true", help="only say what is stale")
+    parser.add_argument("--check", action="store_true", help="only report stale pages")
     options = parser.parse_args()
     pages = pagesOf(os.path.abspath(options.build))
 

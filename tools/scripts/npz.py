@@ -1,8 +1,8 @@
-"""Reads npy, npz and safetensors files, and writes npz, with Python's standard library only.
+"""Reads npy, npz and safetensors files and writes npz files, using only the standard library.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-For the test scripts; arrays are flat lists of Python numbers with a shape.
+Used by the test scripts. Arrays are flat lists of Python numbers with a shape.
 """
 
 import ast
@@ -11,7 +11,7 @@ import struct
 import zipfile
 from typing import NamedTuple
 
-# struct's letter for npy's and for safetensors' names of element types.
+# The letters of Python's struct module for the element types of npy and safetensors.
 NPY = {"f2": "e", "f4": "f", "f8": "d", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
        "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "b1": "?"}
 SAFETENSORS = {"F16": "e", "F32": "f", "F64": "d", "I8": "b", "I16": "h", "I32": "i",
@@ -56,14 +56,14 @@ def readNpz(path):
 
 
 def npyBytes(kind, shape, data):
-    """An npy file: of `kind`, as "<f4", and `shape`, row-major `data`."""
+    """An npy file of `kind`, such as "<f4", and `shape`, with row-major `data`."""
     header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
 
 
 def writeNpz(path, arrays):
-    """`arrays`: {name: (kind, shape, data)}, as of npyBytes."""
+    """Writes `arrays`: {name: (kind, shape, data)}, as for npyBytes."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             archive.writestr(name + ".npy", npyBytes(*array))

@@ -7,10 +7,10 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
                   [--sim=KEY=VALUE,..] [TEST..]
 
 Takes the RUN lines of the .test files in FOLDER (all, or those named), which compile and
-run models and compare with references. sinterc compiles for sim in place of the CPU,
-sinter-run runs on sim:0, both with the libraries named; trainers run on what they were
-compiled for. Each is done once per schedule, --seeds=N of them; arrays and logs that
-tests leave must be the same bytes for every schedule.
+run models and compare with references. sinterc compiles for sim instead of the CPU, and
+sinter-run runs on sim:0, both with the named libraries. Trainers run on what they were
+compiled for. Each test runs once per schedule, with --seeds=N schedules. The arrays and logs
+that tests leave must have the same bytes for every schedule.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def commandsOf(path, folder, options):
 
 
 def runTest(path, folder, seed, options):
-    """None, or the command that failed and what it said."""
+    """None, or the command that failed and its output."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     environment = dict(os.environ, SINTER_SIM=f"seed={seed}" + options.sim)
@@ -69,7 +69,7 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--libraries", default="all", help="as sinterc's")
-    parser.add_argument("--sim", default="", help="more of SINTER_SIM")
+    parser.add_argument("--sim", default="", help="more settings of SINTER_SIM")
     options = parser.parse_intermixed_args()
     options.sim = options.sim and "," + options.sim
     paths = [os.path.join(options.folder, name + ".test") for name in options.tests] or \

@@ -5,13 +5,13 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     run_placed.py FOLDER --models=DIR --work=DIR --pins=FILE [--seeds=1] [TEST..]
 
-A line of the file of pins is `TEST: RULE..` (rules of --place; none: placement is left to
-the compiler; `share=S`: so it is, with S of what one device takes as --memory-limit, which
-must move something to a second one). The RUN lines of FOLDER/TEST.test, which compare with references, are done on
-sim:0 alone first, then with the devices sim:0, sim:1 and cpu and the rules, once per
-schedule. Without a rule for the CPU, arrays and logs must be the bytes of sim:0 alone; with
-one, the same bytes for every schedule. sinter-inspect must name every region's reason, and
-the copies that cross.
+A line of the file of pins is `TEST: RULE..` with rules of --place. Without rules, the compiler
+decides placement. So it does with `share=S`, which sets --memory-limit to the share S of what
+one device takes; this must move something to a second device. The RUN lines of FOLDER/TEST.test,
+which compare with references, run first on sim:0 alone, then with the devices sim:0, sim:1 and
+cpu and the rules, once per schedule. Without a rule for the CPU, arrays and logs must have the
+bytes of sim:0 alone; with one, the same bytes for every schedule. sinter-inspect must name the
+reason for every region, and the copies between devices.
 """
 
 import argparse
@@ -29,7 +29,7 @@ DEVICES = "sim:0,sim:1,cpu"
 
 
 def placed(command, rules):
-    """The command, for a program on several devices."""
+    """The command, changed for a program on several devices."""
     if not command.startswith(("sinterc ", "sinter-run ")):
         return command
     flags = [rule if rule.startswith("--") else f"'--place={rule}'" for rule in rules]
@@ -49,14 +49,14 @@ def run(commands, folder, seed):
 
 
 def inspected(commands, rules):
-    """The placement of the first command that compiles, or what is wrong."""
+    """The placement of the first command that compiles, or an error."""
     command = next(c for c in commands if c.startswith(("sinterc ", "sinter-run ")))
     words = re.sub(r"^(sinter-run|sinterc)", "sinter-inspect placement --json",
                    placed(command, rules)).split(" ")
     kept = [w for i, w in enumerate(words)
             if not re.match(r"--(inputs|reference|rtol|atol|outputs)=", w) and w != "-o"
             and words[i - 1] != "-o"]
-    # What sinter-run reads off the arrays.
+    # The sizes that sinter-run takes from the arrays.
     for word in words:
         if word.startswith("--inputs="):
             for name, array in readNpz(word[len("--inputs="):]).items():
@@ -96,19 +96,20 @@ def checkPlan(commands, rules):
             return f"no crossing: {copy}"
     reached = {copy["to"] for copy in found["copies"]} | \
         {copy["from"] for copy in found["copies"]}
-    # What is fed by inputs alone, and read by nobody else, is not reached by copies.
+    # A region that reads only inputs, and whose results no other region reads, needs no copies.
     if len(devices) > 1 and not reached:
         return f"no copy crosses between {sorted(devices)}"
     return None
 
 
-# What the simulated libraries ask for at most.
+# The largest workspace that the simulated libraries request.
 WORKSPACE = 4096
 
 
 def limitOf(commands, share):
-    """--memory-limit= that share of what the program takes on one device, which is so small
-    that what library calls may take would be most of it; and nothing computed again."""
+    """Flags: --memory-limit with that share of what the program takes on one device; a bound on
+    the workspace of library calls, which would else be most of so small a program; and no
+    rematerialization."""
     found = inspected(commands, [])
     if isinstance(found, str):
         raise SystemExit(found)
@@ -125,7 +126,7 @@ def testOne(name, rules, options):
     alone = list(run_on_sim.commandsOf(path, folder, settings))
     commands = [re.sub(r" --(target=sim|device=sim:0|libraries=all)(?= |$)", "", c)
                 for c in alone]
-    # What is compared is left by the tests, or asked for here.
+    # The compared arrays are left by the tests, or requested here.
     leaves = f" --outputs={folder}/out.npz"
     add = lambda c: c + leaves if c.startswith("sinter-run ") and "--outputs" not in c else c
     rules = [limitOf(commands, float(rule[6:])) if rule.startswith("share=") else rule

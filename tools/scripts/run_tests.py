@@ -3,8 +3,8 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Called by `tools/dev test`. CTest's registry (test/CMakeLists.txt) says what there is;
-one Catch2 program or one lit run holds many cases, so their own summaries are read.
+Called by `tools/dev test`. CTest's registry (test/CMakeLists.txt) lists the tests. One Catch2
+program or one lit run contains many cases, so their own summaries are read.
 The last line is `N passed, N failed, N skipped`; the exit code is 1 if any failed.
 """
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-# What lit and Catch2 print at their end, and the line of our own scripts.
+# What lit and Catch2 print at the end, and the last line of our own scripts.
 OWN_SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$", re.M)
 CATCH_PASSED = re.compile(r"^All tests passed \(.* in (\d+) test cases?\)", re.M)
 CATCH_MIXED = re.compile(r"^test cases: +(\d+)(.*)$", re.M)
@@ -48,7 +48,7 @@ def countCases(output, exitCode):
     elif matches := OWN_SUMMARY.findall(output):
         counts = [int(n) for n in matches[-1]]
     if exitCode != 0 and counts[1] == 0:
-        counts[1] = 1  # it crashed, timed out or failed outside of its cases
+        counts[1] = 1  # it crashed, timed out or failed outside its cases
     if sum(counts) == 0:
         counts[1 if "No tests ran" in output else 0] = 1
     return counts
@@ -91,7 +91,7 @@ def runOne(test, jobs):
 
 
 def skipReasons(output):
-    """The lines by which lit and our scripts name what they left out."""
+    """The lines in which lit and our scripts name the tests that they skipped."""
     lines, listing = [], False
     for line in output.splitlines():
         if line.startswith(("Unsupported Tests (", "Skipped Tests (")):

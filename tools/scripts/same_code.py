@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Shows that a change of the compiler leaves what it generates as it was, byte for byte.
+"""Checks that a change of the compiler does not change the generated code by a single byte.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-    same_code.py record --build=BUILD -o before.json     compiles and keeps the hashes
+    same_code.py record --build=BUILD -o before.json     compiles and saves the hashes
     same_code.py compare --build=BUILD before.json       compiles again and compares
 
 Compiles every test model as a library and as a trainer, for cpu, cuda and sim, in float32
 and bf16, to object files: machine code, PTX, plans, constants and manifest (all but the build id).
 A model that
 cannot be trained with one of LOSSES counts as its error message. The last line is
-`N passed, M failed, K skipped`; --only and --every=N pick a part of the models.
+`N passed, M failed, K skipped`; --only and --every=N select some of the models.
 """
 
 import argparse
@@ -84,7 +84,7 @@ class Object:
 
 
 def attempts(kind):
-    """The command lines that are tried in turn, as words beside the target's."""
+    """The command lines to try in turn, as words in addition to the target's."""
     if kind == "lib":
         return [size.split() for size in SIZES]
     return [["--train", f"--loss={loss}", "--optimizer=adamw", *size.split()]
@@ -92,10 +92,10 @@ def attempts(kind):
 
 
 def compileOne(sinterc, model, kind, target, precision):
-    """(command, hash): of the first command that compiles, else of all messages."""
+    """(command, hash) of the first command that compiles, else of all messages."""
     errors = []
     with tempfile.TemporaryDirectory() as folder:
-        # Equal names: they are part of the artifact.
+        # Names must be equal, because they are part of the artifact.
         out = os.path.join(folder, "out.o")
         for words in attempts(kind):
             command = [model, "--emit=obj", f"--target={target}", f"--precision={precision}",
@@ -110,7 +110,7 @@ def compileOne(sinterc, model, kind, target, precision):
 
 
 def compileAll(options):
-    """{case: [command, hash]} of every model in every way."""
+    """{case: [command, hash]} for every model and every way to compile it."""
     models = sorted(path for pattern in MODELS
                     for path in glob.glob(pattern, root_dir=ROOT) if options.only in path)
     cases = list(itertools.product(models[::options.every], ["lib", "trainer"], TARGETS,
@@ -124,11 +124,11 @@ def compileAll(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=["record", "compare"])
-    parser.add_argument("before", nargs="?", help="what `record` wrote")
+    parser.add_argument("before", nargs="?", help="the file that `record` wrote")
     parser.add_argument("--build", required=True, help="build folder")
-    parser.add_argument("-o", "--output", help="where `record` writes")
+    parser.add_argument("-o", "--output", help="the file that `record` writes")
     parser.add_argument("--only", default="", help="models whose path contains this")
-    parser.add_argument("--every", type=int, default=1, help="each N-th model")
+    parser.add_argument("--every", type=int, default=1, help="every N-th model")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_intermixed_args()
     if options.action == "record":

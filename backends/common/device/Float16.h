@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// To fp32 and back, to the nearest, ties to even; NaN stays NaN. And what tf32
-// leaves of fp32.
+// Conversion to fp32 and back, rounding to nearest, ties to even; NaN stays
+// NaN. Also the rounding of fp32 to tf32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_DEVICE_FLOAT16_H
@@ -21,7 +21,7 @@ struct Half {
   uint16_t bits;
 };
 
-/// A float32 of which tensor cores see ten bits of mantissa.
+/// A float32 of whose mantissa tensor cores use ten bits.
 struct Tf32 {
   float value;
 };
@@ -43,7 +43,7 @@ inline float toFloat(Half value) {
   return std::bit_cast<float>(sign | ((rest << 13) + 0x38000000u));
 }
 
-/// To the nearest, ties away from zero (PTX's cvt.rna).
+/// Rounds to nearest, ties away from zero (PTX's cvt.rna).
 inline float toFloat(Tf32 value) {
   uint32_t bits = std::bit_cast<uint32_t>(value.value);
   if ((bits & 0x7f800000u) == 0x7f800000u) // infinity, NaN
@@ -69,7 +69,7 @@ inline void fromFloat(float value, Half &to) {
   } else if (rest >= 0x477ff000u) { // 65520 and more
     half = 0x7c00u;
   } else if (rest < 0x38800000u) { // below 2^-14: multiples of 2^-24
-    // The sum with 1.5 * 2^-1 has 2^-24 as its last place.
+    // The last place of the sum with 1.5 * 2^-1 is 2^-24.
     float sum = std::bit_cast<float>(rest) + 0.75f;
     half = std::bit_cast<uint32_t>(sum) - std::bit_cast<uint32_t>(0.75f);
   } else {

@@ -1,4 +1,4 @@
-//===- LaunchText.h - a launch in an error's words --------------*- C++ -*-===//
+//===- LaunchText.h - a launch as text for errors ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

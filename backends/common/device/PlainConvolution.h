@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What devices convolve with where no library does it: fp64 on the CPU,
+// Devices use these convolutions where no library does them: fp64 on the CPU,
 // everything on the simulated device. A unit is one plane of the result: an
 // image's output or input channel, or a filter's slice for one channel. What
-// must stay true: each unit is summed in an order that its shape fixes:
-// channels (or images), taps, rows.
+// must stay true: the shape alone determines the order in which each unit is
+// summed: channels (or images), taps, rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_DEVICE_PLAINCONVOLUTION_H
@@ -18,11 +18,12 @@
 
 namespace sinter::plain {
 
-/// Spatial dimensions; shapes that have fewer begin with dimensions of size 1.
+/// The number of spatial dimensions. Shapes with fewer are padded with leading
+/// dimensions of size 1.
 inline constexpr int convRank = 3;
 
-/// Where the elements of an activation or a filter lie. `outer` steps over
-/// images or filters, `inner` over channels (of a group, in a filter).
+/// The layout of an activation or a filter. `outer` is the stride of images or
+/// filters, `inner` that of channels (in a filter, the channels of a group).
 struct ConvTensor {
   int64_t outerStride, innerStride;
   int64_t dims[convRank], strides[convRank];
@@ -36,13 +37,13 @@ struct Convolution {
   int64_t channelsPerGroup() const { return channels / groups; }
   int64_t filtersPerGroup() const { return filters / groups; }
 
-  /// Units of the three directions.
+  /// The number of units in each of the three directions.
   int64_t forwardUnits() const { return batch * filters; }
   int64_t inputGradUnits() const { return batch * channels; }
   int64_t filterGradUnits() const { return filters * channelsPerGroup(); }
 
-  /// output = input convolved with filter, for one unit. `T` is what sums are
-  /// made in, too.
+  /// output = input convolved with filter, for one unit. Sums are also of type
+  /// `T`.
   template <typename T>
   void forward(int64_t unit, const T *x, const T *w, T *y) const {
     int64_t n = unit / filters, o = unit % filters;
@@ -123,9 +124,10 @@ private:
     return {begin, std::clamp(end, begin, std::max(begin, output.dims[d]))};
   }
 
-  /// Calls f(position in the filter's plane, in the input's, in the output's,
-  /// count) for each row of outputs that a kernel element contributes to. The
-  /// last two positions are those of the row's first output.
+  /// Calls f(position in the filter's plane, in the input's plane, in the
+  /// output's plane, count) for each row of outputs that a kernel element
+  /// contributes to. The last two positions are those of the row's first
+  /// output.
   template <typename F> void forEachRow(F &&f) const {
     for (int64_t a = 0; a < filter.dims[0]; ++a)
       for (int64_t b = 0; b < filter.dims[1]; ++b)

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What devices multiply with where no library does it: fp64 and integers on the
-// CPU, everything on the simulated device. What must stay true: the sum of an
-// element runs over k in order, wherever its tile begins.
+// Devices use these products where no library does them: fp64 and integers on
+// the CPU, everything on the simulated device. What must stay true: the sum of
+// an element runs over k in order, wherever its tile begins.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_DEVICE_PLAINPRODUCT_H
@@ -15,14 +15,14 @@
 
 namespace sinter::plain {
 
-/// A tile of the result is at most so large; k is packed in pieces.
+/// The largest tile of the result; k is packed in pieces of tileDepth.
 inline constexpr int64_t tileRows = 32, tileCols = 64, tileDepth = 128;
 
-/// Elements that sumTile writes besides the sums.
+/// The number of elements that sumTile writes besides the sums.
 inline constexpr int64_t packedElements = tileDepth * tileCols;
 
-/// One operand of a tile: its first element, and the distances between elements
-/// along its own dimension (rows of A, columns of B) and along k.
+/// One operand of a tile: its first element, and the strides along its own
+/// dimension (rows of A, columns of B) and along k.
 template <typename T> struct TileOperand {
   const T *first;
   int64_t stride, strideK;
@@ -30,7 +30,7 @@ template <typename T> struct TileOperand {
 
 /// sums[i * tileCols + j] = sum over k of a[i, k] * b[k, j] for i < rows and
 /// j < tileCols (columns from `cols` on are 0). `packed` has packedElements
-/// elements. `convert` makes a Sum of an element.
+/// elements. `convert` converts an element to a Sum.
 template <typename Sum, typename T, typename Convert>
 void sumTile(const TileOperand<T> &a, const TileOperand<T> &b, int64_t rows,
              int64_t cols, int64_t depth, Sum *sums, Sum *packed,

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What devices share whose replicas can read each other's memory. The tree of
-// the sum is fixed by the replicas' numbers: neighbours in pairs, then pairs of
-// neighbours. 16-bit floats are summed in fp32 and rounded once.
+// The sum for devices whose replicas can read each other's memory. The
+// replicas' numbers determine the tree of the sum: neighbours are added in
+// pairs, then neighbouring pairs. 16-bit floats are summed in fp32 and rounded
+// once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_DEVICE_REPLICASUM_H
@@ -22,9 +23,9 @@ namespace sinter::plain {
 
 inline constexpr uint32_t mostReplicas = 256;
 
-/// Elements [begin, end) of `to[r]` = the sum of those of `from[..]`, for all
-/// r, mostReplicas at most. `to[r]` may be `from[r]`. False for a dtype that is
-/// not summed.
+/// Sets elements [begin, end) of every `to[r]` to the sum of those elements of
+/// `from[..]`, for at most mostReplicas replicas. `to[r]` may be `from[r]`.
+/// False for a dtype that cannot be summed.
 inline bool sumReplicas(uint32_t dtype, const std::vector<const void *> &from,
                         const std::vector<void *> &to, uint64_t begin,
                         uint64_t end) {
@@ -74,7 +75,7 @@ inline bool sumReplicas(uint32_t dtype, const std::vector<const void *> &from,
     return sum(int64_t(), uint64_t());
   case SINTER_U64:
     return sum(uint64_t(), uint64_t());
-  default: // as NCCL: no bool, no 16-bit integers
+  default: // like NCCL: no bool, no 16-bit integers
     return false;
   }
 }

@@ -3,11 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The three convolutions on dense channels-last activations, cut along the
-// batch into a number of slices that the shape fixes. The filter is packed at
-// load where it is constant, else at the head of a run; a filter's gradient is
-// summed in fp32 in the library's layout, slices in a fixed tree. What the
-// library would read through copies is left to WidenedCall. The tile unit
-// treats denormal operands as 0.
+// batch into a number of slices that the shape determines. The filter is packed
+// at load if it is constant, else at the start of a run. A filter's gradient is
+// summed in fp32 in the library's layout; its slices are added in a fixed tree.
+// If the library would have to copy operands, WidenedCall does the call
+// instead. The tile unit treats denormal operands as 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ using dnnl::memory;
 
 namespace {
 
-/// Partial results of a filter's gradient that are worth having.
+/// The largest useful number of partial results of a filter's gradient.
 constexpr int64_t maxChunks = 16;
 
 class BfloatConvCall : public LibraryCall {
@@ -41,7 +41,7 @@ public:
         input_(shape_, true), output_(shape_, false),
         outDtype_(params_.outDtype ? params_.outDtype : params_.dtype) {}
 
-  /// False when it is not for this call.
+  /// False if this implementation does not fit the call.
   bool prepare(const uint8_t *constants);
 
   uint64_t sharedBytes() const override { return sharedBytes_; }
@@ -82,13 +82,13 @@ private:
   ActivationView input_, output_;
   uint32_t outDtype_;
   Partition chunks_;                            // of the batch
-  size_t fused_ = 0;                            // a relu may follow
+  size_t fused_ = 0;                            // a relu may follow these
   std::map<int64_t, OneDnnPrimitive> variants_; // by number of images
   memory::desc packedDesc_;
   PackedBytes constantFilter_;
-  OneDnnPrimitive packFilter_; // of a filter that is not constant
+  OneDnnPrimitive packFilter_; // for a filter that is not constant
   bool packs_ = false, isPlain_ = false;
-  FilterReorder unpack_; // of a filter's gradient
+  FilterReorder unpack_; // for a filter's gradient
   int64_t partialElements_ = 0;
   uint64_t sharedBytes_ = 0, scratchpadBytes_ = 0;
   Scratch scratch_;
@@ -184,7 +184,7 @@ bool BfloatConvCall::makeVariant(int64_t images) {
     std::vector<PrimitiveArg> args;
     OneDnnPrimitive primitive;
     memory::desc chosen;
-    // Both gradients name a forward convolution of bf16.
+    // Both gradients take a forward convolution of bf16 as a hint.
     auto hint = [&] {
       memory::desc hintX = activation(true, bf16),
                    hintY = activation(false, bf16);
@@ -224,7 +224,7 @@ bool BfloatConvCall::makeVariant(int64_t images) {
                                   std::move(args), desc.scratchpad_desc(),
                                   implementation);
     }
-    // Anything but the tile unit is slower than fp32.
+    // Without the tile unit, bf16 is slower than fp32.
     if (implementation.find("amx") == std::string::npos)
       return false;
     packedDesc_ = chosen;

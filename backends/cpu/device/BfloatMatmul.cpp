@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The library multiplies bf16 eight times as fast as fp32 where the CPU has
-// AMX, reading operands where they lie. Slices are those of MatmulPlan, chosen
-// from the shape alone. What would need copies, sums of partial results or
-// steps after an activation is left to WidenedCall. The tile unit treats
-// denormal operands as 0.
+// On CPUs with AMX, the library multiplies bf16 eight times as fast as fp32 and
+// reads operands in place. Slices are those of MatmulPlan, which depend only on
+// the shape. Calls that would need copies, sums of partial results or post-ops
+// after an activation are left to WidenedCall. The tile unit treats denormal
+// operands as 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ public:
         postOps_(params_.postOps, params_.numPostOps),
         shape_(MatmulShape::simplify(params_)) {}
 
-  /// False when it is not for this call.
+  /// False if this implementation does not fit the call.
   bool prepare(const uint8_t *constants);
 
   uint64_t sharedBytes() const override { return 0; }
@@ -53,7 +53,7 @@ private:
   };
   struct Slice {
     Size size;
-    int64_t batch, m, n; // where it begins
+    int64_t batch, m, n; // its beginning
   };
 
   bool isSuitable() const;
@@ -74,10 +74,10 @@ private:
   std::span<const sinter_post_op> postOps_;
   MatmulShape shape_;
   MatmulPlan plan_;
-  size_t fused_ = 0; // a relu may follow
+  size_t fused_ = 0; // a relu may follow these
   bool packs_ = false;
   std::map<Size, OneDnnPrimitive> variants_;
-  std::vector<PackedBytes> packedB_; // by n piece; empty: read where it lies
+  std::vector<PackedBytes> packedB_; // by n piece; empty: B is read in place
   uint64_t scratchpadBytes_ = 0;
 };
 
@@ -88,7 +88,8 @@ memory::desc BfloatMatmulCall::operandDesc(const Strides &strides,
                                            int64_t batch, int64_t rows,
                                            int64_t cols) const {
   int64_t row = strides.row, col = strides.col;
-  // In a slice of one row or column the other stride is free; say dense.
+  // In a slice of one row or column, the other stride is arbitrary; use the
+  // dense one.
   if (cols == 1 && col != 1 && row == 1)
     col = rows;
   if (rows == 1 && col == 1)

@@ -1,4 +1,4 @@
-//===- BfloatTiles.h - what bf16 contractions by AMX share ------*- C++ -*-===//
+//===- BfloatTiles.h - common to bf16 contractions by AMX -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,11 +12,11 @@
 
 namespace sinter::cpu {
 
-/// True when the library may use the tile unit: the only way in which bf16 is
-/// faster than fp32.
+/// True if the library may use the tile unit. Only with it is bf16 faster than
+/// fp32.
 inline bool hasBfloatTiles() {
   static const bool has = [] {
-    // Instruction sets are bits, those that they build on included.
+    // An instruction set's bits include those of the sets that it builds on.
     auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
     unsigned amx = bits(dnnl::cpu_isa::avx512_core_amx);
     return (bits(dnnl::get_effective_cpu_isa()) & amx) == amx;
@@ -24,7 +24,7 @@ inline bool hasBfloatTiles() {
   return has;
 }
 
-/// relu in place: NaN stays NaN, what is not positive becomes 0.
+/// relu in place: NaN stays NaN; other values that are not positive become 0.
 inline void reluLine(void *values, bool isBfloat, int64_t count) {
   if (!isBfloat) {
     auto *line = static_cast<float *>(values);
@@ -34,7 +34,7 @@ inline void reluLine(void *values, bool isBfloat, int64_t count) {
   }
   auto *line = static_cast<uint16_t *>(values);
   for (int64_t i = 0; i < count; ++i) {
-    // Negative, and no NaN, whose bits are above infinity's.
+    // Negative and not NaN, whose bits are above those of infinity.
     bool isDropped = line[i] >= 0x8000u && line[i] <= 0xff80u;
     line[i] = isDropped ? uint16_t(0) : line[i];
   }

@@ -23,8 +23,8 @@ void transposePiece(float *to, int64_t toStride, const float *from,
                     int64_t fromStride, int64_t rows, int64_t cols) {
   int64_t col = 0;
 #if defined(__SSE__)
-  // Four source lines are used up before the next four are touched: with a
-  // stride of a page they would push each other out of the cache.
+  // Four source lines are fully read before the next four: with a stride of a
+  // page, they would evict each other from the cache.
   for (; col + 4 <= cols; col += 4) {
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4) {
@@ -60,7 +60,7 @@ void sinter::cpu::copyBlock(const Block &to, const float *from,
                   static_cast<size_t>(to.cols) * sizeof(float));
     return;
   }
-  // In squares, so that both sides stay within a few cache lines.
+  // Squares keep both sides within a few cache lines.
   constexpr int64_t side = 16;
   for (int64_t row0 = 0; row0 < to.rows; row0 += side)
     for (int64_t col0 = 0; col0 < to.cols; col0 += side) {
@@ -88,7 +88,7 @@ void sinter::cpu::zeroBlock(const Block &block) {
 
 void sinter::cpu::sumPartials(float *first, int64_t stride, int64_t count,
                               int64_t begin, int64_t end) {
-  // In pieces that stay in the first-level cache with all their partials.
+  // Pieces stay in the first-level cache together with all their partials.
   constexpr int64_t pieceElements = 512;
   for (int64_t at = begin; at < end; at += pieceElements) {
     int64_t length = std::min(pieceElements, end - at);

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What surrounds a library call: dense copies of operands that the library
-// cannot take as they are, and the fixed-order sum of partial results.
+// The work around a library call: dense copies of operands that the library
+// cannot read in place, and the sum of partial results in a fixed order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_BLOCKS_H
@@ -25,9 +25,9 @@ void copyBlock(const Block &to, const float *from, int64_t fromRowStride,
                int64_t fromColStride);
 void zeroBlock(const Block &block);
 
-/// Sums `count` equally long arrays, partials[i] = first + i * stride, into the
-/// first over elements [begin, end), by a balanced tree that depends on `count`
-/// alone. The other arrays are clobbered.
+/// Sums elements [begin, end) of `count` arrays, first + i * stride, into the
+/// first array. The sum is a balanced tree that depends only on `count`. The
+/// other arrays are overwritten.
 void sumPartials(float *first, int64_t stride, int64_t count, int64_t begin,
                  int64_t end);
 

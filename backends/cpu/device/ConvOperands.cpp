@@ -16,7 +16,8 @@ ActivationView::ActivationView(const ConvShape &shape, bool input)
   rowPoints_ = 1;
   for (size_t i = 0; i < shape.dims.size(); ++i) {
     const ConvDim &dim = shape.dims[i];
-    // Missing dimensions are outer ones of size 1, but rows stay dimension 0.
+    // Missing dimensions count as outer ones of size 1, but rows stay dimension
+    // 0.
     size_t at = i == 0 ? 0 : i + (3 - shape.dims.size());
     stored_[at] = input ? dim.stored : dim.out;
     used_[at] = input ? dim.in : dim.out;
@@ -57,7 +58,7 @@ FilterReorder::FilterReorder(const OneDnnContext &context,
                                  : makeReorder(context, packedPart, plainPart),
                        offset});
   };
-  // Cut along the filters, on borders that are block borders in every layout of
+  // Cut along the filters, at borders that are block borders in every layout of
   // the library.
   Partition cut(filters, filters * perFilter / 65536, 64);
   if (shape.groups == 1 && cut.count() > 1) {

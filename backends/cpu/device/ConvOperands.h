@@ -1,10 +1,10 @@
-//===- ConvOperands.h - what lies around a convolution ----------*- C++ -*-===//
+//===- ConvOperands.h - operands of a convolution ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The library computes on dense channels-last activations and on filters in a
-// blocked layout of its choice. These classes carry operands between that and
-// the layouts of a program.
+// blocked layout of its choice. These classes convert operands between those
+// layouts and the layouts of a program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_CONVOPERANDS_H
@@ -18,20 +18,20 @@
 
 namespace sinter::cpu {
 
-/// How one activation lies in memory: all of it, and the part that is used.
+/// The layout of one activation: of the whole, and of the part that is used.
 class ActivationView {
 public:
   ActivationView() = default;
   ActivationView(const ConvShape &shape, bool input);
 
-  /// True when the used part is dense and channels last, as the library wants.
+  /// True if the used part is dense and channels last, as the library requires.
   bool direct() const { return direct_; }
   int64_t channels() const { return channels_; }
   int64_t imageElements() const { return channels_ * storedPoints_; }
-  /// Points per row of the first dimension, in the used part.
+  /// The number of points per row of the first dimension, in the used part.
   int64_t rowPoints() const { return rowPoints_; }
 
-  /// Distance in memory between points and between channels.
+  /// The strides of points and of channels in memory.
   int64_t pointStride() const { return channelsFirst_ ? 1 : channels_; }
   int64_t channelStride() const { return channelsFirst_ ? storedPoints_ : 1; }
 

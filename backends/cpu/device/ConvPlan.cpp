@@ -25,8 +25,8 @@ ConvShape::ConvShape(const sinter_conv &p)
     dim.dilation = p.dilations[i];
     dim.padLow = std::max<int64_t>(0, p.padsLow[i]);
     dim.padHigh = std::max<int64_t>(0, p.padsHigh[i]);
-    // A negative high pad matters only when it leaves out a whole stride of
-    // rows; fewer are out of the reach of every window anyway.
+    // A negative high pad matters only if it cuts off at least a whole stride
+    // of rows. Fewer rows are out of reach of every window anyway.
     int64_t reached = (dim.out - 1) * dim.stride + dim.window() - dim.padLow;
     if (p.padsHigh[i] < 0 && dim.out > 0 && dim.in - reached >= dim.stride)
       dim.in = reached;
@@ -84,7 +84,8 @@ double ConvShape::flops() const {
 
 namespace {
 
-/// The band [begin, begin + rows) of output rows: which input rows it reads.
+/// Sets the input rows that the band [begin, begin + rows) of output rows
+/// reads.
 bool forwardBand(const ConvDim &dim, int64_t begin, int64_t rows,
                  PlacedConvSlice &placed) {
   int64_t first = begin * dim.stride - dim.padLow;
@@ -100,7 +101,7 @@ bool forwardBand(const ConvDim &dim, int64_t begin, int64_t rows,
   return inEnd > inBegin;
 }
 
-/// The band [begin, end) of input rows: which output rows contribute to it.
+/// Sets the output rows that contribute to the band [begin, end) of input rows.
 bool inputGradBand(const ConvDim &dim, int64_t begin, int64_t end,
                    PlacedConvSlice &placed) {
   if (end <= begin)
@@ -116,17 +117,17 @@ bool inputGradBand(const ConvDim &dim, int64_t begin, int64_t end,
   int64_t padHigh = (placed.slice.out - 1) * dim.stride + dim.window() -
                     placed.slice.in - placed.slice.padLow;
   placed.slice.padHigh = std::max<int64_t>(0, padHigh);
-  // Rows that no window reaches would be more than the library's formula
-  // allows.
+  // The library's formula does not allow a whole stride of rows that no window
+  // reaches.
   return outEnd > outBegin && placed.slice.padLow >= 0 && padHigh > -dim.stride;
 }
 
-/// Bands of one image, or nothing when they cannot be formed.
+/// The bands of one image; none if they cannot be formed.
 std::vector<PlacedConvSlice> cutRows(const ConvDim &dim, bool inputGrad,
                                      int64_t filters, int64_t pieces) {
   std::vector<PlacedConvSlice> bands;
-  // Borders of input bands lie where a window begins, so that no pad of a band
-  // is negative.
+  // Input bands begin where a window begins, so that no pad of a band is
+  // negative.
   Partition rows(inputGrad ? dim.in + dim.padLow : dim.out, pieces,
                  inputGrad ? dim.stride : 1);
   for (int64_t i = 0; i < rows.count(); ++i) {
@@ -147,25 +148,25 @@ std::vector<PlacedConvSlice> cutRows(const ConvDim &dim, bool inputGrad,
   return bands;
 }
 
-/// A filter of more bytes than this does not stay in a core's cache beside the
-/// activations, so that every slice that uses all of it reads it again from
-/// far away.
+/// A filter of more bytes than this does not stay in a core's cache together
+/// with the activations. Every slice that uses all of it would read it again
+/// from memory.
 constexpr int64_t largeFilterBytes = 512 << 10;
-/// What a slice may take of the input when it is read for each piece of the
-/// filters.
+/// How much input a slice may read if the input is read again for each piece of
+/// the filters.
 constexpr int64_t cachedInputBytes = 1 << 20;
-/// Pieces of the filters are at least one, better two registers of the widest
-/// kind, four times over.
+/// Pieces of the filters have at least this size: two of the widest registers.
 constexpr int64_t filterGranule = 32;
 
-/// Groups of images times pieces of the filters.
+/// Slices that are groups of images times pieces of the filters.
 std::vector<PlacedConvSlice> cutFilters(const ConvShape &shape,
                                         int64_t wanted) {
   const ConvDim &first = shape.dims.front();
   int64_t inputBytes = 4 * shape.batch * shape.usedPoints() * shape.channels;
   int64_t filterBytes = 4 * shape.filterElements();
   auto quotient = [](int64_t x, int64_t y) { return (x + y - 1) / y; };
-  // As few pieces as the cache allows: each of them moves the input again.
+  // As few pieces as the cache allows, because each piece reads the input
+  // again.
   int64_t pieces = quotient(filterBytes, largeFilterBytes);
   Partition images(
       shape.batch,
@@ -174,7 +175,7 @@ std::vector<PlacedConvSlice> cutFilters(const ConvShape &shape,
                     std::max(pieces, quotient(wanted, images.count())),
                     filterGranule);
   std::vector<PlacedConvSlice> slices;
-  // Neighbours in this order share a piece of the filters.
+  // Neighbouring slices in this order share a piece of the filters.
   for (int64_t j = 0; j < filters.count(); ++j)
     for (int64_t i = 0; i < images.count(); ++i)
       slices.push_back({{images.size(i), filters.size(j), first.in, first.out,
@@ -186,8 +187,8 @@ std::vector<PlacedConvSlice> cutFilters(const ConvShape &shape,
   return slices;
 }
 
-/// How many slices a convolution of `us` microseconds deserves. Powers of two,
-/// which few threads share evenly.
+/// The number of slices for a convolution of `us` microseconds. It is a power
+/// of two, which a few threads can share evenly.
 int64_t convSlicesFor(double us) {
   constexpr double leastUs = 12, enoughUs = 400;
   constexpr int64_t enough = 16;
@@ -213,13 +214,13 @@ std::vector<PlacedConvSlice> sinter::cpu::cutConv(const ConvShape &shape,
       4 * shape.filterElements() > largeFilterBytes &&
       shape.filters >= 2 * filterGranule)
     return cutFilters(shape, wanted);
-  // Images that fit the cache together with their copies; the pool hands
-  // several to a worker at once when they are small.
+  // Slices of single images fit in the cache together with their copies. The
+  // pool gives a worker several at once if they are small.
   if (copied && us / static_cast<double>(shape.batch) > 2.0)
     wanted = std::max(wanted, shape.batch);
 
   // A band needs enough points to keep the kernels busy, unless there would be
-  // hardly any slices.
+  // very few slices.
   constexpr int64_t enoughSlices = 8, manyPoints = 128, fewPoints = 24;
   std::vector<PlacedConvSlice> bands;
   if (wanted > shape.batch) {

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Pure arithmetic on a sinter_conv. Slices are whole images or, when there are
-// few of them, bands of rows (of the first spatial dimension) of one image;
-// large filters are cut as well, so that each slice reads a part of them only.
-// What must stay true: nothing here knows how many threads there are.
+// Pure arithmetic on a sinter_conv. Slices are whole images or, if there are
+// few images, bands of rows (of the first spatial dimension) of one image.
+// Large filters are also cut, so that each slice reads only a part of them.
+// What must stay true: nothing here depends on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_CONVPLAN_H
@@ -20,10 +20,10 @@
 
 namespace sinter::cpu {
 
-/// One spatial dimension, without negative pads: those cut off `cropLow` and
-/// `cropHigh` rows of the stored input instead.
+/// One spatial dimension, without negative pads: instead, rows of the stored
+/// input are cut off.
 struct ConvDim {
-  int64_t stored, cropLow; // input rows in memory; the first that is used
+  int64_t stored, cropLow; // input rows in memory; the first used row
   int64_t in, out;         // input rows that are used, output rows
   int64_t kernel, stride, dilation;
   int64_t padLow, padHigh;
@@ -38,7 +38,7 @@ struct ConvShape {
   bool channelsFirst;
 
   bool cropped() const;
-  /// No products at all: no channels, or only padding is left of the input.
+  /// True if there are no products: no channels, or only padding as input.
   bool emptySum() const;
   int64_t inputPoints() const; // stored spatial size
   int64_t usedPoints() const;  // after cropping
@@ -58,15 +58,15 @@ struct ConvSlice {
   auto operator<=>(const ConvSlice &) const = default;
 };
 
-/// A ConvSlice and where it lies.
+/// A ConvSlice and its position.
 struct PlacedConvSlice {
   ConvSlice slice;
   int64_t batchBegin, inBegin, outBegin, filterBegin;
 };
 
-/// Slices that cover the result exactly once: of the output (forward) or of the
-/// used input (input gradient). `copied`: activations go through scratch, which
-/// single images keep small.
+/// Slices that cover the result exactly once: the output (forward) or the used
+/// input (input gradient). `copied`: activations go through scratch, and slices
+/// of single images keep it small.
 std::vector<PlacedConvSlice> cutConv(const ConvShape &shape, bool inputGrad,
                                      bool copied);
 
@@ -77,8 +77,8 @@ shim::Desc
 activationDesc(const ConvShape &shape, bool input, int64_t batch, int64_t rows,
                int64_t channels,
                dnnl::memory::data_type type = dnnl::memory::data_type::f32);
-/// {[groups,] filters / groups, channels / groups, kernel..}: dense, or
-/// whatever the library prefers.
+/// {[groups,] filters / groups, channels / groups, kernel..}: dense, or the
+/// layout that the library prefers.
 shim::Desc
 filterDesc(const ConvShape &shape, int64_t filters, bool any,
            dnnl::memory::data_type type = dnnl::memory::data_type::f32);

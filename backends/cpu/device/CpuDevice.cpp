@@ -29,7 +29,7 @@ const std::string deviceName = "cpu";
 /// Copies and fills below this many bytes are not worth waking a worker.
 constexpr int64_t copyGrainBytes = 256 * 1024;
 
-/// All work has been done when a call returns, so there is nothing to order.
+/// All work is done when a call returns, so there is nothing to order.
 class CpuStream final : public Stream {};
 
 class CpuEvent final : public Event {

@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Generated kernels run as tiles on the process-wide thread pool; contractions
-// go to oneDNN (OneDnnLibrary.h). Everything has finished when a call returns.
+// go to oneDNN (OneDnnLibrary.h). When a call returns, its work is done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_CPUDEVICE_H
@@ -20,14 +20,14 @@ namespace sinter::cpu {
 void registerCpuDevice(rt::DeviceRegistry &registry);
 
 /// A CPU device that uses `threads` threads of the shared pool; 0 means one per
-/// available CPU. Fails when `threads` is out of range or the system refuses.
-/// `memoryLimitBytes` 0: as much as there is.
+/// available CPU. Fails if `threads` is out of range or the system refuses. A
+/// `memoryLimitBytes` of 0 means no limit.
 rt::Result<std::unique_ptr<rt::Device>>
 createCpuDevice(int threads, uint64_t memoryLimitBytes = 0);
 
-/// For `doctor`: one line each on the CPU, its features, the available CPUs and
-/// the contraction library, after trying a small contraction whose result is
-/// known. Fails with one line when that goes wrong.
+/// For `doctor`: tries a small contraction with a known result, then returns
+/// one line each about the CPU, its features, the available CPUs and the
+/// contraction library. Fails with one line if the contraction goes wrong.
 rt::Result<std::vector<std::string>> selfCheck();
 
 } // namespace sinter::cpu

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Replicas show each other their arrays; each sums its share of every array for
-// all of them. They meet before, when all arrays are written, and after.
+// Replicas exchange the addresses of their arrays, and each sums its share of
+// every array for all of them. They wait for each other before, until all
+// arrays are written, and after.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +19,7 @@ using namespace sinter::rt;
 
 namespace {
 
-/// What a replica brings to a meeting.
+/// What a replica contributes to a meeting.
 struct Offer {
   const Reduction *reduction;
   void *const *buffers;
@@ -38,7 +39,7 @@ public:
     Offer mine{&reduction, buffers};
     SINTER_RETURN_IF_ERROR(meeting_->meet(rank(), &mine));
     Status summed = sumMyShare();
-    // Nobody goes on, or away, while others read.
+    // No replica continues, or leaves, while others read.
     SINTER_RETURN_IF_ERROR(meeting_->meet(rank(), &mine));
     return summed;
   }
@@ -57,21 +58,21 @@ private:
           !std::ranges::equal(other.elements, mine.elements))
         return Status::failed("replicas " + std::to_string(rank()) + " and " +
                               std::to_string(r) +
-                              " came to different all_reduces");
+                              " called different all_reduces");
     }
     for (size_t i = 0; i < count; ++i) {
       for (uint32_t r = 0; r < replicas(); ++r) {
         from_[r] = offer(r).buffers[i];
         to_[r] = offer(r).buffers[count + i];
       }
-      // Multiples of 64 bytes, so that no line has two writers.
+      // Multiples of 64 bytes, so that no cache line has two writers.
       const uint64_t elements = mine.elements[i];
       const uint64_t share = (elements / replicas() + 64) / 64 * 64;
       const uint64_t begin = std::min(elements, share * rank());
       const uint64_t end = std::min(elements, begin + share);
       if (!plain::sumReplicas(mine.dtype, from_, to_, begin, end))
         return Status(SINTER_UNSUPPORTED,
-                      "an all_reduce of a dtype that is not summed");
+                      "an all_reduce of a dtype that cannot be summed");
     }
     return {};
   }

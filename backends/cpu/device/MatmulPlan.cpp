@@ -23,8 +23,8 @@ void eraseBatch(MatmulShape &shape, int index) {
   --shape.batchRank;
 }
 
-/// Batch dimension i and i + 1 are one when stepping over all of i + 1 is one
-/// step of i, in all operands.
+/// Batch dimensions i and i + 1 can be merged if, in all operands, the whole
+/// extent of i + 1 equals one step of i.
 bool canMerge(const MatmulShape &shape, int i) {
   for (const Strides *s : {&shape.a, &shape.b, &shape.c})
     if (s->batch[i] != s->batch[i + 1] * shape.batch[i + 1])
@@ -43,7 +43,7 @@ void mergeBatch(MatmulShape &shape) {
     }
 }
 
-/// One B for the whole last batch dimension: its rows are further rows of A.
+/// If the last batch dimension has only one B, its rows become more rows of A.
 void foldBatchIntoM(MatmulShape &shape) {
   while (shape.batchRank > 0) {
     int last = shape.batchRank - 1;
@@ -61,8 +61,8 @@ void foldBatchIntoM(MatmulShape &shape) {
   }
 }
 
-/// Strides of dimensions of size 1 say nothing; give them the value by which
-/// the library recognises a plain layout.
+/// Strides of dimensions of size 1 have no meaning. Give them the values by
+/// which the library recognises a plain layout.
 void normalizeUnitDims(Strides &strides, int64_t rows, int64_t cols) {
   if (cols == 1)
     strides.col = 1;
@@ -102,7 +102,7 @@ MatmulShape MatmulShape::simplify(const sinter_matmul &p) {
     std::swap(shape.c.row, shape.c.col);
     shape.transposed = true;
   }
-  // A bias along the rows would not know which batch a folded row is of.
+  // For a bias along the rows, a folded row would lose its batch index.
   if (!shape.transposed)
     foldBatchIntoM(shape);
   normalizeUnitDims(shape.a, shape.m, shape.k);
@@ -146,7 +146,7 @@ bool MatmulShape::isPlain(const Strides &strides, int64_t rows,
                                 {strides.col, cols}}};
   std::sort(loops.begin(), loops.end(),
             [](const Loop &x, const Loop &y) { return x.stride < y.stride; });
-  int64_t reach = 0; // of the loops so far
+  int64_t reach = 0; // extent of the loops so far
   for (auto [stride, size] : loops) {
     if (size == 1 || stride == 0)
       continue;
@@ -181,7 +181,7 @@ MatmulPlan MatmulPlan::make(const MatmulShape &shape, MatmulMode mode) {
   plan.n = Partition(shape.n, 1, nGranule);
   plan.k = Partition(shape.k, 1, 16);
   int64_t inner = shape.innerCount(), outer = shape.outerCount();
-  // The library takes a batch only if one operand has it.
+  // The library accepts a batch only if an operand has it.
   bool sameProduct =
       shape.innerStride(shape.a) == 0 && shape.innerStride(shape.b) == 0;
   plan.batch =
@@ -195,7 +195,7 @@ MatmulPlan MatmulPlan::make(const MatmulShape &shape, MatmulMode mode) {
   else
     plan.cutDirect(shape, perMatrix, batchSlices);
 
-  // A long sum with a small result has nothing else to cut.
+  // In a long sum with a small result, only k can be cut.
   int64_t pieces = batchSlices * plan.m.count() * plan.n.count();
   if (pieces < 8 && pieces < wanted && shape.k >= 2048) {
     int64_t kPieces = std::min({wanted / pieces, shape.k / 512, int64_t(16)});
@@ -204,9 +204,9 @@ MatmulPlan MatmulPlan::make(const MatmulShape &shape, MatmulMode mode) {
   return plan;
 }
 
-/// Panels of B that stay in the second-level cache: the kernels run at 150-165
-/// GFLOP/s on those and at 100 on whole wide rows. Narrower ones only where
-/// there would be too few slices otherwise.
+/// Cuts B into panels that stay in the second-level cache: the kernels run at
+/// 150-165 GFLOP/s on those and at 100 on whole wide rows. Panels are narrower
+/// only if there would be too few slices otherwise.
 void MatmulPlan::cutPacked(const MatmulShape &shape, int64_t wanted) {
   constexpr int64_t panelElements = 600000, widest = 256, fewestRows = 64;
   constexpr int64_t fewestSlices = 16;
@@ -223,9 +223,9 @@ void MatmulPlan::cutPacked(const MatmulShape &shape, int64_t wanted) {
                 mGranule);
 }
 
-/// Cutting m makes the library pack B again for each piece, cutting n makes it
-/// read A again and costs the kernels that want whole rows. The cost below is
-/// nanoseconds on a machine with eight cores: more slices than that gain
+/// Cutting m makes the library pack B again for each piece. Cutting n makes it
+/// read A again and rules out the kernels that need whole rows. The cost below
+/// is in nanoseconds on a machine with eight cores; more slices than that gain
 /// nothing in this comparison.
 void MatmulPlan::cutDirect(const MatmulShape &shape, int64_t pieces,
                            int64_t batchSlices) {

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Pure arithmetic on a sinter_matmul: the smallest equivalent problem, and the
-// slices in which it is computed. What must stay true: nothing here knows how
-// many threads there are.
+// slices in which it is computed. What must stay true: nothing here depends on
+// the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_MATMULPLAN_H
@@ -24,8 +24,8 @@ struct Strides {
 };
 
 /// C[b] = A[b] * B[b] with A m x k, B k x n, C m x n. Batch dimensions of size
-/// 1 are gone, neighbours that can be one are merged, a batch that only extends
-/// m is folded into it, and C's rows are the ones that run fast where possible.
+/// 1 are removed, adjacent ones are merged if possible, and a batch that only
+/// extends m is folded into it. If possible, C's rows are contiguous.
 struct MatmulShape {
   int batchRank = 0;
   int64_t batch[SINTER_MAX_BATCH_DIMS] = {};
@@ -37,7 +37,7 @@ struct MatmulShape {
   static MatmulShape simplify(const sinter_matmul &params);
 
   int64_t batchCount() const;
-  /// Product of all batch dimensions but the last, and the last.
+  /// The product of all batch dimensions except the last, and the last.
   int64_t outerCount() const;
   int64_t innerCount() const { return batchRank ? batch[batchRank - 1] : 1; }
   int64_t innerStride(const Strides &strides) const {
@@ -46,22 +46,22 @@ struct MatmulShape {
   /// Offset in elements of outer batch index `outer`.
   int64_t outerOffset(const Strides &strides, int64_t outer) const;
   bool empty() const { return m == 0 || n == 0 || batchCount() == 0; }
-  /// True when the library can read the rows x cols operand with these strides
-  /// as it is: one of them is 1, the other passes over a whole line, and each
-  /// stride of a slice, that of the inner batch among them, passes over all
-  /// that the smaller ones reach. The last does not hold for every second row
-  /// of matrices with an odd number of rows.
+  /// True if the library can read the rows x cols operand in place: one stride
+  /// is 1, the other is at least a whole line, and each stride, including that
+  /// of the inner batch, is at least the extent of the smaller ones. The last
+  /// condition fails for every second row of matrices with an odd number of
+  /// rows.
   bool isPlain(const Strides &strides, int64_t rows, int64_t cols) const;
 };
 
 /// How operands reach the library.
 enum class MatmulMode {
   Direct,  // A and B as they are in memory
-  PackedB, // B packed once, at load or at the head of the run; rows of A dense
+  PackedB, // B packed once, at load or at the start of a run; rows of A dense
 };
 
 /// The slices: inner batch x m x n x k pieces, for every outer batch index.
-/// With several k pieces each has a partial result of its own.
+/// With several k pieces, each has its own partial result.
 struct MatmulPlan {
   Partition batch, m, n, k;
 
@@ -76,7 +76,7 @@ private:
   void cutDirect(const MatmulShape &shape, int64_t pieces, int64_t batchSlices);
 };
 
-/// True when packing B in each run is repaid by the faster kernels.
+/// True if the faster kernels outweigh packing B in each run.
 bool worthPacking(const MatmulShape &shape);
 
 } // namespace sinter::cpu

@@ -43,8 +43,8 @@ bool ConvCall::packFilters(const float *filter, ThreadPool &pool,
   return good.load(std::memory_order_relaxed);
 }
 
-/// Applies the post-ops that are not fused to a run of points by channels from
-/// `channelBegin` on, whose place in the result begins at `offset`.
+/// Applies the post-ops that are not fused to a run of points by channels. The
+/// channels begin at `channelBegin`, and the run at `offset` in the result.
 void ConvCall::finishRun(void *const *buffers, const Block &values,
                          int64_t offset, int64_t channelBegin) const {
   std::array<PostOpOperand, SINTER_MAX_POST_OPS> operands;
@@ -143,7 +143,7 @@ void ConvCall::zeroResult(void *const *buffers, ThreadPool &pool,
                    });
 }
 
-/// Post-ops over the whole stored result.
+/// Applies post-ops to the whole stored result.
 void ConvCall::finishResult(void *const *buffers, ThreadPool &pool,
                             int threads) const {
   int64_t imagePoints =

@@ -3,11 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The library computes slices (ConvPlan.h) on dense channels-last activations
-// and a packed filter: those implementations run at 120-180 GFLOP/s a core, the
-// ones for plain layouts at half of it or, for channels last with a plain
-// filter, a thousandth. So a constant filter is packed once, another one at the
-// head of each run, and activations in other layouts pass through scratch slice
-// by slice.
+// and a packed filter. Those implementations run at 120-180 GFLOP/s per core,
+// those for plain layouts at half of that and, for channels last with a plain
+// filter, at a thousandth. So a constant filter is packed once and any other at
+// the start of each run; activations in other layouts pass through scratch,
+// slice by slice.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNCONV_H
@@ -24,19 +24,19 @@
 
 namespace sinter::cpu {
 
-/// A layout that the primitives for slices of so many filters want.
+/// The layout for primitives of slices with this number of filters.
 struct FilterLayout {
   int64_t filters;
   dnnl::memory::desc desc;
 };
 
-/// The filters from `begin` on in one of the layouts.
+/// The filters from `begin` on, in one of the layouts.
 struct PackedFilter {
   size_t layout;
   int64_t begin;
   bool plain = false;        // the program's own layout: used in place
   PackedBytes constant = {}; // packed at load
-  FilterReorder reorder;     // or packed in each run, to shared scratch
+  FilterReorder reorder;     // or packed in each run, into shared scratch
   int64_t sharedOffset = 0;
 };
 
@@ -92,11 +92,11 @@ private:
   bool inputGrad_;
   ActivationView source_, result_;
   bool empty_ = false;    // nothing to write
-  bool emptySum_ = false; // zeros and post-ops
+  bool emptySum_ = false; // the result is zeros with post-ops
   bool gather_ = false, scatter_ = false;
   size_t fused_ = 0;         // the primitive applies the first post-ops
   bool finishApart_ = false; // post-ops after everything else
-  uint32_t accumulate_ = SINTER_NONE; // ADD that is the result itself
+  uint32_t accumulate_ = SINTER_NONE; // the ADD that reads the result itself
 
   std::vector<PlacedConvSlice> slices_;
   std::map<ConvSlice, ConvVariant> variants_;

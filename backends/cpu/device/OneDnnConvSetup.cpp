@@ -1,4 +1,4 @@
-//===- OneDnnConvSetup.cpp - fp32 convolutions, made ready at load --------===//
+//===- OneDnnConvSetup.cpp - fp32 convolutions, prepared at load ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -20,7 +20,7 @@ Status ConvCall::prepare(const uint8_t *constants) {
   scatter_ = !result_.direct();
   if (!empty_ && !emptySum_) {
     slices_ = cutConv(shape_, inputGrad_, gather_ || scatter_);
-    // The library writes dense results only.
+    // The library writes only dense results.
     scatter_ |= slices_.front().slice.filters != shape_.filters;
   }
   SINTER_RETURN_IF_ERROR(choosePostOps());
@@ -59,7 +59,8 @@ Status ConvCall::prepare(const uint8_t *constants) {
   return {};
 }
 
-/// Decides who applies the post-ops, given what they read.
+/// Decides whether the library or our loops apply the post-ops, depending on
+/// what they read.
 Status ConvCall::choosePostOps() {
   const sinter_slice &target = command_.slices[command_.numSlices - 1];
   bool sharesMemory = false;
@@ -88,12 +89,13 @@ Status ConvCall::choosePostOps() {
         "pads, cannot add to its own result"};
   if (!inputGrad_ && !sharesMemory)
     fused_ = std::min(fusablePostOps(postOps_), firstAdd);
-  // Only the library can add the result to itself in place. Otherwise it is
-  // computed in scratch, so that what shares its memory is whole when read.
+  // Only the library can add in place to what the result's memory holds. Else
+  // the result is computed in scratch, so that operands in the same memory are
+  // intact when they are read.
   scatter_ |=
       sharesMemory || (accumulate_ != SINTER_NONE && accumulate_ >= fused_);
   if (scatter_) {
-    // What is added does not lie as the library's result does.
+    // The added operand does not have the layout of the library's result.
     fused_ = std::min(fused_, firstAdd);
     accumulate_ = SINTER_NONE;
   }
@@ -103,7 +105,7 @@ Status ConvCall::choosePostOps() {
 }
 
 void ConvCall::makeVariant(const ConvSlice &slice) {
-  // Slices of all shapes share one layout where the library lets them.
+  // Slices of all shapes share one layout if the library allows it.
   for (size_t i = 0; i < layouts_.size(); ++i)
     if (layouts_[i].filters == slice.filters && tryVariant(slice, i))
       return;
@@ -126,9 +128,9 @@ void ConvCall::makeVariant(const ConvSlice &slice) {
   throw dnnl::error(dnnl_unimplemented, "no implementation");
 }
 
-/// Makes the primitive for `slice` with a layout of filters, or with one of the
-/// library's choice that is then appended. False when only the reference
-/// implementation would do, unless there is no other for this shape at all.
+/// Makes the primitive for `slice` with a given layout of filters, or with one
+/// of the library's choice, which is then appended. False if only the reference
+/// implementation supports it, unless there is no other for this shape.
 bool ConvCall::tryVariant(const ConvSlice &slice, size_t layout) {
   bool choose = layout == layouts_.size();
   memory::desc input =

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The sum runs over the batch, so the batch is cut into a number of chunks that
-// the shape fixes; each has a partial result in the library's filter layout,
-// and the partial results are added in a fixed tree. Where the filter is so
-// large that partial results would cost too much, its output channels are cut
-// as well.
+// The sum runs over the batch, so the batch is cut into chunks whose number the
+// shape determines. Each chunk has a partial result in the library's filter
+// layout, and the partial results are added in a fixed tree. If the filter is
+// so large that partial results would cost too much, its output channels are
+// also cut.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ using dnnl::memory;
 
 namespace {
 
-/// Chunks of the batch that are worth having; with fewer chunks than enough,
-/// the filters are cut too, which reads the input once more for each piece.
+/// The largest useful number of chunks of the batch. With too few chunks, the
+/// filters are also cut, although each piece then reads the input again.
 constexpr int64_t maxChunks = 16, enoughPieces = 8;
 
 class FilterGradCall : public LibraryCall {
@@ -44,12 +44,12 @@ public:
   std::string description() const override;
 
 private:
-  /// Primitives depend on the size of the chunk and of the piece of filters.
+  /// Primitives depend on the sizes of the chunk and of the piece of filters.
   struct Size {
     int64_t batch, filters;
     auto operator<=>(const Size &) const = default;
   };
-  /// What all chunks of a piece of filters of one size share.
+  /// The layout that all chunks share for pieces of filters of one size.
   struct FilterLayout {
     memory::desc desc;
     FilterReorder reorder;
@@ -75,7 +75,7 @@ private:
   Partition chunks_, pieces_; // of the batch, of the filters
   std::map<Size, OneDnnPrimitive> variants_;
   std::map<int64_t, FilterLayout> layouts_; // by number of filters
-  int64_t partialElements_ = 0;             // room for one partial result
+  int64_t partialElements_ = 0;             // size of one partial result
   uint64_t sharedBytes_ = 0, perWorkerBytes_ = 0;
   int64_t inputOffset_ = 0, outputOffset_ = 0;
   Scratch scratch_;
@@ -88,7 +88,7 @@ void FilterGradCall::choosePieces() {
           static_cast<double>(shape_.usedPoints() * shape_.channels +
                               shape_.outputPoints() * shape_.filters));
   int64_t wanted = std::min(slicesFor(us), maxChunks);
-  // A further partial result costs about a nanosecond an element; allow a tenth
+  // Another partial result costs about a nanosecond per element; allow a tenth
   // of the work for that.
   double perChunkUs = 1e-3 * static_cast<double>(shape_.filterElements());
   auto affordable = static_cast<int64_t>(0.1 * us / perChunkUs);
@@ -114,7 +114,7 @@ void FilterGradCall::makeVariant(const Size &size) {
     return shim::convBackwardWeights(context_.engine, input, weights, output, g,
                                      makeAttributes(), forward);
   };
-  // Partial results can be added only when all chunks have one layout.
+  // Partial results can be added only if all chunks have the same layout.
   auto desc = make(found == layouts_.end()
                        ? filterDesc(shape_, size.filters, /*any=*/true)
                        : found->second.desc);
@@ -222,7 +222,7 @@ Status FilterGradCall::run(void *const *buffers, const CallContext &context) {
   ThreadPool &pool = *context.pool;
   const int threads = context.threads;
   if (empty_) {
-    // A filter without elements may come with any address.
+    // A filter without elements may have any address.
     if (size_t bytes =
             sizeof(float) * static_cast<size_t>(shape_.filterElements()))
       std::memset(result(buffers), 0, bytes);

@@ -47,12 +47,13 @@ public:
   }
 
 private:
-  /// Those that keep something are for other devices.
+  /// The later kinds store or read other tensors; they exist only on other
+  /// devices.
   static Status checkPostOps(std::span<const sinter_post_op> postOps) {
     for (const sinter_post_op &op : postOps)
       if (op.kind > SINTER_POST_HARD_SWISH)
         return unsupported("post-op " + std::to_string(op.kind) +
-                           " is not there on the CPU");
+                           " is not supported on the CPU");
     return {};
   }
 
@@ -135,7 +136,7 @@ Result<std::unique_ptr<Library>> sinter::cpu::createOneDnnLibrary() {
     return std::unique_ptr<Library>(std::make_unique<OneDnnLibrary>());
   } catch (const dnnl::error &error) {
     return Status(SINTER_DEVICE_FAILED,
-                  std::string("oneDNN does not start: ") + error.what());
+                  std::string("cannot initialize oneDNN: ") + error.what());
   }
 }
 

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// fp32 products and convolutions go to oneDNN, always single-threaded calls on
-// slices chosen from the shape; fp64 and integer products to loops of our own.
+// fp32 products and convolutions go to oneDNN, always as single-threaded calls
+// on slices that the shape determines. fp64 and integer products use our own
+// loops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNLIBRARY_H
@@ -31,7 +32,7 @@ LibraryCallResult prepareOneDnnConv(OneDnnContext &context,
                                     const uint8_t *constants);
 
 /// fp32 CONV with kernel and strides of 1, forward and input gradient, channels
-/// first: products of the filter with each image, which need no copies.
+/// first: computed as products of the filter with each image, without copies.
 bool isPointwiseProduct(const sinter_conv &params);
 LibraryCallResult preparePointwise(OneDnnContext &context,
                                    const sinter_command &command,
@@ -41,8 +42,8 @@ LibraryCallResult preparePointwise(OneDnnContext &context,
 LibraryCallResult prepareOneDnnFilterGrad(OneDnnContext &context,
                                           const sinter_command &command);
 
-/// MATMUL of bf16 into bf16 or fp32 by AMX; null where the CPU has none, or the
-/// library could only do it through copies. May throw dnnl::error.
+/// MATMUL of bf16 into bf16 or fp32 by AMX; null if the CPU has no AMX or the
+/// library would have to make copies. May throw dnnl::error.
 LibraryCallResult prepareBfloatMatmul(OneDnnContext &context,
                                       const sinter_command &command,
                                       const uint8_t *constants);
@@ -53,8 +54,8 @@ LibraryCallResult prepareBfloatConv(OneDnnContext &context,
                                     const sinter_command &command,
                                     const uint8_t *constants);
 
-/// MATMUL or CONV of 16-bit floats, computed in fp32: operands are widened to
-/// scratch (constant ones once), and the result is rounded when it is stored.
+/// MATMUL or CONV of 16-bit floats, computed in fp32: operands are widened in
+/// scratch (constants only once), and the result is rounded when it is stored.
 /// `prepareWide` makes the fp32 call.
 using PrepareCall = LibraryCallResult (*)(OneDnnContext &context,
                                           const sinter_command &command,
@@ -70,11 +71,11 @@ LibraryCallResult preparePlainMatmul(const sinter_command &command);
 /// CONV of fp32 and fp64 by loops.
 LibraryCallResult preparePlainConv(const sinter_command &command);
 
-/// Start of constant slice `slice`; null when it lies in another space.
+/// The start of constant slice `slice`; null if it lies in another space.
 const float *constantAddress(const sinter_slice &slice,
                              const uint8_t *constants);
 
-/// True when the two slices share a byte.
+/// True if the two slices share a byte.
 bool overlaps(const sinter_slice &a, const sinter_slice &b);
 
 } // namespace sinter::cpu

@@ -12,7 +12,7 @@ using namespace sinter;
 using namespace sinter::cpu;
 using namespace sinter::rt;
 
-/// Makes rows of A dense and packs B, at the head of a run.
+/// Makes rows of A dense and packs B, at the start of a run.
 bool MatmulCall::packOperands(const Operands &operands, ThreadPool &pool,
                               int threads) const {
   constexpr int64_t rowsPerTask = 32;
@@ -156,7 +156,7 @@ bool MatmulCall::runSlice(const Operands &operands, int worker,
   return true;
 }
 
-/// k = 0: zeros and the post-ops.
+/// For k = 0: zeros, then the post-ops.
 void MatmulCall::runEmptySum(const Operands &operands, int64_t matrix) const {
   int64_t inner = matrix % shape_.innerCount();
   int64_t outer = matrix / shape_.innerCount();
@@ -220,7 +220,7 @@ Status MatmulCall::run(void *const *buffers, const CallContext &context) {
     return {SINTER_DEVICE_FAILED, "oneDNN failed to pack an operand"};
   std::atomic<bool> failed{false};
   int64_t slices = shape_.outerCount() * plan_.slicesPerOuter();
-  // Small matrices with several outer batch dimensions: take many at once.
+  // With several outer batch dimensions of small matrices, take many at once.
   int64_t grain = std::max<int64_t>(1, slices / maxSlices / 2);
   pool.parallelFor(threads, slices, grain,
                    [&](int worker, int64_t begin, int64_t end) {

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A product is cut by MatmulPlan; slices of one shape share a primitive. B is
-// packed once per n piece: at load when it is constant, at the head of a run
-// when there are enough rows to repay it. Where the library cannot read or
+// MatmulPlan cuts a product into slices; slices of one shape share a primitive.
+// B is packed once per n piece: at load if it is constant, or at the start of a
+// run if there are enough rows to make up for it. If the library cannot read or
 // write an operand in place, or cannot fuse a post-op, the slice goes through
-// scratch of its worker and the loops of PostOps.h.
+// its worker's scratch and the loops of PostOps.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNMATMUL_H
@@ -25,7 +25,7 @@
 
 namespace sinter::cpu {
 
-/// Extents of one slice.
+/// The extents of one slice.
 struct MatmulSliceSize {
   int64_t batch, m, n, k;
   auto operator<=>(const MatmulSliceSize &) const = default;
@@ -35,12 +35,12 @@ struct MatmulSliceSize {
 struct MatmulVariant {
   MatmulSliceSize size;
   OneDnnPrimitive primitive; // arguments: A, B, C, then operands of post-ops
-  size_t fusedPostOps = 0;   // the first ones; the others follow by our loops
+  size_t fusedPostOps = 0;   // the first ones; our loops do the others
 };
 
 class MatmulCall : public rt::LibraryCall {
 public:
-  /// `mayPack`: operands may be copied to where they are read faster.
+  /// `mayPack`: operands may be copied so that they are read faster.
   MatmulCall(OneDnnContext &context, const sinter_command &command,
              bool mayPack)
       : context_(context), command_(command),
@@ -56,7 +56,7 @@ public:
   std::string description() const override;
 
 private:
-  /// Addresses of one run.
+  /// The addresses of one run.
   struct Operands {
     const float *a, *b;
     float *c;
@@ -106,7 +106,7 @@ private:
   std::vector<OneDnnPrimitive> packB_; // for a B that is not constant
   const bool mayPack_;
   bool packs_ = false;
-  bool denseA_ = false; // A is copied to dense rows at the head of a run
+  bool denseA_ = false; // A is copied to dense rows at the start of a run
   bool gatherA_ = false, gatherB_ = false; // slice by slice instead
   bool scatterC_ = false; // compute into scratch, then copy to C
   bool ownPostOps_ = false;

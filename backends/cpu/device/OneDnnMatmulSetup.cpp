@@ -1,4 +1,4 @@
-//===- OneDnnMatmulSetup.cpp - fp32 products, made ready at load ----------===//
+//===- OneDnnMatmulSetup.cpp - fp32 products, prepared at load ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,13 +15,14 @@ using dnnl::memory;
 
 static constexpr auto f32 = memory::data_type::f32;
 
-/// A description of rows x cols elements for the library; 3-D when batched.
+/// The library's descriptor of rows x cols elements; 3-D if batched.
 memory::desc MatmulCall::operandDesc(const Strides &strides, bool scratch,
                                      int64_t batch, int64_t rows,
                                      int64_t cols) const {
   int64_t row = scratch ? cols : strides.row;
   int64_t col = scratch ? 1 : strides.col;
-  // In a slice of one row or column the other stride is free; say dense.
+  // In a slice of one row or column, the other stride is arbitrary; use the
+  // dense one.
   if (cols == 1 && col != 1 && row == 1)
     col = rows;
   if (rows == 1 && col == 1)
@@ -38,7 +39,7 @@ Status MatmulCall::prepare(const uint8_t *constants) {
   shape_ = MatmulShape::simplify(params_);
   if (shape_.empty() || shape_.k == 0)
     return {};
-  // With the operands swapped, the library's B is our slice 0.
+  // If the operands were swapped, the library's B is our slice 0.
   const float *constantB =
       constantAddress(command_.slices[shape_.transposed ? 0 : 1], constants);
   if (shape_.batchRank > 0) // one packed copy per matrix would be too many
@@ -78,7 +79,8 @@ Status MatmulCall::prepare(const uint8_t *constants) {
   return {};
 }
 
-/// Decides how operands and result go between memory and the library.
+/// Decides how the library gets its operands and delivers its result: directly,
+/// packed, or through copies.
 void MatmulCall::chooseMode(const float *constantB) {
   gatherA_ = !shape_.isPlain(shape_.a, shape_.m, shape_.k);
   gatherB_ = !shape_.isPlain(shape_.b, shape_.k, shape_.n);
@@ -95,7 +97,7 @@ void MatmulCall::chooseMode(const float *constantB) {
     packs_ = false;
   if (packs_) {
     constantB_.resize(static_cast<size_t>(plan_.n.count() * plan_.k.count()));
-    // The kernels for a packed B want dense rows of A; a copy costs little when
+    // The kernels for a packed B need dense rows of A. A copy costs little if
     // each of its elements is used for many columns.
     bool dense = shape_.a.col == 1 && shape_.a.row == shape_.k;
     denseA_ = !dense && shape_.m > 1 && shape_.n >= 128 && !partials_;
@@ -112,11 +114,12 @@ void MatmulCall::chooseMode(const float *constantB) {
     if (overlaps(command_.slices[op.slice], result))
       scatterC_ = true;
   }
-  // They want dense rows of C as well.
+  // They also need dense rows of C.
   bool wantsDenseC = packs_ && plan_.n.count() > 1 && shape_.m > 1 &&
                      shape_.k >= 128 && !partials_;
-  // The library finds the place of a further operand from the place in C, and
-  // looks beyond its ends where rows of several matrices alternate (2.6.3).
+  // The library derives the position in another operand from the position in C.
+  // If rows of several matrices alternate, it reads beyond the operand's ends
+  // (2.6.3).
   bool alternates = shape_.innerCount() > 1 &&
                     shape_.innerStride(shape_.c) < shape_.m * shape_.c.row;
   size_t operands =
@@ -159,8 +162,8 @@ void MatmulCall::makeVariant(const MatmulSliceSize &size) {
   variants_.emplace(size, std::move(variant));
 }
 
-/// Makes the primitive; false when the library has only its reference
-/// implementation, a thousand times slower than the others.
+/// Makes the primitive; false if the library has only its reference
+/// implementation, which is a thousand times slower than the others.
 bool MatmulCall::tryVariant(MatmulVariant &variant, size_t fusedPostOps) {
   const auto [batch, m, n, k] = variant.size;
   memory::desc a = operandDesc(shape_.a, gatherA_ || denseA_, batch, m, k);
@@ -214,8 +217,8 @@ bool MatmulCall::tryVariant(MatmulVariant &variant, size_t fusedPostOps) {
 
   try {
     // The blocked kernels read a wide row-major B with a stride that defeats
-    // the caches, and pack a transposed B for a handful of rows (measured: a
-    // quarter of the speed of the library's GEMM).
+    // the caches, and pack a transposed B even for a few rows. They measured a
+    // quarter of the speed of the library's GEMM.
     bool preferGemm = !packs_ && ((shape_.b.col == 1 && n > 512) ||
                                   (shape_.b.row == 1 && m < 16));
     auto isTaken = [&](const dnnl::matmul::primitive_desc &desc) {
@@ -287,7 +290,7 @@ sinter::cpu::prepareOneDnnMatmul(OneDnnContext &context,
   LibraryCallResult packed = prepare(/*mayPack=*/true);
   if (!packed.ok() || bytesOf(**packed) <= context.workspaceBytes)
     return packed;
-  // Slower, and it takes next to nothing.
+  // It is slower but needs almost no scratch.
   LibraryCallResult direct = prepare(/*mayPack=*/false);
   return !direct.ok() || bytesOf(**direct) < bytesOf(**packed)
              ? std::move(direct)

@@ -13,9 +13,9 @@ using namespace sinter::cpu;
 
 namespace {
 
-/// The OpenMP that the library was built with, if any: looked up at run time
-/// because the library brings it along; we neither compile with OpenMP nor link
-/// it.
+/// The OpenMP runtime that the library was built with, if any. It is looked up
+/// at run time, because it comes with the library; we neither compile with
+/// OpenMP nor link it.
 struct OpenMp {
   void (*setThreads)(int);
   int (*maxThreads)();

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The library's primitives are thread-safe only with a scratchpad of the
-// caller's: with its own, two threads that run one primitive get wrong results.
+// The library's primitives are thread-safe only with the caller's scratchpad:
+// with the library's own, two threads that run one primitive get wrong results.
 // So every primitive here has user scratchpad mode and one argument set per
-// worker. It must be created and run with OpenMP limited to one thread, since
-// the library chooses algorithms by that number: OneThreadScope.
+// worker. It must be created and run with OpenMP limited to one thread
+// (OneThreadScope), because the library chooses algorithms by that number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNPRIMITIVE_H
@@ -21,8 +21,9 @@
 
 namespace sinter::cpu {
 
-/// Limits the library to the calling thread. Workers of the pool stay limited;
-/// any other thread gets its own setting back, which belongs to the host.
+/// Limits the library to the calling thread. Workers of the pool stay limited.
+/// For any other thread, the scope restores the thread's own setting, which
+/// belongs to the host program.
 class OneThreadScope {
 public:
   OneThreadScope();
@@ -30,8 +31,8 @@ public:
   OneThreadScope(const OneThreadScope &) = delete;
   OneThreadScope &operator=(const OneThreadScope &) = delete;
 
-  /// For the body of a parallelFor: limits worker `worker` for good, unless it
-  /// is 0, the caller, whom a scope object covers.
+  /// For the body of a parallelFor: limits worker `worker` permanently, except
+  /// worker 0, which is the caller and needs a scope object.
   static void limitWorker(int worker);
 
 private:
@@ -43,14 +44,14 @@ struct OneDnnContext {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   std::vector<dnnl::stream> streams;
   PackedStore packed;
-  /// What the call that is prepared may take of scratch (CallMeans).
+  /// The scratch that the call being prepared may use (CallMeans).
   uint64_t workspaceBytes = 0;
 
   /// Makes streams for `threads` workers; throws dnnl::error.
   void reserve(int threads);
 };
 
-/// One argument: its DNNL_ARG_* number and the layout that the primitive wants.
+/// One argument: its DNNL_ARG_* number and the layout that the primitive needs.
 struct PrimitiveArg {
   int number;
   dnnl::memory::desc desc;

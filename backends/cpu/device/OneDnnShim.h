@@ -1,11 +1,11 @@
-//===- OneDnnShim.h - what differs between oneDNN 2 and 3 -------*- C++ -*-===//
+//===- OneDnnShim.h - differences between oneDNN 2 and 3 --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The only file that knows the library's major version. oneDNN 3 dropped the
-// operation descriptors, moved the scale of eltwise post-ops and renamed the
-// queries of memory descriptors. These functions throw dnnl::error, as the
-// library's own do; callers turn that into a Status.
+// The only file that depends on the library's major version. oneDNN 3 dropped
+// the operation descriptors, moved the scale of eltwise post-ops and renamed
+// the queries of memory descriptors. Like the library's own functions, these
+// throw dnnl::error; callers turn that into a Status.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_ONEDNNSHIM_H

@@ -17,8 +17,8 @@
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Large enough for huge pages to matter, small enough that the rest of the
-/// last block is no loss: what is not touched takes no memory.
+/// Large enough for huge pages to matter. The unused rest of the last block is
+/// no loss, because untouched pages take no memory.
 static constexpr uint64_t blockBytes = uint64_t(16) << 20;
 
 static uint64_t roundedUp(uint64_t sizeBytes) {
@@ -34,7 +34,8 @@ static std::shared_ptr<rt::AlignedBlock> makeBlock(uint64_t sizeBytes) {
   return std::make_shared<rt::AlignedBlock>(std::move(*block));
 }
 
-/// Counted for itself: a block may live when all users of a part are gone.
+/// A part has its own reference count: its users may all be gone while the
+/// block still lives.
 static PackedBytes partOf(std::shared_ptr<rt::AlignedBlock> block,
                           uint64_t offsetBytes) {
   uint8_t *bytes = block->data() + offsetBytes;
@@ -51,8 +52,7 @@ public:
     return *parts;
   }
 
-  /// The part that has the same bytes, else `part` itself, which is known from
-  /// now on.
+  /// Returns a known part with the same bytes; else adds `part` and returns it.
   PackedBytes findOrAdd(PackedBytes part, uint64_t sizeBytes) {
     const uint64_t hash = rt::hash64({part.get(), sizeBytes});
     std::lock_guard lock(mutex_);
@@ -97,12 +97,12 @@ PackedBytes PackedStore::make(uint64_t sizeBytes,
   PackedBytes own = allocate(sizeBytes);
   fill(own.get());
   PackedBytes kept = ProcessParts::get().findOrAdd(own, sizeBytes);
-  // The next part may lie where the last one of a block was.
+  // If the dropped copy was the last part of the block, reuse its memory.
   if (kept != own && block_ &&
       own.get() + roundedUp(sizeBytes) == block_->data() + usedBytes_)
     usedBytes_ -= roundedUp(sizeBytes);
   if (kept != own && usedBytes_ == 0)
-    block_.reset(); // its pages were touched for nothing
+    block_.reset(); // it has touched pages but no parts
   return kept;
 }
 

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A model has hundreds of packed weights of some hundred KB each. Alone they
-// would lie on small pages, and reading them once per run would spend as much
-// time on address translation as on the products; side by side in large blocks
-// they lie on huge ones. Equal ones of a process, as those of a library's
-// instances, are one.
+// A model has hundreds of packed weights of some hundred KB each. Separately
+// allocated, they would lie on small pages, and reading them once per run would
+// take as much time for address translation as for the products. Packed
+// together in large blocks, they lie on huge pages. Equal weights in a process,
+// such as those of several instances of a library, are stored once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_DEVICE_PACKEDSTORE_H
@@ -19,19 +19,20 @@
 
 namespace sinter::cpu {
 
-/// Bytes on a cache line's border; the block that they are part of lives until
-/// the last of its parts is dropped.
+/// Bytes aligned to a cache line. The block that contains them lives until the
+/// last of its parts is released.
 using PackedBytes = std::shared_ptr<uint8_t>;
 
-/// Not for several threads at once.
+/// Not thread-safe.
 class PackedStore {
 public:
-  /// What `fill` writes into `sizeBytes` bytes, to be read only; perhaps where
-  /// another store of the process has the same bytes. Throws std::bad_alloc.
+  /// Returns read-only bytes with the contents that `fill` writes to
+  /// `sizeBytes` bytes. They may be shared with another store of the process.
+  /// Throws std::bad_alloc.
   PackedBytes make(uint64_t sizeBytes,
                    const std::function<void(uint8_t *)> &fill);
 
-  /// Bytes of all stores of the process together.
+  /// The total bytes of all stores of the process.
   static uint64_t processBytes();
 
 private:

@@ -11,8 +11,9 @@
 
 namespace sinter::cpu {
 
-/// [0, total) in `count` nearly equal pieces whose borders are multiples of
-/// `granule`. Sizes take at most three values, so few primitives are needed.
+/// Divides [0, total) into `count` nearly equal pieces with borders at
+/// multiples of `granule`. Sizes take at most three values, so few primitives
+/// are needed.
 class Partition {
 public:
   Partition() = default;
@@ -40,19 +41,21 @@ private:
   int64_t total_ = 0, granule_ = 1, units_ = 0, count_ = 1;
 };
 
-/// The microseconds that one core is taken to need: about 150 GFLOP/s for what
-/// is computed and 40 GB/s for what is touched. Only the ratio of such numbers
-/// matters, and only to choose slices; it must depend on the shape alone.
+/// The estimated microseconds on one core, with about 150 GFLOP/s for
+/// computation and 40 GB/s for memory traffic. Only ratios of such estimates
+/// matter, and only for choosing slices. The estimate must depend only on the
+/// shape.
 inline double estimateUs(double flops, double bytes) {
   return flops / 150e3 + bytes / 40e3;
 }
 
-/// Less than this is not worth a slice of its own.
+/// Less work than this is not worth its own slice.
 inline constexpr double sliceUs = 25.0;
-/// More slices than this help no machine we aim at and cost repeated packing.
+/// More slices than this help on no machine that we target and cost repeated
+/// packing.
 inline constexpr int64_t maxSlices = 64;
 
-/// How many slices work of `us` microseconds deserves.
+/// The number of slices for work of `us` microseconds.
 inline int64_t slicesFor(double us) {
   return std::clamp<int64_t>(static_cast<int64_t>(us / sliceUs), 1, maxSlices);
 }

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// oneDNN convolves no fp64, and its sums of fp32 depend on the machine. Here
-// each sum runs in the order of the loops.
+// oneDNN has no fp64 convolutions, and its fp32 sums depend on the machine.
+// Here each sum runs in the order of the loops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace {
 
 using plain::convRank;
 
-/// Sizes of the spatial dimensions, with 1 for those that are missing.
+/// The sizes of the spatial dimensions, with `fallback` for missing ones.
 void spatialDims(const sinter_conv &p, const int64_t *sizes, int64_t fallback,
                  int64_t *dims) {
   int missing = convRank - static_cast<int>(p.spatialRank);
@@ -31,7 +31,8 @@ void spatialDims(const sinter_conv &p, const int64_t *sizes, int64_t fallback,
     dims[d] = d < missing ? fallback : sizes[d - missing];
 }
 
-/// Dense, `inner` (channels) before or after the spatial dimensions.
+/// A dense tensor with `inner` (channels) before or after the spatial
+/// dimensions.
 plain::ConvTensor denseTensor(const sinter_conv &p, int64_t inner,
                               const int64_t *sizes, bool innerLast) {
   plain::ConvTensor tensor;
@@ -75,7 +76,7 @@ public:
         copied_ = i;
   }
 
-  // An addend that the result is written over is put aside.
+  // An addend that the result overwrites is saved in scratch.
   uint64_t sharedBytes() const override {
     return copied_ == SINTER_NONE ? 0 : resultBytes();
   }
@@ -126,7 +127,7 @@ private:
     }
   }
 
-  /// The post-ops of one image's channel.
+  /// Applies the post-ops to one channel of an image.
   void finish(const plain::ConvTensor &tensor, int64_t image,
               int64_t channel) const {
     if constexpr (std::is_same_v<T, float>) {
@@ -156,7 +157,7 @@ private:
   const sinter_command &command_;
   const sinter_conv &p_;
   plain::Convolution conv_;
-  uint32_t copied_ = SINTER_NONE; // the post-op whose addend is put aside
+  uint32_t copied_ = SINTER_NONE; // the post-op whose addend is saved
   float *copy_ = nullptr;
   void *const *buffers_ = nullptr;
   const T *first_ = nullptr, *second_ = nullptr;
@@ -175,7 +176,7 @@ LibraryCallResult sinter::cpu::preparePlainConv(const sinter_command &command) {
                                           std::to_string(params.dtype));
   if (params.numPostOps)
     return Status(SINTER_UNSUPPORTED,
-                  "nothing may follow a convolution that is not fp32");
+                  "post-ops of a convolution are supported only for fp32");
   return std::unique_ptr<LibraryCall>(
       std::make_unique<PlainConvCall<double>>(command));
 }

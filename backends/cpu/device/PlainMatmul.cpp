@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// ONNX defines MatMul for dtypes that no library here multiplies, and sums of
-// fp32 in libraries depend on the machine. Tiles of C are independent; within a
-// tile B is packed and each sum runs over k in order.
+// ONNX defines MatMul for dtypes that no library here multiplies, and fp32 sums
+// of libraries depend on the machine. Tiles of C are independent. Within a
+// tile, B is packed and each sum runs over k in order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace {
 using plain::tileCols;
 using plain::tileRows;
 
-/// Sums of integers wrap, which only unsigned arithmetic may do in C++; narrow
+/// Sums of integers wrap, which C++ allows only for unsigned types. Narrow
 /// types would be promoted to int.
 template <typename T>
 using Sum =
@@ -108,7 +108,7 @@ private:
                    cOffset + i * p.cStrideM + j * p.cStrideN);
   }
 
-  /// What the post-ops of a tile read.
+  /// The operands of the post-ops of a tile.
   std::array<PostOpOperand, SINTER_MAX_POST_OPS>
   operands(void *const *buffers, int64_t col, int64_t cOffset) const {
     std::array<PostOpOperand, SINTER_MAX_POST_OPS> result;

@@ -25,8 +25,8 @@ int64_t pointsOf(const sinter_conv &params) {
   return points;
 }
 
-/// Rows are points, columns are channels of the result; both activations have
-/// their points side by side.
+/// Rows are points and columns are channels of the result. In both activations,
+/// points are adjacent.
 sinter_matmul asMatmul(const sinter_conv &conv) {
   bool forward = conv.direction == SINTER_CONV_FORWARD;
   int64_t points = pointsOf(conv);
@@ -49,7 +49,7 @@ sinter_matmul asMatmul(const sinter_conv &conv) {
   return product;
 }
 
-/// Owns the product that stands for the convolution.
+/// Owns the product that computes the convolution.
 class PointwiseCall : public LibraryCall {
 public:
   explicit PointwiseCall(const sinter_command &command)

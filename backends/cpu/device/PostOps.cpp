@@ -1,4 +1,4 @@
-//===- PostOps.cpp - what follows a contraction ---------------------------===//
+//===- PostOps.cpp - steps applied to a contraction's result --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,8 +16,8 @@ using namespace sinter::cpu;
 
 namespace {
 
-// The same additions, comparisons and products in the widest registers that the
-// CPU has: this runs over results of one core's cache, where the width counts.
+// The same additions, comparisons and products in the widest registers of the
+// CPU. The results are in a core's cache, where register width matters.
 #if defined(__x86_64__)
 #define SINTER_EVERY_WIDTH                                                     \
   __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -144,7 +144,7 @@ void applyLine(const sinter_post_op &op, float *data, int64_t count,
 void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
                                const Block &block,
                                const PostOpOperand *operands) {
-  // Lines run along the smaller stride.
+  // Lines run along the dimension with the smaller stride.
   bool alongCols = block.colStride <= block.rowStride || block.rows == 1;
   int64_t lines = alongCols ? block.rows : block.cols;
   int64_t length = alongCols ? block.cols : block.rows;
@@ -152,7 +152,7 @@ void sinter::cpu::applyPostOps(std::span<const sinter_post_op> ops,
   int64_t stride = alongCols ? block.colStride : block.rowStride;
   bool operandsAreRead = std::any_of(ops.begin(), ops.end(), readsOperand);
   if (!operandsAreRead && stride == 1 && lineStride == length) {
-    length *= lines; // dense, and every element is treated alike
+    length *= lines; // dense, and all elements are treated alike
     lines = 1;
   }
   for (int64_t line = 0; line < lines; ++line)

@@ -1,9 +1,9 @@
-//===- PostOps.h - what follows a contraction -------------------*- C++ -*-===//
+//===- PostOps.h - steps applied to a contraction's result ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The post-ops of abi.h in two forms: handed to oneDNN, which fuses them, and
-// as loops of our own for where it cannot (sums of partial results, gradients,
+// The post-ops of abi.h in two forms: passed to oneDNN, which fuses them, or as
+// our own loops where oneDNN cannot (sums of partial results, gradients,
 // operands that share memory with the result, empty sums).
 //
 //===----------------------------------------------------------------------===//
@@ -20,27 +20,27 @@
 
 namespace sinter::cpu {
 
-/// Where a BIAS or ADD reads: element (row, col) of the block it is applied to
-/// is at address[row * rowStride + col * colStride]. A bias has one stride of
-/// 0.
+/// The operand of a BIAS or ADD. For element (row, col) of the result's block,
+/// it is at address[row * rowStride + col * colStride]. A bias has one stride
+/// of 0.
 struct PostOpOperand {
   const float *address = nullptr;
   int64_t rowStride = 0, colStride = 0;
 };
 
-/// Applies `ops` in order to every element. operands[i] belongs to ops[i] and
-/// is used by BIAS and ADD only.
+/// Applies `ops` in order to every element. operands[i] belongs to ops[i]; only
+/// BIAS and ADD use it.
 void applyPostOps(std::span<const sinter_post_op> ops, const Block &block,
                   const PostOpOperand *operands);
 
-/// Appends `op` to a oneDNN list; `operand` is the layout of BIAS's or ADD's
-/// operand, broadcast dimensions having size 1. Throws dnnl::error.
+/// Appends `op` to a oneDNN list. `operand` is the layout of the operand of
+/// BIAS or ADD; its broadcast dimensions have size 1. Throws dnnl::error.
 void appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
                   const dnnl::memory::desc &operand);
 
-/// How many of `ops`, from the first, the library may apply. It turns NaN into
-/// a number in relu and clip, which would hide a diverged run, so those and
-/// what follows them are ours.
+/// How many of the first `ops` the library may apply. Its relu and clip turn
+/// NaN into a number, which would hide a diverged run, so our loops apply those
+/// and all ops after them.
 size_t fusablePostOps(std::span<const sinter_post_op> ops);
 
 inline bool readsOperand(const sinter_post_op &op) {

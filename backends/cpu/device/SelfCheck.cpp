@@ -87,6 +87,6 @@ Result<std::vector<std::string>> sinter::cpu::selfCheck() {
     return device.status();
   SINTER_RETURN_IF_ERROR(tryMatmul(**device));
   std::vector<std::string> lines = (*device)->report();
-  lines.push_back("self check: a product of known result is right");
+  lines.push_back("self check: a product with a known result is correct");
   return lines;
 }

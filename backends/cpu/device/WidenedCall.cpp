@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// For what the library does not multiply in 16 bits on this CPU: fp16
-// everywhere, bf16 without AMX. Operands and result pass through fp32 scratch;
-// the call in between is the one for fp32, so that its slices and sums are the
-// same. Post-ops happen in fp32, before the one rounding.
+// For 16-bit contractions that the library does not support on this CPU: fp16
+// everywhere, bf16 without AMX. Operands and result pass through fp32 scratch,
+// and the contraction is the fp32 call, so that slices and sums are the same.
+// Post-ops are computed in fp32, before the single rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,11 +100,11 @@ public:
   }
 
 private:
-  /// A slice that the fp32 call sees in fp32.
+  /// A 16-bit slice that the fp32 call gets as fp32.
   struct WideSlice {
     uint32_t slice;
     int64_t elements;
-    int64_t offset;       // of its place in the shared scratch
+    int64_t offset;       // in the shared scratch
     PackedBytes constant; // or a copy made at load
     float *at(uint8_t *shared) const {
       return reinterpret_cast<float *>(constant ? constant.get()
@@ -119,7 +119,7 @@ private:
   }
 
   const sinter_command &original_;
-  sinter_command command_; // what the fp32 call sees
+  sinter_command command_; // the command of the fp32 call
   std::variant<sinter_matmul, sinter_conv> params_;
   std::vector<sinter_slice> slices_;
   std::vector<WideSlice> widened_;
@@ -170,14 +170,14 @@ Status WidenedCall::prepare(OneDnnContext &context, const uint8_t *constants,
       wide.constant = context.packed.make(slice.sizeBytes, [&](uint8_t *bytes) {
         widenTo(constant, reinterpret_cast<float *>(bytes), 0, wide.elements);
       });
-      // The second operand is the one that may be packed further.
+      // Only the second operand may be packed further.
       slice.offsetBytes = 0;
       if (i == 1)
         wideConstants = wide.constant.get();
       else
         slice.space = SINTER_SPACE_INPUT;
     } else {
-      // A place of its own, which overlaps no other.
+      // A separate slice that overlaps no other.
       slice.space = SINTER_SPACE_INPUT;
       slice.offsetBytes = 0;
       wideBytes_ +=

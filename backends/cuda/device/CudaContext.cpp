@@ -42,20 +42,20 @@ Status CudaContext::open(int ordinal) {
                         name + ": " + what + ": " + errorText(driver_, code));
   };
   SINTER_RETURN_IF_ERROR(
-      check(driver_.deviceGetCount(&count), "the driver lists no devices"));
+      check(driver_.deviceGetCount(&count), "the driver cannot list devices"));
   if (ordinal >= count)
     return Status::invalid("there is no device " + name +
                            ": the driver shows " + std::to_string(count) +
                            (count == 1 ? " (cuda:0)" : ""));
-  SINTER_RETURN_IF_ERROR(check(driver_.deviceGet(&device_, ordinal),
-                               "the driver does not give the device"));
+  SINTER_RETURN_IF_ERROR(
+      check(driver_.deviceGet(&device_, ordinal), "cannot get the device"));
   SINTER_RETURN_IF_ERROR(check(driver_.primaryCtxRetain(&handle_, device_),
-                               "the device gives no context"));
+                               "cannot get the device's context"));
   CurrentContext current(driver_, handle_);
   SINTER_RETURN_IF_ERROR(readFacts());
   size_t freeBytes = 0, totalBytes = 0;
   SINTER_RETURN_IF_ERROR(check(driver_.memGetInfo(&freeBytes, &totalBytes),
-                               "the driver does not tell what is free"));
+                               "the driver does not report the free memory"));
   freeBytes_ = freeBytes;
   return {};
 }

@@ -12,10 +12,10 @@
 
 namespace sinter::cuda {
 
-/// What a GPU says of itself.
+/// The properties of a GPU.
 struct DeviceFacts {
   std::string name;
-  std::string uuid; // "GPU-..."; of the part, with MIG
+  std::string uuid; // "GPU-..."; with MIG, that of the partition
   int major = 0, minor = 0;
   int multiprocessors = 0;
   int maxThreadsPerBlock = 0;
@@ -28,11 +28,11 @@ struct DeviceFacts {
   unsigned arch() const { return static_cast<unsigned>(10 * major + minor); }
 };
 
-/// The primary context, which libraries and other users of this process share.
+/// The primary context, shared with libraries and other users in the process.
 class CudaContext {
 public:
   /// `ordinal` counts the devices that the driver shows, so it follows
-  /// CUDA_VISIBLE_DEVICES. SINTER_INVALID when there are not so many.
+  /// CUDA_VISIBLE_DEVICES. SINTER_INVALID if there are not that many.
   static rt::Result<std::unique_ptr<CudaContext>>
   create(const DriverTable &driver, int ordinal);
   ~CudaContext();
@@ -43,7 +43,7 @@ public:
   ContextHandle handle() const { return handle_; }
   DeviceNumber device() const { return device_; }
   const DeviceFacts &facts() const { return facts_; }
-  /// When the context was made.
+  /// The free memory when the context was created.
   uint64_t freeBytes() const { return freeBytes_; }
 
 private:
@@ -58,8 +58,8 @@ private:
   uint64_t freeBytes_ = 0;
 };
 
-/// Makes a context current for the calling thread and gives the host program's
-/// own one back.
+/// Makes a context current for the calling thread, and at its end restores the
+/// host program's own context.
 class CurrentContext {
 public:
   CurrentContext(const DriverTable &driver, ContextHandle context)

@@ -45,7 +45,7 @@ public:
         groups_(groups) {}
   ~CudaDevice() override;
 
-  /// Makes what the constructor cannot.
+  /// The part of construction that can fail.
   Status start();
 
   const std::string &name() const override { return name_; }
@@ -97,8 +97,8 @@ public:
   Status start(Stream &stream, Graph &graph) override;
 
 private:
-  /// What kernels were queued since the host last waited, for an error that
-  /// shows only then.
+  /// The kernels queued since the host last waited, for errors that show only
+  /// at the next wait.
   struct Launches {
     const sinter_kernel_desc *last = nullptr;
     uint64_t count = 0;
@@ -117,11 +117,11 @@ private:
   bool syncLaunches_;
   LibraryFactory makeLibrary_;
   GroupFactory groups_;
-  std::unique_ptr<Library> library_; // once it was needed
+  std::unique_ptr<Library> library_; // created when first needed
   StreamHandle setup_ = nullptr;     // clears new memory
   Launches launches_;
-  std::set<DeviceNumber> peers_; // that copies came from
-  Status failure_;               // of the whole device
+  std::set<DeviceNumber> peers_; // devices that copies came from
+  Status failure_;               // a failure of the whole device
 };
 
 } // namespace
@@ -130,7 +130,7 @@ private:
 // Errors
 //===----------------------------------------------------------------------===//
 
-/// The Status of a driver call. `what` was tried, in a few words.
+/// The Status of a driver call. `what` says in a few words what was tried.
 Status CudaDevice::check(DriverResult code, const char *what) {
   if (code == result::success)
     return failure_;
@@ -145,7 +145,7 @@ Status CudaDevice::check(DriverResult code, const char *what) {
   return failure_;
 }
 
-/// Which kernels may be at fault for an error that shows now.
+/// The kernels that may have caused an error that shows now.
 std::string CudaDevice::suspects() const {
   if (launches_.inGraph)
     return " in a graph (--sync-launches names the kernel)";
@@ -159,7 +159,7 @@ std::string CudaDevice::suspects() const {
          (launches_.count == 1 ? "" : " (--sync-launches names the kernel)");
 }
 
-/// For work that was queued; with --sync-launches it has been done afterwards.
+/// Checks the queueing of work. With --sync-launches, also waits for the work.
 Status CudaDevice::checkQueued(DriverResult code, Stream &stream,
                                const char *what) {
   if (code == result::success && syncLaunches_)
@@ -181,7 +181,7 @@ Status CudaDevice::start() {
   nvtx::attachFromEnvironment();
   CurrentContext current(driver_, context_->handle());
   return check(driver_.streamCreate(&setup_, streamNonBlocking),
-               "making a stream");
+               "creating a stream");
 }
 
 CudaDevice::~CudaDevice() {
@@ -311,7 +311,7 @@ Result<std::unique_ptr<Stream>> CudaDevice::createStream() {
   CurrentContext current(driver_, context_->handle());
   StreamHandle handle = nullptr;
   SINTER_RETURN_IF_ERROR(check(driver_.streamCreate(&handle, streamNonBlocking),
-                               "making a stream"));
+                               "creating a stream"));
   return std::unique_ptr<Stream>(new CudaStream(*context_, handle));
 }
 
@@ -321,7 +321,7 @@ Result<std::unique_ptr<Event>> CudaDevice::createEvent(EventUse use) {
   SINTER_RETURN_IF_ERROR(
       check(driver_.eventCreate(
                 &handle, use == EventUse::Timing ? 0 : eventDisableTiming),
-            "making an event"));
+            "creating an event"));
   return std::unique_ptr<Event>(new CudaEvent(*context_, handle));
 }
 
@@ -360,7 +360,7 @@ Result<double> CudaDevice::elapsedUs(const Event &begin, const Event &end) {
   float milliseconds = 0;
   SINTER_RETURN_IF_ERROR(check(
       driver_.eventElapsedTime(&milliseconds, handleOf(begin), handleOf(end)),
-      "reading a time"));
+      "reading an event's time"));
   return double(milliseconds) * 1e3;
 }
 
@@ -404,7 +404,7 @@ Status CudaDevice::copyFromPeer(Stream &stream, void *to, Device &source,
     return failure_;
   const CudaContext &peer = *static_cast<CudaDevice &>(source).context_;
   CurrentContext current(driver_, context_->handle());
-  // Without it copies go through the host.
+  // Without peer access, copies go through the host.
   int canReach = 0;
   if (peers_.insert(peer.device()).second &&
       driver_.deviceCanAccessPeer(&canReach, context_->device(),
@@ -447,7 +447,7 @@ Status CudaDevice::launch(Stream &stream, KernelModule &module, uint32_t kernel,
     return {SINTER_DEVICE_FAILED,
             launchText(kernels.desc(kernel)) +
                 " was not launched: " + errorText(driver_, code)};
-  // A sticky error is that of a kernel before this one.
+  // A sticky error comes from an earlier kernel.
   Status status = check(code, "launching a kernel");
   launches_.last = &kernels.desc(kernel);
   ++launches_.count;
@@ -469,7 +469,7 @@ Status CudaDevice::call(Stream &stream, LibraryCall &call,
 Status CudaDevice::beginCapture(Stream &stream) {
   SINTER_RETURN_IF_ERROR(failure_);
   CurrentContext current(driver_, context_->handle());
-  // Other threads of the process may allocate meanwhile.
+  // Other threads of the process may allocate during the capture.
   return check(driver_.streamBeginCapture(handleOf(stream), captureThreadLocal),
                "recording a graph");
 }
@@ -483,7 +483,7 @@ Result<std::unique_ptr<Graph>> CudaDevice::endCapture(Stream &stream) {
   GraphExecHandle exec = nullptr;
   DriverResult code = driver_.graphInstantiate(&exec, graph, 0);
   (void)driver_.graphDestroy(graph);
-  SINTER_RETURN_IF_ERROR(check(code, "making a graph ready"));
+  SINTER_RETURN_IF_ERROR(check(code, "instantiating a graph"));
   std::unique_ptr<Graph> result(new CudaGraph(*context_, exec));
   SINTER_RETURN_IF_ERROR(check(driver_.graphUpload(exec, handleOf(stream)),
                                "copying a graph to the device"));

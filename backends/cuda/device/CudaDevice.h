@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The device "cuda:N" on top of the driver (Driver.h). Links nothing of
-// NVIDIA's; what is not installed is said in one line when it is needed.
+// The device "cuda:N" on top of the driver (Driver.h). Links no library of
+// NVIDIA's. If one is needed but not installed, a one-line error says so.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_DEVICE_CUDADEVICE_H
@@ -14,15 +14,15 @@
 
 namespace sinter::cuda {
 
-/// Makes the contraction library of a device, at the first contraction of a
-/// program, with the device's context current. `device` names what its choices
-/// depend on: "NVIDIA H200, sm_90, 132 multiprocessors, driver 13000". A
-/// failure is one line that names what is not installed.
+/// Creates the contraction library of a device, at the first contraction of a
+/// program, with the device's context current. `device` describes what its
+/// choices depend on: "NVIDIA H200, sm_90, 132 multiprocessors, driver 13000".
+/// A failure is one line that names what is not installed.
 using LibraryFactory = std::function<rt::Result<std::unique_ptr<rt::Library>>(
     const std::string &device)>;
 
-/// How devices work with other replicas; each call is made with the device's
-/// context current, nameGroup without one. Null: not at all.
+/// How devices work with other replicas; null: not supported. `join` is called
+/// with the device's context current, `name` without a context.
 struct GroupFactory {
   std::function<rt::Status(uint8_t *group)> name = nullptr;
   std::function<rt::Result<std::unique_ptr<rt::Communicator>>(
@@ -40,7 +40,7 @@ void registerCudaDevices(rt::DeviceRegistry &registry,
                          const LibraryNames &libraryFor = nullptr);
 
 /// Device `ordinal` of a started driver, which must outlive the result.
-/// SINTER_INVALID when there are not so many.
+/// SINTER_INVALID if there are not that many.
 rt::Result<std::unique_ptr<rt::Device>>
 createCudaDevice(const DriverTable &driver, int ordinal,
                  const rt::DeviceOptions &options,

@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Owners of the driver's handles. A destructor reports nothing: after a failure
-// of the device the driver refuses to destroy, and the context goes as a whole.
+// Owners of the driver's handles. Destructors ignore errors: after a failure of
+// the device, the driver refuses to destroy handles, and the whole context is
+// released instead.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_DEVICE_CUDAHANDLES_H

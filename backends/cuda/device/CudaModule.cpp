@@ -25,8 +25,8 @@ const sinter_image *cuda::bestImage(const sinter_artifact &artifact,
   const sinter_image *best = nullptr;
   for (uint32_t i = 0; i < artifact.numImages; ++i) {
     const sinter_image &image = artifact.images[i];
-    // A cubin runs on its own architecture only (and on newer minors of it, but
-    // then PTX of the newer one is as good).
+    // A cubin runs only on its own architecture (and on newer minor versions,
+    // but for those the PTX of the newer one is as good).
     if (image.kind == SINTER_IMAGE_CUBIN && image.arch == arch)
       return &image;
     if (image.kind == SINTER_IMAGE_PTX && image.arch <= arch &&
@@ -55,7 +55,7 @@ CudaModule::load(const CudaContext &context, const sinter_artifact &artifact) {
   uint32_t mostBuffers = 0;
   for (uint32_t i = 0; i < artifact.numKernels; ++i) {
     if (artifact.kernels[i].cpu) {
-      module->functions_.push_back(nullptr); // functions go by kernel
+      module->functions_.push_back(nullptr); // one entry per kernel
       continue;
     }
     SINTER_RETURN_IF_ERROR(module->findKernel(artifact.kernels[i]));
@@ -65,7 +65,7 @@ CudaModule::load(const CudaContext &context, const sinter_artifact &artifact) {
   return module;
 }
 
-/// What the driver wrote, as one line.
+/// The first line of the driver's log.
 static std::string firstLine(const char *log) {
   std::string line;
   for (const char *c = log; *c && line.size() < 300; ++c) {

@@ -13,13 +13,13 @@
 
 namespace sinter::cuda {
 
-/// Whether any kernel is a GPU's: in a program with several places they may all
-/// be the CPU's.
+/// Whether any kernel is for a GPU. In a program with several places, all may
+/// be for the CPU.
 bool hasGpuKernels(const sinter_artifact &artifact);
 
 /// The image that a GPU of compute capability `arch` (90: 9.0) should load: a
 /// cubin of exactly this architecture, else the PTX of the newest architecture
-/// that is not above it; null when there is neither.
+/// that is not above it; null if there is neither.
 const sinter_image *bestImage(const sinter_artifact &artifact, unsigned arch);
 
 /// "kernel matmul_3 (grid 8x1x1, block 256x1x1, 0 bytes of shared memory)".
@@ -27,9 +27,9 @@ std::string launchText(const sinter_kernel_desc &kernel);
 
 class CudaModule final : public rt::KernelModule {
 public:
-  /// Loads the best image and finds every kernel. The context is current.
-  /// Errors are one line, with the driver's log of PTX that it refused, and
-  /// name the kernel whose launch the GPU cannot do.
+  /// Loads the best image and finds every kernel. The context must be current.
+  /// Errors are one line. They quote the driver's log if it rejects PTX, or
+  /// name the kernel that the GPU cannot launch.
   static rt::Result<std::unique_ptr<CudaModule>>
   load(const CudaContext &context, const sinter_artifact &artifact);
   ~CudaModule() override;
@@ -51,7 +51,7 @@ private:
   const sinter_kernel_desc *table_ = nullptr;
   ModuleHandle module_ = nullptr;
   std::vector<FunctionHandle> functions_;
-  std::vector<void *> parameters_; // addresses of the values of one launch
+  std::vector<void *> parameters_; // addresses of the arguments of one launch
 };
 
 } // namespace sinter::cuda

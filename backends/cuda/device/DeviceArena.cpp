@@ -1,4 +1,4 @@
-//===- DeviceArena.cpp - the memory that a program takes of a GPU ---------===//
+//===- DeviceArena.cpp - the memory that a program uses on a GPU ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,7 +16,7 @@ using rt::bytesText;
 using rt::Result;
 using rt::Status;
 
-/// Small requests share a block; the driver gives memory in 2 MiB anyway.
+/// Small requests share a block; the driver allocates in units of 2 MiB anyway.
 static constexpr uint64_t granuleBytes = uint64_t(2) << 20;
 
 static uint64_t roundedUp(uint64_t bytes, uint64_t granule) {
@@ -39,7 +39,7 @@ void DeviceArena::release() {
 }
 
 void DeviceArena::addFree(DeviceAddress begin, uint64_t sizeBytes) {
-  // A neighbour of the same block becomes one range with it.
+  // Merge the range with its neighbours in the same block.
   auto block = std::prev(blocks_.upper_bound(begin));
   auto next = free_.lower_bound(begin);
   if (next != free_.end() && next->first == begin + sizeBytes &&
@@ -72,8 +72,9 @@ Status DeviceArena::grow(uint64_t sizeBytes, const char *purpose) {
     return tooMuch(sizeBytes, purpose,
                    "which is not free: another process may hold it");
   if (code != result::success)
-    return {SINTER_DEVICE_FAILED, device_ + " gives no memory for " + purpose +
-                                      ": " + errorText(driver_, code)};
+    return {SINTER_DEVICE_FAILED, device_ + " cannot allocate memory for " +
+                                      purpose + ": " +
+                                      errorText(driver_, code)};
   blocks_.emplace(address, block);
   heldBytes_ += block;
   addFree(address, block);
@@ -84,7 +85,7 @@ Result<DeviceAddress> DeviceArena::allocate(uint64_t sizeBytes,
                                             const char *purpose) {
   if (sizeBytes == 0)
     return DeviceAddress(0);
-  // Written so that nothing wraps.
+  // This order of checks cannot overflow.
   if (sizeBytes > availableBytes() ||
       roundedUp(sizeBytes, alignmentBytes) > availableBytes())
     return tooMuch(sizeBytes, purpose,
@@ -119,7 +120,7 @@ void DeviceArena::free(DeviceAddress address) {
   usedBytes_ -= found->second;
   addFree(address, found->second);
   used_.erase(found);
-  // Whole blocks go back to the driver, for other programs.
+  // Whole free blocks return to the driver, for other programs.
   auto block = std::prev(blocks_.upper_bound(address));
   auto range = free_.find(block->first);
   if (range == free_.end() || range->second != block->second)

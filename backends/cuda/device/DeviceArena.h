@@ -1,9 +1,9 @@
-//===- DeviceArena.h - what a program takes of a GPU ------------*- C++ -*-===//
+//===- DeviceArena.h - a program's memory on a GPU --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Large blocks of the driver, cut up by first fit. One limit holds for all that
-// a program takes, scratch of libraries included.
+// Allocates large blocks from the driver and divides them by first fit. One
+// limit applies to all memory of a program, including the scratch of libraries.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_DEVICE_DEVICEARENA_H
@@ -21,24 +21,25 @@ class DeviceArena {
 public:
   static constexpr uint64_t alignmentBytes = 256;
 
-  /// `limitBytes` 0: 95 % of `freeBytes`, what the device had free before.
-  /// `device` is its name, for errors. All calls need the context current.
+  /// A `limitBytes` of 0 means 95 % of `freeBytes`, the device's free memory
+  /// before. `device` is its name, for errors. The context must be current for
+  /// all calls.
   DeviceArena(const DriverTable &driver, std::string device,
               uint64_t limitBytes, uint64_t freeBytes);
   DeviceArena(const DeviceArena &) = delete;
   DeviceArena &operator=(const DeviceArena &) = delete;
 
-  /// Memory with any content. SINTER_OUT_OF_MEMORY names `purpose`, the size
-  /// and what is left.
+  /// Returns memory with arbitrary contents. The message of
+  /// SINTER_OUT_OF_MEMORY names `purpose`, the size and what is left.
   rt::Result<DeviceAddress> allocate(uint64_t sizeBytes, const char *purpose);
-  /// Nothing happens for an address that allocate() did not return.
+  /// Ignores addresses that allocate() did not return.
   void free(DeviceAddress address);
-  /// Gives everything back; to be called at the end, when nothing is used.
+  /// Frees everything. Call it at the end, when no memory is in use.
   void release();
 
   uint64_t limitBytes() const { return limitBytes_; }
-  /// What was asked for, which the limit is for, and what that takes of the
-  /// device (blocks are multiples of 2 MiB).
+  /// The bytes allocated by users, to which the limit applies, and the bytes
+  /// that those take from the device (blocks are multiples of 2 MiB).
   uint64_t usedBytes() const { return usedBytes_; }
   uint64_t heldBytes() const { return heldBytes_; }
   uint64_t availableBytes() const { return limitBytes_ - usedBytes_; }
@@ -54,8 +55,8 @@ private:
   uint64_t limitBytes_;
   bool isLimitGiven_;
   uint64_t usedBytes_ = 0, heldBytes_ = 0;
-  std::map<DeviceAddress, uint64_t> blocks_; // of the driver
-  std::map<DeviceAddress, uint64_t> free_;   // never across two blocks
+  std::map<DeviceAddress, uint64_t> blocks_; // from the driver
+  std::map<DeviceAddress, uint64_t> free_;   // no range spans two blocks
   std::unordered_map<DeviceAddress, uint64_t> used_;
 };
 

@@ -20,7 +20,7 @@ static Status failure(std::string message) {
 
 std::string cuda::errorText(const DriverTable &table, DriverResult error) {
   const char *name = nullptr, *meaning = nullptr;
-  // The toolkit's stub answers with an error and writes nothing.
+  // The toolkit's stub returns an error and writes nothing.
   if (table.getErrorName(error, &name) != result::success || !name)
     return "CUDA error " + std::to_string(error);
   if (table.getErrorString(error, &meaning) != result::success || !meaning)
@@ -52,7 +52,7 @@ bool cuda::isSticky(DriverResult error) {
   }
 }
 
-/// "12.1" of 12010.
+/// "12.1" for 12010.
 static std::string versionText(int version) {
   return std::to_string(version / 1000) + "." +
          std::to_string(version % 1000 / 10);
@@ -74,7 +74,7 @@ Status cuda::resolveDriver(void *library, DriverTable &table) {
   return {};
 }
 
-/// What a user may have set to hide devices.
+/// Describes the variable with which a user may have hidden devices.
 static std::string visibility() {
   const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return visible ? std::string(" (CUDA_VISIBLE_DEVICES is '") + visible + "')"
@@ -95,20 +95,20 @@ Status cuda::startDriver(const DriverTable &table) {
     return failure("libcuda.so.1 and the NVIDIA kernel module are of different "
                    "versions; restart the machine after a driver update");
   default:
-    return failure("the NVIDIA driver does not start: " +
+    return failure("cannot initialize the NVIDIA driver: " +
                    errorText(table, code));
   }
   int version = 0, count = 0;
   code = table.driverGetVersion(&version);
   if (code != result::success)
-    return failure("the NVIDIA driver does not tell its version: " +
+    return failure("the NVIDIA driver does not report its version: " +
                    errorText(table, code));
   if (version < oldestDriver)
     return failure("the NVIDIA driver supports CUDA " + versionText(version) +
                    needed());
   code = table.deviceGetCount(&count);
   if (code != result::success)
-    return failure("the NVIDIA driver does not list its GPUs: " +
+    return failure("the NVIDIA driver cannot list its GPUs: " +
                    errorText(table, code));
   if (count == 0)
     return failure("the NVIDIA driver sees no GPU" + visibility());
@@ -120,7 +120,7 @@ Result<const DriverTable *> cuda::openDriver() {
     DriverTable table;
     Status status;
   };
-  // Never closed: the driver's threads do not end.
+  // The library is never closed, because the driver's threads do not end.
   static const Opened *opened = [] {
     auto *result = new Opened;
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The entry points of libcuda.so.1 that we use, as a table of functions, and
-// the types and numbers that they take. A build needs neither toolkit nor
-// driver, a binary starts without one, and tests hand the device a table of
-// their own. All of these exist since driver 12.0. The names behind the dot of
-// each function are the library's exact exports: unsuffixed ones can be old
-// interfaces (32-bit sizes).
+// The entry points of libcuda.so.1 that we use, as a table of functions, with
+// the types and constants that they take. A build needs neither toolkit nor
+// driver, a binary starts without them, and tests pass the device their own
+// table. All of these functions exist since driver 12.0. The second argument of
+// F is the library's exact export: names without a suffix can be old interfaces
+// (32-bit sizes).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_DEVICE_DRIVER_H
@@ -168,8 +168,8 @@ struct DriverTable {
 /// has all of these functions.
 inline constexpr int oldestDriver = 12010;
 
-/// The driver of this machine, initialised; opened at the first call and kept.
-/// SINTER_DEVICE_FAILED with one line when there is none, it is the toolkit's
+/// The initialised driver of this machine; opened at the first call and kept.
+/// SINTER_DEVICE_FAILED with one line if there is none, it is the toolkit's
 /// stub, it is too old, or it sees no device.
 rt::Result<const DriverTable *> openDriver();
 
@@ -177,13 +177,13 @@ rt::Result<const DriverTable *> openDriver();
 /// export that it lacks.
 rt::Status resolveDriver(void *library, DriverTable &table);
 
-/// Initialises and looks for what is above; for openDriver and tests.
+/// Initialises the driver and checks the above; for openDriver and tests.
 rt::Status startDriver(const DriverTable &table);
 
 /// "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)".
 std::string errorText(const DriverTable &table, DriverResult error);
 
-/// True for errors after which the context can do nothing any more.
+/// True for errors after which the context is unusable.
 bool isSticky(DriverResult error);
 
 } // namespace sinter::cuda

@@ -23,7 +23,8 @@ constexpr uint32_t moduleCore = 1, tableCallbacks = 1, tableVersion = 3;
 int (*pushRange)(const char *) = nullptr;
 int (*popRange)() = nullptr;
 
-/// Where the profiler writes; it finds a place for each of NVTX's functions.
+/// The profiler writes its functions here. It expects a slot for each of NVTX's
+/// functions.
 Function otherFunctions[numCoreFunctions];
 Function *coreTable[numCoreFunctions + 1];
 

@@ -2,10 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A profiler (Nsight Systems) names a library in NVTX_INJECTION64_PATH before
-// it starts a program; NVTX's protocol hands it a table that it fills with
-// functions. Without a profiler every call here is one test of a pointer. Our
-// own declarations of what NVTX 3's header, which has no library, does.
+// A profiler (Nsight Systems) names its library in NVTX_INJECTION64_PATH before
+// it starts a program. NVTX's protocol passes that library a table, which it
+// fills with functions. Without a profiler, every call here only tests a
+// pointer. These are our own declarations of what NVTX 3's header-only library
+// does.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_DEVICE_NVTX_H
@@ -15,18 +16,18 @@
 
 namespace sinter::cuda::nvtx {
 
-/// Gives the address of an export table by its number; null: none such.
+/// Returns the address of an export table by its number; null if there is none.
 using GetExportTable = const void *(*)(uint32_t table);
-/// What a profiler's library exports as InitializeInjectionNvtx2; not 0 on
-/// success.
+/// The function that a profiler's library exports as InitializeInjectionNvtx2;
+/// not 0 on success.
 using Initialize = int (*)(GetExportTable);
 
 /// Lets a profiler fill in its functions.
 bool attach(Initialize initialize);
-/// The one that the environment names, at the first call only.
+/// Attaches the profiler that the environment names, at the first call only.
 void attachFromEnvironment();
 
-/// A range of this thread's time; ends in the reverse order.
+/// Begins a range of this thread's time. Ranges end in reverse order.
 void push(const char *name);
 void pop();
 

@@ -23,14 +23,15 @@ public:
 
 private:
   bool takeType();
-  /// {batch, channels, spatial..}, dense in the layout.
+  /// {batch, channels, spatial..}, dense in the convolution's layout.
   DnnTensor activation(int64_t channels, const int64_t *spatial) const;
   DnnTensor filter() const;
-  /// Leaves out what negative pads cut off.
+  /// Cuts off what negative pads exclude.
   void crop(DnnTensor &input);
-  /// The post-ops in the order in which cuDNN knows them.
+  /// Puts the post-ops into the order that cuDNN supports.
   bool orderPostOps();
-  /// Takes the sums of the channels from the post-ops; false: nobody has them.
+  /// Moves the sums of the channels out of the post-ops; false if cuDNN cannot
+  /// compute them.
   bool takeChannelSums();
   bool takesAnySteps(const DnnTensor &result, const DnnTensor &weights) const;
   bool addPostOps(int value, DnnTensor result, int64_t channels);
@@ -47,14 +48,14 @@ private:
   std::vector<sinter_post_op> postOps_;
   int32_t type_ = dnn::f32, resultType_ = dnn::f32;
   uint32_t sumSlice_ = SINTER_NONE, squaresSlice_ = SINTER_NONE;
-  /// cuDNN takes two or three spatial dimensions.
+  /// cuDNN accepts two or three spatial dimensions.
   size_t spatial_ = 2, missing_ = 0;
   bool cropped_ = false, emptySum_ = false;
 };
 
 } // namespace
 
-/// False where cuDNN has no such type.
+/// False if cuDNN has no such type.
 static bool toDnnType(uint32_t dtype, int32_t &type) {
   switch (dtype) {
   case SINTER_F32:
@@ -81,8 +82,9 @@ bool Builder::takeType() {
         "cuDNN does not convolve dtype " + std::to_string(p_.dtype);
     return false;
   }
-  // 16-bit operands may have a float32 result, forward (asked of cuDNN 9.19 for
-  // an H200; a test asks again); others have one of their own type.
+  // 16-bit operands may have a float32 result in the forward direction (as
+  // reported by cuDNN 9.19 for an H200; a test checks it). All others have a
+  // result of their own type.
   bool isNarrow = (type_ == dnn::f16 || type_ == dnn::bf16) &&
                   p_.direction == SINTER_CONV_FORWARD;
   if (p_.outDtype &&
@@ -126,7 +128,7 @@ DnnTensor Builder::filter() const {
   for (size_t i = 0; i < spatial_; ++i)
     tensor.dims.push_back(i < missing_ ? 1 : p_.kernel[i - missing_]);
   tensor.strides.resize(rank());
-  // Filters of one point lie in both manners; say the activations'.
+  // Filters of one point are in both layouts; use that of the activations.
   int64_t points = 1;
   for (size_t i = 2; i < rank(); ++i)
     points *= tensor.dims[i];
@@ -185,15 +187,14 @@ bool Builder::takeChannelSums() {
   postOps_.pop_back();
   if ((type_ != dnn::f16 && type_ != dnn::bf16) ||
       p_.layout != SINTER_CHANNELS_LAST)
-    graph_.refusal = "cuDNN adds up channels only in 16 bits with the channels "
-                     "last";
+    graph_.refusal = "cuDNN sums channels only in 16 bits with channels last";
   else if (!postOps_.empty())
-    graph_.refusal = "cuDNN adds up the channels of a convolution alone";
+    graph_.refusal = "cuDNN sums channels only without other post-ops";
   return graph_.refusal.empty();
 }
 
-/// Puts an addition before the bias that it follows: the sum of three. True
-/// when the steps are those of any forward convolution.
+/// Swaps a bias with the addition after it; the sum is the same. True if the
+/// steps are those that any forward convolution supports.
 bool Builder::orderPostOps() {
   size_t count = postOps_.size(), at = 0;
   if (count > 1 && postOps_[0].kind == SINTER_POST_BIAS &&
@@ -217,7 +218,7 @@ bool Builder::takesAnySteps(const DnnTensor &result,
          weights.strides[1] == 1 && p_.layout == SINTER_CHANNELS_LAST;
 }
 
-/// The steps from `value`, the convolution's sums in fp32, to `result`.
+/// Adds the steps from `value`, the convolution's sums in fp32, to `result`.
 bool Builder::addPostOps(int value, DnnTensor result, int64_t channels) {
   auto rank = static_cast<int32_t>(this->rank());
   for (size_t i = 0; i < postOps_.size(); ++i) {
@@ -252,9 +253,9 @@ bool Builder::addPostOps(int value, DnnTensor result, int64_t channels) {
       step.mode = dnn::reluForward;
       break;
     case SINTER_POST_CLIP:
-      // Below `lower` this gives `lower` only when that is 0.
+      // Below `lower`, the result is `lower` only if `lower` is 0.
       if (op.alpha != 0) {
-        graph_.refusal = "cuDNN clips from 0 only";
+        graph_.refusal = "cuDNN can clip only from 0";
         return false;
       }
       step.mode = dnn::reluForward;
@@ -288,7 +289,7 @@ bool Builder::addPostOps(int value, DnnTensor result, int64_t channels) {
   return true;
 }
 
-/// The sums over each channel of `result`, in fp32.
+/// Adds the sums over each channel of `result`, in fp32.
 void Builder::addChannelSums(int result) {
   DnnTensor sums;
   sums.dims.assign(rank(), 1);
@@ -333,14 +334,15 @@ void Builder::make() {
   graph_.empty = isEmpty(isForward ? output : isInputGrad ? input : weights);
   if (graph_.empty) {
     if (squaresSlice_ != SINTER_NONE)
-      graph_.refusal = "cuDNN adds up no channels of nothing";
+      graph_.refusal = "cuDNN cannot sum the channels of an empty result";
     return;
   }
   crop(input);
   emptySum_ |= isEmpty(output) || isEmpty(weights);
   if (emptySum_ || (cropped_ && isInputGrad)) {
     if (p_.numPostOps) {
-      graph_.refusal = "nothing can follow a convolution that is zero in part";
+      graph_.refusal = "a convolution with parts that are always zero cannot "
+                       "have post-ops";
       return;
     }
     graph_.zeroFirst = true;
@@ -372,14 +374,15 @@ void Builder::make() {
   }
   const DnnTensor &result = isForward ? output : isInputGrad ? input : weights;
   if (!postOps_.empty() && type_ == dnn::f64) {
-    graph_.refusal = "cuDNN fuses nothing with a convolution in fp64";
+    graph_.refusal = "cuDNN cannot fuse post-ops with a convolution in fp64";
     return;
   }
   bool isUsual = orderPostOps() && isForward;
   if (!postOps_.empty() && !isUsual && !takesAnySteps(result, weights)) {
-    graph_.refusal = isForward ? "cuDNN fuses such steps only with channels "
-                                 "last, in activations and filter"
-                               : "cuDNN fuses nothing with this gradient";
+    graph_.refusal = isForward
+                         ? "cuDNN fuses such steps only with channels "
+                           "last in activations and filter"
+                         : "cuDNN cannot fuse post-ops with this gradient";
     return;
   }
   int y = conv_.y = postOps_.empty() ? graph_.add(result) : addVirtual(result);

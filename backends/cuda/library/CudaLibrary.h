@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Matrix products by cuBLASLt, convolutions by cuDNN's graph API. The
-// functions come in tables: the CUDA device's are loaded from the vendor's
-// files (Loader.h), the simulated device's check their arguments.
+// Matrix products by cuBLASLt and convolutions by cuDNN's graph API, called
+// through tables of functions. Those of the CUDA device are loaded from the
+// vendor's files (Loader.h); those of the simulated device check their
+// arguments.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_CUDALIBRARY_H
@@ -20,9 +21,9 @@
 
 namespace sinter::cuda {
 
-/// Each is called at the first command that needs it, with the device's context
-/// current; the tables live as long as the process. A failure is one line that
-/// names package and version.
+/// Each function is called at the first command that needs it, with the
+/// device's context current. The tables live as long as the process. A failure
+/// is one line that names package and version.
 struct LibraryTables {
   std::function<rt::Result<const lt::Api *>()> openLt;
   std::function<rt::Result<const dnn::Api *>()> openDnn;

@@ -1,9 +1,9 @@
-//===- DnnApi.h - what Sinter calls of cuDNN --------------------*- C++ -*-===//
+//===- DnnApi.h - the parts of cuDNN that Sinter uses -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Our own declarations of the part of cuDNN 9's graph ("backend") API that is
-// used, as a table of functions; see LtApi.h for why. Numbers are those of the
+// Our own declarations of the part of cuDNN 9's graph ("backend") API that we
+// use, as a table of functions; LtApi.h explains why. Numbers are those of the
 // vendor's headers.
 //
 //===----------------------------------------------------------------------===//
@@ -199,7 +199,7 @@ using Handle = struct HandleTag *;
 using Desc = void *;
 using Stream = void *;
 
-/// The functions, with the vendor's names less "cudnn".
+/// The functions, with the vendor's names without "cudnn".
 struct Api {
   size_t (*getVersion)();
   int (*create)(Handle *handle);

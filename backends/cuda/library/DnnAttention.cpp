@@ -17,13 +17,13 @@ SdpaStrides stridesOf(const sinter_heads &heads) {
   return {heads.batchStride, heads.headStride, heads.rowStride};
 }
 
-/// What sdpaBackward numbers and the command does not have is scratch; the
-/// command's slices follow each other.
+/// Turns the slices of sdpaBackward that the command does not have into
+/// scratch, and renumbers the others to the command's slices.
 void takeScratch(DnnGraph &graph, const SdpaShape &shape) {
   const uint32_t sums = shape.masked ? 7 : 6, accumulator = sums + 1,
                  numScratch = 2;
   int64_t lines = shape.batch * shape.heads * shape.queries;
-  // Both in fp32; the accumulator begins where the sums end, rounded up.
+  // Both are in fp32. The accumulator begins after the sums, rounded up.
   int64_t accumulatorAt = (lines + 63) / 64 * 64, end = accumulatorAt;
   for (DnnTensor &tensor : graph.tensors) {
     if (tensor.isVirtual || tensor.isByValue)

@@ -39,7 +39,7 @@ public:
     add("s", tensor.strides);
     add("a", tensor.alignment);
     add("v", int64_t(tensor.isVirtual));
-    // Where it lies is the call's, and so is a number's value.
+    // The address, or a number's value, belongs to the call and is left out.
     add("n", int64_t(tensor.isByValue));
     text += " }";
   }
@@ -60,7 +60,7 @@ public:
   }
 };
 
-/// One line that names everything a plan depends on, but for the device.
+/// One line that names everything that a plan depends on, except the device.
 std::string textOf(const DnnContext &context, const DnnGraph &graph,
                    const LibraryOptions &options) {
   Writer writer;
@@ -95,7 +95,7 @@ Result<DnnChoice> DnnChoice::make(const DnnContext &context,
   if (!first.ok())
     return first.status();
   choice.plans_.push_back(std::move(*first));
-  // A choice that goes by time must not differ from start to start.
+  // A choice by measured time must not differ from process to process.
   if (!options.cache || !options.cache->isWritable())
     return choice;
   choice.isCompared_ = context.handle() && choice.plan().candidates() > 1;
@@ -130,13 +130,13 @@ bool DnnChoice::adopt(const std::string &json) {
 }
 
 void DnnChoice::store(size_t index) {
-  // An engine that cannot be written down is looked for at each start.
+  // An engine whose plan has no text is looked up again in each process.
   Result<std::string> json = plans_[index].json();
   std::optional<std::string> counts;
   if (json.ok())
     counts = options_.cache->store(problem_, *json);
-  // Another process may have been faster to choose; what cannot be stored is
-  // not chosen by time.
+  // If another process stored its choice first, use that. A plan that cannot be
+  // stored is not chosen by time.
   if (counts && *counts != *json && adopt(*counts))
     return;
   const bool isStored = counts && *counts == *json;
@@ -151,7 +151,7 @@ int DnnChoice::alternatives() {
   if (!isCompared_)
     return 0;
   isCompared_ = false;
-  // An equal call may have come before this one.
+  // An equal call may have chosen before this one.
   if (std::optional<std::string> stored = options_.cache->find(problem_);
       stored && adopt(*stored))
     return 0;

@@ -12,11 +12,11 @@
 
 namespace sinter::cuda {
 
-/// How many of the heuristics' engines are compared.
+/// The largest number of the heuristics' engines to compare.
 inline constexpr size_t maxDnnCandidates = 8;
 
-/// The execution plan of one graph: what an earlier start stored, or else the
-/// heuristics' first, until the engines that compute it have been compared.
+/// The execution plan of one graph: the plan that an earlier process stored, or
+/// else the heuristics' first plan until the candidate engines are compared.
 class DnnChoice {
 public:
   /// `context` and `graph` must outlive it. Fails as DnnPlan::build does.
@@ -24,14 +24,15 @@ public:
                                     const DnnGraph &graph,
                                     const LibraryOptions &options);
 
-  /// What computes now.
+  /// The plan that is currently used.
   const DnnPlan &plan() const { return plans_[selected_]; }
-  /// Workspace and the graph's own scratch, of all that may come to compute.
+  /// The most workspace and scratch of the graph that any plan which may still
+  /// be chosen needs.
   uint64_t scratchBytes() const;
   /// "a stored plan", "1 of 4 engines", "the fastest of 4 engines".
   std::string origin() const;
 
-  /// As those of rt::LibraryCall.
+  /// Like the functions of rt::LibraryCall.
   int alternatives();
   void select(int index) { selected_ = static_cast<size_t>(index); }
   void choose(std::span<const double> leastUs);
@@ -40,18 +41,18 @@ private:
   DnnChoice(const DnnContext &context, const DnnGraph &graph,
             const LibraryOptions &options)
       : context_(&context), graph_(&graph), options_(options) {}
-  /// Takes a plan that was written down, if the library takes it and it fits.
+  /// Uses a stored plan, if the library accepts it and it fits.
   bool adopt(const std::string &json);
-  /// Stores the plan at `index`, and takes what counts.
+  /// Stores the plan at `index` and uses it, or the plan stored before it.
   void store(size_t index);
 
   const DnnContext *context_;
   const DnnGraph *graph_;
   LibraryOptions options_;
   std::string problem_;
-  std::vector<DnnPlan> plans_; // one, but while they are compared
+  std::vector<DnnPlan> plans_; // several only while they are compared
   size_t selected_ = 0;
-  bool isCompared_ = false; // later
+  bool isCompared_ = false; // plans will be compared later
   int compared_ = 0;
 };
 

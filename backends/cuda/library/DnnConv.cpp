@@ -51,8 +51,8 @@ private:
   const std::string name_;
   const sinter_command &command_;
   const ZeroFill &zeroFill_;
-  std::optional<DnnChoice> choice_; // none: there is nothing to execute
-  std::vector<int64_t> ids_;        // of the tensors that have addresses
+  std::optional<DnnChoice> choice_; // empty: there is nothing to execute
+  std::vector<int64_t> ids_;        // of the tensors with addresses
   std::vector<void *> addresses_;
   void *workspace_ = nullptr;
 };

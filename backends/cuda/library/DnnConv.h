@@ -19,19 +19,19 @@ namespace sinter::cuda {
 using ZeroFill =
     std::function<rt::Status(void *to, uint64_t sizeBytes, void *stream)>;
 
-/// Prepares a CONV. Fails with SINTER_UNSUPPORTED, saying why, when cuDNN does
-/// not compute it. `context` and `zeroFill` must outlive the call.
+/// Prepares a CONV. Fails with SINTER_UNSUPPORTED and a reason if cuDNN cannot
+/// compute it. `context` and `zeroFill` must outlive the call.
 rt::Result<std::unique_ptr<rt::LibraryCall>>
 prepareDnnConv(const DnnContext &context, const sinter_command &command,
                const LibraryOptions &options, const ZeroFill &zeroFill);
 
-/// Prepares an ATTENTION; likewise.
+/// Likewise prepares an ATTENTION.
 rt::Result<std::unique_ptr<rt::LibraryCall>>
 prepareDnnAttention(const DnnContext &context, const sinter_command &command,
                     const LibraryOptions &options, const ZeroFill &zeroFill);
 
-/// The same for a graph that was made by hand: tensors name slices of
-/// `command`. `name` begins the description.
+/// The same for a given graph, whose tensors name slices of `command`. `name`
+/// begins the description.
 rt::Result<std::unique_ptr<rt::LibraryCall>>
 prepareDnnGraph(const DnnContext &context, const sinter_command &command,
                 DnnGraph graph, const std::string &name,

@@ -10,8 +10,8 @@
 
 namespace sinter::cuda {
 
-/// Makes descriptors and remembers the first failure; after one, calls do
-/// nothing. So a chain of calls is checked once, by status().
+/// Makes descriptors and records the first failure; after a failure, calls do
+/// nothing. So a chain of calls needs only one check, by status().
 class DnnMaker {
 public:
   explicit DnnMaker(const DnnContext &context)
@@ -35,15 +35,16 @@ public:
     set(desc, attribute, dnn::typeInt64, static_cast<int64_t>(values.size()),
         values.data());
   }
-  /// How many elements there are; writes at most `requested` of them.
+  /// Returns the number of elements and writes at most `requested` of them.
   int64_t get(const DnnDesc &desc, dnn::Attribute attribute,
               dnn::AttributeType type, int64_t requested, void *values);
   /// `what` is for the error.
   void finalize(const DnnDesc &desc, const char *what);
-  /// False, without a failure, when the library says no.
+  /// False, without recording a failure, if the library rejects it.
   bool tryFinalize(const DnnDesc &desc);
 
-  /// The operation graph; what it refers to is added to `parts`.
+  /// Makes the operation graph; the descriptors that it refers to are added to
+  /// `parts`.
   DnnDesc makeGraph(const DnnGraph &graph, std::vector<DnnDesc> &parts);
 
 private:

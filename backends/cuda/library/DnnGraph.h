@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What is to be computed, before any descriptor is made: tensors and the
-// operations between them. Pure data; DnnPlan.h gives it to cuDNN.
+// A computation as tensors and the operations between them, before any
+// descriptor is made. Pure data; DnnPlan.h passes it to cuDNN.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_DNNGRAPH_H
@@ -18,22 +18,22 @@
 
 namespace sinter::cuda {
 
-/// Dims and strides as cuDNN orders them: batch, channels, spatial; the strides
-/// say how it lies in memory.
+/// Dims and strides are in cuDNN's order: batch, channels, spatial. The strides
+/// define the layout in memory.
 struct DnnTensor {
   int32_t type = dnn::f32; // dnn::DataType
   std::vector<int64_t> dims, strides;
-  /// Between operations only; never in memory.
+  /// Exists only between operations, never in memory.
   bool isVirtual = false;
   /// A number that is passed by value, in fp32.
   bool isByValue = false;
   float value = 0;
-  /// Of the command, and where in it, in elements.
+  /// A slice of the command, and an offset in it, in elements.
   uint32_t slice = SINTER_NONE;
   int64_t offset = 0;
   /// Lies in the call's own scratch, at `offset`, instead of in a slice.
   bool isScratch = false;
-  /// Of the address, in bytes.
+  /// The alignment of the address, in bytes.
   int64_t alignment = 16;
 
   uint64_t elementBytes() const {
@@ -65,26 +65,26 @@ struct DnnOperation {
   Kind kind = Pointwise;
   int32_t mode = 0;                   // dnn::PointwiseMode or ReductionOperator
   int x = -1, w = -1, t = -1, y = -1; // indices of tensors
-  // Convolutions.
+  // For convolutions.
   std::vector<int64_t> strides, dilations, prePads, postPads;
-  // relu and gen_index.
+  // For relu and gen_index.
   float upper = 0;
   bool hasUpper = false;
   int64_t axis = 0;
-  /// In which a pointwise step computes.
+  /// The type in which a pointwise step computes.
   int32_t mathType = dnn::f32;
 };
 
 struct DnnGraph {
-  /// Not empty: it is not expressible, and why, in a few words.
+  /// If not empty: why the computation cannot be expressed, in a few words.
   std::string refusal;
-  /// Nothing in the result.
+  /// The result has no elements.
   bool empty = false;
-  /// Of the call's own, beside cuDNN's workspace.
+  /// The call's own scratch, in addition to cuDNN's workspace.
   uint64_t scratchBytes = 0;
   /// The result's slice is zeroed before the operations, if there are any.
   bool zeroFirst = false;
-  /// Of the sums: dnn::f32 or dnn::f64.
+  /// The type of the sums: dnn::f32 or dnn::f64.
   int32_t computeType = dnn::f32;
   /// Engines may round fp32 operands to tf32.
   bool allowsTf32 = false;

@@ -90,7 +90,7 @@ uint32_t notesOf(DnnMaker &maker, const DnnDesc &engine) {
   return bits;
 }
 
-/// The engine of a configuration; the library tells only with a handle.
+/// The engine of a configuration. The library reports it only with a handle.
 DnnDesc engineOf(DnnMaker &maker, const DnnDesc &config) {
   DnnDesc engine = maker.make(dnn::engineDesc);
   dnn::Desc raw = engine.get();
@@ -120,7 +120,8 @@ bool isWide(const DnnGraph &graph) {
   return true;
 }
 
-/// fp32 means fp32: no inputs rounded to tf32 unasked, no sums in 16 bits.
+/// fp32 means fp32: no inputs rounded to tf32 without permission, no sums in 16
+/// bits.
 bool isAllowed(uint32_t notes, const DnnGraph &graph,
                const LibraryOptions &options) {
   auto has = [&](dnn::NumericalNote note) { return notes >> note & 1; };
@@ -132,7 +133,7 @@ bool isAllowed(uint32_t notes, const DnnGraph &graph,
          (!has(dnn::noteTensorCore) && !has(dnn::noteDownConverts));
 }
 
-/// What the heuristics offer, best first.
+/// The engine configurations that the heuristics offer, best first.
 std::vector<DnnDesc> engineConfigs(DnnMaker &maker, const DnnContext &context,
                                    const DnnDesc &graph, int32_t mode) {
   DnnDesc heuristic = maker.make(dnn::engineHeuristicDesc);
@@ -140,7 +141,7 @@ std::vector<DnnDesc> engineConfigs(DnnMaker &maker, const DnnContext &context,
   maker.setOne(heuristic, dnn::heuristicMode, dnn::typeHeuristicMode, mode);
   if (context.device())
     maker.setDesc(heuristic, dnn::heuristicDeviceProp, context.device());
-  // No engine for such a graph is an answer, not an error.
+  // If there is no engine for such a graph, that is not an error.
   std::vector<DnnDesc> configs;
   if (!maker.tryFinalize(heuristic))
     return configs;
@@ -180,10 +181,10 @@ DnnPlan::buildSeveral(const DnnContext &context, const DnnGraph &graph,
   const DnnDesc &operations = parts->back();
   std::vector<DnnPlan> plans;
   int candidates = 0;
-  uint64_t leastBytes = UINT64_MAX; // of engines that take too much
+  uint64_t leastBytes = UINT64_MAX; // of engines that need too much
   int32_t modes[] = {dnn::heuristicA, dnn::heuristicFallback};
-  // Without a handle notes are known once a plan was compiled. Of those for
-  // fp32, most that are fast are not allowed.
+  // Without a handle, notes are known only after a plan is compiled. For fp32,
+  // most fast engines are not allowed, so try the fallback ones first.
   if (!context.handle() && isWide(graph) && graph.operations.size() > 1)
     std::swap(modes[0], modes[1]);
   for (int32_t mode : modes) {
@@ -268,7 +269,7 @@ Result<DnnPlan> DnnPlan::reload(const DnnContext &context,
   plan.plan_ = maker.make(dnn::executionPlanDesc);
   maker.set(plan.plan_, dnn::planJson, dnn::typeChar,
             static_cast<int64_t>(json.size()), json.data());
-  // Without a handle or a device the library would crash.
+  // Without a handle or a device, the library would crash.
   if (context.handle())
     maker.setOne(plan.plan_, dnn::planHandle, dnn::typeHandle,
                  context.handle());

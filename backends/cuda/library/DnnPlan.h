@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// From a DnnGraph to descriptors, an engine and an execution plan; a plan's
-// JSON text, and a plan from such a text. Works with a handle (a device at
-// hand) or with a description of a device: then a plan can be made and written
-// down, not run.
+// Turns a DnnGraph into descriptors, an engine and an execution plan, and
+// converts a plan to JSON text and back. Works with a handle (on a device) or
+// with the description of a device. In the second case, a plan can be made and
+// stored, but not run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_DNNPLAN_H
@@ -37,7 +37,7 @@ private:
   dnn::Desc desc_ = nullptr;
 };
 
-/// cuDNN, started: for the current device, or for one that is described.
+/// An initialized cuDNN, for the current device or for a described one.
 class DnnContext {
 public:
   static rt::Result<std::unique_ptr<DnnContext>> create(const dnn::Api &api);
@@ -53,7 +53,7 @@ public:
   dnn::Desc device() const { return device_.get(); } // null: with a handle
   /// "cuDNN 9.19.0".
   std::string version() const;
-  /// A failure with the status's name and the library's own words.
+  /// A failure with the status's name and the library's own message.
   rt::Status error(const std::string &what, int status) const;
 
 private:
@@ -66,12 +66,12 @@ private:
 
 class DnnPlan {
 public:
-  /// Plans for `graph`, which has operations, under `options`: `most` at most,
-  /// the heuristics' first before the others. Since some engines are compiled
-  /// for half a second, it ends after one second with those that it has. Fails
-  /// with SINTER_UNSUPPORTED when no engine computes the graph; with
-  /// SINTER_OUT_OF_MEMORY when all that do take more scratch, the graph's own
-  /// counted, than these allow.
+  /// Makes up to `most` plans for `graph`, which must have operations, under
+  /// `options`, in the order of the heuristics. Because compiling some engines
+  /// takes half a second, it stops after one second with the plans made so far.
+  /// Fails with SINTER_UNSUPPORTED if no engine computes the graph, or with
+  /// SINTER_OUT_OF_MEMORY if all such engines need more scratch, including the
+  /// graph's own, than the options allow.
   static rt::Result<std::vector<DnnPlan>>
   buildSeveral(const DnnContext &context, const DnnGraph &graph,
                const LibraryOptions &options, size_t most);
@@ -79,18 +79,19 @@ public:
   static rt::Result<DnnPlan> build(const DnnContext &context,
                                    const DnnGraph &graph,
                                    const LibraryOptions &options);
-  /// From json() of a plan for an equal device and the same version.
+  /// Restores a plan from its json(), for an equal device and the same version.
   static rt::Result<DnnPlan> reload(const DnnContext &context,
                                     const std::string &json);
 
   uint64_t workspaceBytes() const { return workspaceBytes_; }
-  /// Where the scratch of the graph's own begins, after the workspace.
+  /// The offset of the graph's own scratch, after the workspace.
   uint64_t scratchOffset() const { return (workspaceBytes_ + 255) / 256 * 256; }
   /// How many engine configurations were offered and allowed; 0 after a reload.
   int candidates() const { return candidates_; }
   rt::Result<std::string> json() const;
 
-  /// Queues it. `addresses[i]` belongs to tensor `ids[i]` (its index + 1).
+  /// Queues the plan. `addresses[i]` belongs to tensor `ids[i]` (its index +
+  /// 1).
   rt::Status execute(const std::vector<int64_t> &ids,
                      const std::vector<void *> &addresses, void *workspace,
                      dnn::Stream stream) const;
@@ -100,7 +101,7 @@ private:
   rt::Status finish();
 
   const DnnContext *context_;
-  /// What the plan was made of; the operations are those of others, too.
+  /// The descriptors that the plan was made from, shared with other plans.
   std::shared_ptr<const std::vector<DnnDesc>> operations_;
   DnnDesc config_;
   DnnDesc plan_;

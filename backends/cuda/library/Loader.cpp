@@ -33,7 +33,7 @@ Result<void *> sinter::cuda::openLibrary(const std::vector<std::string> &names,
 
 namespace {
 
-/// Fills a table from a library; the first missing name is remembered.
+/// Fills a table from a library and records the first missing name.
 class Symbols {
 public:
   Symbols(void *library, const char *prefix)
@@ -214,7 +214,8 @@ Result<std::string> sinter::cuda::libraryFor(uint32_t command) {
     int version = 0;
     if ((*api)->getVersion(&version) != nccl::success)
       return Status(SINTER_DEVICE_FAILED,
-                    std::string("libnccl does not tell its version: install ") +
+                    std::string("libnccl does not report its version: "
+                                "install ") +
                         ncclHint);
     return "NCCL " + dotted(static_cast<size_t>(version));
   }

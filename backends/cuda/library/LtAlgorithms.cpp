@@ -1,4 +1,4 @@
-//===- LtAlgorithms.cpp - algorithms of cuBLASLt, compared, written down --===//
+//===- LtAlgorithms.cpp - comparing and storing cuBLASLt's algorithms -----===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

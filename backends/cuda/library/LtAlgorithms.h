@@ -1,4 +1,4 @@
-//===- LtAlgorithms.h - algorithms of cuBLASLt compared ---------*- C++ -*-===//
+//===- LtAlgorithms.h - comparing and storing algorithms --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,19 +16,20 @@
 
 namespace sinter::cuda {
 
-/// How many of the heuristics' algorithms are compared.
+/// The largest number of the heuristics' algorithms to compare.
 inline constexpr int maxLtCandidates = 8;
 
-/// Bytes, of A, B, C, D, the bias and what is kept beside; 0: none.
+/// Alignments in bytes of A, B, C, D, the bias and the auxiliary matrix; 0 for
+/// those that are absent.
 using LtAlignments = std::array<uint32_t, 6>;
 
-/// One line that names everything an algorithm is chosen by, but for library
-/// and device.
+/// One line that names everything that the choice of an algorithm depends on,
+/// except library and device.
 std::string textOf(const LtPlan &plan, const LtAlignments &alignments,
                    const LibraryOptions &options);
 
-/// An algorithm as text, for the same version of the library; and back, if it
-/// is one.
+/// An algorithm as text, for the same version of the library, and the reverse,
+/// if the text is an algorithm.
 std::string textOf(const lt::Algo &algo);
 std::optional<lt::Algo> readAlgo(const std::string &text);
 

@@ -1,12 +1,12 @@
-//===- LtApi.h - what Sinter calls of cuBLASLt ------------------*- C++ -*-===//
+//===- LtApi.h - the parts of cuBLASLt that Sinter uses ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Our own declarations of the part of cuBLASLt 12 and 13 that is used, as a
-// table of functions: the CUDA device fills it from the vendor's library, the
-// simulated device and tests with functions that check their arguments. So a
-// build needs no toolkit and a binary starts without one. Numbers are those of
-// the vendor's headers.
+// Our own declarations of the part of cuBLASLt 12 and 13 that we use, as a
+// table of functions. The CUDA device fills the table from the vendor's
+// library; the simulated device and tests fill it with functions that check
+// their arguments. So a build needs no toolkit, and a binary starts without
+// one. Numbers are those of the vendor's headers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_LTAPI_H
@@ -99,8 +99,8 @@ enum PreferenceAttribute : int {
   prefMinAlignmentD = 8,
 };
 
-/// Bits; what split-k sums with. In place sums in the order in which blocks
-/// happen to be served only as far as the library's counters allow; the other
+/// Bits: how split-k adds partial sums. In-place sums follow the order in which
+/// blocks happen to run, as far as the library's counters allow it. The other
 /// two go through the workspace in a fixed order.
 enum ReductionScheme : uint32_t {
   reductionNone = 0,
@@ -136,7 +136,7 @@ using Preference = struct PreferenceTag *;
 /// cudaStream_t = CUstream.
 using Stream = void *;
 
-/// The functions, with the vendor's names less "cublasLt".
+/// The functions, with the vendor's names without "cublasLt".
 struct Api {
   size_t (*getVersion)();
   int (*create)(Handle *handle);
@@ -158,7 +158,8 @@ struct Api {
                                 Layout c, Layout d, Preference preference,
                                 int requested, HeuristicResult *results,
                                 int *returned);
-  /// Whether an algorithm, from wherever, computes a problem; its workspace.
+  /// Whether an algorithm from any source computes a problem; also its
+  /// workspace.
   int (*matmulAlgoCheck)(Handle handle, Desc desc, Layout a, Layout b, Layout c,
                          Layout d, const Algo *algo, HeuristicResult *result);
   int (*matmulAlgoConfigGetAttribute)(const Algo *algo, int attribute,
@@ -170,7 +171,8 @@ struct Api {
                 const Algo *algo, void *workspace, size_t workspaceBytes,
                 Stream stream);
 
-  /// Why the last call of this thread failed. Not the vendor's: null there.
+  /// Why the last call of this thread failed. Null for the vendor's library,
+  /// which has no such function.
   const char *(*lastError)();
 };
 

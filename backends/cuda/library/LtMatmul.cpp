@@ -142,14 +142,15 @@ private:
   lt::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
   lt::Preference preference_ = nullptr;
   LtAlignments alignments_{};
-  std::vector<Candidate> candidates_; // best first, as far as is known
+  std::vector<Candidate> candidates_; // the heuristics' best first
   Candidate chosen_;
-  /// Of candidates: at first what is allowed, then what was asked for.
+  /// The workspace of candidates: first what is allowed, then what is
+  /// requested.
   uint64_t workspaceLimit_ = 0;
   uint8_t *workspace_ = nullptr;
   std::shared_ptr<PlanCache> cache_; // null: nothing is compared
   std::string problem_;
-  bool isStored_ = false; // the choice, by this start or one before
+  bool isStored_ = false; // the choice is stored, by this or another process
 };
 
 } // namespace
@@ -204,7 +205,7 @@ Status LtMatmulCall::makeDesc() {
   return {};
 }
 
-/// Of all addresses at which a call finds the operand.
+/// The common alignment of all addresses at which calls read the operand.
 uint32_t LtMatmulCall::alignment(const sinter_slice &slice, int operand,
                                  const LtLayout &layout) const {
   uint64_t bytes = elementBytes(layout.type), common = alignmentOf(slice);
@@ -247,7 +248,7 @@ Status LtMatmulCall::setPreferences(const sinter_command &command,
     SINTER_RETURN_IF_ERROR(
         setPreference(lt::prefMinAlignmentA + i, alignments_[size_t(i)]));
 
-  // The heuristics read how these pointers are aligned, not what they point to.
+  // The heuristics look only at the alignment of these pointers.
   auto standIn = [](uint32_t alignment) {
     return reinterpret_cast<void *>(uintptr_t(alignment));
   };
@@ -261,8 +262,8 @@ Status LtMatmulCall::setPreferences(const sinter_command &command,
   return {};
 }
 
-/// Takes an algorithm that was written down, if it computes this problem in the
-/// workspace that there is.
+/// Uses a stored algorithm, if it computes this problem within the workspace
+/// limit.
 bool LtMatmulCall::adopt(const std::string &stored) {
   std::optional<lt::Algo> algo = readAlgo(stored);
   lt::HeuristicResult result{};
@@ -289,7 +290,7 @@ Status LtMatmulCall::findCandidates(const LibraryOptions &options) {
       }
       cache_->discard(problem_);
     }
-    // A choice that goes by time must not differ from start to start.
+    // A choice by measured time must not differ from process to process.
     if (!cache_->isWritable())
       cache_.reset();
   }
@@ -323,7 +324,7 @@ Status LtMatmulCall::findCandidates(const LibraryOptions &options) {
 int LtMatmulCall::alternatives() {
   if (!isCompared())
     return 0;
-  // An equal call may have come before this one.
+  // An equal call may have chosen before this one.
   if (std::optional<std::string> stored = cache_->find(problem_);
       stored && adopt(*stored))
     return 0;
@@ -334,8 +335,8 @@ void LtMatmulCall::choose(std::span<const double> leastUs) {
   select(fastest(leastUs));
   std::optional<std::string> counts =
       cache_->store(problem_, textOf(chosen_.algo));
-  // What cannot be stored is not chosen by time; another process may have been
-  // faster to choose.
+  // An algorithm that cannot be stored is not chosen by time. If another
+  // process stored its choice first, that is used.
   if (!counts || !adopt(*counts))
     select(0);
 }

@@ -15,10 +15,10 @@
 
 namespace sinter::cuda {
 
-/// cuBLASLt, started: one handle per device and thread of calls.
+/// An initialized cuBLASLt: one handle per device and calling thread.
 class LtContext {
 public:
-  /// `api` must outlive the context. Fails when there is no device.
+  /// `api` must outlive the context. Fails if there is no device.
   static rt::Result<std::unique_ptr<LtContext>> create(const lt::Api &api);
   LtContext(const LtContext &) = delete;
   LtContext &operator=(const LtContext &) = delete;
@@ -28,7 +28,8 @@ public:
   lt::Handle handle() const { return handle_; }
   /// "cuBLASLt 13.1.0".
   std::string version() const;
-  /// A failure with the status's name and, where the library tells, why.
+  /// A failure with the status's name and the reason, if the library reports
+  /// it.
   rt::Status error(const char *function, int status) const;
 
 private:
@@ -38,8 +39,8 @@ private:
   lt::Handle handle_ = nullptr;
 };
 
-/// Prepares a MATMUL. Fails with SINTER_UNSUPPORTED, saying why, when no call
-/// of cuBLASLt computes it.
+/// Prepares a MATMUL. Fails with SINTER_UNSUPPORTED and a reason if no call of
+/// cuBLASLt computes it.
 rt::Result<std::unique_ptr<rt::LibraryCall>>
 prepareLtMatmul(const LtContext &context, const sinter_command &command,
                 const LibraryOptions &options);

@@ -19,15 +19,15 @@ namespace {
 
 constexpr int numOperands = LtPlan::numOperands;
 constexpr int maxLoops = SINTER_MAX_BATCH_DIMS + 2;
-/// More calls than this for one product are no longer what a library is for.
+/// For more calls per product than this, the library is not worth using.
 constexpr int64_t maxCalls = 256;
 
-/// One loop of the product and how far each operand moves by one iteration.
+/// One loop of the product and each operand's stride per iteration.
 struct Loop {
   int64_t size = 1;
   std::array<int64_t, numOperands> strides{};
 
-  /// One loop in every operand when this is outside of `inner`.
+  /// Whether this loop around `inner` is one loop in every operand.
   bool continues(const Loop &inner) const {
     for (int x = 0; x < numOperands; ++x)
       if (strides[x] != inner.strides[x] * inner.size)
@@ -36,7 +36,7 @@ struct Loop {
   }
 };
 
-/// The product as loops, and the steps from there to a problem.
+/// The product as loops, and the steps that turn them into a problem.
 class Product {
 public:
   Product(const sinter_matmul &p, LtPlan &plan) : p_(p), plan_(plan) {}
@@ -69,7 +69,7 @@ private:
   std::array<Loop, maxLoops> batches_;
   int numBatches_ = 0;
   bool activated_ = false, keeps_ = false;
-  /// The operand whose sums over k are stored, and where.
+  /// The operand whose sums over k are stored, and their slice.
   std::optional<LtPlan::Operand> summed_;
   uint32_t sumSlice_ = noSlice;
 };
@@ -142,7 +142,7 @@ bool Product::takePostOp(const sinter_post_op &op) {
   case SINTER_POST_GELU_TANH:
     return activate(keeps_ ? lt::epilogueGeluAux : lt::epilogueGelu);
   case SINTER_POST_STORE:
-    // What a GELU is applied to; see SINTER_POST_GELU_TANH.
+    // The operand of a GELU; see SINTER_POST_GELU_TANH.
     if (activated_ || keeps_)
       return false;
     keeps_ = true;
@@ -192,10 +192,10 @@ bool Product::takePostOps() {
           "' as post-op " + std::to_string(i));
   }
   if (keeps_ && !activated_)
-    return refuse("cuBLASLt stores a value before a GELU only");
+    return refuse("cuBLASLt stores only the value before a GELU");
   bool plain = plan_.epilogue == lt::epilogueDefault;
   if (summed_ && !plain)
-    return refuse("cuBLASLt sums an operand with no other epilogue");
+    return refuse("cuBLASLt sums an operand only without another epilogue");
   plain &= !summed_;
   if (p_.dtype == SINTER_F64 && !plain)
     return refuse("cuBLASLt has no epilogue in fp64");
@@ -242,7 +242,7 @@ void Product::takeLoops() {
       loop->strides = {};
 }
 
-/// Drops loops of one iteration and makes one of two where that is the same.
+/// Drops loops of one iteration and merges adjacent loops if possible.
 void Product::joinBatches() {
   auto begin = batches_.begin();
   auto end = std::remove_if(begin, begin + numBatches_,
@@ -259,13 +259,14 @@ void Product::joinBatches() {
     }
 }
 
-/// Makes a batch that only extends m (or n), or stands for it, a part of it.
+/// Merges a batch into m (or n) if it only extends that loop, or replaces it.
 /// `reads` is the operand that does not have the dimension.
 bool Product::foldInto(Loop &loop, int reads) {
   for (int i = numBatches_ - 1; i >= 0; --i) {
     const Loop &batch = batches_[i];
     bool extends = loop.size > 1 && batch.continues(loop);
-    // An epilogue's operands follow m, but n only as far as they do now.
+    // An epilogue's operands may follow a batch that becomes m, but not one
+    // that becomes n.
     bool standsFor = loop.size == 1 && batch.strides[reads] == 0 &&
                      (reads == LtPlan::B || (plan_.biasSlice == noSlice &&
                                              plan_.auxSlice == noSlice));
@@ -283,21 +284,21 @@ bool Product::foldInto(Loop &loop, int reads) {
   return false;
 }
 
-/// Computes along `loop` in several calls, or as a batch.
+/// Turns `loop` into a batch or into several calls.
 void Product::push(Loop &loop) {
   batches_[numBatches_++] = loop;
   loop = {};
 }
 
-/// A matrix with one index along `outer` and one along `depth`, in columns of
-/// depth (what B wants untransposed) or of outer (what A wants).
+/// A matrix with one index along `outer` and one along `depth`. Its columns run
+/// along depth (as B needs without a transpose) or along outer (as A needs).
 bool Product::layOut(LtLayout &layout, int32_t &trans, const Loop &outer,
                      const Loop &depth, int operand) {
   int64_t across = outer.strides[operand], along = depth.strides[operand];
   bool columnsOfDepth = depth.size > 1 && along == 1;
   bool columnsOfOuter = outer.size > 1 && across == 1;
   if (!columnsOfDepth && !columnsOfOuter) {
-    // A single line of any stride is a matrix of one row.
+    // A single line with any stride is a matrix of one row.
     columnsOfDepth = depth.size == 1;
     columnsOfOuter = !columnsOfDepth && outer.size == 1;
   }
@@ -317,7 +318,7 @@ bool Product::layOut(LtLayout &layout, int32_t &trans, const Loop &outer,
   return layout.ld >= layout.rows;
 }
 
-/// The rows of D are n (or, swapped, m), so that it lies in columns.
+/// Makes the rows of D n (or m, if swapped), so that D is column-major.
 bool Product::tryPlace(bool swapped) {
   const Loop &rows = swapped ? m_ : n_, &cols = swapped ? n_ : m_;
   auto stride = [](const Loop &loop, int operand) {
@@ -355,19 +356,19 @@ bool Product::tryPlace(bool swapped) {
   return true;
 }
 
-/// Tries both orientations, then with m, with n and with both taken out of the
-/// matrices: a line of any stride is a matrix of one row.
+/// Tries both orientations. Then tries again with m, n or both taken out of the
+/// matrices, because a line with any stride is a matrix of one row.
 bool Product::place() {
   if (tryPlace(false) || tryPlace(true))
     return true;
-  // Not for the sake of an epilogue: a kernel of its own is faster.
+  // But not only because of an epilogue: a separate kernel for it is faster.
   LtPlan plan = plan_;
   plan_.biasSlice = plan_.auxSlice = noSlice;
   bool isEpilogue = tryPlace(false) || tryPlace(true);
   plan_ = plan;
   if (isEpilogue)
-    return refuse("a bias, or a matrix beside the result, runs along the other "
-                  "dimension than the result");
+    return refuse("a bias or auxiliary matrix runs along a different dimension "
+                  "than the result");
   Loop m = m_, n = n_;
   int batches = numBatches_;
   for (int taken : {m.size <= n.size ? 1 : 2, m.size <= n.size ? 2 : 1, 3}) {
@@ -385,7 +386,8 @@ bool Product::place() {
   return refuse("its strides repeat or overlap elements");
 }
 
-/// The largest batch becomes the library's; the others are calls of their own.
+/// The largest batch becomes the library's batch; the others become separate
+/// calls.
 bool Product::takeBatches() {
   int largest = -1;
   for (int i = 0; i < numBatches_; ++i)
@@ -411,15 +413,15 @@ bool Product::takeBatches() {
   }
   if (plan_.calls() > maxCalls)
     return refuse("its strides take " + std::to_string(plan_.calls()) +
-                  " calls of cuBLASLt, at most " + std::to_string(maxCalls) +
-                  " are made");
+                  " calls of cuBLASLt; at most " + std::to_string(maxCalls) +
+                  " are allowed");
   for (int64_t size : {plan_.m, plan_.n, plan_.k, plan_.d.ld})
     if (size > INT32_MAX)
       return refuse("a dimension of more than 2^31");
   return true;
 }
 
-/// The integer kernels: A transposed, B not, everything in fours.
+/// Integer kernels need A transposed, B not, and all sizes in multiples of 4.
 bool Product::checkIntegers() {
   if (p_.dtype != SINTER_I8)
     return true;
@@ -429,8 +431,8 @@ bool Product::checkIntegers() {
   if (plan_.transA != lt::opT || plan_.transB != lt::opN || plan_.m % 4 ||
       plan_.k % 4 || !inFours(plan_.a) || !inFours(plan_.b) ||
       !inFours(plan_.d))
-    return refuse("cuBLASLt multiplies int8 with k innermost in both operands "
-                  "and sizes in multiples of 4 only");
+    return refuse("cuBLASLt multiplies int8 only with k innermost in both "
+                  "operands and sizes that are multiples of 4");
   return true;
 }
 
@@ -444,16 +446,16 @@ bool Product::checkAux() {
     plan_.auxLd = (plan_.m + multiple - 1) / multiple * multiple;
   if (plan_.auxLd % multiple || plan_.auxBatchStride % multiple)
     return refuse("lines of " + std::to_string(plan_.auxLd) +
-                  " elements beside the result are no multiple of " +
+                  " elements in the auxiliary matrix are not a multiple of " +
                   std::to_string(multiple));
-  // Each of several calls, and each product of a batch, would write its own.
+  // Each of several calls or of a batch's products would write its own
+  // gradient.
   if ((plan_.epilogue & 16u) && (plan_.batch > 1 || plan_.calls() > 1))
     return refuse("a bias gradient over several products");
   return true;
 }
 
-/// The sums run along the rows of the column-major result, or along its
-/// columns.
+/// The sums run along the rows or the columns of the column-major result.
 bool Product::takeSums() {
   if (!summed_)
     return true;
@@ -475,11 +477,11 @@ void Product::make() {
   if (plan_.empty)
     return;
   if (p_.k == 0) {
-    refuse("it sums no products");
+    refuse("it has no products to sum");
     return;
   }
   joinBatches();
-  // Folding may let another batch continue.
+  // After folding, another batch may become foldable.
   while (foldInto(m_, LtPlan::B) || foldInto(n_, LtPlan::A)) {
   }
   if (place() && takeBatches() && checkIntegers() && checkAux())

@@ -3,17 +3,17 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Pure arithmetic on a sinter_matmul, for both towers: the compiler asks what
-// fits, the device what to call. cuBLASLt thinks in columns, so a row-major
-// C = A B becomes the column-major C' = B' A' on the same bytes; its "A" is our
-// B. What must stay true: a plan depends on the sinter_matmul alone.
+// fits, the device what to call. cuBLASLt is column-major, so a row-major C = A
+// B becomes the column-major C' = B' A' on the same bytes; its "A" is our B.
+// What must stay true: a plan depends only on the sinter_matmul.
 //
 // The epilogue menu (alpha, C, bias, activation, in this order):
 //   [scale] [add] [bias] [relu | gelu_tanh], add and bias in either order;
-//   a clip to [0, inf] is a relu; erf GELU, sigmoid, tanh, swish are not there.
-//   Gradients: [store] gelu_tanh keeps what the GELU is applied to, relu_bits
-//   a mask; relu_grad or gelu_tanh_grad, perhaps with a bias_grad, stand alone
-//   but for the scale and the add. a_sum or b_sum goes with no epilogue.
-//   The bias runs along the rows of the column-major result, our n.
+//   a clip to [0, inf] is a relu; erf GELU, sigmoid, tanh and swish do not
+//   exist. Gradients: [store] gelu_tanh stores the GELU's operand, and
+//   relu_bits a mask. relu_grad or gelu_tanh_grad, optionally with a bias_grad,
+//   allow besides only the scale and the add. a_sum or b_sum allows no other
+//   epilogue. The bias runs along the rows of the column-major result, our n.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_LTPLAN_H
@@ -27,7 +27,7 @@
 
 namespace sinter::cuda {
 
-/// A column-major matrix, or several of them, `batchStride` elements apart.
+/// A column-major matrix, or several matrices `batchStride` elements apart.
 struct LtLayout {
   int32_t type = lt::f32; // lt::DataType
   int64_t rows = 0, cols = 0, ld = 0, batchStride = 0;
@@ -36,12 +36,12 @@ struct LtLayout {
 inline constexpr uint32_t noSlice = SINTER_NONE;
 
 /// Calls of cublasLtMatmul that compute D = epilogue(alpha op(A) op(B) + beta
-/// C): one for each index of the loops, the operands `loopStrides` elements
-/// apart.
+/// C), one for each index of the loops. Their operands are `loopStrides`
+/// elements apart.
 struct LtPlan {
-  /// Not empty: it is not expressible, and why, in a few words.
+  /// If not empty: why the product cannot be expressed, in a few words.
   std::string refusal;
-  /// No elements in the result: nothing to call.
+  /// The result has no elements, so there is nothing to call.
   bool empty = false;
 
   int computeType = 0;
@@ -53,13 +53,13 @@ struct LtPlan {
   double alpha = 1, beta = 0;
 
   uint32_t epilogue = lt::epilogueDefault;
-  /// A, B and D are the operands; C is D where nothing is added.
+  /// A, B and D are the operands; C is D if nothing is added.
   uint32_t aSlice = 0, bSlice = 1;
   uint32_t cSlice = noSlice, biasSlice = noSlice, auxSlice = noSlice;
   int64_t biasBatchStride = 0;
   int64_t auxLd = 0, auxBatchStride = 0; // elements; bits for relu
 
-  /// Operands by index in loopStrides.
+  /// Indices of operands in loopStrides.
   enum Operand { A, B, D, Bias, Aux, numOperands };
   int loopRank = 0;
   int64_t loop[SINTER_MAX_BATCH_DIMS + 2] = {};
@@ -75,13 +75,14 @@ struct LtPlan {
   static LtPlan make(const sinter_matmul &params);
 };
 
-/// Whether one call takes the product with all of its post-ops: what a target
-/// asks before it fuses one more. Does not allocate for the answer yes.
+/// Whether one call supports the product with all of its post-ops. A target
+/// asks this before it fuses another one. Does not allocate if the answer is
+/// yes.
 inline bool productFits(const sinter_matmul &params) {
   return LtPlan::make(params).refusal.empty();
 }
 
-/// Bits of a line of the mask that SINTER_POST_RELU_BITS writes.
+/// The number of bits per line of the mask that SINTER_POST_RELU_BITS writes.
 inline int64_t reluBitsPerLine(int64_t n) { return (n + 127) / 128 * 128; }
 
 } // namespace sinter::cuda

@@ -1,11 +1,11 @@
-//===- NcclApi.h - what Sinter calls of NCCL --------------------*- C++ -*-===//
+//===- NcclApi.h - the parts of NCCL that Sinter uses -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Our own declarations of the part of NCCL 2 that is used, as a table of
-// functions: the CUDA device fills it from the vendor's library, the simulated
-// device and tests with functions that check their arguments. Numbers are those
-// of the vendor's header.
+// Our own declarations of the part of NCCL 2 that we use, as a table of
+// functions. The CUDA device fills the table from the vendor's library; the
+// simulated device and tests fill it with functions that check their arguments.
+// Numbers are those of the vendor's header.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_NCCLAPI_H
@@ -53,7 +53,7 @@ struct UniqueId {
 /// ncclComm_t.
 using Comm = struct CommState *;
 
-/// All but the first return a Status.
+/// All except the first return a Status.
 struct Api {
   const char *(*getErrorString)(int status);
   int (*getVersion)(int *version);

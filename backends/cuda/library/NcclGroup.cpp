@@ -19,7 +19,7 @@ static_assert(sizeof(nccl::UniqueId) == SINTER_GROUP_BYTES);
 
 namespace {
 
-/// The oldest version whose calls graphs can hold.
+/// The oldest version whose calls can be part of graphs.
 constexpr int oldestVersion = 20900;
 
 std::optional<int> dataType(uint32_t dtype) {
@@ -64,7 +64,7 @@ public:
       : Communicator(rank.rank, rank.replicas), api_(api), comm_(comm) {}
 
   ~NcclGroup() override {
-    // What has failed must not wait for the others.
+    // A failed replica must not wait for the others.
     if (isBroken_)
       abort();
     else if (!isAborted_)
@@ -94,12 +94,11 @@ private:
                void *const *buffers) {
     const size_t count = reduction.elements.size();
     int asynchronous = nccl::success;
-    SINTER_RETURN_IF_ERROR(check(api_,
-                                 api_.commGetAsyncError(comm_, &asynchronous),
-                                 "asking for errors"));
+    SINTER_RETURN_IF_ERROR(check(
+        api_, api_.commGetAsyncError(comm_, &asynchronous), "querying errors"));
     if (asynchronous != nccl::inProgress)
       SINTER_RETURN_IF_ERROR(
-          check(api_, asynchronous, "an all-reduce before this one"));
+          check(api_, asynchronous, "an earlier all-reduce"));
     SINTER_RETURN_IF_ERROR(check(api_, api_.groupStart(), "beginning a group"));
     Status queued;
     for (size_t i = 0; i < count && queued.ok(); ++i)
@@ -109,7 +108,7 @@ private:
                                       reduction.elements[i], type, nccl::sum,
                                       comm_, stream.native()),
                        "queueing an all-reduce");
-    // A group that was begun is ended in any case.
+    // A started group must be ended in any case.
     Status ended = check(api_, api_.groupEnd(), "queueing an all-reduce");
     return queued.ok() ? ended : queued;
   }
@@ -125,7 +124,7 @@ private:
 Status sinter::cuda::nameNcclGroup(const nccl::Api &api, uint8_t *group) {
   int version = 0;
   SINTER_RETURN_IF_ERROR(
-      check(api, api.getVersion(&version), "asking for the version"));
+      check(api, api.getVersion(&version), "querying the version"));
   if (version < oldestVersion)
     return {SINTER_DEVICE_FAILED,
             "NCCL has version " + std::to_string(version / 10000) + "." +

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One communicator for each replica, made on its own thread with its device's
-// context current; one grouped call for each message, queued on a stream of the
-// device, so that it can be part of a recorded graph. (NCCL 2.9 and newer.)
+// Each replica has a communicator, created on the replica's thread with its
+// device's context current. Each message is one grouped call, queued on a
+// stream of the device, so that it can be part of a recorded graph (NCCL 2.9
+// and newer).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_NCCLGROUP_H
@@ -17,7 +18,7 @@
 
 namespace sinter::cuda {
 
-/// Writes the name of a new group.
+/// Writes the unique name of a new group.
 rt::Status nameNcclGroup(const nccl::Api &api, uint8_t *group);
 
 /// Waits for the other replicas. `api` lives as long as the process.

@@ -1,4 +1,4 @@
-//===- PlanCache.cpp - what was chosen for a call, kept -------------------===//
+//===- PlanCache.cpp - stored choices for library calls -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -38,7 +38,7 @@ bool isFolder(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// The folder and those above it, for the user alone.
+/// Makes the folder and those above it, accessible only to the user.
 Status makeFolder(const std::string &path) {
   if (isFolder(path))
     return {};
@@ -50,7 +50,7 @@ Status makeFolder(const std::string &path) {
   return fileError(path, errno == EEXIST ? ENOTDIR : errno);
 }
 
-/// A name beside `path` that no other process or thread has.
+/// A name next to `path` that no other process or thread uses.
 std::string nameBeside(const std::string &path) {
   static std::atomic<unsigned> count{0};
   return path + "." + std::to_string(::getpid()) + "." +
@@ -75,8 +75,8 @@ std::string PlanCache::userFolder() {
 
 void PlanCache::tell(const std::string &reason) {
   if (note_)
-    note_("choices of CUDA's libraries are not kept (" + reason +
-          "): each start takes what their heuristics put first");
+    note_("choices of CUDA's libraries are not stored (" + reason +
+          "): each run uses the first choice of their heuristics");
   note_ = nullptr;
 }
 
@@ -89,7 +89,7 @@ bool PlanCache::isWritable() {
     return false;
   }
   Status made = makeFolder(folder_);
-  // Root may write anywhere, but not to what is mounted read-only.
+  // Root may write anywhere, except on read-only file systems.
   if (made.ok() && ::access(folder_.c_str(), R_OK | W_OK | X_OK) != 0)
     made = fileError(folder_, errno);
   if (!made.ok())
@@ -134,9 +134,9 @@ std::optional<std::string> PlanCache::load(const std::string &key,
   return std::nullopt;
 }
 
-/// Two processes may find the same damage, and one of them may have stored
-/// something good by the time the other comes here: under a lock of the damaged
-/// file, only that file is removed.
+/// Two processes may find the same damage, and one may have stored a good file
+/// by the time the other gets here. So the damaged file is locked, and only
+/// that file is removed.
 void PlanCache::removeDamaged(const std::string &key) {
   const std::string path = pathOf(key);
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -164,15 +164,14 @@ std::optional<std::string> PlanCache::find(const std::string &problem) {
   return value;
 }
 
-/// All of `content` or nothing, and only where there is nothing; false where
-/// there is.
+/// Writes `content` atomically unless the file exists; false if it exists.
 Result<bool> PlanCache::publish(const std::string &path,
                                 const std::string &content) {
   const std::string fresh = nameBeside(path);
   if (Status written = writeFileAtomic(fresh, content); !written.ok())
     return written;
   int error = ::link(fresh.c_str(), path.c_str()) == 0 ? 0 : errno;
-  // A file system without links: the last one counts.
+  // On a file system without links, the last writer wins.
   if ((error == EPERM || error == EOPNOTSUPP || error == ENOSYS) &&
       ::access(path.c_str(), F_OK) != 0)
     error = ::rename(fresh.c_str(), path.c_str()) == 0 ? 0 : errno;
@@ -188,7 +187,7 @@ std::optional<std::string> PlanCache::store(const std::string &problem,
     return std::nullopt;
   const std::string key = keyOf(problem), path = pathOf(key);
   const std::string content = headOf(key) + sealOf(value) + value;
-  // A damaged file takes a second try, others' damage a few more.
+  // A damaged file needs a second try; damage by others, a few more.
   for (int tries = 0; tries < 5; ++tries) {
     Result<bool> published = publish(path, content);
     if (!published.ok()) {

@@ -1,12 +1,12 @@
-//===- PlanCache.h - what was chosen for calls, in files --------*- C++ -*-===//
+//===- PlanCache.h - stored choices for library calls -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Choices depend on how long something took, and execution plans take seconds
-// to make. Both are kept in files of the user's cache folder, one for each
-// problem, so that the next start computes with the same. The first that is
-// stored counts: processes that choose at the same time agree, and results of a
-// binary are repeatable on a machine. A file that is damaged counts as none.
+// Choices depend on measured times, and execution plans take seconds to make.
+// Both are stored in files in the user's cache folder, one per problem, so that
+// later processes use the same ones. The first one stored wins: processes that
+// choose at the same time agree, and results of a binary are repeatable on a
+// machine. A damaged file counts as missing.
 //
 // A file: "sinter plan 1", the key, "hash size" of the value (each a line), and
 // the value.
@@ -27,30 +27,32 @@ namespace sinter::cuda {
 
 class PlanCache {
 public:
-  /// Is told, at most once, in one line, why nothing is kept.
+  /// Called at most once, with a line that says why nothing is stored.
   using Note = std::function<void(const std::string &line)>;
 
   /// `device` is part of every key: name, architecture, driver. `folder` is
-  /// made when it is first written to; empty: the user has none.
+  /// created when it is first written to; empty: the user has no cache folder.
   PlanCache(std::string folder, std::string device, Note note);
 
   /// "$XDG_CACHE_HOME/sinter/plans", by default below ~/.cache; empty without a
-  /// home. Relative values of the variable do not count, as its rule says.
+  /// home folder. Relative values of the variable are ignored, as its
+  /// specification demands.
   static std::string userFolder();
 
-  /// Whether what is chosen now can be kept.
+  /// Whether a new choice can be stored.
   bool isWritable();
 
-  /// What was stored for `problem`, one line that also names the library and
-  /// its version.
+  /// The value stored for `problem`, a line that also names the library and its
+  /// version.
   std::optional<std::string> find(const std::string &problem);
 
-  /// Stores `value`, unless there is one: what counts from now on. Nothing when
-  /// it could not be stored.
+  /// Stores `value` unless a value is already stored. Returns the stored value;
+  /// nothing if it could not be stored.
   std::optional<std::string> store(const std::string &problem,
                                    std::string value);
 
-  /// The library does not take what find() gave: it counts as damaged.
+  /// Removes a value from find() that the library rejects; it counts as
+  /// damaged.
   void discard(const std::string &problem);
 
 private:
@@ -62,13 +64,13 @@ private:
   void tell(const std::string &reason);
 
   const std::string folder_, device_;
-  Note note_; // null once it was told
+  Note note_; // null after it was called
   std::optional<bool> isWritable_;
   std::map<std::string, std::string> known_; // by key: never changes
 };
 
-/// The index of the fastest; of those that differ by no more than a measurement
-/// does, the heuristics' first. One time at least is finite.
+/// The index of the fastest. If several differ by no more than measurements do,
+/// it is the heuristics' first of them. At least one time must be finite.
 int fastest(std::span<const double> leastUs);
 
 } // namespace sinter::cuda

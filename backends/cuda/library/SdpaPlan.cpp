@@ -54,9 +54,9 @@ private:
   int reshape(int x, int y);
   /// `scores` with the mask of slice `slice` added, if there is one.
   int addMask(int scores, uint32_t slice);
-  /// `scores` where the key comes no later than the query, else -inf.
+  /// `scores` where the key is not after the query, else -inf.
   int mask(int scores);
-  /// The same values in 16 bits, with rows and columns exchanged.
+  /// The same values in 16 bits, with rows and columns swapped.
   int transpose(int scores);
 
   const SdpaShape &s_;
@@ -71,7 +71,7 @@ bool Builder::takeType(std::initializer_list<const SdpaStrides *> operands) {
   if (s_.dtype == SINTER_F16)
     type_ = dnn::f16;
   if (s_.dtype != SINTER_F16 && s_.dtype != SINTER_BF16)
-    graph_.refusal = "cuDNN's attention takes 16-bit floats only";
+    graph_.refusal = "cuDNN's attention takes only 16-bit floats";
   else if (s_.depth % 8 || s_.depth > 256)
     graph_.refusal = "cuDNN's attention takes a depth of 8, 16, .. 256, not " +
                      std::to_string(s_.depth);
@@ -79,7 +79,7 @@ bool Builder::takeType(std::initializer_list<const SdpaStrides *> operands) {
     for (int64_t stride : *strides)
       if (graph_.refusal.empty() && (stride < 1 || stride % 8))
         graph_.refusal =
-            "cuDNN's attention takes rows at multiples of 16 bytes";
+            "cuDNN's attention needs rows at multiples of 16 bytes";
   return graph_.refusal.empty();
 }
 
@@ -158,7 +158,7 @@ int Builder::addMask(int scores, uint32_t slice) {
   if (!s_.masked)
     return scores;
   Dims dims = scores_, strides = {0, 0, 0, 1};
-  // A dimension of size 1 repeats; its stride does not matter, but is one.
+  // A dimension of size 1 repeats; its stride has no effect, but must be valid.
   int64_t dense = s_.keys;
   for (size_t i = 3; i-- > 0;) {
     strides[i] = s_.mask[i] ? s_.mask[i] : dense;
@@ -205,7 +205,7 @@ void Builder::forward(bool stats) {
   x = pointwise(dnn::sub, x, most, between(scores_));
   x = pointwise(dnn::exp, x, -1, between(scores_));
   int sum = reduce(dnn::reduceAdd, x, between(lines_));
-  // The engines want the statistics computed even where nobody reads them.
+  // The engines require the statistics even if nothing reads them.
   int log = pointwise(dnn::log, sum, -1, between(lines_));
   pointwise(dnn::add, most, log, stats ? lines(next) : between(lines_));
   int p = pointwise(dnn::div, x, sum, between(scores_, type_));

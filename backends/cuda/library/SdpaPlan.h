@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Scaled dot-product attention, forward and backward, as the composites whose
+// Scaled dot-product attention, forward and backward, as composites whose
 // pattern cuDNN 9's flash engines recognise (finalizeMode SDPA_FWD, SDPA_BWD).
-// Pure; 16-bit floats only. Tensor sizes are {batch, heads, rows, columns}.
+// Pure arithmetic, only for 16-bit floats. Tensor sizes are {batch, heads,
+// rows, columns}.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_LIBRARY_SDPAPLAN_H
@@ -16,7 +17,7 @@
 
 namespace sinter::cuda {
 
-/// Strides in elements of batch, head, row; columns are adjacent.
+/// Strides of batch, head and row, in elements; columns are adjacent.
 using SdpaStrides = std::array<int64_t, 3>;
 
 struct SdpaShape {
@@ -25,28 +26,29 @@ struct SdpaShape {
   int64_t queries = 1, keys = 1; // rows
   int64_t depth = 1;             // columns of query, key and value
   bool causal = false;
-  /// Numbers in fp32 are added to the scores: finite, though as low as they
-  /// like. `mask` has a stride of 0 where it repeats; keys are adjacent.
+  /// fp32 numbers are added to the scores. They must be finite but may be as
+  /// low as desired. `mask` has a stride of 0 where it repeats; keys are
+  /// adjacent.
   bool masked = false;
   float scale = 1;
   SdpaStrides mask{};
   SdpaStrides query{}, key{}, value{}, result{};
   SdpaStrides queryGrad{}, keyGrad{}, valueGrad{}, resultGrad{}; // backward
 
-  /// Dense {batch, heads, rows, depth} in all operands.
+  /// Makes all operands dense {batch, heads, rows, depth}.
   void setDense();
 };
 
 /// Slices of the forward graph: Q, K, V, the mask if there is one, then Stats
-/// (fp32 {batch, heads, queries}: the logarithm of each row's sum) when
-/// `stats`, O last.
+/// if `stats` (fp32 {batch, heads, queries}: the logarithm of each row's sum),
+/// and O last.
 DnnGraph sdpaForward(const SdpaShape &shape, bool stats);
 
 /// Slices of the backward graph: Q, K, V, O, dO, Stats, the mask if there is
-/// one, then the sums of dO * O (fp32, like Stats) and dQ's accumulator (fp32,
-/// dense {batch, heads, queries, depth}) that the caller lends, then dQ, dK,
-/// dV. With `deterministic`, dQ is written by its product and the accumulator
-/// is not used.
+/// one; then, provided by the caller, the sums of dO * O (fp32, like Stats) and
+/// dQ's accumulator (fp32, dense {batch, heads, queries, depth}); then dQ, dK,
+/// dV. With `deterministic`, the product writes dQ directly and the accumulator
+/// is unused.
 DnnGraph sdpaBackward(const SdpaShape &shape, bool deterministic);
 
 } // namespace sinter::cuda

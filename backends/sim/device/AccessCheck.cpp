@@ -27,7 +27,7 @@ AccessRanges::AccessRanges(const std::vector<MemoryRange> &ranges) {
   merge(writable_);
 }
 
-// Only those that overlap: neighbours are buffers of their own.
+// Merges only ranges that overlap: adjacent ranges are separate buffers.
 void AccessRanges::merge(std::vector<Span> &spans) {
   std::vector<Span> merged;
   for (const Span &span : spans) {
@@ -87,7 +87,7 @@ std::string AccessRanges::whereIs(const void *address) const {
   if (distance == 0 && at >= nearest->begin && at < nearest->end)
     return "across the end of" + buffer;
   return std::to_string(distance) + " bytes " +
-         (isBehind ? "behind" : "before") + buffer;
+         (isBehind ? "after" : "before") + buffer;
 }
 
 void RaceShadow::beginLaunch(uint64_t numBlocks, bool ordersBlocks) {
@@ -128,8 +128,8 @@ bool RaceShadow::isOrdered(const Who &earlier, const Accessor &who) const {
   return theirs > earlier.time && lastAtomic_[who.block] > theirs;
 }
 
-// `reader` stands for all of its block that read since the last order between
-// them.
+// `reader` stands for all threads of its block that read since they were last
+// ordered.
 bool RaceShadow::blockRaces(const Who &reader, const Accessor &who) const {
   if (reader.block == uint32_t(who.block) && reader.epoch == who.epoch) {
     if (reader.isManyWarps)
@@ -152,7 +152,8 @@ bool RaceShadow::readersRace(const Cell &cell, const Accessor &who) const {
 }
 
 void RaceShadow::addReader(Cell &cell, const Who &now, const Accessor &who) {
-  // `reader`, and what else its block has read in this epoch, if it is `now`'s.
+  // Combines `reader` with the new access, if both are of the same block and
+  // epoch.
   auto merge = [](const Who &reader, Who merged) {
     if (reader.block != merged.block || reader.epoch != merged.epoch)
       return merged;
@@ -179,7 +180,7 @@ void RaceShadow::addReader(Cell &cell, const Who &now, const Accessor &who) {
   }
   if (!ordersBlocks_ || !(reader.isManyBlocks || before.isManyBlocks))
     return;
-  // A block's accesses do not end those of the others.
+  // A block's access does not replace those of the other blocks.
   reader.isManyBlocks = true;
   reader.bytes |= before.bytes;
   std::vector<Who> &blocks = readers_[&cell];
@@ -204,7 +205,8 @@ bool RaceShadow::touchCell(Cell &cell, uint8_t bytes, uint32_t flags,
   }
   bool writes = flags & SINTER_SIM_WRITE;
   bool isAtomic = flags & SINTER_SIM_ATOMIC;
-  // The common case: one more reader among many, written before a barrier.
+  // The common case: another reader of a word that was written before a
+  // barrier.
   const Who &readers = cell.reader;
   if (!flags && readers.isManyWarps && readers.epoch == who.epoch &&
       readers.block == uint32_t(who.block) && !(bytes & ~readers.bytes) &&
@@ -249,7 +251,8 @@ bool RaceShadow::touchCell(Cell &cell, uint8_t bytes, uint32_t flags,
   return earlier;
 }
 
-/// Bytes one by one, since `cell` can only tell the last accessors of the word.
+/// Checks the bytes one by one, because `cell` knows only the last accesses of
+/// the whole word.
 bool RaceShadow::touchBytes(uint64_t word, Cell &cell, uint8_t bytes,
                             uint32_t flags, const Accessor &who, bool isShared,
                             Race &race) {

@@ -2,11 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Two accesses race when they touch one byte, one of them writes, not both are
-// atomic, and no barrier lies between: a barrier of the block, for threads of
-// one warp also its synchronisation, for blocks an atomic operation that each
-// did in between (how the last block of a launch is found). Shuffles and votes
-// order no memory. Launches with checks run on one worker.
+// Two accesses race if they touch the same byte, at least one writes, not both
+// are atomic, and nothing orders them. A barrier of the block orders accesses;
+// within a warp, so does the warp's synchronisation. Blocks are ordered by an
+// atomic operation that each did in between (this is how the last block of a
+// launch is found). Shuffles and votes do not order memory. Launches with
+// checks run on one worker.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_ACCESSCHECK_H
@@ -23,7 +24,7 @@
 
 namespace sinter::sim {
 
-/// Disjoint ranges, sorted, to look addresses up in.
+/// Sorted, disjoint ranges for looking up addresses.
 class AccessRanges {
 public:
   explicit AccessRanges(const std::vector<MemoryRange> &ranges);
@@ -31,8 +32,8 @@ public:
   enum class Verdict { Inside, Outside, ReadOnly };
   Verdict look(const void *address, uint64_t sizeBytes, bool writes);
 
-  /// Where `address` lies from the nearest range that begins before it:
-  /// "4 bytes behind a buffer of 400".
+  /// The position of `address` relative to the nearest range that begins before
+  /// it: "4 bytes after a buffer of 400 bytes".
   std::string whereIs(const void *address) const;
 
 private:
@@ -48,15 +49,15 @@ private:
   size_t lastOfAll_ = 0, lastWritable_ = 0;
 };
 
-/// Who touches memory.
+/// The thread that accesses memory.
 struct Accessor {
   uint64_t block;
-  uint32_t thread;    // of the block
-  uint32_t epoch;     // of the block: a number that never comes again
+  uint32_t thread;    // within the block
+  uint32_t epoch;     // of the block: a number that never repeats
   uint32_t warpEpoch; // of the thread's warp, likewise
 };
 
-/// One race: what the earlier access was.
+/// A race; describes the earlier access.
 struct Race {
   bool earlierWrites;
   uint64_t block;
@@ -64,15 +65,15 @@ struct Race {
   bool isReadOnlyPath; // read as constant data, and written, in one launch
 };
 
-/// Who touched each word of memory last, in this launch.
+/// The last accesses of each word of memory in this launch.
 class RaceShadow {
 public:
-  /// `ordersBlocks`: the kernel has atomic operations, which may put one
-  /// block's accesses before another's.
+  /// `ordersBlocks`: the kernel has atomic operations, which may order accesses
+  /// of different blocks.
   void beginLaunch(uint64_t numBlocks, bool ordersBlocks);
   void endLaunch();
 
-  /// Records an access; true when it races with an earlier one.
+  /// Records an access; true if it races with an earlier one.
   bool touch(uint64_t address, uint64_t sizeBytes, uint32_t flags,
              const Accessor &who, bool isShared, Race &race);
 
@@ -80,17 +81,17 @@ private:
   struct Who {
     uint32_t block = 0, epoch = 0, warpEpoch = 0, time = 0;
     uint16_t thread = 0;
-    uint8_t bytes = 0; // of the word; 0: nobody
+    uint8_t bytes = 0; // mask of the word's bytes; 0: no access
     bool isAtomic = false;
-    bool isMany = false;       // others of the same warp too
-    bool isManyWarps = false;  // of other warps
-    bool isManyBlocks = false; // of other blocks
+    bool isMany = false;       // also other threads of the same warp
+    bool isManyWarps = false;  // also other warps
+    bool isManyBlocks = false; // also other blocks
   };
   struct Cell {
     uint32_t launch = 0;
-    uint32_t block = 0; // of shared memory, which each block has anew
+    uint32_t block = 0; // for shared memory, which every block starts afresh
     bool isReadOnly = false;
-    bool isSplit = false; // its bytes have cells of their own
+    bool isSplit = false; // its bytes have their own cells
     Who writer, reader;
   };
   static constexpr uint64_t kPageBytes = 4096;
@@ -109,14 +110,16 @@ private:
   void addReader(Cell &cell, const Who &now, const Accessor &who);
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
-  /// Of words that are touched in parts, which neighbours may own: by address.
+  /// The cells of bytes, by the word's address, for words that are accessed in
+  /// parts. The parts may belong to neighbouring threads.
   std::unordered_map<uint64_t, std::array<Cell, 4>> split_;
   uint64_t lastNumber_ = UINT64_MAX;
   Page *lastPage_ = nullptr;
   uint32_t launch_ = 0, time_ = 0;
-  std::vector<uint32_t> lastAtomic_; // when each block did one
+  std::vector<uint32_t> lastAtomic_; // time of each block's last atomic
   bool ordersBlocks_ = false;
-  /// Then of words that several blocks read: one for each of them.
+  /// If `ordersBlocks_`: one reader per block, for words that several blocks
+  /// read.
   std::unordered_map<const Cell *, std::vector<Who>> readers_;
 };
 

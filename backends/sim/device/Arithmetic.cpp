@@ -1,4 +1,4 @@
-//===- Arithmetic.cpp - PTX's arithmetic that x86 lacks -------------------===//
+//===- Arithmetic.cpp - PTX arithmetic that x86 lacks ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,8 +15,9 @@
 namespace sinter::sim {
 namespace {
 
-// Sets the rounding of x86 for one computation. Operands and results go through
-// volatile variables, or the compiler would compute at another place.
+// Sets the rounding mode of x86 for one computation. Operands and results go
+// through volatile variables, so that the compiler does not move the
+// computation out of the scope.
 class Rounding {
 public:
   explicit Rounding(uint32_t rounding)
@@ -105,8 +106,8 @@ template <typename T> T math(uint32_t op, uint32_t rounding, T a, T b, T c) {
 }
 
 struct Format {
-  int digits;   // of the mantissa, the hidden one included
-  int lowest;   // exponent of the least normal number
+  int digits;   // of the mantissa, including the hidden one
+  int lowest;   // exponent of the smallest normal number
   int greatest; // exponent of the largest finite numbers
 };
 
@@ -114,7 +115,7 @@ Format formatOf(uint32_t format) {
   return format == SINTER_SIM_F16 ? Format{11, -14, 15} : Format{8, -126, 127};
 }
 
-// An integral value, rounded from `value`.
+// Rounds `value` to an integer.
 double roundInteger(double value, uint32_t rounding) {
   switch (rounding) {
   case SINTER_SIM_TO_ZERO:
@@ -166,7 +167,7 @@ uint32_t narrow(uint32_t format, uint32_t rounding, double value) {
   double scaled =
       roundInteger(std::ldexp(value, digits - 1 - exponent), rounding);
   auto units = uint32_t(std::fabs(scaled));
-  // A carry out of the digits moves on to the exponent by itself.
+  // A carry out of the digits increments the exponent by itself.
   uint32_t bits = (uint32_t(exponent - lowest) << (digits - 1)) + units;
   if (bits < infinity)
     return sign | bits;
@@ -176,8 +177,8 @@ uint32_t narrow(uint32_t format, uint32_t rounding, double value) {
   return sign | (staysFinite ? infinity - 1 : infinity);
 }
 
-// The product has at most 22 digits and is exact; the sum is rounded to odd in
-// fp64, which the second rounding cannot mistake for a tie.
+// The product has at most 22 digits and is exact. The sum is rounded to odd in
+// fp64, so that the second rounding cannot mistake it for a tie.
 uint32_t fmaHalf(uint32_t format, uint32_t a, uint32_t b, uint32_t c) {
   double product = double(widen(format, a)) * double(widen(format, b));
   double addend = widen(format, c);

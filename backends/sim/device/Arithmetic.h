@@ -1,11 +1,11 @@
-//===- Arithmetic.h - PTX's arithmetic that x86 lacks -----------*- C++ -*-===//
+//===- Arithmetic.h - PTX arithmetic that x86 lacks -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The functions of the table that need no thread. Exact where PTX is: each is
-// rounded once, in the mode that is asked for. The approximations (ex2.approx
-// and its like) are computed in fp64 and rounded, so they differ from a GPU's
-// by its error.
+// The functions of the table that do not depend on a thread. They are exact
+// where PTX is: each result is rounded once, in the requested mode.
+// Approximations (ex2.approx and similar) are computed in fp64 and rounded, so
+// they differ from a GPU's by the GPU's error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_ARITHMETIC_H

@@ -13,7 +13,7 @@ namespace sinter::sim {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kZoneBytes = 256; // at least, before and behind
+constexpr uint64_t kZoneBytes = 256; // at least, before and after
 constexpr int kPattern = 0xa5;
 constexpr size_t kMostFreed = 1024; // mappings that stay reserved
 
@@ -100,7 +100,7 @@ rt::Status DeviceMemory::free(void *address) {
   auto found = live_.find(static_cast<uint8_t *>(address));
   if (found == live_.end())
     return {SINTER_DEVICE_FAILED,
-            device_ + ": memory is freed that is not allocated"};
+            device_ + ": the freed memory is not allocated"};
   std::string damage = damageOf(found->first, found->second);
   Block block = std::move(found->second);
   live_.erase(found);
@@ -173,7 +173,7 @@ rt::Status DeviceMemory::check(const void *address, uint64_t sizeBytes,
       return {SINTER_DEVICE_FAILED, line + "does not lie inside " +
                                         block.purpose + " of " +
                                         bytesText(block.sizeBytes)};
-  return {SINTER_DEVICE_FAILED, line + "is no memory of this device"};
+  return {SINTER_DEVICE_FAILED, line + "is not memory of this device"};
 }
 
 std::string DeviceMemory::damageOf(uint8_t *address, const Block &block) const {
@@ -190,7 +190,7 @@ std::string DeviceMemory::damageOf(uint8_t *address, const Block &block) const {
   const uint8_t *bad = firstBad(behind, end);
   if (bad != end)
     return device_ + ": something wrote " + std::to_string(bad - behind) +
-           " bytes behind " + block.purpose + " of " +
+           " bytes after " + block.purpose + " of " +
            bytesText(block.sizeBytes);
   return "";
 }

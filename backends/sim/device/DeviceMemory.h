@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Allocations lie in mappings of their own, between zones of a known pattern
-// and pages that fault. Freed memory faults as well, and its addresses are not
-// given again for long. Thread-safe.
+// Each allocation has its own mapping, between zones of a known pattern and
+// pages that fault. Freed memory also faults, and its addresses are not reused
+// for a long time. Thread-safe.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_DEVICEMEMORY_H
@@ -25,36 +25,36 @@ namespace sinter::sim {
 
 class DeviceMemory {
 public:
-  /// `limitBytes` 0: what the host has.
+  /// A `limitBytes` of 0 means as much as the host has.
   DeviceMemory(std::string device, uint64_t limitBytes);
   DeviceMemory(const DeviceMemory &) = delete;
   DeviceMemory &operator=(const DeviceMemory &) = delete;
   ~DeviceMemory();
 
-  /// Zeroed, a multiple of 256; null for 0 bytes. Fails with
+  /// Returns zeroed memory, aligned to 256 bytes; null for 0 bytes. Fails with
   /// SINTER_OUT_OF_MEMORY, naming `purpose` and what is left.
   rt::Result<void *> allocate(uint64_t sizeBytes, const char *purpose);
-  /// Fails when there is no such allocation (any more), or when something was
-  /// written around it.
+  /// Fails if there is no such allocation (any more), or if something wrote
+  /// just outside it.
   rt::Status free(void *address);
 
-  /// Memory of another object for this device: it may be read.
+  /// Makes memory of another object readable by this device.
   void adopt(const void *address, uint64_t sizeBytes);
 
   uint64_t availableBytes() const;
   uint64_t usedBytes() const;
 
   /// Checks that the range lies in one live allocation. Reads may also be from
-  /// adopted memory. The error is one line that begins with `what` ("the source
-  /// of a copy").
+  /// adopted memory. The error is one line that names the range by `what` ("the
+  /// source of a copy").
   rt::Status check(const void *address, uint64_t sizeBytes, const char *what,
                    bool isRead = false) const;
   bool contains(const void *address, uint64_t sizeBytes) const;
 
-  /// Fails when something was written around an allocation.
+  /// Fails if something wrote just outside an allocation.
   rt::Status checkZones() const;
 
-  /// All live allocations, as a launch may use them.
+  /// All live allocations, as ranges that a launch may use.
   std::vector<MemoryRange> ranges() const;
 
 private:
@@ -74,7 +74,7 @@ private:
   std::deque<Block> freed_;
 };
 
-/// Whether it is memory of some simulated device of this process.
+/// Whether the range is memory of any simulated device of this process.
 bool isSimulatedMemory(const void *address, uint64_t sizeBytes);
 
 } // namespace sinter::sim

@@ -18,7 +18,7 @@ namespace sinter::sim {
 Engine::Engine(const EngineOptions &options) : options_(options) {}
 Engine::~Engine() = default;
 
-// A table whose only function is describe.
+// A table in which only `describe` is set.
 namespace {
 struct Asker {
   sinter_sim_functions functions = {};
@@ -88,8 +88,7 @@ rt::Status Engine::reserveWorkers(int count) {
   return {};
 }
 
-// The site of the kernel that is to be left out; ~0 if it is none of this
-// kernel's.
+// The site to leave out; ~0 if it is not in this kernel.
 static uint32_t findDropped(const Drop &drop, const Launch &launch,
                             const sinter_sim_kernel_info &info) {
   if (drop.kind == Drop::Nothing ||

@@ -3,12 +3,12 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Executes launches of kernels that were compiled for the simulated device:
-// blocks on the workers of the shared pool, the threads of a block on fibers of
-// one worker. The semantics are strict: what CUDA leaves undefined (a barrier
-// that not all threads reach, a shuffle from an absent lane, an access outside
-// the launch's buffers) is an error that names kernel, block, thread and
-// instruction in one line. Speed is not simulated, nor is the memory model
-// beyond the order of threads, which a seed chooses.
+// blocks run on the workers of the shared pool, and the threads of a block on
+// fibers of one worker. Semantics are strict: undefined behavior in CUDA (a
+// barrier that not all threads reach, a shuffle from an absent lane, an access
+// outside the launch's buffers) is an error that names kernel, block, thread
+// and instruction in one line. Neither speed nor the memory model is simulated,
+// except for the order of threads, which a seed determines.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_ENGINE_H
@@ -28,7 +28,7 @@ namespace sinter::sim {
 class Worker;
 class RaceShadow;
 
-/// Limits of the simulated device, those of compute capability 9.0.
+/// Limits of the simulated device; they are those of compute capability 9.0.
 struct Limits {
   static constexpr uint32_t threadsOfBlock = 1024;
   static constexpr uint32_t blockDim[3] = {1024, 1024, 64};
@@ -50,21 +50,22 @@ struct Launch {
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
   uint32_t sharedBytes = 0; // dynamic
   void *const *buffers = nullptr;
-  /// What accesses of a checked kernel must stay inside; empty: anywhere.
+  /// Accesses of a checked kernel must stay inside these; empty: no limit.
   std::vector<MemoryRange> ranges;
 };
 
-/// What the device saw of one launch.
+/// What the device counted in one launch.
 struct LaunchReport {
   std::string kernel;
   uint32_t grid[3] = {}, block[3] = {};
   uint64_t threads = 0;  // that ran
-  uint64_t barriers = 0; // of blocks, passed
-  uint64_t shuffles = 0; // and votes and other meetings of warps
+  uint64_t barriers = 0; // barriers of blocks that were passed
+  uint64_t shuffles = 0; // including votes and other meetings of warps
   uint64_t races = 0;
 };
 
-/// What is left out or forced: the mutation check.
+/// A barrier that is left out or a predicate that is forced, for the mutation
+/// check.
 struct Drop {
   enum Kind { Nothing, Barrier, Predicate };
   Kind kind = Nothing;
@@ -73,7 +74,7 @@ struct Drop {
 };
 
 struct EngineOptions {
-  int threads = 1;   // workers at most
+  int threads = 1;   // the largest number of workers
   uint64_t seed = 0; // of the schedule
   bool failsOnRaces = true;
   Drop drop;
@@ -87,8 +88,9 @@ public:
 
   EngineOptions &options() { return options_; }
 
-  /// Runs the launch to its end. Fails with SINTER_DEVICE_FAILED and one line;
-  /// memory then holds what the threads wrote so far. `report` may be null.
+  /// Runs the launch to its end. On failure, returns SINTER_DEVICE_FAILED and
+  /// one line; memory then holds what the threads have written so far. `report`
+  /// may be null.
   rt::Status launch(const Launch &launch, LaunchReport *report);
 
   /// The table of sites of a kernel; owned by its code.

@@ -25,15 +25,15 @@ namespace {
 
 constexpr size_t kGuardBytes = 4096;
 #ifdef SINTER_SIM_ASAN
-constexpr size_t kStackBytes = 256 << 10; // its frames are larger
+constexpr size_t kStackBytes = 256 << 10; // instrumented frames are larger
 #else
 constexpr size_t kStackBytes = 64 << 10;
 #endif
 
 } // namespace
 
-// %rdi: where the old stack pointer goes, %rsi: the new one. A new fiber begins
-// in the second function, with main in %r13 and its argument in %r12.
+// %rdi: where to store the old stack pointer; %rsi: the new one. A new fiber
+// begins in the second function, with main in %r13 and its argument in %r12.
 extern "C" void sinter_sim_switch_stack(void **from, void *to);
 extern "C" void sinter_sim_begin_fiber();
 asm(R"(
@@ -110,7 +110,7 @@ FiberPool::~FiberPool() {
 
 void FiberPool::begin(Context &fiber) {
 #ifdef SINTER_SIM_ASAN
-  // Frames that were left without returning.
+  // The stack may have frames that were left without returning.
   __asan_unpoison_memory_region(fiber.stackBase, fiber.stackBytes);
 #endif
   auto *top = reinterpret_cast<void **>(
@@ -142,8 +142,8 @@ Context *FiberPool::take() {
   auto fiber = std::make_unique<Context>();
   fiber->stackBase = static_cast<char *>(memory) + kGuardBytes;
   fiber->stackBytes = kStackBytes;
-  // Stacks that all began at one offset of a page would fight for the same
-  // lines of the cache.
+  // If all stacks began at the same offset in a page, they would compete for
+  // the same cache lines.
   fiber->shiftBytes = all_.size() * 320 % 4096;
   begin(*fiber);
   all_.push_back(std::move(fiber));

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A fiber has a stack of its own with a page before it that faults. A switch
-// saves the six registers that a call preserves; the floating point modes are
-// those of the worker. All fibers of a pool belong to one worker.
+// A fiber has its own stack, with a page before it that faults. A switch saves
+// the six registers that a call preserves; the floating-point modes are those
+// of the worker. All fibers of a pool belong to one worker.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_FIBER_H
@@ -19,22 +19,22 @@
 
 namespace sinter::sim {
 
-/// Something to switch to: a fiber, or the worker itself.
+/// A target of switches: a fiber, or the worker itself.
 struct Context {
   void *stackPointer = nullptr;
-  // What the address sanitizer wants to know of a stack.
+  // The stack, as AddressSanitizer needs it.
   const void *stackBase = nullptr;
   size_t stackBytes = 0;
   size_t shiftBytes = 0; // unused at the stack's upper end
 };
 
-/// Goes on with `to` where it left; returns when somebody switches to `from`.
+/// Continues `to` where it stopped; returns when another switch goes to `from`.
 void switchContext(Context &from, Context &to);
 
-/// Every fiber's main calls this first.
+/// Must be the first call in every fiber's main.
 void enterFiber();
 
-/// `context` becomes that of the calling thread's own stack.
+/// Makes `context` that of the calling thread's own stack.
 void useOwnStack(Context &context);
 
 /// A pool of fibers that all run one function, which never returns.
@@ -47,13 +47,13 @@ public:
   FiberPool &operator=(const FiberPool &) = delete;
   ~FiberPool();
 
-  /// A fiber that is at the beginning of `main` or was given back; null when
-  /// the system has no memory.
+  /// A fiber that is at the beginning of `main` or was given back; null if the
+  /// system has no memory.
   Context *take();
-  /// `fiber` waits inside `main` to be used again.
+  /// Returns `fiber` to the pool; it waits inside `main` to be used again.
   void giveBack(Context *fiber) { free_.push_back(fiber); }
-  /// Takes all fibers back, to the beginning of `main`, whatever they were
-  /// doing.
+  /// Returns all fibers to the pool and to the beginning of `main`, whatever
+  /// they were doing.
   void reset();
 
 private:

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Fragments as the PTX manual lays them out (mma.m16n8k4 to k32, ldmatrix). The
-// arithmetic is that of IEEE: products and sums in a chain of fp32 fused
-// multiply-adds along k. A GPU rounds its sums otherwise, within the same
-// error.
+// Fragments have the layouts of the PTX manual (mma.m16n8k4 to k32, ldmatrix).
+// The arithmetic is IEEE's: products are summed in a chain of fp32 fused
+// multiply-adds along k. A GPU rounds its sums differently, within the same
+// error bound.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/Arithmetic.h"
@@ -51,8 +51,8 @@ struct Place {
   int lane, reg, slot; // slot: which element of the register
 };
 
-// A is 16 x k, row-major: pairs of registers hold rows g and g + 8, the next
-// pair the next 4 * perRegister columns.
+// A is 16 x k, row-major: a pair of registers holds rows g and g + 8; the next
+// pair holds the next 4 * perRegister columns.
 Place placeOfA(const Shape &shape, int row, int column) {
   int width = 4 * shape.perRegister;
   int within = column % width;
@@ -68,14 +68,15 @@ Place placeOfB(const Shape &shape, int row, int column) {
           within % shape.perRegister};
 }
 
-// C and D are 16 x 8 of 32 bits: two neighbours of row g, two of row g + 8.
+// C and D are 16 x 8 of 32 bits: two adjacent elements of row g and two of row
+// g + 8.
 Place placeOfC(int row, int column) {
   return {(row % 8) * 4 + column / 2, 2 * (row / 8) + column % 2, 0};
 }
 
 float floatOf(Element element, uint32_t bits, int slot) {
   switch (element) {
-  case Element::Tf32: // the lower bits are not looked at
+  case Element::Tf32: // the lower bits are ignored
     return std::bit_cast<float>(bits & 0xffffe000u);
   case Element::F16:
     return widen(SINTER_SIM_F16, bits >> (16 * slot) & 0xffff);
@@ -136,8 +137,8 @@ void computeMma(WarpCall *const *lanes) {
     }
 }
 
-// Lane 8 i + r brings the address of row r of matrix i; lane l gets elements
-// 2 (l % 4) and the next of row l / 4, or of that column when transposed.
+// Lane 8 i + r provides the address of row r of matrix i. Lane l gets elements
+// 2 (l % 4) and the next one of row l / 4, or of that column if transposed.
 void computeLoadMatrix(WarpCall *const *lanes) {
   for (uint32_t matrix = 0; matrix < lanes[0]->mode; ++matrix) {
     uint16_t rows[8][8];

@@ -14,8 +14,8 @@ namespace sinter::sim {
 /// A signalling NaN in fp32, far from any result in other types.
 inline constexpr uint32_t poisonWord = 0x7fa5a5a5;
 
-/// Fills [address, address + sizeBytes), which begins at a multiple of 4, and
-/// rounds its end up to one.
+/// Fills [address, address + sizeBytes). `address` must be a multiple of 4; the
+/// end is rounded up to one.
 inline void poison(void *address, uint64_t sizeBytes) {
   auto *words = static_cast<uint32_t *>(address);
   for (uint64_t i = 0; i < (sizeBytes + 3) / 4; ++i)

@@ -1,4 +1,4 @@
-//===- Schedule.cpp - the order in which threads get to run ---------------===//
+//===- Schedule.cpp - the order in which threads run ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,10 +1,10 @@
-//===- Schedule.h - the order in which threads get to run -------*- C++ -*-===//
+//===- Schedule.h - the order in which threads run --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A GPU promises no order between threads but that of barriers, so the order is
-// a parameter of a test: results must be the same for every seed. Seed 0 runs
-// threads and blocks forward.
+// A GPU guarantees no order of threads except by barriers. So the order is a
+// parameter of a test: results must be the same for every seed. Seed 0 runs
+// threads and blocks in ascending order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_SCHEDULE_H
@@ -16,7 +16,7 @@
 
 namespace sinter::sim {
 
-/// A small generator of its own: the same numbers on every machine.
+/// A small generator that gives the same numbers on every machine.
 class Random {
 public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -31,24 +31,24 @@ private:
 enum class Policy {
   Forward,  // each thread runs until it waits, lowest first
   Reverse,  // the same, highest first
-  Random,   // after each meeting any thread that can
+  Random,   // after each meeting, any thread that can run
   Lockstep, // all threads reach a meeting before one passes the next
-  Permuted  // each runs until it waits, in an order that changes
+  Permuted  // each runs until it waits, in an order that varies
 };
 
 class Schedule {
 public:
-  /// For a block of `numThreads` that is number `block` of a launch.
+  /// Begins a block of `numThreads` that is number `block` of a launch.
   void begin(uint64_t seed, uint64_t block, uint32_t numThreads);
 
-  /// Thread `thread`, which waited, can go on.
+  /// Thread `thread`, which waited, can continue.
   void add(uint32_t thread) { ready_.push_back(thread); }
 
-  /// The thread that runs next: one that was added, or one that never ran;
-  /// -1 when there is none.
+  /// The thread that runs next: one that was added, or one that has not run
+  /// yet; -1 if there is none.
   int next();
 
-  /// True when the thread that ends a meeting lets the others go first.
+  /// True if the thread that completes a meeting lets the others run first.
   bool stepsAside() const {
     return policy_ == Policy::Lockstep || policy_ == Policy::Random;
   }
@@ -68,11 +68,11 @@ private:
   Random random_{0};
   uint32_t numThreads_ = 0, numStarted_ = 0;
   std::vector<uint32_t> order_;
-  std::vector<uint32_t> ready_; // from first_ on
+  std::vector<uint32_t> ready_; // valid from first_ on
   std::size_t first_ = 0;
 };
 
-/// The block that is run at `position` of a launch of `numBlocks`.
+/// The block that runs at `position` in a launch of `numBlocks`.
 uint64_t blockAt(uint64_t seed, uint64_t position, uint64_t numBlocks);
 
 } // namespace sinter::sim

@@ -114,7 +114,7 @@ private:
   Status runLaunch(const SimKernels &kernels, uint32_t kernel,
                    void *const *buffers);
   Status injectedError(const Launch &launch);
-  /// What was queued on `stream`; with syncLaunches, done.
+  /// The status of work queued on `stream`; with syncLaunches, waits for it.
   Status queued(rt::Stream &stream, Status status) {
     return status.ok() && settings_.syncLaunches ? synchronize(stream) : status;
   }
@@ -145,18 +145,18 @@ void useMeetingStreams() {
   setMeetingStreams(streams);
 }
 
-/// What was to be left out never came: who asked for it learns nothing from the
-/// run.
+/// Tells the user that the call to be left out never happened, so that the run
+/// proves nothing.
 void noteNothingDropped(const std::string &device, const char *what,
                         uint64_t number, uint64_t count) {
   std::fprintf(stderr,
-               "note: %s: SINTER_SIM drop=%s:%llu left nothing out: "
+               "note: %s: SINTER_SIM drop=%s:%llu had no effect: "
                "there were %llu, counted from 1\n",
                device.c_str(), what, static_cast<unsigned long long>(number),
                static_cast<unsigned long long>(count));
 }
 
-/// The CUDA device's adapter, with one call left out if that is asked for.
+/// The CUDA device's adapter; leaves out one call if requested.
 class SimGroup final : public rt::Communicator {
 public:
   SimGroup(std::unique_ptr<rt::Communicator> group, const Timeline &timeline,
@@ -174,7 +174,7 @@ public:
     if (++numCalls_ == drop_)
       return {};
     Status status = group_->allReduce(stream, reduction, buffers);
-    // What ended the device says more than the library's number.
+    // The error that ended the device tells more than the library's number.
     Status cause = timeline_.status();
     return status.ok() || cause.ok() ? status : cause;
   }
@@ -205,7 +205,7 @@ SimDevice::SimDevice(int ordinal, const SimSettings &settings)
 SimDevice::~SimDevice() {
   if (numWaits_ < settings_.dropWait)
     noteNothingDropped(name_, "wait", settings_.dropWait, numWaits_);
-  // Nobody is left to tell.
+  // No caller is left who could handle an error.
   if (!settings_.report.empty())
     (void)writeReport(settings_.report);
 }
@@ -243,11 +243,11 @@ void SimDevice::adopt(const void *address, uint64_t sizeBytes) {
 }
 
 void SimDevice::discard(void *address, uint64_t sizeBytes) {
-  if (Status status = memory_.check(address, sizeBytes, "what is discarded");
+  if (Status status = memory_.check(address, sizeBytes, "the discarded range");
       !status.ok())
     timeline_.fail(status);
   else
-    poison(address, sizeBytes / 4 * 4); // not the zone behind it
+    poison(address, sizeBytes / 4 * 4); // not the zone after it
 }
 
 Result<void *> SimDevice::allocateHost(uint64_t sizeBytes,
@@ -329,7 +329,7 @@ Status SimDevice::copyFromPeer(rt::Stream &stream, void *to, rt::Device &source,
 Status SimDevice::fill(rt::Stream &stream, void *to, uint8_t value,
                        uint64_t sizeBytes) {
   return timeline_.enqueue(of(stream), [=, this]() -> Status {
-    SINTER_RETURN_IF_ERROR(memory_.check(to, sizeBytes, "what is filled"));
+    SINTER_RETURN_IF_ERROR(memory_.check(to, sizeBytes, "the filled range"));
     if (sizeBytes)
       std::memset(to, value, sizeBytes);
     return {};

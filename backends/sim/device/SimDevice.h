@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Devices with memory of their own and asynchronous streams that run kernels
-// for CUDA on the CPU (Engine.h) and contractions by stand-ins for CUDA's
-// libraries. For tests: what a GPU would do wrong silently is an error here.
+// Devices with their own memory and asynchronous streams. They run kernels for
+// CUDA on the CPU (Engine.h) and contractions by stand-ins for CUDA's
+// libraries. For tests: what would silently go wrong on a GPU is an error here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_SIMDEVICE_H
@@ -15,7 +15,7 @@
 
 namespace sinter::sim {
 
-/// How many devices there are.
+/// The number of simulated devices.
 inline constexpr int numSimDevices = 8;
 
 /// Adds the devices "sim:0" to "sim:7". They read SINTER_SIM.

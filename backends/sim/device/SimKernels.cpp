@@ -23,8 +23,8 @@ SimKernels::create(const sinter_artifact &artifact, const Drop &drop,
   return kernels;
 }
 
-// Commands that share a kernel have slices of the same sizes, or it would be
-// another kernel.
+// Commands that share a kernel have slices of the same sizes; else they would
+// have different kernels.
 void SimKernels::readCommand(const sinter_command &command) {
   if (command.kind != SINTER_CMD_LAUNCH ||
       artifact_.kernels[command.target].cpu)
@@ -47,7 +47,7 @@ rt::Status SimKernels::countSites(const Drop &drop, Engine &engine) {
   for (uint32_t i = 0; i < artifact_.numKernels; ++i) {
     const sinter_kernel_desc &desc = artifact_.kernels[i];
     if (desc.cpu)
-      continue; // another place's
+      continue; // of another place
     const sinter_sim_kernel_info *info =
         desc.sim ? engine.describe(desc.sim) : nullptr;
     if (!info || info->sizeofInfo != sizeof *info)

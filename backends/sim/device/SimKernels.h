@@ -16,16 +16,18 @@ namespace sinter::sim {
 
 class SimKernels final : public rt::KernelModule {
 public:
-  /// Finds `drop`, whose number counts through the program, among the kernels.
-  /// Fails when a kernel is not for this device or there is no such site.
+  /// Finds the kernel of `drop`, whose number counts sites of the whole
+  /// program. Fails if a kernel is not for this device or there is no such
+  /// site.
   static rt::Result<std::unique_ptr<SimKernels>>
   create(const sinter_artifact &artifact, const Drop &drop, Engine &engine);
 
-  /// Kernel `index` on `buffers`, and what it may touch.
+  /// The launch of kernel `index` on `buffers`, with the ranges that it may
+  /// access.
   Launch launch(uint32_t index, void *const *buffers) const;
 
   const DropSites &sites(uint32_t index) const { return kernels_[index].sites; }
-  /// Of the engine: the kernel and the number of its site.
+  /// For the engine: the kernel and the number of the site in it.
   const Drop &drop() const { return drop_; }
 
 private:

@@ -2,15 +2,15 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A list with one object a launch:
+// A list with one object per launch:
 //   {"device": "sim:0", "kernel": "k", "grid": [8,1,1], "block": [128,1,1],
 //    "threads": 1024, "barriers": 8, "shuffles": 0, "races": 0,
 //    "barrierSites": [4,1], "predicateSites": [9,2],
 //    "predicates": ["%7 = icmp ult i32 %6, 72", ..]}
-// `barriers` and `shuffles` were passed (a meeting of a warp counts once);
-// `*Sites` are the number of the kernel's first one in its program, by which
-// --sim-drop names it, and how many it has; `predicates` is what these compare,
-// where there are any.
+// `barriers` and `shuffles` count those that were passed (a meeting of a warp
+// counts once). `*Sites` are the number of the kernel's first site in the
+// program, which --sim-drop uses, and the count of its sites. `predicates` are
+// the comparisons, if any.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_SIMREPORT_H
@@ -34,8 +34,8 @@ struct DropSites {
 void addToReport(const std::string &path, const std::string &device,
                  const LaunchReport &launch, const DropSites &sites);
 
-/// Writes the report at `path`, with all that was added in this process. An
-/// empty list when nothing was.
+/// Writes the report at `path` with all launches that were added in this
+/// process; an empty list if there were none.
 rt::Status writeReport(const std::string &path);
 
 } // namespace sinter::sim

@@ -2,16 +2,17 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// From the command line (DeviceOptions), else from the environment: a trainer
-// has no options for it. SINTER_SIM is a list of KEY=VALUE with commas:
-//   seed=N          the schedule and the delays
-//   report=FILE     what the device saw, as JSON
-//   drop=barrier:N  leaves one out
+// Settings come from the command line (DeviceOptions) or else from the
+// environment, because a trainer has no options for them. SINTER_SIM is a list
+// of KEY=VALUE, separated by commas:
+//   seed=N          seed of the schedule and the delays
+//   report=FILE     writes what the device saw, as JSON
+//   drop=barrier:N  leaves out one barrier
 //   memory=64MiB    the size of each device's memory
-//   fail-alloc=N    allocation N (from 1) fails for want of memory
+//   fail-alloc=N    allocation N (from 1) fails for lack of memory
 //   fail-launch=N   launch N fails
 //   ecc=N           an uncorrectable memory error at launch N
-//   plans=FOLDER    library calls are timed, and what is chosen kept there
+//   plans=FOLDER    times library calls and stores the choices there
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_SIMSETTINGS_H
@@ -31,14 +32,14 @@ struct SimSettings {
   bool syncLaunches = false;
   uint64_t failAlloc = 0, failLaunch = 0, ecc = 0; // 0: none
   std::string report, plans;
-  Drop drop; // its number counts through the whole program
-  /// Numbers, from 1, of the wait of a stream for an event, and of the
-  /// all-reduce, that a device leaves out; 0: none.
+  Drop drop; // its number counts sites of the whole program
+  /// The numbers, from 1, of the wait of a stream for an event and of the
+  /// all-reduce that a device leaves out; 0: none.
   uint64_t dropWait = 0, dropAllReduce = 0;
 };
 
 /// `environment` is the value of SINTER_SIM, or null. Fails with one line that
-/// names the word at fault.
+/// names the wrong word.
 rt::Result<SimSettings> readSettings(const rt::DeviceOptions &options,
                                      const char *environment);
 

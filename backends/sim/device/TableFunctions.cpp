@@ -1,9 +1,9 @@
-//===- TableFunctions.cpp - what generated code calls ---------------------===//
+//===- TableFunctions.cpp - the functions that generated code calls -------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function turns the table's address into its worker, on the stack of the
-// thread that calls.
+// Each function gets its worker from the table's address, and runs on the stack
+// of the calling thread.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/TableFunctions.h"
@@ -56,7 +56,7 @@ struct TableFunctions {
       return value;
     constexpr uint64_t kMostTimes = 20000000;
     if (++worker.numPredicates_ > kMostTimes) {
-      worker.setError("does not come to an end", site);
+      worker.setError("does not terminate", site);
       worker.leave();
     }
     return forced;
@@ -123,7 +123,7 @@ struct TableFunctions {
     return meet(self, site, mask, call);
   }
 
-  // Threads do not run side by side here: all that have not ended are active.
+  // Threads do not run in parallel here: all that have not ended are active.
   static uint32_t activeMask(Self self) {
     Worker &worker = Worker::of(self);
     return ~worker.warps_[worker.current_ / 32].exited;
@@ -178,8 +178,8 @@ Worker::ThreadCopies &Worker::copiesOfThread() {
   return copies_[current_];
 }
 
-// The copy may happen at any time until it is waited for: at once or as late as
-// that, as the seed has it.
+// The copy may happen at any time until the thread waits for it. The seed
+// decides between immediately and as late as possible.
 void Worker::startCopy(PendingCopy copy) {
   if (copy.sourceBytes > copy.sizeBytes) {
     setError("copies " + std::to_string(copy.sourceBytes) + " of " +
@@ -224,8 +224,8 @@ void Worker::finishCopies(uint32_t pendingGroups) {
   copies.pending.resize(numLeft);
 }
 
-// What a launch says of the buffer that an access's address comes from; null
-// when that is not known.
+// The range of the buffer that an access's address is computed from; null if it
+// is not known.
 const MemoryRange *Worker::bufferOfSite(uint32_t site) const {
   const Launch &launch = *context_.launch;
   uint32_t buffer =
@@ -265,7 +265,7 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
     }
   } else {
     if (at - reinterpret_cast<uint64_t>(fiber_->stackBase) < fiber_->stackBytes)
-      return; // the thread's own
+      return; // the thread's own stack
     auto verdict = context_.ranges
                        ? context_.ranges->look(address, sizeBytes, writes)
                        : AccessRanges::Verdict::Inside;
@@ -277,15 +277,15 @@ void Worker::checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
       setError(doing() + context_.ranges->whereIs(address), site);
       leave();
     }
-    // Of another buffer of the launch, which happens to lie there.
+    // The address may be in another buffer of the launch that happens to be
+    // there.
     if (const MemoryRange *own = bufferOfSite(site)) {
       auto from = int64_t(at - reinterpret_cast<uint64_t>(own->begin));
       auto size = int64_t(own->sizeBytes);
       if (from < 0 || from + int64_t(sizeBytes) > size) {
         setError(doing() +
-                     (from < 0
-                          ? std::to_string(-from) + " bytes before"
-                          : std::to_string(from - size) + " bytes behind") +
+                     (from < 0 ? std::to_string(-from) + " bytes before"
+                               : std::to_string(from - size) + " bytes after") +
                      " the buffer of " + std::to_string(size) +
                      " bytes that it computes addresses from",
                  site);

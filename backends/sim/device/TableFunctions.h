@@ -1,4 +1,4 @@
-//===- TableFunctions.h - what generated code calls -------------*- C++ -*-===//
+//===- TableFunctions.h - functions that generated code calls ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,7 +10,8 @@
 
 namespace sinter::sim {
 
-/// The table of a worker, but for what depends on the thread and the block.
+/// The table of a worker, without the fields that depend on the thread and
+/// block.
 sinter_sim_functions tableFunctions();
 
 } // namespace sinter::sim

@@ -16,24 +16,24 @@
 
 namespace sinter::sim {
 
-// Recursive: work may be a library's call that asks for the stream's state.
+// It is recursive, because work may be a library call that queries the stream.
 static std::recursive_mutex &theLock() {
   static auto *lock = new std::recursive_mutex;
   return *lock;
 }
 
-/// Something was queued on a stream, or a meeting is over.
-static std::condition_variable_any &theNews() {
-  static auto *news = new std::condition_variable_any;
-  return *news;
+/// Notified when something was queued on a stream or a meeting is over.
+static std::condition_variable_any &theCondition() {
+  static auto *condition = new std::condition_variable_any;
+  return *condition;
 }
 
-/// How long a replica waits for another one that is not even on its way.
+/// How long a replica waits for another one that has queued nothing yet.
 static constexpr std::chrono::seconds patience{60};
 
 static rt::Status whileRecording() {
-  return rt::Status::failed("a graph is being recorded: nothing may be waited "
-                            "for");
+  return rt::Status::failed("a graph is being recorded: waiting is not "
+                            "allowed");
 }
 
 //===----------------------------------------------------------------------===//
@@ -58,8 +58,8 @@ bool SimStream::isBlocked() const {
 }
 
 void SimStream::step() {
-  // What is waited for stays in the queue meanwhile: nobody may go on with this
-  // stream, though others, on other threads too, may see the wait end first.
+  // The command stays in the queue during the wait, so that nothing continues
+  // this stream. Others, also on other threads, may see the wait end first.
   const uint64_t number = numTaken_;
   if (queue_.front().kind == Command::Await) {
     std::shared_ptr<Mark> mark = queue_.front().mark;
@@ -75,7 +75,7 @@ void SimStream::step() {
   ++numTaken_;
   switch (command.kind) {
   case Command::Run:
-    // After a failure nothing runs any more, and nobody waits for ever.
+    // After a failure, no work runs any more, so that no wait blocks forever.
     if (timeline_.status_.ok())
       if (rt::Status status = command.work(); !status.ok())
         timeline_.fail(status);
@@ -92,7 +92,7 @@ void SimStream::step() {
     else
       command.meeting->end(rt::Status::failed(
           "replica " + std::to_string(command.rank) + " " + rt::leftGroupText));
-    theNews().notify_all();
+    theCondition().notify_all();
     break;
   case Command::Meet:
     if (!command.meeting->status.ok())
@@ -142,8 +142,9 @@ void Timeline::fail(const rt::Status &status) {
     status_ = status;
 }
 
-// Two of the seeds have every second stream late and the others at once, in
-// both ways: so either of two neighbours is far ahead of the other once.
+// Two of four seeds run every second stream late and the others immediately,
+// one seed each way. So each of two adjacent streams gets far ahead of the
+// other once.
 bool Timeline::isEager(const SimStream &stream) {
   switch (seed_ % 4) {
   case 1:
@@ -154,7 +155,7 @@ bool Timeline::isEager(const SimStream &stream) {
   }
 }
 
-// What nothing orders may happen first.
+// Commands that nothing orders may run first.
 void Timeline::stepOthers() {
   if (seed_ % 4 < 3 || streams_.size() < 2)
     return;
@@ -170,8 +171,8 @@ void Timeline::runUntil(const Mark &mark) {
     mark.stream->step();
 }
 
-/// Brings the other replicas' streams there, or waits until their threads have
-/// told them to come.
+/// Runs the other replicas' streams up to the meeting, or waits until their
+/// threads have queued it.
 void Timeline::runUntilOver(SimMeeting &meeting) {
   const auto latest = std::chrono::steady_clock::now() + patience;
   while (!meeting.isOver) {
@@ -183,18 +184,19 @@ void Timeline::runUntilOver(SimMeeting &meeting) {
       late->step();
       continue;
     }
-    // The lock is held once here: by whoever queues or waits.
+    // The recursive lock is held exactly once here, by the caller that queues
+    // or waits.
     std::unique_lock lock(theLock(), std::adopt_lock);
-    if (theNews().wait_until(lock, latest) == std::cv_status::timeout)
+    if (theCondition().wait_until(lock, latest) == std::cv_status::timeout)
       meeting.end({SINTER_DEVICE_FAILED,
-                   "a replica did not come to an all-reduce that the others "
+                   "a replica did not reach an all-reduce that the others "
                    "wait for"});
     lock.release();
   }
-  theNews().notify_all();
+  theCondition().notify_all();
 }
 
-/// Queues `item` on `stream`, where `mark` stands for its own.
+/// Queues `item` on `stream`, with `mark` in place of its own mark.
 rt::Status Timeline::queue(SimStream &stream, const Recording::Item &item,
                            const std::shared_ptr<Mark> &mark) {
   using Command = SimStream::Command;
@@ -213,7 +215,7 @@ rt::Status Timeline::queue(SimStream &stream, const Recording::Item &item,
     meeting->streams[item.rank] = &stream;
     stream.queue_.push_back({Command::Arrive, {}, nullptr, meeting, item.rank});
     stream.queue_.push_back({Command::Meet, {}, nullptr, meeting});
-    theNews().notify_all();
+    theCondition().notify_all();
     break;
   }
   }
@@ -240,7 +242,7 @@ rt::Status Timeline::meet(SimStream &stream, uint32_t rank, OpenMeeting open) {
 void Timeline::locked(const std::function<void()> &function) {
   std::lock_guard lock(theLock());
   function();
-  theNews().notify_all();
+  theCondition().notify_all();
 }
 
 rt::Status Timeline::enqueue(SimStream &stream, Work work) {
@@ -268,16 +270,16 @@ rt::Status Timeline::wait(SimStream &stream, const SimEvent &event) {
   if (const auto &recording = event.mark->recording) {
     if (!recording->isOpen)
       return rt::Status::failed("an event of a graph cannot be waited for "
-                                "outside it");
+                                "outside the graph");
     if (stream.recording_ && stream.recording_ != recording)
       return rt::Status::failed("a stream cannot be part of two graphs");
-    stream.recording_ = recording; // it joins the capture
+    stream.recording_ = recording; // the stream joins the capture
     return enqueueLocked(
         stream, {Recording::Item::Await, &stream, {}, event.mark, 0, nullptr});
   }
   if (stream.recording_)
-    return rt::Status::failed("a graph is being recorded: an event outside it "
-                              "cannot be waited for");
+    return rt::Status::failed("a graph is being recorded: an event outside the "
+                              "graph cannot be waited for");
   return enqueueLocked(
       stream, {Recording::Item::Await, &stream, {}, event.mark, 0, nullptr});
 }
@@ -312,7 +314,8 @@ rt::Status Timeline::synchronize() {
         busy.push_back(stream);
     if (busy.empty())
       return status_;
-    // The last created first for seed 0: uploads come before computations.
+    // Seed 0 runs the last created stream first: uploads come before
+    // computations.
     SimStream *next =
         seed_ == 0 ? busy.back() : busy[random_.below(uint32_t(busy.size()))];
     next->step();
@@ -351,7 +354,7 @@ rt::Result<std::unique_ptr<rt::Graph>> Timeline::endCapture(SimStream &stream) {
   return std::unique_ptr<rt::Graph>(std::move(graph));
 }
 
-/// Whether the stream of the capture waits for everything that others do.
+/// Whether the stream of the capture waits for all work of the other streams.
 bool Timeline::isJoined(const Recording &recording) {
   std::set<const Mark *> awaited;
   std::set<const SimStream *> joined{recording.origin};

@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Streams are asynchronous as a GPU's are, but the order in which their
-// commands happen is chosen by the seed and not by chance: a command runs as
-// late as somebody waits for it, or at once, and streams that nothing orders
-// run in a mixed order. A wait that is missing then shows for some seed, and
-// shows again. Everything runs on the thread that waits; one lock for all
-// simulated devices, since events order streams across them.
+// Streams are asynchronous like those of a GPU, but the seed, not chance,
+// determines the order of their commands. A command runs either immediately or
+// only when something waits for it, and unordered streams run interleaved. So a
+// missing wait shows for some seed, reproducibly. All work runs on the thread
+// that waits. One lock serves all simulated devices, because events order
+// streams across devices.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_TIMELINE_H
@@ -32,10 +32,10 @@ struct Recording;
 using Work = std::function<rt::Status()>;
 using OpenMeeting = std::function<std::shared_ptr<SimMeeting>()>;
 
-/// A place in a stream that was recorded.
+/// A recorded position in a stream.
 struct Mark {
   SimStream *stream = nullptr;
-  std::shared_ptr<Recording> recording; // when it is part of a graph
+  std::shared_ptr<Recording> recording; // if it is part of a graph
   bool isReached = false;
   double timeUs = 0; // when it was reached
 };
@@ -45,19 +45,19 @@ public:
   std::shared_ptr<Mark> mark; // null: not recorded
 };
 
-/// Commands of a graph, in the order in which they were given, each for the
-/// stream that it was given to.
+/// The commands of a graph in the order in which they were queued, each with
+/// its stream.
 struct Recording {
   struct Item {
     enum Kind { Run, Reach, Await, Meet } kind;
     SimStream *stream;
     Work work;                  // Run
-    std::shared_ptr<Mark> mark; // Reach, Await: stands for one of each start
+    std::shared_ptr<Mark> mark; // Reach, Await: each start makes its own mark
     uint32_t rank = 0;          // Meet
     OpenMeeting open;           // Meet
   };
   bool isOpen = true;          // until the capture ends
-  SimStream *origin = nullptr; // for which starts of the graph stand
+  SimStream *origin = nullptr; // replaced by the stream of each start
   std::vector<Item> items;
 };
 
@@ -66,7 +66,7 @@ public:
   std::shared_ptr<const Recording> recording;
 };
 
-/// The state of a device's order: it fails once and for all.
+/// The streams of a device and their order. After a failure, it stays failed.
 class Timeline {
 public:
   explicit Timeline(uint64_t seed) : seed_(seed), random_(seed) {}
@@ -74,14 +74,14 @@ public:
 
   std::unique_ptr<rt::Stream> createStream();
 
-  /// Queues `work`; it may run now.
+  /// Queues `work`; it may run immediately.
   rt::Status enqueue(SimStream &stream, Work work);
   rt::Status record(SimEvent &event, SimStream &stream);
   rt::Status wait(SimStream &stream, const SimEvent &event);
   /// Queues a meeting with streams of other devices.
   static rt::Status meet(SimStream &stream, uint32_t rank, OpenMeeting open);
-  /// Calls `function` under the lock of all simulated devices, and wakes who
-  /// waits for meetings.
+  /// Calls `function` under the lock of all simulated devices, and wakes the
+  /// threads that wait for meetings.
   static void locked(const std::function<void()> &function);
   rt::Status synchronize(const SimEvent &event);
   rt::Status synchronize(SimStream &stream);
@@ -91,7 +91,7 @@ public:
   rt::Result<std::unique_ptr<rt::Graph>> endCapture(SimStream &stream);
   rt::Status start(SimStream &stream, const SimGraph &graph);
 
-  /// The error that ended the device; every call gives it from then on.
+  /// The error that ended the device; every later call returns it.
   rt::Status status() const;
   void fail(const rt::Status &status);
 
@@ -119,7 +119,7 @@ class SimStream final : public rt::Stream {
 public:
   explicit SimStream(Timeline &timeline);
   ~SimStream() override;
-  /// What libraries are given.
+  /// The stream that libraries are given.
   void *native() const override { return const_cast<SimStream *>(this); }
 
 private:
@@ -134,7 +134,7 @@ private:
   };
 
   bool isBlocked() const;
-  /// Runs the first command, and whatever it waits for.
+  /// Runs the first command and everything that it waits for.
   void step();
   void runAll();
   void runWhilePossible();

@@ -11,9 +11,9 @@
 namespace sinter::sim {
 namespace {
 
-// shfl.sync as the PTX manual defines it: `clamp` holds the segment's mask in
-// bits 8 to 12 and the bound in bits 0 to 4. A lane out of range keeps its own
-// value.
+// shfl.sync as defined in the PTX manual: `clamp` holds the segment's mask in
+// bits 8 to 12 and the bound in bits 0 to 4. A lane whose source is out of
+// range keeps its own value.
 int shuffle(WarpCall *const *lanes, uint32_t mask) {
   for (int lane = 0; lane < 32; ++lane) {
     if (!(mask >> lane & 1))

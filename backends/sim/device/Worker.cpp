@@ -14,7 +14,8 @@
 namespace sinter::sim {
 namespace {
 
-// Behind the arena: what an unchecked kernel writes there is seen afterwards.
+// A margin after the arena. Writes of an unchecked kernel to it are detected
+// afterwards.
 constexpr uint32_t kMarginBytes = 256;
 constexpr uint32_t kArenaBytes = Limits::sharedBytes + 4096;
 constexpr uint32_t kDefaultModes = 0x1f80;
@@ -120,15 +121,15 @@ bool Worker::runBlock(uint64_t block) {
   for (uint32_t i = first; sharedBytes && i < last; ++i)
     if (words[i] != poisonWord) {
       error_ = "kernel " + std::string(launch.name) + ", block " +
-               tripleText(block_) + ": wrote behind its " +
+               tripleText(block_) + ": wrote past its " +
                std::to_string(sharedBytes) + " bytes of shared memory";
       return false;
     }
   return true;
 }
 
-// A fiber runs threads until one of them keeps it; then, given back and taken
-// again, it goes on.
+// A fiber runs threads until one of them keeps it. After it is given back and
+// taken again, it continues with other threads.
 void Worker::fiberMain(void *argument) {
   enterFiber();
   Worker &worker = *static_cast<Worker *>(argument);
@@ -136,7 +137,8 @@ void Worker::fiberMain(void *argument) {
     worker.runThreads();
 }
 
-// Begins with thread current_, which whoever switched here has chosen.
+// Begins with thread current_, which was chosen before the switch to this
+// fiber.
 void Worker::runThreads() {
   const Launch &launch = *context_.launch;
   if (context_.info->numMeetings == 0) {
@@ -152,7 +154,8 @@ void Worker::runThreads() {
     current_ = uint32_t(next);
     Thread &thread = threads_[current_];
     if (thread.fiber) {
-      // It waited and goes on; this fiber is free for others.
+      // The thread waited and continues on its own fiber; this one becomes
+      // free.
       fibers_.giveBack(fiber_);
       switchTo(thread.fiber);
       return;
@@ -187,7 +190,7 @@ void Worker::switchTo(Context *target) {
 
 void Worker::leave() {
   switchContext(*fiber_, self_);
-  __builtin_unreachable(); // all fibers are taken back
+  __builtin_unreachable(); // all fibers are reset
 }
 
 bool Worker::endThread() {
@@ -226,8 +229,8 @@ void Worker::wait() {
   goOnWith(uint32_t(next));
 }
 
-// Switches to a thread that waited or never ran; returns when this one is
-// chosen.
+// Switches to a thread that waited or has not run yet; returns when the current
+// thread is chosen again.
 void Worker::goOnWith(uint32_t next) {
   if (next == current_) {
     threads_[next].state = State::Running;
@@ -362,7 +365,7 @@ void Worker::meetInWarp(WarpCall &call, uint32_t site, uint32_t mask) {
       leave();
     }
   }
-  // There are as many as lanes, so one is free.
+  // There are as many meetings as lanes, so one is free.
   if (!meeting->isOpen) {
     ++warp.numOpen;
     meeting->isOpen = true;
@@ -424,7 +427,7 @@ void Worker::setError(const std::string &what, uint32_t site) {
     error_ += ", at '" + siteText(site) + "'";
 }
 
-// "threads 0-31 at '...'": the groups that wait at one site.
+// Lists the groups of threads that wait, by site.
 void Worker::describeDeadlock() {
   std::string text;
   std::vector<bool> isTold(numThreads_);
@@ -444,7 +447,7 @@ void Worker::describeDeadlock() {
   }
   error_ = "kernel " + std::string(context_.launch->name) + ", block " +
            tripleText(block_) +
-           ": no thread can go on: " + std::to_string(numExited_) + " of " +
+           ": no thread can continue: " + std::to_string(numExited_) + " of " +
            std::to_string(numThreads_) + " have ended, " + text;
 }
 

@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Threads of a block begin one after the other on one fiber. Only when a thread
-// has to wait does it keep the fiber, and the next thread gets another: a
-// kernel without barriers is a plain loop. Whoever comes last to a barrier or a
-// warp's meeting computes its outcome for all, so that a meeting costs one
-// switch a thread. Switches go from fiber to fiber; the worker's own stack
-// comes back when the block is done or has failed.
+// Threads of a block start one after the other on one fiber. A thread that has
+// to wait keeps the fiber, and the next thread gets another one, so a kernel
+// without barriers is a plain loop. The last thread to reach a barrier or a
+// warp's meeting computes the outcome for all, so that a meeting costs one
+// switch per thread. Switches go from fiber to fiber; control returns to the
+// worker's own stack when the block is done or has failed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_DEVICE_WORKER_H
@@ -25,14 +25,14 @@
 
 namespace sinter::sim {
 
-/// What the workers of a launch share; constant while it runs.
+/// The state that the workers of a launch share; constant while it runs.
 struct LaunchContext {
   const Launch *launch = nullptr;
   const sinter_sim_kernel_info *info = nullptr;
   uint64_t seed = 0;
   uint32_t dropSite = ~0u;        // no site has this number
-  RaceShadow *races = nullptr;    // null: not looked for
-  AccessRanges *ranges = nullptr; // null: anywhere; one worker's
+  RaceShadow *races = nullptr;    // null: races are not checked
+  AccessRanges *ranges = nullptr; // null: no limit; only with one worker
   bool failsOnRaces = true;
 };
 
@@ -43,14 +43,14 @@ public:
   Worker &operator=(const Worker &) = delete;
   ~Worker();
 
-  /// Memory for shared variables; fails when there is none.
+  /// Allocates memory for shared variables; fails if there is none.
   rt::Status prepare();
 
-  /// Counters begin again.
+  /// Resets the counters.
   void beginLaunch(const LaunchContext &context);
 
-  /// Runs block `block` of the launch; false when it failed, which error()
-  /// then describes.
+  /// Runs block `block` of the launch; false if it failed, which error() then
+  /// describes.
   bool runBlock(uint64_t block);
 
   const std::string &error() const { return error_; }
@@ -64,7 +64,7 @@ private:
   struct Thread {
     State state = State::Unstarted;
     uint32_t site = 0;  // where it waits
-    uint32_t value = 0; // what a barrier gives it
+    uint32_t value = 0; // the result of a barrier
     Context *fiber = nullptr;
     WarpCall *call = nullptr; // while it waits for its warp
   };
@@ -76,7 +76,7 @@ private:
   };
 
   struct Warp {
-    uint32_t exited = 0; // lanes; absent ones have exited
+    uint32_t exited = 0; // mask of lanes; absent lanes count as exited
     uint32_t epoch = 0;  // advances when all lanes synchronise
     uint32_t numOpen = 0;
     std::array<Meeting, 32> meetings;
@@ -84,11 +84,11 @@ private:
 
   struct BlockBarrier {
     uint32_t site = 0, expected = 0;
-    uint32_t sum = 0; // of the values that were brought and are not 0
+    uint32_t sum = 0; // the number of given values that are not 0
     std::vector<uint32_t> waiting;
   };
 
-  /// A copy that cp.async began and did not do yet.
+  /// A copy that cp.async started but has not done yet.
   struct PendingCopy {
     void *to;
     const void *from;
@@ -104,7 +104,7 @@ private:
   static constexpr uint32_t kNoSite = ~0u;
 
   struct Table {
-    sinter_sim_functions functions; // first: generated code has its address
+    sinter_sim_functions functions; // first: generated code gets its address
     Worker *worker;
   };
 
@@ -121,7 +121,7 @@ private:
   void wait();
   void yield();
   [[noreturn]] void leave();
-  /// False when the thread should not have ended.
+  /// False if the thread should not have ended.
   bool endThread();
 
   // Meetings.
@@ -140,8 +140,8 @@ private:
   void checkAccess(uint32_t site, const void *address, uint64_t sizeBytes,
                    uint32_t alignment, uint32_t flags);
 
-  // An error is set, and then the thread left for ever: what it has on its
-  // stack is not destroyed.
+  // After setError, the thread is abandoned: objects on its stack are not
+  // destroyed.
   void setError(const std::string &what, uint32_t site);
   void describeDeadlock();
   std::string threadText(uint32_t thread) const;
@@ -159,17 +159,17 @@ private:
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::array<BlockBarrier, 16> barriers_;
-  std::vector<ThreadCopies> copies_; // of each thread; empty: none yet
+  std::vector<ThreadCopies> copies_; // by thread; empty: no copies yet
   Schedule schedule_;
   FiberPool fibers_;
   Context self_;              // the worker's own stack
-  Context *fiber_ = nullptr;  // that runs
-  uint8_t *shared_ = nullptr; // an arena and a margin behind it
+  Context *fiber_ = nullptr;  // the running fiber
+  uint8_t *shared_ = nullptr; // an arena and a margin after it
   std::string error_;
   LaunchReport counts_;
 };
 
-/// "3,7-9": lanes of a mask.
+/// "3,7-9": the lanes of a mask.
 std::string lanesText(uint32_t mask);
 
 /// "(3,0,0)".

@@ -21,7 +21,7 @@ namespace {
 
 enum class Kind { Handle, Desc, Layout, Preference };
 
-/// What the library hands out.
+/// An object that the library hands out.
 struct Object {
   Kind kind;
   LtOperation operation;
@@ -30,8 +30,8 @@ struct Object {
   uint32_t alignment[4] = {256, 256, 256, 256}; // A, B, C, D
 };
 
-/// Every object that lives, by address: a stale pointer is found without being
-/// read.
+/// All live objects by address, so that a stale pointer is found without
+/// reading from it.
 class Objects {
 public:
   Object *make(Kind kind) {
@@ -99,7 +99,7 @@ template <typename T> int create(T *to, Kind kind) {
 int destroy(const void *object, Kind kind) {
   if (objects().destroy(object, kind))
     return lt::statusSuccess;
-  return invalid(std::string("this is no live ") +
+  return invalid(std::string("this is not a live ") +
                  kindNames[static_cast<int>(kind)]);
 }
 
@@ -107,7 +107,7 @@ Object *find(const void *address, Kind kind) {
   Object *object = objects().find(address, kind);
   if (!object)
     lastErrorText =
-        std::string("this is no live ") + kindNames[static_cast<int>(kind)];
+        std::string("this is not a live ") + kindNames[static_cast<int>(kind)];
   return object;
 }
 
@@ -253,10 +253,11 @@ int setPreference(lt::Preference preference, int attribute, const void *value,
   }
 }
 
-/// An algorithm of ours: {mark, the problem's hash, workspace, alignments (two
-/// words), number from 1}.
+/// The contents of our algorithms: {mark, the problem's hash, workspace,
+/// alignments (two words), number from 1}.
 constexpr uint64_t algoMark = 0x53494e5445524c54u;
-/// Of the algorithms, in the order of the heuristics. All compute the same.
+/// The workspaces of the algorithms, in the order of the heuristics. All
+/// compute the same.
 constexpr uint64_t algoWorkspaces[] = {4096, 0, 16384, 1024};
 
 int readProblem(LtProblem &problem, lt::Desc desc, lt::Layout a, lt::Layout b,
@@ -332,7 +333,7 @@ int checkAlgo(lt::Handle handle, lt::Desc desc, lt::Layout a, lt::Layout b,
 int getAlgoConfig(const lt::Algo *algo, int attribute, void *value,
                   size_t sizeBytes, size_t *writtenBytes) {
   if (!algo || algo->data[0] != algoMark)
-    return invalid("this is no algorithm");
+    return invalid("this is not an algorithm");
   if (!value || sizeBytes != sizeof(int32_t))
     return invalid("the configuration has 4 bytes");
   int32_t answer = attribute == lt::algoSplitK ? 1
@@ -359,12 +360,12 @@ int matmul(lt::Handle handle, lt::Desc desc, const void *alpha, const void *a,
   if (status != lt::statusSuccess)
     return status;
   if (!algo || algo->data[0] != algoMark)
-    return invalid("this is no algorithm of a heuristic");
+    return invalid("this is not an algorithm from a heuristic");
   if (algo->data[1] != problem.hash())
     return invalid("the algorithm was chosen for another problem");
   if (workspaceBytes < algo->data[2] || (algo->data[2] && !workspace))
     return invalid("the algorithm needs a workspace of " +
-                   std::to_string(algo->data[2]) + " bytes, it is given " +
+                   std::to_string(algo->data[2]) + " bytes but is given " +
                    std::to_string(workspace ? workspaceBytes : 0));
   if (reinterpret_cast<uintptr_t>(workspace) % 16)
     return invalid("the workspace is not aligned to 16 bytes");
@@ -374,10 +375,9 @@ int matmul(lt::Handle handle, lt::Desc desc, const void *alpha, const void *a,
   for (int i = 0; i < 4; ++i)
     if (alignment[i] == 0 ||
         reinterpret_cast<uintptr_t>(addresses[i]) % alignment[i])
-      return invalid(std::string("matrix ") + "ABCD"[i] +
-                     " is less aligned than the " +
-                     std::to_string(alignment[i]) +
-                     " bytes that the heuristic was told of");
+      return invalid(
+          std::string("matrix ") + "ABCD"[i] + " is less aligned than the " +
+          std::to_string(alignment[i]) + " bytes that the heuristic was given");
   double zero = 0;
   bool readsC =
       std::memcmp(beta, &zero, problem.d.type == lt::f64 ? 8 : 4) != 0;
@@ -386,7 +386,7 @@ int matmul(lt::Handle handle, lt::Desc desc, const void *alpha, const void *a,
     return invalid(broken);
   if (workspaceBytes && !isLibraryMemory(workspace, workspaceBytes))
     return invalid("the workspace does not lie in memory of the device");
-  if (workspace) // nothing of the caller's may live there
+  if (workspace) // no data of the caller may be there
     std::memset(workspace, 0xa5, workspaceBytes);
   problem.compute(alpha, a, b, beta, c, d);
   return lt::statusSuccess;

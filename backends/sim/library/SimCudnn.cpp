@@ -26,7 +26,7 @@ int fail(int status, std::string text) {
   return status;
 }
 
-/// Every descriptor and handle that lives, by address.
+/// All live descriptors and handles, by address.
 class Objects {
 public:
   DnnObject *make(int type) {
@@ -63,7 +63,7 @@ Objects &objects() {
 
 constexpr int handleType = -1;
 
-/// Which attributes a descriptor has, and of what type.
+/// An attribute of a descriptor, and its type.
 struct Attribute {
   int descriptor, attribute, type;
 };
@@ -134,7 +134,7 @@ constexpr Attribute attributes[] = {
     {dnn::opReshape, dnn::opReshapeY, dnn::typeDescriptor},
 };
 
-/// alpha and beta of convolutions: fp32, or fp64 with fp64.
+/// Whether it is alpha or beta of a convolution: fp32, or fp64 with fp64.
 bool isScale(int attribute) {
   switch (attribute) {
   case dnn::forwardAlpha:
@@ -174,12 +174,12 @@ int createHandle(dnn::Handle *handle) {
 int destroyHandle(dnn::Handle handle) {
   return objects().destroy(handle)
              ? int(dnn::statusSuccess)
-             : fail(dnn::statusBadParam, "this is no live handle");
+             : fail(dnn::statusBadParam, "this is not a live handle");
 }
 int setStream(dnn::Handle handle, dnn::Stream) {
   return objects().find(handle)
              ? int(dnn::statusSuccess)
-             : fail(dnn::statusBadParam, "this is no live handle");
+             : fail(dnn::statusBadParam, "this is not a live handle");
 }
 
 const char *getErrorString(int status) {
@@ -206,14 +206,14 @@ int createDescriptor(int type, dnn::Desc *desc) {
 int destroyDescriptor(dnn::Desc desc) {
   return objects().destroy(desc)
              ? int(dnn::statusSuccess)
-             : fail(dnn::statusBadParam, "this is no live descriptor");
+             : fail(dnn::statusBadParam, "this is not a live descriptor");
 }
 
 int setAttribute(dnn::Desc desc, int attribute, int type, int64_t count,
                  const void *values) {
   std::shared_ptr<DnnObject> object = objects().find(desc);
   if (!object)
-    return fail(dnn::statusBadParam, "this is no live descriptor");
+    return fail(dnn::statusBadParam, "this is not a live descriptor");
   if (object->finalized)
     return fail(dnn::statusBadParam, "the descriptor is finalized");
   std::string name = "attribute " + std::to_string(attribute) +
@@ -243,7 +243,7 @@ int setAttribute(dnn::Desc desc, int attribute, int type, int64_t count,
       std::shared_ptr<DnnObject> part =
           objects().find(static_cast<const dnn::Desc *>(values)[i]);
       if (!part)
-        return fail(dnn::statusBadParam, name + " is no live descriptor");
+        return fail(dnn::statusBadParam, name + " is not a live descriptor");
       if (!part->finalized)
         return fail(dnn::statusBadParamNotFinalized,
                     name + " is not finalized");
@@ -251,21 +251,21 @@ int setAttribute(dnn::Desc desc, int attribute, int type, int64_t count,
     }
   if (type == dnn::typeHandle &&
       !objects().find(*static_cast<const dnn::Handle *>(values)))
-    return fail(dnn::statusBadParam, name + " is no live handle");
+    return fail(dnn::statusBadParam, name + " is not a live handle");
   object->values[attribute] = std::move(value);
   return dnn::statusSuccess;
 }
 
 SimDnnGraph graphOf(const DnnObject &graph) {
   SimDnnGraph result;
-  // It was finalized: no rule is broken.
+  // The graph was finalized, so no rule is violated.
   (void)result.read(graph);
   return result;
 }
 
 constexpr int64_t workspaceBytes = 4096;
-/// What the engines say of themselves, in the order of the heuristics: the
-/// first is the fastest and the least exact.
+/// The notes of the engines in the order of the heuristics. The first engine is
+/// the fastest and least exact.
 constexpr uint32_t engineNotes[] = {1u << dnn::noteTensorCore |
                                         1u << dnn::noteDownConverts |
                                         1u << dnn::noteNondeterministic,
@@ -292,7 +292,7 @@ int getAttribute(dnn::Desc desc, int attribute, int type, int64_t requested,
                  int64_t *count, void *values) {
   std::shared_ptr<DnnObject> object = objects().find(desc);
   if (!object || !count)
-    return fail(dnn::statusBadParam, "this is no live descriptor");
+    return fail(dnn::statusBadParam, "this is not a live descriptor");
   if (!object->finalized)
     return fail(dnn::statusBadParamNotFinalized,
                 "the descriptor is not finalized");
@@ -339,13 +339,13 @@ int getAttribute(dnn::Desc desc, int attribute, int type, int64_t requested,
   return fail(dnn::statusNotSupported,
               "attribute " + std::to_string(attribute) +
                   " of descriptors of type " + std::to_string(object->type) +
-                  " cannot be asked for here");
+                  " cannot be queried here");
 }
 
 int finalize(dnn::Desc desc) {
   std::shared_ptr<DnnObject> object = objects().find(desc);
   if (!object)
-    return fail(dnn::statusBadParam, "this is no live descriptor");
+    return fail(dnn::statusBadParam, "this is not a live descriptor");
   if (object->finalized)
     return fail(dnn::statusBadParam, "the descriptor is finalized twice");
   if (std::string broken = checkObject(*object); !broken.empty())
@@ -361,7 +361,7 @@ int finalize(dnn::Desc desc) {
     if (!config || config->type != dnn::engineConfigDesc ||
         config->engine >= numEngines || !config->has(dnn::heuristicGraph) ||
         !graph.read(*config->object(dnn::heuristicGraph)).empty())
-      return fail(dnn::statusBadParam, "this is no execution plan's text");
+      return fail(dnn::statusBadParam, "this is not the text of a plan");
     DnnObject::Value &value = object->values[dnn::planEngineConfig];
     value.type = dnn::typeDescriptor;
     value.count = 1;
@@ -392,7 +392,7 @@ int execute(dnn::Handle handle, dnn::Desc planAt, dnn::Desc packAt) {
   std::shared_ptr<DnnObject> plan = objects().find(planAt),
                              pack = objects().find(packAt);
   if (!objects().find(handle))
-    return fail(dnn::statusBadParam, "this is no live handle");
+    return fail(dnn::statusBadParam, "this is not a live handle");
   if (!plan || !pack || plan->type != dnn::executionPlanDesc ||
       pack->type != dnn::variantPackDesc || !plan->finalized ||
       !pack->finalized)

@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The functions of cuda::dnn::Api for the simulated device: descriptors with
-// the vendor's attributes and types, the rules of tensors, operations, graphs
-// and variant packs, engines for the graphs that cuDNN 9 was seen to have some
-// for, and their values in fp32 (fp64 for fp64). A broken rule is
-// CUDNN_STATUS_BAD_PARAM and told by getLastErrorString.
+// the vendor's attributes and types; the rules of tensors, operations, graphs
+// and variant packs; engines for graphs for which cuDNN 9 was observed to have
+// some; and their results in fp32 (fp64 for fp64). A violated rule gives
+// CUDNN_STATUS_BAD_PARAM, and getLastErrorString describes it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_LIBRARY_SIMCUDNN_H
@@ -18,7 +18,7 @@ namespace sinter::sim {
 
 const cuda::dnn::Api &dnnApi();
 
-/// Handles and descriptors that were not destroyed.
+/// The number of handles and descriptors that were not destroyed.
 size_t dnnLiveObjects();
 
 } // namespace sinter::sim

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Every tensor is held dense, in fp32 (fp64 for fp64); those of 16 bits are
-// rounded to them where they are written.
+// Every tensor is stored dense, in fp32 (fp64 for fp64). 16-bit tensors are
+// rounded when they are written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,8 @@ void forEach(const std::vector<int64_t> &dims,
   }
 }
 
-/// Strides of a dense operand along the dims of a result: 0 where it repeats.
+/// The strides of a dense operand along the dims of a result; 0 where it
+/// repeats.
 std::vector<int64_t> broadcastStrides(const SimTensor &operand,
                                       const std::vector<int64_t> &dims) {
   std::vector<int64_t> strides = denseStrides(operand.dims);
@@ -132,7 +133,7 @@ private:
     });
   }
 
-  /// Rounds to the tensor's type, and writes what is in memory.
+  /// Rounds to the tensor's type, and writes the tensor if it is in memory.
   void store(int64_t id, std::vector<T> &values) {
     const SimTensor &of = tensor(id);
     void *to = of.isVirtual ? nullptr : addresses_.at(id);
@@ -145,7 +146,7 @@ private:
       return storeAs<Bfloat>(of, to, values);
     case dnn::f32:
       return storeAs<float>(of, to, values);
-    default: // indices and truth values are virtual
+    default: // indices and bools are virtual
       return;
     }
   }
@@ -185,7 +186,7 @@ private:
     return result;
   }
 
-  /// What a convolution multiplies, in `rounded` if that is not the value.
+  /// The operand of a convolution; in `rounded` if it differs from the value.
   const T *operand(int64_t id, std::vector<T> &rounded) {
     const std::vector<T> &values = value(id);
     if (!roundsOperands_)
@@ -310,7 +311,7 @@ private:
     int64_t count = static_cast<int64_t>(result.size()) / (m * n);
     std::vector<T> sums(tileRows * tileCols), packed(packedElements);
     for (int64_t batch = 0; batch < count; ++batch) {
-      // Batches of operands may be fewer: each serves several of c's.
+      // Operands may have fewer batches, each used for several of c's.
       int64_t aBatch = 0, bBatch = 0, rest = batch, aStep = 1, bStep = 1;
       for (size_t i = rank - 2; i-- > 0;) {
         int64_t at = rest % c.dims[i];
@@ -344,7 +345,8 @@ private:
                 -std::numeric_limits<T>::infinity());
     std::vector<int64_t> strides = denseStrides(y.dims), index(x.dims.size());
     for (size_t i = 0; i < from.size(); ++i) {
-      // A dim of y that divides x's takes groups of neighbours.
+      // If a dim of y divides that of x, groups of adjacent elements are
+      // reduced.
       int64_t offset = 0, rest = static_cast<int64_t>(i);
       for (size_t d = x.dims.size(); d-- > 0;) {
         offset += rest % x.dims[d] / (x.dims[d] / y.dims[d]) * strides[d];
@@ -355,7 +357,8 @@ private:
     }
   }
 
-  /// Sums over all but dimension 1, each rounded once, and those of squares.
+  /// The sums and the sums of squares over all dimensions except 1, each
+  /// rounded once.
   void statistics(const SimOperation &op, std::vector<T> &result) {
     const SimTensor &x = tensor(op.inputs[0]);
     const std::vector<T> &from = value(op.inputs[0]);
@@ -374,7 +377,7 @@ private:
     keep(op.squares, std::vector<T>(squares.begin(), squares.end()));
   }
 
-  /// The elements keep their places in memory, which the strides tell.
+  /// The elements keep their positions in memory, which the strides define.
   void reshape(const SimOperation &op, std::vector<T> &result) {
     const SimTensor &x = tensor(op.inputs[0]), &y = tensor(op.output);
     const std::vector<T> &from = value(op.inputs[0]);

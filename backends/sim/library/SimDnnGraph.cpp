@@ -1,4 +1,4 @@
-//===- SimDnnGraph.cpp - an operation graph as cuDNN is told of it --------===//
+//===- SimDnnGraph.cpp - an operation graph read from descriptors ---------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -73,7 +73,7 @@ std::string SimDnnGraph::addOperation(const DnnObject &object) {
       return broken;
     break;
   default:
-    return "an operation graph has a descriptor that is no operation";
+    return "an operation graph has a descriptor that is not an operation";
   }
   for (int attribute : inputs)
     if (const DnnObject *tensor = object.object(attribute)) {
@@ -112,7 +112,8 @@ std::string SimDnnGraph::addOperation(const DnnObject &object) {
   return {};
 }
 
-/// Operands before their users. Every virtual tensor is made by one operation.
+/// Sorts operands before their users. Exactly one operation must make each
+/// virtual tensor.
 std::string SimDnnGraph::sort() {
   std::set<int64_t> made, written;
   for (const SimOperation &operation : operations)
@@ -120,7 +121,7 @@ std::string SimDnnGraph::sort() {
       if (!written.insert(id).second)
         return name(id) + " is written by two operations";
       if (tensors[id].isByValue)
-        return name(id) + " is a value, and written";
+        return name(id) + " is passed by value and written";
     }
   std::vector<SimOperation> sorted;
   while (!operations.empty()) {
@@ -131,10 +132,10 @@ std::string SimDnnGraph::sort() {
               [&](int64_t id) { return made.count(id) || !written.count(id); });
         });
     if (next == operations.end())
-      return "the operations form a circle";
+      return "the operations form a cycle";
     for (int64_t id : next->inputs)
       if (tensors[id].isVirtual && !made.count(id))
-        return "virtual " + name(id) + " is read and never written";
+        return "virtual " + name(id) + " is read but never written";
     for (int64_t id : next->results())
       made.insert(id);
     sorted.push_back(std::move(*next));
@@ -165,10 +166,10 @@ bool SimDnnGraph::isChannelsLast(int64_t id) const {
   return tensor.strides[1] == 1;
 }
 
-/// As cuDNN 9.19 answers for an H200: forward convolutions take [add] bias
-/// [activation] in any layout; other steps want two spatial dimensions and the
-/// channels last everywhere. Statistics are those of a convolution alone, in 16
-/// bits and with the channels of activations last.
+/// As reported by cuDNN 9.19 for an H200: forward convolutions support [add]
+/// bias [activation] in any layout; other steps need two spatial dimensions and
+/// channels last everywhere. Statistics need a convolution without other steps,
+/// in 16 bits and with activations that have channels last.
 std::string SimDnnGraph::pattern() const {
   const SimOperation &first = operations.front();
   if (!isConvolution(first)) {
@@ -234,7 +235,7 @@ SimTensor::runsAt(uintptr_t address) const {
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return strides[a] < strides[b]; });
-  // Dimensions that follow each other without gaps make one run.
+  // Dimensions without gaps between them form one run.
   int64_t run = 1;
   size_t inner = 0;
   for (; inner < order.size(); ++inner) {
@@ -259,7 +260,7 @@ SimTensor::runsAt(uintptr_t address) const {
   return runs;
 }
 
-/// Whether sorted runs of bytes meet.
+/// Whether two sorted lists of runs share a byte.
 static bool shareBytes(const std::vector<std::pair<uintptr_t, uintptr_t>> &a,
                        const std::vector<std::pair<uintptr_t, uintptr_t>> &b) {
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -277,7 +278,7 @@ std::string
 SimDnnGraph::checkAddresses(const std::map<int64_t, void *> &addresses) const {
   for (const auto &[id, address] : addresses)
     if (!tensors.count(id) || tensors.at(id).isVirtual)
-      return name(id) + " has an address and is not in memory";
+      return name(id) + " has an address but is not in memory";
   std::set<int64_t> written;
   for (const SimOperation &operation : operations)
     for (int64_t id : operation.results())
@@ -305,7 +306,7 @@ SimDnnGraph::checkAddresses(const std::map<int64_t, void *> &addresses) const {
       auto otherAt = otherFound == addresses.end()
                          ? 0
                          : reinterpret_cast<uintptr_t>(otherFound->second);
-      // What is added may be what is written, at the very same place.
+      // An added operand may be the result itself, at exactly the same address.
       bool inPlace = otherAt == at && other.dims == tensor.dims &&
                      other.strides == tensor.strides && !written.count(otherId);
       if (otherAt && !inPlace && at < otherAt + other.extentBytes() &&

@@ -16,18 +16,18 @@
 
 namespace sinter::sim {
 
-/// A descriptor: what was set, by attribute.
+/// A descriptor: the values that were set, by attribute.
 struct DnnObject {
   struct Value {
     int type = 0;
     int64_t count = 0;
     std::vector<uint8_t> bytes;
-    std::vector<std::shared_ptr<DnnObject>> objects; // of descriptors
+    std::vector<std::shared_ptr<DnnObject>> objects; // for descriptors
   };
   int type = 0;
   bool finalized = false;
   std::map<int, Value> values;
-  uint32_t engine = 0; // of a configuration that the heuristics gave
+  uint32_t engine = 0; // for a configuration from the heuristics
 
   bool has(int attribute) const { return values.count(attribute) > 0; }
   template <typename T> T one(int attribute, T fallback) const;
@@ -47,10 +47,10 @@ struct SimTensor {
 
   int64_t elements() const;
   uint64_t elementBytes() const;
-  /// From the first byte to the one after the last.
+  /// The number of bytes from the first through the last.
   uint64_t extentBytes() const;
-  /// The bytes of a tensor at `address`, from begin to end, ascending; not what
-  /// lies between its rows.
+  /// The ranges [begin, end) of bytes of a tensor at `address`, ascending,
+  /// without the gaps between its rows.
   std::vector<std::pair<uintptr_t, uintptr_t>> runsAt(uintptr_t address) const;
   bool operator==(const SimTensor &) const = default;
 };
@@ -62,7 +62,7 @@ struct SimOperation {
   int kind = 0; // dnn::DescriptorType of the operation
   int32_t mode = 0, computeType = 0;
   std::vector<int64_t> inputs;     // ids of tensors
-  int64_t output = 0, squares = 0; // `squares`: of statistics only
+  int64_t output = 0, squares = 0; // `squares`: only for statistics
   std::vector<int64_t> strides, dilations, prePads, postPads;
   double lower = 0, upper = 0, swishBeta = 1;
   bool hasUpper = false;
@@ -77,16 +77,16 @@ struct SimDnnGraph {
   std::map<int64_t, SimTensor> tensors;
   std::vector<SimOperation> operations; // sorted: operands before their users
 
-  /// Empty, or the rule that is broken. `graph` is an operation graph.
+  /// Empty, or the violated rule. `graph` is an operation graph.
   std::string read(const DnnObject &graph);
-  /// What the graph is to the engines: "CONV_FORWARD", "CONV_ADD_BIAS_ACT",
+  /// The engines' name for the graph: "CONV_FORWARD", "CONV_ADD_BIAS_ACT",
   /// "SCALE_BIAS_ADD_RELU_CONV_STATS", "SDPA_FWD"; empty: no engine computes
   /// it.
   std::string pattern() const;
 
-  /// Empty, or the rule that is broken by what the tensors' addresses are.
+  /// Empty, or the rule that the tensors' addresses violate.
   std::string checkAddresses(const std::map<int64_t, void *> &addresses) const;
-  /// `roundsOperands`: convolutions see what tf32 leaves of fp32.
+  /// `roundsOperands`: convolutions round fp32 operands to tf32.
   void compute(const std::map<int64_t, void *> &addresses,
                bool roundsOperands) const;
 
@@ -98,7 +98,7 @@ private:
   bool isChannelsLast(int64_t id) const;
 };
 
-/// The rules of one descriptor at its finalization; empty when it is right.
+/// Checks one descriptor at its finalization: empty, or the violated rule.
 std::string checkObject(const DnnObject &object);
 
 template <typename T> T DnnObject::one(int attribute, T fallback) const {

@@ -127,7 +127,7 @@ std::string checkConvOperation(const DnnObject &object) {
   return {};
 }
 
-/// Every dim of an operand is the result's or 1.
+/// Whether every dim of an operand is the result's or 1.
 bool broadcasts(const SimTensor &operand, const SimTensor &result) {
   if (operand.dims.size() != result.dims.size())
     return false;
@@ -180,7 +180,7 @@ std::string checkMatmul(const DnnObject &object) {
               c.dims[rank - 2] == a.dims[rank - 2] &&
               c.dims[rank - 1] == b.dims[rank - 1];
   for (size_t i = 0; fits && i + 2 < rank; ++i)
-    // Grouped queries: several of c's batches share one.
+    // Grouped queries: several batches of c share one of an operand.
     fits = c.dims[i] % a.dims[i] == 0 && c.dims[i] % b.dims[i] == 0;
   if (!fits)
     return "a product of " + text(a.dims) + " and " + text(b.dims) +

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A line for each object, after those that it refers to by number:
+// One line per object, after the objects that it refers to by number:
 //   type engine count-of-values {attribute type count bytes-or-numbers}
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,7 @@ public:
         line << ' ' << write(*part);
       if (value.objects.empty())
         for (uint8_t byte : value.bytes)
-          // A handle means nothing elsewhere.
+          // A handle has no meaning in another process.
           line << ' ' << (value.type == dnn::typeHandle ? 0 : int(byte));
     }
     text << object.type << ' ' << object.engine << ' ' << count << line.str()

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What a plan's JSON is to the vendor's library: a later process can go on with
-// it.
+// The counterpart of the JSON text of the vendor's plans: a later process can
+// restore a plan from it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_LIBRARY_SIMDNNTEXT_H
@@ -13,10 +13,11 @@
 
 namespace sinter::sim {
 
-/// A finalized descriptor with all those it is made of, but for handles.
+/// Writes a finalized descriptor with all descriptors that it refers to, except
+/// handles.
 std::string writeObject(const DnnObject &object);
 
-/// The same again; null when the text is none of writeObject's.
+/// Restores the descriptor; null if writeObject did not write the text.
 std::shared_ptr<DnnObject> readObject(const std::string &text);
 
 } // namespace sinter::sim

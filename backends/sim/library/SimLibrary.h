@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The CUDA device's adapters over functions that check and compute by loops:
-// what is planned, described and passed is what a GPU would get.
+// The CUDA device's adapters on top of functions that check their arguments and
+// compute by loops. Plans, descriptions and arguments are those that a GPU
+// would get.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_LIBRARY_SIMLIBRARY_H
@@ -16,7 +17,8 @@
 
 namespace sinter::sim {
 
-/// A call computes when it is run; a device with streams runs it from there.
+/// A call computes when it is run; a device with streams runs it in its
+/// streams.
 std::unique_ptr<rt::Library>
 createSimLibrary(const cuda::LibraryOptions &options = {});
 

@@ -44,7 +44,7 @@ float geluTanhGrad(float x) {
                                  (1.0f + 3.0f * cubic * x * x);
 }
 
-/// One product of the batch; `Sum` is the scale type, too.
+/// One product of the batch; `Sum` is also the scale type.
 template <typename In, typename Out, typename Sum> class Multiplication {
 public:
   Multiplication(const LtProblem &problem, Sum alpha, Sum beta, int32_t batch)
@@ -61,7 +61,8 @@ public:
     auto m = static_cast<int64_t>(p_.m), n = static_cast<int64_t>(p_.n);
     if (op_.epilogue & 16u)
       gradient_.assign(p_.m, Sum(0));
-    // The columns of D are the tile's rows, so that its lines are lines of D.
+    // The columns of D are the tile's rows, so that the tile's lines are lines
+    // of D.
     std::vector<Sum> sums(tileRows * tileCols), packed(packedElements);
     for (int64_t j0 = 0; j0 < n; j0 += tileRows)
       for (int64_t i0 = 0; i0 < m; i0 += tileCols) {

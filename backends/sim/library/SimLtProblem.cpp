@@ -54,7 +54,7 @@ namespace {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-/// Which types go together, and whether more than the plain result is there.
+/// A supported combination of types, and whether it has epilogues.
 struct TypeRow {
   int32_t compute, scale, in, out;
   bool epilogues;
@@ -93,7 +93,7 @@ std::string checkMatrix(const char *name, const LtMatrix &matrix,
   return {};
 }
 
-/// No two elements of a written matrix share their place.
+/// Whether no two elements of a written matrix share an address.
 bool isDisjoint(const LtMatrix &matrix) {
   std::array<std::pair<int64_t, int64_t>, 3> dims = {
       std::pair(int64_t(1), int64_t(matrix.rows)),
@@ -111,8 +111,9 @@ bool isDisjoint(const LtMatrix &matrix) {
   return true;
 }
 
-/// An operand of a call. Columns that lie side by side in one buffer repeat
-/// every `period` bytes and take `width` of them; 0: not so.
+/// An operand of a call. Its columns repeat every `period` bytes and take
+/// `width` of them, so that several operands can lie side by side in one
+/// buffer. A `period` of 0: no such structure.
 struct Operand {
   const char *name;
   const void *address;
@@ -159,7 +160,7 @@ std::string checkEpilogue(const LtProblem &problem, bool allowed) {
   if (op.epilogue == lt::epilogueDefault)
     return {};
   if (!allowed)
-    return "these types have no epilogue but the default";
+    return "these types support only the default epilogue";
   int32_t out = problem.d.type;
   if (op.hasBias()) {
     if (!op.bias)
@@ -177,11 +178,11 @@ std::string checkEpilogue(const LtProblem &problem, bool allowed) {
     int64_t multiple = op.isRelu() ? 128 : 8;
     if (op.auxLd % multiple || op.auxLd < static_cast<int64_t>(problem.m))
       return "the auxiliary leading dimension " + number(op.auxLd) +
-             " is no multiple of " + number(multiple) + " of at least " +
+             " is not a multiple of " + number(multiple) + " of at least " +
              number(int64_t(problem.m));
     if (problem.d.batch > 1 && op.auxBatchStride % multiple)
       return "the auxiliary batch stride " + number(op.auxBatchStride) +
-             " is no multiple of " + number(multiple);
+             " is not a multiple of " + number(multiple);
     if (problem.d.batch > 1 && op.auxBatchStride == 0)
       return "the products of a batch share one auxiliary matrix";
   }
@@ -191,17 +192,17 @@ std::string checkEpilogue(const LtProblem &problem, bool allowed) {
   return {};
 }
 
-/// Integer kernels on ordinary layouts.
+/// The rules of integer kernels on ordinary layouts.
 std::string checkIntegers(const LtProblem &problem) {
   const LtOperation &op = problem.operation;
   if (op.transA != lt::opT || op.transB != lt::opN)
-    return "int8 products take A transposed and B not";
+    return "int8 products need A transposed and B not transposed";
   for (const LtMatrix *matrix :
        {&problem.a, &problem.b, &problem.c, &problem.d})
     if (matrix->ld % 4)
-      return "int8 products take leading dimensions in multiples of 4";
+      return "int8 products need leading dimensions in multiples of 4";
   if (problem.m % 4 || problem.k % 4)
-    return "int8 products take m and k in multiples of 4";
+    return "int8 products need m and k in multiples of 4";
   return {};
 }
 

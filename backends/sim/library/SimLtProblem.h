@@ -1,4 +1,4 @@
-//===- SimLtProblem.h - one product as cuBLASLt is told of it ---*- C++ -*-===//
+//===- SimLtProblem.h - one product, read from descriptors ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,7 +22,7 @@ struct LtMatrix {
   int64_t batchStride = 0;
 
   uint64_t elementBytes() const;
-  /// From the first byte to the one after the last.
+  /// The number of bytes from the first through the last.
   uint64_t extentBytes() const;
   bool operator==(const LtMatrix &) const = default;
 };
@@ -49,12 +49,12 @@ struct LtProblem {
   LtMatrix a, b, c, d;
   uint64_t m = 0, n = 0, k = 0;
 
-  /// Empty, or the rule that is broken.
+  /// Empty, or the violated rule.
   std::string check();
   /// The same for the addresses of a call.
   std::string checkAddresses(const void *a, const void *b, const void *c,
                              const void *d, bool readsC) const;
-  /// Of everything that an algorithm is chosen by.
+  /// A hash of everything that the choice of an algorithm depends on.
   uint64_t hash() const;
 
   void compute(const void *alpha, const void *a, const void *b,

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A collective of simulated devices begins when the streams of all replicas
-// have come to it, and no stream goes on before it is over. The library knows
-// what happens then, the devices when a stream comes.
+// A collective operation of simulated devices begins when the streams of all
+// replicas have reached it, and no stream continues before it is over. The
+// library implements the operation; the devices report when a stream arrives.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_LIBRARY_SIMMEETING_H
@@ -25,13 +25,13 @@ public:
       : streams(replicas), hasArrived(replicas) {}
   virtual ~SimMeeting() = default;
 
-  /// The stream of `rank` is there; with the last one everything happens.
+  /// The stream of `rank` has arrived; the last one runs the operation.
   void arrive(uint32_t rank) {
     hasArrived[rank] = true;
     if (!isOver && ++numArrived == hasArrived.size())
       end(happen());
   }
-  /// Nothing will happen any more, but with `why`.
+  /// Ends the meeting with status `why`, unless it is over.
   void end(rt::Status why) {
     if (isOver)
       return;
@@ -43,23 +43,25 @@ public:
   std::vector<bool> hasArrived; // by rank
   uint32_t numArrived = 0;
   bool isOver = false;
-  rt::Status status; // once it is over
+  rt::Status status; // valid once it is over
 
 protected:
   virtual rt::Status happen() = 0;
 };
 
-/// What the library asks of streams. Everything about meetings is done under
-/// one lock.
+/// The streams' interface for the library. One lock guards everything about
+/// meetings.
 class MeetingStreams {
 public:
   virtual ~MeetingStreams() = default;
-  /// Queues the meeting that `open` gives for `rank`, now or whenever a graph
-  /// that is being recorded on `stream` is started. `open` is called locked.
+  /// Queues the meeting that `open` returns for `rank`: now or, if a graph is
+  /// being recorded on `stream`, at each start of the graph. `open` is called
+  /// under the lock.
   virtual rt::Status
   queue(void *stream, uint32_t rank,
         std::function<std::shared_ptr<SimMeeting>()> open) = 0;
-  /// Calls `function` locked, and tells who waits for meetings.
+  /// Calls `function` under the lock and wakes the threads that wait for
+  /// meetings.
   virtual void locked(const std::function<void()> &function) = 0;
 };
 

@@ -10,11 +10,11 @@
 
 namespace sinter::sim {
 
-/// Says whether [address, address + sizeBytes) is memory of a simulated device.
+/// Whether [address, address + sizeBytes) is memory of a simulated device.
 using MemoryCheck = bool (*)(const void *address, uint64_t sizeBytes);
 
-/// Asked by the libraries' stand-ins about every operand; null (the default):
-/// every address will do. Set before the first call.
+/// The libraries' stand-ins call it for every operand; null (the default)
+/// accepts every address. Must be set before the first call.
 void setLibraryMemoryCheck(MemoryCheck check);
 bool isLibraryMemory(const void *address, uint64_t sizeBytes);
 

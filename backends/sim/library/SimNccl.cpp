@@ -96,10 +96,11 @@ private:
   uint64_t number_;
 };
 
-/// What the communicators of one group share; guarded by the streams' lock.
+/// The state that the communicators of a group share, guarded by the streams'
+/// lock.
 struct Group {
   std::map<uint64_t, std::shared_ptr<NcclSum>> open; // by number
-  std::string left;                                  // why nobody meets again
+  std::string left;                                  // why no call can succeed
 };
 
 } // namespace
@@ -108,14 +109,14 @@ struct cuda::nccl::CommState {
   std::shared_ptr<rt::Rendezvous> meeting;
   std::shared_ptr<Group> group;
   uint32_t rank = 0, replicas = 0;
-  uint64_t numCalls = 0; // that were opened
+  uint64_t numCalls = 0; // opened so far
 };
 
 namespace {
 
 using Comm = nccl::Comm;
 
-/// The call that this replica makes next, with its arrays.
+/// The next call of this replica, with its arrays.
 std::shared_ptr<SimMeeting> openNext(Comm comm, const Parts &parts) {
   const uint64_t number = comm->numCalls++;
   std::shared_ptr<NcclSum> &known = comm->group->open[number];
@@ -143,7 +144,7 @@ void leave(Comm comm) {
   comm->meeting->leave(comm->rank);
 }
 
-/// Between groupStart and groupEnd of this thread.
+/// The calls between this thread's groupStart and groupEnd.
 struct PendingGroup {
   int depth = 0;
   int error = nccl::success;
@@ -190,7 +191,7 @@ int commInitRank(Comm *comm, int replicas, nccl::UniqueId id, int rank) {
   state->meeting = std::move(*meeting);
   state->rank = local.rank;
   state->replicas = local.replicas;
-  // The first replica's group is everybody's.
+  // All replicas use the first replica's group.
   auto group = std::make_shared<Group>();
   if (!state->meeting->meet(local.rank, &group).ok()) {
     delete state;
@@ -214,7 +215,7 @@ int commDestroy(Comm comm) {
   return nccl::success;
 }
 
-/// Another thread may be using it: it stays in memory.
+/// The communicator stays in memory, because another thread may be using it.
 int commAbort(Comm comm) {
   if (!comm)
     return nccl::invalidArgument;
@@ -269,7 +270,7 @@ int checkPart(const Part &part, int op, Comm comm, void *stream) {
       overlap(part, bytes))
     return nccl::invalidArgument;
   if (pending.comm && (pending.comm != comm || pending.stream != stream))
-    return nccl::invalidUsage; // NCCL's rule is wider than our need
+    return nccl::invalidUsage; // NCCL allows more, but we do not need it
   return nccl::success;
 }
 

@@ -3,8 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Replicas are threads of one process. What NCCL leaves undefined is an error:
-// replicas whose calls differ in number, count, type or order, operands that
-// overlap or are no memory of a device, calls of a communicator that has ended.
+// replicas whose calls differ in number, count, type or order; operands that
+// overlap or are not memory of a device; calls of a communicator that has
+// ended.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_LIBRARY_SIMNCCL_H
@@ -17,8 +18,8 @@ namespace sinter::sim {
 
 const cuda::nccl::Api &ncclApi();
 
-/// Where calls are queued. Set before the first one; `streams` lives as long as
-/// the process.
+/// Sets where calls are queued, before the first one. `streams` must live as
+/// long as the process.
 void setMeetingStreams(MeetingStreams *streams);
 
 } // namespace sinter::sim

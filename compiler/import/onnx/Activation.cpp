@@ -13,10 +13,10 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-// The comparisons are PyTorch's: they say which side a corner belongs to, and
-// with it which derivative it has. Where neither holds, x is NaN, and stays.
+// The comparisons are PyTorch's. They decide to which side a corner belongs and
+// thus its derivative. If neither comparison holds, x is NaN and stays NaN.
 
-/// `otherwise` where x is `bound` or less, else x.
+/// `otherwise` where x <= `bound`, else x.
 static Value above(Emit &e, Value x, double bound, Value otherwise) {
   return e.where(e.compare(ir::CompareKind::le, x, e.splatLike(x, bound)),
                  otherwise, x);
@@ -87,12 +87,13 @@ static void importLeakyRelu(NodeImport &n) {
     n.out(emitLeakyRelu(n, n.in(0), n.attrFloat("alpha", 0.01f)));
 }
 
-/// The slope broadcasts to x, not the other way round.
+/// The slope is broadcast to x, not x to the slope.
 static void importPRelu(NodeImport &n) {
   Value x = n.in(0), slope = n.broadcast(n.in(1), n.shapeOf(x));
   Value zero = n.splatLike(x, 0);
   Value isPositive = n.compare(ir::CompareKind::gt, x, zero);
-  // The slope's derivative is x where it counts, else 0, also next to infinity.
+  // The slope's derivative is x where the slope is used and 0 elsewhere, even
+  // if x is infinite there.
   Value counted = n.isFloat(x) ? n.where(isPositive, zero, x) : x;
   n.out(n.where(isPositive, x, n.mul(counted, slope)));
 }

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Formulas of ONNX's activation operators; the recurrent ops name them, too.
+// Formulas of ONNX's activation operators, also used by the recurrent ops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_ACTIVATION_H
@@ -12,11 +12,11 @@
 
 namespace sinter::compiler {
 
-/// Whether `x` is one float number that the graph holds, other than NaN.
+/// Whether all elements of `x` are one float constant other than NaN.
 bool isNumber(mlir::Value x);
-/// min(max(x, low), high), broadcast; a bound may be null. As in PyTorch, x has
-/// no derivative where it equals a number that bounds it, and half of one where
-/// it equals a bound that is computed.
+/// min(max(x, low), high), broadcast; a bound may be null. As in PyTorch, the
+/// derivative is 0 where x equals a constant bound, and 1/2 where x equals a
+/// computed bound.
 mlir::Value emitClip(Emit &e, mlir::Value x, mlir::Value low, mlir::Value high);
 mlir::Value emitLeakyRelu(Emit &e, mlir::Value x, double alpha);
 mlir::Value emitElu(Emit &e, mlir::Value x, double alpha);

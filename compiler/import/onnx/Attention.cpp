@@ -36,7 +36,7 @@ Value joinHeads(NodeImport &n, Value v) {
   return n.reshape(n.transpose(v, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-/// Every key or value head serves `times` query heads.
+/// Repeats each key or value head for `times` query heads.
 static Value repeatHeads(NodeImport &n, Value v, int64_t times) {
   if (times == 1 || !v)
     return v;
@@ -46,8 +46,8 @@ static Value repeatHeads(NodeImport &n, Value v, int64_t times) {
   return n.reshape(apart, {shape[0], shape[1] * times, shape[2], shape[3]});
 }
 
-/// Which keys a query may see by its position: bools that broadcast to [B, H,
-/// T, S]; null: all.
+/// Which keys a query may see because of its position: bools that broadcast to
+/// [B, H, T, S]; null: all.
 static Value emitReach(NodeImport &n, const AttentionForm &form, int64_t t,
                        int64_t s) {
   Value distance =
@@ -81,7 +81,7 @@ static Value emitBias(NodeImport &n, const AttentionForm &form, Ints shape) {
   return sum ? n.broadcast(sum, shape) : Value();
 }
 
-/// The parts of an attention one by one.
+/// Builds the attention from its single steps.
 static Value spellOut(NodeImport &n, const AttentionForm &form, Value bias,
                       ScoreStage stage, Value *scores) {
   auto keep = [&](ScoreStage at, Value v) {
@@ -100,7 +100,7 @@ static Value spellOut(NodeImport &n, const AttentionForm &form, Value bias,
                       n.softmax(keep(ScoreStage::biased, x), 3)),
                  form.value, {0, 1}, {0, 1}, {3}, {2});
   x = keep(ScoreStage::biased, n.add(x, bias));
-  // A query whose keys are all at -inf gives zeros.
+  // A query whose scores are all -inf gives zeros.
   Value best = n.reduce(ir::ReduceKind::max, x, {3}, /*keep=*/true);
   Value isBlind =
       n.compare(ir::CompareKind::eq, best, n.splatLike(best, -kInf));
@@ -133,7 +133,7 @@ Value emitAttention(NodeImport &n, AttentionForm form, ScoreStage stage,
                   ", " + shownShape(k) + " and " + shownShape(v) +
                   ", which do not fit");
   bool isPlain = form.softcap == 0 && !scores;
-  // The op knows what a causal mask without an offset means.
+  // The attention op supports a causal mask without an offset.
   bool keepsCausal = isPlain && form.isCausal && !form.offset &&
                      form.left < 0 && form.right < 0;
   if (!keepsCausal && (form.isCausal || form.left >= 0 || form.right >= 0))
@@ -154,7 +154,7 @@ Value emitAttention(NodeImport &n, AttentionForm form, ScoreStage stage,
 // ONNX Attention
 //===----------------------------------------------------------------------===//
 
-/// The mask, filled up with -inf where it has fewer keys than there are.
+/// The mask, padded with -inf if it has fewer keys than the node.
 static Value readMask(NodeImport &n, int64_t keys) {
   Value mask = n.in(3);
   int64_t rank = n.rankOf(mask), size = rank ? n.shapeOf(mask)[rank - 1] : 1;
@@ -167,7 +167,7 @@ static Value readMask(NodeImport &n, int64_t keys) {
   return n.pad(mask, fill, low, high);
 }
 
-/// The keys that are no padding, and the offset that follows from them.
+/// The keys that are not padding, and the offset that follows from them.
 static void readLengths(NodeImport &n, AttentionForm &form) {
   int64_t batch = n.shapeOf(form.query)[0], t = n.shapeOf(form.query)[2],
           s = n.shapeOf(form.key)[2];
@@ -196,7 +196,7 @@ static void importAttention(NodeImport &n) {
     form.left = n.attrInt("left_window_size", -1);
     form.right = n.attrInt("right_window_size", -1);
   }
-  n.ignoreAttr("softmax_precision"); // fp32 or better always
+  n.ignoreAttr("softmax_precision"); // always fp32 or better
   int64_t stage = n.attrInt("qk_matmul_output_mode", 0);
   if (!n.requireFloat())
     return;
@@ -206,7 +206,7 @@ static void importAttention(NodeImport &n) {
     return;
   }
   if (n.has(4) != n.has(5) || (n.has(4) && n.has(6))) {
-    n.fail("past keys and values must be there together, and without "
+    n.fail("past keys and values must be given together, and without "
            "'nonpad_kv_seqlen'");
     return;
   }
@@ -248,7 +248,7 @@ static void importAttention(NodeImport &n) {
 // ONNX RotaryEmbedding
 //===----------------------------------------------------------------------===//
 
-/// The angles' table as [B or 1, 1, T, half].
+/// The table of angles as [B or 1, 1, T, half].
 static Value rotaryTable(NodeImport &n, Value table, const RotaryForm &form,
                          Ints x, int64_t half) {
   if (form.positions) {

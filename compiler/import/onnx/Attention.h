@@ -1,9 +1,9 @@
-//===- Attention.h - what attention operators share -------------*- C++ -*-===//
+//===- Attention.h - the common part of attention operators -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// ONNX's Attention and those of ONNX Runtime (com.microsoft) differ in how they
-// say what is below; the meaning is one.
+// The common form of ONNX's Attention and of ONNX Runtime's attention operators
+// (com.microsoft). They differ only in how they express it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_ATTENTION_H
@@ -17,43 +17,44 @@ namespace sinter::compiler {
 struct AttentionForm {
   /// [B, H, T, D], [B, K, S, D] and [B, K, S, E]; K divides H.
   mlir::Value query, key, value;
-  /// Added to the scores, each as broadcast to [B, H, T, S]: floats, or bools
-  /// whose false is -inf.
+  /// Added to the scores, each broadcast to [B, H, T, S]: floats, or bools
+  /// where false stands for -inf.
   llvm::SmallVector<mlir::Value> biases;
   double scale = 1;
-  /// Bounds scores softly where not 0.
+  /// The soft bound of the scores; 0: none.
   double softcap = 0;
-  /// Query i has the position i + offset among the keys; null: i. An i64 tensor
-  /// that broadcasts to [B, H, T, S].
+  /// Query i is at position i + offset among the keys; null: at i. An i64
+  /// tensor that broadcasts to [B, H, T, S].
   mlir::Value offset;
-  /// Keys after the query's position are at -inf.
+  /// Scores of keys after the query's position are -inf.
   bool isCausal = false;
-  /// So are keys more than this many positions before or after it; -1: none.
+  /// So are scores of keys more than this many positions before or after the
+  /// query; -1: no limit.
   int64_t left = -1, right = -1;
 };
 
-/// The stages of the scores, numbered as ONNX does.
+/// The stages of the scores, with ONNX's numbers.
 enum class ScoreStage { scaled, capped, biased, probabilities };
 
-/// [B, H, T, E], and the scores of `stage` where `scores` is not null; null
-/// after n.fail().
+/// Returns the result [B, H, T, E], and in `scores`, if it is not null, the
+/// scores of `stage`. Returns null after n.fail().
 mlir::Value emitAttention(NodeImport &n, AttentionForm form,
                           ScoreStage stage = ScoreStage::scaled,
                           mlir::Value *scores = nullptr);
 
-/// [B, T, heads * D] -> [B, heads, T, D]; a value of rank 4 is that already.
+/// [B, T, heads * D] -> [B, heads, T, D]; a value of rank 4 is returned as is.
 mlir::Value splitHeads(NodeImport &n, mlir::Value v, int64_t heads,
                        llvm::StringRef attribute);
 /// [B, heads, T, D] -> [B, T, heads * D].
 mlir::Value joinHeads(NodeImport &n, mlir::Value v);
 
-/// Which elements of a head are rotated with which.
+/// How the elements of a head are paired and rotated.
 struct RotaryForm {
   /// [P, R / 2], rows by position, or [B, T, R / 2] where `positions` is null.
   mlir::Value cosines, sines;
   /// [B, T] or [1, T].
   mlir::Value positions;
-  /// Pairs are neighbours, not halves.
+  /// A pair is two adjacent elements, not one from each half.
   bool isInterleaved = false;
   /// R; 0: the whole head.
   int64_t dim = 0;

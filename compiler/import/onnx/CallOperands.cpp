@@ -15,11 +15,11 @@ namespace sinter::compiler {
 namespace {
 
 constexpr int kAnyInput = -1;
-/// No call has so many operands: what is there is made of literals.
+/// Marks an input that is made of literals: no call has so many operands.
 constexpr int kLiteral = 1000;
 
-/// In nodes made from calls of `target`, this input of an `op` is this operand
-/// of the call, in this layout.
+/// In nodes made from calls of `target`, this input of an `op` holds this
+/// operand of the call, in this layout.
 struct OperandRow {
   llvm::StringLiteral target, op;
   int input, argument;
@@ -29,7 +29,8 @@ struct OperandRow {
 constexpr auto kTransposed = ParameterLayout::Transposed;
 constexpr auto kUnitDims = ParameterLayout::UnitDims;
 
-// As torch.onnx writes these calls. Gemm's transB is taken into account.
+// This is how torch.onnx writes these calls. Gemm's transB is handled
+// separately.
 const OperandRow kOperands[] = {
     {"aten.linear", "Gemm", 1, 1},
     {"aten.linear", "Gemm", 2, 2},
@@ -78,7 +79,7 @@ const OperandRow kOperands[] = {
     {"aten.addcmul", "Mul", kAnyInput, 1},
 };
 
-/// Calls that become one node with the operands in their order.
+/// Calls that become one node with the operands in the same order.
 struct PlainRow {
   llvm::StringLiteral target, op;
 };
@@ -135,7 +136,7 @@ std::optional<CallOperand> findOperand(const NodeProto &node, int input,
     if (row.target != call.target || row.op != op ||
         (row.input != kAnyInput && row.input != input))
       continue;
-    // A factor of the product may be in the constant.
+    // The constant may include a factor of the product.
     if (call.target == "aten.addcmul" &&
         !llvm::StringRef(call.keywords).starts_with("}"))
       continue;

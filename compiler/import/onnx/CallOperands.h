@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Tables of how torch.onnx writes the calls of an exported program as nodes.
+// Tables of how torch.onnx translates the calls of an exported program to
+// nodes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_CALLOPERANDS_H
@@ -12,21 +13,21 @@
 
 namespace sinter::compiler {
 
-/// How a value is made of the parameter as the module has it.
+/// How a value is laid out compared with the module's parameter.
 enum class ParameterLayout {
   Same,
   Transposed, // the last two dimensions swapped
-  UnitDims,   // a vector, with dimensions of size 1 around its own
+  UnitDims,   // a vector with added dimensions of size 1
 };
 
-/// What a call has where one of its nodes has an input.
+/// The operand of a call that an input of one of its nodes corresponds to.
 struct CallOperand {
   std::vector<std::string> values; // none for a literal
   ParameterLayout layout;
 };
 
-/// The operand of `call` at `input` of `node`, one of the nodes made of the
-/// call. Nothing where the tables do not know the node.
+/// The operand of `call` that `input` of `node` corresponds to; `node` is one
+/// of the nodes made from the call. Nothing if the tables do not know the node.
 std::optional<CallOperand> findOperand(const ::onnx::NodeProto &node, int input,
                                        const FxCall &call);
 

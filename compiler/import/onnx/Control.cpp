@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// PyTorch's detach() is one: no gradient passes it.
+/// PyTorch's detach() is exported as an Identity; no gradient flows through it.
 static void importIdentity(NodeImport &n) {
   std::optional<FxCall> call =
       n.graph().options().train ? readFxCall(n.node) : std::nullopt;
@@ -44,11 +44,11 @@ static void importConstant(NodeImport &n) {
     if (attribute->has_sparse_tensor())
       n.out(n.graph().makeConstant(n, attribute->sparse_tensor()));
     else
-      n.fail("attribute 'sparse_value' holds no sparse tensor");
+      n.fail("attribute 'sparse_value' does not hold a sparse tensor");
   } else if (n.hasAttr("value_string") || n.hasAttr("value_strings")) {
     n.unsupported("strings");
   } else {
-    n.fail("no attribute holds its value");
+    n.fail("the attribute with its value is missing");
   }
 }
 
@@ -81,7 +81,7 @@ static void importConstantOfShape(NodeImport &n) {
 static void importRange(NodeImport &n) {
   Type element = n.elementOf(n.in(0));
   if (n.version >= 27)
-    n.ignoreAttr("stash_type"); // half types are computed in fp32 always
+    n.ignoreAttr("stash_type"); // half types are always computed in fp32
   std::optional<ir::Tensor> bounds[3];
   const char *names[] = {"start", "limit", "delta"};
   for (size_t i = 0; i < 3; ++i) {
@@ -141,7 +141,7 @@ static void importEyeLike(NodeImport &n) {
       element));
 }
 
-/// Outside of training the identity, and a mask of all true.
+/// Outside of training it is the identity, with a mask that is all true.
 static void importDropout(NodeImport &n) {
   double ratio = 0.5;
   bool isTraining = false, isKnown = true;
@@ -176,7 +176,7 @@ static void importDropout(NodeImport &n) {
       n.unsupported("output 'mask' of a program to be trained");
       return;
     }
-    // Drops in training whatever mode the model was exported in.
+    // Training drops elements in whatever mode the model was exported.
     Value seed = n.graph().control("seed"), step = n.graph().control("step");
     auto dropout = n.b.create<ir::DropoutOp>(
         n.loc, n.in(0).getType(), n.in(0), seed, step, Value(),
@@ -203,10 +203,10 @@ static void importDropout(NodeImport &n) {
 // If
 //===----------------------------------------------------------------------===//
 
-/// Larger branches are not both computed.
+/// Both branches are computed only up to this size.
 static constexpr int64_t kMaxBranchNodes = 256;
 
-/// One value of two, where the condition is known only when running.
+/// Selects one of two values when the condition is known only at run time.
 static Value emitSelect(NodeImport &n, Value condition, Value x, Value y) {
   if (x == y)
     return x;
@@ -228,7 +228,7 @@ static void importIf(NodeImport &n) {
   if (n.failed())
     return;
   if (!branches[0] || !branches[1]) {
-    n.fail("attributes 'then_branch' and 'else_branch' must both be there");
+    n.fail("attributes 'then_branch' and 'else_branch' must both be given");
     return;
   }
   Value condition = n.in(0);

@@ -14,8 +14,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// Ranks, kernel_shape and group of both directions. `channelDim` of the filter
-/// times `perGroup` is what the input's channels must be.
+/// Checks ranks, kernel_shape and group, for Conv and ConvTranspose.
 static bool checkConv(NodeImport &n, Value x, Value filter, int64_t &groups) {
   int64_t rank = n.rankOf(x);
   groups = n.attrInt("group", 1);
@@ -91,8 +90,8 @@ static void importConv(NodeImport &n) {
   n.out(emitConv(n, n.in(0), n.in(1), n.in(2)));
 }
 
-/// The padding that makes the result as large as asked for: cropping, or zeros
-/// at the end, which are added to `extra`. False after fail().
+/// Sets the padding that gives the requested output size: cropping, or zeros at
+/// the end, which are added to `extra`. False after fail().
 static bool padForShape(NodeImport &n, Emit::Window &window, Ints input,
                         Shape &extra, Ints output, bool moreLow) {
   for (size_t i = 0; i < input.size(); ++i) {
@@ -114,9 +113,9 @@ static bool padForShape(NodeImport &n, Emit::Window &window, Ints input,
   return true;
 }
 
-/// A transposed convolution is the gradient of a convolution by its input: the
-/// ONNX filter [C, M / group, ..] is that of the convolution from M to C
-/// channels.
+/// A transposed convolution is the gradient of a convolution with respect to
+/// its input. The ONNX filter [C, M / group, ..] is that of the convolution
+/// from M to C channels.
 static void importConvTranspose(NodeImport &n) {
   Value x = n.in(0), filter = n.in(1);
   int64_t groups;
@@ -155,8 +154,7 @@ static void importConvTranspose(NodeImport &n) {
   Shape result = {n.shapeOf(x)[0], n.shapeOf(filter)[1] * groups};
   Shape low(n.rankOf(x), 0), high(n.rankOf(x), 0);
   for (size_t i = 0; i < size.size(); ++i) {
-    // Output padding takes back cropping first; what is left are zeros at the
-    // end.
+    // Output padding first undoes cropping; the rest becomes zeros at the end.
     int64_t restored = std::min((*extra)[i], window->high[i]);
     window->high[i] -= restored;
     high[i + 2] = (*extra)[i] - restored;
@@ -173,8 +171,8 @@ static void importConvTranspose(NodeImport &n) {
   n.out(addBias(n, y, n.in(2)));
 }
 
-/// Blocks added up where they lie in the image: the gradient of the convolution
-/// that would take them out of it.
+/// Adds the blocks up at their positions in the image. This is the gradient of
+/// the convolution that extracts the blocks from the image.
 static void importCol2Im(NodeImport &n) {
   Value x = n.in(0);
   std::optional<Shape> image = n.knownInts(1, "image_shape"),
@@ -214,7 +212,7 @@ static void importCol2Im(NodeImport &n) {
     return;
   }
   int64_t channels = blocks[1] / taps;
-  // One filter for each place in a block: [channels * taps, 1, block..].
+  // One filter per position in a block: [channels * taps, 1, block..].
   Shape filter = {taps, 1}, repeated = {channels};
   llvm::append_range(filter, *block);
   Value isPlace =

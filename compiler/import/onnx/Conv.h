@@ -1,4 +1,4 @@
-//===- Conv.h - convolution as the quantised forms share it -----*- C++ -*-===//
+//===- Conv.h - convolution, shared with quantised forms --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,7 +10,8 @@
 
 namespace sinter::compiler {
 
-/// ONNX Conv of float operands with the node's attributes; `bias` may be null.
+/// ONNX's Conv of float operands with the node's attributes; `bias` may be
+/// null.
 mlir::Value emitConv(NodeImport &n, mlir::Value x, mlir::Value filter,
                      mlir::Value bias);
 

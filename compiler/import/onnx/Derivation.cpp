@@ -1,4 +1,4 @@
-//===- Derivation.cpp - how a constant is made of a parameter -------------===//
+//===- Derivation.cpp - how a constant comes from a parameter -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -80,9 +80,9 @@ static bool isTransposed(const TensorView &from, const TensorView &to) {
   return true;
 }
 
-/// Calls `visit` with the element of a tensor of `shape` that is at each
-/// element of the one of `wide` that it broadcasts to, until one gives false.
-/// False then, and where the shapes do not broadcast.
+/// Broadcasts a tensor of `shape` to `wide` and calls `visit` with the indices
+/// of each source and result element, until a call returns false. Returns false
+/// then, and if the shapes do not broadcast.
 template <typename Visit>
 static bool visitExpanded(Ints shape, Ints wide, Visit visit) {
   if (shape.size() > wide.size())
@@ -116,8 +116,9 @@ static bool isExpanded(const TensorView &from, const TensorView &to) {
   });
 }
 
-/// The pieces of `size` elements of `from` that those of `to` are; nothing
-/// where one is not there, or more than once.
+/// Splits both into pieces of `size` elements and returns, for each piece of
+/// `to`, the index of the equal piece of `from`. Nothing if a piece has no
+/// equal or several.
 static std::optional<std::vector<int64_t>>
 findPieces(const Elements &from, const Elements &to, size_t size) {
   llvm::StringMap<int64_t> places;
@@ -135,7 +136,7 @@ findPieces(const Elements &from, const Elements &to, size_t size) {
 }
 
 static bool isReordering(llvm::StringRef value) {
-  // A copy is made where elements were permuted.
+  // Exporters insert copies where elements were permuted.
   static const llvm::StringSet<> operations = {
       "clone",        "contiguous", "flip", "gather",     "index",
       "index_select", "roll",       "take", "unsafe_view"};
@@ -147,13 +148,13 @@ findMove(const TensorView &from, const TensorView &to, llvm::StringRef value) {
   using Move = Derivation::Move;
   Elements source(from), target(to);
   bool isPlain = from.areEqual();
-  // Of equal elements, only those of a vector have an order that is sure, where
-  // the last operation keeps it.
+  // If all elements are equal, their order is certain only for a vector, and
+  // only if the last operation keeps the order.
   if (isPlain &&
       (llvm::count_if(from.shape, [](int64_t n) { return n != 1; }) > 1 ||
        isReordering(value)))
     return std::nullopt;
-  // Most constants are of no parameter.
+  // A quick check: most constants do not come from a parameter.
   if (!isPlain && !source.contains(target.at(0)))
     return std::nullopt;
   bool isTurned = llvm::is_contained({"t", "transpose", "permute", "mT", "T"},
@@ -183,9 +184,9 @@ findMove(const TensorView &from, const TensorView &to, llvm::StringRef value) {
 //===----------------------------------------------------------------------===//
 
 struct ElementFunction {
-  const char *operation; // of the exporter, the last one
+  const char *operation; // the exporter's last operation
   double (*compute)(double);
-  const char *ops[2]; // the nodes; an Add adds one
+  const char *ops[2]; // the nodes; an Add adds 1
 };
 
 static const ElementFunction kFunctions[] = {
@@ -207,7 +208,8 @@ static double floatAt(const TensorView &tensor, size_t i) {
   return value;
 }
 
-/// To some units in the last place of float32: kernels differ by these.
+/// Equal up to a few units in the last place of float32, by which kernels
+/// differ.
 static bool isNear(double value, double stored) {
   return std::abs(value - stored) <= 5e-7 * std::abs(stored);
 }
@@ -225,8 +227,8 @@ static bool isComputed(const ElementFunction &function, const TensorView &from,
   return true;
 }
 
-/// Fewer different values may be those of other functions by chance: exp(2 w)
-/// of a w of zeros is exp(w).
+/// With fewer distinct values, other functions may agree by chance: if w is all
+/// zeros, exp(2 w) is exp(w).
 static constexpr size_t kFewValues = 8;
 
 static bool hasFewValues(const TensorView &tensor) {
@@ -246,7 +248,7 @@ static std::optional<Derivation> findFunction(const TensorView &from,
   std::optional<Derivation> found;
   bool isSame = from.bytes.size() == to.bytes.size();
   for (const ElementFunction &function : kFunctions) {
-    // A move behind it hides the operation.
+    // A move after the function hides the operation.
     if ((operationOf(value) != function.operation && !isMoved(value)) ||
         !isComputed(function, from, to, isSame))
       continue;
@@ -270,7 +272,7 @@ std::optional<Derivation> findDerivation(const TensorView &parameter,
   if (isMoved(value))
     if (auto move = findMove(parameter, constant, value))
       return move;
-  // A product with zeros leaves its bias.
+  // A product with zeros gives its bias.
   if (isProduct(value)) {
     if (parameter.shape.size() == 1 && !parameter.areEqual() &&
         isExpanded(parameter, constant))
@@ -350,7 +352,7 @@ bool isNormalizedWeight(const TensorView &g, const TensorView &v,
     return false;
   return visitExpanded(g.shape, v.shape, [&](size_t norm, size_t i) {
     double value = floatAt(g, norm) * floatAt(v, i) / std::sqrt(squares[norm]);
-    // The sum of the squares was one of float32.
+    // The exporter summed the squares in float32.
     return std::abs(value - floatAt(constant, i)) <= 1e-5 * std::abs(value);
   });
 }

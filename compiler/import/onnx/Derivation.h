@@ -1,10 +1,10 @@
-//===- Derivation.h - how a constant is made of a parameter -----*- C++ -*-===//
+//===- Derivation.h - how a constant comes from a parameter -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// An exporter that knows a parameter's values may store what is computed of
-// them. With the parameter's values at hand, the values of the constant tell
-// how: elements were moved, or a function was applied to each.
+// An exporter that knows a parameter's values may store a constant that it
+// computed from them. This compares the values of both to find out how: by
+// moving elements, or by applying a function to each element.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_DERIVATION_H
@@ -35,14 +35,14 @@ struct Derivation {
   /// Applied first; null for none.
   const ElementFunction *function = nullptr;
   enum class Move { Reshape, Expand, Transpose, Rows, Elements } move;
-  std::vector<int64_t> indices; // of Rows and Elements
-  /// Values alone do not tell it: all elements of the parameter are equal.
+  std::vector<int64_t> indices; // for Rows and Elements
+  /// All elements of the parameter are equal, so its values prove nothing.
   bool isPlain = false;
 };
 
-/// How `constant` is made of `parameter`, if it is. `value` is the name of what
-/// the exporter computed ("exp_1"): its operation, the last one, has to allow
-/// for the result.
+/// How `constant` is computed from `parameter`, if it is. `value` is the name
+/// of the value that the exporter computed ("exp_1"). It names the last
+/// operation, which must be able to give the result.
 std::optional<Derivation> findDerivation(const TensorView &parameter,
                                          const TensorView &constant,
                                          llvm::StringRef value);
@@ -50,8 +50,8 @@ std::optional<Derivation> findDerivation(const TensorView &parameter,
 /// Whether a value of this name is a product with a bias.
 bool isProduct(llvm::StringRef value);
 
-/// Computes the constant of shape `shape` from initializer `parameter`. Gives
-/// the name of the result.
+/// Adds nodes that compute the constant of shape `shape` from initializer
+/// `parameter`. Returns the name of the result.
 std::string addDerivation(GraphEdit &edit, const std::string &parameter,
                           const Derivation &derivation, Ints shape);
 
@@ -59,7 +59,7 @@ std::string addDerivation(GraphEdit &edit, const std::string &parameter,
 /// norm for each index of the dimensions where `g` has more than one element.
 bool isNormalizedWeight(const TensorView &g, const TensorView &v,
                         const TensorView &constant);
-/// Computes that weight. Gives the name of the result.
+/// Adds nodes that compute that weight. Returns the name of the result.
 std::string addNormalizedWeight(GraphEdit &edit, const std::string &g,
                                 Ints shapeOfG, const std::string &v);
 

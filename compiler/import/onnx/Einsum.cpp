@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Operands are contracted from left to right; a label is summed as soon as no
-// operand to the right and not the result needs it.
+// Operands are contracted from left to right. A label is summed as soon as
+// neither an operand to the right nor the result needs it.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
@@ -21,8 +21,8 @@ namespace sinter::compiler {
 
 namespace {
 
-/// One label per dimension: a letter, or 256 + i for the i-th dimension, from
-/// the right, that an ellipsis stands for.
+/// One label per dimension: a letter, or 256 + i for the i-th dimension from
+/// the right that an ellipsis stands for.
 using Labels = llvm::SmallVector<int>;
 
 struct Term {
@@ -151,13 +151,13 @@ private:
       Labels sorted(result_);
       llvm::sort(sorted);
       if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-        n_.fail("the result of the equation has a letter twice");
+        n_.fail("the result of the equation repeats a letter");
         return false;
       }
       return true;
     }
-    // Letters that are there once, in alphabetical order, after what "..."
-    // stands for.
+    // The dimensions of "...", then the letters that occur once, in
+    // alphabetical order.
     for (int k = hidden_; k-- > 0;)
       result_.push_back(256 + k);
     for (const auto &[label, size] : sizes_) {
@@ -181,7 +181,7 @@ private:
     return false;
   }
 
-  /// Operand `i` with each label once and every size as the others have it.
+  /// Operand `i` with each label once and with the sizes of the others.
   Operand prepare(size_t i) {
     Operand operand = operands_[i];
     Shape shape;
@@ -192,7 +192,7 @@ private:
       for (size_t b = operand.labels.size(); b-- > a + 1;) {
         if (operand.labels[a] != operand.labels[b] || !operand.value)
           continue;
-        // The diagonal is what is left when all else is made zero and summed.
+        // Setting everything else to zero and summing leaves the diagonal.
         Ints whole = n_.shapeOf(operand.value);
         Value isDiagonal = n_.compare(ir::CompareKind::eq,
                                       n_.iota(whole, int64_t(a), n_.i64()),
@@ -251,13 +251,13 @@ private:
     return operand;
   }
 
-  /// The dimensions as the result has them.
+  /// The operand with its dimensions in the order of the result.
   Value order(Operand operand) {
     if (!operand.value)
       return {};
     operand = sumUnneeded(operand, operands_.size());
-    // An ellipsis of the result stands for no dimension where no operand has
-    // one.
+    // An ellipsis of the result stands for no dimension if no operand has an
+    // ellipsis.
     Shape perm;
     for (int label : result_)
       perm.push_back(llvm::find(operand.labels, label) -
@@ -269,7 +269,7 @@ private:
   std::vector<Term> terms_;
   Term resultTerm_;
   bool isExplicit_ = false;
-  int hidden_ = 0; // the most dimensions that an ellipsis stands for
+  int hidden_ = 0; // the largest number of dimensions of an ellipsis
   std::vector<Operand> operands_;
   std::map<int, int64_t> sizes_;
   Labels result_;

@@ -23,7 +23,7 @@ template <class Op> static void importBinary(NodeImport &n) {
   n.out(n.binary<Op>(n.in(0), n.in(1)));
 }
 
-/// And, Or, Xor are for truth values, their Bitwise forms for integers.
+/// And, Or and Xor are for bools, their Bitwise forms for integers.
 template <class Op, bool onBits> static void importLogic(NodeImport &n) {
   if (n.isBool(n.in(0)) == onBits || n.isFloat(n.in(0)))
     n.fail(onBits ? "inputs must be integers" : "inputs must be bool");
@@ -45,8 +45,8 @@ template <class Op> static void importVariadic(NodeImport &n) {
   n.out(result);
 }
 
-/// Of equal operands both have half of the derivative; but PyTorch's newer
-/// exporter writes Max and Min for bounds, too.
+/// Equal operands each get half of the derivative. But PyTorch's newer exporter
+/// also writes Max and Min for bounds.
 template <class Op> static void importExtremum(NodeImport &n) {
   constexpr bool isMax = std::is_same_v<Op, ir::MaxOp>;
   std::optional<FxCall> call = readFxCall(n.node);
@@ -69,7 +69,7 @@ static void importReciprocal(NodeImport &n) {
     n.out(n.div(n.splatLike(n.in(0), 1), n.in(0)));
 }
 
-/// The exponent's type is free; the result has the base's.
+/// The exponent may have any type; the result has the base's type.
 static void importPow(NodeImport &n) {
   Value base = n.in(0), exponent = n.in(1);
   Type element = n.elementOf(base);
@@ -155,7 +155,7 @@ static void importIsInf(NodeImport &n) {
 }
 
 static void importCast(NodeImport &n) {
-  // For 8-bit floats only, which the target type cannot be here.
+  // Only for 8-bit floats, which the target type cannot be here.
   n.ignoreAttr("saturate");
   n.ignoreAttr("round_mode");
   std::optional<int64_t> to = n.attrInt("to");
@@ -168,7 +168,7 @@ static void importCast(NodeImport &n) {
   if (!element) {
     isType ? n.unsupported("casts to " + dataTypeName(int32_t(*to)))
            : n.fail("attribute 'to' is " + std::to_string(*to) +
-                    ", which is no type");
+                    ", which is not a type");
     return;
   }
   n.out(n.cast(n.in(0), element));
@@ -180,7 +180,7 @@ static void importCastLike(NodeImport &n) {
   n.out(n.cast(n.in(0), n.elementOf(n.in(1))));
 }
 
-/// Of integers, whose casts between equal widths keep the bits.
+/// Only for integers: a cast between equal widths keeps the bits.
 static void importBitCast(NodeImport &n) {
   std::optional<int64_t> to = n.attrInt("to");
   bool isType = to && *to > 0 && *to < 64;
@@ -189,7 +189,7 @@ static void importBitCast(NodeImport &n) {
   if (n.failed())
     return;
   if (!isType) {
-    n.fail("attribute 'to' is missing or no type");
+    n.fail("attribute 'to' is missing or not a type");
   } else if (element == from) {
     n.out(n.in(0));
   } else if (!element || n.isFloat(n.in(0)) || isa<FloatType>(element) ||

@@ -1,4 +1,4 @@
-//===- Emit.cpp - building sinter ops from operands nobody checked --------===//
+//===- Emit.cpp - building ops from unchecked operands --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// Larger tensors exist on no machine that this compiler targets.
+/// No machine that this compiler targets can hold larger tensors.
 static constexpr int64_t kMaxTensorBytes = int64_t(1) << 40;
 
 static std::string typeText(Type type) {
@@ -238,7 +238,7 @@ Value Emit::pad(Value x, Value value, Ints low, Ints high, Ints interior) {
     interior = zeros;
   if (low == Ints(zeros) && high == Ints(zeros) && interior == Ints(zeros))
     return x;
-  // Inference multiplies sizes; keep what it gets small enough.
+  // Shape inference multiplies sizes; bound them so that it does not overflow.
   for (size_t i = 0; i < low.size() && i < high.size() && i < interior.size();
        ++i)
     if (std::max({low[i], high[i], interior[i]}) > kMaxTensorBytes)
@@ -328,7 +328,7 @@ Value Emit::reduce(ir::ReduceKind kind, Value x, Ints dims, bool keep) {
   bool isLogical = kind == ir::ReduceKind::all || kind == ir::ReduceKind::any;
   if (isBool(x) != isLogical)
     return fail("operands of element type " + typeText(elementOf(x)) +
-                " cannot be reduced so");
+                " do not support this reduction");
   Value reduced = x;
   if (!dims.empty())
     reduced = infer<ir::ReduceOp>(
@@ -395,12 +395,12 @@ Value Emit::matmul(Value x, Value y) {
     return {};
   Shape xShape(shapeOf(x)), yShape(shapeOf(y));
   if (xShape.empty() || yShape.empty())
-    return fail("a matrix product of a scalar");
+    return fail("a scalar has no matrix product");
   bool isRow = xShape.size() == 1, isColumn = yShape.size() == 1;
   if (xShape.back() != yShape[isColumn ? 0 : yShape.size() - 2])
     return fail("shapes " + shownShape(xShape) + " and " + shownShape(yShape) +
                 " have no matrix product");
-  // A matrix on the right is applied to all rows of the left at once.
+  // A matrix on the right is applied to all rows on the left at once.
   if (yShape.size() <= 2)
     return dot(x, y, {}, {}, {int64_t(xShape.size()) - 1}, {0});
   if (isRow)

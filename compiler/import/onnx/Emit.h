@@ -1,12 +1,11 @@
-//===- Emit.h - ops from operands that nobody checked -----------*- C++ -*-===//
+//===- Emit.h - building ops from unchecked operands ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The importer's builder. Every function takes values of any shape, checks what
-// the op demands, and returns a null value after recording a message when it
-// does not hold; a null operand gives a null result without another message. So
-// an import function is written straight down, and only its end asks whether
-// all went well.
+// The importer's builder. Every function takes values of any shape and checks
+// the requirements of the op. If one is violated, it records a message and
+// returns null. A null operand gives a null result without another message, so
+// that an import function needs to check for failure only at its end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_EMIT_H
@@ -38,7 +37,7 @@ public:
   bool failed() const { return failed_; }
   const std::string &message() const { return message_; }
 
-  // Questions; harmless ones, too, of a null value: rank 0, f32.
+  // Queries. They accept a null value and return rank 0 and f32 for it.
   static Ints shapeOf(mlir::Value v);
   static int64_t rankOf(mlir::Value v) { return shapeOf(v).size(); }
   mlir::Type elementOf(mlir::Value v) const;
@@ -46,8 +45,8 @@ public:
     return mlir::isa<mlir::FloatType>(elementOf(v));
   }
   bool isBool(mlir::Value v) const { return elementOf(v).isInteger(1); }
-  /// Bounded by what a program can hold (at most 2^40 bytes), or null after
-  /// fail().
+  /// Null after fail() if the type is larger than a program can hold (2^40
+  /// bytes).
   mlir::RankedTensorType typeOf(Ints shape, mlir::Type element);
   mlir::Type f32() { return b.getF32Type(); }
   mlir::Type i64() { return b.getI64Type(); }
@@ -162,14 +161,13 @@ public:
   mlir::Value softmax(mlir::Value x, int64_t axis);
   mlir::Value logSoftmax(mlir::Value x, int64_t axis);
 
-  /// Makes both of one type by broadcasting; false after fail() when they do
-  /// not fit.
+  /// Broadcasts both to a common shape; false after fail() if they do not fit.
   bool broadcastTogether(mlir::Value &x, mlir::Value &y);
   /// [0, rank) for axes in [-rank, rank); nothing after fail().
   std::optional<int64_t> axis(int64_t axis, int64_t rank,
                               llvm::StringRef field = "axis");
 
-  /// An op of one result whose type its inference gives.
+  /// Builds an op of one result whose type is inferred.
   template <class Op>
   mlir::Value infer(mlir::ValueRange operands,
                     llvm::ArrayRef<mlir::NamedAttribute> attributes) {
@@ -179,7 +177,7 @@ public:
     mlir::FailureOr<Op> op =
         ir::createChecked<Op>(b, loc, operands, attributes);
     if (mlir::failed(op))
-      return fail(""); // the diagnostic has the words
+      return fail(""); // the diagnostic has the message
     return bounded((*op)->getResult(0));
   }
   mlir::NamedAttribute named(llvm::StringRef name, Ints values) {

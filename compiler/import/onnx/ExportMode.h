@@ -1,4 +1,4 @@
-//===- ExportMode.h - for what a node was exported --------------*- C++ -*-===//
+//===- ExportMode.h - the mode that a node was exported in ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,8 +10,8 @@
 
 namespace sinter::compiler {
 
-/// Of an imported op that behaves otherwise in training: the file has the form
-/// for inference. The driver takes it off again.
+/// Marks an imported op that was exported in its inference form and behaves
+/// differently in training. The driver removes the attribute.
 inline constexpr llvm::StringLiteral kInferenceAttr = "sinter.inference";
 
 } // namespace sinter::compiler

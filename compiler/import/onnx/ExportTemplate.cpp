@@ -23,7 +23,7 @@ using ::onnx::TensorProto;
 
 namespace sinter::compiler {
 
-/// What a reader with protobuf's limit still parses.
+/// The largest file that a reader with protobuf's limit can parse.
 static constexpr uint64_t kMaxFileBytes = INT32_MAX;
 
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,7 @@ static void appendVarint(std::string &bytes, uint64_t value) {
   bytes += char(value);
 }
 
-/// The head of a field that is a length-delimited value of `sizeBytes`.
+/// Appends the header of a field with a length-delimited value of `sizeBytes`.
 static void appendHead(std::string &bytes, int field, uint64_t sizeBytes) {
   appendVarint(bytes, uint64_t(field) << 3 | 2);
   appendVarint(bytes, sizeBytes);
@@ -47,7 +47,7 @@ static void appendHead(std::string &bytes, int field, uint64_t sizeBytes) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Opset versions that a list of nodes is read with.
+/// The opset versions that apply to a list of nodes.
 struct Versions {
   int64_t onnx = 0;
 
@@ -65,7 +65,7 @@ static void dropAttribute(NodeProto &node, llvm::StringRef name) {
       node.mutable_attribute()->DeleteSubrange(i, 1);
 }
 
-/// Collects the names of outputs that exist in training only.
+/// Collects the names of outputs that exist only in training.
 static void switchToInference(NodeProto &node, const Versions &versions,
                               llvm::StringSet<> &dropped) {
   if (!canonicalDomain(node.domain()).empty())
@@ -79,7 +79,7 @@ static void switchToInference(NodeProto &node, const Versions &versions,
       node.mutable_output()->DeleteSubrange(1, node.output_size() - 1);
   } else if (node.op_type() == "Dropout" && versions.onnx >= 12 &&
              node.input_size() > 2) {
-    // Absent, training_mode is false.
+    // Without the input, training_mode is false.
     node.mutable_input()->DeleteSubrange(2, node.input_size() - 2);
     if (node.input(1).empty())
       node.mutable_input()->DeleteSubrange(1, 1);
@@ -133,7 +133,7 @@ public:
                         dropped);
     dropUnused(graph, dropped);
     replaceCopies(graph);
-    // Before this version initializers had to be inputs, too; the new ones are
+    // Before version 4, initializers also had to be inputs; the new ones are
     // not.
     head.set_ir_version(std::max<int64_t>(head.ir_version(), 4));
     if (!addInitializers())
@@ -191,8 +191,8 @@ private:
     to.mutable_unknown_fields()->MergeFrom(from.unknown_fields());
   }
 
-  /// Graph outputs that exist in training only, and nodes that nothing reads
-  /// any more because of it.
+  /// Removes graph outputs that exist only in training, and nodes that are then
+  /// unused.
   void dropUnused(GraphProto &graph, const llvm::StringSet<> &dropped) {
     if (dropped.empty())
       return;
@@ -224,7 +224,7 @@ private:
     graph.mutable_node()->Swap(&kept);
   }
 
-  /// An Identity whose output became a state of its own gives way to an
+  /// Replaces each Identity whose output became a separate state with an
   /// initializer.
   void replaceCopies(GraphProto &graph) {
     llvm::StringSet<> initializers;
@@ -254,7 +254,7 @@ private:
     return true;
   }
 
-  /// A TensorProto whose raw_data, its last field, is a state's bytes.
+  /// Adds a TensorProto whose last field, raw_data, is a state's bytes.
   void addState(const std::string &name, ir::StateOp state,
                 const TensorProto *original) {
     auto type = cast<RankedTensorType>(state.getType());
@@ -278,7 +278,7 @@ private:
     initializerBytes_ += sizeBytes;
   }
 
-  /// An initializer as it is; external data becomes part of the file.
+  /// Adds an unchanged initializer; external data becomes part of the file.
   bool addLiteral(const TensorProto &tensor) {
     std::string bytes;
     if (tensor.data_location() != TensorProto::EXTERNAL) {
@@ -320,7 +320,7 @@ private:
   const OnnxModel &model_;
   ImportErrors &errors_;
   llvm::StringMap<ir::StateOp> states_;
-  std::vector<ExportPiece> pieces_ = {{"", ""}}; // the last one takes bytes
+  std::vector<ExportPiece> pieces_ = {{"", ""}}; // bytes go to the last one
   uint64_t initializerBytes_ = 0;
 };
 

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The imported model as a list of pieces: literal bytes, and places where the
-// current bytes of a state belong. Concatenated they are a valid ONNX file with
-// the graph as it was imported, switched to inference: Dropout and
-// BatchNormalization do not train, and what they put out for training only is
-// gone.
+// The imported model as a list of pieces: literal bytes, and references to
+// states whose current bytes belong there. Concatenated, they are a valid ONNX
+// file with the graph as imported, but switched to inference: Dropout and
+// BatchNormalization are in inference mode and lose their outputs that exist
+// only for training.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_EXPORTTEMPLATE_H
@@ -18,9 +18,9 @@ namespace sinter::compiler {
 
 struct ExportPiece; // compiler/emit/Artifact.h
 
-/// `program` is what `model` was imported to with `train`, in any later phase:
-/// its states say which initializers they are (`onnx`). Empty after an error
-/// line.
+/// `program` is the result of importing `model` with `train`, after any phase.
+/// The `onnx` attributes of its states name their initializers. Returns an
+/// empty list after an error line.
 std::vector<ExportPiece> makeExportTemplate(const OnnxModel &model,
                                             mlir::ModuleOp program,
                                             ImportErrors &errors);

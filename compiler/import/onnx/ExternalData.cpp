@@ -30,7 +30,7 @@ struct Place {
 };
 } // namespace
 
-/// Decimal digits and nothing else; no sign, no exponent, no overflow.
+/// Accepts only decimal digits: no sign, no exponent, no overflow.
 static bool parseSize(llvm::StringRef text, uint64_t &value) {
   return !text.empty() && llvm::all_of(text, llvm::isDigit) &&
          !text.getAsInteger(10, value);
@@ -61,7 +61,7 @@ static std::optional<Place> parsePlace(const ::onnx::TensorProto &tensor,
   return place;
 }
 
-/// The kernel refuses what leads outside; this names the reason first.
+/// The kernel rejects paths that lead outside; this check gives the reason.
 static bool checkLocation(llvm::StringRef location, std::string &why) {
   bool isDrive = location.size() > 1 && location[1] == ':';
   llvm::SmallVector<llvm::StringRef> parts;

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A model names other files, and a model comes from anywhere. Only plain files
+// A model can name other files, and models are untrusted. Only regular files
 // below the model's own folder are read: no absolute path, no "..", no symbolic
-// link on the way, no second hard link. The bytes are copied, so that a file
-// that shrinks later harms nobody.
+// link on the way, no second hard link. The bytes are copied, so that it does
+// no harm if a file shrinks later.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_EXTERNALDATA_H
@@ -16,7 +16,7 @@
 namespace sinter::compiler {
 
 /// The `sizeBytes` bytes that `tensor`'s external_data entries refer to,
-/// 64-byte aligned. Nothing, and a reason in `why`, when they may not or cannot
+/// 64-byte aligned. Nothing, with a reason in `why`, if they must not or cannot
 /// be read.
 std::optional<TensorBytes> readExternalData(const OnnxModel &model,
                                             const ::onnx::TensorProto &tensor,

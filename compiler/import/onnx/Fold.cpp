@@ -1,4 +1,4 @@
-//===- Fold.cpp - shape arithmetic disappears at import -------------------===//
+//===- Fold.cpp - folds shape arithmetic at import ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// Larger tensors of integers or of floats are data, not shapes.
+/// Tensors of more integers or floats than this are data, not shapes.
 static constexpr int64_t kMaxInts = 1 << 16, kMaxFloats = 256;
 
 static bool isSmall(Value v) {
@@ -23,7 +23,7 @@ bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
   if (!evaluate || isa<ir::ConstantOp>(op) ||
       !llvm::all_of(op->getResults(), isSmall))
     return false;
-  // A repeated bias stays one: the op that adds it reads the vector.
+  // A broadcast bias stays a broadcast: the op that adds it reads the vector.
   if (isa<ir::BroadcastOp>(op) &&
       isa<FloatType>(ir::tensorType(op->getResult(0)).getElementType()))
     return false;
@@ -46,8 +46,8 @@ bool Folder::fold(Operation *op, DenseMap<Value, Value> &replaced) {
       return false;
     operands.push_back(std::move(*tensor));
   }
-  // An op that has no value for these operands stays; it is not the importer's
-  // business.
+  // An op without a value for these operands stays. The importer does not
+  // report it.
   ScopedDiagnosticHandler quiet(op->getContext(),
                                 [](Diagnostic &) { return success(); });
   if (failed(evaluate.evaluate(operands, results)))

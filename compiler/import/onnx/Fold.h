@@ -1,10 +1,10 @@
-//===- Fold.h - shape arithmetic disappears at import -----------*- C++ -*-===//
+//===- Fold.h - folds shape arithmetic at import ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Evaluates small ops on constants as soon as they are built, by the dialect's
-// reference evaluation. Meant for index arithmetic; folding of weights is the
-// simplify phase's.
+// Evaluates small ops on constants as soon as they are built, with the
+// dialect's reference evaluation. This is for index arithmetic; the simplify
+// phase folds weights.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_FOLD_H
@@ -16,8 +16,8 @@ namespace sinter::compiler {
 
 class Folder {
 public:
-  /// Replaces `op` by constants, and erases it, if all its operands are small
-  /// constants. `replaced` gets its results.
+  /// Replaces `op` with constants and erases it if all its operands are small
+  /// constants. `replaced` maps its results to the constants.
   bool fold(mlir::Operation *op,
             llvm::DenseMap<mlir::Value, mlir::Value> &replaced);
 

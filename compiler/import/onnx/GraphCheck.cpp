@@ -1,4 +1,4 @@
-//===- GraphCheck.cpp - is the model one graph in order? ------------------===//
+//===- GraphCheck.cpp - is the model well-formed? -------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -20,7 +20,7 @@ using ::onnx::NodeProto;
 namespace sinter::compiler {
 
 static constexpr int64_t kMinOpset = 7;
-/// Nodes that calls of functions may expand to, all together.
+/// The total number of nodes that calls of functions may expand to.
 static constexpr int64_t kInlineBudget = 200000;
 static constexpr int kMaxCallDepth = 64;
 
@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  /// Names that may be used at some point of a graph.
+  /// The names that are visible at a point of a graph.
   struct Names {
     const Names *parent;
     llvm::StringSet<> defined;
@@ -88,7 +88,8 @@ private:
     return true;
   }
 
-  /// As ONNX has it. JSON and safetensors could not hold another name.
+  /// Names must be UTF-8, as ONNX requires. JSON and safetensors could not hold
+  /// other names.
   bool checkText(llvm::StringRef name, const char *what,
                  const std::string &where) {
     return llvm::json::isUTF8(name) ||
@@ -131,7 +132,7 @@ private:
         return false;
       if (!initializers.insert(name).second)
         return invalid(where + ": initializer " + quoted(name) +
-                       " is there twice");
+                       " is defined twice");
       names.defined.insert(name);
       return true;
     };
@@ -159,10 +160,10 @@ private:
       if (name.empty())
         return invalid(where + ": an output has no name");
       if (!seen.insert(name).second)
-        return invalid(where + ": output " + quoted(name) + " is there twice");
+        return invalid(where + ": output " + quoted(name) + " is listed twice");
       if (!names.contains(name))
         return invalid(where + ": output " + quoted(name) +
-                       " is produced by no node");
+                       " is not produced by any node");
     }
     return true;
   }
@@ -187,7 +188,7 @@ private:
         auto later = producers.find(input);
         if (later == producers.end())
           return invalid(label() + ": input " + quoted(input) +
-                         " is defined nowhere");
+                         " is not defined");
         return invalid(
             label() + ": input " + quoted(input) +
             " is produced only later, by node " +
@@ -198,7 +199,7 @@ private:
       for (const AttributeProto &attribute : node.attribute()) {
         if (!attributes.insert(attribute.name()).second)
           return invalid(label() + ": attribute " + quoted(attribute.name()) +
-                         " is there twice");
+                         " is given twice");
         if (attribute.has_g() &&
             !checkGraph(attribute.g(), &names,
                         label() + ": graph " + quoted(attribute.name())))
@@ -242,7 +243,7 @@ private:
     return expand(proto_.graph().node(), total, 0);
   }
 
-  /// Adds the nodes that the calls below `nodes` expand to.
+  /// Adds the number of nodes that the calls in `nodes` expand to.
   template <class Nodes>
   bool expand(const Nodes &nodes, int64_t &total, int depth) {
     for (const NodeProto &node : nodes) {

@@ -1,10 +1,11 @@
-//===- GraphCheck.h - is the model one graph in order? ----------*- C++ -*-===//
+//===- GraphCheck.h - is the model well-formed? -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What must hold before anything is built: names unique and defined before use
-// in every graph, subgraph and function; operator sets known; functions free of
-// recursion and of bounded size once inlined. The importer relies on all of it.
+// The checks before anything is built: names are unique and defined before use
+// in every graph, subgraph and function; operator sets are known; functions do
+// not recurse and are of bounded size when inlined. The importer relies on all
+// of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_GRAPHCHECK_H
@@ -22,7 +23,7 @@ namespace sinter::compiler {
 
 using Opsets = llvm::StringMap<int64_t>;
 
-/// What the check learns about a model.
+/// The facts about a model that the check collects.
 struct ModelIndex {
   /// Domain ("" for ONNX's own) -> version.
   Opsets opsets;

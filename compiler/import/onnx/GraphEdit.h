@@ -2,9 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Collects new initializers, nodes and inputs, and applies them together in
-// the end, so that positions of nodes stay what they were while the graph is
-// looked at.
+// Collects new initializers, nodes and inputs and applies them all at the end,
+// so that the indices of nodes do not change while the graph is analyzed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_GRAPHEDIT_H
@@ -24,25 +23,25 @@ class GraphEdit {
 public:
   explicit GraphEdit(::onnx::ModelProto &model);
 
-  /// Whether a value of this name is there.
+  /// Whether a value of this name exists.
   bool has(llvm::StringRef name) const { return names_.contains(name); }
   std::string freshName(const std::string &base);
 
-  /// A new initializer of row-major `bytes`. One of the graph that has the same
-  /// name gives way to it. The reference is valid until apply().
+  /// Adds an initializer of row-major `bytes`. It replaces an initializer of
+  /// the graph with the same name. The reference is valid until apply().
   ::onnx::TensorProto &addTensor(const std::string &name, Ints shape,
                                  int32_t type, std::string bytes);
-  /// The same, a copy of `tensor`.
+  /// The same for a copy of `tensor`.
   ::onnx::TensorProto &addTensor(const std::string &name,
                                  const ::onnx::TensorProto &tensor);
   std::string addInts(const std::string &base, Ints values, Ints shape);
 
-  /// A node in front of all that were there, behind those added before. Its
-  /// name is that of its output.
+  /// Adds a node before all nodes of the graph and after those added earlier.
+  /// It has the name of its output.
   ::onnx::NodeProto &addNode(const std::string &op,
                              const std::vector<std::string> &inputs,
                              const std::string &output);
-  /// A node behind node `index`.
+  /// Adds a node after node `index`.
   ::onnx::NodeProto &addNodeBehind(int index, const std::string &op,
                                    const std::vector<std::string> &inputs,
                                    const std::string &output);
@@ -53,7 +52,8 @@ public:
   static void setFloat(::onnx::NodeProto &node, const std::string &name,
                        float value);
 
-  // Values computed by nodes in front; each gives the name of its result.
+  // These compute values by nodes before the graph's own. Each returns the name
+  // of its result.
   std::string reshape(const std::string &value, Ints shape,
                       const std::string &base);
   std::string expand(const std::string &value, Ints shape,
@@ -71,15 +71,16 @@ public:
   std::vector<std::string> split(const std::string &value, size_t count,
                                  const std::string &base);
 
-  /// Node `index` reads `value` at `input`; "" for no operand.
+  /// Makes node `index` read `value` at `input`; "" for no operand.
   void setInput(int index, int input, const std::string &value) {
     inputs_.push_back({index, input, value});
   }
   void setOutput(int index, const std::string &value) {
     outputs_[index] = value;
   }
-  /// Applies everything. Float initializers that nothing reads any more are
-  /// dropped. Afterwards node i is at i + numFront() at least.
+  /// Applies all changes and drops float initializers that nothing reads any
+  /// more. The indices of the graph's nodes grow by the number of nodes that
+  /// were added before them.
   void apply();
 
 private:

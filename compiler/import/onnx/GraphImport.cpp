@@ -18,9 +18,9 @@ using ::onnx::NodeProto;
 
 namespace sinter::compiler {
 
-/// Nodes that functions, branches and loops may expand to.
+/// The number of nodes that functions, branches and loops may expand to.
 static constexpr int64_t kMaxNodes = 500000;
-// Operators of any number of operands become one op for each.
+// An operator with any number of operands becomes one op per operand.
 static constexpr int kMaxOperands = 65536;
 
 GraphImport::GraphImport(std::shared_ptr<const OnnxModel> model,
@@ -44,7 +44,8 @@ void GraphImport::warn(const std::string &text) {
 // Names
 //===----------------------------------------------------------------------===//
 
-/// Adds every name that the subgraphs of `node` read, their own among them.
+/// Adds every name that the subgraphs of `node` read, including their own
+/// names.
 static void collectReads(const NodeProto &node, llvm::StringSet<> &read);
 
 static void collectReads(const GraphProto &graph, llvm::StringSet<> &read) {
@@ -122,7 +123,7 @@ std::optional<Value> GraphImport::lookup(Scope &scope, llvm::StringRef name) {
     at->values[name] = constant;
     return constant;
   }
-  invalid("value " + quoted(name) + " is defined nowhere");
+  invalid("value " + quoted(name) + " is not defined");
   return std::nullopt;
 }
 
@@ -138,7 +139,7 @@ std::optional<ir::Tensor> GraphImport::constantOf(Value value) {
       return std::nullopt;
     attr = state->second.init;
   }
-  // Nothing that large is a shape, an axis or a table.
+  // Larger constants are not shapes, axes or tables.
   if (ir::tensorType(value).getNumElements() > (1 << 22))
     return std::nullopt;
   FailureOr<ir::Tensor> tensor = ir::Tensor::fromAttr(attr);
@@ -287,7 +288,7 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     return poison();
   }
   llvm::StringRef domain = canonicalDomain(node.domain());
-  // The copy of an initializer that became a state of its own (addStates).
+  // A copy of an initializer that became a separate state (addStates).
   if (options_.train && &scope == scope_ && node.op_type() == "Identity" &&
       domain.empty() && node.output_size() == 1 &&
       scope.values.contains(node.output(0)))
@@ -398,7 +399,7 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
   if (errors_.lines().size() != errorsBefore)
     return false;
   if (import.isUnsupported() || import.isPoisoned_) {
-    // Constants stay: names may be bound to them.
+    // Constants stay, because names may be bound to them.
     for (Operation &op :
          llvm::make_early_inc_range(llvm::reverse(main_.getBody().front()))) {
       if (&op == settled_)
@@ -431,7 +432,7 @@ bool GraphImport::importNode(const NodeProto &node, size_t index, Scope &scope,
     Value value =
         size_t(i) < import.results_.size() ? import.results_[i] : Value();
     if (value && !isTensor(value)) {
-      // Only tensors leave the program.
+      // Only tensors can be graph outputs.
       if (&scope == scope_ && isGraphOutput(output)) {
         noteUnsupported(node, label,
                         "graph output " + quoted(output) + " is " +

@@ -2,13 +2,13 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One object per import. It walks the nodes of the main graph in order,
-// inlining calls of model-local functions and subgraphs, into the one block of
-// @main; looks names up; and folds shape arithmetic as it goes, so that the
-// next node finds constants.
+// One object per import. It walks the nodes of the main graph in order, looks
+// up names, and inlines model-local functions and subgraphs into the single
+// block of @main. It folds shape arithmetic as it goes, so that the next node
+// finds constants.
 //
-// A node that cannot be done poisons its outputs; its readers are skipped, and
-// all such nodes are reported together in the end. A node that is wrong ends
+// An unsupported node poisons its outputs; its readers are skipped, and all
+// unsupported nodes are reported together at the end. An invalid node ends
 // the import.
 //
 //===----------------------------------------------------------------------===//
@@ -28,12 +28,13 @@
 
 namespace sinter::compiler {
 
-/// What holds inside one function call (or the main graph).
+/// The state inside one function call (or the main graph).
 struct Frame {
   const Opsets *opsets;
   /// Values of the attributes that the function's nodes refer to.
   llvm::StringMap<const ::onnx::AttributeProto *> attributes;
-  /// Of node names in locations and messages: the caller's label and '/'.
+  /// Prefix of node names in locations and messages: the caller's label and
+  /// '/'.
   std::string prefix;
 };
 
@@ -41,11 +42,11 @@ struct Frame {
 struct Scope {
   /// The enclosing graph; null for the main graph and for function bodies.
   Scope *parent = nullptr;
-  /// A null value is one that an unsupported node should have produced.
+  /// A null value stands for the output of an unsupported node.
   llvm::StringMap<mlir::Value> values;
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
   llvm::StringMap<const ::onnx::SparseTensorProto *> sparseInitializers;
-  /// Inputs of a function that its caller leaves out.
+  /// Inputs of a function that its caller omits.
   llvm::StringSet<> absent;
   /// Names that live nodes, or the graph's outputs, read.
   llvm::StringSet<> read;
@@ -66,14 +67,14 @@ public:
   const BoundInputs &boundInputs() const { return bound_; }
   const Registry &registry() const { return registry_; }
   std::optional<ir::Tensor> constantOf(mlir::Value value);
-  /// The constant that `tensor` is; null after node.fail().
+  /// Builds `tensor` as a constant; null after node.fail().
   mlir::Value makeConstant(NodeImport &node, const ::onnx::TensorProto &tensor);
   mlir::Value makeConstant(NodeImport &node,
                            const ::onnx::SparseTensorProto &tensor);
-  /// The outputs of `body` for `inputs` (in the order of its inputs), built at
-  /// the end of the block. False after node.fail(); a null output is poisoned.
-  /// Values that the caller built before, other than constants, may have been
-  /// folded away afterwards.
+  /// Builds `body` at the end of the block for `inputs` (in the order of its
+  /// inputs). Returns false after node.fail(); a null output is poisoned. The
+  /// call may fold away values that the caller built before, other than
+  /// constants.
   bool importBody(NodeImport &node, const ::onnx::GraphProto &body,
                   mlir::ValueRange inputs,
                   llvm::SmallVectorImpl<mlir::Value> &outputs);
@@ -83,19 +84,20 @@ public:
   /// For NodeImport::checkIndices().
   bool checkIndices(NodeImport &node, mlir::Value indices, int64_t lower,
                     int64_t upper);
-  /// What importBody() builds from now on matters only if `condition`, one bool
-  /// that an earlier node computed, is `taken`; until popGuard().
+  /// Until popGuard(), the results of what importBody() builds matter only if
+  /// `condition`, a bool that an earlier node computed, equals `taken`.
   void pushGuard(mlir::Value condition, bool taken) {
     guards_.push_back({condition, taken});
   }
   void popGuard() { guards_.pop_back(); }
   /// The argument of @main that holds the control of this name, a tensor<i64>.
   mlir::Value control(llvm::StringRef name);
-  /// Sequences of `elements` more elements may still be built.
+  /// Takes `elements` from the budget of sequence elements; false if it is
+  /// exhausted.
   bool takeSequence(int64_t elements) {
     return (sequenceBudget_ -= elements) >= 0;
   }
-  /// Tells the random ops of a program apart.
+  /// A number that distinguishes the random ops of a program.
   int64_t nextRandomId() { return randomIds_++; }
 
 private:
@@ -104,8 +106,8 @@ private:
   bool buildMain();
   bool addStates(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
   bool addOutputs(const ::onnx::GraphProto &graph);
-  /// Adds to `results` what the checks of indices find, and describes them;
-  /// nothing where there are none. False after an error line.
+  /// Adds the results of the index checks to `results` and their descriptions
+  /// to `checks`; nothing if there are no checks. False after an error line.
   bool addIndexChecks(llvm::SmallVectorImpl<mlir::Value> &results,
                       mlir::ArrayAttr &checks);
   /// Declares the states that are used, drops the others, names the controls.
@@ -147,9 +149,9 @@ private:
   Folder folder_;
   /// The last op of @main that is settled; null at the beginning.
   mlir::Operation *settled_ = nullptr;
-  /// Bytes that sparse tensors may still grow to.
+  /// Bytes that dense forms of sparse tensors may still take.
   int64_t sparseBudget_ = int64_t(1) << 28;
-  /// Elements of sequences, so that loops which append end in time.
+  /// Elements that sequences may still take. This bounds loops that append.
   int64_t sequenceBudget_ = int64_t(1) << 24;
   int64_t expandedNodes_ = 0, randomIds_ = 0;
   llvm::StringMap<mlir::Value> controls_;
@@ -168,15 +170,15 @@ private:
   };
   llvm::DenseMap<mlir::Value, State> states_;
   llvm::StringMap<int32_t> declaredTypes_;
-  /// The main graph's, while it is imported.
+  /// The scope of the main graph while it is imported.
   Scope *scope_ = nullptr;
   /// (operator, reason) -> node labels.
   std::map<std::pair<std::string, std::string>, std::vector<std::string>>
       unsupported_;
 };
 
-/// Which of `nodes` something reads, and all names that are read. `read` holds
-/// the graph's outputs at the beginning.
+/// Whether each of `nodes` is read. `read` holds the graph's outputs when
+/// called and all names that are read on return.
 std::vector<bool>
 findLive(const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes,
          llvm::StringSet<> &read);

@@ -1,10 +1,10 @@
-//===- GridSample.cpp - elements at places that the data gives ------------===//
+//===- GridSample.cpp - samples at positions given by data ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // X is [N, C, H, W], the grid [N, P, Q, 2] with (x, y) in [-1, 1]. An output
 // element is a weighted sum of taps, as in Resize, but indices and weights are
-// computed when running.
+// computed at run time.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
@@ -66,7 +66,7 @@ private:
     return n.min(n.max(v, n.splatLike(v, low)), n.splatLike(v, high));
   }
 
-  /// A zigzag between the borders of dimension `d` (0 is y, 1 is x).
+  /// Reflects `v` at the borders of dimension `d` (0 is y, 1 is x).
   Value reflect(Value v, int d) {
     double low = aligns_ ? 0 : -0.5;
     double range = double(sizes_[d]) - (aligns_ ? 1 : 0);
@@ -78,9 +78,10 @@ private:
     return n.add(n.min(phase, back), low);
   }
 
-  /// Places along dimension `d`, [N, 1, points], in elements of the input. Of a
-  /// cubic curve beyond the border only the taps are moved to it (fetch), as in
-  /// PyTorch and ONNX Runtime: its value there is not that of the border.
+  /// Positions along dimension `d`, [N, 1, points], in units of input elements.
+  /// In cubic mode, a position beyond the border is kept, and only the taps are
+  /// clamped to the border (fetch), as in PyTorch and ONNX Runtime. The value
+  /// there differs from that of the border.
   Value places(int d, bool isCubic = false) {
     Value v = n.sliceDim(n.in(1), 3, 1 - d, 2 - d);
     v = n.cast(n.reshape(v, {batch_, 1, points_}), n.elementOf(n.in(0)));
@@ -92,7 +93,7 @@ private:
     return padding_ == "reflection" ? reflect(v, d) : v;
   }
 
-  /// Input elements at integral places, zeros where padding says so.
+  /// Input elements at integral positions, zeros where the padding requires it.
   Value fetch(Value y, Value x) {
     Value places[] = {y, x}, isInside, index;
     for (int d : {0, 1}) {
@@ -174,7 +175,7 @@ private:
 
 static void importGridSample(NodeImport &n) { GridSample(n).run(); }
 
-/// theta * (x, y, [z,] 1) at every place of an image between -1 and 1.
+/// theta * (x, y, [z,] 1) at every position of an image between -1 and 1.
 static void importAffineGrid(NodeImport &n) {
   bool aligns = n.attrInt("align_corners", 0);
   std::optional<Shape> size = n.knownInts(1, "size");
@@ -198,7 +199,7 @@ static void importAffineGrid(NodeImport &n) {
   for (int64_t d = count; d-- > 0;) {
     double steps = double(aligns ? image[d] - 1 : image[d]);
     Value at = n.cast(n.iota(apart, d, n.i64()), element);
-    // The middle of a single place is 0.
+    // A single position is in the middle, at 0.
     at = aligns ? n.mul(at, steps > 0 ? 2 / steps : 0)
                 : n.mul(n.add(at, 0.5), steps > 0 ? 2 / steps : 0);
     places.push_back(n.add(at, aligns && steps == 0 ? 0 : -1));

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The importer's door, called by the driver. The result is
+// The importer's interface, called by the driver. The result is
 //
 //   module @NAME attributes {sinter.model = "NAME"} {
 //     sinter.state @"fc.weight" : tensor<..> {..}        (with `train`)
@@ -12,9 +12,8 @@
 //   }
 //
 // of static shapes; every op's location names the ONNX node that it came from.
-// Whatever the bytes of the model are, the importer ends in a module or in
-// error lines: it never crashes, and its time and memory are bounded by the
-// size of the model.
+// For any bytes, the importer returns a module or error lines. It never
+// crashes, and its time and memory are bounded by the size of the model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_IMPORT_H
@@ -40,8 +39,7 @@ class ModelProto;
 
 namespace sinter::compiler {
 
-/// What went wrong, one line each, ready for the user (without a trailing
-/// newline).
+/// Errors as lines ready for the user, without a trailing newline.
 class ImportErrors {
 public:
   void invalid(std::string line) {
@@ -49,15 +47,15 @@ public:
     invalid_ = true;
   }
   void unsupported(std::string line) { lines_.push_back(std::move(line)); }
-  /// Once for equal lines.
+  /// Reports equal lines only once.
   void warn(std::string line) {
     if (!llvm::is_contained(warnings_, line))
       warnings_.push_back(std::move(line));
   }
 
   bool empty() const { return lines_.empty(); }
-  /// 0 without errors, 2 for unreadable input or wrong options, 3 when
-  /// everything that is wrong is an unsupported operator.
+  /// 0 without errors, 2 for unreadable input or wrong options, 3 if all errors
+  /// are unsupported operators.
   int exitCode() const { return empty() ? 0 : invalid_ ? 2 : 3; }
   llvm::ArrayRef<std::string> lines() const { return lines_; }
   llvm::ArrayRef<std::string> warnings() const { return warnings_; }
@@ -78,18 +76,19 @@ struct InitializerRole {
   std::string reason;
   /// Other names of the same tensor.
   std::vector<std::string> aliases;
-  /// Of a table: the row that stands for nothing and gets no gradient.
+  /// For a table: the padding row, which gets no gradient.
   std::optional<int64_t> paddingRow = std::nullopt;
 };
 
 struct ImportOptions {
-  /// Initializers become state as their roles say, BatchNormalization is
-  /// imported for training.
+  /// Initializers become states according to their roles, and
+  /// BatchNormalization is imported for training.
   bool train = false;
-  /// Nothing will run: what is in training mode is imported as in inference,
-  /// with a warning.
+  /// The module will only be shown: nodes in training mode are imported as for
+  /// inference, with a warning.
   bool isOnlyShown = false;
-  /// Expressions over the names of states; empty: all, and none.
+  /// Regular expressions for names of states. If empty, `trainable` means all
+  /// and `freeze` means none.
   std::string trainable, freeze;
   /// A safetensors file with the weights of the module that was exported;
   /// empty: none.
@@ -108,8 +107,8 @@ struct ImportOptions {
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
   /// Of the module; empty: the file's stem.
   std::string name;
-  /// Inputs that are known at compile time: they leave the signature of @main.
-  /// The tensor's type is the input's.
+  /// Inputs that are known at compile time. They are removed from the signature
+  /// of @main. The tensor has the input's type.
   llvm::StringMap<ir::Tensor> constantInputs;
 };
 
@@ -117,8 +116,8 @@ struct ImportOptions {
 /// modules refer to its bytes and keep it alive.
 class OnnxModel {
 public:
-  /// `proto` was parsed without error; `directoryFd` (owned; -1: none) is where
-  /// external data lies.
+  /// `proto` was parsed without error; `directoryFd` (owned; -1: none) is the
+  /// folder of external data.
   OnnxModel(std::unique_ptr<::onnx::ModelProto> proto, std::string path,
             int directoryFd);
   ~OnnxModel();
@@ -130,17 +129,17 @@ public:
   /// As the user gave it; messages begin with it.
   llvm::StringRef path() const { return path_; }
   int directoryFd() const { return directoryFd_; }
-  /// The attributes that have a value where a call of `function` gives none.
+  /// The attributes of `function` that have a default for calls that omit them.
   std::vector<const ::onnx::AttributeProto *>
   defaultsOf(const ::onnx::FunctionProto &function) const;
-  /// Reads what the generated classes do not know. False after an error line.
+  /// Reads fields that the generated classes lack. False after an error line.
   bool readNewerFields(ImportErrors &errors);
 
   /// What training does with each float initializer; filled by
   /// restoreParameters.
   llvm::StringMap<InitializerRole> roles;
-  /// Names other than those of states that --freeze may match: constants that
-  /// the exporter computed, parameters of the module that the file lacks.
+  /// Names that --freeze may match besides those of states: constants that the
+  /// exporter computed, and parameters of the module that the file lacks.
   std::vector<std::string> held;
 
 private:
@@ -152,8 +151,8 @@ private:
       functionDefaults_;
 };
 
-/// Reads a regular file of at most 2 GiB. Null with an error line when it
-/// cannot be read or is no ONNX model.
+/// Reads a regular file of at most 2 GiB. Null with an error line if it cannot
+/// be read or is not an ONNX model.
 std::shared_ptr<OnnxModel> loadOnnxFile(llvm::StringRef path,
                                         ImportErrors &errors);
 /// The same from memory; `bytes` are copied. External data is not available.
@@ -161,9 +160,9 @@ std::shared_ptr<OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
                                          llvm::StringRef name,
                                          ImportErrors &errors);
 
-/// Before a model is imported for training: decides what each initializer is
-/// and undoes what the exporter did to parameters, where the file tells. False
-/// after error lines.
+/// Prepares a model for import with `train`: decides the role of each
+/// initializer and, as far as the file tells, undoes the exporter's changes to
+/// parameters. False after error lines.
 bool restoreParameters(OnnxModel &model, const ImportOptions &options,
                        ImportErrors &errors);
 
@@ -178,10 +177,10 @@ struct OnnxInput {
   std::optional<std::vector<Dim>> dims; // absent: not even the rank is declared
 };
 /// The inputs that a caller must feed (initializers are not among them); empty
-/// for a model without a graph. Inputs that are no tensors are left out.
+/// for a model without a graph. Inputs that are not tensors are left out.
 std::vector<OnnxInput> onnxInputs(const OnnxModel &model);
 
-/// Null when `errors` got a line.
+/// Null after error lines in `errors`.
 mlir::OwningOpRef<mlir::ModuleOp>
 importOnnx(std::shared_ptr<const OnnxModel> model, const ImportOptions &options,
            mlir::MLIRContext *context, ImportErrors &errors);

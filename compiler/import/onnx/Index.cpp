@@ -1,4 +1,4 @@
-//===- Index.cpp - gather, scatter and what is made of them ---------------===//
+//===- Index.cpp - gather, scatter and operators built on them ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -25,7 +25,8 @@ static Value indices(NodeImport &n, size_t i) {
   return v;
 }
 
-/// Negative indices count from the end; sizes broadcast to the indices.
+/// Makes negative indices, which count from the end, positive. Sizes are
+/// broadcast to the indices.
 static Value wrapNegative(NodeImport &n, Value index, Value sizes) {
   if (std::optional<ir::Tensor> known = n.constantOf(index))
     if (llvm::all_of(known->ints, [](int64_t i) { return i >= 0; }))
@@ -39,7 +40,7 @@ static Value wrapNegative(NodeImport &n, Value index, int64_t size) {
   return wrapNegative(n, index, n.splat({}, n.elementOf(index), double(size)));
 }
 
-/// Indices into a dimension of `size`, negative ones from its end.
+/// Checks indices into a dimension of `size`; negative ones count from its end.
 static bool checkIndices(NodeImport &n, Value index, int64_t size) {
   return n.checkIndices(index, -size, size);
 }
@@ -55,8 +56,8 @@ static bool checkTuples(NodeImport &n, Value index, Ints sizes) {
   return true;
 }
 
-/// The row of the table that an embedding pads with, which gets no gradient:
-/// the call that the node came from names it, or the table shows it.
+/// The padding row of an embedding's table, which gets no gradient. Either the
+/// call that the node came from names it, or the table's values show it.
 static std::optional<int64_t> paddingRow(NodeImport &n) {
   if (!n.graph().options().train)
     return std::nullopt;
@@ -158,7 +159,7 @@ static void importScatterNd(NodeImport &n) {
   n.out(n.scatterNd(*kind, x, wrapNegative(n, index, bounds), n.in(2)));
 }
 
-/// values[1] where the index is, values[0] elsewhere, along a new dimension.
+/// values[1] at the index and values[0] elsewhere, along a new dimension.
 static void importOneHot(NodeImport &n) {
   Value index = n.in(0), values = n.in(2);
   int64_t given = n.attrInt("axis", -1);
@@ -190,7 +191,7 @@ static void importOneHot(NodeImport &n) {
   n.out(n.where(isHit, on, off));
 }
 
-/// Elements whose number must be known: the condition is.
+/// The condition must be known, because it determines the output's size.
 static void importCompress(NodeImport &n) {
   Value x = n.in(0);
   std::optional<int64_t> given = n.attrInt("axis");
@@ -217,8 +218,8 @@ static void importCompress(NodeImport &n) {
   n.out(n.gather(x, n.ints(chosen), axis));
 }
 
-/// Row i of the result holds the i-th coordinates of all nonzero elements. Of a
-/// value that is not known they are an open tensor.
+/// Row i of the result holds the i-th coordinates of all nonzero elements. If
+/// the input is not known, the result is an open tensor.
 static void importNonZero(NodeImport &n) {
   std::optional<ir::Tensor> x = n.constantOf(0);
   if (!x) {
@@ -270,8 +271,8 @@ static void importReverseSequence(NodeImport &n) {
                          timeAxis));
 }
 
-/// The update over the elements of the cache from write_indices[b] on, along
-/// `axis`; a ring where the mode is circular.
+/// Overwrites the elements of the cache from write_indices[b] on, along `axis`,
+/// with the update. In circular mode, the cache is a ring.
 static void importTensorScatter(NodeImport &n) {
   std::string mode = n.attrString("mode", "linear");
   Value cache = n.in(0), update = n.in(1);

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Import functions say which of their inputs are indices, and of what. Those
-// that are known are looked at here; the others, unless they cannot be out of
-// range, when the program runs: one result of @main holds what is found then.
+// Import functions declare which of their inputs are indices, and their ranges.
+// Known indices are checked here. Others are checked when the program runs,
+// unless they cannot be out of range; one result of @main holds the findings.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphImport.h"
@@ -48,7 +48,7 @@ bool GraphImport::checkIndices(NodeImport &node, Value indices, int64_t lower,
   Type element = node.elementOf(indices);
   if (!element.isInteger(32) && !element.isInteger(64))
     indices = node.cast(indices, node.i64());
-  // What a branch that is not taken would read is of no interest.
+  // In a branch that is not taken, indices out of range do not matter.
   const double sound = double(std::clamp<int64_t>(0, lower, upper - 1));
   for (auto [condition, taken] : guards_) {
     Value isTaken =

@@ -46,7 +46,7 @@ private:
     return false;
   }
 
-  /// Only tensors can be fed.
+  /// Only tensors can be inputs of a program.
   bool checkKinds() {
     llvm::StringSet<> initializers;
     for (const auto &tensor : model_.proto().graph().initializer())
@@ -114,7 +114,7 @@ private:
     return true;
   }
 
-  /// Binds every symbol that an option decides.
+  /// Binds every symbol for which an option gives the size.
   bool bindFromOptions() {
     for (const auto &entry : options_.dims)
       if (!bind(entry.getKey().str(), entry.getValue(),

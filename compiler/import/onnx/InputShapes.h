@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Shapes are static after import. Open dimensions are bound by --dim, --shape
-// and --batch; one that stays open is an error that names it, never a guess.
+// Shapes are static after import. --dim, --shape and --batch bind open
+// dimensions. A dimension that stays open is an error that names it; no size is
+// guessed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_INPUTSHAPES_H
@@ -20,8 +21,7 @@ struct BoundInputs {
   };
   std::vector<Input> inputs; // in graph order
   llvm::StringMap<int64_t> dims;
-  /// The leading dimension of a static export that `batch` replaced by another;
-  /// 0: none.
+  /// The leading dimension of a static export that `batch` replaced; 0: none.
   int64_t exportedBatch = 0;
 };
 

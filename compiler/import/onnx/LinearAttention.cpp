@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Unrolled over time, as recurrent layers are.
+// Both operators are unrolled over time, like recurrent layers.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Attention.h"
@@ -21,7 +21,7 @@ static constexpr int64_t kMaxSteps = 1024;
 // CausalConvWithState
 //===----------------------------------------------------------------------===//
 
-/// A depthwise convolution of what came before and the input.
+/// A depthwise convolution of the past state followed by the input.
 static void importCausalConv(NodeImport &n) {
   std::string activation = n.attrString("activation", "none");
   Value x = n.in(0), weight = n.in(1);
@@ -91,7 +91,7 @@ private:
     heads_ = n.attrInt("q_num_heads", 0);
     shared_ = n.attrInt("kv_num_heads", 0);
     scale_ = n.attrFloat("scale", 0);
-    n.ignoreAttr("chunk_size"); // of speed only
+    n.ignoreAttr("chunk_size"); // affects only speed
     isGated_ = rule == "gated" || rule == "gated_delta";
     isDelta_ = rule == "delta" || rule == "gated_delta";
     if (!n.requireFloat() || n.failed())
@@ -108,7 +108,7 @@ private:
         n.fail("query, key and value must have rank 3");
     if (n.failed())
       return false;
-    // fp32 or better throughout.
+    // Computed in fp32 or better throughout.
     wide_ = n.elementOf(n.in(0)).isF64() ? n.elementOf(n.in(0)) : n.f32();
     auto heads = [&](size_t i, int64_t count, StringRef attribute) {
       return splitHeads(n, n.cast(n.in(i), wide_), count, attribute);

@@ -22,7 +22,8 @@ static constexpr int64_t kMaxTrips = 4096;
 // Loop
 //===----------------------------------------------------------------------===//
 
-/// Unrolled: the trip count and the conditions must be known at compile time.
+/// Loops are unrolled, so the trip count and the conditions must be known at
+/// compile time.
 static void importLoop(NodeImport &n) {
   const ::onnx::GraphProto *body = n.attrGraph("body");
   if (n.failed())
@@ -117,8 +118,8 @@ static void importLoop(NodeImport &n) {
 // Scan
 //===----------------------------------------------------------------------===//
 
-/// A list of one entry per scan input or output, zeros where absent; nothing
-/// after fail().
+/// A list of one entry per scan input or output; zeros if absent. Nothing after
+/// fail().
 static std::optional<Shape> scanList(NodeImport &n, llvm::StringRef name,
                                      size_t count) {
   Shape values = n.attrInts(name).value_or(Shape(count, 0));
@@ -128,8 +129,8 @@ static std::optional<Shape> scanList(NodeImport &n, llvm::StringRef name,
   return n.failed() ? std::nullopt : std::optional<Shape>(values);
 }
 
-/// The body gets state values and one slice of each scan input, and gives new
-/// state values and one slice of each scan output. Unrolled.
+/// Unrolled. The body gets state values and one slice of each scan input; it
+/// returns new state values and one slice of each scan output.
 static void importScan(NodeImport &n) {
   const ::onnx::GraphProto *body = n.attrGraph("body");
   std::optional<int64_t> given = n.attrInt("num_scan_inputs");

@@ -21,7 +21,8 @@ struct LossOptions {
 };
 } // namespace
 
-/// Attributes, and shapes: scores [N, C, d..], labels [N, d..], weights [C].
+/// Reads the attributes and checks the shapes: scores [N, C, d..], labels
+/// [N, d..], weights [C].
 static std::optional<LossOptions> readLoss(NodeImport &n) {
   std::string name = n.attrString("reduction", "mean");
   LossOptions options{Reduction::Mean, n.attrInt("ignore_index")};
@@ -66,7 +67,7 @@ static Value sumAll(NodeImport &n, Value x) {
   return n.reduce(ir::ReduceKind::sum, x, dims, /*keep=*/false);
 }
 
-/// 1 where the label counts, else 0, in the scores' type; null when all count.
+/// 1 where the label counts, else 0, in the scores' type; null if all count.
 static Value emitCounted(NodeImport &n, const LossOptions &options) {
   if (!options.ignoreIndex)
     return {};
@@ -81,7 +82,7 @@ static Value emitNegativeLogLikelihood(NodeImport &n, Value logProbability,
                                        const LossOptions &options) {
   Value labels = n.in(1), counted = emitCounted(n, options);
   labels = n.cast(labels, n.i64());
-  if (counted) // a label out of range must not be looked up
+  if (counted) // a label that does not count may be out of range
     labels = n.where(n.cast(counted, n.i1()), labels, n.splatLike(labels, 0));
   Value picked = n.gatherElements(logProbability, n.expandDims(labels, {1}), 1);
   Value losses = n.unary<ir::NegOp>(n.squeeze(picked, {1}));

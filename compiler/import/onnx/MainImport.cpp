@@ -27,7 +27,7 @@ OwningOpRef<ModuleOp> GraphImport::run() {
   std::optional<BoundInputs> bound =
       bindInputs(*model_, options_, context_, bindErrors);
   if (!bound) {
-    // Operators that no shape will make supported are the more useful answer.
+    // Unsupported operators are the more useful answer: no shape would help.
     llvm::StringSet<> visited;
     findUnknown(model_->proto().graph().node(), "", visited);
     reportUnsupported();
@@ -252,7 +252,7 @@ void GraphImport::finishArguments() {
 }
 
 //===----------------------------------------------------------------------===//
-// The door
+// The entry point
 //===----------------------------------------------------------------------===//
 
 OwningOpRef<ModuleOp> importOnnx(std::shared_ptr<const OnnxModel> model,

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Operators of the domain com.microsoft. Masks are integers there, and what
-// they hide gets a finite number added, not -inf.
+// Attention operators of the domain com.microsoft. Their masks are integers,
+// and hidden scores get a finite number added, not -inf.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Attention.h"
@@ -17,8 +17,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// The attributes that all share, but for GroupQueryAttention's. 0 after
-/// fail().
+/// Reads the attribute `name`, a number of heads; 0 after fail().
 static int64_t readHeads(NodeImport &n, StringRef name) {
   int64_t heads = n.attrInt(name, 0);
   if (!n.failed() && heads < 1)
@@ -27,7 +26,7 @@ static int64_t readHeads(NodeImport &n, StringRef name) {
   return n.failed() ? 0 : heads;
 }
 
-/// Unsupported where one of the inputs `list` is there.
+/// Reports as unsupported if one of the inputs in `list` is present.
 static bool refuseInputs(NodeImport &n,
                          ArrayRef<std::pair<size_t, const char *>> list) {
   for (auto [i, name] : list)
@@ -38,7 +37,7 @@ static bool refuseInputs(NodeImport &n,
   return n.failed();
 }
 
-/// Unsupported where attribute `name` has another value than `value`.
+/// Reports as unsupported if attribute `name` is not `value`.
 static bool refuseUnless(NodeImport &n, StringRef name, int64_t value) {
   int64_t given = n.attrInt(name, value);
   if (!n.failed() && given != value)
@@ -46,7 +45,7 @@ static bool refuseUnless(NodeImport &n, StringRef name, int64_t value) {
   return n.failed();
 }
 
-/// 1 / sqrt(D) where the attribute is not there, or 0.
+/// 1 / sqrt(D) if the attribute is absent or 0.
 static double readScale(NodeImport &n, Value query) {
   double scale = n.attrFloat("scale", 0);
   return scale != 0 || n.rankOf(query) != 4
@@ -54,8 +53,9 @@ static double readScale(NodeImport &n, Value query) {
              : 1 / std::sqrt(double(n.shapeOf(query)[3]));
 }
 
-/// Input `i`: 0 where a key is hidden (of all queries or of each), the number
-/// of keys that are not, or the ends of what is not and then the starts.
+/// Adds the mask in input `i`. It has one of three forms: 0 where a key is
+/// hidden (from all queries or from each), the number of visible keys, or the
+/// ends and then the starts of the visible ranges.
 static void addMask(NodeImport &n, AttentionForm &form, size_t i) {
   double filter = n.attrFloat("mask_filter_value", -10000);
   if (!n.has(i) || n.failed())
@@ -89,7 +89,8 @@ static void addMask(NodeImport &n, AttentionForm &form, size_t i) {
       n.where(isSeen, n.scalar(element, 0), n.scalar(element, filter)));
 }
 
-/// Puts past keys and values before the node's own; queries come after them.
+/// Puts past keys and values before the node's own. Queries are positioned
+/// after the past keys.
 static void addPast(NodeImport &n, AttentionForm &form, Value key,
                     Value value) {
   if (!key || !value || n.failed())
@@ -207,7 +208,7 @@ static void importMultiHead(NodeImport &n) {
   if (n.failed())
     return;
   if (n.has(6) != n.has(7)) {
-    n.fail("past_key and past_value must be there together");
+    n.fail("past_key and past_value must be given together");
     return;
   }
   addPast(n, form, n.in(6), n.in(7));
@@ -225,14 +226,15 @@ static void importMultiHead(NodeImport &n) {
 // GroupQueryAttention
 //===----------------------------------------------------------------------===//
 
-/// The attributes and inputs that ask for what is not done.
+/// Rejects attributes and inputs that request unsupported forms.
 static bool refuseQueryForms(NodeImport &n) {
   for (StringRef name : {"k_quant_type", "v_quant_type"}) {
     std::string kind = n.attrString(name, "NONE");
     if (!n.failed() && kind != "NONE")
       n.unsupported("attribute " + quoted(name) + " = " + quoted(kind));
   }
-  // Of quantised caches and of normalised queries, which are refused.
+  // These belong to quantised caches and normalised queries, which are
+  // rejected.
   for (StringRef name : {"kv_cache_bit_width", "qk_norm_epsilon",
                          "q_norm_epsilon", "k_norm_epsilon"})
     n.ignoreAttr(name);
@@ -248,7 +250,8 @@ static bool refuseQueryForms(NodeImport &n) {
                           {16, "query_seqlens"}});
 }
 
-/// The query with keys and values behind it in one tensor, parted.
+/// Reads query, key and value, and splits them if they are packed in one
+/// tensor.
 static void unpack(NodeImport &n, AttentionForm &form, int64_t heads,
                    int64_t keyHeads) {
   if (n.has(1) && n.has(2)) {
@@ -265,7 +268,7 @@ static void unpack(NodeImport &n, AttentionForm &form, int64_t heads,
   form.value = n.sliceDim(all, 1, heads + keyHeads, heads + 2 * keyHeads);
 }
 
-/// Each sequence has as many keys as seqlens_k says, and one. False after fail.
+/// Each sequence has seqlens_k + 1 keys. False after fail().
 static bool addLengths(NodeImport &n, AttentionForm &form, int64_t past) {
   int64_t batch = n.shapeOf(form.query)[0], t = n.shapeOf(form.query)[2],
           s = past + n.shapeOf(form.key)[2];
@@ -274,7 +277,8 @@ static bool addLengths(NodeImport &n, AttentionForm &form, int64_t past) {
            "; it must be " + shownShape({batch}));
     return false;
   }
-  // Of past and new keys together; where it is not known it must be that.
+  // The number of past and new keys together. If it is not known at compile
+  // time, it is checked at run time.
   std::optional<ir::Tensor> total = n.constantOf(6);
   if (!total && n.has(6) && !n.checkIndices(n.in(6), s, s + 1))
     return false;
@@ -310,15 +314,15 @@ static void importGroupQuery(NodeImport &n) {
   AttentionForm form;
   form.isCausal = n.attrInt("causal", 1);
   form.softcap = n.attrFloat("softcap", 0);
-  // Its size counts the query's own position.
+  // The window's size includes the query's own position.
   int64_t window = n.attrInt("local_window_size", -1);
   form.left = std::max<int64_t>(window, 0) - 1;
   if (!keyHeads || !n.requireFloat() || refuseQueryForms(n))
     return;
   if (!n.has(5) || n.rankOf(n.in(0)) != 3 || n.has(1) != n.has(2) ||
       n.has(3) != n.has(4)) {
-    n.fail("the query must have rank 3, 'seqlens_k' must be there, and keys "
-           "and values, also those of the past, must be there together");
+    n.fail("the query must have rank 3, 'seqlens_k' must be given, and keys "
+           "and values, also past ones, must be given together");
     return;
   }
   unpack(n, form, heads, keyHeads);
@@ -380,14 +384,14 @@ static void importRotary(NodeImport &n) {
   }
   bool isFlat = n.rankOf(n.in(0)) == 3;
   if (isFlat && heads == 0) {
-    // The tables say how wide a head is.
+    // The width of the tables gives the size of a head.
     int64_t width = n.rankOf(n.in(2)) == 2 ? 2 * n.shapeOf(n.in(2))[1] : 0;
     heads = width ? n.shapeOf(n.in(0))[2] / width : 0;
   }
   Value x = splitHeads(n, n.in(0), heads, "num_heads");
   if (n.failed())
     return;
-  // One position is that of the first element.
+  // A single position is that of the first step.
   int64_t steps = n.rankOf(x) == 4 ? n.shapeOf(x)[2] : 0;
   form.positions = n.rankOf(n.in(1)) == 2
                        ? n.in(1)

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Operators of the domain com.microsoft that ONNX Runtime's optimizer writes in
-// place of two or three of ONNX's own.
+// Operators of the domain com.microsoft with which ONNX Runtime's optimizer
+// replaces two or three of ONNX's own.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Activation.h"
@@ -51,7 +51,7 @@ static void importQuickGelu(NodeImport &n) {
     n.out(n.mul(n.in(0), n.unary<ir::SigmoidOp>(n.mul(n.in(0), alpha))));
 }
 
-/// The first half times gelu of the second.
+/// The first half times the gelu of the second.
 static void importBiasSplitGelu(NodeImport &n) {
   Value x = n.add(n.in(0), n.in(1));
   if (!n.requireFloat() || !n.requireRank(0, 1) || !x)
@@ -67,7 +67,7 @@ static void importBiasSplitGelu(NodeImport &n) {
   n.out(n.mul(n.sliceDim(x, last, 0, size / 2), gate));
 }
 
-/// The function that a fused node applies to its result, by ONNX's name.
+/// Applies a fused node's activation, given by ONNX's name, to its result.
 static Value emitActivation(NodeImport &n, Value x, StringRef name,
                             ArrayRef<double> parameters) {
   auto parameter = [&](size_t i, double byDefault) {
@@ -115,7 +115,7 @@ static void importFusedGemm(NodeImport &n) {
                        parameters));
 }
 
-/// Dimension 0 behind the other batch dimensions, then the last two swapped.
+/// Moves dimension 0 after the other batch dimensions, then swaps the last two.
 static Value rearrange(NodeImport &n, Value x, bool movesBatch, bool swaps) {
   int64_t rank = n.rankOf(x);
   Shape perm(rank);
@@ -141,9 +141,9 @@ static void importFusedMatMul(NodeImport &n) {
 // Softmax and dropout with a bias
 //===----------------------------------------------------------------------===//
 
-/// Softmax over the elements of dimension `axis` and those behind it.
+/// Softmax over the elements of dimension `axis` and of those after it.
 static void importBiasSoftmax(NodeImport &n) {
-  // Says where the bias repeats; its shape does, too.
+  // It tells how the bias is broadcast; the bias's shape tells it, too.
   n.ignoreAttr("is_inner_broadcast");
   int64_t given = n.attrInt("axis", 1);
   Value x = n.in(0);
@@ -161,7 +161,7 @@ static void importBiasSoftmax(NodeImport &n) {
     n.out(n.reshape(n.softmax(n.reshape(sum, {rows, columns}), 1), shape));
 }
 
-/// data + bias, dropped out in training, + residual.
+/// dropout(data + bias) + residual; outside of training, nothing is dropped.
 static void importBiasDropout(NodeImport &n) {
   n.ignoreAttr("seed");
   bool isTraining = n.graph().options().train;
@@ -175,7 +175,7 @@ static void importBiasDropout(NodeImport &n) {
     n.unsupported("in training");
     return;
   }
-  n.ignoreInput(3); // nothing is dropped, whatever the ratio
+  n.ignoreInput(3); // nothing is dropped, whatever the ratio is
   Value y = n.add(n.in(0), n.broadcast(n.in(1), n.shapeOf(n.in(0))));
   n.out(n.has(2) ? n.add(y, n.in(2)) : y);
 }

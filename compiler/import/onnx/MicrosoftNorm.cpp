@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Operators of the domain com.microsoft: a normalisation with the sum, or the
-// look-ups, before it.
+// Operators of the domain com.microsoft that fuse a normalisation with the sum
+// or the look-ups before it.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Norm.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// input + skip + bias, which is output 3.
+/// input + skip + bias, which is also output 3.
 static Value emitSkip(NodeImport &n, Value bias) {
   if (!n.requireFloat() || !n.requireRank(0, 1))
     return {};
@@ -38,10 +38,10 @@ static void importSkipSimplifiedLayerNorm(NodeImport &n) {
     n.out(emitRmsNorm(n, sum, n.in(2), n.rankOf(sum) - 1, epsilon));
 }
 
-/// The sum of the embeddings of words, positions and segments, normalised.
+/// Normalises the sum of the embeddings of words, positions and segments.
 static void importEmbedLayerNorm(NodeImport &n) {
   double epsilon = n.attrFloat("epsilon", 1e-12f);
-  n.ignoreAttr("mask_index_type"); // of output 1's shape
+  n.ignoreAttr("mask_index_type"); // concerns output 1's shape
   for (size_t i : {2, 3, 5, 6})
     if (!n.has(i)) {
       n.fail("required input " + std::to_string(i) + " is missing");
@@ -56,7 +56,7 @@ static void importEmbedLayerNorm(NodeImport &n) {
   }
   int64_t batch = n.shapeOf(words)[0], steps = n.shapeOf(words)[1];
   if (n.has(1) != n.has(4)) {
-    n.fail("segment_ids and segment_embedding must be there together");
+    n.fail("segment_ids and segment_embedding must be given together");
     return;
   }
   auto lookUp = [&](Value rows, Value index) {

@@ -48,7 +48,7 @@ static Value unpackBits(NodeImport &n, Value bytes, int64_t bits) {
   return n.reshape(n.concat(parts, rank), shape);
 }
 
-/// A scale or zero point per block as [rows, blocks].
+/// A scale or zero point per block, as [rows, blocks].
 static Value perBlock(NodeImport &n, Value v, const BlockForm &form,
                       StringRef field) {
   int64_t count = form.rows * form.blocks();
@@ -77,7 +77,7 @@ static Value readZeroPoints(NodeImport &n, const BlockForm &form,
   return n.cast(n.sliceDim(apart, 1, 0, form.blocks()), element);
 }
 
-/// Row i of `v` [rows, blocks] spread to the elements of its blocks.
+/// Repeats each value of `v` [rows, blocks] for the elements of its block.
 static Value spreadBlocks(NodeImport &n, Value v, const BlockForm &form) {
   if (n.has(4))
     return n.checkIndices(n.in(4), 0, form.blocks()) ? n.gather(v, n.in(4), 1)
@@ -87,11 +87,11 @@ static Value spreadBlocks(NodeImport &n, Value v, const BlockForm &form) {
   return n.reshape(apart, {form.rows, form.blocks() * form.block});
 }
 
-/// A times the transpose of a matrix that is quantised in blocks of its rows.
+/// A times the transpose of a matrix whose rows are quantised in blocks.
 static void importMatMulNBits(NodeImport &n) {
   BlockForm form{n.attrInt("N", 0), n.attrInt("K", 0), n.attrInt("bits", 4),
                  n.attrInt("block_size", 0)};
-  // How exact a product may be at least; it is exact.
+  // The least accuracy of a product; the product here is exact.
   n.ignoreAttr("accuracy_level");
   bool isPrepacked = n.attrInt("weight_prepacked", 0);
   Value a = n.in(0), packed = n.in(1);
@@ -110,7 +110,7 @@ static void importMatMulNBits(NodeImport &n) {
     return;
   }
   if (n.has(3) && n.has(4)) {
-    // ONNX Runtime looks at the zero points on some devices only.
+    // ONNX Runtime uses the zero points only on some devices.
     n.unsupported("with both inputs 'zero_points' and 'g_idx'");
     return;
   }
@@ -163,7 +163,7 @@ static Value emitScaledProduct(NodeImport &n, Value a, Value aScale,
   Value sum = n.matmul(emitCentred(n, a, aZero, -2, i32),
                        emitCentred(n, b, bZero, -1, i32));
   Value y = n.cast(sum, n.elementOf(bScale));
-  // A scale of columns broadcasts as it is.
+  // A scale per column broadcasts without a reshape.
   Value factor = n.mul(n.reshape(aScale, {}), bScale);
   if (!y || !factor)
     return {};

@@ -100,7 +100,7 @@ const AttributeProto *NodeImport::findAttr(StringRef name) {
 
 std::optional<std::string> NodeImport::findUnread() const {
   for (const AttributeProto &attribute : node.attribute()) {
-    // An attribute of a function that its caller leaves out is absent.
+    // A function's attribute that its caller omits is absent.
     bool isAbsent = !attribute.ref_attr_name().empty() &&
                     !frame_.attributes.contains(attribute.ref_attr_name());
     if (!isAbsent && !readAttrs_.contains(attribute.name()))
@@ -114,13 +114,13 @@ std::optional<std::string> NodeImport::findUnread() const {
 
 bool NodeImport::hasAttr(StringRef name) { return findAttr(name) != nullptr; }
 
-/// The attribute, if it is there and of `type`.
+/// The attribute, if it is present and of `type`.
 static const AttributeProto *typed(NodeImport &node, StringRef name,
                                    AttributeProto::AttributeType type) {
   const AttributeProto *attribute = node.findAttr(name);
   if (!attribute)
     return nullptr;
-  // Writers before IR version 2 left the type out.
+  // Writers before IR version 2 omitted the type.
   bool fits = attribute->type() == type;
   if (fits)
     return attribute;

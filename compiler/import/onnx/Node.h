@@ -2,16 +2,16 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What an import function gets: the node's inputs as values, its attributes (a
-// wrong type is an error), what is known of inputs at compile time, and the
-// builder (Emit). It sets outputs; when it fails it says why, through fail()
-// for input that breaks ONNX's rules and unsupported() for what is legal but
-// not done.
+// The argument of import functions: the node's inputs as values, its attributes
+// (a wrong type is an error), what is known about inputs at compile time, and
+// the builder (Emit). An import function sets outputs. On failure it gives the
+// reason through fail() if the node breaks ONNX's rules, or unsupported() if it
+// is legal but not supported.
 //
-// What an import function reads is recorded. A node with an attribute, input
-// or wanted output that its function did not touch is refused: it may change
-// the result in a way that the function does not know. What has no meaning for
-// the result is named by ignoreAttr() and ignoreInput(), each with its reason.
+// NodeImport records what an import function reads. A node is rejected if it
+// has an attribute, input or wanted output that the function did not touch: it
+// might change the result in a way that the function does not know.
+// ignoreAttr() and ignoreInput() exempt what has no effect on the result.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_NODE_H
@@ -42,11 +42,12 @@ public:
              mlir::OpBuilder &builder, mlir::Location loc);
 
   const ::onnx::NodeProto &node;
-  /// Of the operator set of the node's domain.
+  /// The version of the operator set of the node's domain.
   const int64_t version;
 
-  // Inputs. Trailing absent ones do not count. Only in(), inputs() and what
-  // calls them read an input; has() and the require functions do not.
+  // Inputs. Trailing absent inputs do not count. in(), inputs() and the
+  // functions that call them count as reading an input; has() and
+  // requireFloat() do not.
   size_t numInputs() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   /// Null when absent.
@@ -58,30 +59,30 @@ public:
     readInputs_.set();
     return inputs_;
   }
-  /// Of no meaning for the result.
+  /// The input has no effect on the result.
   void ignoreInput(size_t i) {
     if (i < readInputs_.size())
       readInputs_.set(unsigned(i));
   }
-  /// Another value in place of an input that is there.
+  /// Puts another value in place of a present input.
   void replaceInput(size_t i, mlir::Value value) { inputs_[i] = value; }
-  /// Makes the 16-bit inputs float32, if the first one is 16 bits wide; returns
-  /// its element type then.
+  /// If the first input is 16 bits wide, converts the 16-bit inputs to float32
+  /// and returns the first one's element type.
   mlir::Type widenInputs();
   /// Rounds the float32 results to `element`.
   void narrowResults(mlir::Type element);
-  /// The type of input `i` is float; fails with a message otherwise.
+  /// Fails with a message unless input `i` has a float type.
   bool requireFloat(size_t i = 0);
   bool requireRank(size_t i, int64_t least);
 
   // Outputs.
   size_t numOutputs() const;
-  /// Output `i` has a name that something reads.
+  /// Whether output `i` has a name that something reads.
   bool wants(size_t i) const;
   void out(size_t i, mlir::Value value);
   void out(mlir::Value value) { out(0, value); }
 
-  // Attributes; the default where absent.
+  // Attributes; absent ones give the default.
   bool hasAttr(llvm::StringRef name);
   int64_t attrInt(llvm::StringRef name, int64_t byDefault);
   std::optional<int64_t> attrInt(llvm::StringRef name);
@@ -94,30 +95,31 @@ public:
   const ::onnx::TensorProto *attrTensor(llvm::StringRef name);
   const ::onnx::GraphProto *attrGraph(llvm::StringRef name);
   const ::onnx::AttributeProto *findAttr(llvm::StringRef name);
-  /// Of no meaning for the result.
+  /// The attribute has no effect on the result.
   void ignoreAttr(llvm::StringRef name) { readAttrs_.insert(name); }
-  /// The attribute or input that nothing read, for a message; nothing when all
-  /// were.
+  /// Describes an attribute or input that was not read, for a message; nothing
+  /// if all were read.
   std::optional<std::string> findUnread() const;
 
   // What is known at compile time.
   std::optional<ir::Tensor> constantOf(mlir::Value value);
   std::optional<ir::Tensor> constantOf(size_t i) { return constantOf(in(i)); }
-  /// unsupported("input '<field>' must be known at compile time") where it is
-  /// not.
+  /// Calls unsupported("input '<field>' must be known at compile time") if it
+  /// is not known.
   std::optional<ir::Tensor> known(size_t i, llvm::StringRef field);
   /// An integer tensor of rank <= 1.
   std::optional<Shape> knownInts(size_t i, llvm::StringRef field);
   std::optional<int64_t> knownInt(size_t i, llvm::StringRef field);
-  /// Axes as attribute before `inputSince`, as input `i` from then on; nothing
-  /// when absent (ask failed()). Normalised to [0, rank), distinct, ascending.
+  /// Axes, an attribute before version `inputSince` and input `i` since then.
+  /// Nothing if absent or invalid (failed() tells which). Normalised to
+  /// [0, rank), distinct, ascending.
   std::optional<Shape> axes(size_t i, int64_t inputSince, int64_t rank);
   /// The same for given values.
   std::optional<Shape> normalised(Ints axes, int64_t rank);
 
-  /// `indices` of any integer type, each of which must lie in [lower, upper):
-  /// what is known is checked now, the rest when the program runs. False after
-  /// fail(). An empty range holds no index.
+  /// Requires each of `indices`, of any integer type, to be in [lower, upper).
+  /// Known indices are checked now, the others when the program runs. False
+  /// after fail(). With an empty range, every index is out of bounds.
   bool checkIndices(mlir::Value indices, int64_t lower, int64_t upper);
 
   mlir::Value unsupported(std::string message) {
@@ -126,7 +128,7 @@ public:
     return fail(std::move(message));
   }
   bool isUnsupported() const { return isUnsupported_; }
-  /// The outputs depend on a node that is not supported, and was reported.
+  /// The outputs depend on an unsupported node, which has been reported.
   void poison() { isPoisoned_ = true; }
 
   GraphImport &graph() { return graph_; }

@@ -19,9 +19,8 @@ namespace sinter::compiler {
 // Along one dimension
 //===----------------------------------------------------------------------===//
 
-/// Before operator set 13 the input is coerced to a matrix at `axis` (default
-/// 1), and the rows are what is normalised. `emit` gets a value and its
-/// dimension.
+/// Before operator set 13, the input is reshaped to a matrix at `axis` (default
+/// 1) and its rows are normalised. `emit` gets a value and the dimension.
 template <class Function>
 static void importAlong(NodeImport &n, Function emit) {
   Value x = n.in(0);
@@ -29,7 +28,7 @@ static void importAlong(NodeImport &n, Function emit) {
   if (!n.requireFloat())
     return;
   int64_t rank = n.rankOf(x);
-  // A matrix of one column is what axis == rank means there.
+  // There, axis == rank means a matrix of one column.
   if (n.version < 13 && given == rank) {
     n.out(n.reshape(emit(n.expandDims(x, {rank}), rank), n.shapeOf(x)));
     return;
@@ -82,7 +81,7 @@ static void importLpNormalization(NodeImport &n) {
                         p == 1 ? n.unary<ir::AbsOp>(x) : n.mul(x, x), {*axis},
                         /*keep=*/true);
   norm = p == 2 ? n.unary<ir::SqrtOp>(norm) : norm;
-  // Of zeros the result is zeros.
+  // If all elements are zero, the result is zero.
   Value isZero = n.compare(ir::CompareKind::eq, norm, n.splatLike(norm, 0));
   n.out(n.div(x, n.where(isZero, n.splatLike(norm, 1), norm)));
 }
@@ -91,8 +90,8 @@ static void importLpNormalization(NodeImport &n) {
 // Over channels and groups
 //===----------------------------------------------------------------------===//
 
-/// Inputs `from`.. of the node, each a list of `size` elements, in the type of
-/// input 0.
+/// Reads `count` inputs starting at `from`, each a list of `size` elements, in
+/// the type of input 0.
 static bool perChannel(NodeImport &n, size_t from, size_t count, int64_t size,
                        SmallVectorImpl<Value> &values) {
   for (size_t i = from; i < from + count; ++i) {
@@ -325,13 +324,13 @@ llvm::ArrayRef<OpRow> normOps() {
       {"Hardmax", importHardmax, 1, 1},
       {"InstanceNormalization", importInstanceNorm, 3, 3},
       {"LRN", importLrn, 1, 1},
-      // From operator set 17; ONNX Runtime writes it at every older one, too.
+      // Since operator set 17; ONNX Runtime also writes it in older ones.
       {"LayerNormalization", importLayerNorm, 2, 3, 3},
       {"LogSoftmax", importLogSoftmax, 1, 1},
       {"LpNormalization", importLpNormalization, 1, 1},
       {"MeanVarianceNormalization", importMeanVarianceNorm, 1, 1, 1, 9},
       {"RMSNormalization", importRmsNorm, 2, 2, 1, 23},
-      // Of ONNX Runtime, which writes it in ONNX's domain.
+      // An operator of ONNX Runtime, which writes it in ONNX's domain.
       {"SimplifiedLayerNormalization", importSimplifiedLayerNorm, 2, 2, 2},
       {"Softmax", importSoftmax, 1, 1},
   };

@@ -1,11 +1,11 @@
-//===- Open.cpp - values whose size only the data says --------------------===//
+//===- Open.cpp - values whose size depends on data -----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A mask's coordinates are as many as it has true elements. What exporters
-// write to through them (masked_scatter, index_put) has a static form: a
-// selection by the mask. ScatterND demands as many updates as coordinates, so
-// the count that the graph computes is not looked at.
+// The number of a mask's coordinates is the number of its true elements.
+// Exporters use them to write into tensors (masked_scatter, index_put). That
+// has a static form: a selection by the mask. ScatterND requires as many
+// updates as coordinates, so the count that the graph computes is ignored.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Open.h"
@@ -36,7 +36,7 @@ static void refuse(NodeImport &n) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where they come from
+// Operators that create open tensors
 //===----------------------------------------------------------------------===//
 
 Value emitOpenNonZero(NodeImport &n, Value x) {
@@ -58,7 +58,7 @@ Value emitOpenExpand(NodeImport &n, Value x, Value shape) {
     return makeOpen(n, {OpenKind::repeated, n.reshape(x, {})}, open);
   if (n.rankOf(x) < int64_t(open.size()))
     return makeOpen(n, {OpenKind::repeated, x}, open);
-  // Of more than one element no other size can come out.
+  // A vector of several elements cannot be expanded to another size.
   if (n.rankOf(x) == 1 && open.size() == 1)
     return makeOpen(n, wholeRange(n, x), open);
   return {};
@@ -96,7 +96,7 @@ Value emitOpenSlice(NodeImport &n) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is done with them
+// Operators on open tensors
 //===----------------------------------------------------------------------===//
 
 static void importTranspose(NodeImport &n) {
@@ -111,7 +111,7 @@ static void importTranspose(NodeImport &n) {
   n.out(makeOpen(n, open, {openShape(x)[1], openShape(x)[0]}));
 }
 
-/// The number of true elements of a mask takes the place of the open size.
+/// The open size is the number of true elements of the mask.
 static void importShape(NodeImport &n) {
   Value x = n.in(0);
   Open open = openOf(x);
@@ -133,7 +133,7 @@ static void importShape(NodeImport &n) {
   n.out(n.sliceDim(n.concat(sizes, 0), 0, start, end));
 }
 
-/// To one dimension.
+/// Only reshapes to one dimension.
 static void importReshape(NodeImport &n) {
   n.ignoreAttr("allowzero"); // there is no 0
   if (!isOpen(n.in(0)) || !isTensor(n.in(1)))
@@ -154,7 +154,7 @@ static void importReshape(NodeImport &n) {
   n.out(makeOpen(n, open, {kOpen}));
 }
 
-/// To a shape of the same rank: other than the one it has it cannot be.
+/// Only to a shape of the same rank, which must be the shape that it has.
 static void importExpand(NodeImport &n) {
   bool isSame =
       isOpen(n.in(0)) && isTensor(n.in(1)) && !n.constantOf(1) &&
@@ -192,8 +192,8 @@ static void importCastLike(NodeImport &n) {
   castOpen(n, cast<RankedTensorType>(n.in(1).getType()).getElementType());
 }
 
-/// The updates as they lie over x: at a true element of the mask the one that
-/// ScatterND puts there.
+/// Arranges the updates in x's shape: at each true element of the mask is the
+/// update that ScatterND writes there.
 static Value spreadUpdates(NodeImport &n, Value x, Value mask, Value updates) {
   Shape shape(n.shapeOf(x));
   Value source = updates, start;
@@ -222,7 +222,7 @@ static Value spreadUpdates(NodeImport &n, Value x, Value mask, Value updates) {
     return x;
   Value order = n.cumulative(ir::ReduceKind::sum,
                              n.reshape(n.cast(mask, n.i64()), {elements}), 0);
-  // Where the mask is false the row is not used.
+  // Rows where the mask is false are not used.
   Value index = n.max(n.add(order, -1), n.splatLike(order, 0));
   index = start ? n.add(index, start) : index;
   index = isCycled
@@ -231,7 +231,7 @@ static Value spreadUpdates(NodeImport &n, Value x, Value mask, Value updates) {
   return n.reshape(n.gather(source, index, 0), shape);
 }
 
-/// The mask whose coordinates `index` holds, if it is that of the leading
+/// The mask whose coordinates `index` holds, if it has the shape of leading
 /// dimensions of x; null otherwise.
 static Value maskOf(NodeImport &n, Value x, Value index) {
   if (!isTensor(x) || !isOpen(index) ||
@@ -257,8 +257,8 @@ static void importGatherNd(NodeImport &n) {
   n.out(makeOpen(n, {OpenKind::selected, n.in(0), {}, {}, mask}, open));
 }
 
-/// An elementwise operator of a selection, and of scalars or of selections by
-/// the same mask, is done on all rows.
+/// An elementwise operator on selections by the same mask and on scalars is
+/// computed on all rows.
 static void importElementwise(NodeImport &n) {
   Value mask;
   Shape open, full;
@@ -309,11 +309,12 @@ static void importScatterNd(NodeImport &n) {
   n.out(n.where(isSet, reduction == "add" ? n.add(x, spread) : spread, x));
 }
 
-/// Over dimension 0 of a range: over all rows, the others as `neutral`.
+/// Reduces dimension 0 of a range: it reduces all rows of the source, with
+/// `neutral` in place of rows outside the range.
 static void reduceRange(NodeImport &n, ir::ReduceKind kind, double neutral,
                         bool isMean, int64_t axesInputSince) {
   bool keep = n.attrInt("keepdims", 1);
-  n.ignoreAttr("noop_with_empty_axes"); // there are axes
+  n.ignoreAttr("noop_with_empty_axes"); // the axes are not empty
   if (!isOpen(n.in(0)) || (n.has(1) && !isTensor(n.in(1))))
     return refuse(n);
   int64_t rank = openShape(n.in(0)).size();
@@ -333,7 +334,7 @@ static void reduceRange(NodeImport &n, ir::ReduceKind kind, double neutral,
   Value y =
       n.reduce(kind, n.where(isInside, x, n.splatLike(x, neutral)), {0}, keep);
   if (isMean) {
-    // Of no rows the mean is 0, so that no gradient meets a NaN.
+    // The mean of no rows is 0, so that no NaN gets into a gradient.
     Value count = n.max(n.sub(open.end, open.start), n.ints({1}, {}));
     y = n.div(y, n.cast(count, n.elementOf(x)));
   }

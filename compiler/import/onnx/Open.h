@@ -1,4 +1,4 @@
-//===- Open.h - values whose size only the data says ------------*- C++ -*-===//
+//===- Open.h - values whose size depends on data ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,10 +12,10 @@ namespace sinter::compiler {
 
 /// The coordinates of the nonzero elements of x, whose values are not known.
 mlir::Value emitOpenNonZero(NodeImport &n, mlir::Value x);
-/// x expanded to a shape that is not known; null where that has no form.
+/// x expanded to a shape that is not known; null if no open form represents it.
 mlir::Value emitOpenExpand(NodeImport &n, mlir::Value x, mlir::Value shape);
-/// A Slice of dimension 0 whose bounds are not known; null where that has no
-/// form.
+/// A Slice of dimension 0 whose bounds are not known; null if no open form
+/// represents it.
 mlir::Value emitOpenSlice(NodeImport &n);
 
 } // namespace sinter::compiler

@@ -14,9 +14,9 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// Padding of either sign that no dimension can have.
+/// A bound on the padding, of either sign, that no dimension can reach.
 static constexpr int64_t kMaxPad = int64_t(1) << 40;
-/// Entries of an index table.
+/// The largest number of entries of an index table.
 static constexpr int64_t kMaxTable = int64_t(1) << 20;
 
 namespace {
@@ -76,7 +76,7 @@ static Value padConstant(NodeImport &n, const Padding &padding, Value value) {
   return n.pad(n.slice(x, starts, limits), value, low, high);
 }
 
-/// Which element of a dimension of `size` > 0 stands at position `at`, possibly
+/// Which element of a dimension of `size` > 0 is at position `at`, which may be
 /// outside.
 static int64_t sourceOf(int64_t at, int64_t size, llvm::StringRef mode) {
   if (mode == "edge")

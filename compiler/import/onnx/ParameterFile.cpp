@@ -14,7 +14,7 @@ using ::onnx::TensorProto;
 
 namespace sinter::compiler {
 
-/// ONNX's type and the bytes of an element; 0 for a type without floats.
+/// ONNX's type and the bytes of an element; 0 for a type that is not a float.
 static std::pair<int32_t, int64_t> typeOf(llvm::StringRef name) {
   if (name == "F32")
     return {TensorProto::FLOAT, 4};
@@ -49,7 +49,8 @@ std::unique_ptr<ParameterFile> ParameterFile::open(llvm::StringRef path,
       if (llvm::MulOverflow(count, size, count))
         count = -1;
     if (count != int64_t(tensor.bytes.size())) {
-      why = "tensor " + quoted(tensor.name) + " has not the size of its shape";
+      why = "the size of tensor " + quoted(tensor.name) +
+            " does not match its shape";
       return nullptr;
     }
     file->tensors_[tensor.name] = {type, tensor.shape, tensor.bytes};
@@ -59,7 +60,7 @@ std::unique_ptr<ParameterFile> ParameterFile::open(llvm::StringRef path,
 
 bool ParameterFile::addShared(std::string &why) {
   for (const auto &entry : file_.metadata()) {
-    // Other metadata names no tensors.
+    // Other metadata does not name tensors.
     llvm::StringRef name = entry.getKey(), kept = entry.second;
     auto original = tensors_.find(kept);
     if (original == tensors_.end() || kept == name)
@@ -69,7 +70,7 @@ bool ParameterFile::addShared(std::string &why) {
     if (!isNew && (place->second.shape != tensor.shape ||
                    place->second.bytes != tensor.bytes)) {
       why = "tensors " + quoted(name) + " and " + quoted(kept) +
-            " are one tensor, and have different values";
+            " are one tensor, but have different values";
       return false;
     }
     shared_[name] = kept.str();

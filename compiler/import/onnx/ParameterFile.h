@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The file of --parameters: the state_dict of the module that was exported, as
-// safetensors. With it the import undoes what an exporter folded.
+// The file given with --parameters: the state_dict of the exported module in
+// the safetensors format. The importer uses it to undo an exporter's folding.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_PARAMETERFILE_H
@@ -21,19 +21,19 @@ public:
   struct Tensor {
     int32_t dataType; // ONNX TensorProto.DataType
     llvm::SmallVector<int64_t> shape;
-    llvm::ArrayRef<char> bytes; // in the file's
+    llvm::ArrayRef<char> bytes; // in the file
   };
 
-  /// Null, and a reason in `why`, for a file that cannot be read or is not one
-  /// of safetensors. Tensors of types without floats are left out.
+  /// Null, with a reason in `why`, for a file that cannot be read or is not a
+  /// safetensors file. Tensors of types that are not floats are left out.
   static std::unique_ptr<ParameterFile> open(llvm::StringRef path,
                                              std::string &why);
 
   llvm::StringRef path() const { return path_; }
   /// Null for a name that the file does not have.
   const Tensor *find(llvm::StringRef name) const;
-  /// Whether the file's metadata calls the two one tensor.
-  /// safetensors.torch.save_model says so, and leaves out one of them.
+  /// Whether the file's metadata says that the two are one tensor.
+  /// safetensors.torch.save_model writes this and leaves out one of them.
   bool areShared(llvm::StringRef a, llvm::StringRef b) const;
 
 private:
@@ -42,7 +42,7 @@ private:
   std::string path_;
   SafetensorsFile file_;
   llvm::StringMap<Tensor> tensors_;
-  llvm::StringMap<std::string> shared_; // name -> the other tensor's
+  llvm::StringMap<std::string> shared_; // name -> name of the same tensor
 };
 
 } // namespace sinter::compiler

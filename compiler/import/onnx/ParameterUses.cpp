@@ -83,8 +83,8 @@ bool isMadeOfNumbers(llvm::StringRef value) {
   return operations.contains(operationOf(value));
 }
 
-/// Whether a value that no node computes was more than a copy. A dropout is a
-/// copy in a file that was exported for inference.
+/// Whether a value that no node computes was more than a copy. In a file that
+/// was exported for inference, a dropout is a copy.
 static bool isLeftOut(llvm::StringRef value) {
   return !isMoved(value) && !isMadeOfNumbers(value) &&
          !operationOf(value).contains("dropout") &&
@@ -101,7 +101,7 @@ bool isRecurrent(const NodeProto &node, const FxCall &call) {
           (call.target == "aten.rnn_tanh" || call.target == "aten.rnn_relu"));
 }
 
-/// No gradient passes such a value, but it follows its parameter.
+/// Such a value follows its parameter, but no gradient flows through it.
 bool isDetached(llvm::StringRef value) {
   return operationOf(value) == "detach";
 }
@@ -176,7 +176,7 @@ private:
         const SignatureEntry *named = signature_.byTarget(input);
         if (named)
           found_.inBodies.insert(named->placeholder);
-        // The call's own parameter is read under another name.
+        // The node reads the call's own parameter under another name.
         bool isOther =
             call && (!named || !isMentioned(*call, *named)) &&
             llvm::any_of(call->values, [&](const std::string &value) {
@@ -239,8 +239,8 @@ private:
       return as(ParameterUse::Kind::Folded);
     if (hasFoldedBatchNorm(node) && !named)
       return as(ParameterUse::Kind::Folded);
-    // Only one entry of the call may be left for an initializer whose name is
-    // another's: equal initializers have one name.
+    // Equal initializers share one name. If the initializer has another entry's
+    // name, it is the call's entry only if the call has just one left.
     std::vector<const SignatureEntry *> left = unnamed(*call);
     if (named && left.size() == 1 && initializers_.lookup(name))
       return state(left.front());
@@ -248,7 +248,7 @@ private:
       return state(named);
     if (!left.empty())
       return as(ParameterUse::Kind::Unclear);
-    // Numbers, as the scale of an attention, are literals of calls.
+    // Single numbers, such as the scale of an attention, are literals of calls.
     return as(initializers_.lookup(name) && readsUnknown(*call)
                   ? ParameterUse::Kind::Folded
                   : ParameterUse::Kind::Constant);
@@ -258,8 +258,8 @@ private:
     return llvm::is_contained(call.values, entry.placeholder);
   }
 
-  /// The entries that the call names and that none of its nodes reads under
-  /// its own name.
+  /// The entries that the call names and that none of its nodes reads under the
+  /// entry's name.
   std::vector<const SignatureEntry *> unnamed(const FxCall &call) {
     std::vector<const SignatureEntry *> entries;
     for (const std::string &value : call.values) {
@@ -282,7 +282,7 @@ private:
     });
   }
 
-  /// Optional operands that the node does not have and its call has.
+  /// Adds an optional operand that the call has and the node lacks.
   void addDropped(int index) {
     const NodeProto &node = graph_.node(index);
     const FxCall &call = *calls_[index];
@@ -305,8 +305,8 @@ private:
     found_.uses.push_back(use);
   }
 
-  /// An initial state of a recurrent layer: the call has a list of them, for
-  /// all layers together.
+  /// Classifies an initial state of a recurrent layer. The call has a list of
+  /// them, one for all layers together.
   ParameterUse classifyBeginning(int index, int input, size_t numLayers) {
     ParameterUse use;
     use.node = index;
@@ -329,7 +329,7 @@ private:
     return use;
   }
 
-  /// False when the weights of the call are not those of its nodes.
+  /// False if the weights of the call do not match those of its nodes.
   bool addLayer(int index) {
     const NodeProto &node = graph_.node(index);
     const FxCall &call = *calls_[index];
@@ -379,8 +379,8 @@ private:
     return true;
   }
 
-  /// A tensor that two modules share has a placeholder for each, of which calls
-  /// name one; the module of a call says which other one it is.
+  /// A tensor that two modules share has a placeholder for each, but calls name
+  /// only one. The module of a call tells which other one is the same tensor.
   void findAliases() {
     for (const SignatureEntry &entry : signature_.entries()) {
       if (!entry.isParameter() || found_.mentioned.contains(entry.placeholder))
@@ -422,7 +422,8 @@ private:
             found_.vanished.push_back(value);
   }
 
-  /// Values that calls read, no node computes, and other values stand for.
+  /// Finds values that calls read but no node computes, because other values
+  /// replace them.
   void findReplaced() {
     std::map<std::string, int> producers;
     for (int i : nodes_)
@@ -440,7 +441,7 @@ private:
           !seen.insert(value).second)
         return;
       if (!isComputed(value)) {
-        // Copies of one value may have been copies of two equal ones.
+        // Copies of one value may have been copies of two equal values.
         auto [first, isNew] = moved.try_emplace(actual, value);
         if (!isNew && ofParameters.count(actual))
           found_.vanished.push_back(value);
@@ -467,7 +468,7 @@ private:
         add(signature_.outputs()[i], graph_.output(i).name());
   }
 
-  /// Results that depend on a float initializer of the module.
+  /// The results that depend on a float initializer of the module.
   std::set<std::string> findOfParameters() {
     std::set<std::string> results;
     for (int i : nodes_)
@@ -480,7 +481,7 @@ private:
     return results;
   }
 
-  /// A value of a call that is not there any more.
+  /// Whether a value of a call does not exist any more.
   bool isGone(const std::string &value) const {
     return !produced_.contains(value) && !signature_.byPlaceholder(value);
   }
@@ -489,13 +490,13 @@ private:
     return isLeftOut(value) || operation == "embedding" ||
            operation == "getitem";
   }
-  /// An operation that gives its operand back for some number.
+  /// Whether the operation returns its operand for some number (x + 0, x * 1).
   static bool isReplaceable(llvm::StringRef value) {
     static const llvm::StringSet<> operations = {"add", "sub", "mul", "div",
                                                  "pow"};
     return operations.contains(operationOf(value));
   }
-  /// Whether node `by` does what computed `value`.
+  /// Whether node `by` does the operation that computed `value`.
   bool isSame(const std::string &value, int by) const {
     if (by < 0)
       return false;
@@ -504,7 +505,7 @@ private:
       return graph_.node(by).op_type() == "BatchNormalization";
     return calls_[by] && operationOf(calls_[by]->result) == operation;
   }
-  /// The input of node `index` that is `value` in its call.
+  /// The input of node `index` that corresponds to `value` in its call.
   std::optional<std::string> inputFor(int index, const std::string &value) {
     const NodeProto &node = graph_.node(index);
     std::vector<std::string> unknown;
@@ -528,7 +529,7 @@ private:
   const llvm::StringMap<bool> &initializers_;
   std::vector<std::optional<FxCall>> calls_;
   std::vector<int> nodes_;
-  /// The name of a call's value -> the nodes made from the call.
+  /// Maps the name of a call's value to the nodes made from the call.
   std::map<std::string, std::vector<int>> groups_;
   llvm::StringSet<> produced_;
   ParameterUses found_;

@@ -17,7 +17,7 @@ namespace sinter::compiler {
 namespace {
 struct Pool {
   Emit::Window window;
-  Shape explicitHigh; // padding without what ceil_mode adds
+  Shape explicitHigh; // padding without that of ceil_mode
   Shape output;       // spatial
 };
 } // namespace
@@ -66,8 +66,8 @@ static std::optional<Pool> readPool(NodeImport &n) {
   return pool;
 }
 
-/// Elements of every window along dimension `i` that lie in [-low, size +
-/// high).
+/// For every window along dimension `i`, the number of its elements that lie in
+/// [-low, size + high).
 static Shape countAlong(const Pool &pool, size_t i, int64_t size, int64_t low,
                         int64_t high) {
   const Emit::Window &window = pool.window;
@@ -83,7 +83,7 @@ static Shape countAlong(const Pool &pool, size_t i, int64_t size, int64_t low,
   return counts;
 }
 
-/// What window sums are divided by: a product over dimensions.
+/// The divisors of window sums: a product over dimensions.
 static Value emitCounts(NodeImport &n, const Pool &pool, bool withPadding) {
   Value x = n.in(0);
   Ints input = n.shapeOf(x).drop_front(2);
@@ -121,7 +121,7 @@ static void importAveragePool(NodeImport &n) {
   std::optional<Pool> pool = readPool(n);
   if (!pool || !n.requireFloat())
     return;
-  // Tables are counted out along each dimension.
+  // emitCounts builds tables along each dimension.
   for (size_t i = 0; i < pool->output.size(); ++i)
     if (pool->output[i] > (1 << 20) ||
         pool->output[i] * pool->window.size[i] > (1 << 24)) {
@@ -133,8 +133,8 @@ static void importAveragePool(NodeImport &n) {
 }
 
 /// The index of each window's maximum in the whole input, row-major, or with
-/// the last two spatial dimensions exchanged (storage_order 1). The elements of
-/// all windows are laid side by side, one strided slice for each offset in the
+/// the last two spatial dimensions swapped (storage_order 1). The elements of
+/// all windows are put side by side, as one strided slice per offset in the
 /// window.
 static Value emitMaxIndices(NodeImport &n, const Pool &pool, bool columnMajor) {
   Value x = n.in(0);
@@ -203,7 +203,7 @@ static void importMaxPool(NodeImport &n) {
     n.out(1, emitMaxIndices(n, *pool, columnMajor));
 }
 
-/// (sum |x|^p)^(1/p) over what `sum` sums.
+/// (sum |x|^p)^(1/p), where `sum` computes the sum.
 template <class Sum> static Value emitLp(NodeImport &n, int64_t p, Sum sum) {
   Value x = n.in(0), magnitude = n.unary<ir::AbsOp>(x);
   if (p == 1)
@@ -257,7 +257,8 @@ static void importGlobalLpPool(NodeImport &n) {
     }));
 }
 
-/// Puts the values back where MaxPool's Indices say, zeros elsewhere.
+/// Puts the values at the positions that MaxPool's Indices give, with zeros
+/// elsewhere.
 static void importMaxUnpool(NodeImport &n) {
   Value x = n.in(0), indices = n.in(1);
   if (!n.requireRank(0, 3))
@@ -284,8 +285,8 @@ static void importMaxUnpool(NodeImport &n) {
   RankedTensorType type = n.typeOf(result, n.elementOf(x));
   if (!type)
     return;
-  // Indices count in the shape that the pooling came from; a larger
-  // output_shape is filled from its corner.
+  // Indices refer to the shape of the pooling's input. A larger output_shape is
+  // filled from its corner.
   bool isLarger = Ints(result) != Ints(shape);
   bool fits = result.size() == shape.size();
   for (size_t i = 0; fits && i < shape.size(); ++i)

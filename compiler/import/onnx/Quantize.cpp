@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Quantised tensors are integer tensors; what is computed on them is spelled
-// out. Products of 8-bit values are summed in int32 by matrix products, and by
-// convolutions in a float type that holds every possible sum exactly.
+// Quantised tensors are integer tensors, and operators on them become explicit
+// arithmetic. Matrix products sum products of 8-bit values in int32;
+// convolutions sum them in a float type that holds every possible sum exactly.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Quantize.h"
@@ -62,7 +62,7 @@ static void importQuantizeLinear(NodeImport &n) {
   Value x = n.in(0);
   int64_t axis = n.version >= 13 ? n.attrInt("axis", 1) : 1;
   int64_t block = n.version >= 21 ? n.attrInt("block_size", 0) : 0;
-  n.ignoreAttr("saturate"); // of 8-bit floats
+  n.ignoreAttr("saturate"); // concerns 8-bit floats
   int64_t wanted = n.version >= 21 ? n.attrInt("output_dtype", 0) : 0;
   if (n.version >= 23 && n.attrInt("precision", 0) != 0)
     n.unsupported("attribute 'precision'");
@@ -109,7 +109,7 @@ DynamicQuantized emitDynamicQuantize(NodeImport &n, Value x) {
   Value least = n.min(n.reduce(ir::ReduceKind::min, x, dims, false), zero);
   Value greatest = n.max(n.reduce(ir::ReduceKind::max, x, dims, false), zero);
   Value scale = n.div(n.sub(greatest, least), 255.0);
-  // Of zeros alone the scale is 0, and so is the zero point.
+  // If all elements are zero, the scale and the zero point are 0.
   Value isZero = n.compare(ir::CompareKind::eq, scale, zero);
   Value divisor = n.where(isZero, n.splatLike(scale, 1), scale);
   Value zeroPoint =

@@ -10,8 +10,8 @@
 
 namespace sinter::compiler {
 
-/// round(x / scale) + zero point, saturated to `element`; x is float. The zero
-/// point may be null.
+/// round(x / scale) + zero point, saturated to `element`; x is float and the
+/// zero point may be null.
 mlir::Value emitQuantized(NodeImport &n, mlir::Value x, mlir::Value scale,
                           mlir::Value zeroPoint, mlir::Type element);
 
@@ -24,7 +24,7 @@ struct DynamicQuantized {
   mlir::Value codes, scale, zeroPoint;
 };
 
-/// x as uint8, with the scale that its range asks for.
+/// x as uint8, with the scale that fits its range.
 DynamicQuantized emitDynamicQuantize(NodeImport &n, mlir::Value x);
 
 } // namespace sinter::compiler

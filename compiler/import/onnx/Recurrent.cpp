@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Unrolled over time. The inputs of all steps are multiplied by their weights
-// in one product before; a step multiplies the hidden state only.
+// The layers are unrolled over time. One product multiplies the inputs of all
+// steps by their weights beforehand; a step multiplies only the hidden state.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Activation.h"
@@ -26,7 +26,7 @@ struct Activation {
   double alpha, beta;
 };
 
-/// NaN: there is no default.
+/// The default parameters; NaN if there is none.
 struct Defaults {
   const char *name;
   bool hasAlpha, hasBeta;
@@ -46,9 +46,9 @@ constexpr Defaults kActivations[] = {
     {"ThresholdedRelu", true, false, 1, 0},
 };
 
-/// What the three operators have in common: shapes, options, the loop over
-/// time. `gates` is the number of blocks in W and R, `functions` of activations
-/// per direction.
+/// The common part of the three operators: shapes, options, and the loop over
+/// time. `gates` is the number of blocks in W and R; `functions` are the
+/// default activations of a direction.
 class Recurrent {
 public:
   Recurrent(NodeImport &n, int64_t gates,
@@ -62,8 +62,7 @@ protected:
   /// One direction's weights, ready for the steps.
   struct Direction {
     int64_t index;
-    Value
-        inputs; // [T, B, gates H]: W x + Wb, and Rb where it may be added early
+    Value inputs; // [T, B, gates H]: W x + Wb, plus Rb if it may be added early
     Value recurrent;     // R: [gates H, H]
     Value recurrentBias; // Rb: [gates H], or null
     Value peepholes;     // [3 H], or null
@@ -72,7 +71,7 @@ protected:
   struct State {
     Value hidden, cell; // [B, H]; the cell is the LSTM's
   };
-  /// The state after a step; `x` [B, gates H] are the step's inputs.
+  /// Returns the state after a step; `x` [B, gates H] are the step's inputs.
   virtual State step(const Direction &d, Value x, const State &state) = 0;
   /// Whether all of Rb is added to the inputs at once.
   virtual bool addsBiasEarly() const { return true; }
@@ -229,7 +228,7 @@ bool Recurrent::readShapes() {
   return true;
 }
 
-/// Slice `d` of an input of shape [directions, shape..]; null where it is
+/// Slice `d` of an input of shape [directions, shape..]; null if the input is
 /// absent.
 Value Recurrent::perDirection(size_t input, int64_t d, Ints shape,
                               StringRef field) {
@@ -286,7 +285,7 @@ bool Recurrent::runDirection(int64_t d, bool isReverse) {
     State next = step(direction, x, state);
     hidden[t] = next.hidden;
     if (lengths_) {
-      // Past its end a sequence keeps its state and gives zeros.
+      // After its end, a sequence keeps its state and outputs zeros.
       Value isInside = n.compare(ir::CompareKind::gt, lengths_,
                                  n.splatLike(lengths_, double(t)));
       isInside = n.broadcastInDims(isInside, {0}, {batch_, hidden_});
@@ -414,7 +413,7 @@ private:
     Value candidate = activate(d.activations[1], block(gates, 3));
     Value cell = n.add(n.mul(forget, state.cell), n.mul(input, candidate));
     Value output = activate(d.activations[0], peep(block(gates, 1), 1, cell));
-    // The cell as others see it is not clipped.
+    // The cell state that is passed on is not clipped.
     return {n.mul(output, activate(d.activations[2], cell)), cell};
   }
 

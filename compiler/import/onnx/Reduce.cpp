@@ -22,7 +22,8 @@ struct Reduction {
 };
 } // namespace
 
-/// axes (an input from `inputSince` on), keepdims and noop_with_empty_axes.
+/// Reads axes (an input since version `inputSince`), keepdims and
+/// noop_with_empty_axes.
 static std::optional<Reduction> readReduction(NodeImport &n,
                                               int64_t inputSince) {
   int64_t rank = n.rankOf(n.in(0));
@@ -69,15 +70,16 @@ static void importProd(NodeImport &n) {
   });
 }
 
-/// Of equal extremes PyTorch's max and min along a dimension give one the whole
-/// derivative; amax and amin, which are ReduceMax and ReduceMin too, share it.
+/// For equal extremes, PyTorch's max and min along a dimension give the whole
+/// derivative to one of them. amax and amin, which are also exported as
+/// ReduceMax and ReduceMin, share it.
 static bool choosesOne(NodeImport &n) {
   std::optional<FxCall> call = readFxCall(n.node);
   return call && call->arguments.size() > 1 &&
          (call->target == "aten.max" || call->target == "aten.min");
 }
 
-/// The first extreme along `axis`, by selection; the dimension stays.
+/// Selects the first extreme along `axis`; the dimension stays.
 static Value firstExtreme(NodeImport &n, ir::ReduceKind kind, Value x,
                           int64_t axis) {
   Value best = n.expandDims(n.argReduce(kind, x, axis), {axis});
@@ -87,7 +89,7 @@ static Value firstExtreme(NodeImport &n, ir::ReduceKind kind, Value x,
   return n.reduce(ir::ReduceKind::sum, chosen, {axis}, /*keep=*/true);
 }
 
-/// Truth values are ordered, too (operator set 20).
+/// Since operator set 20, the operands may also be bools.
 template <ir::ReduceKind kind, ir::ReduceKind ofBool>
 static void importExtreme(NodeImport &n) {
   importReduction<18>(n, [&](Value x, const Reduction &r) {
@@ -117,7 +119,7 @@ static void importL2(NodeImport &n) {
   importReduction<18>(n, [&](Value x, const Reduction &r) {
     bool isOne = llvm::all_of(
         r.dims, [&](int64_t dim) { return n.shapeOf(x)[dim] == 1; });
-    if (isOne && n.isFloat(x)) // whose square may be out of reach
+    if (isOne && n.isFloat(x)) // its square may overflow
       return sum(n, n.unary<ir::AbsOp>(x), r);
     return squareRoot(n, sum(n, n.mul(x, x), r));
   });
@@ -136,7 +138,7 @@ static void importLogSum(NodeImport &n) {
 }
 
 /// max + log(sum(exp(x - max))), with 0 for a maximum that is not finite. The
-/// maximum cancels: what its gradient would be is rounding alone.
+/// maximum cancels out, so its gradient would only be a rounding error.
 static void importLogSumExp(NodeImport &n) {
   if (!n.requireFloat())
     return;
@@ -177,7 +179,7 @@ static void importTopK(NodeImport &n) {
   Value x = n.in(0);
   bool largest = n.attrInt("largest", 1);
   n.attrInt("sorted",
-            1); // sorted is one of the orders that are allowed without it
+            1); // without it any order is allowed, so sorted is too
   int64_t given = n.attrInt("axis", -1);
   std::optional<int64_t> k =
       n.version < 10 ? n.attrInt("k") : n.knownInt(1, "K");

@@ -1,4 +1,4 @@
-//===- Registry.cpp - which ONNX operators there are ----------------------===//
+//===- Registry.cpp - the supported ONNX operators ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,7 +10,7 @@
 
 namespace sinter::compiler {
 
-/// Operator sets of one domain; "" is ONNX's own.
+/// The operators of one domain; "" is ONNX's own.
 struct Domain {
   llvm::StringLiteral name;
   int64_t newest;
@@ -27,7 +27,7 @@ static llvm::ArrayRef<Domain> domains() {
                 quantizeOps(),   recurrentOps(), reduceOps(),
                 resizeOps(),     sequenceOps(),  shapeOps(),
                 signalOps()}},
-      // What ONNX Runtime's optimizer and quantizer write.
+      // Operators that ONNX Runtime's optimizer and quantizer write.
       {"com.microsoft",
        1,
        {microsoftAttentionOps(), microsoftFusedOps(), microsoftNormOps(),

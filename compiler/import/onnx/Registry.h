@@ -1,8 +1,8 @@
-//===- Registry.h - which ONNX operators there are --------------*- C++ -*-===//
+//===- Registry.h - the supported ONNX operators ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One table per op family, in the family's source file, put together here.
+// Collects the tables of all op families; each family's source file has one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_REGISTRY_H
@@ -22,15 +22,15 @@ class NodeImport;
 
 inline constexpr int kAny = INT32_MAX;
 
-/// How one operator is imported. `import` sees between `minInputs` and
-/// `maxInputs` inputs, the first `minInputs` of which are there.
+/// How one operator is imported. `import` gets `minInputs` to `maxInputs`
+/// inputs, of which the first `minInputs` are present.
 struct OpRow {
   llvm::StringLiteral name;
   void (*import)(NodeImport &);
   int minInputs, maxInputs, maxOutputs = 1;
-  /// The operator sets that have it.
+  /// The range of operator sets that have it.
   int since = 1, before = kAny;
-  /// Inputs may be other things than tensors (Values.h).
+  /// Inputs need not be tensors (Values.h).
   bool takesAny = false;
 };
 
@@ -52,7 +52,7 @@ llvm::ArrayRef<OpRow> linearOps();
 llvm::ArrayRef<OpRow> loopOps();
 llvm::ArrayRef<OpRow> lossOps();
 llvm::ArrayRef<OpRow> normOps();
-/// Of values whose size only the data says.
+/// Operators on values whose size depends on data.
 llvm::ArrayRef<OpRow> openOps();
 llvm::ArrayRef<OpRow> padOps();
 llvm::ArrayRef<OpRow> poolOps();
@@ -64,7 +64,7 @@ llvm::ArrayRef<OpRow> sequenceOps();
 llvm::ArrayRef<OpRow> shapeOps();
 llvm::ArrayRef<OpRow> signalOps();
 
-// Of the domain com.microsoft.
+// Tables of the domain com.microsoft.
 llvm::ArrayRef<OpRow> microsoftAttentionOps();
 llvm::ArrayRef<OpRow> microsoftFusedOps();
 llvm::ArrayRef<OpRow> microsoftNormOps();
@@ -74,10 +74,10 @@ llvm::ArrayRef<OpRow> microsoftQuantizeOps();
 /// an unknown domain.
 std::optional<int64_t> newestOpset(llvm::StringRef domain);
 
-/// Whether an operator is made of several ops that round, none of them a
-/// contraction: of 16-bit inputs it is computed in float32 and rounded once.
-/// Those that are one op, contractions, and composites of the dialect do so by
-/// themselves. `domain` is canonical.
+/// Whether an operator is made of several ops that round, none of which is a
+/// contraction. With 16-bit inputs, such an operator is computed in float32 and
+/// rounded once. Single ops, contractions and composites of the dialect do that
+/// by themselves. `domain` is canonical.
 bool isMadeOfSeveral(llvm::StringRef domain, llvm::StringRef name);
 
 class Registry {
@@ -85,8 +85,8 @@ public:
   Registry();
   /// Null when unknown. `domain` is canonical.
   const OpRow *find(llvm::StringRef domain, llvm::StringRef name) const;
-  /// How `name` of ONNX's own domain treats inputs whose size only the data
-  /// says; null when it cannot.
+  /// How `name` of ONNX's own domain is imported with inputs whose size depends
+  /// on data; null if that is not supported.
   const OpRow *findOpen(llvm::StringRef name) const;
 
   /// All operators, by domain and name.

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// All modes are separable: along each dimension an output element is a weighted
-// sum of a few input elements, at places and with weights that are known at
-// compile time.
+// All modes are separable. Along each dimension, an output element is a
+// weighted sum of a few input elements, whose positions and weights are known
+// at compile time.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
@@ -36,15 +36,15 @@ struct ResizeOptions {
   bool excludeOutside = false, antialias = false;
 };
 
-/// Of one output element: input elements and what they are multiplied by.
+/// The input elements and weights of one output element.
 struct Taps {
   llvm::SmallVector<int64_t, 4> at;
   llvm::SmallVector<double, 4> weight;
 };
 } // namespace
 
-/// The place in the input, possibly fractional and outside, of output element
-/// `o`.
+/// The position of output element `o` in the input; it may be fractional or
+/// outside.
 static double placeOf(const ResizeOptions &options, const Axis &axis,
                       int64_t o) {
   double x = double(o), length = axis.scale * double(axis.input);
@@ -99,7 +99,7 @@ static double kernelAt(const ResizeOptions &options, double d) {
 
 static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
   double place = placeOf(options, axis, o);
-  // Far outside nothing changes any more; the bound keeps casts defined.
+  // Far outside, the position has no effect; the bound keeps casts defined.
   place =
       std::clamp(place, -4.0 - double(axis.input), 4 + 2 * double(axis.input));
   Taps taps;
@@ -133,7 +133,7 @@ static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
   return taps;
 }
 
-/// Every element `times` times along `dim`.
+/// Repeats every element `times` times along `dim`.
 static Value repeat(NodeImport &n, Value x, int64_t dim, int64_t times) {
   Shape spread(n.shapeOf(x)), result(n.shapeOf(x));
   spread.insert(spread.begin() + dim + 1, times);
@@ -164,7 +164,7 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
   }
   Type element = n.elementOf(x);
   if (width > 4) {
-    // Wide filters are a matrix along the dimension.
+    // Wide filters become a matrix along the dimension.
     std::vector<double> matrix(size_t(axis.input * axis.output));
     if (axis.input * axis.output > kMaxTable)
       return n.unsupported("interpolation tables of more than 2^22 entries");
@@ -173,7 +173,7 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
         matrix[size_t(at * axis.output + o)] += weight;
     Value table = n.floats(matrix, {axis.input, axis.output}, element);
     Value y = n.dot(x, table, {}, {}, {axis.dim}, {0});
-    Shape perm; // the contracted dimension comes out last
+    Shape perm; // the product puts the contracted dimension last
     for (int64_t i = 0; i < n.rankOf(x); ++i)
       perm.push_back(i < axis.dim    ? i
                      : i == axis.dim ? n.rankOf(x) - 1
@@ -182,7 +182,8 @@ static Value resizeAxis(NodeImport &n, Value x, const ResizeOptions &options,
   }
   Shape result(n.shapeOf(x));
   result[axis.dim] = axis.output;
-  // Outside of a region no tap may count, and of no elements there are none.
+  // There may be no sum: outside of a region all weights can be zero, and an
+  // empty result has no taps.
   Value sum;
   for (size_t k = 0; k < width; ++k) {
     Shape table;
@@ -335,14 +336,14 @@ static void importResize(NodeImport &n) {
     return;
   if (!isKnownMode(options.coordinates)) {
     n.fail("attribute 'coordinate_transformation_mode' is " +
-           quoted(options.coordinates) + ", which is no such mode");
+           quoted(options.coordinates) + ", which is not a mode");
     return;
   }
   if (!llvm::is_contained(
           {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
           options.nearest)) {
     n.fail("attribute 'nearest_mode' is " + quoted(options.nearest) +
-           ", which is no such mode");
+           ", which is not a mode");
     return;
   }
 
@@ -369,20 +370,20 @@ static void importResize(NodeImport &n) {
     for (size_t i = 0; i < axes.size(); ++i) {
       axes[i].roiStart = roi->floats[i];
       axes[i].roiEnd = roi->floats[i + axes.size()];
-      // ONNX's text scales the region's size, ONNX Runtime and ONNX's own
-      // evaluator the input's.
+      // ONNX's specification scales the region's size; ONNX Runtime and ONNX's
+      // own evaluator scale the input's size.
       if (axes[i].roiStart != 0 || axes[i].roiEnd != 1)
         agreesOnScales = false;
     }
   } else if (n.version >= 11) {
-    n.ignoreInput(1); // roi is of tf_crop_and_resize only
+    n.ignoreInput(1); // only tf_crop_and_resize uses roi
   }
   // An empty tensor stands for an absent input in operator set 11.
   bool hasScales =
       n.has(scalesAt) && ir::tensorType(n.in(scalesAt)).getNumElements() > 0;
   bool hasSizes = n.has(3) && ir::tensorType(n.in(3)).getNumElements() > 0;
   if (hasScales == hasSizes) {
-    n.fail("exactly one of 'scales' and 'sizes' must be there");
+    n.fail("exactly one of 'scales' and 'sizes' must be given");
     return;
   }
   if (hasScales && !agreesOnScales) {

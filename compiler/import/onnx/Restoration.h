@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What RestoreParameters.cpp puts together: recurrent layers
-// (RestoreRecurrent.cpp), and what needs the module's own weights
-// (RestoreFolded.cpp).
+// The steps that RestoreParameters.cpp combines: recurrent layers
+// (RestoreRecurrent.cpp), checks (RestoreChecks.cpp), and the steps that need
+// the module's own weights (RestoreBatchNorm.cpp, RestoreConstants.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_RESTORATION_H
@@ -19,15 +19,15 @@
 
 namespace sinter::compiler {
 
-/// A restoration while it goes on.
+/// The state of a restoration in progress.
 struct Restoration {
   Restoration(OnnxModel &model, const Signature &signature,
               const ImportOptions &options, ImportErrors &errors);
 
   /// False, after an error line.
   bool invalid(const std::string &text);
-  /// What a user can do about a file that cannot be restored, as the end of a
-  /// message. `weightsHelp`: the module's weights tell what is missing.
+  /// The end of a message: what a user can do about a file that cannot be
+  /// restored. `weightsHelp`: giving the module's weights would help.
   std::string advice(bool weightsHelp = true) const;
   /// "node 'name' (Op)".
   std::string where(int node) const;
@@ -36,7 +36,7 @@ struct Restoration {
   /// The initializer of the file that has the entry's name; null if there is
   /// none.
   const ::onnx::TensorProto *ownTensor(const SignatureEntry &entry) const;
-  /// The placeholders of all entries that the graph has, or will have.
+  /// The placeholders of all entries that the graph has or will have.
   llvm::StringSet<> present() const;
   /// False after an error line, if another value has the entry's name.
   bool checkFree(const SignatureEntry &entry);
@@ -48,7 +48,7 @@ struct Restoration {
   const Signature &signature;
   const ImportOptions &options;
   ImportErrors &errors;
-  std::string file; // as messages begin
+  std::string file; // messages begin with it
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   GraphEdit edit;
   std::vector<bool> live;
@@ -57,24 +57,24 @@ struct Restoration {
   llvm::StringMap<const ::onnx::TensorProto *> tensors;
   /// Placeholder -> the initializer under the name of the module.
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
-  /// Nodes whose BatchNormalization is one again.
+  /// Nodes whose folded BatchNormalization has been restored.
   std::set<int> unfolded;
-  /// Parameters of the module are in no initializer.
+  /// Some parameters of the module are in no initializer.
   bool hasLost = false;
   /// The module's weights; null if they were not given.
   std::unique_ptr<ParameterFile> parameters;
 };
 
-// RestoreChecks.cpp. Each gives false after an error line.
+// RestoreChecks.cpp. Each returns false after an error line.
 
 /// Whether the names of inputs are free.
 bool checkInputs(Restoration &restoration);
 /// Whether the parameter file has the values that were exported.
 bool checkParameterFile(Restoration &restoration);
-/// Whether each parameter that may train is there, and no constant is left that
-/// may depend on one. With --allow-rewritten-parameters this is always so.
+/// Whether each parameter that may train is present, and no remaining constant
+/// may depend on one. With --allow-rewritten-parameters this always passes.
 bool checkLost(Restoration &restoration);
-/// Warns of what PyTorch does in training and the file does not say.
+/// Warns about what PyTorch does in training but the file does not tell.
 void warnOfDifferences(Restoration &restoration);
 
 /// Makes packed weights of recurrent layers from the module's.
@@ -85,11 +85,12 @@ bool restoreLayers(Restoration &restoration);
 std::string transposed(llvm::ArrayRef<char> bytes,
                        llvm::ArrayRef<int64_t> shape, int64_t width);
 
-/// With the parameter file: takes BatchNormalizations out of the nodes that
-/// they were folded into. Nodes that do not fit are left as they are.
+/// Uses the parameter file to split BatchNormalizations off the nodes that they
+/// were folded into. Nodes that do not fit are left as they are.
 bool unfoldBatchNorms(Restoration &restoration);
-/// Makes constants that the exporter computed of a parameter from it again,
-/// where one of the model or of the parameter file fits. Others stay.
+/// Replaces constants that the exporter computed from a parameter with nodes
+/// that compute them, if a parameter of the model or of the parameter file
+/// fits. Other constants stay.
 bool unfoldConstants(Restoration &restoration);
 
 } // namespace sinter::compiler

@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Computes again what the exporter did and compares: only then is it undone.
+// Repeats the exporter's computation and compares the results. Only if they
+// agree is the folding undone.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Restoration.h"
@@ -37,7 +38,7 @@ public:
     if (!isWhatWasFolded())
       return r.invalid(r.where(index) + ": the weights in " +
                        shown(r.parameters->path(), 512) +
-                       " do not give those that it was folded into");
+                       " do not give the folded weights of the file");
     r.addFromFile(*weight);
     r.edit.setInput(index, 1, weight->target);
     if (bias)
@@ -64,7 +65,7 @@ public:
 private:
   enum Part { kScale, kShift, kMean, kVariance };
 
-  /// False where the call or the file lacks something.
+  /// False if the call or the file lacks a part.
   bool findParts() {
     std::optional<FxCall> call = readFxCall(node);
     llvm::StringRef op = node.op_type();
@@ -117,7 +118,7 @@ private:
            std::sqrt(partAt(kVariance, channel) + epsilon);
   }
 
-  /// The initializer with a part's values.
+  /// The name of the initializer with a part's values.
   std::string nameOf(Part part) {
     if (parts[part]) {
       r.addFromFile(*parts[part]);
@@ -144,7 +145,7 @@ private:
     return row / (shape[0] / groups) * shape[1] + column;
   }
 
-  /// Folds once more and compares.
+  /// Folds the weight again and compares.
   bool isWhatWasFolded() {
     auto original = r.tensors.find(node.input(1));
     if (original == r.tensors.end())
@@ -173,7 +174,7 @@ private:
     return worst <= 1e-4 * largest && isBiasWhatWasFolded(channels);
   }
 
-  /// (bias - mean) * scale + shift, of zeros where there is none.
+  /// Compares with (bias - mean) * scale + shift; a missing part counts as 0.
   bool isBiasWhatWasFolded(size_t channels) {
     std::vector<float> folded(channels, 0);
     if (node.input_size() > 2 && !node.input(2).empty()) {
@@ -202,7 +203,7 @@ private:
   Restoration &r;
   int index;
   const NodeProto &node;
-  /// By Part; null for one that is not of the module.
+  /// By Part; null if the module has no such part.
   std::vector<const SignatureEntry *> parts;
   const SignatureEntry *weight = nullptr, *bias = nullptr;
   double momentum = 0, epsilon = 0;

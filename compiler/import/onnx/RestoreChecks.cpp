@@ -19,8 +19,8 @@ namespace sinter::compiler {
 
 using Kind = ParameterUse::Kind;
 
-/// An exporter that gives a parameter the name of an input has lost which of
-/// the two a node reads.
+/// If an exporter gave a parameter the name of an input, the file does not tell
+/// which of the two a node reads.
 bool checkInputs(Restoration &r) {
   for (const auto &input : r.graph.input())
     if (r.tensors.contains(input.name()) && r.signature.byTarget(input.name()))
@@ -30,7 +30,7 @@ bool checkInputs(Restoration &r) {
   return true;
 }
 
-/// What both the model and the parameter file have must be equal.
+/// Tensors in both the model and the parameter file must be equal.
 bool checkParameterFile(Restoration &r) {
   for (const SignatureEntry &entry : r.signature.entries()) {
     const ParameterFile::Tensor *given = r.parameters->find(entry.target);
@@ -72,11 +72,12 @@ private:
       return true;
     if (!r.found.detached.empty())
       return r.invalid("the exporter removed " + listedNames(r.found.detached) +
-                       ", past which no gradient goes" + r.advice(false));
+                       ", through which no gradient flows" + r.advice(false));
     if (!r.found.unclearInBodies.empty())
       return r.invalid(
           "bodies of nodes read " + listedNames(r.found.unclearInBodies) +
-          ", which the exporter may have made of parameters" + r.advice());
+          ", which the exporter may have computed from parameters" +
+          r.advice());
     for (int i = 0; i < r.graph.node_size(); ++i) {
       std::optional<FxCall> call =
           r.live[i] ? readFxCall(r.graph.node(i)) : std::nullopt;
@@ -86,15 +87,16 @@ private:
     }
     for (const ParameterUse &use : r.found.uses)
       if (use.kind == Kind::Unclear)
-        return r.invalid(r.where(use.node) + ": the exporter made its input " +
-                         quoted(r.graph.node(use.node).input(use.input)) +
-                         " of parameters in a way that the file does not tell" +
-                         r.advice());
+        return r.invalid(
+            r.where(use.node) + ": the exporter computed its input " +
+            quoted(r.graph.node(use.node).input(use.input)) +
+            " from parameters, but the file does not tell how" + r.advice());
     return true;
   }
 
-  /// Equal operations that the exporter made one may have had parameters of
-  /// their own, and one that changes nothing a parameter that is 0 or 1 so far.
+  /// Equal operations that the exporter merged may have had separate
+  /// parameters. An operation without effect may have a parameter that is still
+  /// 0 or 1.
   bool checkReplaced() {
     if (options.allowRewritten)
       return true;
@@ -111,7 +113,7 @@ private:
     return true;
   }
 
-  /// The entries that a folded BatchNormalization had are not in the file.
+  /// The file lacks the entries of folded BatchNormalizations.
   bool checkBatchNorms() {
     for (int i = 0; i < r.graph.node_size(); ++i) {
       if (!r.live[i] || !hasFoldedBatchNorm(r.graph.node(i)))
@@ -147,7 +149,7 @@ private:
            !inBatchNorms.contains(entry.placeholder);
   }
 
-  /// Parameters of the module that no initializer is made of alone.
+  /// Checks parameters of the module that do not have their own initializer.
   bool checkParameters() {
     std::vector<std::string> mentioned, others;
     for (const SignatureEntry &entry : r.signature.entries()) {
@@ -169,7 +171,7 @@ private:
     if (options.allowRewritten)
       return true;
     if (!mentioned.empty())
-      return r.invalid("the exporter removed what uses the parameters " +
+      return r.invalid("the exporter removed the uses of the parameters " +
                        listedNames(mentioned) + r.advice());
     if (!others.empty() && !folded.empty())
       return r.invalid("the parameters " + listedNames(others) +
@@ -185,16 +187,16 @@ private:
       r.errors.warn(
           r.file + ": the parameters " + listedNames(others) +
           " of the module are not in the file: nothing uses them, or they are "
-          "other names of tensors (--parameters=FILE tells)");
+          "other names of tensors (--parameters=FILE would tell)");
     return true;
   }
 
-  /// A constant that the exporter computed may depend on a parameter that the
-  /// file has, too. Tables, masks and what calls make of numbers do not.
+  /// A constant that the exporter computed may also depend on a parameter that
+  /// the file has. Tables, masks and values made of literals do not.
   bool checkFolded() {
     if (options.allowRewritten)
       return true;
-    // Where the file lacks parameters that are held, it may be of these.
+    // If the file lacks frozen parameters, a constant may come from those.
     bool hasHeld =
         llvm::any_of(r.signature.entries(), [&](const SignatureEntry &entry) {
           return isLost(entry) && !mayTrain(options, entry.target);
@@ -219,19 +221,19 @@ private:
     return doubtful.empty() ||
            r.invalid("the exporter computed the constants " +
                      listedNames(doubtful) +
-                     ", which may depend on parameters; --freeze=REGEX holds "
-                     "what it names constant" +
+                     ", which may depend on parameters; --freeze=REGEX keeps "
+                     "matching tensors constant" +
                      r.advice());
   }
 
-  /// Whether the values are not those of parameters.
+  /// Whether the values are those of a table, not of parameters.
   bool isTable(const ParameterUse &use, const std::string &name,
                const TensorData &data) {
-    // The values of a parameter, and its name.
+    // It has the name and the values of a parameter.
     const SignatureEntry *named = r.signature.byTarget(name);
     if (named && named->isParameter())
       return false;
-    // What is made of parameters may repeat itself, too.
+    // Values computed from parameters may also repeat.
     llvm::StringRef operation = operationOf(use.value);
     if (isProduct(use.value) || operation.contains("conv") ||
         operation.contains("norm"))
@@ -240,13 +242,13 @@ private:
     if (values.isMask)
       return true;
     if (operation == "tril" || operation == "triu")
-      return false; // of ones, or of a parameter of ones
+      return false; // it may be of literal ones or of a parameter of ones
     if (!values.areEqual)
       return !values.computed.empty();
     return isMoved(use.value) && (isAttentionMask(use) || !isOfParameter(data));
   }
 
-  /// Equal values there mask nothing.
+  /// Whether it is an attention's mask. There, equal values mask nothing.
   bool isAttentionMask(const ParameterUse &use) {
     std::optional<FxCall> call = readFxCall(r.graph.node(use.node));
     return call && call->target == "aten.scaled_dot_product_attention" &&
@@ -254,7 +256,8 @@ private:
            llvm::is_contained(call->arguments[3].values, use.value);
   }
 
-  /// Whether all elements of a parameter are the one that `data` consists of.
+  /// Whether all elements of some parameter equal the element that `data`
+  /// repeats.
   bool isOfParameter(const TensorData &data) {
     int64_t width = ir::elementSizeBytes(data.type.getElementType());
     llvm::ArrayRef<char> element = data.bytes.data.take_front(width);
@@ -293,7 +296,7 @@ bool checkLost(Restoration &restoration) {
 // Differences to PyTorch's training
 //===----------------------------------------------------------------------===//
 
-/// The exporter drops the dropout of an attention's probabilities.
+/// The exporter omits the dropout of an attention's probabilities.
 static void warnOfDropout(Restoration &r) {
   std::set<std::string> present;
   std::vector<std::string> missing;
@@ -321,7 +324,8 @@ static void warnOfDropout(Restoration &r) {
                   ": training does not drop there (optimize=False keeps it)");
 }
 
-/// Only the running statistics of BatchNormalizations follow the batches.
+/// Training updates no buffers but the running statistics of
+/// BatchNormalizations.
 static void warnOfBuffers(Restoration &r) {
   llvm::StringSet<> statistics;
   for (const ParameterUse &use : r.found.uses)

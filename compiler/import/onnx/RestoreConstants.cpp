@@ -1,4 +1,4 @@
-//===- RestoreConstants.cpp - constants that were made of parameters ------===//
+//===- RestoreConstants.cpp - constants computed from parameters ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -45,7 +45,7 @@ private:
     int32_t dataType;
     llvm::ArrayRef<char> bytes;
     std::shared_ptr<const void> owner;
-    bool isLost; // in no initializer of its own
+    bool isLost; // has no initializer of its own
 
     TensorView view() const { return {dataType, shape, bytes}; }
     /// The module that has the parameter.
@@ -55,7 +55,7 @@ private:
     }
   };
 
-  /// Parameters of the parameter file, and those that the model itself has.
+  /// Finds the parameters of the parameter file and those of the model itself.
   void findSources() {
     llvm::StringSet<> there = r.present();
     for (const SignatureEntry &entry : r.signature.entries()) {
@@ -102,7 +102,7 @@ private:
         if (isLikely(source, *derivation, use))
           candidates.push_back({&source, std::move(*derivation)});
     if (candidates.size() > 1) {
-      // The module whose call reads the constant has the parameter.
+      // Keep parameters of the module whose call reads the constant.
       llvm::erase_if(candidates, [&](const Candidate &candidate) {
         return !isInModule(*candidate.source, use.node);
       });
@@ -119,7 +119,7 @@ private:
     replace(use, value);
   }
 
-  /// What the values alone do not tell, names of modules have to.
+  /// If the values are not proof enough, the names of modules must agree.
   bool isLikely(const Source &source, const Derivation &derivation,
                 const ParameterUse &use) {
     if (isProduct(use.value))
@@ -128,8 +128,8 @@ private:
            (source.isLost && isInModule(source, use.node));
   }
 
-  /// A product that is its bias has zeros as its input or as its weight. In the
-  /// second case the weight is trained, too.
+  /// If a product equals its bias, its input or its weight is zero. In the
+  /// second case, the weight is trained too.
   bool isBiasOfZeros(const Source &bias) {
     bool hasWeight = false;
     for (const Source &weight : sources) {
@@ -182,7 +182,7 @@ private:
     return true;
   }
 
-  /// The initializer that is `source`.
+  /// The name of the initializer for `source`.
   const std::string &nameOf(const Source &source) {
     const SignatureEntry &entry = *source.entry;
     if (r.parameters && r.parameters->find(entry.target))
@@ -197,12 +197,14 @@ private:
     use.kind = Kind::Restored;
   }
 
-  /// Whether the call that `node` came from is of the module that has `source`.
+  /// Whether the call that `node` came from is in the module that owns
+  /// `source`.
   bool isInModule(const Source &source, int node) {
     return modulePath(r.graph.node(node)) == source.module();
   }
 
-  /// What calls name, and the parameter file calls the same tensor.
+  /// The entry that calls name and that the parameter file says is the same
+  /// tensor.
   const SignatureEntry *findShared(const SignatureEntry &entry) {
     for (const SignatureEntry &other : r.signature.entries())
       if (&other != &entry && r.found.mentioned.contains(other.placeholder) &&
@@ -211,8 +213,8 @@ private:
     return nullptr;
   }
 
-  /// A parameter that nothing names and whose values another one has is that
-  /// one, under a second name.
+  /// A parameter that no call names, and whose values equal those of another,
+  /// is a second name of that parameter.
   void findAliases() {
     for (const SignatureEntry *entry : lost)
       if (!r.initializers.contains(entry->placeholder) &&
@@ -225,7 +227,7 @@ private:
       return other;
     const FileTensor &own = *r.parameters->find(entry.target);
     TensorView view{own.dataType, own.shape, own.bytes};
-    // The exporter may have merged two equal modules that are not shared.
+    // The exporter may have merged two modules that are equal but not shared.
     if (!r.found.vanished.empty() || view.areEqual())
       return nullptr;
     for (const SignatureEntry &other : r.signature.entries()) {

@@ -1,4 +1,4 @@
-//===- RestoreParameters.cpp - what of a model is trained -----------------===//
+//===- RestoreParameters.cpp - which parts of a model are trained ---------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -209,7 +209,8 @@ private:
   // Uses
   //===--------------------------------------------------------------------===//
 
-  /// The initializer `tensor` in the layout of the module. Null after an error.
+  /// Adds initializer `tensor` in the layout of the module. Null after an
+  /// error.
   const TensorProto *fromLayout(const SignatureEntry &entry,
                                 const TensorProto &tensor,
                                 ParameterLayout layout) {
@@ -245,7 +246,7 @@ private:
                              copied(data->bytes.data));
   }
 
-  /// The initializer that holds `entry`, made of `tensor` if there is none.
+  /// The initializer that holds `entry`, made from `tensor` if there is none.
   const TensorProto *initializerOf(const SignatureEntry &entry,
                                    const TensorProto &tensor,
                                    ParameterLayout layout) {
@@ -259,8 +260,8 @@ private:
     return r.initializers[entry.placeholder] = own;
   }
 
-  /// The value that is `entry` in `layout`, computed by a node in front where
-  /// it is another layout than the module's.
+  /// The value of `entry` in `layout`. If that is not the module's layout, a
+  /// node at the front computes it.
   std::string valueIn(const SignatureEntry &entry, const TensorProto &initial,
                       ParameterLayout layout, const TensorProto &original) {
     if (layout == ParameterLayout::Same)
@@ -298,7 +299,7 @@ private:
           return false;
         continue;
       }
-      // A number that is equal to a parameter has the parameter's name.
+      // A constant that equals a parameter may have the parameter's name.
       if (use.kind == Kind::Constant || use.kind == Kind::Folded)
         if (const std::string &name = node.input(use.input);
             r.signature.byTarget(name))
@@ -316,7 +317,7 @@ private:
     return true;
   }
 
-  /// The copy at an input must be what the parameter's own values give.
+  /// Checks that the copy at an input equals the parameter's own values.
   bool checkEqual(const ParameterUse &use, const TensorProto &initial,
                   const TensorProto &original) {
     if (&initial == &original || options.allowRewritten)
@@ -342,7 +343,7 @@ private:
                      r.advice());
   }
 
-  /// A bias of zeros that the exporter left out.
+  /// Restores a bias of zeros that the exporter left out.
   bool restoreDropped(const ParameterUse &use, const NodeProto &node) {
     auto weight = r.tensors.find(node.input(1));
     if (weight == r.tensors.end() || weight->second->dims_size() < 2)
@@ -389,7 +390,7 @@ private:
         computed_.insert(r.graph.node(use.node).input(use.input));
   }
 
-  /// Names that are no states.
+  /// Collects the names that are not states.
   void noteHeld() {
     for (const auto &name : computed_)
       r.model.held.push_back(name.getKey().str());
@@ -419,7 +420,7 @@ private:
           if (alias.of == entry)
             role.aliases.push_back(alias.entry->target);
       } else if (entry && entry->kind == SignatureEntry::Kind::Buffer) {
-        // A buffer that the module does not save is not saved here either.
+        // A buffer that the module does not save becomes a constant.
         role = {entry->isPersistent ? Role::Buffer : Role::Constant,
                 "a buffer of the module",
                 {}};
@@ -435,15 +436,15 @@ private:
     if (!held.empty())
       r.errors.warn(r.file + ": held constant, since the exporter computed " +
                     (held.size() > 1 ? "them: " : "it: ") + listedNames(held) +
-                    "; --trainable=REGEX trains what it names");
+                    "; --trainable=REGEX trains matching tensors");
   }
 
   Restoration &r;
   const ImportOptions &options;
-  llvm::StringSet<> computed_; // constants that the exporter made
+  llvm::StringSet<> computed_; // constants that the exporter computed
   std::map<std::pair<std::string, std::string>, std::string> values_;
   std::set<std::pair<std::string, std::string>> compared_;
-  std::map<std::string, std::string> literals_; // of a parameter's name
+  std::map<std::string, std::string> literals_; // by a parameter's name
 };
 
 } // namespace

@@ -1,13 +1,13 @@
-//===- RestoreParameters.h - what of a model is trained ---------*- C++ -*-===//
+//===- RestoreParameters.h - which parameters are trained -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What training does with an initializer is decided here, before the import:
-// what the author of the model calls a parameter is trained, under the author's
-// name and in the author's layout. Where an exporter says what it changed, the
-// graph is rewritten so that its initializers are the parameters and buffers
-// of the module again, and what was folded into others is computed by nodes.
-// What cannot be restored is an error that says which parameter is missing.
+// Decides, before the import, what training does with each initializer. What
+// the author of the model calls a parameter is trained, under the author's name
+// and in the author's layout. If the exporter recorded its changes, the graph
+// is rewritten: its initializers become the parameters and buffers of the
+// module again, and nodes compute the constants that were folded from them. If
+// that is impossible, an error names the missing parameter.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_RESTOREPARAMETERS_H
@@ -23,8 +23,8 @@ class GraphProto;
 
 namespace sinter::compiler {
 
-/// Whether the options ask to train a state of this name, as far as a name
-/// tells.
+/// Whether the options allow a state of this name to train. Looks only at the
+/// name.
 bool mayTrain(const ImportOptions &options, llvm::StringRef name);
 /// Whether `--freeze` names it.
 bool isFrozen(const ImportOptions &options, llvm::StringRef name);
@@ -33,25 +33,25 @@ bool isAskedFor(const ImportOptions &options, llvm::StringRef name);
 
 /// "'a', 'b' and 3 more".
 std::string listedNames(const std::vector<std::string> &names);
-/// Whether an ONNX data type is one of floats that states have.
+/// Whether an ONNX data type is a float type that states can have.
 bool isFloatData(int32_t dataType);
-/// Initializer -> outputs of live Identity nodes of it. Exporters merge
-/// initializers of equal values and keep the others' names so.
+/// Maps an initializer to the outputs of live Identity nodes that read it.
+/// Exporters that merge equal initializers keep the other names this way.
 std::map<std::string, std::vector<std::string>>
 initializerCopies(const ::onnx::GraphProto &graph, llvm::ArrayRef<bool> live);
 
-/// What the values say against a parameter; empty if they say nothing.
+/// Evidence in the values that a tensor is not a parameter; empty if none.
 struct ValueCheck {
-  std::string mask;     // surely none
-  std::string computed; // probably none
+  std::string mask;     // certainly not a parameter
+  std::string computed; // probably not a parameter
   bool areEqual = true;
   bool isMask = false; // `mask`, and all its other values are equal
 };
 
 ValueCheck checkValues(const TensorData &data);
 
-/// The roles of the initializers of a model whose exporter wrote no signature,
-/// by what they are used for. The graph stays as it is.
+/// Assigns roles to the initializers of a model without an exporter's signature
+/// according to their uses. Does not change the graph.
 void assignRolesByUse(OnnxModel &model, const ImportOptions &options,
                       ImportErrors &errors);
 

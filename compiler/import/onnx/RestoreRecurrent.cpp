@@ -14,8 +14,8 @@ using ::onnx::TensorProto;
 namespace sinter::compiler {
 namespace {
 
-/// Block j of ONNX's weights is block order[j] of PyTorch's: iofc of ifgo, zrh
-/// of rzn.
+/// Block j of ONNX's weights is block order[j] of PyTorch's: iofc from ifgo,
+/// zrh from rzn.
 llvm::ArrayRef<int> gateOrder(const NodeProto &node) {
   static const int lstm[] = {0, 3, 1, 2}, gru[] = {1, 0, 2}, rnn[] = {0};
   if (node.op_type() == "LSTM")
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  /// `packed` has the weights of all directions, biases side by side.
+  /// `packed` holds the weights of all directions, with biases side by side.
   bool restore(int input, const TensorProto &packed) {
     std::optional<TensorData> data = r.read(packed);
     if (!data)

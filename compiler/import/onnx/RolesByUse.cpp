@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Only what its uses show is sure: a weight of a product of data, of a
-// convolution or a recurrent layer, a table that data look up in, a scale or
-// bias of a normalisation; a vector that a person named and that scales or
-// shifts data. What else may be a parameter is decided by its values and
-// listed.
+// An initializer is certainly a parameter only if its uses show it: a weight of
+// a product of data, of a convolution or a recurrent layer, a table indexed by
+// data, a scale or bias of a normalisation, or a vector with a human-given name
+// that scales or shifts data. Other candidates are decided by their values and
+// listed in a warning.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphCheck.h"
@@ -37,13 +37,13 @@ namespace {
 // Uses
 //===----------------------------------------------------------------------===//
 
-/// What an input shows, from the least to the strongest.
+/// What an input proves about a constant, from the weakest to the strongest.
 enum class Evidence {
   None,
-  Operand,   // of something else; a parameter or not
+  Operand,   // of another node; may be a parameter or not
   Vector,    // a factor or summand of data along one dimension
   Weight,    // of a product, convolution, normalisation or table
-  Constant,  // something that no parameter is for
+  Constant,  // a use that parameters do not have
   Statistic, // of a batch normalisation
 };
 
@@ -60,7 +60,7 @@ bool isAnyOf(llvm::StringRef op, std::initializer_list<llvm::StringRef> list) {
   return llvm::is_contained(list, op);
 }
 
-/// Names that exporters make up.
+/// Whether an exporter made up the name.
 bool isGenerated(llvm::StringRef name) {
   static const llvm::Regex expression(
       "^(onnx::[A-Za-z]+_[0-9]+|[0-9]+|val_[0-9]+|_v_[0-9]+|const_.*)$|"
@@ -73,8 +73,8 @@ bool isComparison(llvm::StringRef op) {
                  {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"});
 }
 
-/// What an input of a node that data reach says of the constant there.
-/// `reached` tells which inputs depend on data.
+/// What the input of a node that depends on data proves about the constant at
+/// that input. `otherIsData`: the node's other input depends on data.
 Finding findingOf(const NodeProto &node, int input, bool otherIsData,
                   bool isVector) {
   llvm::StringRef op = node.op_type();
@@ -93,7 +93,7 @@ Finding findingOf(const NodeProto &node, int input, bool otherIsData,
     if (input == 5 || input == 6)
       return isGenerated(node.input(input))
                  ? Finding{Evidence::Constant,
-                           "the state that a recurrent layer begins with"}
+                           "the initial state of a recurrent layer"}
                  : Finding{Evidence::Operand, ""};
     return weight("the weight of a recurrent layer");
   }
@@ -113,7 +113,7 @@ Finding findingOf(const NodeProto &node, int input, bool otherIsData,
   if (isAnyOf(op, {"BiasGelu", "FastGelu", "BiasSplitGelu"}) && input == 1)
     return weight("the bias of an activation");
   if (op == "Gather" && input == 0)
-    return otherIsData ? weight("a table that data look up in")
+    return otherIsData ? weight("a table indexed by data")
                        : Finding{Evidence::Operand, ""};
   if (op == "PRelu" && input == 1)
     return weight("the slope of an activation");
@@ -136,7 +136,7 @@ Finding findingOf(const NodeProto &node, int input, bool otherIsData,
 // Values
 //===----------------------------------------------------------------------===//
 
-/// x, y, x + d, ...: a grid or knots.
+/// Whether the values are evenly spaced, like a grid or knots.
 bool isProgression(llvm::ArrayRef<double> values) {
   if (values.size() < 4 || values[0] == values[1])
     return false;
@@ -147,8 +147,8 @@ bool isProgression(llvm::ArrayRef<double> values) {
   return true;
 }
 
-/// Whether all pairs of elements, neighbours or `distance` apart in rows of
-/// twice that, are a sine and a cosine of one angle.
+/// Whether all pairs of elements are a sine and a cosine of one angle. A pair
+/// is two neighbours, or the same position in both halves of a row of `width`.
 bool isSinusoid(llvm::ArrayRef<double> values, int64_t width) {
   if (width < 2 || width % 2 || values.size() < 4)
     return false;
@@ -167,7 +167,8 @@ bool isSinusoid(llvm::ArrayRef<double> values, int64_t width) {
 
 } // namespace
 
-/// All of them are checked for those of a mask, the first ones for the rest.
+/// All values are checked for those of a mask, and only the first ones for the
+/// rest.
 ValueCheck checkValues(const TensorData &data) {
   constexpr int64_t kChunk = 1 << 14;
   ValueCheck check;
@@ -194,13 +195,13 @@ ValueCheck checkValues(const TensorData &data) {
   check.isMask &= !check.mask.empty();
   if (!check.mask.empty() || first.size() < 4)
     return check;
-  // Initial values of a parameter are drawn, or all the same.
+  // Initial values of a parameter are random or all equal.
   std::vector<double> sorted(first);
   std::sort(sorted.begin(), sorted.end());
   size_t distinct = std::unique(sorted.begin(), sorted.end()) - sorted.begin();
   int64_t row = data.type.getRank() ? data.type.getShape().back() : 1;
   if (distinct > 1 && distinct <= first.size() / 2)
-    check.computed = "most of its values are there several times";
+    check.computed = "most of its values occur several times";
   else if (isProgression(first))
     check.computed = "its values are evenly spaced";
   else if (isSinusoid(first, row))
@@ -241,7 +242,7 @@ public:
                    (trained_.size() > 1 ? "they are parameters: "
                                         : "it is a parameter: ") +
                    listedNames(trained_) +
-                   "; --freeze=REGEX holds what it names");
+                   "; --freeze=REGEX keeps matching tensors constant");
     if (!parted_.empty())
       errors_.warn(file_ +
                    ": trained as parameters of their own, though they "
@@ -255,13 +256,14 @@ public:
           ": held constant, though the file does not say "
           "whether " +
           (held_.size() > 1 ? "they are parameters: " : "it is a parameter: ") +
-          listedNames(held_) + "; --trainable=REGEX trains what it names");
+          listedNames(held_) + "; --trainable=REGEX trains matching tensors");
   }
 
 private:
   using Role = InitializerRole::Kind;
 
-  /// Which values depend on what callers feed, and who reads each value.
+  /// Finds the values that depend on what callers feed, and the readers of each
+  /// value.
   void findData() {
     llvm::StringSet<> constants;
     for (const TensorProto &tensor : graph_.initializer()) {
@@ -282,7 +284,7 @@ private:
       if (!live[i])
         continue;
       const NodeProto &node = graph_.node(i);
-      // Bodies read what is around them without listing it.
+      // Bodies read values of the enclosing graph without listing them.
       bool isData = llvm::any_of(node.attribute(), [](const auto &attribute) {
         return attribute.has_g();
       });
@@ -304,7 +306,7 @@ private:
       for (const std::string &output : node.output())
         data_.insert(output);
   }
-  /// All that a body computes depends on the data that reach its node.
+  /// Everything that a body computes counts as data.
   void addBody(const GraphProto &body) {
     for (const auto &input : body.input())
       data_.insert(input.name());
@@ -322,8 +324,8 @@ private:
     });
   }
 
-  /// What the uses of the constant `name` show, of what is computed from it
-  /// alone, too.
+  /// What the uses of the constant `name` prove, including uses of values that
+  /// are computed from it alone.
   Finding uses(const std::string &name, bool isVector, int depth = 0) {
     Finding found;
     if (depth > 64)
@@ -336,7 +338,7 @@ private:
         found.take(findingOf(node, input, otherIsData, isVector));
         continue;
       }
-      // Angles are tables of positions.
+      // The operands are the angles of a table of positions.
       if (isAnyOf(node.op_type(), {"Sin", "Cos"})) {
         found.take({Evidence::Constant, "the angles of a table"});
         continue;
@@ -352,14 +354,15 @@ private:
     return found;
   }
 
-  /// The initializer, and the copies of it that are parameters of their own.
+  /// Decides the role of the initializer and of its copies that are separate
+  /// parameters.
   void decideAll(const TensorProto &tensor) {
     std::string why;
     ReadFailure failure = ReadFailure::None;
     std::optional<TensorData> data =
         readTensor(model_, tensor, &context_, why, failure);
     if (!data)
-      return; // the import says why
+      return; // the import will report the reason
     ValueCheck values = checkValues(*data);
     std::vector<std::string> own, aliases;
     if (auto copies = copies_.find(tensor.name()); copies != copies_.end())
@@ -383,9 +386,9 @@ private:
     findPadding(tensor.name(), *data);
   }
 
-  /// TorchScript names nodes after modules: /head/MatMul. A module without
-  /// others inside that reads a parameter of another one has it under a name of
-  /// its own.
+  /// TorchScript names nodes after modules: /head/MatMul. If a module without
+  /// submodules reads a parameter of another module, it has the parameter under
+  /// a name of its own.
   void findScopeAliases(const std::string &name, InitializerRole &role) {
     auto [module, leaf] = llvm::StringRef(name).rsplit('.');
     if (role.kind != Role::Parameter || leaf.empty() || !isTorchScript())
@@ -413,9 +416,9 @@ private:
     });
   }
 
-  /// TorchScript's exporter has a tensor that two modules share under one name;
-  /// an Identity from one parameter's name to another's marks two of equal
-  /// values. Other exporters write an Identity for a shared one.
+  /// TorchScript's exporter gives a tensor that two modules share one name. It
+  /// marks two parameters of equal values by an Identity from one name to the
+  /// other. Other exporters write an Identity for a shared parameter.
   bool isParted(llvm::StringRef name, llvm::StringRef copy) const {
     return isTorchScript() && !isGenerated(name) && !isGenerated(copy);
   }
@@ -423,7 +426,7 @@ private:
     return model_.proto().producer_name() == "pytorch";
   }
 
-  /// The only row of zeros of a table that data look up in pads.
+  /// In a table indexed by data, the only row of zeros is the padding row.
   void findPadding(const std::string &name, const TensorData &data) {
     InitializerRole &role = model_.roles[name];
     bool isTable = llvm::any_of(users_[name], [&](auto use) {
@@ -439,7 +442,7 @@ private:
       if (llvm::any_of(data.bytes.data.slice(row * bytes, bytes),
                        [](char byte) { return byte != 0; }))
         continue;
-      if (role.paddingRow) { // several stand for nothing
+      if (role.paddingRow) { // several rows of zeros prove nothing
         role.paddingRow.reset();
         return;
       }
@@ -448,11 +451,11 @@ private:
     if (role.paddingRow && mayTrain(options_, name))
       errors_.warn(file_ + ": row " + std::to_string(*role.paddingRow) +
                    " of the table " + quoted(name) +
-                   " is zero: it is taken for a padding row, which gets no "
+                   " is zero: it is treated as a padding row, which gets no "
                    "gradient");
   }
 
-  /// `listed` is the initializer that has the values.
+  /// `listed` is the name of the initializer that holds the values.
   void decide(const std::string &name, RankedTensorType type,
               const ValueCheck &values, const std::string &listed) {
     int64_t wide =
@@ -469,7 +472,7 @@ private:
     } else if (!values.mask.empty()) {
       role.reason = values.mask;
     } else if (found.evidence == Evidence::None) {
-      role.reason = "nothing that data reach uses it";
+      role.reason = "no node that depends on data uses it";
     } else if (found.evidence == Evidence::Constant) {
     } else if (isScalar) {
       role.reason = "a scalar";
@@ -495,14 +498,15 @@ private:
     }
   }
 
-  /// What modules call their parameters.
+  /// Whether the name is one that modules give their parameters.
   static bool isConventional(llvm::StringRef name) {
     llvm::StringRef leaf = name.rsplit('.').second;
     return leaf == "weight" || leaf == "bias";
   }
 
-  /// TorchScript lists the parameters of a module before its buffers, so that
-  /// what stands before a sure parameter of the same module is one, too.
+  /// TorchScript lists the parameters of a module before its buffers. So any
+  /// tensor listed before a certain parameter of the same module is a
+  /// parameter.
   bool isBeforeParameter(llvm::StringRef name) {
     if (!isTorchScript() || isGenerated(name))
       return false;
@@ -538,7 +542,7 @@ private:
     return values.mask.empty() && values.computed.empty();
   }
 
-  /// What the user decided is in no doubt.
+  /// Lists a doubtful name, unless the user's options decide it.
   void doubt(std::vector<std::string> &list, const std::string &name) {
     if (options_.trainable.empty() && mayTrain(options_, name))
       list.push_back(name);

@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// Inputs from `first` on are tensors; false after fail().
+/// Requires the inputs from `first` on to be tensors; false after fail().
 static bool requireTensors(NodeImport &n, size_t first) {
   for (size_t i = first; i < n.numInputs(); ++i) {
     if (!n.has(i) || isTensor(n.in(i)))
@@ -47,7 +47,7 @@ static std::optional<int64_t> position(NodeImport &n, size_t i, int64_t count) {
 }
 
 //===----------------------------------------------------------------------===//
-// Making them
+// Operators that create sequences
 //===----------------------------------------------------------------------===//
 
 static void importSequenceEmpty(NodeImport &n) {
@@ -70,7 +70,7 @@ static void importSequenceInsert(NodeImport &n) {
     return;
   int64_t count = elements->size(), at = count;
   if (n.has(2)) {
-    // One past the end is a position, too.
+    // One past the end is also a position.
     std::optional<int64_t> given =
         requireTensors(n, 2) ? n.knownInt(2, "position") : std::nullopt;
     if (!given)
@@ -161,7 +161,7 @@ static void importSplitToSequence(NodeImport &n) {
 }
 
 //===----------------------------------------------------------------------===//
-// Reading them
+// Operators that read sequences
 //===----------------------------------------------------------------------===//
 
 static void importSequenceAt(NodeImport &n) {
@@ -197,8 +197,8 @@ static void importConcatFromSequence(NodeImport &n) {
   n.out(n.concat(*elements, *axis));
 }
 
-/// The body for each element of the first sequence and those of the others;
-/// tensors among the inputs go to every call.
+/// Runs the body for each element of the first sequence together with those of
+/// the other sequences. Tensors among the inputs go to every call.
 static void importSequenceMap(NodeImport &n) {
   const ::onnx::GraphProto *body = n.attrGraph("body");
   std::optional<SmallVector<Value>> first = elementsOf(n, 0);

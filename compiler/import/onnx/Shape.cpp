@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// The product, or nothing when it overflows or a factor is negative.
+/// The product; nothing if it overflows or a factor is negative.
 static std::optional<int64_t> product(Ints sizes) {
   int64_t total = 1;
   for (int64_t size : sizes)
@@ -26,9 +26,9 @@ static std::optional<int64_t> product(Ints sizes) {
   return total;
 }
 
-/// Rewrites the one entry of a static export's Reshape in which the exported
-/// batch is baked: with it scaled to the new batch the elements must come out
-/// right, and no other entry may do so. Nothing where that is not certain.
+/// Rewrites the entry of a static export's Reshape that contains the exported
+/// batch size. When scaled to the new batch, it must give the right number of
+/// elements, and no other entry may. Nothing if that is not certain.
 static std::optional<Shape> rebatch(NodeImport &n, Ints shape,
                                     int64_t elements) {
   int64_t exported = n.graph().boundInputs().exportedBatch;
@@ -45,8 +45,8 @@ static std::optional<Shape> rebatch(NodeImport &n, Ints shape,
       continue;
     if (product(scaled) != elements)
       continue;
-    // Leading dimensions hold the batch; it is also the outermost part of the
-    // result.
+    // If the leading dimensions are the batch, the entry is certain: the batch
+    // is also the outermost part of the result.
     if (i == 0 && shape[0] == exported && !n.shapeOf(n.in(0)).empty() &&
         n.shapeOf(n.in(0))[0] == batch)
       return scaled;
@@ -223,7 +223,7 @@ static void importSplit(NodeImport &n) {
   }
 }
 
-/// One dimension of ONNX Slice: clamps as NumPy does; negative steps walk
+/// One dimension of ONNX's Slice. It clamps like NumPy; negative steps go
 /// backwards.
 static Value sliceOne(NodeImport &n, Value x, int64_t dim, int64_t start,
                       int64_t end, int64_t step) {
@@ -360,7 +360,7 @@ static void importSize(NodeImport &n) {
   n.out(n.ints({ir::tensorType(n.in(0)).getNumElements()}, {}));
 }
 
-/// [N, C, H, W] with blocks of b x b moved between C and H, W.
+/// For [N, C, H, W] with blocks of b x b that move between C and H, W.
 static std::optional<int64_t> readBlock(NodeImport &n) {
   std::optional<int64_t> block = n.attrInt("blocksize");
   if (n.failed())

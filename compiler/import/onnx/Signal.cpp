@@ -14,8 +14,8 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// a0 - a1 cos(2 pi i / N) + a2 cos(4 pi i / N), N the size, or one less when
-/// symmetric.
+/// a0 - a1 cos(2 pi i / N) + a2 cos(4 pi i / N), where N is the size, or the
+/// size minus 1 if symmetric.
 static void importWindow(NodeImport &n, double a0, double a1, double a2) {
   bool periodic = n.attrInt("periodic", 1);
   int64_t dataType = n.attrInt("output_datatype", 1);
@@ -51,7 +51,7 @@ static void importBlackman(NodeImport &n) { importWindow(n, 0.42, 0.5, 0.08); }
 
 namespace {
 
-/// A complex value; the imaginary part may be null, of which all is 0.
+/// A complex value; a null imaginary part stands for 0.
 struct Complex {
   Value real, imaginary;
 };
@@ -68,13 +68,13 @@ static Value transform(NodeImport &n, Value x, int64_t dim,
   int64_t rows = n.shapeOf(x)[dim], rank = n.rankOf(x);
   Value y = n.dot(x, n.floats(table, {rows, columns}, n.elementOf(x)), {}, {},
                   {dim}, {0});
-  Shape perm; // the new dimension comes out last
+  Shape perm; // the product puts the new dimension last
   for (int64_t i = 0; i < rank; ++i)
     perm.push_back(i < dim ? i : i == dim ? rank - 1 : i - 1);
   return n.transpose(y, perm);
 }
 
-/// The first `size` elements of `dim`, zeros where there are fewer.
+/// The first `size` elements of `dim`, padded with zeros if there are fewer.
 static Value fit(NodeImport &n, Value x, int64_t dim, int64_t size) {
   if (!x)
     return {};
@@ -85,7 +85,7 @@ static Value fit(NodeImport &n, Value x, int64_t dim, int64_t size) {
   return n.pad(x, n.scalar(n.elementOf(x), 0), low, high);
 }
 
-/// x [.., 1 or 2] as its parts, which have one dimension less.
+/// Splits x [.., 1 or 2] into its parts, which have one dimension less.
 static Complex split(NodeImport &n, Value x) {
   int64_t last = n.rankOf(x) - 1;
   auto part = [&](int64_t i) {
@@ -132,7 +132,7 @@ static Complex emitDft(NodeImport &n, Complex x, int64_t dim, int64_t length,
   return y;
 }
 
-/// A rank of at least 2 and a last dimension of 1 or 2.
+/// Requires a rank of at least 2 and a last dimension of 1 or 2.
 static bool requireComplex(NodeImport &n, size_t i) {
   if (!n.requireFloat(i) || !n.requireRank(i, 2))
     return false;
@@ -172,7 +172,7 @@ static void importDft(NodeImport &n) {
   x.real = fit(n, x.real, *dim, used);
   x.imaginary = fit(n, x.imaginary, *dim, used);
   double scale = isInverse ? 1 / double(*length) : 1;
-  // What is not there of a one-sided spectrum mirrors what is.
+  // The missing half of a one-sided spectrum mirrors the given half.
   auto weight = [&](int64_t i) {
     bool isSingle = !isReal || i == 0 || 2 * i == *length;
     return isSingle ? scale : 2 * scale;
@@ -185,7 +185,7 @@ static void importDft(NodeImport &n) {
   n.out(isReal ? n.expandDims(y.real, {n.rankOf(y.real)}) : join(n, y));
 }
 
-/// Transforms of frames that begin every frame_step samples.
+/// Transforms frames that begin every frame_step samples.
 static void importStft(NodeImport &n) {
   bool isOneSided = n.attrInt("onesided", 1);
   std::optional<int64_t> step = n.knownInt(1, "frame_step"),
@@ -193,7 +193,7 @@ static void importStft(NodeImport &n) {
   if (!step || n.failed())
     return;
   Value signal = n.in(0), window = n.in(2);
-  // The last dimension of a real signal may be left out.
+  // A real signal may omit the last dimension.
   if (n.rankOf(signal) == 2)
     signal = n.expandDims(signal, {2});
   if (n.rankOf(signal) != 3 || !n.requireFloat() ||

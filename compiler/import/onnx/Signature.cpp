@@ -1,4 +1,4 @@
-//===- Signature.cpp - what a PyTorch exporter says of a file -------------===//
+//===- Signature.cpp - what a PyTorch exporter says about a file ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,11 +13,11 @@
 
 namespace sinter::compiler {
 
-// The fields `metadata_props` of newer versions of the format, which the
-// generated classes keep unread.
+// The fields `metadata_props` of newer versions of the format. The generated
+// classes keep them as unknown fields.
 static constexpr int kGraphMetadata = 16, kNodeMetadata = 9;
 
-/// The value of `key` among the metadata of a message; empty without it.
+/// The value of `key` in the metadata of a message; empty if it is missing.
 static std::string metadata(const google::protobuf::UnknownFieldSet &fields,
                             int number, llvm::StringRef key) {
   for (int i = 0; i < fields.field_count(); ++i) {
@@ -37,7 +37,7 @@ static std::string metadata(const google::protobuf::UnknownFieldSet &fields,
 // The signature
 //===----------------------------------------------------------------------===//
 
-/// "p_fc_weight: PARAMETER target='fc.weight'". Nothing for other lines.
+/// Reads "p_fc_weight: PARAMETER target='fc.weight'". Nothing for other lines.
 static std::optional<SignatureEntry> readEntry(llvm::StringRef line) {
   auto [placeholder, rest] = line.trim().split(": ");
   auto [kind, fields] = rest.split(" target='");
@@ -104,7 +104,7 @@ const SignatureEntry *Signature::byTarget(llvm::StringRef name) const {
 
 static bool isNameCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }
 
-/// The names behind '%' in `text`.
+/// The names after '%' in `text`.
 static std::vector<std::string> valuesIn(llvm::StringRef text) {
   std::vector<std::string> values;
   for (size_t at = text.find('%'); at != llvm::StringRef::npos;
@@ -116,8 +116,8 @@ static std::vector<std::string> valuesIn(llvm::StringRef text) {
   return values;
 }
 
-/// Splits a list at its commas; those inside brackets and strings are not
-/// its own. Ends at the bracket that closes the list.
+/// Splits a list at its commas, except those inside brackets and strings. Ends
+/// at the bracket that closes the list.
 static std::vector<llvm::StringRef> splitList(llvm::StringRef text) {
   std::vector<llvm::StringRef> items;
   size_t begin = 0, depth = 0;
@@ -173,8 +173,8 @@ std::string rewriteRules(const ::onnx::NodeProto &node) {
                   "pkg.onnxscript.rewriter.rule_name");
 }
 
-/// The list is written as Python prints it: ['', 'layer1', 'layer1.0', 'add'],
-/// the call itself last.
+/// Reads a list as Python prints it: ['', 'layer1', 'layer1.0', 'add']. The
+/// call itself is last.
 std::string modulePath(const ::onnx::NodeProto &node) {
   std::string text = metadata(node.unknown_fields(), kNodeMetadata,
                               "pkg.torch.onnx.name_scopes");

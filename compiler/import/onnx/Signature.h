@@ -1,12 +1,12 @@
-//===- Signature.h - what a PyTorch exporter says of a file -----*- C++ -*-===//
+//===- Signature.h - what a PyTorch exporter says about a file --*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // torch.onnx.export writes the signature of the exported program into the
-// metadata of the graph: which of its inputs are parameters and buffers, under
-// the names of the module. Each node holds the text of the call that it came
-// from, with these inputs as operands. Both are read here, and nowhere else;
-// any text gives a value, never an error.
+// metadata of the graph: which of its inputs are parameters and buffers, with
+// their names in the module. Each node holds the text of the call that it came
+// from, with these inputs as operands. Only this file parses the two. Any text
+// gives a value, never an error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_SIGNATURE_H
@@ -26,7 +26,7 @@ class NodeProto;
 
 namespace sinter::compiler {
 
-/// An input of the exported program that its caller does not give.
+/// An input of the exported program that its caller does not pass.
 struct SignatureEntry {
   enum class Kind { Parameter, Buffer, Constant };
   Kind kind;
@@ -43,13 +43,13 @@ public:
   static std::optional<Signature> read(const ::onnx::GraphProto &graph);
 
   const std::vector<SignatureEntry> &entries() const { return entries_; }
-  /// The names in calls of what its caller gives.
+  /// The names, in calls, of the inputs that the caller passes.
   const std::vector<std::string> &inputs() const { return inputs_; }
-  /// The values that the program gives.
+  /// The values that the program returns.
   const std::vector<std::string> &outputs() const { return outputs_; }
-  /// Buffers, by target, that the program changes as it runs.
+  /// The targets of buffers that the program changes.
   const std::vector<std::string> &changed() const { return changed_; }
-  /// Null for a name that is not one of an entry.
+  /// Null if no entry has this name.
   const SignatureEntry *byPlaceholder(llvm::StringRef name) const;
   const SignatureEntry *byTarget(llvm::StringRef name) const;
 
@@ -62,7 +62,7 @@ private:
 /// An operand of a call: the values that it names, several for a list, none for
 /// a literal.
 struct FxArgument {
-  std::string text; // as it is written
+  std::string text; // as written
   std::vector<std::string> values;
 };
 
@@ -71,18 +71,18 @@ struct FxCall {
   std::string result; // the name of its value
   std::string target; // "aten.linear", without the overload
   std::vector<FxArgument> arguments;
-  std::string keywords; // its keyword operands as they are written
+  std::string keywords; // its keyword operands as written
   /// All values that the call names, keyword operands included.
   std::vector<std::string> values;
 };
-/// Nothing for a node that does not say.
+/// Nothing for a node without the text of a call.
 std::optional<FxCall> readFxCall(const ::onnx::NodeProto &node);
 
-/// The names of the rewrite rules that an exporter applied at `node`, as it
-/// lists them; empty where none was.
+/// The exporter's list of the rewrite rules that it applied at `node`; empty if
+/// none.
 std::string rewriteRules(const ::onnx::NodeProto &node);
-/// The path of the module whose call made `node`: "layer1.0.conv1"; empty at
-/// the top, and where the file does not say.
+/// The path of the module whose call produced `node`: "layer1.0.conv1". Empty
+/// at the top level or if the file does not tell.
 std::string modulePath(const ::onnx::NodeProto &node);
 
 } // namespace sinter::compiler

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// All are inlined into the one block of @main; what nodes refer to besides
-// their inputs (constants in attributes) is built here, too.
+// Inlines functions and subgraphs into the single block of @main. Also builds
+// constants from attributes.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphImport.h"
@@ -109,7 +109,7 @@ bool GraphImport::importBody(NodeImport &node, const GraphProto &body,
   return true;
 }
 
-/// The constant of a tensor that was read, or why it was not.
+/// Builds the constant of a tensor, or reports why it could not be read.
 static Value constantOrError(NodeImport &node, OpBuilder &builder,
                              const auto &model,
                              const std::optional<TensorData> &data,

@@ -27,7 +27,7 @@ static constexpr int64_t kMaxTensorBytes = int64_t(1) << 40;
 /// Constants above this size are resource blobs (ir/ops/Shape.td).
 static constexpr int64_t kInlineBytes = 1024;
 
-// Types of ONNX releases after the generated classes.
+// Types of ONNX releases newer than the generated classes.
 enum : int32_t {
   kFloat8E4M3FN = 17,
   kFloat8E4M3FNUZ = 18,
@@ -106,7 +106,8 @@ std::string dataTypeName(int32_t dataType) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Which of the typed fields an element type is stored in when not in raw_data.
+/// The typed fields; each element type that is not in raw_data is in one of
+/// them.
 enum class Field { Float, Int32, Int64, Double, Uint64, String };
 } // namespace
 
@@ -128,14 +129,14 @@ static Field fieldOf(int32_t type) {
   }
 }
 
-/// Elements in each typed field, in the order of Field.
+/// The number of elements in each typed field, in the order of Field.
 static std::array<int64_t, 6> fieldSizes(const TensorProto &tensor) {
   return {tensor.float_data_size(),  tensor.int32_data_size(),
           tensor.int64_data_size(),  tensor.double_data_size(),
           tensor.uint64_data_size(), tensor.string_data_size()};
 }
 
-/// A buffer of our own; `data` is what the result refers to.
+/// Gives `bytes` a buffer of its own and makes `data` refer to it.
 static std::vector<char> *own(TensorBytes &bytes, size_t size) {
   auto buffer = std::make_shared<std::vector<char>>(size);
   bytes.data = {buffer->data(), size};
@@ -157,8 +158,8 @@ static bool packWords(const Source &source, std::vector<char> &to,
   return true;
 }
 
-/// int32_data -> `width`-byte words; false when a value is out of the type's
-/// range.
+/// Packs int32_data into words of the type's width; false if a value is out of
+/// the type's range.
 static bool packInt32(const TensorProto &tensor, int32_t type,
                       std::vector<char> &to) {
   const auto &from = tensor.int32_data();
@@ -180,7 +181,7 @@ static bool packInt32(const TensorProto &tensor, int32_t type,
   }
 }
 
-/// Bytes that `count` elements take in the model.
+/// The number of bytes that `count` elements take in the model.
 static int64_t storedBytes(int32_t type, int64_t count, int64_t elementBytes) {
   return isFourBit(type)  ? (count + 1) / 2
          : isFloat8(type) ? count
@@ -201,7 +202,7 @@ static uint16_t halfOfFloat8(uint8_t bits, int32_t type) {
   return uint16_t(value.bitcastToAPInt().getZExtValue());
 }
 
-/// Small formats -> the wider element type.
+/// Converts small formats to the wider element type.
 static TensorBytes widen(const TensorBytes &stored, int32_t type,
                          int64_t count) {
   TensorBytes wide;
@@ -222,7 +223,7 @@ static TensorBytes widen(const TensorBytes &stored, int32_t type,
   return wide;
 }
 
-/// The bytes as the model stores them, whatever the field.
+/// The bytes as the model stores them, from whichever field holds them.
 static std::optional<TensorBytes> readStored(const OnnxModel &model,
                                              const TensorProto &tensor,
                                              int64_t count, int64_t sizeBytes,
@@ -323,7 +324,8 @@ std::optional<TensorData> readTensor(const OnnxModel &model,
           std::to_string(kMaxRank) + " is supported";
     return std::nullopt;
   }
-  // Zeros count as one here, so that no product of the others overflows either.
+  // Sizes of 0 count as 1 here, so that a product of the others cannot overflow
+  // either.
   int64_t bound = ir::elementSizeBytes(element), count = 1;
   SmallVector<int64_t> dims;
   for (int64_t dim : tensor.dims()) {

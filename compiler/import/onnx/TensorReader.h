@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The one place that knows the storage forms of ONNX tensors. What it gives is
-// dense, row-major and little-endian, one byte for a truth value, of exactly
-// the type's size.
+// The only code that knows the storage forms of ONNX tensors. It returns dense,
+// row-major, little-endian data of exactly the type's size, with one byte per
+// bool.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_TENSORREADER_H
@@ -19,7 +19,7 @@ class SparseTensorProto;
 
 namespace sinter::compiler {
 
-/// Bytes and what keeps them alive (null: the model does).
+/// Bytes and their owner (null: the model owns them).
 struct TensorBytes {
   llvm::ArrayRef<char> data;
   std::shared_ptr<const void> owner;
@@ -30,26 +30,27 @@ struct TensorData {
   TensorBytes bytes;
 };
 
-/// The element type that stands for ONNX's `dataType`, or null. Four-bit
-/// integers become 8-bit ones and 8-bit floats become f16, both without loss,
-/// where `widen` is set (they are no element types of the dialect).
+/// The element type for ONNX's `dataType`, or null. The dialect has no 4-bit
+/// integers and 8-bit floats. If `widen` is set, they become 8-bit integers and
+/// f16, both without loss.
 mlir::Type elementTypeOf(int32_t dataType, mlir::MLIRContext *context,
                          bool widen = false);
-/// ONNX's number of `element`; 0 for none.
+/// ONNX's number for `element`; 0 if there is none.
 int32_t dataTypeOf(mlir::Type element);
 /// "FLOAT", "STRING", ..., "type 77".
 std::string dataTypeName(int32_t dataType);
 
 enum class ReadFailure { None, Invalid, Unsupported };
 
-/// Nothing, and a reason in `why`, when the message is inconsistent or of a
-/// kind that has no counterpart. Refers to the model's own bytes where it can.
+/// Nothing, with a reason in `why`, if the protobuf message is inconsistent or
+/// of a kind without a counterpart. Refers to the model's own bytes if
+/// possible.
 std::optional<TensorData> readTensor(const OnnxModel &model,
                                      const ::onnx::TensorProto &tensor,
                                      mlir::MLIRContext *context,
                                      std::string &why, ReadFailure &failure);
-/// The dense tensor that a sparse one stands for. Its bytes are taken from
-/// `budget`, since few indices can stand for a huge tensor.
+/// The dense form of a sparse tensor. Its bytes are taken from `budget`,
+/// because few indices can represent a huge tensor.
 std::optional<TensorData>
 readSparseTensor(const OnnxModel &model,
                  const ::onnx::SparseTensorProto &tensor,

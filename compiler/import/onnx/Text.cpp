@@ -21,7 +21,7 @@ static unsigned printableLength(llvm::StringRef text) {
   const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
   if (!llvm::isLegalUTF8Sequence(begin, begin + length))
     return 0;
-  // U+0080..U+009F are control characters that terminals obey, too.
+  // U+0080..U+009F are control characters that terminals also obey.
   if (first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0)
     return 0;
   return length;

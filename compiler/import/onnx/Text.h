@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Names in a model file are any bytes of any length. Everything of them that a
-// user sees, and everything that becomes a symbol, passes through here.
+// Names in a model file can be any bytes of any length. Whatever a user sees of
+// them, or becomes a symbol, passes through these functions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_TEXT_H
@@ -25,7 +25,7 @@ std::string quoted(llvm::StringRef name, size_t limit = 96);
 /// "[2, 3, 4]".
 std::string shownShape(llvm::ArrayRef<int64_t> shape);
 /// `name` with everything but letters, digits and '_' replaced by '_', not
-/// starting with a digit, at most 64 bytes; `fallback` when nothing is left.
+/// starting with a digit, at most 64 bytes; `fallback` if nothing is left.
 std::string identifier(llvm::StringRef name, llvm::StringRef fallback);
 
 } // namespace sinter::compiler

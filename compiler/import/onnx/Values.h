@@ -2,14 +2,14 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A program holds tensors of static shape only. What else an ONNX graph passes
-// from node to node lives while it is imported, as the result of an
+// A program holds only tensors of static shape. Other values that an ONNX graph
+// passes between nodes exist only during import, as the result of an
 // unrealized_conversion_cast that nothing reads in the end:
 //
-// - a sequence of known length: tuple<element types>, from its elements;
+// - a sequence of known length: tuple<element types>, cast from its elements;
 // - an optional without a value: none (one with a value is that value);
-// - an open tensor, whose leading or trailing size only the data says: a tensor
-//   type with dynamic sizes, from what it is made of.
+// - an open tensor, whose leading or trailing size depends on data: a tensor
+//   type with dynamic sizes, cast from the values that define it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_ONNX_VALUES_H
@@ -23,10 +23,10 @@ bool isTensor(mlir::Value value);
 bool isSequence(mlir::Value value);
 bool isAbsentOptional(mlir::Value value);
 bool isOpen(mlir::Value value);
-/// "a sequence", ... for messages.
+/// A description for messages: "a sequence", ...
 std::string describe(mlir::Value value);
 
-/// Null after n.fail() when the elements are no tensors of one element type.
+/// Null after n.fail() if the elements are not tensors of one element type.
 mlir::Value makeSequence(NodeImport &n, mlir::ValueRange elements);
 /// Nothing after n.fail() when input `i` is not a sequence.
 std::optional<llvm::SmallVector<mlir::Value>> elementsOf(NodeImport &n,
@@ -35,14 +35,14 @@ mlir::Value makeAbsentOptional(NodeImport &n);
 
 /// What an open tensor holds.
 enum class OpenKind {
-  /// The coordinates of `source`'s true elements, in row-major order: [rank, ?]
-  /// or [?, rank].
+  /// The coordinates of the true elements of `source` in row-major order:
+  /// [rank, ?] or [?, rank].
   coordinates,
   /// Elements [start, end) of dimension 0 of `source`: [?, ..].
   range,
   /// `source`, repeated: [?, ..].
   repeated,
-  /// The elements of `source`, over and over: [?].
+  /// The elements of `source`, repeated in order: [?].
   cycled,
   /// The rows of `source` at which `mask` is true: [?, ..].
   selected,
@@ -51,14 +51,14 @@ enum class OpenKind {
 struct Open {
   OpenKind kind;
   mlir::Value source;
-  /// Of a range: tensor<i64>, within the dimension.
+  /// For a range: tensor<i64>, within the dimension.
   mlir::Value start = {}, end = {};
-  /// Of a selection: bools of the shape of the source's leading dimensions.
+  /// For a selection: bools with the shape of the source's leading dimensions.
   mlir::Value mask = {};
 };
 
 mlir::Value makeOpen(NodeImport &n, Open open, Ints shape);
-/// Of an open value.
+/// The contents of an open value.
 Open openOf(mlir::Value value);
 
 } // namespace sinter::compiler

@@ -10,7 +10,8 @@
 
 namespace sinter::compiler {
 
-/// Above any window that makes sense; products with a dimension stay in int64.
+/// Larger than any sensible window; products with a dimension still fit in
+/// int64.
 static constexpr int64_t kMaxEntry = 1 << 20;
 
 static bool checkEntries(NodeImport &n, llvm::StringRef name, Ints values,

@@ -145,9 +145,9 @@ TEST_CASE("cuDNN rules: statistics", "[dnn]") {
 TEST_CASE("cuDNN rules: graphs", "[dnn]") {
   breaks("written by two operations",
          [](Run &r) { r.graph.operations[2].y = Sum; });
-  breaks("is read and never written",
+  breaks("is read but never written",
          [](Run &r) { r.graph.operations.erase(r.graph.operations.begin()); });
-  breaks("form a circle", [](Run &r) {
+  breaks("form a cycle", [](Run &r) {
     r.graph.operations[1].x = Y;
     r.graph.operations[2].x = Sum;
   });
@@ -164,7 +164,7 @@ TEST_CASE("cuDNN rules: addresses", "[dnn]") {
   });
   breaks("tensor 1 is not aligned to the 16 bytes",
          [](Run &r) { r.addresses[0] = Run::memory[0] + 8; });
-  breaks("tensor 3 has an address and is not in memory",
+  breaks("tensor 3 has an address but is not in memory",
          [](Run &r) { r.ids[2] = Virtual + 1; });
   breaks("names a tensor twice", [](Run &r) { r.ids[1] = r.ids[0]; });
   breaks("is written and overlaps tensor 1",

@@ -41,7 +41,7 @@ TEST_CASE("cublasLt: every dtype, shape and transposition", "[lt]") {
         if (transposed & 4)
           product.transposeC();
         if (k == 0) {
-          REQUIRE(product.refusal() == "it sums no products");
+          REQUIRE(product.refusal() == "it has no products to sum");
           continue;
         }
         product.check();
@@ -240,12 +240,12 @@ TEST_CASE("cublasLt: what no epilogue has is refused", "[lt]") {
   refused(product().post(SINTER_POST_BIAS_GRAD));
   refused(product().post(SINTER_POST_BIAS).post(SINTER_POST_RELU_GRAD));
   REQUIRE(refused(product().post(SINTER_POST_BIAS).transposeC())
-              .find("along the other dimension") != std::string::npos);
+              .find("along a different dimension") != std::string::npos);
   // Lines of 41 elements are no multiple of 8.
   REQUIRE(refused(OneProduct(SINTER_F32, SINTER_F32, 24, 41, 30)
                       .post(SINTER_POST_STORE)
                       .post(SINTER_POST_GELU_TANH))
-              .find("no multiple of 8") != std::string::npos);
+              .find("not a multiple of 8") != std::string::npos);
   refused(OneProduct(SINTER_F64, SINTER_F64, 4, 4, 4).post(SINTER_POST_RELU));
   REQUIRE(refused(OneProduct(SINTER_I32, SINTER_I32, 4, 4, 4))
               .find("does not multiply dtype") != std::string::npos);

@@ -185,7 +185,7 @@ TEST_CASE("cublasLt rules: int8", "[lt]") {
     integers(c);
     c.a.rows = c.b.rows = 3;
   });
-  breaks("no epilogue but the default", [&](Call &c) {
+  breaks("support only the default epilogue", [&](Call &c) {
     integers(c);
     c.epilogue = lt::epilogueRelu;
   });
@@ -214,7 +214,7 @@ TEST_CASE("cublasLt rules: epilogues", "[lt]") {
   Call valid;
   gelu(valid);
   REQUIRE(valid.run() == "");
-  breaks("auxiliary leading dimension 20 is no multiple of 8", [&](Call &c) {
+  breaks("auxiliary leading dimension 20 is not a multiple of 8", [&](Call &c) {
     gelu(c);
     c.auxLd = 20;
   });
@@ -222,10 +222,11 @@ TEST_CASE("cublasLt rules: epilogues", "[lt]") {
     gelu(c);
     c.auxLd = 8;
   });
-  breaks("auxiliary leading dimension 16 is no multiple of 128", [&](Call &c) {
-    gelu(c);
-    c.epilogue = lt::epilogueReluAux;
-  });
+  breaks("auxiliary leading dimension 16 is not a multiple of 128",
+         [&](Call &c) {
+           gelu(c);
+           c.epilogue = lt::epilogueReluAux;
+         });
   auto batched = [&](Call &c) {
     gelu(c);
     for (Call::Matrix *m : {&c.a, &c.b, &c.c, &c.d})
@@ -304,11 +305,11 @@ TEST_CASE("cublasLt rules: memory of the device", "[lt]") {
 }
 
 TEST_CASE("cublasLt rules: algorithm and workspace", "[lt]") {
-  breaks("no algorithm of a heuristic",
+  breaks("not an algorithm from a heuristic",
          [](Call &c) { c.forgetAlgorithm = true; });
   breaks("chosen for another problem",
          [](Call &c) { c.otherAlgorithm = true; });
-  breaks("needs a workspace of 4096 bytes, it is given 4095",
+  breaks("needs a workspace of 4096 bytes but is given 4095",
          [](Call &c) { c.workspaceBytes = 4095; });
   breaks("given 0", [](Call &c) { c.workspace = nullptr; });
   breaks("not aligned to 16", [](Call &c) { c.workspace = at(4, 8); });
@@ -327,7 +328,8 @@ TEST_CASE("cublasLt rules: attributes and lifetimes", "[lt]") {
   REQUIRE(std::string(api.lastError()) == "attribute 3 has 4 bytes, not 8");
   REQUIRE(api.matmulDescDestroy(desc) == 0);
   REQUIRE(api.matmulDescDestroy(desc) == lt::statusInvalidValue);
-  REQUIRE(std::string(api.lastError()) == "this is no live matmul descriptor");
+  REQUIRE(std::string(api.lastError()) ==
+          "this is not a live matmul descriptor");
   REQUIRE(api.matmulDescSetAttribute(desc, lt::descTransA, &value, 4) ==
           lt::statusInvalidValue);
 }

@@ -204,8 +204,7 @@ TEST_CASE("errors of calls under way come with the next one", "[nccl]") {
   CHECK(group->allReduce(stream, {SINTER_F32, elements}, buffers).ok());
   checker.asyncError = nccl::remoteError;
   rt::Status status = group->allReduce(stream, {SINTER_F32, elements}, buffers);
-  CHECK(status.message() ==
-        "NCCL: an all-reduce before this one: some error (6)");
+  CHECK(status.message() == "NCCL: an earlier all-reduce: some error (6)");
   CHECK(checker.calls.size() == 1);
   group.reset();
   CHECK(checker.misuse == "");

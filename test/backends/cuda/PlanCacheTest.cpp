@@ -248,9 +248,9 @@ TEST_CASE("plan cache: a folder that cannot be written is said in one line",
   REQUIRE_FALSE(cache->find("p"));
   REQUIRE(folder.notes.size() == 1);
   REQUIRE(folder.notes[0] ==
-          "choices of CUDA's libraries are not kept (" + folder.path() +
-              ": Not a directory): each start takes what their heuristics put "
-              "first");
+          "choices of CUDA's libraries are not stored (" + folder.path() +
+              ": Not a directory): each run uses the first choice of their "
+              "heuristics");
   folder.notes.clear();
   PlanCache none("", "device", [&](const std::string &line) {
     folder.notes.push_back(line);

@@ -298,7 +298,7 @@ TEST_CASE("attention: what cuDNN does not take is refused", "[dnn][sdpa]") {
   SdpaShape shape = shapeOf(1, 1, 4, 4, 8, false);
   shape.dtype = SINTER_F32;
   REQUIRE(sdpaForward(shape, false).refusal ==
-          "cuDNN's attention takes 16-bit floats only");
+          "cuDNN's attention takes only 16-bit floats");
   REQUIRE(sdpaForward(shapeOf(1, 1, 4, 4, 12, false), false)
               .refusal.find("a depth of") != std::string::npos);
   REQUIRE(sdpaBackward(shapeOf(1, 1, 4, 4, 264, false), false).refusal != "");

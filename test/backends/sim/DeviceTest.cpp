@@ -123,7 +123,7 @@ TEST_CASE("memory of a simulated device") {
   // Errors are the device's for ever.
   sim->free(bytes);
   CHECK(sim->synchronize().message() ==
-        "sim:0: memory is freed that is not allocated");
+        "sim:0: the freed memory is not allocated");
   CHECK(sim->allocate(8, "more").status().code() == SINTER_DEVICE_FAILED);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("memory that means nothing is poisoned") {
   sim->free(bytes);
   CHECK(sim->synchronize().ok());
   sim->discard(bytes, 4);
-  CHECK(sim->synchronize().message() == "sim:0: what is discarded (4 bytes) "
+  CHECK(sim->synchronize().message() == "sim:0: the discarded range (4 bytes) "
                                         "lies in memory that was freed: a "
                                         "test");
 }
@@ -151,7 +151,7 @@ TEST_CASE("what is written around an allocation is seen") {
     sim->free(bytes);
     CHECK(sim->synchronize().message() ==
           (offset < 0 ? "sim:0: something wrote before a test of 100 bytes"
-                      : "sim:0: something wrote 0 bytes behind a test of 100 "
+                      : "sim:0: something wrote 0 bytes after a test of 100 "
                         "bytes"));
   }
 }
@@ -173,13 +173,14 @@ TEST_CASE("copies outside the device's memory") {
               "inside a test of 64 bytes");
   CHECK(failure([&](rt::Device &sim, rt::Stream &stream, uint8_t *) {
           (void)sim.download(stream, host, host, 64);
-        }) == "sim:0: the source of a download (64 bytes) is no memory of this "
-              "device");
+        }) ==
+        "sim:0: the source of a download (64 bytes) is not memory of this "
+        "device");
   CHECK(failure([&](rt::Device &sim, rt::Stream &stream, uint8_t *inside) {
           sim.free(inside);
           (void)sim.fill(stream, inside, 0, 4);
         }) ==
-        "sim:0: what is filled (4 bytes) lies in memory that was freed: a "
+        "sim:0: the filled range (4 bytes) lies in memory that was freed: a "
         "test");
   CHECK(failure([&](rt::Device &sim, rt::Stream &stream, uint8_t *inside) {
           (void)sim.copy(stream, inside, inside + 8, 16);
@@ -346,7 +347,7 @@ TEST_CASE("kernels of an artifact: buffers, errors that stay") {
   // Unchecked code writes into the zone behind the arena.
   OneKernel plain("faulty.ll", "out_of_bounds", {2, false, false, false, ""});
   CHECK(plain.run({}) == "kernel out_of_bounds: sim:0: something wrote 0 bytes "
-                         "behind a test of 256 bytes");
+                         "after a test of 256 bytes");
   OneKernel good("faulty.ll", "global_race", checkedMutable);
   CHECK(good.run({}, 3) == "");
   SimSettings settings;

@@ -86,7 +86,7 @@ TEST_CASE("a barrier that not all threads reach") {
         "0 while thread (0,0,0) waits at 'call void @llvm.nvvm.barrier0()', at "
         "'call void @llvm.nvvm.barrier0()'");
   CHECK(Attempt("deadlock", plain).error ==
-        "kernel deadlock, block (0,0,0): no thread can go on: 0 of 64 have "
+        "kernel deadlock, block (0,0,0): no thread can continue: 0 of 64 have "
         "ended, 32 from thread (0,0,0) on wait at 'call void "
         "@llvm.nvvm.barrier(i32 1, i32 64)'; 32 from thread (32,0,0) on wait "
         "at 'call void @llvm.nvvm.barrier(i32 2, i32 64)'");
@@ -95,7 +95,7 @@ TEST_CASE("a barrier that not all threads reach") {
 TEST_CASE("accesses outside the buffers") {
   CHECK(Attempt("out_of_bounds", checked).error ==
         "kernel out_of_bounds, block (0,0,0), thread (63,0,0): writes 4 bytes "
-        "0 bytes behind a buffer of 256 bytes, at 'store i32 %tid, ptr %to, "
+        "0 bytes after a buffer of 256 bytes, at 'store i32 %tid, ptr %to, "
         "align 4'");
   CHECK(Attempt("misaligned", checked, 0, 1, 1).error ==
         "kernel misaligned, block (0,0,0), thread (0,0,0): reads 16 bytes at "
@@ -123,7 +123,7 @@ TEST_CASE("accesses to another buffer than the address is for") {
       y{both.data() + 64, 32 * 4, true};
   CHECK(engine.launch(kernel.launch({x, y}, 1, 32), nullptr).message() ==
         "kernel into_neighbour, block (0,0,0), thread (31,0,0): reads 4 bytes "
-        "0 bytes behind the buffer of 128 bytes that it computes addresses "
+        "0 bytes after the buffer of 128 bytes that it computes addresses "
         "from, at '%value = load i32, ptr %from, align 4'");
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("accesses behind shared memory") {
                                    "256 bytes of shared memory, at 'store i32 "
                                    "%tid, ptr addrspace(3) %to, align 4'"
                                  : "kernel shared_overrun, block (0,0,0): "
-                                   "wrote behind its 256 bytes of shared "
+                                   "wrote past its 256 bytes of shared "
                                    "memory"));
   }
 }

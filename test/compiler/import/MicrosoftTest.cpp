@@ -125,7 +125,7 @@ TEST_CASE("forms of attention that are refused") {
       .absent()
       .absent()
       .x({1, 2, 3, 2}, zeros(12))
-      .fails("past_key and past_value must be there together");
+      .fails("past_key and past_value must be given together");
   ofMicrosoft("MultiHeadAttention")
       .x({1, 2, 2, 3, 2}, zeros(24))
       .set("num_heads", 2)

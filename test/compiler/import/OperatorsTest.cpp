@@ -370,7 +370,7 @@ TEST_CASE("equations") {
   OneNode("Einsum", 12)
       .x({2}, {1, 2})
       .set("equation", "i->ii")
-      .fails("letter twice");
+      .fails("repeats a letter");
   OneNode("Einsum", 12)
       .x({2}, {1, 2})
       .set("equation", "i->k")

@@ -485,7 +485,7 @@ TEST_CASE("a file of weights says which tensors are one") {
       {7, 8});
   CHECK_FALSE(compiler::ParameterFile::open(path, why));
   std::remove(path.c_str());
-  CHECK(why.find("are one tensor, and have different values") !=
+  CHECK(why.find("are one tensor, but have different values") !=
         std::string::npos);
 }
 

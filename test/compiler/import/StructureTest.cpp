@@ -97,9 +97,9 @@ TEST_CASE("names") {
   unsorted.graph().mutable_node()->SwapElements(0, 1);
   rejects(unsorted, "nodes must be sorted");
   undefined.graph().mutable_node(0)->set_input(0, "z");
-  rejects(undefined, "input 'z' is defined nowhere");
+  rejects(undefined, "input 'z' is not defined");
   unproduced.graph().mutable_output(0)->set_name("q");
-  rejects(unproduced, "output 'q' is produced by no node");
+  rejects(unproduced, "output 'q' is not produced by any node");
   twice.graph().mutable_node(1)->set_output(0, "h");
   rejects(twice, "has the name of another value");
   likeInput.graph().mutable_node(1)->set_output(0, "x");
@@ -151,7 +151,7 @@ TEST_CASE("attributes") {
   rejects(unknown, "attribute 'strength' of operator set 17", 3);
   ModelBuilder::setInt(*twice.graph().mutable_node(0), "k", 3);
   ModelBuilder::setInt(*twice.graph().mutable_node(0), "k", 3);
-  rejects(twice, "attribute 'k' is there twice");
+  rejects(twice, "attribute 'k' is given twice");
 }
 
 TEST_CASE("declared element types are checked") {
