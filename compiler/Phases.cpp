@@ -5,12 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Phases.h"
 
-#include "compiler/FormVerifiers.h"
-#include "compiler/OptionValues.h"
+#include "compiler/checks/FormVerifiers.h"
+#include "compiler/options/OptionValues.h"
 
-#include "passes/AlignContractions.h"
 #include "passes/Failure.h"
 #include "passes/Passes.h"
+#include "passes/layout/AlignContractions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"

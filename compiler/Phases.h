@@ -10,7 +10,7 @@
 #define SINTER_COMPILER_PHASES_H
 
 #include "compiler/ExitCode.h"
-#include "compiler/Options.h"
+#include "compiler/options/Options.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"

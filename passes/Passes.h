@@ -6,13 +6,13 @@
 #ifndef SINTER_PASSES_PASSES_H
 #define SINTER_PASSES_PASSES_H
 
-#include "passes/AssignPrecision.h"
-#include "passes/FuseEpilogues.h"
-#include "passes/FuseSiblings.h"
-#include "passes/FuseStages.h"
-#include "passes/MergeContractions.h"
-#include "passes/PlaceOps.h"
-#include "passes/SplitContractions.h"
+#include "passes/fuse/FuseEpilogues.h"
+#include "passes/fuse/FuseSiblings.h"
+#include "passes/fuse/FuseStages.h"
+#include "passes/fuse/SplitContractions.h"
+#include "passes/layout/MergeContractions.h"
+#include "passes/place/PlaceOps.h"
+#include "passes/precision/AssignPrecision.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"

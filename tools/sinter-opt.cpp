@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/OptTool.h"
+#include "compiler/driver/OptTool.h"
 #include "tools/lib/Targets.h"
 
 int main(int argc, char **argv) {

@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Driver.h"
+#include "compiler/driver/Driver.h"
 #include "tools/lib/Calibrator.h"
 #include "tools/lib/Targets.h"
 

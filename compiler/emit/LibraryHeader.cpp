@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/LibraryHeader.h"
 
-#include "compiler/Options.h"
 #include "compiler/import/onnx/Text.h"
+#include "compiler/options/Options.h"
 #include "ir/exec/Exec.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/GraphReport.h"
 
-#include "compiler/FormVerifiers.h"
+#include "compiler/checks/FormVerifiers.h"
 #include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 

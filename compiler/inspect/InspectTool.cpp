@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/InspectTool.h"
 
-#include "compiler/Check.h"
-#include "compiler/Diagnostics.h"
-#include "compiler/MicroBatches.h"
 #include "compiler/Phases.h"
-#include "compiler/Process.h"
+#include "compiler/checks/Check.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/MicroBatches.h"
+#include "compiler/driver/Process.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/import/onnx/Text.h"

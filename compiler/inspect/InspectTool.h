@@ -6,7 +6,7 @@
 #ifndef SINTER_COMPILER_INSPECT_INSPECTTOOL_H
 #define SINTER_COMPILER_INSPECT_INSPECTTOOL_H
 
-#include "compiler/Driver.h"
+#include "compiler/driver/Driver.h"
 
 #include "sinter/abi.h"
 

@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/ContractCounts.h"
+#include "compiler/checks/ContractCounts.h"
 #include "compiler/lint/Lints.h"
 #include "passes/OpClasses.h"
 

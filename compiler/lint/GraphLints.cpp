@@ -3,14 +3,14 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/FormVerifiers.h"
+#include "compiler/checks/FormVerifiers.h"
 #include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/Text.h"
 #include "compiler/lint/Lints.h"
 #include "ir/Dialect.h"
 #include "ir/Tensor.h"
-#include "passes/Training.h"
 #include "passes/place/Devices.h"
+#include "passes/train/Training.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Regex.h"

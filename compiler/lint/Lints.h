@@ -10,7 +10,7 @@
 #ifndef SINTER_COMPILER_LINT_LINTS_H
 #define SINTER_COMPILER_LINT_LINTS_H
 
-#include "compiler/Options.h"
+#include "compiler/options/Options.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Cluster.h"
-#include "passes/Fusion.h"
+#include "passes/fuse/Fusion.h"
 
 using namespace mlir;
 

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Epilogue.h"
-#include "passes/Fusion.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
+#include "passes/fuse/Fusion.h"
 
 #include "llvm/ADT/SetVector.h"
 

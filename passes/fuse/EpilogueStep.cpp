@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/EpilogueStep.h"
 #include "ir/Build.h"
-#include "passes/Fusion.h"
 #include "passes/OpClasses.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/Fusion.h"
 
 using namespace mlir;
 

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/KeptStates.h"
 #include "ir/Dialect.h"
-#include "passes/Fusion.h"
 #include "passes/OpClasses.h"
+#include "passes/fuse/Fusion.h"
 
 using namespace mlir;
 

@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/LibraryEpilogue.h"
 #include "ir/Build.h"
-#include "passes/Fusion.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
-#include "passes/VarianceForm.h"
 #include "passes/fuse/EpilogueStep.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/recognize/VarianceForm.h"
 
 #include "mlir/IR/IRMapping.h"
 

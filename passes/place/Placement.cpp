@@ -7,9 +7,9 @@
 
 #include "ir/Locations.h"
 #include "ir/exec/Exec.h"
-#include "passes/DecomposeComposites.h"
 #include "passes/Failure.h"
-#include "passes/Fusion.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/place/DecomposeComposites.h"
 #include "passes/place/Devices.h"
 #include "passes/place/UnsupportedOps.h"
 

@@ -7,7 +7,7 @@
 
 #include "ir/Locations.h"
 #include "passes/Failure.h"
-#include "passes/PlaceOps.h"
+#include "passes/place/PlaceOps.h"
 #include "passes/place/Placement.h"
 
 using namespace mlir;

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/CommandGraph.h"
-#include "passes/FusionInfo.h"
+#include "passes/fuse/FusionInfo.h"
 
 using namespace mlir;
 

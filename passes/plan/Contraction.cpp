@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/plan/Contraction.h"
-#include "passes/FusionInfo.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/FusionInfo.h"
 
 #include "llvm/ADT/SetVector.h"
 

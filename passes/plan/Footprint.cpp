@@ -6,8 +6,8 @@
 #include "passes/plan/Footprint.h"
 
 #include "passes/AttentionForm.h"
-#include "passes/Fusion.h"
-#include "passes/FusionInfo.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/fuse/FusionInfo.h"
 #include "passes/plan/ConstantPool.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/FusionInfo.h"
+#include "passes/fuse/FusionInfo.h"
 #include "passes/plan/CommandGraph.h"
 
 #include "llvm/ADT/StringMap.h"

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/UpdateBuckets.h"
 
-#include "passes/Fusion.h"
-#include "passes/FusionInfo.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/fuse/FusionInfo.h"
 
 #include "mlir/IR/IRMapping.h"
 

@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/precision/Rounding.h"
 #include "ir/Build.h"
-#include "passes/Fusion.h"
 #include "passes/OpClasses.h"
 #include "passes/PostOps.h"
+#include "passes/fuse/Fusion.h"
 #include "passes/fuse/LibraryEpilogue.h"
 
 using namespace mlir;

@@ -6,8 +6,8 @@
 #include "test/compiled/CompiledModule.h"
 
 #include "compiler/Dialects.h"
-#include "compiler/Driver.h"
 #include "compiler/Phases.h"
+#include "compiler/driver/Driver.h"
 #include "compiler/emit/Jit.h"
 #include "runtime/exec/Program.h"
 #include "tools/lib/Targets.h"

@@ -2,8 +2,8 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-`FuseSiblings` in Passes.td = passes/FuseSiblings.cpp = --sinter-fuse-siblings =
-test/passes/fuse-siblings.mlir.
+`FuseSiblings` in passes/fuse/Passes.td = passes/fuse/FuseSiblings.cpp =
+--sinter-fuse-siblings = test/passes/fuse-siblings.mlir.
 """
 
 import re
@@ -20,24 +20,30 @@ def dashed(name):
     return re.sub(r"([a-z0-9])([A-Z])", r"\1-\2", name).lower()
 
 
+def declared(tree):
+    """(file, name, flag, body) of every pass in the Passes.td of a folder."""
+    for path in tree.sources(".td"):
+        folder, _, name = path.rpartition("/")
+        if not folder.startswith("passes/") or name != "Passes.td":
+            continue
+        text = tree.text(path)
+        entries = list(PASS.finditer(text))
+        for index, entry in enumerate(entries):
+            end = entries[index + 1].start() if index + 1 < len(entries) else len(text)
+            yield (path, *entry.groups(), text[entry.end():end])
+
+
 def check(tree):
-    path = "passes/Passes.td"
-    if not tree.exists(path):
-        return [f"{path}: not there"]
-    text = tree.text(path)
     problems, names = [], set()
-    entries = list(PASS.finditer(text))
-    if not entries:
-        return [f"{path}: no pass"]
-    for index, entry in enumerate(entries):
-        end = entries[index + 1].start() if index + 1 < len(entries) else len(text)
-        body = text[entry.end():end]
-        name, flag = entry.groups()
+    for path, name, flag, body in declared(tree):
         names.add(name)
+        folder = path.rpartition("/")[0]
         if flag != f"sinter-{dashed(name)}":
             problems.append(f"{path}: {name}: the flag is {flag}, not sinter-{dashed(name)}")
-        if not tree.exists(f"passes/{name}.cpp"):
-            problems.append(f"{path}: {name}: passes/{name}.cpp is missing")
+        if not tree.exists(f"{folder}/{name}.cpp"):
+            problems.append(f"{path}: {name}: {folder}/{name}.cpp is missing")
+        if not tree.exists(f"{folder}/README.md"):
+            problems.append(f"{folder}: README.md is missing")
         if not tree.exists(f"test/passes/{dashed(name)}.mlir"):
             problems.append(f"{path}: {name}: test/passes/{dashed(name)}.mlir is missing")
         summary, description = SUMMARY.search(body), DESCRIPTION.search(body)
@@ -45,6 +51,8 @@ def check(tree):
             problems.append(f"{path}: {name}: no summary")
         if not description or not description.group(1).strip():
             problems.append(f"{path}: {name}: no description")
+    if not names:
+        problems.append("passes: no Passes.td of a folder has a pass")
     for file in tree.sources(".cpp"):
         if file.startswith("passes/"):
             for name in re.findall(r"^#define GEN_PASS_DEF_(\w+)", tree.text(file), re.M):
@@ -63,17 +71,20 @@ def check(tree):
 
 
 GOOD = {
-    "passes/Passes.td": 'def FuseSiblings : Pass<"sinter-fuse-siblings"> {\n'
-                        '  let summary = "a";\n  let description = [{ b }];\n}\n',
-    "passes/FuseSiblings.cpp": "#define GEN_PASS_DEF_FUSESIBLINGS\n",
+    "passes/fuse/Passes.td": 'def FuseSiblings : Pass<"sinter-fuse-siblings"> {\n'
+                             '  let summary = "a";\n  let description = [{ b }];\n}\n',
+    "passes/fuse/FuseSiblings.cpp": "#define GEN_PASS_DEF_FUSESIBLINGS\n",
+    "passes/fuse/README.md": "",
     "test/passes/fuse-siblings.mlir": "",
     "test/passes/fuse-siblings-invalid.mlir": "",
 }
+TABLE = GOOD["passes/fuse/Passes.td"]
 BAD = [
-    {k: v for k, v in GOOD.items() if k != "passes/FuseSiblings.cpp"},
+    {k: v for k, v in GOOD.items() if k != "passes/fuse/FuseSiblings.cpp"},
+    {k: v for k, v in GOOD.items() if k != "passes/fuse/README.md"},
     {k: v for k, v in GOOD.items() if k != "test/passes/fuse-siblings.mlir"},
-    dict(GOOD, **{"passes/Passes.td": GOOD["passes/Passes.td"].replace("fuse-s", "merge-s")}),
-    dict(GOOD, **{"passes/Passes.td": GOOD["passes/Passes.td"].replace("[{ b }]", "[{ }]")}),
+    dict(GOOD, **{"passes/fuse/Passes.td": TABLE.replace("fuse-s", "merge-s")}),
+    dict(GOOD, **{"passes/fuse/Passes.td": TABLE.replace("[{ b }]", "[{ }]")}),
     dict(GOOD, **{"test/passes/stray.mlir": ""}),
-    dict(GOOD, **{"passes/Other.cpp": "#define GEN_PASS_DEF_FUSESIBLINGS\n"}),
+    dict(GOOD, **{"passes/fuse/Other.cpp": "#define GEN_PASS_DEF_FUSESIBLINGS\n"}),
 ]

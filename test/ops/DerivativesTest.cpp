@@ -9,8 +9,8 @@
 // and compiled in float32.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Driver.h"
 #include "compiler/Phases.h"
+#include "compiler/driver/Driver.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"

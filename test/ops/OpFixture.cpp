@@ -6,9 +6,9 @@
 #include "test/ops/OpFixture.h"
 
 #include "ir/eval/Evaluate.h"
-#include "passes/DecomposeComposites.h"
 #include "passes/ValueBuilder.h"
 #include "passes/autodiff/Gradient.h"
+#include "passes/place/DecomposeComposites.h"
 
 #include "mlir/IR/Diagnostics.h"
 

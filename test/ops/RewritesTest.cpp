@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/eval/Evaluate.h"
-#include "passes/RecognizeMatch.h"
-#include "passes/SimplifyPatterns.h"
 #include "passes/autodiff/Gradient.h"
+#include "passes/recognize/RecognizeMatch.h"
+#include "passes/simplify/SimplifyPatterns.h"
 #include "test/ops/OpFixture.h"
 
 #include "mlir/Parser/Parser.h"

@@ -6,7 +6,7 @@
 #ifndef SINTER_TOOLS_LIB_CALIBRATOR_H
 #define SINTER_TOOLS_LIB_CALIBRATOR_H
 
-#include "compiler/Calibration.h"
+#include "compiler/driver/Calibration.h"
 
 namespace sinter::tools {
 

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/lib/Replay.h"
 
-#include "compiler/Diagnostics.h"
 #include "compiler/Phases.h"
+#include "compiler/driver/Diagnostics.h"
 #include "ir/Locations.h"
 #include "ir/eval/Evaluate.h"
 #include "runtime/train/Safetensors.h"

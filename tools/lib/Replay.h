@@ -6,7 +6,7 @@
 #ifndef SINTER_TOOLS_LIB_REPLAY_H
 #define SINTER_TOOLS_LIB_REPLAY_H
 
-#include "compiler/Driver.h"
+#include "compiler/driver/Driver.h"
 
 namespace sinter::tools {
 

@@ -5,14 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "tools/lib/RunTool.h"
 
-#include "compiler/Diagnostics.h"
-#include "compiler/MicroBatches.h"
-#include "compiler/OptionValues.h"
 #include "compiler/Phases.h"
-#include "compiler/Process.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/MicroBatches.h"
+#include "compiler/driver/Process.h"
 #include "compiler/emit/Jit.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/import/onnx/Text.h"
+#include "compiler/options/OptionValues.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/device/Registry.h"
 #include "tools/lib/Bench.h"

@@ -9,7 +9,7 @@
 #ifndef SINTER_TOOLS_LIB_TARGETS_H
 #define SINTER_TOOLS_LIB_TARGETS_H
 
-#include "compiler/Driver.h"
+#include "compiler/driver/Driver.h"
 
 namespace sinter::tools {
 

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/Contraction.h"
-#include "passes/Fusion.h"
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
+#include "passes/fuse/Fusion.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
 #include "ir/IndexMap.h"
-#include "passes/Fusion.h"
+#include "passes/fuse/Fusion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -6,7 +6,7 @@
 #include "backends/cpu/codegen/CpuTarget.h"
 #include "backends/cpu/codegen/Lowering.h"
 #include "ir/Dialect.h"
-#include "passes/Fusion.h"
+#include "passes/fuse/Fusion.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -11,7 +11,7 @@
 #include "backends/cpu/codegen/KernelEmitter.h"
 #include "backends/cpu/codegen/LoopMapping.h"
 #include "backends/cpu/codegen/SoloKernels.h"
-#include "passes/FusionInfo.h"
+#include "passes/fuse/FusionInfo.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -8,9 +8,9 @@
 #include "backends/cuda/codegen/Lowering.h"
 #include "ir/Dialect.h"
 #include "passes/AttentionForm.h"
-#include "passes/Fusion.h"
 #include "passes/OpClasses.h"
-#include "passes/SplitContractions.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/fuse/SplitContractions.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/KernelEmitter.h"
 #include "backends/cuda/codegen/BlockPart.h"
-#include "passes/FusionInfo.h"
+#include "passes/fuse/FusionInfo.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

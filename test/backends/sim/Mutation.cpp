@@ -10,9 +10,9 @@
 // two steps and an evaluation. Called by mutation.py, which adds up.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Diagnostics.h"
 #include "compiler/Phases.h"
-#include "compiler/Process.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/Process.h"
 #include "compiler/emit/Jit.h"
 #include "runtime/exec/Program.h"
 #include "tools/lib/Npz.h"

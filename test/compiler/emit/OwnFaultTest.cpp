@@ -6,8 +6,8 @@
 // one line that the user sees.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Driver.h"
 #include "compiler/Phases.h"
+#include "compiler/driver/Driver.h"
 #include "ir/Dialect.h"
 
 #include "test/runtime/TestFiles.h"

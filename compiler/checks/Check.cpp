@@ -1,0 +1,80 @@
+//===- Check.cpp - sinterc --check ----------------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/checks/Check.h"
+
+#include "compiler/Phases.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+
+bool compiler::makeUpSizes(const OnnxModel &model, Options &options) {
+  bool madeUp = false;
+  for (const OnnxInput &input : onnxInputs(model)) {
+    bool given = llvm::any_of(options.shapes, [&](const auto &shape) {
+      return shape.first == input.name;
+    });
+    if (given || !input.dims)
+      continue;
+    std::vector<int64_t> shape;
+    bool open = false;
+    for (auto [i, dim] : llvm::enumerate(*input.dims)) {
+      int64_t size = dim.size.value_or(kMadeUpSize);
+      bool bound = dim.size.has_value();
+      if (i == 0 && options.batch) {
+        size = *options.batch;
+        bound = true;
+      }
+      for (auto &[name, value] : options.dims)
+        if (!dim.symbol.empty() && name == dim.symbol) {
+          size = value;
+          bound = true;
+        }
+      open |= !bound;
+      shape.push_back(size);
+    }
+    if (open)
+      options.shapes.emplace_back(input.name, shape);
+    madeUp |= open;
+  }
+  return madeUp;
+}
+
+void compiler::noteMadeUpSizes(const Options &options) {
+  llvm::errs() << options.tool << ": note: open sizes were taken as "
+               << kMadeUpSize << "; --batch, --dim and --shape bind them\n";
+}
+
+ExitCode compiler::checkCoverage(Options options, TargetSet targets) {
+  ModelFile model;
+  if (ExitCode code = readModel(options, model))
+    return code;
+  bool madeUp = model.onnx && makeUpSizes(*model.onnx, options);
+  Compilation compilation(options, std::move(targets));
+  if (ExitCode code = compilation.checkOptions())
+    return code;
+  compilation.model = std::move(model);
+  // The last phase that asks about the model and the options. Those after it
+  // serve whatever they get, within the memory there is.
+  ExitCode code = compilation.run(*findPhase("precision"));
+  if (code == kExitDone)
+    code = compilation.checkExport();
+  // Operators and gradients were asked about if what ends with kExitUsage is
+  // the train phase, or comes after placement.
+  bool isCovered =
+      code == kExitDone ||
+      (code == kExitUsage &&
+       (compilation.hasDone("place") ||
+        (compilation.hasDone("simplify") && !compilation.hasDone("train"))));
+  if (isCovered)
+    llvm::outs() << "every operator is supported"
+                 << (madeUp ? " (open sizes taken as " +
+                                  std::to_string(kMadeUpSize) + ")"
+                            : "")
+                 << "\n";
+  else if (madeUp && code == kExitUsage)
+    noteMadeUpSizes(options);
+  return code;
+}

@@ -1,0 +1,280 @@
+//===- ContractCounts.cpp - what contracts count in a program -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/checks/ContractCounts.h"
+
+#include "ir/Locations.h"
+#include "passes/OpClasses.h"
+#include "passes/place/PlacementReport.h"
+#include "passes/precision/PrecisionReport.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+
+template <class... Ops> static Count countOps(exec::ProgramOp program) {
+  Count count;
+  for (Operation &op : program.getBody().front())
+    if (isa<Ops...>(op))
+      count.add(&op);
+  return count;
+}
+
+Count compiler::countLibraryCalls(exec::ProgramOp program) {
+  return countOps<exec::MatmulOp, exec::ConvOp, exec::AttentionOp,
+                  exec::AllReduceOp>(program);
+}
+
+Count compiler::countLaunches(exec::ProgramOp program) {
+  return countOps<exec::LaunchOp>(program);
+}
+
+Count compiler::countKernels(exec::ProgramOp program) {
+  return countOps<exec::LaunchOp, exec::MatmulOp, exec::ConvOp,
+                  exec::AttentionOp, exec::AllReduceOp>(program);
+}
+
+Count compiler::countCopies(exec::ProgramOp program) {
+  return countOps<exec::CopyOp>(program);
+}
+
+Count compiler::countFills(exec::ProgramOp program) {
+  return countOps<exec::FillOp>(program);
+}
+
+/// Calls `visit` for every op of every kernel that is launched, as often as it
+/// is.
+static void
+forEachComputed(exec::ProgramOp program,
+                llvm::function_ref<void(exec::LaunchOp, Operation *)> visit) {
+  SymbolTable kernels(program->getParentOp());
+  for (auto launch : program.getBody().getOps<exec::LaunchOp>())
+    if (auto kernel = kernels.lookup<exec::KernelOp>(launch.getKernel()))
+      kernel.getBody().walk([&](Operation *op) { visit(launch, op); });
+}
+
+static Type elementOf(Value value) {
+  return getElementTypeOrSelf(value.getType());
+}
+
+Count compiler::countCasts(exec::ProgramOp program) {
+  Count count;
+  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
+    auto cast = dyn_cast<ir::CastOp>(op);
+    if (cast && isa<FloatType>(elementOf(cast.getX())) &&
+        isa<FloatType>(elementOf(cast.getResult())))
+      count.add(launch);
+  });
+  return count;
+}
+
+/// Anything that is computed in float64.
+Count compiler::countF64(exec::ProgramOp program) {
+  Count count;
+  auto isF64 = [](Value value) { return elementOf(value).isF64(); };
+  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
+    if (llvm::any_of(op->getResults(), isF64))
+      count.add(launch);
+  });
+  for (Operation &op : program.getBody().front())
+    if (isa<exec::MatmulOp, exec::ConvOp>(op) &&
+        exec::bufferOp(op.getOperand(0))
+            .getTensorType()
+            .getElementType()
+            .isF64())
+      count.add(&op);
+  return count;
+}
+
+static double product(ArrayRef<int64_t> sizes) {
+  double result = 1;
+  for (int64_t size : sizes)
+    result *= static_cast<double>(size);
+  return result;
+}
+
+/// Multiplications of a library call.
+static double multiplicationsOfCall(Operation *op) {
+  if (auto matmul = dyn_cast<exec::MatmulOp>(op))
+    return product(matmul.getBatch()) * static_cast<double>(matmul.getM()) *
+           static_cast<double>(matmul.getN()) *
+           static_cast<double>(matmul.getK());
+  if (auto conv = dyn_cast<exec::ConvOp>(op))
+    return static_cast<double>(conv.getBatch()) *
+           static_cast<double>(conv.getFilters()) *
+           static_cast<double>(conv.getChannels()) /
+           static_cast<double>(conv.getGroups()) *
+           product(conv.getOutputDims()) * product(conv.getKernel());
+  if (auto attention = dyn_cast<exec::AttentionOp>(op)) {
+    bool isForward =
+        attention.getDirection() == exec::AttentionDirection::forward;
+    double size = 1;
+    for (int64_t factor : {static_cast<int64_t>(attention.getBatch()),
+                           static_cast<int64_t>(attention.getNumHeads()),
+                           static_cast<int64_t>(attention.getQueries()),
+                           static_cast<int64_t>(attention.getKeys()),
+                           static_cast<int64_t>(attention.getDepth())})
+      size *= static_cast<double>(factor);
+    return (isForward ? 2 : 5) * size;
+  }
+  return 0;
+}
+
+/// All multiplications of contractions by the type of their operands.
+static void
+forEachContraction(exec::ProgramOp program,
+                   llvm::function_ref<void(Operation *, Type, double)> visit) {
+  for (Operation &op : program.getBody().front())
+    if (double count = multiplicationsOfCall(&op))
+      visit(&op,
+            exec::bufferOp(op.getOperand(0)).getTensorType().getElementType(),
+            count);
+  forEachComputed(program, [&](exec::LaunchOp launch, Operation *op) {
+    if (double count = passes::countMultiplyAdds(op))
+      visit(launch, elementOf(passes::multiplied(op).first), count);
+  });
+}
+
+/// Those that are not in one of `types`, which are separated by '|'.
+Count compiler::countOthers(exec::ProgramOp program, StringRef types) {
+  SmallVector<StringRef> names;
+  types.split(names, '|');
+  Count count;
+  forEachContraction(program, [&](Operation *op, Type type, double amount) {
+    std::string name;
+    llvm::raw_string_ostream(name) << type;
+    if (!llvm::is_contained(names, StringRef(name)))
+      count.add(op, amount);
+  });
+  return count;
+}
+
+double compiler::multiplications(exec::ProgramOp program) {
+  double total = 0;
+  forEachContraction(
+      program, [&](Operation *, Type, double amount) { total += amount; });
+  return total;
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+/// By place, whether it is the CPU; none for a program that names no devices.
+static SmallVector<bool> cpuPlaces(ModuleOp module) {
+  SmallVector<bool> places;
+  for (StringRef name : ir::deviceNames(module))
+    places.push_back(name == "cpu");
+  return places;
+}
+
+Count compiler::countFallbacks(exec::ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
+  SmallVector<bool> isCpu = cpuPlaces(module);
+  // A program for a CPU alone has its nodes there by default.
+  bool hasGpu = llvm::is_contained(isCpu, false);
+  llvm::StringSet<> chosen;
+  for (const passes::PlacementRegion &region : passes::placementReport(module))
+    if (region.device == "cpu" &&
+        (hasGpu ? !region.isPinned() : region.isOwnChoice()))
+      for (const std::string &node : region.nodes)
+        chosen.insert(node);
+  Count count;
+  for (Operation &op : program.getBody().front()) {
+    if (!isa<exec::CommandOpInterface>(op) ||
+        isa<exec::RecordOp, exec::WaitOp>(op) || isCpu.empty() ||
+        !isCpu[exec::placeOf(&op).place])
+      continue;
+    llvm::SmallSetVector<StringRef, 4> names;
+    ir::collectNodeNames(op.getLoc(), names);
+    if (llvm::any_of(names,
+                     [&](StringRef name) { return chosen.contains(name); }))
+      count.add(&op);
+  }
+  return count;
+}
+
+Count compiler::countHostSyncs(exec::ProgramOp program) {
+  SmallVector<bool> isCpu = cpuPlaces(program->getParentOfType<ModuleOp>());
+  llvm::DenseMap<int64_t, int64_t> recordedOn;
+  Count count;
+  for (Operation &op : program.getBody().front()) {
+    int64_t place = exec::placeOf(&op).place;
+    if (auto record = dyn_cast<exec::RecordOp>(op))
+      recordedOn[record.getEvent()] = place;
+    if (auto wait = dyn_cast<exec::WaitOp>(op);
+        wait && isCpu[place] && !isCpu[recordedOn.lookup(wait.getEvent())])
+      count.add(wait);
+  }
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+/// The buffers of the arenas of all devices, the largest first, as what takes
+/// the room.
+Count compiler::countArena(exec::ProgramOp program) {
+  Count count;
+  for (auto buffer : program.getBody().getOps<exec::BufferOp>())
+    if (buffer.getSlice().getSpace() == exec::Space::arena)
+      count.findings.push_back(
+          {buffer, static_cast<double>(buffer.getSlice().getSize())});
+  for (int64_t bytes : exec::arenaBytes(program))
+    count.total += static_cast<double>(bytes);
+  return count;
+}
+
+Count compiler::countStates(exec::ProgramOp program) {
+  Count count;
+  auto module = program->getParentOfType<ModuleOp>();
+  for (auto state : module.getOps<ir::StateOp>())
+    count.add(state, static_cast<double>(exec::sizeBytes(state.getType())));
+  return count;
+}
+
+/// The constant space: constants, and what states begin with.
+static Count countConstantSpace(exec::ProgramOp program) {
+  Count count;
+  auto module = program->getParentOfType<ModuleOp>();
+  for (auto constant : module.getOps<exec::ConstantOp>())
+    count.add(constant, static_cast<double>(constant.getSizeBytes()));
+  return count;
+}
+
+/// Initial values of states do not count, unless a program reads them.
+Count compiler::countConstants(exec::ProgramOp program) {
+  Count count;
+  auto module = program->getParentOfType<ModuleOp>();
+  llvm::SmallVector<exec::SliceAttr> read;
+  module.walk([&](exec::BufferOp buffer) {
+    if (buffer.getSlice().getSpace() == exec::Space::constant)
+      read.push_back(buffer.getSlice());
+  });
+  for (auto constant : module.getOps<exec::ConstantOp>()) {
+    const auto begin = static_cast<int64_t>(constant.getOffset());
+    const int64_t end = begin + constant.getSizeBytes();
+    if (llvm::any_of(read, [&](exec::SliceAttr slice) {
+          return slice.getOffset() < end &&
+                 begin < slice.getOffset() + slice.getSize();
+        }))
+      count.add(constant, static_cast<double>(end - begin));
+  }
+  return count;
+}
+
+/// What the plan puts on the devices: arena, states, constants.
+Count compiler::countPeak(exec::ProgramOp program) {
+  Count count = countArena(program);
+  for (const Count &other :
+       {countStates(program), countConstantSpace(program)}) {
+    count.total += other.total;
+    count.findings.append(other.findings);
+  }
+  return count;
+}

@@ -1,0 +1,193 @@
+//===- FormVerifiers.cpp - what holds after each phase --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/checks/FormVerifiers.h"
+
+#include "ir/Dialect.h"
+#include "ir/Locations.h"
+#include "passes/OpClasses.h"
+#include "passes/place/Devices.h"
+#include "passes/precision/AssignPrecision.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+// One broken promise tends to break in many places; the first few are enough.
+static constexpr unsigned kMaxReports = 8;
+
+namespace {
+class Reports {
+public:
+  mlir::InFlightDiagnostic report(mlir::Operation *op) {
+    ++count_;
+    return op->emitError();
+  }
+  bool full() const { return count_ >= kMaxReports; }
+  mlir::LogicalResult result() const { return mlir::success(count_ == 0); }
+
+private:
+  unsigned count_ = 0;
+};
+} // namespace
+
+llvm::SmallVector<StringRef> compiler::nodeNames(mlir::Location location) {
+  llvm::SmallSetVector<StringRef, 4> names;
+  ir::collectNodeNames(location, names);
+  return llvm::SmallVector<StringRef>(names.begin(), names.end());
+}
+
+static StringRef dialectOf(mlir::Operation *op) {
+  return op->getName().getDialectNamespace();
+}
+
+static bool isConstant(mlir::Operation *op) {
+  return op->hasTrait<mlir::OpTrait::ConstantLike>();
+}
+
+static bool isStatic(mlir::Type type) {
+  auto shaped = mlir::dyn_cast<mlir::ShapedType>(type);
+  return !shaped || shaped.hasStaticShape();
+}
+
+// Visits the ops of the graph functions, which are gone once a plan is made.
+static void walkGraph(mlir::ModuleOp module,
+                      llvm::function_ref<void(mlir::Operation *)> visit) {
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    function.walk([&](mlir::Operation *op) {
+      if (op != function)
+        visit(op);
+    });
+}
+
+mlir::LogicalResult compiler::verifyImported(mlir::ModuleOp module,
+                                             const PhaseContext &context) {
+  Reports reports;
+  // Models in text form come from people and tests, which need not name nodes.
+  bool named = !StringRef(context.options.model).ends_with(".mlir") &&
+               context.options.model != "-";
+  walkGraph(module, [&](mlir::Operation *op) {
+    if (reports.full())
+      return;
+    if (dialectOf(op) != "sinter" && dialectOf(op) != "func")
+      reports.report(op) << "'" << op->getName() << "' is no op of a graph";
+    else if (!llvm::all_of(op->getResultTypes(), isStatic))
+      reports.report(op) << "has a result of dynamic shape";
+    else if (named && !isConstant(op) && dialectOf(op) == "sinter" &&
+             nodeNames(op->getLoc()).empty())
+      reports.report(op) << "'" << op->getName()
+                         << "' has lost its node's name";
+  });
+  return reports.result();
+}
+
+static bool hasFunction(mlir::ModuleOp module, StringRef name) {
+  return module.lookupSymbol<mlir::func::FuncOp>(name) != nullptr;
+}
+
+mlir::LogicalResult compiler::verifyTrained(mlir::ModuleOp module,
+                                            const PhaseContext &context) {
+  if (module.getOps<mlir::func::FuncOp>().empty())
+    return mlir::success(); // planned
+  if (context.options.train.enabled) {
+    bool hasStep =
+        context.options.train.accumulate > 1
+            ? hasFunction(module, "grad") && hasFunction(module, "apply")
+            : hasFunction(module, "step");
+    if (!hasStep || !hasFunction(module, "eval") || hasFunction(module, "main"))
+      return module.emitError("a training program has @step (with "
+                              "micro-batches @grad and @apply) and @eval only");
+    return mlir::success();
+  }
+  if (!hasFunction(module, "main"))
+    return module.emitError("the model has no function @main");
+  return mlir::success();
+}
+
+mlir::LogicalResult compiler::verifyPlaced(mlir::ModuleOp module,
+                                           const PhaseContext &context) {
+  Reports reports;
+  mlir::FloatType narrow = passes::narrowType(
+      module.getContext(), context.options.precisionPolicy());
+  std::map<mlir::Operation *, passes::DeviceMap> maps; // by function
+  // Functions of one device say which; in others the operands do.
+  auto targetOf = [&](mlir::Operation *op) -> const passes::Target & {
+    auto function = op->getParentOfType<mlir::func::FuncOp>();
+    int64_t device = ir::deviceNumber(function);
+    if (!function.isPrivate() && ir::numDevices(module) > 1 &&
+        op->getParentOp() == function)
+      device =
+          maps.try_emplace(function, function).first->second.of(op).value_or(0);
+    return *passes::targetOf(module, device, context.devices, &context.target);
+  };
+  walkGraph(module, [&](mlir::Operation *op) {
+    if (reports.full() || dialectOf(op) != "sinter")
+      return;
+    if (mlir::isa<ir::CompositeOpInterface>(op) &&
+        !targetOf(op).keepsComposite(op, narrow))
+      reports.report(op) << "composite '" << op->getName()
+                         << "' was not decomposed";
+  });
+  return reports.result();
+}
+
+mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
+                                              const PhaseContext &context) {
+  Reports reports;
+  const Options &options = context.options;
+  // Nodes that are held back may read what others read rounded.
+  if (options.precisionPolicy() == "fp32" || !options.keepFp32.empty() ||
+      !options.plannedPrecisions.empty() || !options.calibrated.empty())
+    return mlir::success();
+  walkGraph(module, [&](mlir::Operation *op) {
+    if (reports.full() || dialectOf(op) != "sinter" ||
+        !op->hasTrait<ir::PrecisionAllow>() || op->getNumOperands() != 2)
+      return;
+    // A constant may have been folded into what it is widened to.
+    auto isWidened = [](mlir::Value value) {
+      return passes::widened(value) != nullptr;
+    };
+    bool hasConstant = llvm::any_of(op->getOperands(), [](mlir::Value value) {
+      return value.getDefiningOp<ir::ConstantOp>() != nullptr;
+    });
+    if (isWidened(op->getOperand(0)) != isWidened(op->getOperand(1)) &&
+        !hasConstant)
+      reports.report(op) << "'" << op->getName()
+                         << "' multiplies 16-bit floats by float32";
+  });
+  return reports.result();
+}
+
+mlir::LogicalResult compiler::verifyFused(mlir::ModuleOp module,
+                                          const PhaseContext &context) {
+  Reports reports;
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    for (mlir::Block &block : function.getBody())
+      for (mlir::Operation &op : block) {
+        std::string reason;
+        if (reports.full() || isConstant(&op) || dialectOf(&op) != "sinter" ||
+            mlir::isa<ir::FusionOpInterface, ir::AllReduceOp, ir::CopyOp>(op) ||
+            passes::targetOf(module, ir::deviceNumber(function),
+                             context.devices, &context.target)
+                    ->place(&op, reason) == passes::Placement::Alias)
+          continue;
+        reports.report(&op) << "'" << op.getName() << "' is in no fusion";
+      }
+  return reports.result();
+}
+
+mlir::LogicalResult compiler::verifyPlanned(mlir::ModuleOp module,
+                                            const PhaseContext &) {
+  Reports reports;
+  for (mlir::Operation &op : module.getOps())
+    if (!reports.full() && dialectOf(&op) != "exec" &&
+        !mlir::isa<ir::StateOp>(op))
+      reports.report(&op) << "'" << op.getName() << "' is not planned";
+  return reports.result();
+}

@@ -1,0 +1,42 @@
+//===- FormVerifiers.h - what holds after each phase ------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Each function checks one promise of the phase table over a whole module and
+// reports what breaks it as errors, the first few of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_CHECKS_FORMVERIFIERS_H
+#define SINTER_COMPILER_CHECKS_FORMVERIFIERS_H
+
+#include "compiler/Phases.h"
+
+namespace sinter::compiler {
+
+/// Static shapes; only functions, state and sinter ops; every op but constants
+/// carries the name of an ONNX node.
+mlir::LogicalResult verifyImported(mlir::ModuleOp module,
+                                   const PhaseContext &context);
+/// With --train: @step and @eval and no @main; otherwise @main.
+mlir::LogicalResult verifyTrained(mlir::ModuleOp module,
+                                  const PhaseContext &context);
+/// Every op has a place on the target; no composite is left that the target
+/// does not keep.
+mlir::LogicalResult verifyPlaced(mlir::ModuleOp module,
+                                 const PhaseContext &context);
+/// No contraction multiplies 16-bit floats by float32.
+mlir::LogicalResult verifyPrecision(mlir::ModuleOp module,
+                                    const PhaseContext &context);
+/// Outside of fusions only constants and ops that need no kernel are left.
+mlir::LogicalResult verifyFused(mlir::ModuleOp module,
+                                const PhaseContext &context);
+/// Only the exec dialect and the bodies of its kernels are left.
+mlir::LogicalResult verifyPlanned(mlir::ModuleOp module,
+                                  const PhaseContext &context);
+
+/// The ONNX node names of a location, in order, without duplicates.
+llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location location);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_CHECKS_FORMVERIFIERS_H

@@ -1,0 +1,246 @@
+//===- Calibration.cpp - which ops a batch finds too wide for fp16 --------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/driver/Calibration.h"
+
+#include "compiler/Phases.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/RangeProbes.h"
+#include "compiler/emit/Jit.h"
+#include "passes/precision/AssignPrecision.h"
+#include "passes/precision/PrecisionReport.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::compiler;
+
+namespace {
+
+constexpr double kLargestHalf = 65504;
+/// Values change while a network learns: the largest must be this often below.
+constexpr double kHeadroom = 4;
+/// Of the sum of magnitudes; rounding of normal numbers takes 2^-13.
+constexpr double kMostLost = 1.0 / 256;
+/// In the order of preference: GradScaler's first, then what it would come to.
+constexpr double kScales[] = {65536, 1048576, 4096,      16777216,
+                              256,   16,      268435456, 1};
+
+std::string number(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
+  return text;
+}
+
+/// Why a value with this range must not be rounded to fp16; "" if it may.
+std::string riskOf(const ValueRange16 &range) {
+  if (!(range.largest * kHeadroom <= kLargestHalf))
+    return "reach " + number(range.largest) + ", fp16 ends at 65504";
+  if (range.sum > 0 && !(range.lost <= kMostLost * range.sum))
+    return "reach " + number(range.largest) + " only, of which fp16 loses " +
+           number(100 * range.lost / range.sum) + " %";
+  return "";
+}
+
+class Calibration {
+public:
+  Calibration(Options &options, Compilation &placed,
+              llvm::ArrayRef<TargetFactory> targets, const ProgramRunner &run)
+      : options(options), placed(placed), targets(targets), runner(run) {}
+
+  ExitCode run() {
+    findNarrow();
+    auto function = placed.module().lookupSymbol<func::FuncOp>("step");
+    for (const char *name : {"grad", "main"})
+      if (!function)
+        function = placed.module().lookupSymbol<func::FuncOp>(name);
+    if (!function)
+      return kExitDone;
+    data = {options.calibrate, labelsOf(function)};
+    RangeProbes probes(function, narrow);
+    if (ExitCode code = measure(probes))
+      return code;
+    keep(probes);
+    llvm::errs() << options.tool
+                 << ": calibration: " << options.calibrated.size() << " of "
+                 << narrow.size()
+                 << " ops that fp16 would round stay float32\n";
+    return kExitDone;
+  }
+
+private:
+  ExitCode failed(const llvm::Twine &text) {
+    reportError(options, "--calibrate=" + options.calibrate + ": " + text);
+    return kExitUsage;
+  }
+
+  /// The labels are the last input of a function that trains with a loss.
+  std::string labelsOf(func::FuncOp function) {
+    auto training =
+        placed.module()->getAttrOfType<mlir::DictionaryAttr>("sinter.training");
+    auto loss = training ? training.getAs<mlir::StringAttr>("loss") : nullptr;
+    std::string last;
+    if (!loss || loss.getValue() == "none")
+      return last;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto name = function.getArgAttrOfType<mlir::StringAttr>(
+              i, ir::SinterDialect::kInputAttr))
+        last = name.str();
+    return last;
+  }
+
+  /// The ops that the policy gives 16 bits.
+  void findNarrow() {
+    OwningOpRef<ModuleOp> copy = placed.module().clone();
+    passes::PrecisionSettings settings;
+    settings.policy = options.precisionPolicy().str();
+    settings.keepFp32 = options.keepFp32.joined();
+    settings.overrides = options.plannedPrecisions;
+    PassManager pm(copy->getContext());
+    pm.addPass(passes::createAssignPrecision(placed.target.get(), settings));
+    if (succeeded(pm.run(*copy)))
+      for (const passes::PrecisionEntry &entry : passes::precisionReport(*copy))
+        if (entry.precision == settings.policy)
+          narrow.insert(entry.key());
+  }
+
+  /// Fills ranges, one list per loss scale.
+  ExitCode measure(RangeProbes &probes) {
+    Options own = options.asTrial();
+    own.train = TrainOptions();
+    own.precision = "fp32";
+    own.plannedPolicy = "";
+    own.keepFp32 = {};
+    own.plannedPrecisions.clear();
+    own.targets = {"cpu"};
+    own.devices.clear();
+    own.mcpu = "native";
+    own.libraries = {"all"};
+    own.deterministic = "";
+    own.memoryLimitBytes = 0;
+    std::unique_ptr<passes::Target> cpu = createTarget(own, targets);
+    if (!cpu)
+      return kExitUsage;
+    PhaseContext phases{own, *cpu};
+    if (ExitCode code = runPhases(probes.module(), phases, *findPhase("place"),
+                                  *findPhase("plan"), {}))
+      return code;
+    passes::CodeGenOptions codeGen;
+    codeGen.threads =
+        llvm::hardware_concurrency(options.jobs).compute_thread_count();
+    ArtifactInfo info;
+    info.manifest = "{}";
+    auto program = emitProgram(probes.module(), *cpu, codeGen, info);
+    if (mlir::failed(program))
+      return kExitFailed;
+    llvm::Expected<std::unique_ptr<Jit>> jit = Jit::create(*program);
+    if (!jit)
+      return failed(llvm::toString(jit.takeError()));
+
+    scales.assign(std::begin(kScales), std::end(kScales));
+    std::vector<GivenInputs> runs;
+    if (!probes.setLossScale(1))
+      scales = {0}; // fixed, or none
+    for (double scale : scales) {
+      probes.setLossScale(scale);
+      runs.push_back(probes.given());
+    }
+    std::vector<std::vector<std::vector<char>>> outputs;
+    std::string problem = runner(*(*jit)->artifact(), data, runs, outputs);
+    if (!problem.empty())
+      return failed(problem);
+    for (const auto &list : outputs)
+      ranges.push_back(probes.read(list));
+    return kExitDone;
+  }
+
+  /// Takes the scale that leaves most in 16 bits.
+  void keep(const RangeProbes &probes) {
+    size_t best = 0, fewest = SIZE_MAX;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      size_t atRisk = llvm::count_if(ranges[i], [](const ValueRange16 &range) {
+        return !riskOf(range).empty();
+      });
+      if (atRisk < fewest) {
+        best = i;
+        fewest = atRisk;
+      }
+    }
+    std::string at =
+        scales[best] > 0 ? " at a loss scale of " + number(scales[best]) : "";
+    llvm::StringSet<> seen;
+    auto add = [&](const std::string &key, const std::string &reason) {
+      if (seen.insert(key).second)
+        options.calibrated.emplace_back(key, reason);
+    };
+    for (auto [range, probe] : llvm::zip_equal(ranges[best], probes.probes())) {
+      std::string risk = riskOf(range);
+      if (risk.empty())
+        continue;
+      if (!probe.key.empty())
+        add(probe.key, "in the calibration batch its values " + risk + at);
+      for (const std::string &reader : probe.readers)
+        add(reader, "in the calibration batch its operands " + risk + at);
+    }
+    // Evaluation computes the same values.
+    auto inEval = [](StringRef key) {
+      return ("eval/" + key.split('/').second.rsplit('/').first).str();
+    };
+    for (size_t i = 0, count = options.calibrated.size(); i < count; ++i) {
+      auto [key, reason] = options.calibrated[i];
+      for (const auto &other : narrow)
+        if (other.getKey().rsplit('/').first == inEval(key))
+          add(other.getKey().str(), reason);
+    }
+    llvm::sort(options.calibrated);
+  }
+
+  Options &options;
+  Compilation &placed;
+  llvm::ArrayRef<TargetFactory> targets;
+  const ProgramRunner &runner;
+  CalibrationData data;
+  llvm::StringSet<> narrow; // keys
+  std::vector<double> scales;
+  std::vector<std::vector<ValueRange16>> ranges;
+};
+
+} // namespace
+
+ExitCode compiler::calibrate(Options &options,
+                             llvm::ArrayRef<TargetFactory> targets,
+                             const ProgramRunner &run) {
+  auto refuse = [&](const llvm::Twine &why) {
+    reportError(options, "--calibrate " + why);
+    return kExitUsage;
+  };
+  if (options.precisionPolicy() != "fp16")
+    return refuse("is about --precision=fp16");
+  if (options.targets.size() > 1)
+    return refuse("is about one target");
+  if (!options.stateRules.empty())
+    return refuse(
+        "does not know what the states of --state will hold: not yet");
+  Options own = options.asTrial();
+  TargetSet set = createTargets(options, targets);
+  if (!set.main)
+    return kExitUsage;
+  if (set.devices.size() > 1)
+    return refuse("is about a program on one device");
+  Compilation placed(own, std::move(set));
+  if (ExitCode code = placed.checkOptions())
+    return code;
+  // What is wrong with the model the compilation itself will say.
+  if (placed.run(*findPhase("place")) != kExitDone)
+    return kExitDone;
+  return Calibration(options, placed, targets, run).run();
+}

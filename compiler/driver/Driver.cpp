@@ -1,0 +1,488 @@
+//===- Driver.cpp - from a model file to what was asked for ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/driver/Driver.h"
+#include "compiler/checks/Contracts.h"
+#include "compiler/driver/MemoryLimit.h"
+
+#include "compiler/Dialects.h"
+#include "compiler/Phases.h"
+#include "compiler/checks/NameChecks.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/Manifest.h"
+#include "compiler/driver/ModelStates.h"
+#include "compiler/driver/PhaseFile.h"
+#include "compiler/driver/RemarkFile.h"
+#include "compiler/driver/ReserveSearch.h"
+#include "compiler/emit/OutputFile.h"
+#include "compiler/emit/Tables.h"
+#include "compiler/import/onnx/ExportMode.h"
+#include "compiler/import/onnx/ExportTemplate.h"
+#include "compiler/import/onnx/Text.h"
+#include "compiler/options/OptionValues.h"
+#include "compiler/options/PrecisionPlan.h"
+#include "compiler/trace/TraceWriter.h"
+#include "ir/Remarks.h"
+#include "passes/Failure.h"
+#include "passes/place/PlacementReport.h"
+
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+
+#include <chrono>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+using Clock = std::chrono::steady_clock;
+
+static double millisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin)
+      .count();
+}
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+std::unique_ptr<passes::Target>
+compiler::createTarget(const Options &options,
+                       llvm::ArrayRef<TargetFactory> targets) {
+  StringRef name = options.targets.front();
+  for (const TargetFactory &factory : targets) {
+    if (factory.name != name)
+      continue;
+    std::string error;
+    std::unique_ptr<passes::Target> target = factory.create(options, error);
+    if (!target)
+      reportError(options, error);
+    return target;
+  }
+  reportError(options, "--target=" + name + ": not yet");
+  return nullptr;
+}
+
+TargetSet::TargetSet(std::unique_ptr<passes::Target> target)
+    : main(std::move(target)) {
+  if (!main)
+    return;
+  StringRef kind = main->name();
+  devices.push_back(
+      {kind == "cpu" ? kind.str() : kind.str() + ":0", main.get()});
+}
+
+// Every device that the options name, the default first.
+static std::vector<std::string> deviceNames(const Options &options) {
+  std::vector<std::string> names = options.devices;
+  auto add = [&](StringRef name) {
+    std::string device;
+    if (readDevice(name, device).empty() && !llvm::is_contained(names, device))
+      names.push_back(device);
+  };
+  if (names.empty())
+    add(options.targets.front());
+  for (const std::string &rule : options.placeRules)
+    add(StringRef(rule).rsplit('=').second);
+  if (!options.allowCpu.empty())
+    add("cpu");
+  return names;
+}
+
+// A list of several devices is all of the GPUs that the program may use; the
+// CPU is always there.
+static std::string checkRules(const Options &options) {
+  for (const std::string &rule : options.placeRules) {
+    std::string device = StringRef(rule).rsplit('=').second.str();
+    if (options.devices.size() > 1 && device != "cpu" &&
+        !llvm::is_contained(options.devices, device))
+      return "--place=" + rule + ": " + device +
+             " is none of --target=" + llvm::join(options.devices, ",");
+  }
+  return "";
+}
+
+TargetSet compiler::createTargets(const Options &options,
+                                  llvm::ArrayRef<TargetFactory> factories) {
+  TargetSet set;
+  if (std::string wrong = checkRules(options); !wrong.empty()) {
+    reportError(options, wrong);
+    return set;
+  }
+  llvm::StringMap<const passes::Target *> byKind;
+  StringRef gpu;
+  std::vector<std::string> names = deviceNames(options);
+  if (names.empty()) // a target that no device runs
+    return TargetSet(createTarget(options, factories));
+  for (const std::string &name : names) {
+    StringRef kind = deviceKind(name);
+    if (kind != "cpu" && !gpu.empty() && gpu != kind) {
+      reportError(options, "a program spans the CPU and one kind of GPU, not " +
+                               gpu + " and " + kind);
+      return {};
+    }
+    if (kind != "cpu")
+      gpu = kind;
+    const passes::Target *&target = byKind[kind];
+    if (!target) {
+      Options own = options;
+      own.targets = {kind.str()};
+      std::unique_ptr<passes::Target> made = createTarget(own, factories);
+      if (!made)
+        return {};
+      target = made.get();
+      if (!set.main)
+        set.main = std::move(made);
+      else
+        set.others.push_back(std::move(made));
+    }
+    set.devices.push_back({name, target});
+  }
+  return set;
+}
+
+void compiler::printTargets(llvm::raw_ostream &os,
+                            llvm::ArrayRef<TargetFactory> targets) {
+  for (const TargetFactory &factory : targets)
+    os << llvm::left_justify(factory.name, 8) << factory.description << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+static mlir::DialectRegistry makeRegistry() {
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  return registry;
+}
+
+// The context's locks stay on even with one thread: kernels are emitted in
+// parallel.
+static std::string symbolName(const Options &options) {
+  if (!options.name.empty())
+    return options.name;
+  bool isBinary = llvm::is_contained({"lib", "obj"}, options.emitKind());
+  StringRef stem = llvm::sys::path::stem(options.output);
+  return isBinary && !stem.empty() ? identifier(stem, "model")
+                                   : identifier(modelStem(options), "model");
+}
+
+Compilation::Compilation(const Options &options, TargetSet targets)
+    : options(options), target(std::move(targets.main)),
+      devices(std::move(targets.devices)),
+      otherTargets_(std::move(targets.others)),
+      pool_(llvm::hardware_concurrency(options.jobs)),
+      context_(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
+  context_.setThreadPool(pool_);
+  context_.printOpOnDiagnostic(false);
+  context_.printStackTraceOnDiagnostic(false);
+  context_.loadAllAvailableDialects();
+  diagnostics_ = std::make_unique<DiagnosticPrinter>(&context_, options);
+  symbol_ = symbolName(options);
+}
+
+Compilation::~Compilation() = default;
+
+ExitCode Compilation::checkOptions() const {
+  for (const Phase &phase : phaseTable()) {
+    std::string why = phase.refuse ? phase.refuse(options) : "";
+    if (!why.empty()) {
+      reportError(options, why);
+      return kExitUsage;
+    }
+  }
+  return kExitDone;
+}
+
+std::string Compilation::dumpPhase(const Phase &phase) {
+  if (std::error_code error =
+          llvm::sys::fs::create_directories(options.dumpPhases))
+    return shown(options.dumpPhases) + ": " + error.message();
+  std::string name;
+  llvm::raw_string_ostream(name)
+      << llvm::format("%02zu-", phaseIndex(phase) + 1) << phase.name << ".mlir";
+  llvm::SmallString<128> path(options.dumpPhases);
+  llvm::sys::path::append(path, name);
+  return writeFile(path, [&](llvm::raw_ostream &os) {
+    // Local scope leaves the weights out, which may be gigabytes of hex digits.
+    module_->print(os, mlir::OpPrintingFlags().useLocalScope());
+    os << "\n";
+  });
+}
+
+ExitCode Compilation::importPhase(const Phase &last) {
+  if (!model.onnx && !model.source)
+    if (ExitCode code = readModel(options, model))
+      return code;
+  if (ExitCode code = importModel(options, model, &context_, module_))
+    return code;
+  if (ExitCode code = tieStates(options, *module_))
+    return code;
+  std::string why =
+      model.onnx ? "" : whyNotContinued(*module_, options, devices, last);
+  if (!why.empty()) {
+    reportError(options, shown(options.model) + ": " + why);
+    return kExitUsage;
+  }
+  return checkNames(options, *module_,
+                    model.onnx ? llvm::ArrayRef(model.onnx->held)
+                               : llvm::ArrayRef<std::string>());
+}
+
+/// True when there is a plan after phase `last`.
+static bool isPlanned(const Phase &last) {
+  return phaseIndex(last) >= phaseIndex(*findPhase("plan"));
+}
+
+// Only the last try says anything.
+ExitCode Compilation::runWithinLimit(const Phase &last) {
+  ReserveSearch search(devices, options.memoryLimitBytes);
+  while (true) {
+    times.clear();
+    lints_.clear();
+    diagnostics_->hold();
+    memoryReserves_ = search.reserves();
+    ExitCode code = runOnce(last);
+    if (code == kExitMemory && search.isTooMuch())
+      continue; // what was held back left no room for weights
+    if (code != kExitDone)
+      return code;
+    std::vector<DeviceMemory> memory =
+        memoryOf(*module_, options, mainTarget().name());
+    auto over = llvm::find_if(memory, [&](const DeviceMemory &device) {
+      return device.excess(options) > 0;
+    });
+    if (over == memory.end() ||
+        !search.exceeds(over->device, over->excess(options)))
+      return code;
+  }
+}
+
+ExitCode Compilation::run(const Phase &last) {
+  bool isLimited = options.memoryLimitBytes > 0 && isPlanned(last);
+  ExitCode code =
+      isLimited && devices.size() > 1 ? runWithinLimit(last) : runOnce(last);
+  diagnostics_->release();
+  if (module_ && options.logPlacement)
+    for (const passes::PlacementRegion &region :
+         passes::placementReport(*module_))
+      llvm::errs() << region.line() << "\n";
+  if (code == kExitDone && options.verbose)
+    printStateTable(llvm::errs(), *module_);
+  if (!lints_.print(options) && code == kExitDone)
+    code = kExitFailed;
+  if (code == kExitDone && isPlanned(last))
+    code = checkMemory();
+  return code == kExitDone && isPlanned(last) ? checkContracts() : code;
+}
+
+/// Whether the error that ended a phase came from the verifier that runs after
+/// every pass: verifying again gives the same one.
+static bool isOfVerifier(mlir::ModuleOp module, StringRef firstError) {
+  bool isSame = false;
+  mlir::ScopedDiagnosticHandler handler(
+      module.getContext(), [&](mlir::Diagnostic &diagnostic) {
+        isSame |= diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
+                  diagnostic.str() == firstError;
+        return mlir::success();
+      });
+  return failed(mlir::verify(module)) && isSame;
+}
+
+bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
+  // People write modules, too; they may leave out what an import makes.
+  bool isImported = model.onnx != nullptr;
+  if (failure == PhaseFailure::Form)
+    return isImported || phase.failure != kExitUsage;
+  mlir::ModuleOp module = *module_;
+  std::string first = diagnostics_->firstError();
+  if (module->hasAttr(passes::kFailureAttr))
+    return false;
+  return first.empty() || isOfVerifier(module, first) ||
+         (isImported && phase.failure == kExitFailed);
+}
+
+ExitCode Compilation::runOnce(const Phase &last) {
+  PhaseContext phases{options, *target, devices, memoryReserves_};
+  Clock::time_point begin = Clock::now();
+  if (ExitCode code = importPhase(last))
+    return code;
+  times.emplace_back("import", millisecondsSince(begin));
+
+  RemarkFile remarks(options, &context_);
+  std::unique_ptr<TraceWriter> trace;
+  if (!options.trace.empty())
+    trace = std::make_unique<TraceWriter>(*module_, options.model);
+
+  PhaseObserver observer;
+  std::string problem;
+  bool isOwn = false;
+  observer.begin = [&](const Phase &) { diagnostics_->collect(); };
+  observer.failed = [&](const Phase &phase, mlir::ModuleOp,
+                        PhaseFailure failure) {
+    isOwn = isOwnFault(phase, failure);
+    diagnostics_->settle(isOwn ? phase.name : "");
+  };
+  observer.prepare = [&](const Phase &phase, mlir::PassManager &pm) {
+    // Verifying after every pass finds the pass that broke the module; it costs
+    // little.
+    pm.enableVerifier(true);
+    if (!trace)
+      return;
+    trace->beginPhase(phase.name);
+    trace->attach(pm);
+  };
+  observer.done = [&](const Phase &phase, mlir::ModuleOp module,
+                      double milliseconds) {
+    diagnostics_->settle();
+    lints_.look(phase.name, {options, module, target->name() != "cpu"});
+    if (StringRef(phase.name) == "import")
+      module.walk([](mlir::Operation *op) { op->removeAttr(kInferenceAttr); });
+    if (StringRef(phase.name) != "import")
+      times.emplace_back(phase.name, milliseconds);
+    if (!options.dumpPhases.empty() && problem.empty())
+      problem = dumpPhase(phase);
+  };
+  ExitCode code =
+      runPhases(*module_, phases, phaseTable().front(), last, observer);
+  if (isOwn)
+    code = kExitFailed;
+  if (code == kExitDone && isPlanned(last))
+    for (const DeviceMemory &device :
+         memoryOf(*module_, options, mainTarget().name()))
+      ir::remark("memory", "peak", mlir::ModuleOp(*module_).getLoc(),
+                 device.device + ": " + llvm::Twine(device.bytes.total()) +
+                     " bytes, of which arena " +
+                     llvm::Twine(device.bytes.arena));
+  if (trace && problem.empty())
+    problem = writeFile(options.trace,
+                        [&](llvm::raw_ostream &os) { trace->write(os); });
+  if (code == kExitDone && problem.empty() &&
+      !options.savePrecisionPlan.empty())
+    problem =
+        writePrecisionPlan(options.savePrecisionPlan, options.precisionPolicy(),
+                           passes::precisionReport(*module_));
+  if (problem.empty())
+    problem = remarks.write(diagnostics_->out());
+  if (!problem.empty()) {
+    reportError(options, problem);
+    return code == kExitDone ? kExitUsage : code;
+  }
+  return code;
+}
+
+ExitCode Compilation::checkMemory() const {
+  std::vector<DeviceMemory> memory =
+      memoryOf(*module_, options, mainTarget().name());
+  if (options.memoryLimitBytes) {
+    std::string problem =
+        whyTooLarge(*module_, options, memory, batchesThatFit);
+    if (!problem.empty()) {
+      reportError(options, problem);
+      return kExitMemory;
+    }
+  }
+  if (!options.isTrial && (options.memoryLimitBytes || options.verbose))
+    for (const DeviceMemory &device : memory)
+      llvm::errs() << options.tool << ": peak memory of " << memoryText(device)
+                   << "\n";
+  return kExitDone;
+}
+
+ExitCode Compilation::checkContracts() const {
+  std::vector<std::string> broken =
+      brokenContracts(options.contracts, *module_);
+  for (const std::string &line : broken)
+    reportError(options, line);
+  return broken.empty() ? kExitDone : kExitContract;
+}
+
+const passes::Target &Compilation::mainTarget() const {
+  return *passes::targetOf(*module_, 0, devices, target.get());
+}
+
+mlir::FailureOr<passes::TargetCode>
+Compilation::kernelText(passes::CodeForm form) {
+  passes::CodeGenOptions codeGen;
+  codeGen.optLevel = options.optLevel;
+  codeGen.form = form;
+  diagnostics_->collect();
+  auto code = generateForPlaces(*module_, mainTarget(), devices, codeGen);
+  diagnostics_->settle(failed(code) ? "kernels" : "");
+  return code;
+}
+
+bool Compilation::hasDone(StringRef phase) const {
+  return llvm::any_of(times,
+                      [&](const auto &done) { return done.first == phase; });
+}
+
+ExitCode Compilation::checkExport() {
+  ArtifactInfo info;
+  return describeExport(info);
+}
+
+ExitCode Compilation::describe(ArtifactInfo &info) {
+  info.symbol = symbol_;
+  info.modelName = modelStem(options);
+  info.manifest = makeManifest(options, mainTarget(), *module_);
+  return describeExport(info);
+}
+
+ExitCode Compilation::describeExport(ArtifactInfo &info) {
+  if (!model.onnx || !options.train.enabled)
+    return kExitDone;
+  ImportErrors errors;
+  info.exportPieces = makeExportTemplate(*model.onnx, *module_, errors);
+  return reportImport(options, errors);
+}
+
+ExitCode Compilation::emit(CompiledProgram &program,
+                           llvm::ArrayRef<std::string> others) {
+  Clock::time_point begin = Clock::now();
+  passes::CodeGenOptions codeGen;
+  codeGen.threads = pool_.getMaxConcurrency();
+  codeGen.optLevel = options.optLevel;
+  ArtifactInfo info;
+  if (ExitCode code = describe(info))
+    return code;
+  info.otherTargets = others.vec();
+  info.devices = devices;
+  info.byLoops = !options.allowsLibrary("onednn");
+  info.workspaceBytes = options.workspaceBytes;
+  info.isCpuLimited =
+      promisesCpuWorkspace(*module_, options, mainTarget().name());
+  bool isFirst = program.objects.empty();
+  diagnostics_->collect();
+  mlir::LogicalResult result = mlir::failure();
+  if (!isFirst) {
+    result = addTarget(program, *module_, mainTarget(), codeGen, info);
+  } else if (auto first = emitProgram(*module_, mainTarget(), codeGen, info);
+             succeeded(first)) {
+    program = std::move(*first);
+    result = mlir::success();
+  }
+  times.emplace_back("kernels", millisecondsSince(begin));
+  diagnostics_->settle(failed(result) ? "kernels" : "");
+  return failed(result) ? kExitFailed : kExitDone;
+}
+
+void Compilation::reportTimes() const {
+  if (!options.timeReport)
+    return;
+  double sum = 0;
+  for (auto &[phase, milliseconds] : times)
+    sum += milliseconds;
+  for (auto &[phase, milliseconds] : times)
+    llvm::errs() << llvm::left_justify(phase, 12)
+                 << llvm::format("%10.1f ms %5.1f %%\n", milliseconds,
+                                 sum > 0 ? 100 * milliseconds / sum : 0);
+  llvm::errs() << llvm::left_justify("total", 12)
+               << llvm::format("%10.1f ms\n", sum);
+}

@@ -1,0 +1,27 @@
+//===- Manifest.h - what an artifact says about itself ----------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_DRIVER_MANIFEST_H
+#define SINTER_COMPILER_DRIVER_MANIFEST_H
+
+#include "compiler/options/Options.h"
+#include "passes/Target.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sinter::compiler {
+
+/// The JSON text of sinter_artifact.manifest: versions, target, what was fixed
+/// at compile time. Names no path and no time, so that equal compilations give
+/// equal bytes.
+std::string makeManifest(const Options &options, const passes::Target &target,
+                         mlir::ModuleOp module);
+
+/// The `-v` table: one line per state.
+void printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_DRIVER_MANIFEST_H

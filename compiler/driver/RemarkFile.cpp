@@ -1,0 +1,70 @@
+//===- RemarkFile.cpp - the decisions of the passes, in a file ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/driver/RemarkFile.h"
+
+#include "compiler/checks/FormVerifiers.h"
+#include "compiler/emit/OutputFile.h"
+#include "compiler/import/onnx/Text.h"
+#include "ir/Remarks.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace sinter;
+using namespace sinter::compiler;
+namespace json = llvm::json;
+
+static json::Object toJson(const ir::Remark &remark) {
+  json::Array nodes;
+  for (llvm::StringRef name : nodeNames(remark.location))
+    nodes.push_back(json::isUTF8(name) ? name.str() : json::fixUTF8(name));
+  return json::Object{{"pass", remark.pass},
+                      {"kind", remark.kind},
+                      {"count", remark.count},
+                      {"nodes", std::move(nodes)},
+                      {"text", json::fixUTF8(remark.text)}};
+}
+
+static void print(llvm::raw_ostream &os, llvm::StringRef tool,
+                  const ir::Remark &remark) {
+  os << tool << ": remark: " << remark.pass << ": " << remark.kind;
+  if (remark.count != 1)
+    os << " " << remark.count;
+  llvm::SmallVector<llvm::StringRef> names = nodeNames(remark.location);
+  if (!names.empty())
+    os << " " << quoted(names.front());
+  if (names.size() > 1)
+    os << " and " << names.size() - 1 << " more";
+  if (!remark.text.empty())
+    os << ": " << shown(remark.text, 300);
+  os << "\n";
+}
+
+RemarkFile::RemarkFile(const Options &options, mlir::MLIRContext *context)
+    : options_(options), context_(context) {
+  if (options.remarks.empty() && !options.verbose)
+    return;
+  ir::RemarkSink::attach(context, [this](const ir::Remark &remark) {
+    if (!options_.remarks.empty())
+      llvm::raw_string_ostream(lines_) << json::Value(toJson(remark)) << "\n";
+    if (options_.verbose) {
+      llvm::raw_string_ostream os(text_);
+      print(os, options_.tool, remark);
+    }
+  });
+}
+
+RemarkFile::~RemarkFile() {
+  if (!options_.remarks.empty() || options_.verbose)
+    ir::RemarkSink::attach(context_, {});
+}
+
+std::string RemarkFile::write(llvm::raw_ostream &os) {
+  os << text_;
+  if (options_.remarks.empty())
+    return "";
+  return writeFile(options_.remarks,
+                   [&](llvm::raw_ostream &os) { os << lines_; });
+}

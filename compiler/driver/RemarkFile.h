@@ -1,0 +1,36 @@
+//===- RemarkFile.h - the decisions of the passes, in a file ----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_DRIVER_REMARKFILE_H
+#define SINTER_COMPILER_DRIVER_REMARKFILE_H
+
+#include "compiler/options/Options.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <string>
+
+namespace sinter::compiler {
+
+/// Collects the remarks of a context while it lives, when --remarks or -v asks
+/// for them.
+class RemarkFile {
+public:
+  RemarkFile(const Options &options, mlir::MLIRContext *context);
+  ~RemarkFile();
+
+  /// Writes what was collected, one JSON object a line: pass, kind, nodes,
+  /// text, count; with -v to `os`, too. Returns what went wrong, "" if nothing.
+  std::string write(llvm::raw_ostream &os);
+
+private:
+  const Options &options_;
+  mlir::MLIRContext *context_;
+  std::string lines_, text_;
+};
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_DRIVER_REMARKFILE_H

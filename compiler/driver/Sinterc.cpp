@@ -1,0 +1,294 @@
+//===- Sinterc.cpp - what sinterc writes ----------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Phases.h"
+#include "compiler/checks/Check.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/Driver.h"
+#include "compiler/driver/MicroBatches.h"
+#include "compiler/driver/Process.h"
+#include "compiler/emit/LibraryHeader.h"
+#include "compiler/emit/Link.h"
+#include "compiler/emit/OutputFile.h"
+#include "compiler/import/onnx/Text.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <chrono>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+static ExitCode report(const Options &options, const std::string &problem,
+                       ExitCode code) {
+  if (problem.empty())
+    return kExitDone;
+  reportError(options, problem);
+  return code;
+}
+
+// Text is about one target.
+static std::string checkOneTarget(const Options &options) {
+  const char *flag = !options.stopAfter.empty()    ? "--stop-after"
+                     : !options.dumpPhases.empty() ? "--dump-phases"
+                     : !options.trace.empty()      ? "--trace"
+                     : !options.remarks.empty()    ? "--remarks"
+                                                   : nullptr;
+  StringRef kind = options.emitKind();
+  bool isBinary =
+      kind == "trainer" || kind == "lib" || kind == "obj" || kind == "exe";
+  if (options.targets.size() == 1 || (isBinary && !flag))
+    return "";
+  return (flag ? std::string(flag) : "--emit=" + kind.str()) +
+         ": is about one target; --target names " +
+         std::to_string(options.targets.size());
+}
+
+// Text, or bytecode when the file's name asks for it; weights included in both.
+static ExitCode writeModule(const Options &options, Compilation &compilation) {
+  bool bytecode = StringRef(options.output).ends_with(".mlirbc");
+  std::string path = options.output.empty() ? "-" : options.output;
+  bool failedToWrite = false;
+  std::string problem = writeFile(path, [&](llvm::raw_ostream &os) {
+    if (bytecode) {
+      failedToWrite =
+          failed(mlir::writeBytecodeToFile(compilation.module(), os));
+    } else {
+      compilation.module().print(os, mlir::OpPrintingFlags().enableDebugInfo());
+      os << "\n";
+    }
+  });
+  if (problem.empty() && failedToWrite)
+    problem = shown(path) + ": the module cannot be written as bytecode";
+  return report(options, problem, kExitUsage);
+}
+
+static ExitCode writeKernelText(const Options &options,
+                                Compilation &compilation) {
+  auto code = compilation.kernelText(options.emitKind() == "ptx"
+                                         ? passes::CodeForm::Ptx
+                                         : passes::CodeForm::Llvm);
+  if (failed(code))
+    return kExitFailed;
+  std::string path = options.output.empty() ? "-" : options.output;
+  return report(
+      options,
+      writeFile(path, [&](llvm::raw_ostream &os) { os << code->text; }),
+      kExitUsage);
+}
+
+// Links `program`, of which `compilation` is the first target.
+static ExitCode linkBinary(const Options &options, Compilation &compilation,
+                           const CompiledProgram &program) {
+  auto begin = std::chrono::steady_clock::now();
+  LinkKind kind = options.emitKind() == "trainer" ? LinkKind::Trainer
+                  : options.emitKind() == "lib"   ? LinkKind::Library
+                                                  : LinkKind::Object;
+  std::string problem = makeFile(options.output, [&](StringRef path) {
+    return linkProgram(program, kind, path);
+  });
+  if (ExitCode code = report(options, problem, kExitFailed))
+    return code;
+  if (kind == LinkKind::Library) {
+    std::string header = libraryHeader(compilation.module(),
+                                       compilation.symbol(), options.output);
+    problem = writeFile(headerPath(options.output),
+                        [&](llvm::raw_ostream &os) { os << header; });
+    if (ExitCode code = report(options, problem, kExitUsage))
+      return code;
+  }
+  std::chrono::duration<double, std::milli> time =
+      std::chrono::steady_clock::now() - begin;
+  compilation.times.emplace_back("binary", time.count());
+  return kExitDone;
+}
+
+static ExitCode writeBinary(const Options &options, Compilation &compilation) {
+  CompiledProgram program;
+  if (ExitCode code = compilation.emit(program))
+    return code;
+  return linkBinary(options, compilation, program);
+}
+
+// The last phase that runs before something is written.
+static const Phase &lastPhase(const Options &options) {
+  const Phase *plan = findPhase("plan");
+  if (options.stopAfter.empty())
+    return *plan;
+  const Phase *last = findPhase(options.stopAfter);
+  return phaseIndex(*last) < phaseIndex(*plan) ? *last : *plan;
+}
+
+static bool isKernelText(StringRef kind) {
+  return kind == "llvm" || kind == "ptx";
+}
+
+// One binary for any of several targets is not one program on several devices.
+static std::string checkPlacement(const Options &options) {
+  bool isPlaced = !options.placeRules.empty() || !options.allowCpu.empty();
+  if (!isPlaced || options.targets.size() == 1)
+    return "";
+  return std::string(options.placeRules.empty() ? "--allow-cpu" : "--place") +
+         " is about one program; --target=" + llvm::join(options.targets, ",") +
+         " makes one for each target";
+}
+
+// What the flags say about the output must fit together.
+static std::string checkOutput(const Options &options) {
+  bool wantsText = !options.stopAfter.empty() || options.emitKind() == "mlir" ||
+                   isKernelText(options.emitKind());
+  if (std::string wrong = checkOneTarget(options); !wrong.empty())
+    return wrong;
+  if (std::string wrong = checkPlacement(options); !wrong.empty())
+    return wrong;
+  if (!options.stopAfter.empty() && !options.emit.empty() &&
+      options.emit != "mlir")
+    return "--stop-after writes IR; it contradicts --emit=" + options.emit;
+  auto isCpu = [](StringRef device) { return device == "cpu"; };
+  if (options.emitKind() == "ptx" && options.targets.front() == "cpu" &&
+      llvm::all_of(options.devices, isCpu))
+    return "--emit=ptx needs --target=cuda or --target=sim";
+  if (options.emitKind() == "trainer" && !options.train.enabled)
+    return "--emit=trainer needs --train";
+  if (options.emitKind() == "lib" && options.train.enabled)
+    return "--emit=lib contradicts --train: a library is for inference";
+  if (std::string wrong = checkMicroBatches(options); !wrong.empty())
+    return wrong;
+  bool isNamed = options.emitKind() == "lib" || options.emitKind() == "obj";
+  if (!options.name.empty() && (wantsText || !isNamed))
+    return "--name is about libraries and objects, which --emit=lib and "
+           "--emit=obj write";
+  if (!options.contracts.empty() && !options.stopAfter.empty() &&
+      phaseIndex(*findPhase(options.stopAfter)) <
+          phaseIndex(*findPhase("plan")))
+    return "--require is about planned programs; --stop-after=" +
+           options.stopAfter + " ends before";
+  if (options.check) // nothing is written
+    return "";
+  if (options.output.empty())
+    return wantsText ? "" : "no output file given: -o OUT";
+  if (options.output == "-" && !wantsText)
+    return "-o -: a binary is not written to stdout";
+  const std::string inputs[] = {options.model, options.train.parameters,
+                                options.calibrate};
+  std::string wrong = whyNotWritable(options.output, inputs);
+  if (wrong.empty() && options.emitKind() == "lib")
+    wrong = whyNotWritable(headerPath(options.output), inputs);
+  return wrong;
+}
+
+// One binary for several targets: each goes through the phases by itself.
+static ExitCode compileTargets(const Options &options, const ModelFile &model,
+                               llvm::ArrayRef<TargetFactory> factories) {
+  // Compilations hold what the program refers to.
+  std::vector<std::unique_ptr<Options>> ownOptions;
+  std::vector<std::unique_ptr<Compilation>> compilations;
+  CompiledProgram program;
+  for (size_t i = 0; i < options.targets.size(); ++i) {
+    Options &own = *ownOptions.emplace_back(std::make_unique<Options>(options));
+    own.targets = {options.targets[i]};
+    std::unique_ptr<passes::Target> target = createTarget(own, factories);
+    if (!target)
+      return kExitUsage;
+    Compilation &compilation = *compilations.emplace_back(
+        std::make_unique<Compilation>(own, std::move(target)));
+    compilation.model.onnx = model.onnx;
+    if (ExitCode code = compilation.checkOptions())
+      return code;
+    if (ExitCode code = compilation.run(*findPhase("plan")))
+      return code;
+    if (ExitCode code = compilation.emit(
+            program, llvm::ArrayRef(options.targets).drop_front(i + 1)))
+      return code;
+  }
+  if (ExitCode code = linkBinary(options, *compilations.front(), program))
+    return code;
+  for (const auto &compilation : compilations)
+    compilation->reportTimes();
+  return kExitDone;
+}
+
+static ExitCode compile(const Options &options, TargetSet targets,
+                        ModelFile model,
+                        llvm::ArrayRef<TargetFactory> factories) {
+  Compilation compilation(options, std::move(targets));
+  compilation.model = std::move(model);
+  compilation.batchesThatFit = [&](int64_t batch) {
+    return batchesThatFit(options, compilation.model, factories, batch);
+  };
+  if (ExitCode code = compilation.checkOptions())
+    return code;
+  const Phase &last = lastPhase(options);
+  if (ExitCode code = compilation.run(last))
+    return code;
+  StringRef kind = options.emitKind();
+  ExitCode code = !options.stopAfter.empty() || kind == "mlir"
+                      ? writeModule(options, compilation)
+                  : isKernelText(kind) ? writeKernelText(options, compilation)
+                                       : writeBinary(options, compilation);
+  if (code == kExitDone)
+    compilation.reportTimes();
+  return code;
+}
+
+// --check: what each target cannot do; ends as compiling does, with the first.
+static ExitCode checkTargets(const Options &options,
+                             llvm::ArrayRef<TargetFactory> factories) {
+  ExitCode first = kExitDone;
+  for (const std::string &name : options.targets) {
+    Options own = options;
+    own.targets = {name};
+    TargetSet set = createTargets(own, factories);
+    if (!set.main)
+      return kExitUsage;
+    ExitCode code = checkCoverage(own, std::move(set));
+    if (first == kExitDone)
+      first = code;
+  }
+  return first;
+}
+
+int compiler::sinterc(int argc, char **argv,
+                      llvm::ArrayRef<TargetFactory> targets,
+                      const Calibrate &calibrate) {
+  // A reader that goes away is an error of the write, not the end of the
+  // process.
+  prepareProcess("sinterc");
+  std::optional<Options> options =
+      parseOptions("sinterc", kSinterc, argumentsOf(argc, argv));
+  if (!options)
+    return kExitUsage;
+  if (options->help) {
+    printHelp(llvm::outs(), "sinterc", kSinterc,
+              "sinterc MODEL -o OUT [options]");
+    return kExitDone;
+  }
+  if (options->version) {
+    printVersion(llvm::outs(), "sinterc");
+    return kExitDone;
+  }
+  if (options->listDevices) {
+    printTargets(llvm::outs(), targets);
+    return kExitDone;
+  }
+  if (ExitCode code = report(*options, checkOutput(*options), kExitUsage))
+    return code;
+  if (options->check)
+    return checkTargets(*options, targets);
+  if (!options->calibrate.empty())
+    if (ExitCode code = calibrate(*options, targets))
+      return code;
+  ModelFile model;
+  if (ExitCode code = splitBatch(*options, model, targets))
+    return code;
+  if (options->targets.size() > 1)
+    return compileTargets(*options, model, targets);
+  TargetSet set = createTargets(*options, targets);
+  if (!set.main)
+    return kExitUsage;
+  return compile(*options, std::move(set), std::move(model), targets);
+}

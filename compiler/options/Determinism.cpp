@@ -1,0 +1,71 @@
+//===- Determinism.cpp - what equal runs agree on -------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/options/Determinism.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace sinter::compiler;
+
+/// Logical shards of a batch: its rows may be split as far as this.
+static constexpr int64_t kMostShards = 16;
+
+static std::string chooseNoLibraries(Options &options) {
+  const bool isDefault =
+      llvm::all_of(options.libraries, [](const std::string &name) {
+        return name == "all" || name == "none";
+      });
+  if (!isDefault)
+    return "--libraries=" + llvm::join(options.libraries, ",") +
+           ": the sums of libraries depend on the machine; "
+           "--deterministic=" +
+           options.deterministic + " calls none";
+  options.libraries = {"none"};
+  return "";
+}
+
+/// NCCL adds in an order that follows the machine; two numbers have only one.
+static std::string checkReplicas(const Options &options) {
+  if (options.train.replicas > 2 && llvm::is_contained(options.targets, "cuda"))
+    return "--deterministic=" + options.deterministic +
+           ": NCCL adds what more than 2 replicas have in an order of its own "
+           "(all_reduce); --replicas=2 at most";
+  return "";
+}
+
+static std::string splitIntoShards(Options &options) {
+  TrainOptions &train = options.train;
+  if (!options.batch)
+    return "--deterministic=topology needs --batch=N, whose rows it splits";
+  const int64_t rows = *options.batch * train.accumulate * train.replicas;
+  int64_t shards = kMostShards;
+  while (rows % shards != 0)
+    shards /= 2;
+  if (shards % train.replicas != 0)
+    return "--deterministic=topology splits a batch of " +
+           std::to_string(rows) + " rows into " + std::to_string(shards) +
+           " shards, which " + std::to_string(train.replicas) +
+           " replicas cannot share evenly";
+  options.batch = rows / shards;
+  train.accumulate = shards / train.replicas;
+  train.shards = shards;
+  return "";
+}
+
+std::string sinter::compiler::applyDeterminism(Options &options) {
+  const bool isArch = options.deterministic == "arch";
+  if (!isArch && !options.isTopology())
+    return "";
+  if (std::string wrong = chooseNoLibraries(options); !wrong.empty())
+    return wrong;
+  if (std::string wrong = checkReplicas(options); !wrong.empty())
+    return wrong;
+  if (!options.isTopology())
+    return "";
+  if (!options.train.enabled)
+    return "--deterministic=topology is about training; an inference program "
+           "takes --deterministic=arch";
+  return splitIntoShards(options);
+}

@@ -1,0 +1,582 @@
+//===- OptionTable.cpp - every option of the tools ------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A row without a store function is an option whose work is not done: using it
+// is answered by "not yet".
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Phases.h"
+#include "compiler/checks/Contracts.h"
+#include "compiler/lint/Lints.h"
+#include "compiler/options/OptionValues.h"
+#include "compiler/options/PrecisionPlan.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+static constexpr unsigned kCompile = kSinterc | kSinterRun | kSinterInspect;
+static constexpr const char *kModelGroup = "Model";
+static constexpr const char *kTrainGroup = "Training";
+static constexpr const char *kTargetGroup = "Target and numbers";
+static constexpr const char *kDebugGroup = "Looking inside";
+static constexpr const char *kRunGroup = "Running";
+static constexpr const char *kGeneralGroup = "General";
+
+static std::string storeEmit(Options &options, StringRef value) {
+  if (value == "exe")
+    return "'" + value.str() + "': not yet";
+  return readWord(value, options.emit, "trainer|lib|exe|obj|mlir|llvm|ptx");
+}
+
+static std::string storeName(Options &options, StringRef value) {
+  bool isName =
+      !value.empty() && value.size() <= 200 && !llvm::isDigit(value.front()) &&
+      llvm::all_of(value, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (!isName)
+    return "'" + value.str() +
+           "': expected letters, digits and '_', no digit first";
+  options.name = value.str();
+  return "";
+}
+
+// A program over several devices: "sim:0,sim:1,cpu".
+static std::string storeDevices(Options &options,
+                                llvm::ArrayRef<StringRef> names) {
+  options.devices.clear();
+  for (StringRef name : names) {
+    std::string device;
+    std::string wrong = readNumberedDevice(name, device);
+    if (!wrong.empty())
+      return wrong;
+    if (llvm::is_contained(options.devices, device))
+      return "'" + device + "' is there twice";
+    options.devices.push_back(device);
+  }
+  options.targets = {deviceKind(options.devices.front()).str()};
+  options.targetGiven = true;
+  return "";
+}
+
+static std::string storeTargets(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  value.split(names, ',');
+  if (value.contains(':'))
+    return storeDevices(options, names);
+  options.targets.clear();
+  options.devices.clear();
+  for (StringRef name : names) {
+    std::string target;
+    std::string wrong = readWord(name, target, "cpu|cuda|sim");
+    if (!wrong.empty())
+      return wrong;
+    if (llvm::is_contained(options.targets, target))
+      return "'" + target + "' is there twice";
+    options.targets.push_back(target);
+  }
+  options.targetGiven = true;
+  return "";
+}
+
+static std::string storePlaceRule(Options &options, StringRef value) {
+  auto [pattern, name] = value.rsplit('=');
+  if (pattern.empty() || name.empty())
+    return "'" + value.str() + "': expected REGEX=DEVICE";
+  std::string regex, device;
+  std::string wrong = readRegex(pattern, regex);
+  if (wrong.empty())
+    wrong = readNumberedDevice(name, device);
+  if (wrong.empty())
+    options.placeRules.push_back(regex + "=" + device);
+  return wrong;
+}
+
+static std::string storeStateRule(Options &options, StringRef value) {
+  auto [pattern, output] = value.rsplit('=');
+  if (pattern.empty() || output.empty())
+    return "'" + value.str() + "': expected REGEX=OUTPUT";
+  std::string regex;
+  std::string wrong = readRegex(pattern, regex);
+  if (wrong.empty())
+    options.stateRules.emplace_back(regex, output.str());
+  return wrong;
+}
+
+static std::string storeGpuArchs(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  value.split(names, ',');
+  options.gpuArchs.clear();
+  for (StringRef name : names) {
+    if (name == "native")
+      return "'native': not yet";
+    if (!name.starts_with("sm_"))
+      return "'" + name.str() + "': expected a name like sm_90";
+    options.gpuArchs.push_back(name.str());
+  }
+  return "";
+}
+
+static std::string storeLibraries(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  value.split(names, ',');
+  options.libraries.clear();
+  for (StringRef name : names) {
+    std::string library;
+    std::string wrong =
+        readWord(name, library, "all|none|onednn|cublaslt|cudnn|nccl");
+    if (!wrong.empty())
+      return wrong;
+    options.libraries.push_back(library);
+  }
+  if (names.size() > 1 &&
+      (llvm::is_contained(names, "all") || llvm::is_contained(names, "none")))
+    return "'all' and 'none' stand alone";
+  return "";
+}
+
+static std::string storePrecision(Options &options, StringRef value) {
+  std::string word;
+  std::string wrong = readWord(value, word, "fp32|tf32|bf16|fp16");
+  if (!wrong.empty())
+    return wrong;
+  options.precision = word;
+  return "";
+}
+
+static std::string storeLossScale(Options &options, StringRef value) {
+  std::string word;
+  double number = 0;
+  if (readWord(value, word, "none|dynamic").empty())
+    options.train.lossScale = word;
+  else if (readNumber(value, number, {0, 3e38, true, false}).empty())
+    options.train.lossScale = value.str();
+  else
+    return "'" + value.str() + "': expected none, dynamic or a number above 0";
+  return "";
+}
+
+static std::string storePhase(Options &options, StringRef value) {
+  llvm::SmallVector<StringRef> names;
+  for (const Phase &phase : phaseTable())
+    names.push_back(phase.name);
+  return readWord(value, options.stopAfter, llvm::join(names, "|"));
+}
+
+// An option of which only the value that changes nothing is done.
+template <char... only>
+static std::string storeOnly(Options &, StringRef value) {
+  constexpr char word[] = {only..., 0};
+  return value == word ? "" : "'" + value.str() + "': not yet";
+}
+
+template <bool Options::*flag>
+static std::string turnOn(Options &options, StringRef) {
+  options.*flag = true;
+  return "";
+}
+template <bool TrainOptions::*flag>
+static std::string turnOn(Options &options, StringRef) {
+  options.train.*flag = true;
+  return "";
+}
+
+static const OptionRow rows[] = {
+    {"-o,--output", "OUT", "the file to write", kModelGroup,
+     kSinterc | kSinterInspect,
+     [](Options &o, StringRef v) { return readPath(v, o.output); }},
+    {"--emit", "trainer|lib|exe|obj|mlir|llvm|ptx",
+     "what to write; default: trainer with --train, else lib", kModelGroup,
+     kSinterc, storeEmit},
+    {"--name", "NAME",
+     "NAME in the symbols sinter_NAME_* and the header guard; default: from "
+     "OUT",
+     kModelGroup, kSinterc, storeName},
+    {"--unchecked-indices", "",
+     "does not look for indices out of range when the program runs",
+     kModelGroup, kCompile, turnOn<&Options::uncheckedIndices>},
+    {"--batch", "N", "sets the leading dimension of every input", kModelGroup,
+     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t batch = 0;
+       std::string wrong = readInteger(v, batch, 1, INT32_MAX);
+       o.batch = batch;
+       return wrong;
+     }},
+    {"--dim", "NAME=N", "binds the symbolic dimension NAME", kModelGroup,
+     kCompile, [](Options &o, StringRef v) { return readDim(v, o); }, true},
+    {"--shape", "NAME=1x3x224x224", "sets the shape of the input NAME",
+     kModelGroup, kCompile,
+     [](Options &o, StringRef v) { return readShape(v, o); }, true},
+    {"--state", "REGEX=OUTPUT",
+     "keeps the inputs that REGEX matches from run to run, on the device: they "
+     "begin as zeros and become OUTPUT, which is behind the last '=' (\\1 is "
+     "the first group)",
+     kModelGroup, kCompile, storeStateRule, true},
+    {"--check", "",
+     "generates nothing and says what compiling would say: every unsupported "
+     "operator and, with --train, every one without a gradient (exit 3 if "
+     "any), else what does not fit (exit 2)",
+     kModelGroup, kSinterc, turnOn<&Options::check>},
+
+    {"--train", "", "makes a training program", kTrainGroup, kCompile,
+     turnOn<&TrainOptions::enabled>},
+    {"--loss",
+     "cross-entropy|soft-cross-entropy|bce|mse|l1|huber|none[:logits=NAME,"
+     "labels=NAME,axis=A,"
+     "ignore_index=I,label_smoothing=S]",
+     "what is minimised", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) { return readLoss(v, o.train.loss); }},
+    {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
+     "the update rule; defaults are PyTorch's", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.train.optimizer,
+                       "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
+     }},
+    {"--lr", "X", "learning rate", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.lr, kNotNegative);
+     }},
+    {"--momentum", "X", "of sgd, rmsprop and muon", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.momentum, kBelowOne);
+     }},
+    {"--nesterov", "", "Nesterov momentum", kTrainGroup, kCompile,
+     turnOn<&TrainOptions::nesterov>},
+    {"--weight-decay", "X", "of every trainable parameter", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.weightDecay, kNotNegative);
+     }},
+    {"--no-decay", "REGEX", "parameters without weight decay", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) { return readPattern(v, o.train.noDecay); },
+     true},
+    {"--beta1", "X", "of adam, adamw, lamb, lion and muon's adamw", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.beta1, kBelowOne);
+     }},
+    {"--beta2", "X",
+     "of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.beta2, kBelowOne);
+     }},
+    {"--eps", "X", "of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readOptional(v, o.train.eps, kPositive);
+     }},
+    {"--trainable", "REGEX", "only these parameters are trained", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) { return readPattern(v, o.train.trainable); },
+     true},
+    {"--freeze", "REGEX", "these parameters are not trained", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) { return readPattern(v, o.train.freeze); },
+     true},
+    {"--parameters", "FILE",
+     "the weights of the exported module (safetensors), which tell what the "
+     "exporter folded",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.train.parameters); }},
+    {"--allow-rewritten-parameters", "",
+     "trains constants that an exporter made of parameters as they stand",
+     kTrainGroup, kCompile, turnOn<&TrainOptions::allowRewritten>},
+    {"--pad-last-batch", "",
+     "steps may leave out rows: the trainer takes --last-batch=pad",
+     kTrainGroup, kCompile, turnOn<&TrainOptions::padLastBatch>},
+    {"--freeze-bn", "", "BatchNormalization uses its running statistics",
+     kTrainGroup, kCompile, turnOn<&TrainOptions::freezeBatchNorm>},
+    {"--bn-running-var", "onnx|unbiased",
+     "whose definition of the running variance", kTrainGroup, kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       std::string word;
+       std::string wrong = readWord(v, word, "onnx|unbiased");
+       o.train.unbiasedRunningVar = word == "unbiased";
+       return wrong;
+     }},
+    {"--clip-norm", "X", "limits the norm of the whole gradient", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.train.clipNorm, kPositive);
+     }},
+    {"--clip-value", "X", "limits every element of the gradient", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.train.clipValue, kPositive);
+     }},
+    {"--accumulate", "N",
+     "micro-batches of one step; --batch is the size of one", kTrainGroup,
+     kCompile,
+     [](Options &o, StringRef v) {
+       return readInteger(v, o.train.accumulate, 1, 65536);
+     }},
+    {"--replicas", "N",
+     "replicas that share a step, each with a batch of its own: 1 to 256 of a "
+     "program on one device each",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readInteger(v, o.train.replicas, 1, 256);
+     }},
+    {"--ema", "X",
+     "keeps averages of the trained weights, ema = X ema + (1 - X) weight, "
+     "which "
+     "eval and export use",
+     kTrainGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.train.ema, kBelowOne);
+     }},
+
+    {"--target", "cpu|cuda|sim[,...]", "devices to compile for; default cpu",
+     kTargetGroup, kCompile, storeTargets},
+    {"--gpu-arch", "sm_80,sm_90|native",
+     "GPU architectures; default sm_80,sm_90 for cuda, sm_90 for sim",
+     kTargetGroup, kCompile, storeGpuArchs},
+    {"--mcpu", "native|x86-64-v3|x86-64-v4|...",
+     "CPU to compile for; default native", kTargetGroup, kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       if (v.empty())
+         return "expected the name of a CPU";
+       o.mcpu = v.str();
+       return "";
+     }},
+    {"--libraries", "all|none|NAME,...",
+     "which contraction libraries may be called", kTargetGroup, kCompile,
+     storeLibraries},
+    {"--precision", "fp32|tf32|bf16|fp16", "arithmetic of contractions",
+     kTargetGroup, kCompile, storePrecision},
+    {"--keep-fp32", "REGEX", "nodes that stay in fp32", kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readPattern(v, o.keepFp32); }, true},
+    {"--precision-plan", "FILE", "precision of each op, from FILE",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readPrecisionPlan(v, o); }},
+    {"--save-precision-plan", "FILE",
+     "writes the precision of each op, and why", kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.savePrecisionPlan); }},
+    {"--calibrate", "DATA",
+     "runs a batch of DATA (as a trainer's --data) and keeps what is too wide "
+     "for fp16 in fp32",
+     kTargetGroup, kSinterc,
+     [](Options &o, StringRef v) -> std::string {
+       if (v.empty())
+         return "expected data";
+       o.calibrate = v.str();
+       return "";
+     }},
+    {"--loss-scale", "none|dynamic|N",
+     "scaling of the loss; default: dynamic for fp16, else none", kTargetGroup,
+     kCompile, storeLossScale},
+    {"--place", "REGEX=DEVICE",
+     "pins nodes whose name matches to cpu, cuda:N or sim:N", kTargetGroup,
+     kCompile, storePlaceRule, true},
+    {"--allow-cpu", "REGEX",
+     "nodes that may run on the CPU when their device cannot run them",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readPattern(v, o.allowCpu); }, true},
+    {"--log-placement", "", "prints one line per region: device, nodes, reason",
+     kTargetGroup, kCompile, turnOn<&Options::logPlacement>},
+    {"--list-devices", "",
+     "lists what programs can be compiled for; sinter-run also what is here",
+     kTargetGroup, kSinterc | kSinterRun, turnOn<&Options::listDevices>},
+    {"--memory-limit", "8GiB",
+     "of each GPU, or of the CPU in a program without one: recomputes what "
+     "must "
+     "not be kept, else exit 6",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readBytes(v, o.memoryLimitBytes, 1);
+     }},
+    {"--workspace", "32MiB", "memory for library calls, inside the limit",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       o.hasWorkspace = true;
+       return readBytes(v, o.workspaceBytes, 0);
+     }},
+    {"--remat", "auto|none|all",
+     "recomputation to save memory: what costs little and to fit the limit, "
+     "never, all",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.remat, "auto|none|all");
+     }},
+    {"--allow-microbatch", "", "splits the batch to fit the memory limit",
+     kTargetGroup, kCompile, turnOn<&Options::allowMicroBatch>},
+    {"--deterministic", "none|run|arch|topology",
+     "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
+     [](Options &o, StringRef v) {
+       return readWord(v, o.deterministic, "none|run|arch|topology");
+     }},
+    {"--require", "CONTRACT,...", "fails the compile when it does not hold",
+     kTargetGroup, kCompile,
+     [](Options &o, StringRef v) { return readContracts(v, o.contracts); },
+     true},
+
+    {"--stop-after", "PHASE", "ends after this phase; writes its IR",
+     kDebugGroup, kSinterc | kSinterInspect, storePhase},
+    {"--dump-phases", "DIR", "writes the IR after each phase to DIR",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.dumpPhases); }},
+    {"--trace", "FILE", "records what each pass changed, for sinter-inspect",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.trace); }},
+    {"--remarks", "FILE", "writes the decisions of the passes to FILE",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) { return readPath(v, o.remarks); }},
+    {"--time-report", "", "prints the time of each phase", kDebugGroup,
+     kCompile, turnOn<&Options::timeReport>},
+    {"--verify", "numeric", "evaluates the program after every phase",
+     kDebugGroup, kCompile, nullptr},
+    {"--tune", "", "measures alternatives", kDebugGroup, kCompile, nullptr},
+    {"--lockfile", "FILE", "keeps the decisions of --tune", kDebugGroup,
+     kCompile, nullptr},
+    {"-O", "0..3", "effort of the code generator; default 2", kDebugGroup,
+     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t level = 0;
+       std::string wrong = readInteger(v, level, 0, 3);
+       o.optLevel = level;
+       return wrong;
+     }},
+    {"-W", "all|NAME|no-NAME|error=NAME",
+     "warnings (no-: not this one; error=: ends the compilation)", kDebugGroup,
+     kCompile, [](Options &o, StringRef v) { return readWarning(v, o); }, true},
+    {"-j", "N", "threads of the compiler; default: one per core", kDebugGroup,
+     kCompile,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t jobs = 0;
+       std::string wrong = readInteger(v, jobs, 1, 1024);
+       o.jobs = jobs;
+       return wrong;
+     }},
+
+    {"--inputs", "in.npz|random:seed=0",
+     "values of the graph's inputs, and what states begin with", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.inputs); }},
+    {"--outputs", "out.npz",
+     "where to write the outputs, and states by their inputs' names", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.outputs); }},
+    {"--reference", "ref.npz",
+     "compares the outputs, and states that it has (exit 5 on mismatch)",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.reference); }},
+    {"--rtol", "1e-4", "allowed error relative to the reference", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.run.rtol, kNotNegative);
+     }},
+    {"--atol", "1e-5", "allowed absolute error", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) {
+       return readNumber(v, o.run.atol, kNotNegative);
+     }},
+    {"--device", "cpu|cuda:0|sim:0", "where to run; selects the target",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       StringRef kind = v.split(':').first;
+       std::string word;
+       std::string wrong = readWord(kind, word, "cpu|cuda|sim");
+       o.run.device = v.str();
+       return wrong;
+     }},
+    {"--bench", "", "measures the time of a run", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       o.run.bench = true;
+       return "";
+     }},
+    {"--warmup", "200ms", "runs before measuring", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readDuration(v, o.run.warmupMs); }},
+    {"--duration", "5s", "how long to measure", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readDuration(v, o.run.durationMs); }},
+    {"--rounds", "stdin",
+     "with --bench: times as many runs as each line of standard input says",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) {
+       o.run.roundsFromStdin = true;
+       std::string word;
+       return readWord(v, word, "stdin");
+     }},
+    {"--threads", "N", "threads of the program; default: one per core",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t threads = 0;
+       std::string wrong = readInteger(v, threads, 1, 1024);
+       o.run.threads = threads;
+       return wrong;
+     }},
+    {"--profile", "", "prints the time of each command", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       o.run.profile = true;
+       return "";
+     }},
+    {"--trace-events", "FILE", "writes the profile as trace events", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.traceEvents); }},
+    {"--sync-launches", "", "waits for each command and checks it (CUDA, sim)",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       o.run.syncLaunches = true;
+       return "";
+     }},
+    {"--replay", "FILE",
+     "evaluates the training step that a trainer wrote to FILE, op by op, and "
+     "names what makes values that are not finite (with --train and the "
+     "trainer's other options)",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.replay); }},
+    {"--sim-report", "FILE", "what the simulated device saw, as JSON",
+     kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) { return readPath(v, o.run.simReport); }},
+    {"--sim-seed", "N", "schedule of the simulated device", kRunGroup,
+     kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       int64_t seed = 0;
+       std::string wrong = readInteger(v, seed, 0, INT64_MAX);
+       o.run.simSeed = seed;
+       return wrong;
+     }},
+    {"--sim-drop", "barrier:N|predicate:N",
+     "leaves one out (numbered in the report)", kRunGroup, kSinterRun,
+     [](Options &o, StringRef v) -> std::string {
+       auto [kind, number] = v.split(':');
+       int64_t site = 0;
+       if ((kind != "barrier" && kind != "predicate") ||
+           !readInteger(number, site, 0, UINT32_MAX).empty())
+         return std::string("expected barrier:N or predicate:N");
+       o.run.simDrop = v.str();
+       return std::string();
+     }},
+
+    {"--json", "", "prints results as JSON", kGeneralGroup, kSinterRun,
+     turnOn<&Options::json>},
+    {"-v,--verbose", "", "says more: the state table, remarks", kGeneralGroup,
+     kCompile, turnOn<&Options::verbose>},
+    {"-h,--help", "", "this text", kGeneralGroup, kCompile,
+     turnOn<&Options::help>},
+    {"--version", "", "the version", kGeneralGroup, kCompile,
+     turnOn<&Options::version>},
+};
+
+llvm::ArrayRef<OptionRow> sinter::compiler::optionTable() { return rows; }
+
+StringRef sinter::compiler::flagName(const OptionRow &row) {
+  StringRef names = row.names;
+  return names.substr(names.rfind(',') + 1);
+}
+
+StringRef sinter::compiler::compilingFlag(const Options &options) {
+  for (const OptionRow *row : options.given)
+    if ((row->tools & kSinterc) && row->group != kGeneralGroup)
+      return flagName(*row);
+  return "";
+}
+
+StringRef sinter::compiler::trainingFlag(const Options &options) {
+  for (const OptionRow *row : options.given)
+    if (row->group == kTrainGroup && flagName(*row) != "--train")
+      return flagName(*row);
+  return "";
+}

@@ -1,0 +1,252 @@
+//===- OptionValues.cpp - reading the values of options -------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/options/OptionValues.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Regex.h"
+
+#include <cmath>
+
+using namespace sinter;
+using namespace sinter::compiler;
+using llvm::StringRef;
+
+// A number as the help would write it: without trailing zeros.
+static std::string format(double number) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << llvm::format("%g", number);
+  return text;
+}
+
+static std::string describe(NumberRange range) {
+  if (range.high >= 1e300)
+    return range.lowOpen ? "a number above " + format(range.low)
+                         : "a number of at least " + format(range.low);
+  return std::string("a number in ") + (range.lowOpen ? "(" : "[") +
+         format(range.low) + ", " + format(range.high) +
+         (range.highOpen ? ")" : "]");
+}
+
+std::string compiler::readNumber(StringRef text, double &number,
+                                 NumberRange range) {
+  double value = 0;
+  bool bad = text.empty() || text.getAsDouble(value) || !std::isfinite(value) ||
+             value < range.low || value > range.high ||
+             (range.lowOpen && value == range.low) ||
+             (range.highOpen && value == range.high);
+  if (bad)
+    return "expected " + describe(range) + ", got '" + text.str() + "'";
+  number = value;
+  return "";
+}
+
+std::string compiler::readOptional(StringRef text,
+                                   std::optional<double> &number,
+                                   NumberRange range) {
+  double value = 0;
+  std::string wrong = readNumber(text, value, range);
+  if (wrong.empty())
+    number = value;
+  return wrong;
+}
+
+std::string compiler::readInteger(StringRef text, int64_t &number, int64_t low,
+                                  int64_t high) {
+  int64_t value = 0;
+  if (text.getAsInteger(10, value) || value < low || value > high)
+    return "expected a whole number in [" + std::to_string(low) + ", " +
+           std::to_string(high) + "], got '" + text.str() + "'";
+  number = value;
+  return "";
+}
+
+std::string compiler::readBytes(StringRef text, int64_t &bytes, int64_t low) {
+  double unit = 1;
+  StringRef number = text;
+  for (auto [suffix, factor] : {std::pair("KiB", 1024.0),
+                                {"MiB", 1048576.0},
+                                {"GiB", 1073741824.0},
+                                {"B", 1.0}})
+    if (number.consume_back(suffix)) {
+      unit = factor;
+      break;
+    }
+  double value = 0;
+  constexpr double kMost = 4611686018427387904.0; // 2^62
+  if (!readNumber(number, value, kNotNegative).empty() ||
+      value * unit > kMost || value * unit < static_cast<double>(low))
+    return "expected a size like 8GiB, 512MiB or 4096, got '" + text.str() +
+           "'";
+  bytes = static_cast<int64_t>(value * unit);
+  return "";
+}
+
+std::string compiler::readDuration(StringRef text, double &milliseconds) {
+  double factor = 1;
+  StringRef number = text;
+  if (number.consume_back("ms"))
+    factor = 1;
+  else if (number.consume_back("s"))
+    factor = 1000;
+  else
+    return "expected a duration like 200ms or 5s, got '" + text.str() + "'";
+  double value = 0;
+  if (!readNumber(number, value, kNotNegative).empty() || value > 1e7)
+    return "expected a duration like 200ms or 5s, got '" + text.str() + "'";
+  milliseconds = value * factor;
+  return "";
+}
+
+std::string compiler::readWord(StringRef text, std::string &word,
+                               StringRef words) {
+  llvm::SmallVector<StringRef> choices;
+  words.split(choices, '|');
+  if (!llvm::is_contained(choices, text)) {
+    StringRef near = nearest(text, choices);
+    return "expected " + words.str() + ", got '" + text.str() + "'" +
+           (near.empty() ? "" : "; did you mean '" + near.str() + "'?");
+  }
+  word = text.str();
+  return "";
+}
+
+std::string compiler::readDevice(StringRef text, std::string &device) {
+  auto [kind, index] = text.split(':');
+  unsigned number = 0;
+  // As many simulated devices as there are; nobody has more GPUs than this.
+  unsigned count = kind == "cpu" ? 1 : kind == "sim" ? 8 : 64;
+  bool isKnown = kind == "cpu" || kind == "cuda" || kind == "sim";
+  if (!isKnown || (kind.size() < text.size() &&
+                   (index.getAsInteger(10, number) || number >= count)))
+    return "there is no device '" + text.str() +
+           "'; expected cpu, cuda:N or sim:N" +
+           (kind == "sim" ? " (0 to 7)" : "");
+  device = kind == "cpu" ? "cpu" : kind.str() + ":" + std::to_string(number);
+  return "";
+}
+
+std::string compiler::readNumberedDevice(StringRef text, std::string &device) {
+  if (text == "cuda" || text == "sim")
+    return "'" + text.str() + "' lacks its number; the first one is '" +
+           text.str() + ":0'";
+  return readDevice(text, device);
+}
+
+std::string compiler::readRegex(StringRef text, std::string &regex) {
+  std::string error;
+  if (text.empty())
+    return "expected a regular expression";
+  if (!llvm::Regex(text).isValid(error))
+    return "'" + text.str() + "' is not a regular expression: " + error;
+  regex = text.str();
+  return "";
+}
+
+std::string compiler::readPattern(StringRef text, Patterns &patterns) {
+  std::string regex;
+  std::string wrong = readRegex(text, regex);
+  if (!wrong.empty())
+    return wrong;
+  patterns.each.push_back(std::move(regex));
+  // Where several are joined, groups have other numbers.
+  static const llvm::Regex backReference("\\\\[1-9]");
+  if (patterns.each.size() > 1 &&
+      llvm::any_of(patterns.each, [](const std::string &pattern) {
+        return backReference.match(pattern);
+      }))
+    return "'" + text.str() +
+           "': an expression with a back reference stands alone";
+  return "";
+}
+
+std::string compiler::readPath(StringRef text, std::string &path) {
+  if (text.empty())
+    return "expected a file name";
+  path = text.str();
+  return "";
+}
+
+std::string compiler::readDim(StringRef text, Options &options) {
+  auto [name, size] = text.split('=');
+  int64_t value = 0;
+  if (name.empty() || !text.contains('='))
+    return "expected NAME=SIZE, got '" + text.str() + "'";
+  std::string wrong = readInteger(size, value, 0, INT32_MAX);
+  if (!wrong.empty())
+    return wrong;
+  for (auto &[known, before] : options.dims)
+    if (known == name && before != value)
+      return "'" + name.str() + "' is bound twice, to " +
+             std::to_string(before) + " and " + std::to_string(value);
+  options.dims.emplace_back(name.str(), value);
+  return "";
+}
+
+std::string compiler::readShape(StringRef text, Options &options) {
+  // Names may contain '='; sizes never do.
+  auto [name, sizes] = text.rsplit('=');
+  if (name.empty() || sizes.empty() || !text.contains('='))
+    return "expected NAME=1x3x224x224, got '" + text.str() + "'";
+  std::vector<int64_t> shape;
+  llvm::SmallVector<StringRef> parts;
+  if (sizes != "scalar")
+    sizes.split(parts, 'x');
+  for (StringRef part : parts) {
+    int64_t size = 0;
+    std::string wrong = readInteger(part, size, 0, INT32_MAX);
+    if (!wrong.empty())
+      return wrong;
+    shape.push_back(size);
+  }
+  for (auto &[known, before] : options.shapes)
+    if (known == name)
+      return "'" + name.str() + "' is given twice";
+  options.shapes.emplace_back(name.str(), shape);
+  return "";
+}
+
+std::string compiler::readLoss(StringRef text, LossOptions &loss) {
+  auto [kind, rest] = text.split(':');
+  std::string wrong =
+      readWord(kind, loss.kind,
+               "cross-entropy|soft-cross-entropy|bce|mse|l1|huber|none");
+  if (!wrong.empty())
+    return wrong;
+  llvm::SmallVector<StringRef> parts;
+  if (!rest.empty())
+    rest.split(parts, ',');
+  static const StringRef keys[] = {"logits", "labels", "axis", "ignore_index",
+                                   "label_smoothing"};
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    int64_t number = 0;
+    if (key == "logits" || key == "labels") {
+      if (value.empty())
+        return "expected " + key.str() + "=NAME";
+      (key == "logits" ? loss.logits : loss.labels) = value.str();
+    } else if (key == "axis") {
+      wrong = readInteger(value, number, -32, 31);
+      loss.axis = number;
+    } else if (key == "ignore_index") {
+      wrong = readInteger(value, number, INT32_MIN, INT32_MAX);
+      loss.ignoreIndex = number;
+    } else if (key == "label_smoothing") {
+      wrong = readNumber(value, loss.labelSmoothing, kBelowOne);
+    } else {
+      StringRef near = nearest(key, keys);
+      return "unknown key '" + key.str() + "'" +
+             (near.empty() ? "; there are logits, labels, axis, ignore_index "
+                             "and label_smoothing"
+                           : "; did you mean '" + near.str() + "'?");
+    }
+    if (!wrong.empty())
+      return key.str() + ": " + wrong;
+  }
+  return "";
+}

@@ -1,0 +1,59 @@
+//===- OptionValues.h - reading the values of options -----------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Each reader checks one value and keeps it; what it returns is what is wrong
+// with the value, in a few words, or "" when it was fine. None depends on the
+// locale.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_OPTIONS_OPTIONVALUES_H
+#define SINTER_COMPILER_OPTIONS_OPTIONVALUES_H
+
+#include "compiler/options/Options.h"
+
+namespace sinter::compiler {
+
+/// Bounds of a number; the text says them when it lies outside.
+struct NumberRange {
+  double low, high;
+  bool lowOpen = false, highOpen = false; // the bound itself is not allowed
+};
+constexpr NumberRange kPositive = {0, 1e300, true, false};
+constexpr NumberRange kNotNegative = {0, 1e300, false, false};
+constexpr NumberRange kBelowOne = {0, 1, false, true};
+
+std::string readNumber(llvm::StringRef text, double &number, NumberRange range);
+std::string readOptional(llvm::StringRef text, std::optional<double> &number,
+                         NumberRange range);
+std::string readInteger(llvm::StringRef text, int64_t &number, int64_t low,
+                        int64_t high);
+/// "8GiB", "512KiB" or "100" (bytes), at least `low`.
+std::string readBytes(llvm::StringRef text, int64_t &bytes, int64_t low);
+/// "200ms", "5s" or "0.5s" in milliseconds.
+std::string readDuration(llvm::StringRef text, double &milliseconds);
+/// One of `words`, which are separated by '|'.
+std::string readWord(llvm::StringRef text, std::string &word,
+                     llvm::StringRef words);
+std::string readRegex(llvm::StringRef text, std::string &regex);
+/// Adds one to what was given before.
+std::string readPattern(llvm::StringRef text, Patterns &patterns);
+std::string readPath(llvm::StringRef text, std::string &path);
+/// "cpu", "cuda:N" or "sim:N"; a kind alone is its first device.
+std::string readDevice(llvm::StringRef text, std::string &device);
+/// As readDevice, where devices are told apart: a kind of GPU alone is none.
+std::string readNumberedDevice(llvm::StringRef text, std::string &device);
+/// "sim" of "sim:1".
+inline llvm::StringRef deviceKind(llvm::StringRef device) {
+  return device.split(':').first;
+}
+/// "N=32".
+std::string readDim(llvm::StringRef text, Options &options);
+/// "x=1x3x224x224".
+std::string readShape(llvm::StringRef text, Options &options);
+/// "cross-entropy:logits=NAME,axis=1".
+std::string readLoss(llvm::StringRef text, LossOptions &loss);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_OPTIONS_OPTIONVALUES_H

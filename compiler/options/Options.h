@@ -1,0 +1,216 @@
+//===- Options.h - what the command line asked for --------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// One table of options (OptionTable.cpp) serves every tool: it is parsed,
+// checked, printed by --help and by the docs. An Options that `parseOptions`
+// returned holds only values that were checked one by one; whether they fit
+// each other and the model is for the phases to say.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_OPTIONS_OPTIONS_H
+#define SINTER_COMPILER_OPTIONS_OPTIONS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sinter::compiler {
+
+/// The tools that take a compile option; a bit each.
+enum Tool : unsigned { kSinterc = 1, kSinterRun = 2, kSinterInspect = 4 };
+
+/// What a flag that takes a REGEX was given, each time that it was: a name
+/// matches if it matches one of them.
+struct Patterns {
+  std::vector<std::string> each; // valid regular expressions
+  bool empty() const { return each.empty(); }
+  /// One expression that matches the same names; "" if there is none.
+  std::string joined() const;
+};
+
+/// `--loss=KIND[:key=value,...]`.
+struct LossOptions {
+  std::string kind; // "cross-entropy", "soft-cross-entropy", "bce", ..; ""
+                    // = not given
+  std::string logits, labels;
+  std::optional<int64_t> axis, ignoreIndex;
+  double labelSmoothing = 0;
+};
+
+/// What --train and its companions say. Numbers that were not given are absent:
+/// each optimizer has defaults of its own.
+struct TrainOptions {
+  bool enabled = false;
+  LossOptions loss;
+  std::string optimizer; // "" = not given
+  std::optional<double> lr, momentum, weightDecay, beta1, beta2, eps;
+  bool nesterov = false;
+  Patterns noDecay, trainable, freeze;
+  bool freezeBatchNorm = false;
+  bool padLastBatch = false;
+  std::string parameters;      // --parameters: a file; "" = none
+  bool allowRewritten = false; // --allow-rewritten-parameters
+  bool unbiasedRunningVar = false;
+  double clipNorm = 0, clipValue = 0; // 0 = no clipping
+  std::string lossScale;  // "none", "dynamic", a number; "" = not given
+  int64_t replicas = 1;   // that share a step
+  int64_t accumulate = 1; // micro-batches of a step
+  int64_t splitBatch = 0; // that --allow-microbatch made them of; 0 = none
+  double ema = 0;         // decay of the averaged weights; 0 = none
+  int64_t shards = 0;     // of a batch, with --deterministic=topology
+};
+
+/// What sinter-run does besides compiling.
+struct RunOptions {
+  std::string inputs, outputs, reference, replay;
+  double rtol = 1e-4, atol = 1e-5;
+  std::string device;
+  bool bench = false, profile = false, syncLaunches = false;
+  bool roundsFromStdin = false;
+  std::string traceEvents;
+  std::optional<uint64_t> simSeed;
+  std::string simReport, simDrop;
+  double warmupMs = 200, durationMs = 5000;
+  int threads = 0; // 0 = one per available core
+};
+
+/// One demand of --require: "kernels:40" (Contracts.h).
+struct Contract {
+  std::string text;  // as it was written
+  unsigned kind = 0; // row of the table of contracts
+  double bound = 0;  // a count, bytes or per cent
+};
+
+struct OptionRow;
+
+struct Options {
+  std::string tool; // the program's name, for messages
+  /// Rows of the table that the command line names, in the table's order.
+  std::vector<const OptionRow *> given;
+  std::string model;
+  std::string output;
+  std::string name; // --name: in symbols; "" = from the output
+  std::string emit; // "" = the default: trainer with --train, else lib
+  std::vector<std::string> targets = {"cpu"};
+  bool targetGiven = false;
+  /// --target with numbers: the devices that one program may span, the first
+  /// one the default; `targets` is then its kind. Empty: the first device of
+  /// each of `targets`, and those that --place names.
+  std::vector<std::string> devices;
+  std::vector<std::string> placeRules; // REGEX=DEVICE
+  Patterns allowCpu;
+  bool logPlacement = false;
+  std::string mcpu = "native";
+  std::vector<std::string> gpuArchs;
+  std::vector<std::string> libraries = {"all"};
+  std::optional<int64_t> batch;
+  std::vector<std::pair<std::string, int64_t>> dims;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+  bool uncheckedIndices = false;
+  /// --state: inputs, by a regular expression, and their next values.
+  std::vector<std::pair<std::string, std::string>> stateRules;
+  TrainOptions train;
+  RunOptions run;
+  std::vector<Contract> contracts; // --require
+  int64_t memoryLimitBytes = 0;    // of each device that has one; 0 = none
+  int64_t workspaceBytes = int64_t(32) << 20; // for library calls
+  bool hasWorkspace = false;                  // --workspace is given
+  std::string remat = "auto";
+  bool allowMicroBatch = false; // the limit may split the batch
+  std::string precision;        // "" = not given; see precisionPolicy
+  Patterns keepFp32;            // nodes
+  std::string precisionPlan, savePrecisionPlan; // files; "" = none
+  std::string plannedPolicy;                    // of the plan
+  std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD
+  std::string calibrate;                        // data for it; "" = none
+  /// Ops that calibration keeps in float32: key and reason.
+  std::vector<std::pair<std::string, std::string>> calibrated;
+  std::string stopAfter, dumpPhases, trace, remarks;
+  std::string deterministic; // "none", "run", ...; "" = not given: run
+  bool timeReport = false, check = false, verbose = false, json = false;
+  bool help = false, version = false, listDevices = false;
+  std::vector<std::string> warnings; // of -W: "all", NAME, "no-NAME", ...
+  bool isTrial = false; // says nothing: whether it compiles is the question
+  unsigned optLevel = 2;
+  unsigned jobs = 0; // 0 = one per available core
+
+  /// What is written: `emit`, or its default.
+  llvm::StringRef emitKind() const {
+    return !emit.empty()   ? llvm::StringRef(emit)
+           : train.enabled ? "trainer"
+                           : "lib";
+  }
+  /// fp32, tf32, bf16 or fp16: what was asked for or planned.
+  llvm::StringRef precisionPolicy() const {
+    return !precision.empty()       ? llvm::StringRef(precision)
+           : !plannedPolicy.empty() ? llvm::StringRef(plannedPolicy)
+                                    : llvm::StringRef("fp32");
+  }
+  /// none, dynamic or a number; fp16 training scales dynamically by default.
+  llvm::StringRef lossScale() const {
+    return !train.lossScale.empty()      ? llvm::StringRef(train.lossScale)
+           : precisionPolicy() == "fp16" ? llvm::StringRef("dynamic")
+                                         : llvm::StringRef("none");
+  }
+  bool isTopology() const { return deterministic == "topology"; }
+  /// For a program that is only tried: nothing is said of it, no file written.
+  Options asTrial() const;
+  /// Whether libraries may be called for contractions.
+  bool allowsLibrary(llvm::StringRef name) const;
+};
+
+/// One row of the option table.
+struct OptionRow {
+  const char *names; // "-o,--output", as the help shows them
+  const char *value; // what follows "=", "" for a flag
+  const char *help;  // one line
+  const char *group; // heading of the help
+  unsigned tools;    // who takes it: bits of Tool
+  /// Checks and keeps one value (empty for a flag); returns what is wrong with
+  /// it, "" if nothing. NULL: not yet done.
+  std::string (*store)(Options &options, llvm::StringRef value);
+  /// Whether it may be given several times, and all of them count. Any other
+  /// flag that is repeated is an error.
+  bool repeats = false;
+};
+
+/// All rows, in the order of the help.
+llvm::ArrayRef<OptionRow> optionTable();
+/// The name that messages call an option by: "--output".
+llvm::StringRef flagName(const OptionRow &row);
+/// The first given flag that only a compilation heeds, as the target or a
+/// precision; "" if there is none.
+llvm::StringRef compilingFlag(const Options &options);
+/// The first given flag that says something of --train; "" if there is none.
+llvm::StringRef trainingFlag(const Options &options);
+
+/// Parses `args` (without the program's name). On failure prints one line to
+/// stderr and returns nothing; the tool then ends with kExitUsage. --help and
+/// --version are flags of the result; nothing else was checked then.
+std::optional<Options> parseOptions(llvm::StringRef toolName, Tool tool,
+                                    llvm::ArrayRef<std::string> args);
+std::vector<std::string> argumentsOf(int argc, char **argv);
+
+/// The help text of `tool`: usage line, options by group, and the phases.
+void printHelp(llvm::raw_ostream &os, llvm::StringRef toolName, Tool tool,
+               llvm::StringRef usage);
+/// "0.1.0".
+llvm::StringRef versionText();
+/// "sinterc 0.1.0 (LLVM 19.1.7)".
+void printVersion(llvm::raw_ostream &os, llvm::StringRef toolName);
+
+/// The entry of `candidates` that `word` was probably meant to be; "" when none
+/// is near.
+llvm::StringRef nearest(llvm::StringRef word,
+                        llvm::ArrayRef<llvm::StringRef> candidates);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_OPTIONS_OPTIONS_H

@@ -1,0 +1,36 @@
+//===- PrecisionPlan.h - the precision of each op as a file -----*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// JSON: {"version": 1, "policy": "bf16", "sixteen_bit_share": {"step": 0.99},
+// "ops": [{"function", "node", "op", "number", "precision", "reason"}, ..]}.
+// Written by --save-precision-plan; --precision-plan reads it, perhaps edited:
+// an op whose precision is fp32 keeps float32.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_COMPILER_OPTIONS_PRECISIONPLAN_H
+#define SINTER_COMPILER_OPTIONS_PRECISIONPLAN_H
+
+#include "compiler/options/Options.h"
+#include "passes/precision/PrecisionReport.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace sinter::compiler {
+
+/// Puts policy and ops of the plan at `path` into `options`; returns what is
+/// wrong with it, "" if nothing.
+std::string readPrecisionPlan(llvm::StringRef path, Options &options);
+
+/// The plan of a program. `entries` may be empty: everything is `policy`.
+llvm::json::Object
+precisionPlanJson(llvm::StringRef policy,
+                  llvm::ArrayRef<passes::PrecisionEntry> entries);
+
+/// Writes it; returns what went wrong, "" if nothing.
+std::string writePrecisionPlan(llvm::StringRef path, llvm::StringRef policy,
+                               llvm::ArrayRef<passes::PrecisionEntry> entries);
+
+} // namespace sinter::compiler
+
+#endif // SINTER_COMPILER_OPTIONS_PRECISIONPLAN_H

@@ -1,0 +1,209 @@
+//===- FuseEpilogues.cpp - library calls and what they apply at the end ---===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Wraps every contraction and convolution in a `sinter.fusion` of kind matmul
+// or conv, together with what the library applies to a float32 result before
+// storing it and what it keeps beside it (fuse/LibraryEpilogue.h). Where the
+// target generates the contraction itself, any elementwise ops join it
+// (fuse/Epilogue.h), and the fusion says how its loops lie. A matrix product
+// also takes in the transposes, slices and reshapes of its operands and of its
+// result that its strides can express. Everything else is left to FuseLoops.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/FuseEpilogues.h"
+#include "ir/Build.h"
+#include "ir/Kernel.h"
+#include "ir/Remarks.h"
+#include "ir/exec/Exec.h"
+#include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
+#include "passes/Passes.h"
+#include "passes/PostOps.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/fuse/LibraryEpilogue.h"
+#include "passes/place/DecomposeComposites.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_FUSEEPILOGUES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The transpose with which the result of `dot`, after the post-ops up to
+/// `last`, can be stored, if that is its only use. A generated kernel may store
+/// along m or n.
+ir::TransposeOp resultTranspose(ir::DotGeneralOp dot, Value last,
+                                OperandViews views, bool isGenerated) {
+  if (!last.hasOneUse())
+    return nullptr;
+  auto transpose = dyn_cast<ir::TransposeOp>(*last.user_begin());
+  if (!transpose)
+    return nullptr;
+  SmallVector<int64_t> dense =
+                           ir::rowMajorStrides(transpose.getType().getShape()),
+                       strides(dense.size());
+  for (auto [i, dim] : llvm::enumerate(transpose.getPerm()))
+    strides[dim] = dense[i];
+  std::optional<MatmulForm> form =
+      matmulForm(dot, views.lhs, views.rhs, strides);
+  if (!form)
+    return nullptr;
+  bool isStoredInRows =
+      form->hasUnitStrides() || (isGenerated && form->cStrides.end()[-2] == 1);
+  return isStoredInRows ? transpose : nullptr;
+}
+
+/// The loops of a kernel: one per dimension of its result.
+ir::Domain resultDomain(RankedTensorType type) {
+  ir::Domain domain;
+  ir::IndexVector view;
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    domain.sizes.push_back(size);
+    view.push_back(size == 1 ? ir::Index::fixed(0) : ir::Index::loop(dim));
+  }
+  domain.views.push_back(view);
+  return domain;
+}
+
+class FuseEpiloguesPass : public impl::FuseEpiloguesBase<FuseEpiloguesPass> {
+public:
+  FuseEpiloguesPass(const Target *target, ArrayRef<ProgramDevice> devices)
+      : mainTarget(target), devices(devices.vec()) {}
+
+  void runOnOperation() override {
+    if (auto module = getOperation()->getParentOfType<ModuleOp>())
+      target = targetOf(module, ir::deviceNumber(getOperation()), devices,
+                        mainTarget);
+    SmallVector<Operation *> contractions;
+    for (Operation &op : getOperation().getBody().front())
+      if (ir::isContraction(&op))
+        contractions.push_back(&op);
+    // From the last: the residual of an addition then is the earlier of two
+    // contractions.
+    decompose(
+        [&](ir::GeluGradOp grad) { return followsLibraryCall(grad, target); });
+    LibraryEpilogues library(target);
+    int64_t generated = 0;
+    for (Operation *contraction : llvm::reverse(contractions))
+      generated += fuse(contraction, library);
+    decompose([](ir::GeluGradOp grad) {
+      return isa<ir::FusionOpInterface>(grad->getParentOp());
+    });
+    if (generated)
+      ir::remark("fuse-epilogues", "generated-contractions",
+                 getOperation().getLoc(), "", generated);
+  }
+
+private:
+  /// Gradients of GELUs that are no part of a library call become small ops.
+  void decompose(llvm::function_ref<bool(ir::GeluGradOp)> keeps) {
+    decomposeComposites(getOperation(), [&](Operation *op) {
+      auto grad = dyn_cast<ir::GeluGradOp>(op);
+      return !grad || keeps(grad);
+    });
+  }
+
+  /// True when a kernel is made of it.
+  bool fuse(Operation *contraction, LibraryEpilogues &library) {
+    std::string reason;
+    bool isGenerated =
+        target && target->place(contraction, reason) == Placement::Generated;
+    Epilogue epilogue =
+        isGenerated ? generatedEpilogue(contraction) : library.of(contraction);
+    SmallVector<Operation *> &members = epilogue.members;
+    auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
+    if (dot) {
+      takeViews(dot, epilogue, isGenerated);
+    } else {
+      takeBefore(operandCasts(contraction), epilogue);
+    }
+    OpBuilder builder(members.back());
+    SmallVector<Value> results{epilogue.result};
+    llvm::append_range(results, epilogue.kept);
+    if (isGenerated)
+      buildKernel(builder, dot ? ir::KernelKind::matmul : ir::KernelKind::conv,
+                  members, results,
+                  resultDomain(ir::tensorType(epilogue.result))
+                      .toAttr(builder.getContext()));
+    else
+      buildLibraryCall(builder,
+                       dot ? ir::LibraryCallKind::matmul
+                           : ir::LibraryCallKind::conv,
+                       members, results);
+    for (Operation *member : llvm::reverse(members))
+      if (member->use_empty())
+        member->erase();
+    return isGenerated;
+  }
+
+  /// The casts by which 16-bit operands are what the contraction multiplies.
+  static SmallVector<Operation *> operandCasts(Operation *contraction) {
+    SmallVector<Operation *> casts;
+    if (multiplied(contraction).first == contraction->getOperand(0))
+      return casts;
+    for (Value operand : contraction->getOperands())
+      if (!llvm::is_contained(casts, operand.getDefiningOp()))
+        casts.push_back(operand.getDefiningOp());
+    return casts;
+  }
+
+  static void takeBefore(ArrayRef<Operation *> before, Epilogue &epilogue) {
+    llvm::erase_if(epilogue.members, [&](Operation *op) {
+      return llvm::is_contained(before, op);
+    });
+    epilogue.members.insert(epilogue.members.begin(), before.begin(),
+                            before.end());
+  }
+
+  /// Adds to `epilogue`, which begins with `dot`, the views that it reads and
+  /// writes through.
+  static void takeViews(ir::DotGeneralOp dot, Epilogue &epilogue,
+                        bool isGenerated) {
+    OperandViews views = operandViews(dot);
+    // What a library adds or applies would have to lie like the result.
+    bool addsTensor =
+        !isGenerated && llvm::any_of(epilogue.members, [](Operation *member) {
+          if (isa<ir::WhereOp, ir::GeluGradOp>(member))
+            return true;
+          return isa<ir::AddOp>(member) &&
+                 llvm::none_of(member->getOperands(), [](Value operand) {
+                   return asStored(operand).getDefiningOp<ir::BroadcastOp>();
+                 });
+        });
+    if (!addsTensor && epilogue.kept.empty())
+      if (ir::TransposeOp transpose =
+              resultTranspose(dot, epilogue.result, views, isGenerated)) {
+        epilogue.members.push_back(transpose);
+        epilogue.result = transpose.getResult();
+      }
+    llvm::SetVector<Operation *> before;
+    auto [lhs, rhs] = multiplied(dot);
+    for (auto [operand, depth] :
+         {std::pair(lhs, views.lhs), std::pair(rhs, views.rhs)}) {
+      StridedView view = viewOf(operand, depth);
+      before.insert(view.ops.begin(), view.ops.end());
+    }
+    SmallVector<Operation *> casts = operandCasts(dot);
+    before.insert(casts.begin(), casts.end());
+    takeBefore(before.getArrayRef(), epilogue);
+  }
+
+  const Target *mainTarget; // of programs that name no devices
+  std::vector<ProgramDevice> devices;
+  const Target *target = nullptr; // of the function
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFuseEpilogues(const Target *target,
+                                          ArrayRef<ProgramDevice> devices) {
+  return std::make_unique<FuseEpiloguesPass>(target, devices);
+}
+
+} // namespace sinter::passes

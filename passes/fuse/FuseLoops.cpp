@@ -1,0 +1,587 @@
+//===- FuseLoops.cpp - ops that become one kernel -------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Puts every op that is neither a library call nor free into a `sinter.kernel`.
+// Clustering divides the ops of a function among clusters; each becomes one
+// kernel. FuseEpilogues runs before, and takes the epilogues of contractions;
+// FuseOutputs runs after, and merges the kernels that end a program.
+//
+// Why the result computes the same. A cluster has one iteration domain. An op
+// joins only if the cluster reads its result at one affine index (Cluster::
+// indexOf), so that computing the op at that index in each iteration gives the
+// cluster what it would have loaded; if its result is also stored, the index
+// reaches each element exactly once (Cluster::isResult). A reduction joins only
+// if its reduced dimensions are the cluster's reduced loops, so that its tree
+// is that of its shape. Two clusters merge only if a renaming of loops makes
+// the domains equal and every value that one computes for the other is used in
+// the iteration that computes it (mergeClusters).
+//
+// Why there is no cycle. Take each cluster, and each other op, as a node, with
+// an edge for each use. At the beginning every op is a node of its own, and the
+// graph is that of a block, without cycles. A step contracts nodes, which makes
+// a cycle only if a path of two edges or more leads from one of them to
+// another:
+// - an op all of whose users are in the cluster has no path to it but its
+// edges;
+// - an op with other users joins only if none of these reaches the cluster
+//   (joiningMakesCycle);
+// - two clusters merge only if no path through a third node leads from one to
+//   the other (mergingMakesCycle).
+// So the graph stays without cycles, and `build` finds an order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/OpClasses.h"
+#include "passes/fuse/Cluster.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/fuse/KeptStates.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <queue>
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_FUSELOOPS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Divides the generated ops of a function among clusters, in two steps.
+///
+/// 1. From results to inputs, an op joins the cluster of its users when each of
+///    its elements is then computed about once and its reduction, if it is one,
+///    runs over the cluster's loops; it becomes a further result of the cluster
+///    when others use it too and no cycle arises. It starts a cluster of its
+///    own where it lies better with a reduction that it uses and that the
+///    users' loops cannot hold.
+/// 2. Clusters that run over the same loops and use the same elements become
+///    one, when one uses the other's results, or when both are reductions.
+class Clustering {
+public:
+  explicit Clustering(mlir::func::FuncOp func) : func(func) {}
+
+  void run();
+
+  /// Replaces the ops by one fusion per cluster, in an order in which
+  /// definitions come before uses. Legal once, after `run`. Fails, with an
+  /// error, when clusters depend on each other: `run` has a defect then.
+  mlir::LogicalResult build();
+
+private:
+  static bool isGenerated(mlir::Operation *op);
+  void copyFreeOpsToUsers();
+
+  // Step 1.
+  void assign(mlir::Operation *op);
+  mlir::Operation *copyForCluster(mlir::Operation *op, unsigned number);
+  static bool mayJoinUpdate(mlir::Operation *op, const Cluster &cluster,
+                            bool asRoot);
+  void join(mlir::Operation *op, const std::optional<IndexVector> &index,
+            unsigned number, bool asRoot);
+  void setSpan(unsigned number, std::pair<unsigned, unsigned> span);
+  void start(mlir::Operation *op);
+  bool liesBetterWithReduction(mlir::Operation *op, const IndexVector &index,
+                               const Cluster &cluster, bool isStored) const;
+  bool joiningMakesCycle(mlir::Operation *op, unsigned number) const;
+
+  // Step 2.
+  void mergeAll();
+  bool tryMerge(unsigned number, unsigned other);
+  bool mergingMakesCycle(unsigned number, unsigned other) const;
+  bool pays(const Cluster &a, const Cluster &b) const;
+
+  static constexpr unsigned kNone = ~0u;
+  unsigned numberOf(mlir::Operation *op) const {
+    auto it = clusterOf.find(op);
+    return it == clusterOf.end() ? kNone : it->second;
+  }
+  bool reaches(llvm::ArrayRef<mlir::Operation *> from,
+               llvm::function_ref<bool(mlir::Operation *)> isTarget,
+               unsigned last) const;
+
+  mlir::func::FuncOp func;
+  std::vector<Cluster> clusters; // merged ones stay, without ops
+  llvm::DenseMap<mlir::Operation *, unsigned> clusterOf;
+  llvm::DenseMap<mlir::Operation *, unsigned> positions;
+  llvm::DenseMap<unsigned, std::pair<unsigned, unsigned>> spans;
+  /// By position: where the clusters that begin there end, the latest; 0 if
+  /// none does. Where clusters began before they grew counts too.
+  std::vector<unsigned> ends;
+};
+
+} // namespace
+
+/// Every op but library calls, existing fusions, plain constants, and reshapes
+/// (whose result is the operand's bytes) that no fused user takes in. What
+/// splits the dimensions of a slice is taken in with it: the slice alone would
+/// be a copy.
+bool Clustering::isGenerated(Operation *op) {
+  auto hasGeneratedUser = [&] {
+    return llvm::any_of(op->getUsers(),
+                        [](Operation *user) { return isGenerated(user); });
+  };
+  if (auto constant = dyn_cast<ir::ConstantOp>(op))
+    return isSplatConstant(constant) && hasGeneratedUser();
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+    return (isUnitReshape(reshape) ||
+            (isSplitReshape(reshape) &&
+             reshape.getX().getDefiningOp<ir::SliceOp>())) &&
+           hasGeneratedUser();
+  // Calls and copies are those of a program on several devices.
+  return !isa<ir::KernelOp, ir::LibraryCallOp, ir::AllReduceOp, ir::CopyOp,
+              func::CallOp, func::ReturnOp>(op) &&
+         !ir::isContraction(op);
+}
+
+/// Pattern: free op, or cast that widens 16-bit floats, with n users -> n
+/// copies, one before each user. What is stored stays 16 bits wide.
+void Clustering::copyFreeOpsToUsers() {
+  for (Operation &op : llvm::make_early_inc_range(
+           llvm::reverse(func.getBody().front().without_terminator()))) {
+    bool widens = op.getNumResults() == 1 && widened(op.getResult(0));
+    bool isFree = ir::elementCost(&op) == ir::ElementCost::free;
+    if (!(isFree || widens) || op.use_empty())
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(op.getUses())) {
+      if (op.hasOneUse() || !isGenerated(use.getOwner()))
+        continue;
+      OpBuilder builder(use.getOwner());
+      use.set(builder.clone(op)->getResult(0));
+    }
+  }
+}
+
+void Clustering::run() {
+  copyFreeOpsToUsers();
+  unsigned position = 0;
+  for (Operation &op : func.getBody().front())
+    positions[&op] = position++;
+  ends.resize(position);
+  SmallVector<Operation *> ops;
+  for (Operation &op :
+       llvm::reverse(func.getBody().front().without_terminator()))
+    if (isGenerated(&op))
+      ops.push_back(&op);
+  for (Operation *op : ops)
+    assign(op);
+  mergeAll();
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// True when a path of uses leads from `from` to an op that is a target. A
+/// cluster is one node: who reaches a member goes on from all of them. The
+/// targets end at `last`; what begins too late to lead there is not entered.
+bool Clustering::reaches(ArrayRef<Operation *> from,
+                         llvm::function_ref<bool(Operation *)> isTarget,
+                         unsigned last) const {
+  // Uses lead to later positions, but for a cluster that is entered at its end
+  // and left at its start.
+  for (unsigned first = 0; first <= last; ++first)
+    last = std::max(last, ends[first]);
+  // The latest first: a path from the forward to the backward pass is found at
+  // the first value that is kept for it.
+  std::priority_queue<std::pair<unsigned, Operation *>> work;
+  llvm::SmallPtrSet<Operation *, 32> visited;
+  auto push = [&](Operation *next) {
+    unsigned number = numberOf(next), first = positions.lookup(next);
+    if (number != kNone) {
+      next = clusters[number].ops.front();
+      first = spans.lookup(number).first;
+    }
+    if (first <= last && visited.insert(next).second)
+      work.push({first, next});
+  };
+  llvm::for_each(from, push);
+  while (!work.empty()) {
+    Operation *current = work.top().second;
+    work.pop();
+    if (isTarget(current))
+      return true;
+    unsigned number = numberOf(current);
+    if (number == kNone) {
+      llvm::for_each(current->getUsers(), push);
+      continue;
+    }
+    for (Operation *member : clusters[number].ops)
+      for (Operation *user : member->getUsers())
+        if (numberOf(user) != number)
+          push(user);
+  }
+  return false;
+}
+
+/// True when a member of the cluster needs a value that is computed from a user
+/// of `op` outside it.
+bool Clustering::joiningMakesCycle(Operation *op, unsigned number) const {
+  const Cluster &cluster = clusters[number];
+  SmallVector<Operation *> outside;
+  for (Operation *user : op->getUsers())
+    if (!cluster.ops.contains(user))
+      outside.push_back(user);
+  return reaches(
+      outside,
+      [&](Operation *reached) { return cluster.ops.contains(reached); },
+      spans.lookup(number).second);
+}
+
+/// True when one cluster needs a value that is computed, elsewhere, from the
+/// other.
+bool Clustering::mergingMakesCycle(unsigned a, unsigned b) const {
+  unsigned last = std::max(spans.lookup(a).second, spans.lookup(b).second);
+  auto leadsTo = [&](unsigned from, unsigned to) {
+    SmallVector<Operation *> outside;
+    for (Operation *member : clusters[from].ops)
+      for (Operation *user : member->getUsers())
+        if (unsigned number = numberOf(user); number != from && number != to)
+          outside.push_back(user);
+    return reaches(
+        outside, [&](Operation *reached) { return numberOf(reached) == to; },
+        last);
+  };
+  return leadsTo(a, b) || leadsTo(b, a);
+}
+
+//===----------------------------------------------------------------------===//
+// Step 1: each op joins its users
+//===----------------------------------------------------------------------===//
+
+void Clustering::assign(Operation *op) {
+  llvm::SmallSetVector<unsigned, 4> users;
+  bool outside = false;
+  for (Operation *user : op->getUsers()) {
+    if (unsigned number = numberOf(user); number != kNone)
+      users.insert(number);
+    else
+      outside = true;
+  }
+  if (op->getNumResults() != 1)
+    return start(op);
+  if (isFreeOfMemory(op)) {
+    // A copy in each cluster that takes it; `op` is the first one's, or what is
+    // stored.
+    SmallVector<unsigned> all(users.begin(), users.end());
+    for (unsigned number : ArrayRef(all).drop_front(outside ? 0 : 1)) {
+      const Cluster &cluster = clusters[number];
+      if (!cluster.mayTake(op, cluster.indexOf(op->getResult(0)),
+                           /*asRoot=*/false))
+        continue;
+      assign(copyForCluster(op, number));
+      users.remove(number);
+    }
+  }
+  bool asRoot = outside || users.size() != 1;
+  for (unsigned number : users) {
+    const Cluster &cluster = clusters[number];
+    std::optional<IndexVector> index = cluster.indexOf(op->getResult(0));
+    if (asRoot && !index)
+      continue;
+    if (!mayJoinUpdate(op, cluster, asRoot))
+      continue;
+    if (index && liesBetterWithReduction(op, *index, cluster, asRoot))
+      continue;
+    if (cluster.mayTake(op, index, asRoot) &&
+        !(asRoot && joiningMakesCycle(op, number)))
+      return join(op, index, number, asRoot);
+  }
+  start(op);
+}
+
+/// A copy of `op`, of which the members of the cluster are the users.
+Operation *Clustering::copyForCluster(Operation *op, unsigned number) {
+  OpBuilder builder(op);
+  Operation *copy = builder.clone(*op);
+  positions[copy] = positions[op];
+  op->replaceUsesWithIf(copy->getResults(), [&](OpOperand &use) {
+    return numberOf(use.getOwner()) == number;
+  });
+  return copy;
+}
+
+/// False when `cluster` only makes new values of state, and `op` would tie that
+/// to the rest of the program: with another result, or with a long reduction,
+/// whose input would then be kept until the end.
+bool Clustering::mayJoinUpdate(Operation *op, const Cluster &cluster,
+                               bool asRoot) {
+  auto isOnlyState = [&](Value value) {
+    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+      return cluster.ops.contains(use.getOwner()) || isNewState(use);
+    });
+  };
+  if (!llvm::all_of(cluster.roots,
+                    [&](auto &root) { return isOnlyState(root.first); }))
+    return true;
+  if (asRoot)
+    return isOnlyState(op->getResult(0));
+  return !ir::isReduction(op) ||
+         ir::tensorType(op->getOperand(0)).getNumElements() <= kSmallElements;
+}
+
+void Clustering::join(Operation *op, const std::optional<IndexVector> &index,
+                      unsigned number, bool asRoot) {
+  clusters[number].take(op, index, asRoot);
+  setSpan(number,
+          {std::min(spans[number].first, positions[op]), spans[number].second});
+  clusterOf[op] = number;
+}
+
+void Clustering::start(Operation *op) {
+  clusterOf[op] = clusters.size();
+  setSpan(clusters.size(), {positions[op], positions[op]});
+  clusters.emplace_back(op);
+}
+
+void Clustering::setSpan(unsigned number, std::pair<unsigned, unsigned> span) {
+  spans[number] = span;
+  ends[span.first] = std::max(ends[span.first], span.second);
+}
+
+/// True when elementwise ops lead from a reduction to `op` and the reduction
+/// fits a cluster of which `op` is the result, but not `cluster`, which reads
+/// `op` at `index`; and storing `op` costs nothing (`isStored`: it has to be
+/// anyway) or no more than storing what is reduced. Not where another reduction
+/// of the one's result leads to `op`, too: a kernel with both would wait for
+/// that one, and the one would be in another kernel before.
+///
+/// For example the softmax gradient, stored for two contractions and summed
+/// over rows for a bias, lies with its sums over columns; the squares of the
+/// parts of a variance are moved to the mean of all where parts are joined.
+bool Clustering::liesBetterWithReduction(Operation *op,
+                                         const IndexVector &index,
+                                         const Cluster &cluster,
+                                         bool isStored) const {
+  constexpr unsigned kMaxVisited = 32;
+  if (ir::isReduction(op) || ir::elementCost(op) == ir::ElementCost::free)
+    return false;
+  Cluster own(op);
+  if (own.kind != ir::KernelKind::loop)
+    return false;
+  struct Read {
+    Operation *op;
+    IndexVector inOwn, inCluster;
+  };
+  std::vector<Read> work{{op, own.roots.front().second, index}};
+  llvm::SmallPtrSet<Operation *, 16> visited;
+  int64_t numReduced = 0;
+  SmallVector<Operation *> fitting, others; // reductions that lead to `op`
+  while (!work.empty() && visited.size() < kMaxVisited) {
+    Read read = std::move(work.back());
+    work.pop_back();
+    for (OpOperand &use : read.op->getOpOperands()) {
+      Operation *def = use.get().getDefiningOp();
+      if (!def || !isGenerated(def) || def->getNumResults() != 1 ||
+          visited.contains(def))
+        continue;
+      auto inOwn = mapIndex(use, read.inOwn),
+           inCluster = mapIndex(use, read.inCluster);
+      if (!inOwn || !inCluster)
+        continue;
+      visited.insert(def);
+      if (!ir::isReduction(def)) {
+        work.push_back({def, *inOwn, *inCluster});
+        continue;
+      }
+      Cluster trial;
+      trial.kind = cluster.kind;
+      trial.domain = cluster.domain;
+      if (!Cluster(own).fitReduction(def, *inOwn) ||
+          trial.fitReduction(def, *inCluster)) {
+        others.push_back(def);
+        continue;
+      }
+      fitting.push_back(def);
+      numReduced += ir::tensorType(def->getResult(0)).getNumElements();
+    }
+  }
+  bool waits = llvm::any_of(others, [&](Operation *other) {
+    return llvm::is_contained(fitting, other->getOperand(0).getDefiningOp());
+  });
+  return numReduced > 0 &&
+         (isStored ||
+          (!waits &&
+           ir::tensorType(op->getResult(0)).getNumElements() <= numReduced));
+}
+
+//===----------------------------------------------------------------------===//
+// Step 2: clusters over the same elements become one
+//===----------------------------------------------------------------------===//
+
+void Clustering::mergeAll() {
+  // Who uses a value: pairs of these are what may be merged.
+  llvm::MapVector<Value, llvm::SmallSetVector<unsigned, 4>> usersOf;
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    unsigned number = numberOf(&op);
+    if (number == kNone)
+      continue;
+    for (Value operand : op.getOperands())
+      usersOf[operand].insert(number);
+    for (Value result : op.getResults())
+      if (clusters[number].roots.count(result))
+        usersOf[result].insert(number);
+  }
+  llvm::DenseMap<unsigned, unsigned> mergedInto;
+  auto current = [&](unsigned number) {
+    for (auto it = mergedInto.find(number); it != mergedInto.end();
+         it = mergedInto.find(number))
+      number = it->second;
+    return number;
+  };
+  // More users of one value than this are not tried pairwise.
+  constexpr unsigned kMaxUsers = 12;
+  for (auto &[value, users] : usersOf) {
+    if (users.size() < 2 || users.size() > kMaxUsers)
+      continue;
+    for (unsigned i = 0; i < users.size(); ++i)
+      for (unsigned j = i + 1; j < users.size(); ++j) {
+        unsigned a = current(users[i]), b = current(users[j]);
+        if (a != b && tryMerge(a, b))
+          mergedInto[b] = a;
+      }
+  }
+}
+
+/// A result that the other uses need not be loaded again. Two reductions of one
+/// value read it once; their results are small, so that having one of them
+/// earlier costs no memory to speak of.
+bool Clustering::pays(const Cluster &a, const Cluster &b) const {
+  auto usesResultOf = [](const Cluster &user, const Cluster &maker) {
+    return llvm::any_of(maker.roots, [&](auto &root) {
+      return llvm::any_of(root.first.getUsers(),
+                          [&](Operation *op) { return user.ops.contains(op); });
+    });
+  };
+  auto hasSmallResults = [](const Cluster &cluster) {
+    return cluster.hasReduction() &&
+           llvm::all_of(cluster.roots, [&](auto &root) {
+             return llvm::none_of(root.second, [&](const Index &i) {
+               return i.asLoop() && cluster.domain.isReduced(*i.asLoop());
+             });
+           });
+  };
+  return usesResultOf(a, b) || usesResultOf(b, a) ||
+         (a.hasReduction() && b.hasReduction() &&
+          (hasSmallResults(a) || hasSmallResults(b)));
+}
+
+bool Clustering::tryMerge(unsigned a, unsigned b) {
+  if (!pays(clusters[a], clusters[b]))
+    return false;
+  std::optional<Cluster> merged = mergeClusters(clusters[a], clusters[b]);
+  if (!merged || mergingMakesCycle(a, b))
+    return false;
+  for (Operation *op : clusters[b].ops)
+    clusterOf[op] = a;
+  merged->roots.remove_if([&](auto &root) {
+    return llvm::all_of(root.first.getUsers(), [&](Operation *user) {
+      return merged->ops.contains(user);
+    });
+  });
+  setSpan(a, {std::min(spans[a].first, spans[b].first),
+              std::max(spans[a].second, spans[b].second)});
+  clusters[a] = std::move(*merged);
+  clusters[b] = Cluster();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The fusions
+//===----------------------------------------------------------------------===//
+
+LogicalResult Clustering::build() {
+  Block &block = func.getBody().front();
+  Operation *end = block.getTerminator();
+  SmallVector<Operation *> order;
+  for (Operation &op : block.without_terminator())
+    order.push_back(&op);
+  llvm::SmallPtrSet<Operation *, 32> placed;
+  // Nodes that wait for their operands: an op, or the first op of a cluster.
+  llvm::SmallPtrSet<Operation *, 32> waiting;
+  OpBuilder builder(end);
+
+  auto place = [&](Operation *node) {
+    unsigned number = numberOf(node);
+    if (number == kNone) {
+      node->moveBefore(end);
+      placed.insert(node);
+      return;
+    }
+    Cluster &cluster = clusters[number];
+    SmallVector<Value> results;
+    for (auto &[root, view] : cluster.roots) {
+      results.push_back(root);
+      cluster.domain.views.push_back(view);
+    }
+    ir::DomainAttr domain;
+    if (ir::hasDomain(cluster.kind))
+      domain = cluster.domain.toAttr(func.getContext());
+    SmallVector<Operation *> members(cluster.ops.begin(), cluster.ops.end());
+    llvm::sort(members, [&](Operation *a, Operation *b) {
+      return positions[a] < positions[b];
+    });
+    builder.setInsertionPoint(end);
+    placed.insert(buildKernel(builder, cluster.kind, members, results, domain));
+    placed.insert(members.begin(), members.end());
+  };
+
+  // Depth-first over operands, clusters taken as one node.
+  for (Operation *start : order) {
+    SmallVector<Operation *> stack{start};
+    while (!stack.empty()) {
+      Operation *node = stack.back();
+      if (placed.contains(node)) {
+        stack.pop_back();
+        continue;
+      }
+      bool ready = true;
+      unsigned number = numberOf(node);
+      Operation *first = number == kNone ? node : clusters[number].ops.front();
+      auto need = [&](Operation *op) {
+        for (Value operand : op->getOperands())
+          if (Operation *def = operand.getDefiningOp();
+              def && def->getBlock() == &block && !placed.contains(def) &&
+              (number == kNone || numberOf(def) != number)) {
+            stack.push_back(def);
+            ready = false;
+          }
+      };
+      if (number == kNone)
+        need(node);
+      else
+        llvm::for_each(clusters[number].ops, need);
+      if (!ready) {
+        // A node is visited again only when all of its operands are placed.
+        if (!waiting.insert(first).second)
+          return emitError(node->getLoc(), "kernels depend on each other");
+        continue;
+      }
+      stack.pop_back();
+      place(node);
+    }
+  }
+  // Members stay in place until all fusions are built, so that `positions` is
+  // valid.
+  for (Operation *op : llvm::reverse(order))
+    if (clusterOf.count(op))
+      op->erase();
+  return success();
+}
+
+namespace {
+
+struct FuseLoopsPass : impl::FuseLoopsBase<FuseLoopsPass> {
+  void runOnOperation() override {
+    readKeptStates(getOperation());
+    Clustering clustering(getOperation());
+    clustering.run();
+    if (failed(clustering.build()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

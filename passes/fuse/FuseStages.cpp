@@ -1,0 +1,146 @@
+//===- FuseStages.cpp - a kernel behind the one that it reads -------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The norm of all gradients is the sum of the sums of their squares; what is
+// computed of it is a handful of numbers. As a kernel of its own this waits for
+// all blocks of the one before, is launched, and reads a few kilobytes. Here
+// the block of the first kernel that is done last does it: blocks take tickets,
+// and who has the last one sees what the others wrote. What reads its results
+// in turn may follow in the same block. Each block pays an atomic addition, so
+// kernels of very many blocks are left alone.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/FuseStages.h"
+#include "ir/Remarks.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/fuse/FusionInfo.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_FUSESTAGES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What a kernel with stages reads at most: tickets are then a small part of
+/// it.
+constexpr int64_t kMostElements = int64_t(1) << 24;
+
+bool mayBeStage(ir::KernelOp fusion) {
+  ir::KernelKind kind = fusion.getKind();
+  return kind == ir::KernelKind::loop || kind == ir::KernelKind::reduce ||
+         kind == ir::KernelKind::multi;
+}
+
+/// True when one block has little to do: sums of some thousands of elements, a
+/// few numbers, but no updates of parameters.
+bool isSmall(ir::KernelOp fusion) {
+  constexpr int64_t kMostWritten = 1024;
+  int64_t written = 0;
+  for (Value output : fusion.getOutputs())
+    written += ir::tensorType(output).getNumElements();
+  return elementsRead(fusion) <= kSmallElements && written <= kMostWritten;
+}
+
+/// True when the new value of a state, which `second` computes, would be there
+/// before all between `first` and it have read the old one.
+bool updatesWhatIsRead(ir::KernelOp second, ir::KernelOp first) {
+  auto function = second->getParentOfType<func::FuncOp>();
+  for (OpOperand &use : second->getUses()) {
+    if (!isNewState(use))
+      continue;
+    Attribute state = function.getResultAttr(use.getOperandNumber(),
+                                             ir::SinterDialect::kStateAttr);
+    for (BlockArgument argument : function.getArguments())
+      if (function.getArgAttr(argument.getArgNumber(),
+                              ir::SinterDialect::kStateAttr) == state)
+        for (Operation *user : argument.getUsers())
+          if (user != second && first->isBeforeInBlock(user) &&
+              !isa<func::ReturnOp>(user))
+            return true;
+  }
+  return false;
+}
+
+/// The fusion that `second` may be a later stage of: the last that computes an
+/// operand of it.
+ir::KernelOp firstStageOf(ir::KernelOp second) {
+  Operation *last = nullptr;
+  for (Value input : second.getInputs())
+    if (Operation *def = input.getDefiningOp();
+        def && (!last || last->isBeforeInBlock(def)))
+      last = def;
+  auto first = dyn_cast_or_null<ir::KernelOp>(last);
+  if (!first ||
+      !(mayBeStage(first) || first.getKind() == ir::KernelKind::concat ||
+        first.getKind() == ir::KernelKind::staged) ||
+      elementsRead(first) > kMostElements ||
+      first->getNumOperands() + first->getNumResults() +
+              second->getNumOperands() + second->getNumResults() >
+          kMostBuffers)
+    return nullptr;
+  return updatesWhatIsRead(second, first) ? nullptr : first;
+}
+
+/// One fusion of both, where the first was. They are erased.
+void join(ir::KernelOp first, ir::KernelOp second) {
+  second->moveAfter(first);
+  OpBuilder builder(second);
+  SmallVector<Operation *> stages;
+  unpackKernel(first, ir::KernelKind::staged, stages);
+  stages.push_back(second);
+  SmallVector<Value> results;
+  for (Operation *stage : stages)
+    llvm::append_range(results, stage->getResults());
+  builder.setInsertionPointAfter(second);
+  buildKernel(builder, ir::KernelKind::staged, stages, results);
+  for (Operation *stage : llvm::reverse(stages))
+    stage->erase();
+}
+
+struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
+  FuseStagesPass(const Target *target, ArrayRef<ProgramDevice> devices)
+      : mainTarget(target), devices(devices) {}
+
+  void runOnOperation() override {
+    const Target *target = mainTarget;
+    if (auto module = getOperation()->getParentOfType<ModuleOp>())
+      target = targetOf(module, ir::deviceNumber(getOperation()), devices,
+                        mainTarget);
+    if (!target || !target->launchesAreDear())
+      return;
+    // What is joined is the one at hand and one that was at hand before.
+    SmallVector<ir::KernelOp> fusions(
+        getOperation().getBody().front().getOps<ir::KernelOp>());
+    int64_t joined = 0;
+    for (ir::KernelOp second : fusions) {
+      if (!mayBeStage(second) || !isSmall(second))
+        continue;
+      ir::KernelOp first = firstStageOf(second);
+      if (!first)
+        continue;
+      join(first, second);
+      ++joined;
+    }
+    if (joined)
+      ir::remark("fuse-stages", "joined", getOperation().getLoc(), "", joined);
+  }
+
+private:
+  const Target *mainTarget;
+  SmallVector<ProgramDevice> devices;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFuseStages(const Target *target,
+                                       ArrayRef<ProgramDevice> devices) {
+  return std::make_unique<FuseStagesPass>(target, devices);
+}
+
+} // namespace sinter::passes

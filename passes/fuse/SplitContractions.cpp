@@ -1,0 +1,148 @@
+//===- SplitContractions.cpp - long sums of few products, in parts --------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A kernel gives each tile of a product to one block of threads, so that a long
+// sum with few results leaves most of a GPU idle: the gradient of a weight, a
+// product with few rows. Here stretches of the sum become a batch of products
+// in float32, which a reduction adds up in its fixed tree. How many depends on
+// the shape alone. Library calls are left to the library.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fuse/SplitContractions.h"
+#include "ir/Build.h"
+#include "ir/Dialect.h"
+#include "ir/Remarks.h"
+
+#include "mlir/Pass/Pass.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_SPLITCONTRACTIONS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What a block computes, roughly, and blocks that keep a GPU busy.
+constexpr int64_t kTile = 64, kManyTiles = 128;
+/// Steps of the sum that are worth a block.
+constexpr int64_t kLeastSteps = 512;
+/// Stretches begin at multiples of so many steps, so that they are read by 16
+/// bytes where the whole is.
+constexpr int64_t kAlignment = 8;
+
+} // namespace
+
+int64_t stretchesOf(ir::DotGeneralOp dot) {
+  RankedTensorType lhs = ir::tensorType(dot.getLhs()),
+                   rhs = ir::tensorType(dot.getRhs());
+  if (dot.getLhsContract().size() != 1 ||
+      !dot.getType().getElementType().isF32())
+    return 1;
+  auto product = [](RankedTensorType type, ArrayRef<int64_t> dims) {
+    int64_t size = 1;
+    for (int64_t dim : dims)
+      size *= type.getDimSize(dim);
+    return size;
+  };
+  int64_t steps = product(lhs, dot.getLhsContract());
+  int64_t tiles = product(lhs, dot.getLhsBatch()) *
+                  llvm::divideCeil(product(lhs, dot.getLhsFree()), kTile) *
+                  llvm::divideCeil(product(rhs, dot.getRhsFree()), kTile);
+  if (tiles == 0)
+    return 1;
+  int64_t stretches = 1;
+  while (tiles * stretches < kManyTiles &&
+         steps % (2 * stretches * kAlignment) == 0 &&
+         steps / (2 * stretches) >= kLeastSteps)
+    stretches *= 2;
+  return stretches;
+}
+
+namespace {
+
+/// `value` with its dimension `dim` cut into `count` stretches, which are a
+/// dimension of their own before it. What is cast is cut before.
+Value cut(OpBuilder &b, Location loc, Value value, int64_t dim, int64_t count) {
+  if (auto cast = value.getDefiningOp<ir::CastOp>())
+    return ir::castTo(b, loc, cut(b, loc, cast.getX(), dim, count),
+                      cast.getType().getElementType());
+  SmallVector<int64_t> shape(ir::tensorType(value).getShape());
+  shape[dim] /= count;
+  shape.insert(shape.begin() + dim, count);
+  return ir::reshapeTo(b, loc, value, shape);
+}
+
+/// The stretches' dimension and then `dims`, as they are numbered behind the
+/// cut of `cutDim`.
+SmallVector<int64_t> withStretches(ArrayRef<int64_t> dims, int64_t cutDim) {
+  SmallVector<int64_t> list{cutDim};
+  for (int64_t dim : dims)
+    list.push_back(dim > cutDim ? dim + 1 : dim);
+  return list;
+}
+
+class SplitContractionsPass
+    : public impl::SplitContractionsBase<SplitContractionsPass> {
+public:
+  explicit SplitContractionsPass(const Target *target) : target(target) {}
+
+  void runOnOperation() override {
+    int64_t split = 0;
+    SmallVector<ir::DotGeneralOp> dots(
+        getOperation().getOps<ir::DotGeneralOp>());
+    for (ir::DotGeneralOp dot : dots) {
+      std::string reason;
+      if (!target || target->place(dot, reason) != Placement::Generated)
+        continue;
+      int64_t stretches = stretchesOf(dot);
+      if (stretches == 1)
+        continue;
+      splitInto(dot, stretches);
+      ++split;
+    }
+    if (split)
+      ir::remark("split-contractions", "split", getOperation().getLoc(), "",
+                 split);
+  }
+
+private:
+  // Pattern: a . b -> sum over stretches of (a . b over the stretch)
+  static void splitInto(ir::DotGeneralOp dot, int64_t stretches) {
+    OpBuilder b(dot);
+    Location loc = dot.getLoc();
+    int64_t lhsDim = dot.getLhsContract()[0], rhsDim = dot.getRhsContract()[0];
+    SmallVector<int64_t> shape(dot.getType().getShape());
+    shape.insert(shape.begin(), stretches);
+    OperationState state(loc, ir::DotGeneralOp::getOperationName());
+    state.addOperands({cut(b, loc, dot.getLhs(), lhsDim, stretches),
+                       cut(b, loc, dot.getRhs(), rhsDim, stretches)});
+    state.addTypes(ir::withShape(dot.getType(), shape));
+    state.addAttributes(dot->getAttrs()); // what it says of precision, too
+    auto parts = cast<ir::DotGeneralOp>(b.create(state));
+    parts.setLhsBatch(withStretches(dot.getLhsBatch(), lhsDim));
+    parts.setRhsBatch(withStretches(dot.getRhsBatch(), rhsDim));
+    parts.setLhsContract(lhsDim + 1);
+    parts.setRhsContract(rhsDim + 1);
+    dot.replaceAllUsesWith(
+        ir::reduceOver(b, loc, ir::ReduceKind::sum, parts.getResult(), {0}));
+    SmallVector<Value> operands(dot->getOperands());
+    dot.erase();
+    for (Value operand : operands)
+      if (auto cast = operand.getDefiningOp<ir::CastOp>();
+          cast && cast->use_empty())
+        cast.erase();
+  }
+
+  const Target *target;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createSplitContractions(const Target *target) {
+  return std::make_unique<SplitContractionsPass>(target);
+}
+
+} // namespace sinter::passes

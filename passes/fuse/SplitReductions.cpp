@@ -1,0 +1,284 @@
+//===- SplitReductions.cpp - long reductions to few results, in two -------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A kernel gives each of its results to one worker, so a long reduction to few
+// results would leave the others idle: statistics of a batch norm, the gradient
+// of a bias. Here the outermost of the reduced dimensions are kept at first and
+// reduced by a second, short reduction; a very long one that is reduced alone
+// is cut into equal parts for that, and what is left over where no good number
+// divides it is a short reduction of its own. The choice depends on the shape
+// alone, as the tree of a sum does.
+//
+// The squares of a variance would wait for the mean of everything. Those of a
+// part are taken about the part's own mean, with its sum, and moved to the mean
+// of all when parts are joined (T. Chan, G. Golub, R. LeVeque, "Updating
+// formulae and a pairwise algorithm for computing sample variances", 1979): the
+// input is read once for both, and nothing cancels.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Build.h"
+#include "ir/Dialect.h"
+#include "ir/Remarks.h"
+#include "passes/OpClasses.h"
+#include "passes/precision/Widening.h"
+#include "passes/recognize/VarianceForm.h"
+
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_SPLITREDUCTIONS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Fewer elements than this are one worker's affair.
+constexpr int64_t kLeastElements = 1 << 15;
+/// With as many results there is work for everybody.
+constexpr int64_t kManyResults = 1 << 12;
+/// Parts that are worth having, and what is worth a part.
+constexpr int64_t kEnoughParts = 16, kLeastPerPart = 16;
+
+/// How many of the reduced dimensions, from the outermost, the first reduction
+/// keeps; 0: it is not worth splitting.
+size_t keptDims(ir::ReduceOp reduce) {
+  RankedTensorType type = ir::tensorType(reduce.getX());
+  int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
+  if (type.getNumElements() < kLeastElements || results == 0 ||
+      results >= kManyResults)
+    return 0;
+  int64_t parts = 1, length = type.getNumElements() / results;
+  size_t count = 0;
+  for (int64_t dim : reduce.getDims().drop_back()) {
+    int64_t size = type.getDimSize(dim);
+    if (length / (parts * size) < kLeastPerPart)
+      break;
+    parts *= size;
+    ++count;
+    if (parts >= kEnoughParts)
+      break;
+  }
+  return parts > 1 ? count : 0;
+}
+
+/// The only reduced dimension in `parts` of `length`, and what is left over.
+struct Cut {
+  int64_t parts = 0, length = 0; // 0: it is not worth it
+};
+Cut cutOf(ir::ReduceOp reduce) {
+  constexpr int64_t leastPart = 1 << 15, mostWorkers = 1 << 9, leastParts = 8;
+  // Parts begin where vectors do, if what they are cut from does.
+  constexpr int64_t vector = 8;
+  int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
+  if (reduce.getDims().size() != 1 || results == 0)
+    return {};
+  int64_t size =
+      ir::tensorType(reduce.getX()).getDimSize(reduce.getDims().front());
+  int64_t most = std::min(size / leastPart, mostWorkers / results);
+  for (int64_t parts = most; parts >= leastParts; --parts)
+    if (size % parts == 0)
+      return {parts, size / parts};
+  if (most < leastParts)
+    return {};
+  return {most, size / most / vector * vector};
+}
+
+/// `reduce` as one of float32, rounded once, where it is of 16-bit floats:
+/// parts of sums would be rounded, and might not be held.
+ir::ReduceOp inFloat32(ir::ReduceOp reduce) {
+  SmallVector<Value> results;
+  Operation *wide = buildWidened(reduce, results);
+  if (!wide)
+    return reduce;
+  reduce->replaceAllUsesWith(results);
+  reduce.erase();
+  return cast<ir::ReduceOp>(wide);
+}
+
+struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
+  void runOnOperation() override {
+    SmallVector<ir::ReduceOp> worthIt, toCut;
+    getOperation().walk([&](ir::ReduceOp reduce) {
+      if (isa<ir::FusionOpInterface>(reduce->getParentOp()))
+        return; // part of a library call
+      if (keptDims(reduce) > 0)
+        worthIt.push_back(reduce);
+      else if (cutOf(reduce).parts > 0)
+        toCut.push_back(reduce);
+    });
+    for (SmallVector<ir::ReduceOp> *reductions : {&worthIt, &toCut})
+      for (ir::ReduceOp &reduce : *reductions)
+        reduce = inFloat32(reduce);
+    // Both are over the same dimensions: what splits one splits the other.
+    llvm::DenseMap<Operation *, SquaredDeviations> squares;
+    for (ir::ReduceOp reduce : worthIt)
+      if (std::optional<SquaredDeviations> found =
+              matchSquaredDeviations(reduce))
+        squares[reduce] = *found;
+    llvm::DenseMap<Operation *, Value> partSums;
+    for (ir::ReduceOp reduce : worthIt)
+      if (!squares.count(reduce))
+        partSums[reduce] = splitAfter(reduce, keptDims(reduce));
+    for (ir::ReduceOp reduce : worthIt) {
+      auto found = squares.find(reduce);
+      if (found == squares.end())
+        continue;
+      if (Value sums = partSums.lookup(found->second.sumOfX))
+        splitSquares(found->second, sums, keptDims(reduce));
+      else // of squares that are a variance's themselves
+        splitAfter(reduce, keptDims(reduce));
+    }
+    for (ir::ReduceOp reduce : worthIt)
+      reduce.erase();
+    for (ir::ReduceOp reduce : toCut)
+      cut(reduce, cutOf(reduce));
+    if (size_t count = worthIt.size() + toCut.size())
+      ir::remark("split-reductions", "split", getOperation().getLoc(), "",
+                 static_cast<int64_t>(count));
+  }
+
+private:
+  // Pattern: reduce(x) over a, b -> reduce(reduce(x) over b) over a
+  static Value splitAfter(ir::ReduceOp reduce, size_t kept) {
+    OpBuilder builder(reduce);
+    ArrayRef<int64_t> outer = reduce.getDims().take_front(kept),
+                      inner = reduce.getDims().drop_front(kept);
+    Value parts = ir::reduceOver(builder, reduce.getLoc(), reduce.getKind(),
+                                 reduce.getX(), inner);
+    // What lies before them stays, so the outer dimensions keep their numbers.
+    Value result = ir::reduceOver(builder, reduce.getLoc(), reduce.getKind(),
+                                  parts, outer);
+    reduce.replaceAllUsesWith(result);
+    return parts;
+  }
+
+  // Pattern: sum((x - m)^2) over a, b
+  //   -> sum(sum((x - p)^2) over b + n (p - m)^2) over a, p the mean over the n
+  //      elements of b
+  static void splitSquares(const SquaredDeviations &squares, Value sums,
+                           size_t kept) {
+    ir::ReduceOp reduce = squares.sum;
+    OpBuilder b(reduce);
+    Location loc = reduce.getLoc();
+    ArrayRef<int64_t> outer = reduce.getDims().take_front(kept),
+                      inner = reduce.getDims().drop_front(kept);
+    auto shape = ir::tensorType(squares.x).getShape();
+    auto partShape = ir::tensorType(sums).getShape();
+    double length = 1;
+    for (int64_t dim : inner)
+      length *= static_cast<double>(shape[dim]);
+    auto square = [&](Value x) { return b.create<ir::MulOp>(loc, x, x); };
+    Value count = ir::splatLike(b, loc, sums, length);
+    Value means = b.create<ir::DivOp>(loc, sums, count);
+    Value inPart = square(b.create<ir::SubOp>(
+        loc, squares.x, ir::spreadOver(b, loc, means, shape, inner)));
+    inPart = ir::reduceOver(b, loc, ir::ReduceKind::sum, inPart, inner);
+    Value moved = square(b.create<ir::SubOp>(
+        loc, means, ir::spreadOver(b, loc, squares.mean, partShape, outer)));
+    moved = b.create<ir::AddOp>(loc, inPart,
+                                b.create<ir::MulOp>(loc, moved, count));
+    reduce.replaceAllUsesWith(
+        ir::reduceOver(b, loc, ir::ReduceKind::sum, moved, outer));
+  }
+
+  /// The elements of `value` from `begin` to below `end` along `dim`, in
+  /// `shape`. What only computes it elementwise is computed for these, so that
+  /// it can still join the reduction.
+  static Value stretchOf(OpBuilder &builder, Value value, int64_t dim,
+                         int64_t begin, int64_t end, ArrayRef<int64_t> shape) {
+    Operation *op = value.getDefiningOp();
+    auto isOnlyUser = [&](Operation *user) {
+      return user == *value.user_begin();
+    };
+    if (!op || !isElementwise(op) ||
+        !llvm::all_of(value.getUsers(), isOnlyUser)) {
+      RankedTensorType type = ir::tensorType(value);
+      if (end - begin < type.getDimSize(dim)) {
+        SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
+            strides(type.getRank(), 1);
+        starts[dim] = begin;
+        limits[dim] = end;
+        value = builder.create<ir::SliceOp>(value.getLoc(), value, starts,
+                                            limits, strides);
+      }
+      return ir::reshapeTo(builder, value.getLoc(), value, shape);
+    }
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(
+          operand == op->getOperand(0) && !operands.empty()
+              ? operands.front()
+              : stretchOf(builder, operand, dim, begin, end, shape));
+    return cloneWithShape(builder, op, operands, shape)->getResult(0);
+  }
+
+  static Value combine(OpBuilder &b, Location loc, ir::ReduceKind kind, Value x,
+                       Value y) {
+    switch (kind) {
+    case ir::ReduceKind::sum:
+      return b.create<ir::AddOp>(loc, x, y);
+    case ir::ReduceKind::prod:
+      return b.create<ir::MulOp>(loc, x, y);
+    case ir::ReduceKind::max:
+      return b.create<ir::MaxOp>(loc, x, y);
+    case ir::ReduceKind::min:
+      return b.create<ir::MinOp>(loc, x, y);
+    case ir::ReduceKind::all:
+      return b.create<ir::AndOp>(loc, x, y);
+    case ir::ReduceKind::any:
+      return b.create<ir::OrOp>(loc, x, y);
+    }
+    llvm_unreachable("all kinds are there");
+  }
+
+  static void eraseUnused(Operation *first) {
+    llvm::SetVector<Operation *> worklist;
+    auto add = [&](Operation *op) {
+      if (op && isElementwise(op))
+        worklist.insert(op);
+    };
+    add(first);
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val();
+      if (!op->use_empty())
+        continue;
+      for (Value operand : op->getOperands())
+        add(operand.getDefiningOp());
+      op->erase();
+    }
+  }
+
+  // Pattern: reduce(x) over a -> reduce(reduce(reshape(x)) over a1) over a0
+  //   and, where a0 times a1 is less than a, the reduction of the rest with it
+  static void cut(ir::ReduceOp reduce, Cut cut) {
+    OpBuilder builder(reduce);
+    Location loc = reduce.getLoc();
+    ir::ReduceKind kind = reduce.getKind();
+    int64_t dim = reduce.getDims().front(), end = cut.parts * cut.length;
+    SmallVector<int64_t> shape(ir::tensorType(reduce.getX()).getShape());
+    int64_t left = shape[dim] - end;
+    shape[dim] = cut.length;
+    shape.insert(shape.begin() + dim, cut.parts);
+    Value parts = stretchOf(builder, reduce.getX(), dim, 0, end, shape);
+    Value sums = ir::reduceOver(builder, loc, kind, parts, {dim + 1});
+    Value result = ir::reduceOver(builder, loc, kind, sums, {dim});
+    if (left > 0) {
+      shape.erase(shape.begin() + dim);
+      shape[dim] = left;
+      Value rest =
+          stretchOf(builder, reduce.getX(), dim, end, end + left, shape);
+      rest = ir::reduceOver(builder, loc, kind, rest, {dim});
+      result = combine(builder, loc, kind, result, rest);
+    }
+    reduce.replaceAllUsesWith(result);
+    Operation *before = reduce.getX().getDefiningOp();
+    reduce.erase();
+    eraseUnused(before);
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

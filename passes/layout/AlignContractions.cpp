@@ -1,0 +1,106 @@
+//===- AlignContractions.cpp - operands that one library call can take ----===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// A library's matrix product takes one stride for each of m, n and k. Where the
+// dimension numbers of a contraction do not allow that (passes/MatmulForm.h),
+// its operands are transposed to [batch.., m.., k..] and [batch.., k.., n..]
+// first; the result of that order is the result of the op. On a GPU, products
+// on tensor cores then get the sizes that these like (ContractionPadding.h).
+//
+//===----------------------------------------------------------------------===//
+#include "passes/layout/AlignContractions.h"
+#include "ir/Build.h"
+#include "ir/Dialect.h"
+#include "ir/Remarks.h"
+#include "passes/MatmulForm.h"
+#include "passes/layout/ContractionPadding.h"
+#include "passes/place/Devices.h"
+#include "passes/simplify/CommonSubexpressions.h"
+
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_ALIGNCONTRACTIONS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct AlignContractionsPass
+    : impl::AlignContractionsBase<AlignContractionsPass> {
+  AlignContractionsPass() = default;
+  AlignContractionsPass(const Target *target, ArrayRef<ProgramDevice> devices)
+      : target(target), devices(devices) {}
+
+  void runOnOperation() override {
+    getOperation().walk([](ir::DotGeneralOp dot) {
+      if (!isMatmulExpressible(dot))
+        align(dot);
+    });
+    if (target)
+      pad();
+  }
+
+  // Pattern: dot_general(a, b) -> slice(dot_general(pad(a), pad(b)))
+  void pad() {
+    DeviceMap map(getOperation());
+    SmallVector<std::pair<ir::DotGeneralOp, ContractionPadding>> chosen;
+    getOperation().walk([&](ir::DotGeneralOp dot) {
+      const Target *its =
+          targetOf(getOperation()->getParentOfType<ModuleOp>(),
+                   map.of(dot.getOperation()).value_or(0), devices, target);
+      if (its->name() == "cpu")
+        return;
+      if (std::optional<ContractionPadding> padding = worthwhilePadding(dot))
+        chosen.emplace_back(dot, std::move(*padding));
+    });
+    for (auto &[dot, padding] : chosen)
+      padContraction(dot, padding);
+    if (chosen.empty())
+      return;
+    // A product and its gradients read the same operands.
+    eliminateCommonSubexpressions(getOperation().getBody().front());
+    ir::remark("align-contractions", "padded", getOperation().getLoc(), "",
+               static_cast<int64_t>(chosen.size()));
+  }
+
+  // Pattern: dot_general(a, b) -> dot_general(transpose(a), transpose(b)),
+  // batch first, k inside
+  static void align(ir::DotGeneralOp dot) {
+    OpBuilder builder(dot);
+    SmallVector<int64_t> lhsOrder(dot.getLhsBatch()),
+        rhsOrder(dot.getRhsBatch());
+    llvm::append_range(lhsOrder, dot.getLhsFree());
+    llvm::append_range(lhsOrder, dot.getLhsContract());
+    llvm::append_range(rhsOrder, dot.getRhsContract());
+    llvm::append_range(rhsOrder, dot.getRhsFree());
+    int64_t batch = dot.getLhsBatch().size(),
+            contracted = dot.getLhsContract().size();
+    auto range = [&](int64_t from, int64_t count) {
+      return builder.getDenseI64ArrayAttr(
+          llvm::to_vector(llvm::seq<int64_t>(from, from + count)));
+    };
+    Value lhs = ir::transposeTo(builder, dot.getLoc(), dot.getLhs(), lhsOrder);
+    Value rhs = ir::transposeTo(builder, dot.getLoc(), dot.getRhs(), rhsOrder);
+    auto aligned = builder.create<ir::DotGeneralOp>(
+        dot.getLoc(), lhs, rhs, range(0, batch), range(0, batch),
+        range(static_cast<int64_t>(lhsOrder.size()) - contracted, contracted),
+        range(batch, contracted), dot.getTf32());
+    dot.replaceAllUsesWith(aligned.getResult());
+    dot.erase();
+  }
+
+  const Target *target = nullptr;
+  ArrayRef<ProgramDevice> devices;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createAlignContractions(const Target *target,
+                                              ArrayRef<ProgramDevice> devices) {
+  return std::make_unique<AlignContractionsPass>(target, devices);
+}
+
+} // namespace sinter::passes

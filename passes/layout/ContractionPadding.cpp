@@ -1,0 +1,189 @@
+//===- ContractionPadding.cpp - sizes that tensor cores like --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Tensor cores are fed by accesses of 16 bytes. Where a line of a matrix is no
+// multiple of that, libraries take smaller ones and reach about half the speed.
+// Estimates are of a GPU that does 150 multiplications, each with its addition,
+// in the time in which it moves a byte: what an H100 comes to in 16 bits.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/layout/ContractionPadding.h"
+#include "ir/Build.h"
+#include "passes/OpClasses.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+namespace {
+
+constexpr double kMultiplyAddsPerByte = 150;
+constexpr double kUnalignedSlowdown = 2;
+
+double elementsOf(Value value) {
+  return static_cast<double>(ir::tensorType(value).getNumElements());
+}
+double bytesOf(Value value) {
+  return elementsOf(value) * static_cast<double>(ir::elementSizeBytes(
+                                 ir::tensorType(value).getElementType()));
+}
+
+/// What padding `value` costs for one of its users: nothing where the kernel
+/// that makes it can write the zeros, else reading and writing it.
+double copyBytes(Value value) {
+  Operation *made = value.getDefiningOp();
+  bool isWritten = isa_and_nonnull<ir::ConstantOp>(made) ||
+                   (made && isElementwise(made) && value.hasOneUse());
+  auto users =
+      static_cast<double>(std::distance(value.user_begin(), value.user_end()));
+  return isWritten ? 0 : 2 * bytesOf(value) / users;
+}
+
+/// What cutting the result costs: readers take the part that they need, but an
+/// output is copied, and what the product's call could have applied to it is a
+/// kernel of its own.
+double cutBytes(Value result) {
+  bool isOutput = llvm::any_of(result.getUsers(), [](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>();
+  });
+  Operation *user = result.hasOneUse() ? *result.user_begin() : nullptr;
+  bool isApplied = user && isElementwise(user) && !isa<ir::CastOp>(user);
+  return isOutput || isApplied ? 2 * bytesOf(result) : 0;
+}
+
+double productOf(ArrayRef<int64_t> shape, ArrayRef<int64_t> high) {
+  double product = 1;
+  for (auto [size, more] : llvm::zip_equal(shape, high))
+    product *= static_cast<double>(size + more);
+  return product;
+}
+
+} // namespace
+
+int64_t tensorCoreAlignment(ir::DotGeneralOp dot) {
+  Type element = getElementTypeOrSelf(multiplied(dot).first.getType());
+  if (element.isF16() || element.isBF16())
+    return 8;
+  return element.isF32() && dot.getTf32() ? 4 : 1;
+}
+
+std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
+  int64_t alignment = tensorCoreAlignment(dot);
+  RankedTensorType lhs = ir::tensorType(dot.getLhs()),
+                   rhs = ir::tensorType(dot.getRhs()),
+                   result = ir::tensorType(dot.getResult());
+  // A product with a vector has no use for tensor cores.
+  bool isMatrices = lhs.getRank() && rhs.getRank() && result.getRank() >= 2 &&
+                    !dot.getLhsFree().empty() && !dot.getRhsFree().empty() &&
+                    dot.getLhsContract().size() == 1 &&
+                    result.getNumElements() > 0;
+  if (alignment == 1 || !isMatrices)
+    return std::nullopt;
+  ContractionPadding padding;
+  padding.lhs.assign(lhs.getRank(), 0);
+  padding.rhs.assign(rhs.getRank(), 0);
+  padding.result.assign(result.getRank(), 0);
+  SmallVector<int64_t> lhsFree(dot.getLhsFree()), rhsFree(dot.getRhsFree());
+  auto batch = static_cast<int64_t>(dot.getLhsBatch().size());
+  bool isPadded = false;
+  auto more = [&](int64_t size) {
+    int64_t high =
+        size > 1 ? static_cast<int64_t>(llvm::alignTo(size, alignment)) - size
+                 : 0;
+    isPadded |= high > 0;
+    return high;
+  };
+  auto padSum = [&] {
+    int64_t l = dot.getLhsContract()[0], r = dot.getRhsContract()[0];
+    padding.lhs[l] = padding.rhs[r] = more(lhs.getDimSize(l));
+  };
+  auto padFree = [&](bool ofLhs, int64_t dim) {
+    SmallVector<int64_t> &list = ofLhs ? lhsFree : rhsFree;
+    auto at = llvm::find(list, dim) - list.begin();
+    int64_t high = more((ofLhs ? lhs : rhs).getDimSize(dim));
+    (ofLhs ? padding.lhs : padding.rhs)[dim] = high;
+    int64_t first =
+        ofLhs ? batch : batch + static_cast<int64_t>(lhsFree.size());
+    padding.result[first + at] = high;
+  };
+  // The innermost dimension of each of the three.
+  for (bool ofLhs : {true, false}) {
+    int64_t last = (ofLhs ? lhs : rhs).getRank() - 1;
+    if (llvm::is_contained(ofLhs ? dot.getLhsContract() : dot.getRhsContract(),
+                           last))
+      padSum();
+    else if (llvm::is_contained(ofLhs ? lhsFree : rhsFree, last))
+      padFree(ofLhs, last);
+  }
+  padFree(/*ofLhs=*/false, rhsFree.back());
+  if (!isPadded)
+    return std::nullopt;
+
+  auto [a, b] = multiplied(dot);
+  int64_t k = dot.getLhsContract()[0];
+  double depth = static_cast<double>(lhs.getDimSize(k)),
+         deeper = depth + static_cast<double>(padding.lhs[k]);
+  double before = elementsOf(dot.getResult()) * depth * kUnalignedSlowdown;
+  double after = productOf(result.getShape(), padding.result) * deeper;
+  double moved = bytesOf(a) + bytesOf(b) + bytesOf(dot.getResult());
+  // As long as the slower of arithmetic and memory.
+  auto seconds = [&](double products) {
+    return std::max(products / kMultiplyAddsPerByte, moved);
+  };
+  auto isNonzero = [](int64_t high) { return high > 0; };
+  double copies = 0;
+  if (llvm::any_of(padding.lhs, isNonzero))
+    copies += copyBytes(a);
+  if (llvm::any_of(padding.rhs, isNonzero))
+    copies += copyBytes(b);
+  if (llvm::any_of(padding.result, isNonzero))
+    copies += cutBytes(dot.getResult());
+  if (seconds(before) - seconds(after) <= copies)
+    return std::nullopt;
+  return padding;
+}
+
+void padContraction(ir::DotGeneralOp dot, const ContractionPadding &padding) {
+  OpBuilder builder(dot);
+  Location loc = dot.getLoc();
+  auto padded = [&](Value operand, Value stored, ArrayRef<int64_t> high) {
+    if (llvm::all_of(high, [](int64_t n) { return n == 0; }))
+      return operand;
+    Type element = ir::tensorType(stored).getElementType();
+    Value zero = ir::splat(builder, loc, RankedTensorType::get({}, element), 0);
+    SmallVector<int64_t> none(high.size(), 0);
+    Value more = builder.create<ir::PadOp>(loc, stored, zero, none, high, none);
+    return ir::castTo(builder, loc, more,
+                      ir::tensorType(operand).getElementType());
+  };
+  auto [a, b] = multiplied(dot);
+  Value lhs = padded(dot.getLhs(), a, padding.lhs),
+        rhs = padded(dot.getRhs(), b, padding.rhs);
+  Value whole = builder.create<ir::DotGeneralOp>(
+      loc, lhs, rhs, dot.getLhsBatchAttr(), dot.getRhsBatchAttr(),
+      dot.getLhsContractAttr(), dot.getRhsContractAttr(), dot.getTf32());
+  // A result that is stored in 16 bits is stored so by the product.
+  Value result = dot.getResult();
+  if (result.hasOneUse())
+    if (auto cast = dyn_cast<ir::CastOp>(*result.user_begin());
+        cast && widened(result) == Value() &&
+        isa<FloatType>(cast.getType().getElementType())) {
+      builder.setInsertionPoint(cast);
+      whole = ir::castTo(builder, cast.getLoc(), whole,
+                         cast.getType().getElementType());
+      result = cast.getResult();
+    }
+  if (llvm::any_of(padding.result, [](int64_t n) { return n > 0; })) {
+    ArrayRef<int64_t> limits = ir::tensorType(result).getShape();
+    SmallVector<int64_t> starts(limits.size(), 0), strides(limits.size(), 1);
+    whole = builder.create<ir::SliceOp>(loc, whole, starts, limits, strides);
+  }
+  result.replaceAllUsesWith(whole);
+  if (Operation *made = result.getDefiningOp(); made != dot)
+    made->erase();
+  dot.erase();
+}
+
+} // namespace sinter::passes

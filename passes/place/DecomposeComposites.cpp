@@ -1,0 +1,87 @@
+//===- DecomposeComposites.cpp - composites into the compact set ----------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Replaces every composite by its decomposition, again where that holds
+// composites, save those named in `keep`, and drops stop_gradient. Legal once
+// all differentiation is done; the place phase keeps what its target has a
+// better whole for.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/place/DecomposeComposites.h"
+
+#include "ir/Remarks.h"
+#include "passes/Passes.h"
+#include "passes/precision/Widening.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_DECOMPOSECOMPOSITES
+#include "passes/Passes.h.inc"
+
+int64_t decomposeComposites(func::FuncOp function,
+                            llvm::function_ref<bool(Operation *)> keeps) {
+  int64_t count = 0;
+  SmallVector<CompositeOpInterface> work;
+  auto collect = [&](Operation *op) {
+    auto composite = dyn_cast<CompositeOpInterface>(op);
+    if (composite && !keeps(op))
+      work.push_back(composite);
+  };
+  function.walk(collect);
+  while (!work.empty()) {
+    CompositeOpInterface op = work.pop_back_val();
+    Operation *before = op->getPrevNode();
+    OpBuilder builder(op);
+    // What it is made of is not rounded in between.
+    SmallVector<Value> values;
+    if (!buildWidened(op, values))
+      values = op.decompose(builder);
+    op->replaceAllUsesWith(values);
+    Block *block = op->getBlock();
+    for (Operation *made = before ? before->getNextNode() : &block->front();
+         made != op; made = made->getNextNode())
+      collect(made);
+    op->erase();
+    ++count;
+  }
+  return count;
+}
+
+void dropStopGradients(func::FuncOp function) {
+  function.walk([](StopGradientOp op) {
+    op.replaceAllUsesWith(op.getX());
+    op.erase();
+  });
+}
+
+namespace {
+
+class DecomposeComposites
+    : public impl::DecomposeCompositesBase<DecomposeComposites> {
+public:
+  using DecomposeCompositesBase::DecomposeCompositesBase;
+
+  void runOnOperation() override {
+    llvm::StringSet<> kept;
+    for (const std::string &name : keep)
+      kept.insert(name);
+    int64_t count = 0;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      count += decomposeComposites(function, [&](Operation *op) {
+        return kept.contains(op->getName().stripDialect());
+      });
+      dropStopGradients(function);
+    }
+    if (count)
+      remark("decompose-composites", "decomposed", getOperation().getLoc(), "",
+             count);
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

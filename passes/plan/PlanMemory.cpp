@@ -1,0 +1,232 @@
+//===- PlanMemory.cpp - order, places, exec dialect -----------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Turns functions whose ops are fusions, reshapes and constants into
+// `exec.program`s. Of several orders the one with least live memory is taken; a
+// result takes the place of an operand that is read for the last time where the
+// kernel allows it; what is left shares one arena. The steps are in plan/:
+// CommandGraph (what is done, and what must come before what), Schedule
+// (orders), Arena (offsets), Events (waits where data crosses devices),
+// KernelPool and ConstantPool (what is shared by programs), Contraction
+// (library calls).
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Remarks.h"
+#include "passes/Passes.h"
+#include "passes/fuse/FusionInfo.h"
+#include "passes/plan/Contraction.h"
+#include "passes/plan/Events.h"
+#include "passes/plan/KernelPool.h"
+#include "passes/plan/Plan.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "passes/Passes.h.inc"
+
+using namespace plan;
+
+namespace {
+
+/// Writes one program.
+class ProgramWriter {
+public:
+  ProgramWriter(const CommandGraph &graph, const Plan &plan,
+                const ProgramLayout &layout, KernelPool &kernels)
+      : graph(graph), plan(plan), layout(layout), kernels(kernels),
+        values(graph.buffers.size()) {}
+
+  LogicalResult write(OpBuilder builder, func::FuncOp func,
+                      int64_t unsharedBytes) {
+    auto program = builder.create<exec::ProgramOp>(
+        func.getLoc(), func.getSymName(),
+        builder.getArrayAttr(graph.inputNames),
+        builder.getArrayAttr(graph.inputTypes),
+        builder.getArrayAttr(graph.outputNames),
+        builder.getArrayAttr(graph.outputTypes), layout.bytes.front(),
+        unsharedBytes, plan.maxLiveBytes);
+    if (graph.indexChecks)
+      program->setAttr(exec::ExecDialect::kIndexChecksAttr, graph.indexChecks);
+    if (layout.bytes.size() > 1)
+      program->setAttr(exec::ExecDialect::kArenasAttr,
+                       builder.getDenseI64ArrayAttr(layout.bytes));
+    builder.setInsertionPointToEnd(&program.getBody().emplaceBlock());
+    for (unsigned number : plan.order)
+      if (failed(writeCommand(builder, graph.commands[number])))
+        return failure();
+    insertEvents(program, graph.devices.size());
+    return success();
+  }
+
+private:
+  Value bufferValue(OpBuilder &builder, unsigned number) {
+    if (values[number])
+      return values[number];
+    const Buffer &buffer = graph.buffers[number];
+    exec::SliceAttr slice = buffer.slice;
+    if (!slice)
+      slice = exec::SliceAttr::get(
+          builder.getContext(), exec::Space::arena, buffer.device,
+          layout.offsets[plan.placeOf[number]], buffer.bytes());
+    return values[number] = builder.create<exec::BufferOp>(
+               buffer.loc, exec::BufferType::get(builder.getContext()), slice,
+               buffer.type);
+  }
+
+  LogicalResult writeCommand(OpBuilder &builder, const Command &command) {
+    if (failed(writeUnplaced(builder, command)))
+      return failure();
+    setPlace(&builder.getInsertionBlock()->back(), command.place);
+    return success();
+  }
+
+  Value ticket(OpBuilder &builder, Location loc) {
+    MLIRContext *context = builder.getContext();
+    RankedTensorType type = exec::ticketType(context);
+    return builder.create<exec::BufferOp>(
+        loc, exec::BufferType::get(context),
+        exec::SliceAttr::get(context, exec::Space::control, 0,
+                             exec::control_offset::kTicket,
+                             exec::sizeBytes(type)),
+        type);
+  }
+
+  /// Nothing for programs on one device.
+  static void setPlace(Operation *op, const exec::CommandPlace &place) {
+    OpBuilder builder(op->getContext());
+    auto set = [&](StringRef name, int64_t value, int64_t otherwise) {
+      if (value != otherwise)
+        op->setAttr(name, builder.getI64IntegerAttr(value));
+    };
+    set(exec::ExecDialect::kPlaceAttr, place.place, 0);
+    set(exec::ExecDialect::kStreamAttr, place.stream, exec::kCompute);
+    set(exec::ExecDialect::kFromAttr, place.from, place.place);
+    set(exec::ExecDialect::kToAttr, place.to, place.place);
+  }
+
+  /// Kernels of different kinds of devices are different kernels.
+  void nameKind(ir::FusionOpInterface fusion, int64_t device) {
+    auto kindOf = [](StringRef name) { return name.split(':').first; };
+    StringRef kind = kindOf(graph.devices[device]);
+    if (llvm::any_of(graph.devices,
+                     [&](StringRef other) { return kindOf(other) != kind; }))
+      fusion->setAttr(exec::ExecDialect::kTargetAttr,
+                      StringAttr::get(fusion->getContext(), kind));
+  }
+
+  LogicalResult writeUnplaced(OpBuilder &builder, const Command &command) {
+    SmallVector<Value> reads, writes;
+    for (unsigned read : command.reads)
+      reads.push_back(bufferValue(builder, read));
+    for (unsigned write : command.writes)
+      writes.push_back(bufferValue(builder, write));
+    if (command.allReduce) {
+      unsigned &event =
+          events.try_emplace(command.allReduce, events.size()).first->second;
+      if (command.isAllReduce())
+        builder.create<exec::AllReduceOp>(command.loc, event, reads, writes);
+      else
+        builder.create<exec::AwaitOp>(command.loc, event);
+      return success();
+    }
+    if (!command.fusion && reads.empty()) {
+      builder.create<exec::FillOp>(command.loc, writes[0]);
+      return success();
+    }
+    if (!command.fusion) {
+      builder.create<exec::CopyOp>(command.loc, reads[0], writes[0]);
+      return success();
+    }
+    ir::FusionOpInterface fusion = command.fusion;
+    if (auto call = dyn_cast<ir::LibraryCallOp>(*fusion))
+      return createCall(builder, call, reads, writes);
+    nameKind(fusion, command.place.place);
+    exec::KernelOp kernel = kernels.get(cast<ir::KernelOp>(*fusion));
+    if (kernel.isStaged())
+      reads.push_back(ticket(builder, command.loc));
+    builder.create<exec::LaunchOp>(command.loc, kernel.getSymName(), reads,
+                                   writes);
+    return success();
+  }
+
+  const CommandGraph &graph;
+  const Plan &plan;
+  const ProgramLayout &layout;
+  KernelPool &kernels;
+  std::vector<Value> values;                    // by buffer
+  llvm::DenseMap<Operation *, unsigned> events; // by all_reduce
+};
+
+class PlanMemory : public impl::PlanMemoryBase<PlanMemory> {
+public:
+  using PlanMemoryBase::PlanMemoryBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::StringMap<unsigned> states;
+    for (auto state : module.getOps<ir::StateOp>())
+      states.insert({state.getSymName(), static_cast<unsigned>(states.size())});
+    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    if (functions.empty())
+      return;
+    SymbolTable symbols(module);
+    ConstantPool constants;
+    KernelPool kernels(OpBuilder(functions.front()), symbols);
+    // Private functions are parts of others.
+    for (func::FuncOp func : functions)
+      if (!func.isPrivate() &&
+          failed(planFunction(func, constants, kernels, states)))
+        return signalPassFailure();
+    for (auto state : module.getOps<ir::StateOp>())
+      if (std::optional<ElementsAttr> init = state.getInit();
+          init && !isAllZeros(*init))
+        constants.offsetOf(*init);
+    OpBuilder builder(functions.front());
+    if (kernels.size() > 0)
+      builder.setInsertionPoint(*module.getOps<exec::KernelOp>().begin());
+    constants.emit(builder, module.getLoc());
+    for (func::FuncOp func : functions)
+      func.erase();
+  }
+
+private:
+  LogicalResult planFunction(func::FuncOp func, ConstantPool &constants,
+                             KernelPool &kernels,
+                             const llvm::StringMap<unsigned> &states) {
+    FailureOr<CommandGraph> graph =
+        CommandGraph::build(func, constants, states);
+    if (failed(graph))
+      return failure();
+    auto [plan, layout] = choosePlan(*graph);
+    int64_t arenaBytes =
+        std::accumulate(layout.bytes.begin(), layout.bytes.end(), int64_t(0));
+    int64_t unshared = 0;
+    for (const Buffer &buffer : graph->buffers)
+      if (buffer.isInArena() && buffer.writer != kNoCommand)
+        unshared += exec::alignedBytes(buffer.bytes());
+    if (failed(ProgramWriter(*graph, plan, layout, kernels)
+                   .write(OpBuilder::atBlockEnd(func->getBlock()), func,
+                          unshared)))
+      return failure();
+    std::string tried;
+    for (int64_t bytes : plan.triedBytes)
+      tried += " " + std::to_string(bytes);
+    ir::remark(
+        "plan-memory", "planned", func.getLoc(),
+        "@" + func.getSymName() + ": arena " + Twine(arenaBytes) + " bytes, " +
+            Twine(plan.maxLiveBytes) + " live at most, " + Twine(unshared) +
+            " without sharing, " + Twine(plan.inPlace) +
+            " results in place; live at most in the orders tried:" + tried,
+        graph->commands.size());
+    return success();
+  }
+};
+
+} // namespace
+} // namespace sinter::passes

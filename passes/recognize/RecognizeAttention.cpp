@@ -1,0 +1,166 @@
+//===- RecognizeAttention.cpp - attention in small ops --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/OpClasses.h"
+#include "passes/ValueBuilder.h"
+#include "passes/recognize/CausalMask.h"
+#include "passes/recognize/RecognizeMatch.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+namespace {
+
+/// A product of matrices, one per element of the batch dimensions: its
+/// operands' dimensions with the batch first, then rows and columns of which
+/// the columns (lhs) and `rhsColumns` or rows (rhs) are summed over.
+bool isMatrixProduct(DotGeneralOp op) {
+  int64_t rank = tensorType(op.getLhs()).getRank();
+  return rank >= 3 && tensorType(op.getRhs()).getRank() == rank &&
+         static_cast<int64_t>(op.getLhsBatch().size()) == rank - 2 &&
+         op.getLhsContract().size() == 1;
+}
+
+/// `operand` as [batch.., rows, columns].
+Value asMatrices(ValueBuilder &b, Value operand, ArrayRef<int64_t> batch,
+                 int64_t rows, int64_t columns) {
+  SmallVector<int64_t> perm(batch);
+  perm.append({rows, columns});
+  return b.transpose(operand, perm);
+}
+
+/// Goes from a product with a number to the other factor.
+Value throughScale(Value value, double &scale, Match &match) {
+  Operation *op = value.getDefiningOp();
+  auto number = op && isa<MulOp, DivOp>(op) ? splatNumber(op->getOperand(1))
+                                            : std::nullopt;
+  if (!number || *number == 0)
+    return value;
+  match.add(op);
+  scale = isa<MulOp>(op) ? scale * *number : scale / *number;
+  return op->getOperand(0);
+}
+
+/// The product of queries and keys under `masked`, the operand of the softmax,
+/// and what happens on the way.
+struct Scores {
+  DotGeneralOp product;
+  double scale = 1;
+  Value mask; // null: none
+  bool causal = false;
+
+  static std::optional<Scores> of(Value masked, Match &match);
+
+private:
+  /// Follows `value` through a scale to the product.
+  bool reach(Value value, Match &match) {
+    product = throughScale(value, scale, match).getDefiningOp<DotGeneralOp>();
+    return product != nullptr;
+  }
+};
+
+std::optional<Scores> Scores::of(Value masked, Match &match) {
+  Match start = match;
+  auto restart = [&](Operation *op) {
+    match = start;
+    if (op)
+      match.add(op);
+    return Scores();
+  };
+  if (Scores scores = restart(nullptr); scores.reach(masked, match))
+    return scores;
+  if (auto sum = masked.getDefiningOp<AddOp>())
+    for (unsigned i : {0u, 1u}) {
+      Scores scores = restart(sum);
+      if (!scores.reach(sum->getOperand(i), match))
+        continue;
+      Value mask = sum->getOperand(1 - i);
+      scores.causal = isCausalMask(mask);
+      if (!scores.causal)
+        scores.mask = mask;
+      return scores;
+    }
+  // Other conditions are no masks that are added: where a row keeps nothing, no
+  // gradient goes to its scores.
+  if (auto where = masked.getDefiningOp<WhereOp>()) {
+    Scores scores = restart(where);
+    std::optional<double> other = splatNumber(where.getRhs());
+    scores.causal = isCausalCondition(where.getCondition());
+    if (other && *other <= kMasked && scores.causal &&
+        scores.reach(where.getLhs(), match))
+      return scores;
+  }
+  return std::nullopt;
+}
+
+/// Goes from an operand of the product of queries and keys to what is scaled
+/// there, behind moves of its elements, which are made again.
+Value withoutScale(ValueBuilder &b, Value operand, double &scale,
+                   Match &match) {
+  if (!operand.hasOneUse())
+    return operand;
+  if (Value source = throughScale(operand, scale, match); source != operand)
+    return source;
+  auto transpose = operand.getDefiningOp<TransposeOp>();
+  if (!transpose && !operand.getDefiningOp<ReshapeOp>())
+    return operand;
+  Value from = operand.getDefiningOp()->getOperand(0),
+        source = withoutScale(b, from, scale, match);
+  if (source == from)
+    return operand;
+  return transpose ? b.transpose(source, transpose.getPerm())
+                   : b.reshape(source, tensorType(operand).getShape());
+}
+
+// Pattern: dot(softmax(dot(query, key^T) * scale + mask), value) -> attention
+struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op,
+                                PatternRewriter &rewriter) const override {
+    Match match(op);
+    auto softmax = op.getLhs().getDefiningOp<SoftmaxOp>();
+    int64_t rank = tensorType(op.getLhs()).getRank(), last = rank - 1;
+    if (!softmax || static_cast<int64_t>(softmax.getAxis()) != last ||
+        !isMatrixProduct(op) || op.getLhsContract()[0] != last ||
+        op.getLhsBatch() != ArrayRef<int64_t>(firstDims(rank - 2)))
+      return rewriter.notifyMatchFailure(op,
+                                         "no softmax over keys times values");
+    match.add(softmax);
+    std::optional<Scores> scores = Scores::of(softmax.getX(), match);
+    if (!scores || !isMatrixProduct(scores->product))
+      return rewriter.notifyMatchFailure(
+          op, "the scores are no product of queries and keys");
+    DotGeneralOp product = scores->product;
+    match.add(product);
+    if (!match.isClosed())
+      return rewriter.notifyMatchFailure(
+          op, "an intermediate value has another user");
+
+    ValueBuilder moves(rewriter, product.getLoc());
+    Value queries = withoutScale(moves, product.getLhs(), scores->scale, match);
+    Value keys = withoutScale(moves, product.getRhs(), scores->scale, match);
+    ValueBuilder b(rewriter, match.location());
+    Value query =
+        asMatrices(b, queries, product.getLhsBatch(), product.getLhsFree()[0],
+                   product.getLhsContract()[0]);
+    Value key =
+        asMatrices(b, keys, product.getRhsBatch(), product.getRhsFree()[0],
+                   product.getRhsContract()[0]);
+    Value value = asMatrices(b, op.getRhs(), op.getRhsBatch(),
+                             op.getRhsContract()[0], op.getRhsFree()[0]);
+    rewriter.replaceOp(op, b.make<AttentionOp>(query, key, value, scores->mask,
+                                               scores->scale, scores->causal));
+    return success();
+  }
+};
+
+} // namespace
+
+void addAttentionRecognizers(RewritePatternSet &patterns) {
+  patterns.add<RecognizeAttention>(patterns.getContext());
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,62 @@
+//===- RecognizeComposites.cpp - composites in small ops ------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Exporters write softmax, layer_norm, gelu and attention in small ops; as
+// composites they get better gradients and kernels. Legal where no intermediate
+// value has another user. The result rounds differently from the small ops, as
+// it does from one exporter to the next. Expects the forms of SimplifyAlgebra;
+// patterns are in Recognize*.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Remarks.h"
+#include "passes/Passes.h"
+#include "passes/recognize/RecognizeMatch.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_RECOGNIZECOMPOSITES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+class Reporter : public RewriterBase::Listener {
+public:
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    if (isa<CompositeOpInterface>(op))
+      remark("recognize-composites", "recognized", op->getLoc(),
+             op->getName().getStringRef());
+  }
+};
+
+class RecognizeComposites
+    : public impl::RecognizeCompositesBase<RecognizeComposites> {
+public:
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    addSoftmaxRecognizers(set);
+    addGeluRecognizers(set);
+    addNormRecognizers(set);
+    addAttentionRecognizers(set);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() override {
+    Reporter reporter;
+    GreedyRewriteConfig config;
+    config.listener = &reporter;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      (void)applyPatternsAndFoldGreedily(function, patterns, config);
+  }
+
+private:
+  FrozenRewritePatternSet patterns;
+};
+
+} // namespace
+} // namespace sinter::passes

@@ -1,0 +1,389 @@
+//===- Rematerialize.cpp - computes again instead of keeping --------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Makes functions of fusions fit into a limit of memory: values that wait over
+// the command where most is live are computed again, by a clone of the fusion
+// that made them, right before they are read; updates of states happen as soon
+// as their gradients are known, rather than in one kernel at the end. Ops are
+// put in the order in which the plan was found to fit. Legal for every program,
+// since a kernel's results depend on its operands alone: no bit changes. Which
+// values is decided in plan/ (Recompute, RecomputeSearch, Segments). What does
+// not fit gets the least that was found; refusing it is left to the driver.
+// Training steps may be given a share of their time to do so without a limit.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Remarks.h"
+#include "passes/Passes.h"
+#include "passes/fuse/Fusion.h"
+#include "passes/plan/EagerOrder.h"
+#include "passes/plan/Footprint.h"
+#include "passes/plan/UpdateBuckets.h"
+#include "passes/remat/Cost.h"
+#include "passes/remat/RecomputeSearch.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_REMATERIALIZE
+#include "passes/Passes.h.inc"
+
+using namespace plan;
+
+namespace {
+
+/// Into how many kernels the updates of all states are divided.
+constexpr unsigned kUpdateBuckets = 16;
+
+/// What is computed again without a limit saves at least this share of the
+/// arena, else the program stays as it is.
+constexpr double kLeastSaved = 0.1;
+
+/// Where most is live.
+unsigned turnOf(const Plan &plan) {
+  std::vector<int64_t> live = liveBytes(plan.places);
+  return std::max_element(live.begin(), live.end()) - live.begin();
+}
+
+/// Puts the ops of a function in the order of a plan, with its clones.
+class Rewriter {
+public:
+  Rewriter(func::FuncOp func, const CommandGraph &before,
+           const Recompute::Outcome &outcome)
+      : body(func.getBody().front()), before(before), outcome(outcome) {}
+
+  void run() {
+    // Everything that is no command comes right before its first user.
+    for (unsigned number : outcome.order) {
+      if (number < before.commands.size()) {
+        const Command &command = outcome.graph.commands[number];
+        if (Operation *op = opOf(command)) {
+          if (!llvm::equal(command.reads, before.commands[number].reads))
+            redirect(op, before.commands[number].reads, command.reads);
+          moveToEnd(op);
+        }
+        continue;
+      }
+      const Recompute::Clone &clone =
+          outcome.clones[number - before.commands.size()];
+      insert(clone, outcome.graph.commands[number]);
+    }
+    Operation *terminator = body.getTerminator();
+    for (Value result : terminator->getOperands())
+      moveViews(result, terminator);
+    // What nobody looks through any more; a view of a view comes after it.
+    SmallVector<ir::ReshapeOp> reshapes(body.getOps<ir::ReshapeOp>());
+    for (ir::ReshapeOp reshape : llvm::reverse(reshapes))
+      if (reshape->use_empty())
+        reshape.erase();
+  }
+
+private:
+  /// A wait has no op of its own.
+  static Operation *opOf(const Command &command) {
+    if (command.fusion)
+      return command.fusion;
+    return command.isAllReduce()
+               ? ir::AllReduceOp(command.allReduce).getOperation()
+               : nullptr;
+  }
+
+  void moveToEnd(Operation *op) {
+    op->moveBefore(body.getTerminator());
+    for (OpOperand &operand : op->getOpOperands())
+      moveViews(operand.get(), op);
+  }
+  /// Reshapes and constants that `op` reads through.
+  void moveViews(Value value, Operation *op) {
+    Operation *view = value.getDefiningOp();
+    if (!view || !isa<ir::ReshapeOp, ir::ConstantOp>(view) ||
+        !placed.insert(view).second)
+      return;
+    view->moveBefore(op);
+    if (isa<ir::ReshapeOp>(view))
+      moveViews(view->getOperand(0), view);
+  }
+
+  /// Where a read changed, the operand becomes the clone's result.
+  void redirect(Operation *op, ArrayRef<unsigned> old, ArrayRef<unsigned> now) {
+    for (auto [number, read] : llvm::enumerate(now))
+      if (read != old[number])
+        op->setOperand(number, again(op->getOperand(number), read, op));
+  }
+  /// `value`, a view of an old result, as the same view of buffer `read`.
+  Value again(Value value, unsigned read, Operation *user) {
+    if (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
+      if (Value view = views.lookup({value, read}))
+        return view;
+      // What this is a view of may be a view, too, that enters the table.
+      Value source = again(reshape.getX(), read, user);
+      return views[{value, read}] = OpBuilder(user).create<ir::ReshapeOp>(
+                 reshape.getLoc(), reshape.getType(), source);
+    }
+    return valueOf.lookup(read);
+  }
+
+  void insert(const Recompute::Clone &clone, const Command &command) {
+    auto fusion = cast<ir::FusionOpInterface>(
+        ir::FusionOpInterface(clone.fusion)->clone());
+    OpBuilder builder(body.getTerminator());
+    builder.insert(fusion);
+    const Command &original = before.commands[clone.original];
+    auto inputs = ir::FusionOpInterface(original.fusion).getInputs();
+    for (auto [number, read] : llvm::enumerate(command.reads)) {
+      Value operand = fusion->getOperand(number);
+      if (read != original.reads[llvm::find(inputs, operand) - inputs.begin()])
+        fusion->setOperand(number, again(operand, read, fusion));
+      moveViews(fusion->getOperand(number), fusion);
+    }
+    for (auto [result, write] :
+         llvm::zip_equal(fusion.getOutputs(), command.writes))
+      valueOf[write] = result;
+  }
+
+  Block &body;
+  const CommandGraph &before;
+  const Recompute::Outcome &outcome;
+  llvm::DenseSet<Operation *> placed;
+  llvm::DenseMap<unsigned, Value> valueOf; // results of clones, by buffer
+  llvm::DenseMap<std::pair<Value, unsigned>, Value> views;
+};
+
+class RematerializePass : public impl::RematerializeBase<RematerializePass> {
+public:
+  using RematerializeBase::RematerializeBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (ir::numDevices(module) > 1)
+      return; // a limit for several devices is only checked
+    if (isElsewhere(module)) {
+      hasOwnMemory = !hasOwnMemory;
+      spareTime = 0;
+    }
+    if (memoryLimit > 0)
+      arenaLimit = memoryLimit - footprintOf(module, /*place=*/0,
+                                             workspaceBytes, hasOwnMemory)
+                                     .fixed();
+    llvm::StringMap<unsigned> states;
+    for (auto state : module.getOps<ir::StateOp>())
+      states.insert({state.getSymName(), static_cast<unsigned>(states.size())});
+    for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (!func.isPrivate() && failed(fit(func, states)))
+        return signalPassFailure();
+  }
+
+private:
+  using States = llvm::StringMap<unsigned>;
+
+  /// Whether all nodes were placed on the CPU, or on a GPU, and the options are
+  /// about the other one.
+  bool isElsewhere(ModuleOp module) const {
+    SmallVector<StringRef> names = ir::deviceNames(module);
+    return !names.empty() && (names.front() == "cpu") == hasOwnMemory;
+  }
+  LogicalResult fit(func::FuncOp func, const States &states);
+  LogicalResult spend(func::FuncOp func, const States &states);
+  FailureOr<int64_t> search(func::FuncOp func, const States &states,
+                            bool isLast);
+  bool divideUpdates(func::FuncOp func);
+
+  int64_t arenaLimit = std::numeric_limits<int64_t>::max();
+  llvm::SmallPtrSet<Operation *, 4> divided;
+};
+
+/// Orders to begin with: the best, and, where that is much earlier, that in
+/// which most is live first. An order with few live bytes may leave the
+/// gradients of weights, with all that they read, to the end of the program;
+/// then most is live there, where little can be computed again.
+std::vector<Plan> plansToSearch(const CommandGraph &graph) {
+  std::vector<Plan> plans = allPlans(graph);
+  auto earliest = std::min_element(
+      plans.begin(), plans.end(),
+      [](const Plan &a, const Plan &b) { return turnOf(a) < turnOf(b); });
+  constexpr unsigned kMuch = 16; // of the program
+  bool isMuch =
+      turnOf(*earliest) + graph.commands.size() / kMuch < turnOf(plans.front());
+  std::vector<Plan> result{choosePlan(graph).plan};
+  if (isMuch)
+    result.push_back(std::move(*earliest));
+  return result;
+}
+
+/// A function of fusions with a turn, and what computing values again over that
+/// does to it.
+struct Subject {
+  /// `graph` outlives this; `order` is one of its.
+  Subject(const CommandGraph &graph, const Order &order, unsigned turn)
+      : graph(graph), order(eagerAfter(graph, order, turn)),
+        recompute(graph, this->order, turn) {}
+
+  const CommandGraph &graph;
+  Order order;
+  Recompute recompute;
+};
+
+/// A choice, with what its clones belong to.
+struct Found {
+  std::unique_ptr<Subject> subject;
+  RecomputeChoice choice;
+};
+
+/// Of several orders the one with the smallest arena, or the first that is
+/// enough.
+Found searchOrders(const CommandGraph &graph, int64_t enoughBytes,
+                   llvm::function_ref<RecomputeChoice(Recompute &)> search) {
+  Found best;
+  for (const Plan &plan : plansToSearch(graph)) {
+    auto subject = std::make_unique<Subject>(graph, plan.order, turnOf(plan));
+    RecomputeChoice choice = search(subject->recompute);
+    if (best.subject && choice.bytes >= best.choice.bytes)
+      continue;
+    best.choice = std::move(choice); // before those whose clones it has go
+    best.subject = std::move(subject);
+    if (best.choice.bytes <= enoughBytes)
+      break;
+  }
+  return best;
+}
+
+void rewrite(func::FuncOp func, const CommandGraph &graph,
+             const RecomputeChoice &choice, StringRef event) {
+  double all = 0;
+  for (const Command &command : graph.commands)
+    if (command.fusion)
+      all += flopsOf(command.fusion);
+  std::string share;
+  llvm::raw_string_ostream(share)
+      << llvm::format("%.2f", all > 0 ? 100 * choice.outcome.flops / all : 0.0);
+  ir::remark("rematerialize", event, func.getLoc(),
+             "@" + func.getSymName() + ": arena " + Twine(choice.bytes) +
+                 " bytes with " + Twine(choice.outcome.clones.size()) +
+                 " kernels run again, " + share + " % more operations",
+             choice.outcome.clones.size());
+  Rewriter(func, graph, choice.outcome).run();
+}
+
+bool isTrainingStep(func::FuncOp func) {
+  return llvm::any_of(func.getBody().front(), [](Operation &op) {
+    return llvm::any_of(op.getUses(), isNewState);
+  });
+}
+
+/// Of what is live where most is, the share that only waits for its state's
+/// update.
+double shareForUpdates(const CommandGraph &graph, const Order &order) {
+  Plan plan = planInOrder(graph, order);
+  unsigned turn = turnOf(plan);
+  int64_t bytes = 0;
+  for (auto [number, buffer] : llvm::enumerate(graph.buffers)) {
+    unsigned place = plan.placeOf[number];
+    if (place == kNoPlace || plan.places[place].first > turn ||
+        plan.places[place].last < turn || buffer.readers.empty())
+      continue;
+    if (llvm::all_of(buffer.readers, [&](unsigned reader) {
+          ir::FusionOpInterface fusion = graph.commands[reader].fusion;
+          auto kernel = dyn_cast_or_null<ir::KernelOp>(fusion.getOperation());
+          return kernel && isUpdate(kernel);
+        }))
+      bytes += plan.places[place].bytes;
+  }
+  return static_cast<double>(bytes) /
+         static_cast<double>(std::max<int64_t>(1, plan.maxLiveBytes));
+}
+
+} // namespace
+
+/// One kernel for all updates keeps all gradients. Once for each function.
+/// Whether it is another one now.
+bool RematerializePass::divideUpdates(func::FuncOp func) {
+  if (!divided.insert(func).second)
+    return false;
+  std::optional<unsigned> more = splitUpdates(func, kUpdateBuckets);
+  if (more.value_or(0) > 0)
+    ir::remark("rematerialize", "updates divided", func.getLoc(),
+               "@" + func.getSymName() + ": " + Twine(*more) + " kernels more",
+               *more);
+  return more.has_value();
+}
+
+/// Lets gradients die early and computes again what there is time for, where
+/// that saves enough and, with it, the function fits.
+LogicalResult RematerializePass::spend(func::FuncOp func,
+                                       const States &states) {
+  for (bool isDivided : {false, true}) {
+    ConstantPool constants;
+    FailureOr<CommandGraph> graph =
+        CommandGraph::build(func, constants, states);
+    if (failed(graph))
+      return failure();
+    PlannedProgram planned = choosePlan(*graph);
+    auto dividesUpdates = [&](const CommandGraph &graph, const Order &order) {
+      return !isDivided && shareForUpdates(graph, order) > kLeastSaved &&
+             divideUpdates(func);
+    };
+    // The search takes long.
+    if (dividesUpdates(*graph, planned.plan.order))
+      continue;
+    Found found =
+        searchOrders(*graph, /*enoughBytes=*/0, [&](Recompute &recompute) {
+          return searchCheapRecompute(recompute, spareTime);
+        });
+    const RecomputeChoice &choice = found.choice;
+    if (dividesUpdates(choice.outcome.graph, choice.outcome.order))
+      continue;
+    if (choice.bytes <= arenaLimit &&
+        choice.bytes < (1 - kLeastSaved) * planned.layout.bytes.front())
+      rewrite(func, *graph, choice, "in spare time");
+    break;
+  }
+  return success();
+}
+
+/// Rewrites `func` and returns the arena's bytes if that fits, or `isLast`.
+FailureOr<int64_t> RematerializePass::search(func::FuncOp func,
+                                             const States &states,
+                                             bool isLast) {
+  ConstantPool constants;
+  FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
+  if (failed(graph))
+    return failure();
+  Found found = searchOrders(*graph, arenaLimit, [&](Recompute &recompute) {
+    return searchRecompute(recompute, arenaLimit);
+  });
+  if (found.choice.bytes <= arenaLimit || isLast)
+    rewrite(func, *graph, found.choice,
+            found.choice.bytes > arenaLimit ? "does not fit" : "fits");
+  return found.choice.bytes;
+}
+
+LogicalResult RematerializePass::fit(func::FuncOp func, const States &states) {
+  if (spareTime > 0 && isTrainingStep(func) && failed(spend(func, states)))
+    return failure();
+  if (memoryLimit == 0)
+    return success();
+  ConstantPool constants;
+  FailureOr<CommandGraph> graph = CommandGraph::build(func, constants, states);
+  if (failed(graph))
+    return failure();
+  if (choosePlan(*graph).layout.bytes.front() <= arenaLimit)
+    return success();
+  FailureOr<int64_t> bytes = search(func, states, /*isLast=*/false);
+  if (failed(bytes) || *bytes <= arenaLimit)
+    return success(succeeded(bytes));
+  // What does not fit gets the least that was found.
+  OwningOpRef<func::FuncOp> undivided = func.clone();
+  if (divideUpdates(func)) {
+    FailureOr<int64_t> divided = search(func, states, /*isLast=*/false);
+    if (failed(divided) || *divided <= arenaLimit)
+      return success(succeeded(divided));
+    if (*bytes < *divided)
+      func.getBody().takeBody(undivided->getBody());
+  }
+  return success(succeeded(search(func, states, /*isLast=*/true)));
+}
+
+} // namespace sinter::passes

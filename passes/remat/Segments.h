@@ -1,0 +1,50 @@
+//===- Segments.h - narrow places of the forward pass -----------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_PASSES_REMAT_SEGMENTS_H
+#define SINTER_PASSES_REMAT_SEGMENTS_H
+
+#include "passes/remat/Recompute.h"
+
+namespace sinter::passes::plan {
+
+/// Divides the commands before the turn where the fewest values pass that later
+/// ones of them read: between two blocks of a residual network only the sum.
+class Segments {
+public:
+  Segments(const CommandGraph &graph, const Recompute &recompute);
+
+  /// Numbers of narrow places that a segment may span, ascending; the last one
+  /// makes one segment of all.
+  llvm::SmallVector<unsigned> widths() const;
+
+  /// The division into segments of a width.
+  struct Division {
+    std::vector<unsigned>
+        segmentOf; // by command; those after the turn: the last
+    unsigned count = 0;
+    llvm::BitVector boundary; // values (buffers) that pass between segments, or
+                              // through many
+  };
+  Division divide(unsigned width) const;
+
+private:
+  struct Place {
+    unsigned position; // of the command after which the values pass
+    llvm::SmallVector<unsigned, 2> values;
+  };
+
+  void findPlaces(llvm::ArrayRef<llvm::SmallVector<unsigned, 2>> passing,
+                  size_t most);
+
+  const CommandGraph &graph;
+  const Recompute &recompute;
+  std::vector<Place> places;
+  llvm::BitVector shared; // values that pass through much of the program
+};
+
+} // namespace sinter::passes::plan
+
+#endif // SINTER_PASSES_REMAT_SEGMENTS_H

@@ -1,0 +1,319 @@
+//===- SimplifyShapes.cpp - patterns on ops that move elements ------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The forms they lead to: a broadcast's operand has no unit dimensions,
+// elementwise ops come before the broadcast or move of their operands, what
+// only moves unit dimensions is a reshape, and moves that undo each other are
+// gone. What two neighbouring moves make is left to the folders of ir/ops.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Build.h"
+#include "passes/MatmulForm.h"
+#include "passes/OpClasses.h"
+#include "passes/ValueBuilder.h"
+#include "passes/simplify/SimplifyPatterns.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+namespace {
+
+SmallVector<int64_t> withoutUnitDims(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> kept;
+  llvm::copy_if(shape, std::back_inserter(kept),
+                [](int64_t size) { return size != 1; });
+  return kept;
+}
+
+// Pattern: reduce(x) -> reshape(x) where every reduced dimension is 1
+struct ReduceOfUnits : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType type = tensorType(op.getX());
+    if (llvm::any_of(op.getDims(),
+                     [&](int64_t dim) { return type.getDimSize(dim) != 1; }))
+      return rewriter.notifyMatchFailure(op, "a reduced dimension is not 1");
+    rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), op.getX(),
+                                     tensorType(op.getResult()).getShape()));
+    return success();
+  }
+};
+
+// Pattern: broadcast(x : a x 1) -> broadcast(reshape(x) : a)
+struct BroadcastWithoutUnits : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType from = tensorType(op.getX()),
+                     to = tensorType(op.getResult());
+    if (!llvm::is_contained(from.getShape(), 1))
+      return rewriter.notifyMatchFailure(op,
+                                         "the operand has no unit dimension");
+    SmallVector<int64_t> dims;
+    for (auto [size, dim] : llvm::zip(from.getShape(), op.getDims()))
+      if (size != 1)
+        dims.push_back(dim);
+    Value squeezed = reshapeTo(rewriter, op.getLoc(), op.getX(),
+                               withoutUnitDims(from.getShape()));
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, to, squeezed, dims);
+    return success();
+  }
+};
+
+/// The value of a splat constant in another shape; null for other values.
+Value reshapedSplat(PatternRewriter &rewriter, Location loc, Value value,
+                    ArrayRef<int64_t> shape) {
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)))
+    return {};
+  return rewriter.create<ConstantOp>(
+      loc, splat.resizeSplat(splat.getType().clone(shape)));
+}
+
+// Pattern: f(broadcast(a), broadcast(b), splat) -> broadcast(f(a, b, splat)), f
+// elementwise, the broadcasts alike
+struct ComputeBeforeBroadcast : RewritePattern {
+  ComputeBeforeBroadcast(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isElementwise(op))
+      return failure();
+    BroadcastOp first;
+    for (Value operand : op->getOperands())
+      if (!first)
+        first = operand.getDefiningOp<BroadcastOp>();
+    if (!first)
+      return rewriter.notifyMatchFailure(op, "no operand is a broadcast");
+    ArrayRef<int64_t> shape = tensorType(first.getX()).getShape();
+    for (Value operand : op->getOperands()) {
+      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      bool isAlike = broadcast && broadcast.getDims() == first.getDims() &&
+                     tensorType(broadcast.getX()).getShape() == shape;
+      SplatElementsAttr splat;
+      if (!isAlike && !matchPattern(operand, m_Constant(&splat)))
+        return rewriter.notifyMatchFailure(op,
+                                           "an operand is no such broadcast");
+    }
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      Value splat = reshapedSplat(rewriter, op->getLoc(), operand, shape);
+      operands.push_back(splat ? splat
+                               : operand.getDefiningOp<BroadcastOp>().getX());
+    }
+    Operation *small = cloneWithShape(rewriter, op, operands, shape);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(
+        op, op->getResult(0).getType(), small->getResult(0), first.getDims());
+    return success();
+  }
+};
+
+/// Undoes a move (a transpose or reshape) by going up through elementwise ops
+/// of one use to moves that it cancels. Nothing is built unless all of them
+/// cancel.
+class MoveCanceller {
+public:
+  explicit MoveCanceller(Operation *move) : move(move) {}
+
+  bool canCancel(Value value, int depth) {
+    if (cancels(value.getDefiningOp()))
+      return true;
+    SplatElementsAttr splat;
+    if (matchPattern(value, m_Constant(&splat)))
+      return true;
+    Operation *op = value.getDefiningOp();
+    if (!op || !isElementwise(op) || !op->hasOneUse() || depth == 0)
+      return false;
+    return llvm::all_of(op->getOperands(),
+                        [&](Value v) { return canCancel(v, depth - 1); });
+  }
+
+  Value cancel(PatternRewriter &rewriter, Value value) {
+    Operation *op = value.getDefiningOp();
+    ArrayRef<int64_t> shape = tensorType(move->getResult(0)).getShape();
+    if (cancels(op))
+      return op->getOperand(0);
+    if (Value splat = reshapedSplat(rewriter, value.getLoc(), value, shape))
+      return splat;
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(cancel(rewriter, operand));
+    return cloneWithShape(rewriter, op, operands, shape)->getResult(0);
+  }
+
+private:
+  bool cancels(Operation *inner) const {
+    if (!inner || inner->getName() != move->getName())
+      return false;
+    if (isa<ReshapeOp>(move))
+      return tensorType(inner->getOperand(0)).getShape() ==
+             tensorType(move->getResult(0)).getShape();
+    ArrayRef<int64_t> outer = cast<TransposeOp>(move).getPerm();
+    ArrayRef<int64_t> perm = cast<TransposeOp>(inner).getPerm();
+    return llvm::all_of(llvm::seq<int64_t>(0, perm.size()),
+                        [&](int64_t i) { return perm[outer[i]] == i; });
+  }
+
+  Operation *move;
+};
+
+// Pattern: move(f(move'(x))) -> f(x), where the two moves undo each other
+template <class OpTy> struct CancelMoves : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    const int maxDepth = 8;
+    MoveCanceller canceller(op);
+    if (op.getX().template getDefiningOp<ConstantOp>() ||
+        !canceller.canCancel(op.getX(), maxDepth))
+      return rewriter.notifyMatchFailure(op, "no move that it undoes");
+    rewriter.replaceOp(op, canceller.cancel(rewriter, op.getX()));
+    return success();
+  }
+};
+
+// Pattern: f(move(x), splat) -> move(f(x, splat)), f elementwise, x computed by
+// a kernel that f can join or end; a move that a library call then reads needs
+// no copy
+struct ComputeBeforeMove : RewritePattern {
+  ComputeBeforeMove(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isElementwise(op))
+      return failure();
+    Operation *move = nullptr;
+    for (Value operand : op->getOperands()) {
+      SplatElementsAttr splat;
+      if (matchPattern(operand, m_Constant(&splat)))
+        continue;
+      if (move || !operand.hasOneUse())
+        return rewriter.notifyMatchFailure(op, "more than one value");
+      move = operand.getDefiningOp();
+      if (!move)
+        break;
+    }
+    if (!isa_and_nonnull<TransposeOp, ReshapeOp>(move) ||
+        (isa<ReshapeOp>(move) && !isComputedOnce(move->getOperand(0))))
+      return rewriter.notifyMatchFailure(op, "no move to come before");
+    Value moved = move->getOperand(0);
+    ArrayRef<int64_t> shape = tensorType(moved).getShape();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      Value splat = reshapedSplat(rewriter, op->getLoc(), operand, shape);
+      operands.push_back(splat ? splat : moved);
+    }
+    Operation *early = cloneWithShape(rewriter, op, operands, shape);
+    Operation *late = rewriter.clone(*move);
+    late->setOperand(0, early->getResult(0));
+    late->getResult(0).setType(
+        cast<RankedTensorType>(op->getResult(0).getType()));
+    rewriter.replaceOp(op, late->getResults());
+    return success();
+  }
+
+private:
+  /// A reshape of something that is stored costs nothing, but ops on both of
+  /// its sides are two kernels: only where the near side has one anyway.
+  static bool isComputedOnce(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && value.hasOneUse() &&
+           (isElementwise(op) || isa<SliceOp, TransposeOp>(op));
+  }
+};
+
+// Pattern: moves that leave the elements in their order -> reshape, as
+// transpose(reshape(transpose(x))) from channels-last and back
+template <class OpTy> struct MovesToReshape : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    StridedView view = viewOf(op.getResult(), ViewDepth::loops);
+    RankedTensorType type = tensorType(op.getResult());
+    if (view.base == op.getResult() || view.base == op.getX() ||
+        tensorType(view.base).getNumElements() != type.getNumElements())
+      return rewriter.notifyMatchFailure(op, "no chain of moves");
+    if (view.offset != 0)
+      return rewriter.notifyMatchFailure(op, "elements are left out");
+    for (auto [loops, wanted] :
+         llvm::zip_equal(view.dims, rowMajorStrides(type.getShape())))
+      if (loops.size() > 1 || (loops.size() == 1 && loops[0].stride != wanted))
+        return rewriter.notifyMatchFailure(op, "the order changes");
+    rewriter.replaceOp(
+        op, reshapeTo(rewriter, op.getLoc(), view.base, type.getShape()));
+    return success();
+  }
+};
+
+/// Whether `op` surrounds its operand with positive zeros, without gaps.
+bool padsWithZeros(PadOp op) {
+  SplatElementsAttr value;
+  if (!op || !matchPattern(op.getValue(), m_Constant(&value)) ||
+      llvm::any_of(op.getInterior(), [](int64_t gap) { return gap != 0; }))
+    return false;
+  if (isa<FloatType>(value.getElementType()))
+    return value.getSplatValue<llvm::APFloat>().isPosZero();
+  return value.getSplatValue<llvm::APInt>().isZero();
+}
+
+/// The one dimension along which the operand of `second` begins where that of
+/// `first` ends, everything else being alike.
+std::optional<int64_t> adjacentAxis(PadOp first, PadOp second) {
+  std::optional<int64_t> axis;
+  for (int64_t i = 0, rank = first.getLow().size(); i < rank; ++i) {
+    if (first.getLow()[i] == second.getLow()[i] &&
+        first.getHigh()[i] == second.getHigh()[i])
+      continue;
+    int64_t end = first.getLow()[i] + tensorType(first.getX()).getDimSize(i);
+    if (axis || end != second.getLow()[i])
+      return std::nullopt;
+    axis = i;
+  }
+  return axis;
+}
+
+// Pattern: add(pad(a), pad(b)) -> pad(concat(a, b)), where b lies beside a:
+// what the gradient of a split leads to (a -0 stays what it is)
+struct AddOfPads : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op,
+                                PatternRewriter &rewriter) const override {
+    auto first = op.getLhs().getDefiningOp<PadOp>(),
+         second = op.getRhs().getDefiningOp<PadOp>();
+    if (!padsWithZeros(first) || !padsWithZeros(second))
+      return rewriter.notifyMatchFailure(op, "no two zero pads");
+    std::optional<int64_t> axis = adjacentAxis(first, second);
+    if (!axis) {
+      std::swap(first, second);
+      axis = adjacentAxis(first, second);
+    }
+    if (!axis)
+      return rewriter.notifyMatchFailure(
+          op, "the operands do not lie side by side");
+    Location loc =
+        rewriter.getFusedLoc({first.getLoc(), second.getLoc(), op.getLoc()});
+    SmallVector<int64_t> high(first.getHigh());
+    high[*axis] = second.getHigh()[*axis];
+    Value both = rewriter.create<ConcatOp>(
+        loc, ValueRange{first.getX(), second.getX()}, *axis);
+    rewriter.replaceOp(op, rewriter.create<PadOp>(loc, both, first.getValue(),
+                                                  first.getLow(), high,
+                                                  first.getInterior()));
+    return success();
+  }
+};
+
+} // namespace
+
+void addShapePatterns(RewritePatternSet &patterns) {
+  patterns
+      .add<ReduceOfUnits, BroadcastWithoutUnits, ComputeBeforeBroadcast,
+           ComputeBeforeMove, CancelMoves<TransposeOp>, CancelMoves<ReshapeOp>,
+           MovesToReshape<TransposeOp>, MovesToReshape<ReshapeOp>, AddOfPads>(
+          patterns.getContext());
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,524 @@
+//===- BuildTraining.cpp - @main into @step and @eval ---------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// @step(inputs, labels, states, controls) -> (loss, new states): the loss of a
+// batch, its gradients by the trainable states, clipped, and the optimizer's
+// updates. With micro-batches its parts are two functions, which meet in
+// states:
+// @grad(inputs, labels, states, controls) and @apply(states, controls) -> loss.
+// @eval(inputs, labels, states, valid_rows) -> sums of losses and right
+// answers, with averaged weights if there are any. Which states are trained is
+// decided here: those that receive a gradient, less what the options and the
+// values rule out. Leaves constants and dead ops to the simplifier.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/Locations.h"
+#include "ir/Remarks.h"
+#include "passes/Failure.h"
+#include "passes/autodiff/Gradient.h"
+#include "passes/place/DecomposeComposites.h"
+#include "passes/train/TrainingSlots.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+#define GEN_PASS_DEF_BUILDTRAINING
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A function made from @main: inputs, labels, states and controls by name.
+class ProgramBuilder {
+public:
+  /// Copies the body of `main`, without its return. `labels` is null when the
+  /// loss takes none.
+  ProgramBuilder(func::FuncOp main, StringRef name, const LossPlan &plan)
+      : builder(main.getContext()) {
+    builder.setInsertionPoint(main);
+    function = builder.create<func::FuncOp>(main.getLoc(), name,
+                                            builder.getFunctionType({}, {}));
+    Block *body = function.addEntryBlock();
+    Block &source = main.getBody().front();
+    auto copyArgument = [&](unsigned i) {
+      DictionaryAttr attributes = main.getArgAttrDict(i);
+      mapping.map(source.getArgument(i),
+                  addArgument(source.getArgument(i).getType(), attributes));
+    };
+    auto has = [&](unsigned i, StringRef key) {
+      return main.getArgAttr(i, key) != nullptr;
+    };
+    for (unsigned i = 0; i < main.getNumArguments(); ++i)
+      if (has(i, SinterDialect::kInputAttr) && plan.labelsArgument != i)
+        copyArgument(i);
+    if (plan.labelsArgument) {
+      copyArgument(*plan.labelsArgument);
+      labels = mapping.lookup<Value>(source.getArgument(*plan.labelsArgument));
+    } else if (plan.labelsType) {
+      labels = addArgument(plan.labelsType, attribute(SinterDialect::kInputAttr,
+                                                      plan.labelsName));
+    }
+    for (StringRef key :
+         {SinterDialect::kStateAttr, SinterDialect::kControlAttr})
+      for (unsigned i = 0; i < main.getNumArguments(); ++i)
+        if (has(i, key))
+          copyArgument(i);
+    builder.setInsertionPointToEnd(body);
+    for (Operation &op : source.without_terminator())
+      builder.clone(op, mapping);
+    output = mapping.lookup(source.getTerminator()->getOperand(plan.output));
+    if (std::optional<unsigned> result = IndexChecks::resultOf(main))
+      indexFaults = mapping.lookup(source.getTerminator()->getOperand(*result));
+  }
+  /// An empty function beside `main`.
+  ProgramBuilder(func::FuncOp main, StringRef name)
+      : builder(main.getContext()) {
+    builder.setInsertionPoint(main);
+    function = builder.create<func::FuncOp>(main.getLoc(), name,
+                                            builder.getFunctionType({}, {}));
+    builder.setInsertionPointToEnd(function.addEntryBlock());
+  }
+
+  /// Evaluation drops nothing out, and needs no control of the graph's own.
+  void dropRandomness() {
+    for (auto op : llvm::make_early_inc_range(
+             function.getBody().front().getOps<DropoutOp>())) {
+      op.replaceAllUsesWith(op.getX());
+      if (output == op.getResult())
+        output = op.getX();
+      op.erase();
+    }
+    for (unsigned i = function.getNumArguments(); i-- > 0;)
+      if (function.getArgAttr(i, SinterDialect::kControlAttr) &&
+          function.getArgument(i).use_empty())
+        function.eraseArgument(i);
+  }
+
+  /// Reads other states in the place of some.
+  void useAverages(const Averages &averages) {
+    for (BlockArgument argument : function.getArguments()) {
+      auto found = averages.find(stateOf(argument));
+      if (found != averages.end())
+        function.setArgAttr(argument.getArgNumber(), SinterDialect::kStateAttr,
+                            FlatSymbolRefAttr::get(found->second));
+    }
+  }
+
+  /// The control of this name, a new argument at its first mention.
+  Value addControl(StringRef name, Type element) {
+    for (BlockArgument argument : function.getArguments())
+      if (auto known = function.getArgAttrOfType<StringAttr>(
+              argument.getArgNumber(), SinterDialect::kControlAttr);
+          known && known.getValue() == name)
+        return argument;
+    return addArgument(RankedTensorType::get({}, element),
+                       attribute(SinterDialect::kControlAttr, name));
+  }
+  void addResult(Value value, DictionaryAttr attributes) {
+    results.push_back(value);
+    resultAttributes.push_back(attributes);
+  }
+  void addOutput(StringRef name, Value value) {
+    addResult(value, attribute(SinterDialect::kOutputAttr, name));
+  }
+  void addNewStates(const StateUpdates &updates) {
+    for (auto [state, value] : updates)
+      addResult(value, builder.getDictionaryAttr(builder.getNamedAttr(
+                           SinterDialect::kStateAttr,
+                           FlatSymbolRefAttr::get(cast<StateOp>(state)))));
+  }
+  void addIndexFaults(const IndexChecks &checks, int64_t parts = 1) {
+    if (indexFaults)
+      addResult(indexFaults, checks.attribute(parts));
+  }
+  /// Builds the return and the function's type.
+  void finish() {
+    builder.create<func::ReturnOp>(function.getLoc(), results);
+    function.setType(builder.getFunctionType(
+        function.getBody().getArgumentTypes(), TypeRange(ValueRange(results))));
+    function.setAllResultAttrs(resultAttributes);
+    dropStopGradients(function);
+    IRRewriter rewriter(function.getContext());
+    (void)runRegionDCE(rewriter, function->getRegions());
+  }
+
+  OpBuilder builder;
+  func::FuncOp function;
+  Value labels;      // null without
+  Value output;      // what the loss reads
+  Value indexFaults; // what the checks of indices found; null without such
+
+private:
+  DictionaryAttr attribute(StringRef key, StringRef value) {
+    return builder.getDictionaryAttr(
+        builder.getNamedAttr(key, builder.getStringAttr(value)));
+  }
+  Value addArgument(Type type, DictionaryAttr attributes) {
+    unsigned index = function.getNumArguments();
+    function.insertArgument(index, type, attributes, function.getLoc());
+    return function.getArgument(index);
+  }
+
+  IRMapping mapping;
+  SmallVector<Value> results;
+  SmallVector<Attribute> resultAttributes;
+};
+
+class BuildTraining : public impl::BuildTrainingBase<BuildTraining> {
+public:
+  using BuildTrainingBase::BuildTrainingBase;
+
+  void runOnOperation() override {
+    if (failed(run(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  BuildTrainingOptions chosen() const {
+    BuildTrainingOptions options;
+    options.loss = loss;
+    options.logits = logits;
+    options.labels = labels;
+    options.axis = axis;
+    options.ignoreIndex = ignoreIndex;
+    options.labelSmoothing = labelSmoothing;
+    options.optimizer = optimizer;
+    options.lr = lr;
+    options.momentum = momentum;
+    options.nesterov = nesterov;
+    options.weightDecay = weightDecay;
+    options.noDecay = noDecay;
+    options.beta1 = beta1;
+    options.beta2 = beta2;
+    options.eps = eps;
+    options.trainable = trainable;
+    options.freeze = freeze;
+    options.freezeBatchNorm = freezeBatchNorm;
+    options.padLastBatch = padLastBatch;
+    options.runningVariance = runningVariance;
+    options.lossScale = lossScale;
+    options.clipNorm = clipNorm;
+    options.clipValue = clipValue;
+    options.replicas = replicas;
+    options.accumulate = accumulate;
+    options.pairwise = pairwise;
+    options.ema = ema;
+    return options;
+  }
+
+  LogicalResult run(ModuleOp module) {
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    if (!main || !main.getBody().hasOneBlock())
+      return emitModuleError(module)
+             << "training needs a function @main with a body";
+    for (unsigned i = 0; i < main.getNumArguments(); ++i)
+      if (!main.getArgAttr(i, SinterDialect::kInputAttr) &&
+          !main.getArgAttr(i, SinterDialect::kStateAttr) &&
+          !main.getArgAttr(i, SinterDialect::kControlAttr))
+        return main.emitError("argument ")
+               << i << " is neither input, state nor control";
+    const Location loc = locationOfGraph(main);
+    const BuildTrainingOptions options = chosen();
+    FailureOr<StateSelection> selection = StateSelection::create(loc, options);
+    isDifferentiated = hasMissingGradients = false;
+    if (failed(build(main, options, selection))) {
+      // Gradients that are missing matter more than a loss that does not fit.
+      if (!isDifferentiated)
+        hasMissingGradients = failed(
+            checkGradients(main, succeeded(selection) ? &*selection : nullptr));
+      if (hasMissingGradients)
+        module->setAttr(kFailureAttr, StringAttr::get(module.getContext(),
+                                                      kUnsupportedFailure));
+      return failure();
+    }
+    main.erase();
+    return success();
+  }
+
+  /// Adds the functions, or removes what of them was built.
+  LogicalResult build(func::FuncOp main, const BuildTrainingOptions &options,
+                      const FailureOr<StateSelection> &selection) {
+    auto module = main->getParentOfType<ModuleOp>();
+    const Location loc = locationOfGraph(main);
+    if (options.replicas < 1)
+      return emitError(loc, "replicas must be 1 or more");
+    if (options.accumulate < 1)
+      return emitError(loc, "accumulate must be 1 or more");
+    if (options.pairwise && !llvm::isPowerOf2_64(options.accumulate))
+      return emitError(loc, "pairwise needs a power of two of micro-batches");
+    if (!(options.ema >= 0 && options.ema < 1))
+      return emitError(loc, "ema must lie in [0, 1)");
+    if (options.runningVariance != "onnx" &&
+        options.runningVariance != "unbiased")
+      return emitError(loc, "bn-running-var must be onnx or unbiased");
+    FailureOr<LossPlan> plan = planLoss(main, options);
+    FailureOr<LossScaling> scaling = LossScaling::create(loc, options);
+    if (failed(selection) || failed(plan) || failed(scaling) ||
+        failed(checkOptimizer(loc, options)))
+      return failure();
+
+    FailureOr<Averages> averages =
+        buildStep(main, *plan, options, *selection, *scaling);
+    if (failed(averages) ||
+        failed(buildEval(main, *plan, options, *averages))) {
+      for (auto function :
+           llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+        if (function != main)
+          function.erase();
+      return failure();
+    }
+    describe(module, *plan, options);
+    return success();
+  }
+
+  /// Which of the micro-batches' and replicas' parts of the batch this is.
+  Value partOfBatch(ProgramBuilder &step, const BuildTrainingOptions &options) {
+    Type i64 = step.builder.getI64Type();
+    Value replica =
+        options.replicas > 1 ? step.addControl("replica", i64) : Value();
+    if (options.accumulate == 1)
+      return replica;
+    Value microBatch = step.addControl("micro_batch", i64);
+    if (!replica)
+      return microBatch;
+    OpBuilder begin = OpBuilder::atBlockBegin(&step.function.getBody().front());
+    ValueBuilder b(begin, step.function.getLoc());
+    return b.add(b.mul(replica, scalarI64(begin, b.loc, options.accumulate)),
+                 microBatch);
+  }
+
+  /// Adds the functions of a step. Gives the averages of weights that there
+  /// are.
+  FailureOr<Averages> buildStep(func::FuncOp main, const LossPlan &plan,
+                                const BuildTrainingOptions &options,
+                                const StateSelection &selection,
+                                LossScaling scaling) {
+    Accumulation accumulation(options);
+    IndexChecks checks(main, plan.batch, options);
+    ProgramBuilder step(main, accumulation.isUsed() ? "grad" : "step", plan);
+    StateUpdates updates;
+    if (!options.freezeBatchNorm) {
+      // What the loss reads may be the result of a batch_norm that is about to
+      // be replaced.
+      func::ReturnOp holder = step.builder.create<func::ReturnOp>(
+          main.getLoc(), ValueRange(step.output));
+      LogicalResult replaced = useBatchStatistics(
+          step.function, options.runningVariance == "unbiased", updates);
+      step.output = holder.getOperand(0);
+      holder.erase();
+      if (failed(replaced))
+        return failure();
+      averageStatistics(step.builder, options.replicas, updates);
+      if (options.pairwise && options.replicas > 1 && !updates.empty())
+        return emitError(updates.begin()->second.getLoc())
+               << "batch normalisation averages its running statistics over "
+                  "replicas, whose sums no other split of the batch has; "
+                  "--freeze-bn, or another --deterministic than topology";
+    }
+    if (options.replicas > 1 || accumulation.isUsed())
+      numberDropouts(step.function, plan.batch,
+                     [&] { return partOfBatch(step, options); });
+    Value validRows =
+        options.padLastBatch
+            ? step.addControl("valid_rows", step.builder.getI64Type())
+            : Value();
+    FailureOr<StepLoss> built =
+        buildStepLoss(step.builder, step.function, plan, options, step.output,
+                      step.labels, validRows);
+    if (failed(built))
+      return failure();
+    StepLoss loss = *built;
+    stepMixedBy.reset();
+    if (loss.mixedBy)
+      stepMixedBy = loss.mixedBy->getLoc();
+
+    SmallVector<TrainedState> candidates;
+    SmallVector<Value> values;
+    for (BlockArgument argument : step.function.getArguments()) {
+      StateOp state = stateOf(argument);
+      if (!state)
+        continue;
+      state.setTrainable(false);
+      std::string refusal = selection.refusal(state);
+      if (!refusal.empty()) {
+        if (state.getRole() == StateRole::param) {
+          state.setReason(refusal);
+          remark(kTrainRemarks, "not-trained", state.getLoc(), refusal);
+        }
+        continue;
+      }
+      bool isMatrix = tensorType(argument).getRank() == 2 &&
+                      llvm::none_of(argument.getUsers(), [](Operation *user) {
+                        return isa<GatherOp>(user);
+                      });
+      candidates.push_back({argument, state, {}, isMatrix});
+      values.push_back(argument);
+    }
+    Value seed =
+        scaling.scaleSeed(step.builder, step.function, loss.root, loss.seed);
+    auto grads = gradients(step.builder, loss.root, values, seed);
+    isDifferentiated = true;
+    hasMissingGradients = failed(grads);
+    if (failed(grads))
+      return failure();
+    SmallVector<TrainedState> trained;
+    for (auto [candidate, gradient] : llvm::zip_equal(candidates, *grads)) {
+      if (!gradient) {
+        constexpr StringLiteral kReason = "the loss does not depend on it";
+        candidate.state.setReason(kReason);
+        remark(kTrainRemarks, "not-trained", candidate.state.getLoc(), kReason);
+        continue;
+      }
+      candidate.state.setTrainable(true);
+      candidate.gradient = gradient;
+      trained.push_back(candidate);
+      remark(kTrainRemarks, "trained", candidate.state.getLoc(),
+             "'" + candidate.state.getSymName() + "'");
+    }
+    if (trained.empty())
+      return emitError(
+          locationOfGraph(main),
+          "nothing to train: the loss depends on no trainable initializer");
+
+    if (!accumulation.isUsed()) {
+      sumGradients(step.builder, options.replicas, trained);
+      return finishStep(step, options, selection, scaling, checks, loss,
+                        trained, updates);
+    }
+    Value microBatch =
+        options.pairwise || checks.any()
+            ? step.addControl("micro_batch", step.builder.getI64Type())
+            : Value();
+    accumulation.add(step.builder, step.function, loss, trained, microBatch,
+                     updates);
+    if (checks.any())
+      checks.add(step.builder, step.function, step.indexFaults, microBatch,
+                 updates);
+    step.addNewStates(updates);
+    step.finish();
+
+    ProgramBuilder apply(main, "apply");
+    SlotTable states(apply.function);
+    for (TrainedState &state : trained)
+      state.value = states.argument(state.state);
+    updates.clear();
+    accumulation.take(apply.builder, apply.function, loss, trained, updates);
+    if (checks.any())
+      apply.indexFaults = checks.take(apply.builder, apply.function, updates);
+    return finishStep(apply, options, selection, scaling, checks, loss, trained,
+                      updates);
+  }
+
+  /// From gradients to new states, at the end of @step or @apply. `updates` has
+  /// what changes in skipped steps, too.
+  Averages finishStep(ProgramBuilder &step, const BuildTrainingOptions &options,
+                      const StateSelection &selection, LossScaling &scaling,
+                      const IndexChecks &checks, const StepLoss &loss,
+                      MutableArrayRef<TrainedState> trained,
+                      StateUpdates updates) {
+    scaling.enter(step.function, options.accumulate > 1);
+    Type f32 = step.builder.getF32Type();
+    Value lr = step.addControl("lr", f32),
+          decay = step.addControl("weight_decay", f32);
+    Value clip =
+        options.clipNorm > 0 ? step.addControl("clip_norm", f32) : Value();
+    scaling.check(step.builder, trained);
+    clipGradients(step.builder, options, clip, scaling, trained);
+    Value sound = mayChangeStates(step.builder, loss.loss, scaling, checks,
+                                  step.indexFaults);
+    const StateUpdates others = updates;
+    buildUpdates(step.builder, step.function, options, selection, trained, lr,
+                 decay, updates);
+    Averages averages;
+    if (options.ema > 0)
+      averages = buildAverages(step.builder, step.function, options.ema,
+                               trained, updates);
+    scaling.finish(step.builder, step.function, others, updates);
+    // Sums over micro-batches begin at zero again all the same.
+    if (sound)
+      keepUnless(step.builder, sound, step.function,
+                 options.accumulate > 1 ? others : StateUpdates(), updates);
+    step.addOutput("loss", loss.loss);
+    for (auto [name, value] : scaling.outputs(step.builder))
+      step.addOutput(name, value);
+    step.addNewStates(updates);
+    step.addIndexFaults(checks, options.accumulate);
+    step.finish();
+    return averages;
+  }
+
+  LogicalResult buildEval(func::FuncOp main, const LossPlan &plan,
+                          const BuildTrainingOptions &options,
+                          const Averages &averages) {
+    ProgramBuilder eval(main, "eval", plan);
+    eval.useAverages(averages);
+    eval.dropRandomness();
+    Value validRows = eval.addControl("valid_rows", eval.builder.getI64Type());
+    FailureOr<EvalSums> sums =
+        buildEvalSums(eval.builder, eval.function, plan, options, eval.output,
+                      eval.labels, validRows);
+    if (failed(sums))
+      return failure();
+    evaluationMixedBy.reset();
+    if (sums->mixedBy)
+      evaluationMixedBy = sums->mixedBy->getLoc();
+    for (auto [name, value] : sums->sums)
+      eval.addOutput(name, value);
+    eval.addIndexFaults(IndexChecks(main, plan.batch, options));
+    eval.finish();
+    return success();
+  }
+
+  /// What the artifact tells the trainer: `sinter.training`.
+  void describe(ModuleOp module, const LossPlan &plan,
+                const BuildTrainingOptions &options) {
+    Builder b(module.getContext());
+    auto number = [&](double value) { return b.getF64FloatAttr(value); };
+    SmallVector<NamedAttribute> entries{
+        b.getNamedAttr("optimizer", b.getStringAttr(options.optimizer)),
+        b.getNamedAttr("loss", b.getStringAttr(options.loss)),
+        b.getNamedAttr("lr",
+                       number(options.lr >= 0 ? options.lr
+                                              : defaultLearningRate(options))),
+        b.getNamedAttr("weight_decay",
+                       number(options.weightDecay >= 0
+                                  ? options.weightDecay
+                                  : defaultWeightDecay(options))),
+        b.getNamedAttr("clip_norm", number(options.clipNorm)),
+        b.getNamedAttr("batch", b.getI64IntegerAttr(plan.batch)),
+        b.getNamedAttr("num_classes", b.getI64IntegerAttr(plan.numClasses)),
+    };
+    for (auto [name, value] : optimizerValues(options))
+      entries.push_back(b.getNamedAttr(name, number(value)));
+    if (options.replicas > 1)
+      entries.push_back(
+          b.getNamedAttr("replicas", b.getI64IntegerAttr(options.replicas)));
+    if (options.accumulate > 1)
+      entries.push_back(b.getNamedAttr(
+          "accumulate", b.getI64IntegerAttr(options.accumulate)));
+    if (options.ignoreIndex != std::numeric_limits<int64_t>::min())
+      entries.push_back(b.getNamedAttr(
+          "ignore_index", b.getI64IntegerAttr(options.ignoreIndex)));
+    if (evaluationMixedBy)
+      entries.push_back(
+          b.getNamedAttr("evaluation_mixed_by", *evaluationMixedBy));
+    if (stepMixedBy)
+      entries.push_back(b.getNamedAttr("step_mixed_by", *stepMixedBy));
+    module->setAttr("sinter.training", b.getDictionaryAttr(entries));
+  }
+
+  bool isDifferentiated = false, hasMissingGradients = false;
+  /// The node for which @eval counts whole batches only.
+  std::optional<Location> evaluationMixedBy;
+  /// The node for which rows of a step cannot be left out of its loss.
+  std::optional<Location> stepMixedBy;
+};
+
+} // namespace
+} // namespace sinter::passes

@@ -1,0 +1,281 @@
+//===- TrainingLoss.cpp - losses of @step and sums of @eval ---------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/train/Training.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+namespace {
+
+/// The losses of a batch, one per example (cross-entropy) or element, not yet
+/// combined.
+struct Losses {
+  Value values;  // f32 or f64
+  Value counted; // i1 of the same shape: those that are not ignored; null: all
+  Value
+      correct; // i1 of the same shape: answers that are right; null: no meaning
+  Value root;  // the logits, when their cotangent is known in closed form, and
+  Value slope; // d value / d root, of the root's type; null otherwise
+};
+
+/// Losses and sums are at least f32.
+Value widened(ValueBuilder &b, Value value) {
+  Type element = tensorType(value).getElementType();
+  return element.getIntOrFloatBitWidth() < 32 ? b.cast(value, b.b.getF32Type())
+                                              : value;
+}
+
+Losses crossEntropy(ValueBuilder &b, const LossPlan &plan,
+                    const BuildTrainingOptions &options, Value logits,
+                    Value labels, bool wantsCorrect) {
+  Losses losses;
+  auto argMax = [&](Value x) {
+    return b.make<ArgReduceOp>(ReduceKind::max, x,
+                               static_cast<uint64_t>(plan.axis));
+  };
+  if (plan.hasSoftLabels) {
+    Value target = b.cast(labels, tensorType(logits).getElementType());
+    if (options.labelSmoothing != 0)
+      target = b.add(
+          b.mul(target, 1 - options.labelSmoothing),
+          options.labelSmoothing /
+              static_cast<double>(tensorType(logits).getDimSize(plan.axis)));
+    Value logs = b.make<LogSoftmaxOp>(logits, static_cast<uint64_t>(plan.axis));
+    losses.values = b.neg(b.sum(b.mul(target, logs), {plan.axis}));
+    if (wantsCorrect)
+      losses.correct =
+          b.compare(CompareKind::eq, argMax(logits), argMax(target));
+    return losses;
+  }
+  SmallVector<int64_t> shape =
+      dropDims(tensorType(logits).getShape(), SmallVector<int64_t>{plan.axis});
+  Value classes = b.reshape(labels, shape);
+  bool ignores = options.ignoreIndex != std::numeric_limits<int64_t>::min();
+  IntegerAttr ignoreIndex =
+      ignores ? b.b.getI64IntegerAttr(options.ignoreIndex) : IntegerAttr();
+  Type lossType = withShape(tensorType(logits), shape);
+  losses.values = b.make<SoftmaxCrossEntropyOp>(
+      lossType, logits, classes, b.b.getI64IntegerAttr(plan.axis), ignoreIndex,
+      b.b.getF64FloatAttr(options.labelSmoothing));
+  if (ignores)
+    losses.counted =
+        b.compare(CompareKind::ne, classes,
+                  b.like(classes, static_cast<double>(options.ignoreIndex)));
+  if (wantsCorrect)
+    losses.correct = b.compare(CompareKind::eq, argMax(logits),
+                               b.cast(classes, b.b.getI64Type()));
+  return losses;
+}
+
+/// x (1 - t) + log(1 + exp(-x)), without overflow; its slope is sigmoid(x) - t.
+Losses binaryCrossEntropy(ValueBuilder &b, Value logits, Value target,
+                          bool wantsCorrect) {
+  Value small = b.make<Log1pOp>(b.exp(b.neg(b.make<AbsOp>(logits))));
+  Value linear = b.sub(b.make<ReluOp>(logits), b.mul(logits, target));
+  Losses losses{b.add(linear, small), {}, {}, logits, {}};
+  losses.slope = b.sub(b.make<SigmoidOp>(logits), target);
+  if (wantsCorrect)
+    losses.correct = b.make<NotOp>(
+        b.make<XorOp>(b.compare(CompareKind::gt, logits, b.like(logits, 0)),
+                      b.compare(CompareKind::gt, target, b.like(target, 0.5))));
+  return losses;
+}
+
+Losses regression(ValueBuilder &b, StringRef kind, Value output, Value target) {
+  Value difference = b.sub(output, target);
+  if (kind == "mse")
+    return {b.square(difference), {}, {}, {}, {}};
+  Value distance = b.make<AbsOp>(difference);
+  if (kind == "l1")
+    return {distance, {}, {}, {}, {}};
+  // huber with delta 1
+  Value isNear = b.compare(CompareKind::lt, distance, b.like(distance, 1));
+  Value near = b.mul(b.square(difference), 0.5);
+  return {b.where(isNear, near, b.add(distance, -0.5)), {}, {}, {}, {}};
+}
+
+Losses buildLosses(ValueBuilder &b, const LossPlan &plan,
+                   const BuildTrainingOptions &options, Value output,
+                   Value labels, bool wantsCorrect) {
+  Value logits = widened(b, logitsOf(output, plan));
+  if (plan.kind == "cross-entropy")
+    return crossEntropy(b, plan, options, logits, labels, wantsCorrect);
+  Value target = b.cast(labels, tensorType(logits).getElementType());
+  if (plan.kind == "bce")
+    return binaryCrossEntropy(b, logits, target, wantsCorrect);
+  return regression(b, plan.kind, logits, target);
+}
+
+SmallVector<int64_t> allDims(Value value) {
+  return firstDims(tensorType(value).getRank());
+}
+
+/// The loss that the graph itself computes, as a scalar.
+Value graphLoss(ValueBuilder &b, Value output) { return b.reshape(output, {}); }
+
+Location lossLocation(OpBuilder &builder) {
+  return NameLoc::get(builder.getStringAttr("loss"));
+}
+
+} // namespace
+
+/// Which of `losses` are of rows below `validRows`; null where they have no
+/// dimensions.
+static Value validLosses(ValueBuilder &b, const RowDependence &rows,
+                         const LossPlan &plan, Value losses, Value validRows) {
+  ArrayRef<int64_t> shape = tensorType(losses).getShape();
+  if (shape.empty())
+    return {};
+  // The logits may have several rows for each row of the batch.
+  int64_t perRow =
+      plan.batch > 0 ? std::max<int64_t>(shape[0] / plan.batch, 1) : 1;
+  RowDim place = rows.dimOf(losses).value_or(RowDim{0, 1, perRow});
+  return validMask(b, shape, place, plan.batch, validRows);
+}
+
+FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
+                                  const LossPlan &plan,
+                                  const BuildTrainingOptions &options,
+                                  Value output, Value labels, Value validRows) {
+  ValueBuilder b(builder, lossLocation(builder));
+  Type f32 = builder.getF32Type();
+  const bool accumulates = options.accumulate > 1;
+  // With micro-batches, replicas meet when all of these are done.
+  const int64_t replicas = accumulates ? 1 : options.replicas;
+  const double parts = static_cast<double>(options.replicas) *
+                       static_cast<double>(options.accumulate);
+  if (plan.kind == "none") {
+    if (validRows)
+      return emitError(output.getLoc(),
+                       "is the loss of a whole batch: --pad-last-batch needs a "
+                       "loss of the trainer's, not --loss=none");
+    Value loss = graphLoss(b, output);
+    if (parts == 1)
+      return StepLoss{b.cast(loss, f32), loss, {}, {}};
+    // The mean of what the parts' rows give.
+    double share = 1.0 / parts;
+    Value mean = b.mul(sumOverReplicas(b, b.cast(loss, f32), replicas), share);
+    return StepLoss{mean, loss, b.like(loss, share), {}};
+  }
+  Losses losses =
+      buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/false);
+  RankedTensorType type = tensorType(losses.values);
+  const RowDependence rows(step, plan.batch);
+  Operation *mixedBy = rows.mixedBy(losses.values);
+  if (validRows && mixedBy)
+    return mixedBy->emitError(
+        "mixes the rows of a batch, as far as can be told, so steps cannot "
+        "leave out the rows that pad it: it contradicts --pad-last-batch");
+  Value valid = validRows ? validLosses(b, rows, plan, losses.values, validRows)
+                          : Value();
+  if (valid) {
+    losses.values = b.where(valid, losses.values, b.like(losses.values, 0));
+    losses.counted =
+        losses.counted ? b.make<AndOp>(losses.counted, valid) : valid;
+  }
+  Value sum = b.sum(losses.values, allDims(losses.values));
+  const double elements =
+      parts * static_cast<double>(std::max<int64_t>(type.getNumElements(), 1));
+  Value count = b.like(sum, elements), countedHere;
+  if (losses.counted && accumulates) {
+    countedHere = b.sum(b.cast(losses.counted, f32), allDims(losses.counted));
+  } else if (losses.counted) {
+    // Where every example is ignored the sum is 0, and so is the loss.
+    Value mask = b.cast(losses.counted, type.getElementType());
+    Value counted = sumOverReplicas(b, b.sum(mask, allDims(mask)), replicas);
+    count = b.max(counted, b.like(sum, 1));
+  }
+  Value loss = b.div(sum, count);
+  StepLoss result{sumOverReplicas(b, b.cast(loss, f32), replicas),
+                  loss,
+                  {},
+                  countedHere,
+                  elements,
+                  mixedBy};
+  if (losses.slope) {
+    result.root = losses.root;
+    result.seed = b.div(losses.slope, b.broadcast(count, type.getShape(), {}));
+    if (valid)
+      result.seed = b.where(valid, result.seed, b.like(result.seed, 0));
+  }
+  return result;
+}
+
+/// Sums of the loss that the graph itself computes, of a whole batch: each row
+/// counts with what it adds to the loss, and as one. A mean over rows is the
+/// mean over all rows of all batches then, a sum over rows that of a batch.
+static EvalSums graphSums(ValueBuilder &b, const RowDependence &rows,
+                          const LossPlan &plan, Value output, Value validRows) {
+  Type f32 = b.b.getF32Type();
+  // The rows that count; more than there are stand for all of them.
+  Value number = b.make<MinOp>(validRows, scalarI64(b.b, b.loc, plan.batch));
+  Value count = b.cast(number, f32);
+  auto scalar = [&](Value value) { return b.cast(graphLoss(b, value), f32); };
+  MaskedLoss masked = maskGraphLoss(b, rows, output, plan.batch, validRows);
+  if (masked.loss && plan.batch > 1) {
+    Value loss = scalar(masked.loss);
+    Value empty = masked.empty ? scalar(masked.empty) : Value();
+    if (empty)
+      loss = b.sub(loss, empty);
+    Value sum = b.mul(loss, static_cast<double>(plan.batch));
+    if (empty)
+      sum = b.add(sum, b.mul(empty, count));
+    return {{{"loss_sum", sum}, {"loss_count", count}}, nullptr};
+  }
+  // Otherwise rows cannot be left out: only whole batches count.
+  Value isWhole =
+      b.compare(CompareKind::ge, validRows, scalarI64(b.b, b.loc, plan.batch));
+  Value loss = scalar(output);
+  return {{{"loss_sum", b.where(isWhole, loss, b.like(loss, 0))},
+           {"loss_count", b.cast(isWhole, f32)}},
+          masked.mixedBy};
+}
+
+FailureOr<EvalSums> buildEvalSums(OpBuilder &builder, func::FuncOp eval,
+                                  const LossPlan &plan,
+                                  const BuildTrainingOptions &options,
+                                  Value output, Value labels, Value validRows) {
+  ValueBuilder b(builder, lossLocation(builder));
+  Type f32 = builder.getF32Type();
+  if (plan.kind == "none")
+    return graphSums(b, RowDependence(eval, plan.batch), plan, output,
+                     validRows);
+  Losses losses =
+      buildLosses(b, plan, options, output, labels, /*wantsCorrect=*/true);
+  RowDependence rows(eval, plan.batch);
+  if (failed(checkRowsIndependent(rows, logitsOf(output, plan))))
+    return failure();
+  if (rows.mixedBy(losses.values))
+    return emitError(output.getLoc(), "has the rows of the batch in another "
+                                      "place than the labels have them");
+  Value counted = losses.counted;
+  if (Value valid = validLosses(b, rows, plan, losses.values, validRows))
+    counted = counted ? b.make<AndOp>(counted, valid) : valid;
+  auto sumOf = [&](Value value) {
+    return b.cast(b.sum(value, allDims(value)), f32);
+  };
+  Value values = losses.values;
+  Value count;
+  if (counted) {
+    values = b.where(counted, values, b.like(values, 0));
+    count = sumOf(b.cast(counted, f32));
+  } else {
+    count = b.splat(RankedTensorType::get({}, f32), 1);
+  }
+  EvalSums result{{{"loss_sum", sumOf(values)}, {"loss_count", count}}, {}};
+  if (losses.correct) {
+    Value correct =
+        counted ? b.make<AndOp>(losses.correct, counted) : losses.correct;
+    result.sums.push_back({"correct", sumOf(b.cast(correct, f32))});
+    result.sums.push_back({"correct_count", count});
+  }
+  return result;
+}
+
+} // namespace sinter::passes

@@ -1,0 +1,352 @@
+//===- TrainingOptimizer.cpp - clipping, slots and updates ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Optimizers and clipping as PyTorch defines them.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/train/Training.h"
+#include "passes/train/TrainingSlots.h"
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+
+ValueBuilder optimizerBuilder(OpBuilder &builder) {
+  return {builder, NameLoc::get(builder.getStringAttr("optimizer"))};
+}
+
+namespace {
+
+/// What an optimizer takes, with the values that hold where the options name
+/// none; nothing where it does not take it. `lr` and `weightDecay` all take.
+struct Optimizer {
+  StringLiteral name;
+  double lr = 1e-3, weightDecay = 0;
+  std::optional<double> momentum = {}, beta1 = {}, beta2 = {}, eps = {};
+};
+
+/// PyTorch's defaults; LAMB's and Lion's are those of their papers. `beta2` of
+/// rmsprop is PyTorch's alpha.
+const Optimizer kOptimizers[] = {
+    {.name = "sgd", .momentum = 0},
+    {.name = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+    {.name = "adamw",
+     .weightDecay = 1e-2,
+     .beta1 = 0.9,
+     .beta2 = 0.999,
+     .eps = 1e-8},
+    {.name = "lamb", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6},
+    {.name = "lion", .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
+    {.name = "adagrad", .lr = 1e-2, .eps = 1e-10},
+    {.name = "rmsprop", .lr = 1e-2, .momentum = 0, .beta2 = 0.99, .eps = 1e-8},
+    // Betas and eps are those of its AdamW.
+    {.name = "muon",
+     .weightDecay = 0.1,
+     .momentum = 0.95,
+     .beta1 = 0.9,
+     .beta2 = 0.999,
+     .eps = 1e-8},
+};
+
+/// torch.optim.Muon's eps and ns_steps.
+constexpr double kMuonEpsilon = 1e-7;
+constexpr int64_t kMuonSteps = 5;
+
+const Optimizer *findOptimizer(StringRef name) {
+  const Optimizer *found = llvm::find_if(
+      kOptimizers, [&](const Optimizer &o) { return o.name == name; });
+  return found == std::end(kOptimizers) ? nullptr : found;
+}
+
+/// The optimizer with what the options say in the place of its defaults. Legal:
+/// checkOptimizer has passed.
+Optimizer chosenOptimizer(const BuildTrainingOptions &options) {
+  Optimizer chosen = *findOptimizer(options.optimizer);
+  auto choose = [](std::optional<double> &value, double given) {
+    if (value && given >= 0)
+      value = given;
+  };
+  choose(chosen.momentum, options.momentum);
+  choose(chosen.beta1, options.beta1);
+  choose(chosen.beta2, options.beta2);
+  choose(chosen.eps, options.eps);
+  return chosen;
+}
+
+} // namespace
+
+LogicalResult checkOptimizer(Location loc,
+                             const BuildTrainingOptions &options) {
+  const Optimizer *optimizer = findOptimizer(options.optimizer);
+  if (!optimizer) {
+    InFlightDiagnostic error = emitError(loc)
+                               << "unknown optimizer '" << options.optimizer
+                               << "'; there are";
+    for (const Optimizer &one : kOptimizers)
+      error << " " << one.name;
+    return error;
+  }
+  struct Given {
+    StringLiteral name;
+    double value;
+    std::optional<double> taken;
+  };
+  for (const Given &given :
+       {Given{"momentum", options.momentum, optimizer->momentum},
+        Given{"beta1", options.beta1, optimizer->beta1},
+        Given{"beta2", options.beta2, optimizer->beta2},
+        Given{"eps", options.eps, optimizer->eps}})
+    if (given.value >= 0 && !given.taken)
+      return emitError(loc) << "the optimizer " << optimizer->name
+                            << " takes no " << given.name;
+  Optimizer chosen = chosenOptimizer(options);
+  if (options.nesterov && optimizer->name != "sgd" && optimizer->name != "muon")
+    return emitError(loc) << "nesterov belongs to the optimizers sgd and muon";
+  if (options.nesterov && !(*chosen.momentum > 0))
+    return emitError(loc) << "nesterov needs a momentum above 0";
+  if (options.clipNorm < 0 || options.clipValue < 0)
+    return emitError(loc) << "clip-norm and clip-value must not be negative";
+  for (std::optional<double> beta : {chosen.beta1, chosen.beta2})
+    if (beta && !(*beta < 1))
+      return emitError(loc) << "beta1 and beta2 must lie in [0, 1)";
+  return success();
+}
+
+double defaultLearningRate(const BuildTrainingOptions &options) {
+  return findOptimizer(options.optimizer)->lr;
+}
+double defaultWeightDecay(const BuildTrainingOptions &options) {
+  return findOptimizer(options.optimizer)->weightDecay;
+}
+SmallVector<std::pair<StringRef, double>>
+optimizerValues(const BuildTrainingOptions &options) {
+  Optimizer chosen = chosenOptimizer(options);
+  SmallVector<std::pair<StringRef, double>> values;
+  for (auto [name, value] : {std::pair{"momentum", chosen.momentum},
+                             {"beta1", chosen.beta1},
+                             {"beta2", chosen.beta2},
+                             {"eps", chosen.eps}})
+    if (value)
+      values.emplace_back(name, *value);
+  return values;
+}
+
+/// Into how many rows of equal length a gradient is divided, so that there is
+/// work for many threads; a divisor of `elements`.
+static int64_t rowsOf(int64_t elements) {
+  constexpr int64_t kMostRows = 64, kLeastLength = 1024;
+  for (int64_t rows = std::min(kMostRows, elements / kLeastLength); rows > 1;
+       --rows)
+    if (elements % rows == 0)
+      return rows;
+  return 1;
+}
+
+Value reduceGradients(OpBuilder &builder, Location loc, ReduceKind kind,
+                      ArrayRef<TrainedState> states,
+                      llvm::function_ref<Value(Value)> map) {
+  ValueBuilder b(builder, loc);
+  SmallVector<Value> results;
+  for (const TrainedState &state : states) {
+    int64_t elements = tensorType(state.gradient).getNumElements();
+    int64_t rows = rowsOf(elements);
+    Value flat = b.reshape(state.gradient, {rows, elements / rows});
+    results.push_back(reduceOver(builder, loc, kind, map(flat), {1}));
+  }
+  Value all = results.size() == 1
+                  ? results.front()
+                  : b.make<ConcatOp>(ValueRange(results), uint64_t(0));
+  return reduceOver(builder, loc, kind, all, {0});
+}
+
+void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
+                   Value clipNorm, const LossScaling &scaling,
+                   MutableArrayRef<TrainedState> states) {
+  ValueBuilder b(builder, NameLoc::get(builder.getStringAttr("clip")));
+  auto bounded = [&](Value gradient) {
+    gradient = scaling.unscaled(builder, gradient);
+    return options.clipValue > 0 ? b.min(b.max(gradient, -options.clipValue),
+                                         b.like(gradient, options.clipValue))
+                                 : gradient;
+  };
+  // The norm reads what it divides into rows, the update the gradient as it is:
+  // each computes on its own what is read, and nothing of it is stored.
+  Value total;
+  if (clipNorm && !states.empty())
+    total =
+        reduceGradients(builder, b.loc, ReduceKind::sum, states, [&](Value x) {
+          return b.square(b.cast(bounded(x), builder.getF32Type()));
+        });
+  for (TrainedState &state : states)
+    state.gradient = bounded(state.gradient);
+  if (!total)
+    return;
+  Value scale =
+      b.min(b.div(clipNorm, b.add(b.sqrt(total), 1e-6)), b.like(clipNorm, 1));
+  for (TrainedState &state : states) {
+    RankedTensorType type = tensorType(state.gradient);
+    Value factor =
+        b.broadcast(b.cast(scale, type.getElementType()), type.getShape(), {});
+    state.gradient = b.mul(state.gradient, factor);
+  }
+}
+
+namespace {
+
+/// Builds the updates of one program with one optimizer.
+class UpdateBuilder {
+public:
+  UpdateBuilder(OpBuilder &builder, func::FuncOp step,
+                const BuildTrainingOptions &options, Value lr,
+                ArrayRef<TrainedState> states, StateUpdates &updates)
+      : builder(builder), optimizer(chosenOptimizer(options)),
+        nesterov(options.nesterov), lr(lr), slots(step), updates(updates) {
+    // The number of the update, from 1, in the bias corrections.
+    bool someByAdam = optimizer.name == "muon" &&
+                      llvm::any_of(states, [](const TrainedState &state) {
+                        return !state.isMatrix;
+                      });
+    if (optimizer.name == "adam" || optimizer.name == "adamw" ||
+        optimizer.name == "lamb" || someByAdam) {
+      ValueBuilder program = optimizerBuilder(builder);
+      auto [state, before] =
+          slots.add("t", RankedTensorType::get({}, builder.getI64Type()), {});
+      Value after = program.add(before, 1.0);
+      updates[state] = after;
+      count = program.cast(after, builder.getF32Type());
+    }
+  }
+
+  void build(TrainedState trained, Value decay) {
+    Location loc = trained.state.getLoc();
+    if (isa<UnknownLoc>(loc))
+      loc = NameLoc::get(trained.state.getSymNameAttr());
+    Type type = trained.value.getType();
+    Value param = trained.value, grad = trained.gradient;
+    auto finish = [&](auto update, ArrayRef<StateOp> states) {
+      updates[trained.state] = update->getResult(0);
+      for (auto [i, state] : llvm::enumerate(states))
+        updates[state] = update->getResult(i + 1);
+    };
+    auto slot = [&](StringRef name) {
+      return slots.add(name, tensorType(trained.value), trained.state);
+    };
+    if (optimizer.name == "muon" && trained.isMatrix) {
+      auto [vState, velocity] = slot("momentum");
+      finish(builder.create<MuonUpdateOp>(
+                 loc, param, grad, velocity, lr, decay,
+                 number(optimizer.momentum), builder.getUnitAttr(),
+                 builder.getF64FloatAttr(kMuonEpsilon),
+                 builder.getI64IntegerAttr(kMuonSteps)),
+             {vState});
+    } else if (optimizer.name == "adam" || optimizer.name == "adamw" ||
+               optimizer.name == "muon") {
+      auto [mState, m] = slot("m");
+      auto [vState, v] = slot("v");
+      finish(builder.create<AdamUpdateOp>(
+                 loc, param, grad, m, v, lr, decay, count,
+                 number(optimizer.beta1), number(optimizer.beta2),
+                 number(optimizer.eps), flag(optimizer.name != "adam")),
+             {mState, vState});
+    } else if (optimizer.name == "lamb") {
+      auto [mState, m] = slot("m");
+      auto [vState, v] = slot("v");
+      finish(builder.create<LambUpdateOp>(loc, param, grad, m, v, lr, decay,
+                                          count, number(optimizer.beta1),
+                                          number(optimizer.beta2),
+                                          number(optimizer.eps)),
+             {mState, vState});
+    } else if (optimizer.name == "lion") {
+      auto [mState, m] = slot("m");
+      finish(builder.create<LionUpdateOp>(loc, param, grad, m, lr, decay,
+                                          number(optimizer.beta1),
+                                          number(optimizer.beta2)),
+             {mState});
+    } else if (optimizer.name == "adagrad") {
+      auto [sumState, sum] = slot("sum");
+      finish(builder.create<AdagradUpdateOp>(loc, param, grad, sum, lr, decay,
+                                             number(optimizer.eps)),
+             {sumState});
+    } else if (optimizer.name == "rmsprop") {
+      auto [vState, v] = slot("v");
+      SmallVector<StateOp> states{vState};
+      Value velocity = addVelocity(trained, states);
+      finish(builder.create<RmspropUpdateOp>(
+                 loc, type, type, velocity ? type : Type(), param, grad, v, lr,
+                 decay, velocity, number(optimizer.beta2),
+                 number(optimizer.eps), number(optimizer.momentum)),
+             states);
+    } else {
+      SmallVector<StateOp> states;
+      Value velocity = addVelocity(trained, states);
+      finish(builder.create<SgdUpdateOp>(
+                 loc, type, velocity ? type : Type(), param, grad, lr, decay,
+                 velocity, number(optimizer.momentum), flag(nesterov)),
+             states);
+    }
+  }
+
+private:
+  FloatAttr number(std::optional<double> value) {
+    return builder.getF64FloatAttr(*value);
+  }
+  UnitAttr flag(bool is) { return is ? builder.getUnitAttr() : nullptr; }
+  /// The velocity of the state, if the optimizer keeps one.
+  Value addVelocity(const TrainedState &trained, SmallVector<StateOp> &states) {
+    if (!(*optimizer.momentum > 0))
+      return {};
+    auto [state, velocity] =
+        slots.add("momentum", tensorType(trained.value), trained.state);
+    states.push_back(state);
+    return velocity;
+  }
+
+  OpBuilder &builder;
+  Optimizer optimizer;
+  bool nesterov;
+  Value lr, count;
+  SlotTable slots;
+  StateUpdates &updates;
+};
+
+} // namespace
+
+void buildUpdates(OpBuilder &builder, func::FuncOp step,
+                  const BuildTrainingOptions &options,
+                  const StateSelection &selection,
+                  ArrayRef<TrainedState> states, Value lr, Value weightDecay,
+                  StateUpdates &updates) {
+  if (states.empty())
+    return;
+  UpdateBuilder update(builder, step, options, lr, states, updates);
+  Value noDecay;
+  for (const TrainedState &trained : states) {
+    if (selection.decays(trained.state)) {
+      update.build(trained, weightDecay);
+      continue;
+    }
+    if (!noDecay)
+      noDecay = optimizerBuilder(builder).like(weightDecay, 0);
+    update.build(trained, noDecay);
+  }
+}
+
+Averages buildAverages(OpBuilder &builder, func::FuncOp step, double decay,
+                       ArrayRef<TrainedState> states, StateUpdates &updates) {
+  Averages averages;
+  SlotTable slots(step);
+  for (const TrainedState &trained : states) {
+    auto [state, before] =
+        slots.add("ema", tensorType(trained.value), trained.state,
+                  StateOp(trained.state).getInitAttr());
+    ValueBuilder b(builder, updates[trained.state].getLoc());
+    updates[state] =
+        b.add(b.mul(before, decay), b.mul(updates[trained.state], 1 - decay));
+    averages[trained.state] = state;
+  }
+  return averages;
+}
+
+} // namespace sinter::passes

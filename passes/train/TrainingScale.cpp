@@ -1,0 +1,136 @@
+//===- TrainingScale.cpp - loss scaling -----------------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The rules are those of PyTorch's GradScaler with its defaults. The scale is
+// applied to the cotangent of what is differentiated, not to the loss, which is
+// the same and keeps the reported loss as it is.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/train/TrainingSlots.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace sinter::ir;
+
+namespace sinter::passes {
+namespace {
+
+constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
+constexpr int64_t kGrowthInterval = 2000;
+
+ValueBuilder builderOf(OpBuilder &builder) {
+  return {builder, NameLoc::get(builder.getStringAttr("loss_scale"))};
+}
+
+} // namespace
+
+FailureOr<LossScaling>
+LossScaling::create(Location loc, const BuildTrainingOptions &options) {
+  LossScaling scaling;
+  if (options.lossScale == "none")
+    return scaling;
+  if (options.lossScale == "dynamic") {
+    scaling.isDynamic = true;
+    return scaling;
+  }
+  // A scale that float32 does not hold would scale by something else.
+  double number = 0;
+  if (StringRef(options.lossScale).getAsDouble(number) || !(number > 0) ||
+      !std::isfinite(static_cast<float>(number)) ||
+      static_cast<float>(number) == 0)
+    return emitError(loc) << "loss-scale must be none, dynamic or a number "
+                             "above 0, not "
+                          << options.lossScale;
+  scaling.fixedScale = number;
+  return scaling;
+}
+
+Value LossScaling::scaleSeed(OpBuilder &builder, func::FuncOp step, Value root,
+                             Value seed) {
+  if (!isDynamic && fixedScale == 1)
+    return seed;
+  ValueBuilder b = builderOf(builder);
+  Value cotangent = seed ? seed : b.like(root, 1);
+  if (!isDynamic)
+    return b.mul(cotangent, fixedScale);
+  SlotTable slots(step);
+  auto scalar = RankedTensorType::get({}, builder.getF32Type()),
+       count = RankedTensorType::get({}, builder.getI64Type());
+  std::tie(scaleState, scale) =
+      slots.add("loss_scale", scalar, {}, splatAttr(scalar, kFirstScale));
+  growthState = slots.declare("growth_tracker", count, {});
+  skippedState = slots.declare("skipped_steps", count, {});
+  RankedTensorType type = tensorType(cotangent);
+  return b.mul(cotangent, b.broadcast(b.cast(scale, type.getElementType()),
+                                      type.getShape(), {}));
+}
+
+void LossScaling::enter(func::FuncOp step, bool isOther) {
+  if (!isDynamic)
+    return;
+  SlotTable slots(step);
+  if (isOther)
+    scale = slots.argument(scaleState);
+  growth = slots.argument(growthState);
+  skipped = slots.argument(skippedState);
+}
+
+void LossScaling::check(OpBuilder &builder, ArrayRef<TrainedState> states) {
+  if (!isDynamic)
+    return;
+  ValueBuilder b = builderOf(builder);
+  // The reciprocal is taken in float64, as GradScaler does; powers of two have
+  // exact ones in float32.
+  inverse = b.div(b.like(scale, 1), scale);
+  // NaN comes out of a maximum.
+  Value largest =
+      reduceGradients(builder, b.loc, ReduceKind::max, states, [&](Value x) {
+        return b.make<AbsOp>(b.cast(x, builder.getF32Type()));
+      });
+  allFinite = isFinite(b, largest);
+}
+
+Value LossScaling::unscaled(OpBuilder &builder, Value gradient) const {
+  if (!isDynamic && fixedScale == 1)
+    return gradient;
+  ValueBuilder b = builderOf(builder);
+  if (!isDynamic)
+    return b.mul(gradient, 1 / fixedScale);
+  RankedTensorType type = tensorType(gradient);
+  return b.mul(gradient, b.broadcast(b.cast(inverse, type.getElementType()),
+                                     type.getShape(), {}));
+}
+
+void LossScaling::finish(OpBuilder &builder, func::FuncOp step,
+                         const StateUpdates &others, StateUpdates &updates) {
+  if (!isDynamic)
+    return;
+  ValueBuilder b = builderOf(builder);
+  keepUnless(builder, allFinite, step, others, updates);
+  Value one = b.like(growth, 1), none = b.like(growth, 0);
+  Value successes = b.add(growth, one);
+  Value grows = b.compare(CompareKind::eq, successes, double(kGrowthInterval));
+  Value grown = b.mul(scale, kGrowth);
+  Value fits = b.compare(CompareKind::le, grown,
+                         double(std::numeric_limits<float>::max()));
+  Value kept = b.where(b.make<AndOp>(grows, fits), grown, scale);
+  updates[scaleState] = b.where(allFinite, kept, b.mul(scale, kBackoff));
+  updates[growthState] =
+      b.where(allFinite, b.where(grows, none, successes), none);
+  newSkipped = b.where(allFinite, skipped, b.add(skipped, one));
+  updates[skippedState] = newSkipped;
+}
+
+SmallVector<std::pair<StringRef, Value>>
+LossScaling::outputs(OpBuilder &builder) const {
+  if (!isDynamic)
+    return {};
+  ValueBuilder b = builderOf(builder);
+  return {{"loss_scale", scale},
+          {"skipped_steps", b.cast(newSkipped, builder.getF32Type())}};
+}
+
+} // namespace sinter::passes
