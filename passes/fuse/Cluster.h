@@ -4,7 +4,7 @@
 //
 // What one kernel may hold, decided from the loops alone: which op may join,
 // which reduction runs over them, which value is computed whole and once.
-// Which of several kernels an op joins is decided in Clustering.
+// Which of several kernels an op joins is decided in FuseLoops.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_FUSE_CLUSTER_H
