@@ -7,6 +7,7 @@
 
 #include "ir/Dialect.h"
 #include "ir/Locations.h"
+#include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
 #include "passes/place/Devices.h"
 #include "passes/precision/AssignPrecision.h"
@@ -87,6 +88,18 @@ mlir::LogicalResult compiler::verifyImported(mlir::ModuleOp module,
   return reports.result();
 }
 
+mlir::LogicalResult compiler::verifySimplified(mlir::ModuleOp module,
+                                               const PhaseContext &) {
+  Reports reports;
+  walkGraph(module, [&](mlir::Operation *op) {
+    if (!reports.full() && dialectOf(op) == "sinter" &&
+        mlir::isOpTriviallyDead(op))
+      reports.report(op) << "the result of '" << op->getName()
+                         << "' has no user";
+  });
+  return reports.result();
+}
+
 static bool hasFunction(mlir::ModuleOp module, StringRef name) {
   return module.lookupSymbol<mlir::func::FuncOp>(name) != nullptr;
 }
@@ -160,6 +173,40 @@ mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
         !hasConstant)
       reports.report(op) << "'" << op->getName()
                          << "' multiplies 16-bit floats by float32";
+  });
+  return reports.result();
+}
+
+mlir::LogicalResult compiler::verifyLayout(mlir::ModuleOp module,
+                                           const PhaseContext &context) {
+  Reports reports;
+  // The operands of a program on several devices say where it runs; these are
+  // not functions of one device yet.
+  if (ir::numDevices(module) > 1)
+    return mlir::success();
+  walkGraph(module, [&](mlir::Operation *op) {
+    auto dot = mlir::dyn_cast<ir::DotGeneralOp>(op);
+    std::string reason;
+    if (reports.full() || !dot ||
+        context.target.place(op, reason) != passes::Placement::Library ||
+        passes::isMatmulExpressible(dot))
+      return;
+    reports.report(op) << "'" << op->getName()
+                       << "' has operands that no library call can read";
+  });
+  return reports.result();
+}
+
+mlir::LogicalResult compiler::verifyDistributed(mlir::ModuleOp module,
+                                                const PhaseContext &context) {
+  Reports reports;
+  walkGraph(module, [&](mlir::Operation *op) {
+    auto sum = mlir::dyn_cast<ir::AllReduceOp>(op);
+    if (reports.full() || !sum)
+      return;
+    if (context.options.train.replicas <= 1)
+      reports.report(op) << "'" << op->getName()
+                         << "' in a program of one replica";
   });
   return reports.result();
 }

@@ -17,6 +17,9 @@ namespace sinter::compiler {
 /// carries the name of an ONNX node.
 mlir::LogicalResult verifyImported(mlir::ModuleOp module,
                                    const PhaseContext &context);
+/// Every op has a user: what can be dropped is gone.
+mlir::LogicalResult verifySimplified(mlir::ModuleOp module,
+                                     const PhaseContext &context);
 /// With --train: @step and @eval and no @main; otherwise @main.
 mlir::LogicalResult verifyTrained(mlir::ModuleOp module,
                                   const PhaseContext &context);
@@ -27,6 +30,13 @@ mlir::LogicalResult verifyPlaced(mlir::ModuleOp module,
 /// No contraction multiplies 16-bit floats by float32.
 mlir::LogicalResult verifyPrecision(mlir::ModuleOp module,
                                     const PhaseContext &context);
+/// A product that the target calls a library for is one that a library can read
+/// where its operands lie.
+mlir::LogicalResult verifyLayout(mlir::ModuleOp module,
+                                 const PhaseContext &context);
+/// Sums over replicas exist only with --replicas.
+mlir::LogicalResult verifyDistributed(mlir::ModuleOp module,
+                                      const PhaseContext &context);
 /// Outside of fusions only constants and ops that need no kernel are left.
 mlir::LogicalResult verifyFused(mlir::ModuleOp module,
                                 const PhaseContext &context);
