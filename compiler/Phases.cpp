@@ -113,8 +113,7 @@ static std::vector<passes::ProgramDevice>
 devicesOf(const PhaseContext &context) {
   if (!context.devices.empty())
     return context.devices.vec();
-  llvm::StringRef kind = context.target.name();
-  return {{kind == "cpu" ? "cpu" : kind.str() + ":0", &context.target}};
+  return {{context.target.firstDevice(), &context.target}};
 }
 
 static void buildPlace(mlir::OpPassManager &pm, const PhaseContext &context) {
@@ -151,7 +150,7 @@ static void buildLayout(mlir::OpPassManager &pm, const PhaseContext &context) {
   pm.addNestedPass<mlir::func::FuncOp>(
       passes::createAlignContractions(&context.target, context.devices));
   // What was padded may be constant. Algebra would undo the transposes.
-  if (context.target.name() != "cpu")
+  if (context.target.traits().hasTensorCores)
     pm.addPass(passes::createFoldConstants());
   pm.addNestedPass<mlir::func::FuncOp>(passes::createPlaceCasts());
 }
@@ -180,7 +179,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
 
 static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {
   const Options &options = context.options;
-  bool isCpu = context.target.name() == "cpu";
+  bool isCpu = context.target.traits().isHost;
   if (options.remat == "none" ||
       (options.remat == "auto" && !options.memoryLimitBytes && !isCpu))
     return;
@@ -206,7 +205,7 @@ static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
 //===----------------------------------------------------------------------===//
 
 static bool mayUseGpu(const Options &options) {
-  auto isGpu = [](StringRef device) { return deviceKind(device) != "cpu"; };
+  auto isGpu = [&](StringRef device) { return !options.isHost(device); };
   return isGpu(options.targets.front()) ||
          llvm::any_of(options.devices, isGpu) ||
          llvm::any_of(options.placeRules, [&](StringRef rule) {

@@ -49,6 +49,9 @@ bool isSplatConstant(ConstantOp constant);
 /// The devices that the program of `module` spans, by number; none where it
 /// names none, and runs on the default one.
 llvm::SmallVector<llvm::StringRef> deviceNames(mlir::ModuleOp module);
+/// True for the name of the device that works in the host's memory: it has no
+/// number, as "cuda:0" has.
+inline bool isHostDevice(llvm::StringRef name) { return !name.contains(':'); }
 /// How many devices the program of `module` spans; 1 at least.
 int64_t numDevices(mlir::ModuleOp module);
 /// The `sinter.device` of a state or function.

@@ -10,6 +10,7 @@
 #ifndef SINTER_PASSES_TARGET_H
 #define SINTER_PASSES_TARGET_H
 
+#include "passes/DeviceTraits.h"
 #include "passes/PostOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -60,8 +61,13 @@ class Target {
 public:
   virtual ~Target() = default;
 
-  /// "cpu", "cuda" or "sim".
+  /// The name of the kind of device.
   virtual llvm::StringRef name() const = 0;
+  virtual DeviceTraits traits() const = 0;
+  /// The name of the first device of the kind.
+  std::string firstDevice() const {
+    return DeviceKind{name().str(), traits()}.firstDevice();
+  }
 
   /// What becomes of `op`, which is not a composite that `keepsComposite`
   /// denies. For Unsupported, `reason` says in a few words what is missing.
@@ -78,10 +84,6 @@ public:
   /// store a float32 result of 16-bit operands.
   virtual bool canFuseEpilogue(mlir::Operation *contraction,
                                llvm::ArrayRef<PostOp> postOps) const = 0;
-
-  /// True when a launch costs as much as reading many elements: kernels that
-  /// read the same then share one, even if no result takes an operand's place.
-  virtual bool launchesAreDear() const { return false; }
 
   /// Machine code for every `exec.kernel` of `module`.
   virtual mlir::FailureOr<TargetCode>

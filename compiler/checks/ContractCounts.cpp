@@ -168,7 +168,7 @@ double compiler::multiplications(exec::ProgramOp program) {
 static SmallVector<bool> cpuPlaces(ModuleOp module) {
   SmallVector<bool> places;
   for (StringRef name : ir::deviceNames(module))
-    places.push_back(name == "cpu");
+    places.push_back(ir::isHostDevice(name));
   return places;
 }
 
@@ -179,7 +179,7 @@ Count compiler::countFallbacks(exec::ProgramOp program) {
   bool hasGpu = llvm::is_contained(isCpu, false);
   llvm::StringSet<> chosen;
   for (const passes::PlacementRegion &region : passes::placementReport(module))
-    if (region.device == "cpu" &&
+    if (ir::isHostDevice(region.device) &&
         (hasGpu ? !region.isPinned() : region.isOwnChoice()))
       for (const std::string &node : region.nodes)
         chosen.insert(node);

@@ -121,7 +121,7 @@ private:
     own.plannedPolicy = "";
     own.keepFp32 = {};
     own.plannedPrecisions.clear();
-    own.targets = {"cpu"};
+    own.targets = {own.hostKind()};
     own.devices.clear();
     own.mcpu = "native";
     own.libraries = {"all"};

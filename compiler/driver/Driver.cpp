@@ -51,12 +51,20 @@ static double millisecondsSince(Clock::time_point begin) {
 // Targets
 //===----------------------------------------------------------------------===//
 
+std::vector<passes::DeviceKind>
+compiler::kindsOf(llvm::ArrayRef<TargetFactory> targets) {
+  std::vector<passes::DeviceKind> kinds;
+  for (const TargetFactory &factory : targets)
+    kinds.push_back(factory.kind);
+  return kinds;
+}
+
 std::unique_ptr<passes::Target>
 compiler::createTarget(const Options &options,
                        llvm::ArrayRef<TargetFactory> targets) {
   StringRef name = options.targets.front();
   for (const TargetFactory &factory : targets) {
-    if (factory.name != name)
+    if (factory.kind.name != name)
       continue;
     std::string error;
     std::unique_ptr<passes::Target> target = factory.create(options, error);
@@ -72,9 +80,7 @@ TargetSet::TargetSet(std::unique_ptr<passes::Target> target)
     : main(std::move(target)) {
   if (!main)
     return;
-  StringRef kind = main->name();
-  devices.push_back(
-      {kind == "cpu" ? kind.str() : kind.str() + ":0", main.get()});
+  devices.push_back({main->firstDevice(), main.get()});
 }
 
 // Every device that the options name, the default first.
@@ -82,7 +88,8 @@ static std::vector<std::string> deviceNames(const Options &options) {
   std::vector<std::string> names = options.devices;
   auto add = [&](StringRef name) {
     std::string device;
-    if (readDevice(name, device).empty() && !llvm::is_contained(names, device))
+    if (readDevice(options, name, device).empty() &&
+        !llvm::is_contained(names, device))
       names.push_back(device);
   };
   if (names.empty())
@@ -90,7 +97,7 @@ static std::vector<std::string> deviceNames(const Options &options) {
   for (const std::string &rule : options.placeRules)
     add(StringRef(rule).rsplit('=').second);
   if (!options.allowCpu.empty())
-    add("cpu");
+    add(options.hostKind());
   return names;
 }
 
@@ -99,7 +106,7 @@ static std::vector<std::string> deviceNames(const Options &options) {
 static std::string checkRules(const Options &options) {
   for (const std::string &rule : options.placeRules) {
     std::string device = StringRef(rule).rsplit('=').second.str();
-    if (options.devices.size() > 1 && device != "cpu" &&
+    if (options.devices.size() > 1 && !ir::isHostDevice(device) &&
         !llvm::is_contained(options.devices, device))
       return "--place=" + rule + ": " + device +
              " is none of --target=" + llvm::join(options.devices, ",");
@@ -121,12 +128,12 @@ TargetSet compiler::createTargets(const Options &options,
     return TargetSet(createTarget(options, factories));
   for (const std::string &name : names) {
     StringRef kind = deviceKind(name);
-    if (kind != "cpu" && !gpu.empty() && gpu != kind) {
+    if (!ir::isHostDevice(name) && !gpu.empty() && gpu != kind) {
       reportError(options, "a program spans the CPU and one kind of GPU, not " +
                                gpu + " and " + kind);
       return {};
     }
-    if (kind != "cpu")
+    if (!ir::isHostDevice(name))
       gpu = kind;
     const passes::Target *&target = byKind[kind];
     if (!target) {
@@ -149,7 +156,8 @@ TargetSet compiler::createTargets(const Options &options,
 void compiler::printTargets(llvm::raw_ostream &os,
                             llvm::ArrayRef<TargetFactory> targets) {
   for (const TargetFactory &factory : targets)
-    os << llvm::left_justify(factory.name, 8) << factory.description << "\n";
+    os << llvm::left_justify(factory.kind.name, 8) << factory.description
+       << "\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,7 +262,7 @@ ExitCode Compilation::runWithinLimit(const Phase &last) {
     if (code != kExitDone)
       return code;
     std::vector<DeviceMemory> memory =
-        memoryOf(*module_, options, mainTarget().name());
+        memoryOf(*module_, options, mainTarget().firstDevice());
     auto over = llvm::find_if(memory, [&](const DeviceMemory &device) {
       return device.excess(options) > 0;
     });
@@ -341,7 +349,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
   observer.done = [&](const Phase &phase, mlir::ModuleOp module,
                       double milliseconds) {
     diagnostics_->settle();
-    lints_.look(phase.name, {options, module, target->name() != "cpu"});
+    lints_.look(phase.name, {options, module, !target->traits().isHost});
     if (StringRef(phase.name) == "import")
       module.walk([](mlir::Operation *op) { op->removeAttr(kInferenceAttr); });
     if (StringRef(phase.name) != "import")
@@ -355,7 +363,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
     code = kExitFailed;
   if (code == kExitDone && isPlanned(last))
     for (const DeviceMemory &device :
-         memoryOf(*module_, options, mainTarget().name()))
+         memoryOf(*module_, options, mainTarget().firstDevice()))
       ir::remark("memory", "peak", mlir::ModuleOp(*module_).getLoc(),
                  device.device + ": " + llvm::Twine(device.bytes.total()) +
                      " bytes, of which arena " +
@@ -379,7 +387,7 @@ ExitCode Compilation::runOnce(const Phase &last) {
 
 ExitCode Compilation::checkMemory() const {
   std::vector<DeviceMemory> memory =
-      memoryOf(*module_, options, mainTarget().name());
+      memoryOf(*module_, options, mainTarget().firstDevice());
   if (options.memoryLimitBytes) {
     std::string problem =
         whyTooLarge(*module_, options, memory, batchesThatFit);
@@ -457,7 +465,7 @@ ExitCode Compilation::emit(CompiledProgram &program,
   info.byLoops = !options.allowsLibrary("onednn");
   info.workspaceBytes = options.workspaceBytes;
   info.isCpuLimited =
-      promisesCpuWorkspace(*module_, options, mainTarget().name());
+      promisesCpuWorkspace(*module_, options, mainTarget().firstDevice());
   bool isFirst = program.objects.empty();
   diagnostics_->collect();
   mlir::LogicalResult result = mlir::failure();

@@ -31,13 +31,16 @@ enum class PhaseFailure;
 
 /// A kind of device that the tool can compile for.
 struct TargetFactory {
-  std::string name;        // "cpu"
+  passes::DeviceKind kind;
   std::string description; // one line for --list-devices
   /// Null when `options` name no such machine; `error` says why.
   std::function<std::unique_ptr<passes::Target>(const Options &options,
                                                 std::string &error)>
       create;
 };
+
+/// What options may name.
+std::vector<passes::DeviceKind> kindsOf(llvm::ArrayRef<TargetFactory> targets);
 
 /// The target that `options` ask for; null when there is none, which was
 /// reported.

@@ -135,7 +135,7 @@ std::string compiler::makeManifest(const Options &options,
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     kernels[kernel.getSymName()] = ir::stringifyKernelKind(kernel.getKind());
   manifest["kernels"] = std::move(kernels);
-  manifest["placement"] = placementJson(module, options, target.name());
+  manifest["placement"] = placementJson(module, options, target.firstDevice());
   manifest["contracts"] = realisedContracts(module);
   std::string result;
   llvm::raw_string_ostream(result) << json::Value(std::move(manifest));

@@ -32,33 +32,33 @@ static std::string bytesText(int64_t bytes) {
 }
 
 static std::vector<std::string> devicesOf(ModuleOp module,
-                                          llvm::StringRef kind) {
+                                          llvm::StringRef otherwise) {
   std::vector<std::string> devices;
   for (llvm::StringRef name : ir::deviceNames(module))
     devices.push_back(name.str());
   if (devices.empty())
-    devices.push_back(kind == "cpu" ? "cpu" : kind.str() + ":0");
+    devices.push_back(otherwise.str());
   return devices;
 }
 
 static bool isForCpuAlone(llvm::ArrayRef<std::string> devices) {
-  return devices.size() == 1 && devices.front() == "cpu";
+  return devices.size() == 1 && ir::isHostDevice(devices.front());
 }
 
 bool compiler::promisesCpuWorkspace(ModuleOp module, const Options &options,
-                                    llvm::StringRef kind) {
+                                    llvm::StringRef otherwise) {
   return options.hasWorkspace || (options.memoryLimitBytes > 0 &&
-                                  isForCpuAlone(devicesOf(module, kind)));
+                                  isForCpuAlone(devicesOf(module, otherwise)));
 }
 
 std::vector<DeviceMemory> compiler::memoryOf(ModuleOp module,
                                              const Options &options,
-                                             llvm::StringRef kind) {
-  std::vector<std::string> devices = devicesOf(module, kind);
-  bool isCpuPromised = promisesCpuWorkspace(module, options, kind);
+                                             llvm::StringRef otherwise) {
+  std::vector<std::string> devices = devicesOf(module, otherwise);
+  bool isCpuPromised = promisesCpuWorkspace(module, options, otherwise);
   std::vector<DeviceMemory> result;
   for (const std::string &device : devices) {
-    bool isCpu = device == "cpu";
+    bool isCpu = ir::isHostDevice(device);
     // Without a promise nothing is known of a CPU's scratch.
     int64_t workspace = isCpu && !isCpuPromised ? 0 : options.workspaceBytes;
     result.push_back(

@@ -30,13 +30,14 @@ struct DeviceMemory {
   }
 };
 /// In the order of the program's devices, the first of which is of `kind`.
-std::vector<DeviceMemory>
-memoryOf(mlir::ModuleOp module, const Options &options, llvm::StringRef kind);
+std::vector<DeviceMemory> memoryOf(mlir::ModuleOp module,
+                                   const Options &options,
+                                   llvm::StringRef otherwise);
 
 /// On a CPU scratch is promised only where a limit of its memory or --workspace
 /// asks for it.
 bool promisesCpuWorkspace(mlir::ModuleOp module, const Options &options,
-                          llvm::StringRef kind);
+                          llvm::StringRef otherwise);
 
 /// "cpu: 1.23 GiB: arena 1.00 GiB, states 230.00 MiB".
 std::string memoryText(const DeviceMemory &memory);

@@ -87,7 +87,7 @@ ExitCode Trials::plan() {
       worst = code;
     batch = batchOf(trial.module());
     for (const DeviceMemory &device :
-         memoryOf(trial.module(), own, trial.mainTarget().name()))
+         memoryOf(trial.module(), own, trial.mainTarget().firstDevice()))
       if (device.isLimited)
         largestBytes = std::max(largestBytes, device.bytes.total());
   }

@@ -92,7 +92,7 @@ int sinter::compiler::optMain(int argc, char **argv,
   std::vector<std::string> optionArgs(words.begin(), words.end());
   optionArgs.push_back("-");
   std::optional<Options> options =
-      parseOptions("sinter-opt", kSinterc, optionArgs);
+      parseOptions("sinter-opt", kSinterc, kindsOf(targets), optionArgs);
   if (!options)
     return kExitUsage;
 

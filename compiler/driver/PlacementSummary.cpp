@@ -21,12 +21,12 @@ static json::Value text(StringRef name) {
                             : json::Value(json::fixUTF8(name));
 }
 
-static json::Array devicesJson(ModuleOp module, StringRef kind) {
+static json::Array devicesJson(ModuleOp module, StringRef otherwise) {
   json::Array devices;
   for (StringRef name : ir::deviceNames(module))
     devices.push_back(name);
   if (devices.empty())
-    devices.push_back(kind == "cpu" ? "cpu" : kind.str() + ":0");
+    devices.push_back(otherwise);
   return devices;
 }
 
@@ -52,8 +52,8 @@ static json::Array copiesJson(ModuleOp module, const json::Array &devices) {
 }
 
 json::Object compiler::placementJson(ModuleOp module, const Options &options,
-                                     StringRef kind) {
-  json::Array devices = devicesJson(module, kind), regions;
+                                     StringRef otherwise) {
+  json::Array devices = devicesJson(module, otherwise), regions;
   for (const passes::PlacementRegion &region :
        passes::placementReport(module)) {
     json::Array nodes;
@@ -67,7 +67,7 @@ json::Object compiler::placementJson(ModuleOp module, const Options &options,
   }
   json::Array copies = copiesJson(module, devices);
   json::Array memory;
-  for (const DeviceMemory &device : memoryOf(module, options, kind)) {
+  for (const DeviceMemory &device : memoryOf(module, options, otherwise)) {
     json::Object parts{{"device", device.device},
                        {"bytes", device.bytes.total()},
                        {"arena", device.bytes.arena},

@@ -19,7 +19,7 @@ namespace sinter::compiler {
 /// device's. Of a program that could only be on one device there are no
 /// regions.
 llvm::json::Object placementJson(mlir::ModuleOp module, const Options &options,
-                                 llvm::StringRef kind);
+                                 llvm::StringRef otherwise);
 
 } // namespace sinter::compiler
 

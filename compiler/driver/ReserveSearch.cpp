@@ -20,7 +20,7 @@ ReserveSearch::ReserveSearch(llvm::ArrayRef<passes::ProgramDevice> devices,
   int numGpus = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
     names_.push_back(devices[i].name);
-    ranges_[i].isGpu = devices[i].name != "cpu";
+    ranges_[i].isGpu = !ir::isHostDevice(devices[i].name);
     numGpus += ranges_[i].isGpu;
   }
   mostTries_ = (kHalvings + 1) * std::max(1, numGpus - 1);

@@ -148,10 +148,13 @@ static std::string checkOutput(const Options &options) {
   if (!options.stopAfter.empty() && !options.emit.empty() &&
       options.emit != "mlir")
     return "--stop-after writes IR; it contradicts --emit=" + options.emit;
-  auto isCpu = [](StringRef device) { return device == "cpu"; };
-  if (options.emitKind() == "ptx" && options.targets.front() == "cpu" &&
-      llvm::all_of(options.devices, isCpu))
-    return "--emit=ptx needs --target=cuda or --target=sim";
+  auto hasPtx = [&](StringRef device) {
+    return options.traitsOf(device).hasPtx;
+  };
+  if (options.emitKind() == "ptx" && !hasPtx(options.targets.front()) &&
+      llvm::none_of(options.devices, hasPtx))
+    return "--emit=ptx needs --target=" +
+           options.kindsText(" or --target=", hasPtx);
   if (options.emitKind() == "trainer" && !options.train.enabled)
     return "--emit=trainer needs --train";
   if (options.emitKind() == "lib" && options.train.enabled)
@@ -258,12 +261,12 @@ int compiler::sinterc(int argc, char **argv,
   // A reader that goes away is an error of the write, not the end of the
   // process.
   prepareProcess("sinterc");
-  std::optional<Options> options =
-      parseOptions("sinterc", kSinterc, argumentsOf(argc, argv));
+  std::optional<Options> options = parseOptions(
+      "sinterc", kSinterc, kindsOf(targets), argumentsOf(argc, argv));
   if (!options)
     return kExitUsage;
   if (options->help) {
-    printHelp(llvm::outs(), "sinterc", kSinterc,
+    printHelp(llvm::outs(), *options, kSinterc,
               "sinterc MODEL -o OUT [options]");
     return kExitDone;
   }

@@ -27,20 +27,20 @@ std::vector<int64_t> compiler::arenaRows(ModuleOp module) {
   return bytes;
 }
 
-std::vector<int64_t> compiler::workspaceRows(ModuleOp module, StringRef target,
+std::vector<int64_t> compiler::workspaceRows(ModuleOp module,
+                                             StringRef otherwise,
                                              const ArtifactInfo &info) {
-  SmallVector<StringRef> kinds;
-  for (StringRef name : ir::deviceNames(module))
-    kinds.push_back(name.split(':').first);
-  if (kinds.empty())
-    kinds.push_back(target);
+  SmallVector<StringRef> devices = ir::deviceNames(module);
+  if (devices.empty())
+    devices.push_back(otherwise);
   std::vector<int64_t> rows;
-  for (auto [place, kind] : llvm::enumerate(kinds)) {
+  for (auto [place, device] : llvm::enumerate(devices)) {
+    const bool isHost = ir::isHostDevice(device);
     int64_t bytes =
         passes::plan::footprintOf(module, place, info.workspaceBytes,
-                                  /*hasOwnMemory=*/kind != "cpu")
+                                  /*hasOwnMemory=*/!isHost)
             .workspace;
-    const bool isAny = kind == "cpu" && !info.isCpuLimited && bytes;
+    const bool isAny = isHost && !info.isCpuLimited && bytes;
     rows.push_back(isAny ? static_cast<int64_t>(UINT64_MAX) : bytes);
   }
   return rows;
@@ -83,9 +83,8 @@ compiler::generateForPlaces(ModuleOp module, const passes::Target &target,
       if (kindOf(kernel, target.name()) == kind)
         copies.push_back(
             {kernel, cast<exec::KernelOp>(builder.clone(*kernel))});
-    // PTX is for GPUs; the CPU's kernels have none.
     if (copies.empty() ||
-        (options.form == passes::CodeForm::Ptx && kind == "cpu"))
+        (options.form == passes::CodeForm::Ptx && !own->traits().hasPtx))
       continue;
     FailureOr<passes::TargetCode> code = own->generateKernels(*part, options);
     if (failed(code))

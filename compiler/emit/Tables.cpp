@@ -222,7 +222,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   if (failed(constants))
     return failure();
   std::vector<Row<sinter_place_desc>> placeTable = placeRows(data, module);
-  program.isSimulated |= target.name() == "sim" || usesSimulated(module);
+  program.isSimulated |= target.traits().isSimulated || usesSimulated(module);
   ConstantPlaces places;
   if (part.isFirst) {
     program.symbol = info.symbol;
@@ -295,7 +295,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
       data.table<sinter_place_desc>(placeTable),
       placeTable.empty() ? nullptr : data.int64s(arenaRows(module)),
       data.bytes(sliceDtypes),
-      data.int64s(workspaceRows(module, target.name(), info)),
+      data.int64s(workspaceRows(module, target.firstDevice(), info)),
       data.table<sinter_index_check>(indexCheckRows(data, module))};
   data.table<sinter_artifact>(artifact, artifactSymbol(info, part.target));
 

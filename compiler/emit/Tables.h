@@ -83,10 +83,10 @@ std::vector<Row<sinter_index_check>> indexCheckRows(TableData &data,
 std::vector<Row<sinter_place_desc>> placeRows(TableData &data,
                                               mlir::ModuleOp module);
 std::vector<int64_t> arenaRows(mlir::ModuleOp module);
-/// What library calls may take on each of these, or on the only device, of kind
-/// `target`.
+/// What library calls may take on each of these; on the device `otherwise`
+/// where the module names none.
 std::vector<int64_t> workspaceRows(mlir::ModuleOp module,
-                                   llvm::StringRef target,
+                                   llvm::StringRef otherwise,
                                    const ArtifactInfo &info);
 
 /// Code of all kernels of `module`: those of each kind of device (exec.target)

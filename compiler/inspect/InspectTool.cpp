@@ -99,23 +99,24 @@ static InspectOptions splitArguments(const std::vector<std::string> &args) {
   return options;
 }
 
-static void printInspectHelp() {
-  printHelp(llvm::outs(), "sinter-inspect", kSinterInspect,
-            "sinter-inspect [COMMAND] FILE [options]");
-  llvm::outs() << "\nCommands:\n";
+static void printInspectHelp(const Options &options) {
+  std::string text = "\nCommands:\n";
+  llvm::raw_string_ostream os(text);
   for (const Command &command : kCommands)
-    llvm::outs() << "  " << llvm::left_justify(command.name, 28) << "  "
-                 << command.summary << (command.done ? "" : " (not yet)")
-                 << "\n";
-  llvm::outs()
-      << "\nOther options:\n"
-         "  --pass=PASS                   only this pass, phase or number "
-         "of the log\n"
-         "  --op=TEXT                     only functions that contain it\n"
-         "  --only-changed                leaves out passes that changed "
-         "nothing\n"
-         "  --json                        one JSON value\n"
-         "  --llvm                        kernels as LLVM IR\n";
+    if (command.done)
+      os << "  " << llvm::left_justify(command.name, 28) << "  "
+         << command.summary << "\n";
+  os << "\nOptions of commands:\n"
+        "  --pass=PASS                   only this pass, phase or number of "
+        "the "
+        "log\n"
+        "  --op=TEXT                     only functions that contain it\n"
+        "  --only-changed                leaves out passes that changed "
+        "nothing\n"
+        "  --json                        one JSON value\n"
+        "  --llvm                        kernels as LLVM IR\n";
+  printHelp(llvm::outs(), options, kSinterInspect,
+            "sinter-inspect [COMMAND] FILE [options]", text);
 }
 
 // Prints with `report` to -o FILE, or to stdout.
@@ -335,12 +336,12 @@ int compiler::sinterInspect(int argc, char **argv,
       !llvm::sys::fs::exists(inspect.rest[0]))
     return fail("unknown command '" + shown(inspect.rest[0]) +
                 "'; --help lists the commands");
-  std::optional<Options> options =
-      parseOptions("sinter-inspect", kSinterInspect, inspect.rest);
+  std::optional<Options> options = parseOptions(
+      "sinter-inspect", kSinterInspect, kindsOf(targets), inspect.rest);
   if (!options)
     return kExitUsage;
   if (options->help) {
-    printInspectHelp();
+    printInspectHelp(*options);
     return kExitDone;
   }
   if (options->version) {

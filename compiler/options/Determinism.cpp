@@ -28,7 +28,10 @@ static std::string chooseNoLibraries(Options &options) {
 
 /// NCCL adds in an order that follows the machine; two numbers have only one.
 static std::string checkReplicas(const Options &options) {
-  if (options.train.replicas > 2 && llvm::is_contained(options.targets, "cuda"))
+  auto isUnordered = [&](const std::string &target) {
+    return options.traitsOf(target).sumsReplicasInOwnOrder;
+  };
+  if (options.train.replicas > 2 && llvm::any_of(options.targets, isUnordered))
     return "--deterministic=" + options.deterministic +
            ": NCCL adds what more than 2 replicas have in an order of its own "
            "(all_reduce); --replicas=2 at most";

@@ -48,7 +48,7 @@ static std::string storeDevices(Options &options,
   options.devices.clear();
   for (StringRef name : names) {
     std::string device;
-    std::string wrong = readNumberedDevice(name, device);
+    std::string wrong = readNumberedDevice(options, name, device);
     if (!wrong.empty())
       return wrong;
     if (llvm::is_contained(options.devices, device))
@@ -69,7 +69,7 @@ static std::string storeTargets(Options &options, StringRef value) {
   options.devices.clear();
   for (StringRef name : names) {
     std::string target;
-    std::string wrong = readWord(name, target, "cpu|cuda|sim");
+    std::string wrong = readWord(name, target, options.kindsText("|"));
     if (!wrong.empty())
       return wrong;
     if (llvm::is_contained(options.targets, target))
@@ -87,7 +87,7 @@ static std::string storePlaceRule(Options &options, StringRef value) {
   std::string regex, device;
   std::string wrong = readRegex(pattern, regex);
   if (wrong.empty())
-    wrong = readNumberedDevice(name, device);
+    wrong = readNumberedDevice(options, name, device);
   if (wrong.empty())
     options.placeRules.push_back(regex + "=" + device);
   return wrong;
@@ -330,7 +330,7 @@ static const OptionRow rows[] = {
        return readNumber(v, o.train.ema, kBelowOne);
      }},
 
-    {"--target", "cpu|cuda|sim[,...]", "devices to compile for; default cpu",
+    {"--target", "@KINDS[,...]", "devices to compile for; default: the CPU",
      kTargetGroup, kCompile, storeTargets},
     {"--gpu-arch", "sm_80,sm_90|native",
      "GPU architectures; default sm_80,sm_90 for cuda, sm_90 for sim",
@@ -370,7 +370,7 @@ static const OptionRow rows[] = {
      "scaling of the loss; default: dynamic for fp16, else none", kTargetGroup,
      kCompile, storeLossScale},
     {"--place", "REGEX=DEVICE",
-     "pins nodes whose name matches to cpu, cuda:N or sim:N", kTargetGroup,
+     "pins nodes whose name matches to a device: @DEVICES", kTargetGroup,
      kCompile, storePlaceRule, true},
     {"--allow-cpu", "REGEX",
      "nodes that may run on the CPU when their device cannot run them",
@@ -473,12 +473,12 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readNumber(v, o.run.atol, kNotNegative);
      }},
-    {"--device", "cpu|cuda:0|sim:0", "where to run; selects the target",
-     kRunGroup, kSinterRun,
+    {"--device", "@DEVICES", "where to run; selects the target", kRunGroup,
+     kSinterRun,
      [](Options &o, StringRef v) -> std::string {
        StringRef kind = v.split(':').first;
        std::string word;
-       std::string wrong = readWord(kind, word, "cpu|cuda|sim");
+       std::string wrong = readWord(kind, word, o.kindsText("|"));
        o.run.device = v.str();
        return wrong;
      }},

@@ -116,26 +116,34 @@ std::string compiler::readWord(StringRef text, std::string &word,
   return "";
 }
 
-std::string compiler::readDevice(StringRef text, std::string &device) {
-  auto [kind, index] = text.split(':');
-  unsigned number = 0;
-  // As many simulated devices as there are; nobody has more GPUs than this.
-  unsigned count = kind == "cpu" ? 1 : kind == "sim" ? 8 : 64;
-  bool isKnown = kind == "cpu" || kind == "cuda" || kind == "sim";
-  if (!isKnown || (kind.size() < text.size() &&
-                   (index.getAsInteger(10, number) || number >= count)))
-    return "there is no device '" + text.str() +
-           "'; expected cpu, cuda:N or sim:N" +
-           (kind == "sim" ? " (0 to 7)" : "");
-  device = kind == "cpu" ? "cpu" : kind.str() + ":" + std::to_string(number);
-  return "";
+std::string compiler::readDevice(const Options &options, StringRef text,
+                                 std::string &device) {
+  auto [name, index] = text.split(':');
+  std::string expected;
+  for (const passes::DeviceKind &kind : options.kinds) {
+    const passes::DeviceTraits &traits = kind.traits;
+    unsigned number = 0;
+    if (kind.name == name &&
+        (name.size() == text.size() ||
+         (!index.getAsInteger(10, number) && number < traits.maxDevices))) {
+      device =
+          traits.isHost ? kind.name : kind.name + ":" + std::to_string(number);
+      return "";
+    }
+    expected += (expected.empty() ? "" : ", ") + kind.name;
+    if (!traits.isHost)
+      expected += ":N (0 to " + std::to_string(traits.maxDevices - 1) + ")";
+  }
+  return "there is no device '" + text.str() + "'; expected " + expected;
 }
 
-std::string compiler::readNumberedDevice(StringRef text, std::string &device) {
-  if (text == "cuda" || text == "sim")
-    return "'" + text.str() + "' lacks its number; the first one is '" +
-           text.str() + ":0'";
-  return readDevice(text, device);
+std::string compiler::readNumberedDevice(const Options &options, StringRef text,
+                                         std::string &device) {
+  for (const passes::DeviceKind &kind : options.kinds)
+    if (text == kind.name && !kind.traits.isHost)
+      return "'" + text.str() + "' lacks its number; the first one is '" +
+             kind.firstDevice() + "'";
+  return readDevice(options, text, device);
 }
 
 std::string compiler::readRegex(StringRef text, std::string &regex) {

@@ -39,10 +39,14 @@ std::string readRegex(llvm::StringRef text, std::string &regex);
 /// Adds one to what was given before.
 std::string readPattern(llvm::StringRef text, Patterns &patterns);
 std::string readPath(llvm::StringRef text, std::string &path);
-/// "cpu", "cuda:N" or "sim:N"; a kind alone is its first device.
-std::string readDevice(llvm::StringRef text, std::string &device);
-/// As readDevice, where devices are told apart: a kind of GPU alone is none.
-std::string readNumberedDevice(llvm::StringRef text, std::string &device);
+/// A device of one of the `kinds` of `options`; a kind alone is its first
+/// device.
+std::string readDevice(const Options &options, llvm::StringRef text,
+                       std::string &device);
+/// The same where devices are told apart: a kind whose devices have numbers is
+/// not a device.
+std::string readNumberedDevice(const Options &options, llvm::StringRef text,
+                               std::string &device);
 /// "sim" of "sim:1".
 inline llvm::StringRef deviceKind(llvm::StringRef device) {
   return device.split(':').first;

@@ -17,6 +17,7 @@
 
 #include <CLI/CLI.hpp>
 
+using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
@@ -26,6 +27,34 @@ std::vector<std::string> sinter::compiler::argumentsOf(int argc, char **argv) {
 }
 
 std::string Patterns::joined() const { return llvm::join(each, "|"); }
+
+/// "sim" of "sim:1".
+static StringRef kindOf(StringRef device) { return device.split(':').first; }
+
+passes::DeviceTraits Options::traitsOf(StringRef device) const {
+  for (const passes::DeviceKind &kind : kinds)
+    if (kind.name == kindOf(device))
+      return kind.traits;
+  return {};
+}
+
+std::string Options::hostKind() const {
+  for (const passes::DeviceKind &kind : kinds)
+    if (kind.traits.isHost)
+      return kind.name;
+  return "";
+}
+
+std::string
+Options::kindsText(StringRef separator,
+                   llvm::function_ref<bool(StringRef)> isListed) const {
+  std::vector<std::string> names;
+  for (const passes::DeviceKind &kind : kinds)
+    if (!isListed || isListed(kind.name))
+      names.push_back(kind.name);
+  llvm::sort(names);
+  return llvm::join(names, separator);
+}
 
 bool Options::allowsLibrary(StringRef name) const {
   return llvm::is_contained(libraries, "all") ||
@@ -130,6 +159,7 @@ static std::string split(Tool tool, llvm::ArrayRef<std::string> args,
 
 std::optional<Options>
 sinter::compiler::parseOptions(StringRef toolName, Tool tool,
+                               llvm::ArrayRef<passes::DeviceKind> kinds,
                                llvm::ArrayRef<std::string> args) {
   Found found;
   std::string wrong = split(tool, args, found);
@@ -141,6 +171,9 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
 
   Options options;
   options.tool = toolName.str();
+  options.kinds = kinds.vec();
+  if (!kinds.empty())
+    options.targets = {kinds.front().name};
   for (auto [i, row] : llvm::enumerate(optionTable())) {
     if (!found.values[i].empty())
       options.given.push_back(&row);
@@ -173,12 +206,28 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
   return options;
 }
 
-void sinter::compiler::printHelp(llvm::raw_ostream &os, StringRef toolName,
-                                 Tool tool, StringRef usage) {
-  os << "usage: " << usage << "\n";
+/// `text` with the kinds of devices in the place of @KINDS and @DEVICES.
+static std::string withKinds(const Options &options, StringRef text) {
+  std::string devices;
+  llvm::raw_string_ostream names(devices);
+  for (const passes::DeviceKind &kind : options.kinds)
+    names << (devices.empty() ? "" : "|") << kind.firstDevice();
+  std::string result = text.str();
+  for (auto [word, meaning] :
+       {std::pair<StringRef, std::string>{"@KINDS", options.kindsText("|")},
+        {"@DEVICES", devices}})
+    if (size_t at = result.find(word.str()); at != std::string::npos)
+      result.replace(at, word.size(), meaning);
+  return result;
+}
+
+void sinter::compiler::printHelp(llvm::raw_ostream &os, const Options &options,
+                                 Tool tool, StringRef usage,
+                                 StringRef commands) {
+  os << "usage: " << usage << "\n" << commands;
   StringRef group;
   for (const OptionRow &row : optionTable()) {
-    if (!(row.tools & tool))
+    if (!(row.tools & tool) || !row.store)
       continue;
     if (group != row.group) {
       group = row.group;
@@ -186,14 +235,14 @@ void sinter::compiler::printHelp(llvm::raw_ostream &os, StringRef toolName,
     }
     std::string names = StringRef(row.names).str();
     if (*row.value)
-      names += (names.size() == 2 ? "" : "=") + std::string(row.value);
+      names += (names.size() == 2 ? "" : "=") + withKinds(options, row.value);
     os << "  " << names;
     if (names.size() < 28)
       os.indent(30 - names.size() - 2 + 2);
     else
       (os << "\n").indent(32);
-    os << row.help << (row.repeats ? " (may be repeated)" : "")
-       << (row.store ? "" : " (not yet)") << "\n";
+    os << withKinds(options, row.help)
+       << (row.repeats ? " (may be repeated)" : "") << "\n";
   }
   if (tool & (kSinterc | kSinterRun)) {
     os << "\nWarnings of -W:\n";

@@ -11,6 +11,8 @@
 #ifndef SINTER_COMPILER_OPTIONS_OPTIONS_H
 #define SINTER_COMPILER_OPTIONS_OPTIONS_H
 
+#include "passes/DeviceTraits.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
@@ -92,13 +94,15 @@ struct OptionRow;
 
 struct Options {
   std::string tool; // the program's name, for messages
+  /// The kinds of devices that the tool knows, the default target first.
+  std::vector<passes::DeviceKind> kinds;
   /// Rows of the table that the command line names, in the table's order.
   std::vector<const OptionRow *> given;
   std::string model;
   std::string output;
   std::string name; // --name: in symbols; "" = from the output
   std::string emit; // "" = the default: trainer with --train, else lib
-  std::vector<std::string> targets = {"cpu"};
+  std::vector<std::string> targets; // kinds; the default without --target
   bool targetGiven = false;
   /// --target with numbers: the devices that one program may span, the first
   /// one the default; `targets` is then its kind. Empty: the first device of
@@ -160,6 +164,16 @@ struct Options {
                                          : llvm::StringRef("none");
   }
   bool isTopology() const { return deterministic == "topology"; }
+  /// Of the kind of `device`, or of a kind; those of no device if it is
+  /// unknown.
+  passes::DeviceTraits traitsOf(llvm::StringRef device) const;
+  bool isHost(llvm::StringRef device) const { return traitsOf(device).isHost; }
+  /// The kind of the host's device; "" if the tool has none.
+  std::string hostKind() const;
+  /// The names of the kinds that `isListed` (all without it), sorted.
+  std::string
+  kindsText(llvm::StringRef separator,
+            llvm::function_ref<bool(llvm::StringRef)> isListed = nullptr) const;
   /// For a program that is only tried: nothing is said of it, no file written.
   Options asTrial() const;
   /// Whether libraries may be called for contractions.
@@ -169,7 +183,9 @@ struct Options {
 /// One row of the option table.
 struct OptionRow {
   const char *names; // "-o,--output", as the help shows them
-  const char *value; // what follows "=", "" for a flag
+  /// What follows "=", "" for a flag. In it and in `help`, @KINDS stands for
+  /// the kinds of devices ("cpu|cuda"), @DEVICES for names of them.
+  const char *value;
   const char *help;  // one line
   const char *group; // heading of the help
   unsigned tools;    // who takes it: bits of Tool
@@ -195,12 +211,15 @@ llvm::StringRef trainingFlag(const Options &options);
 /// stderr and returns nothing; the tool then ends with kExitUsage. --help and
 /// --version are flags of the result; nothing else was checked then.
 std::optional<Options> parseOptions(llvm::StringRef toolName, Tool tool,
+                                    llvm::ArrayRef<passes::DeviceKind> kinds,
                                     llvm::ArrayRef<std::string> args);
 std::vector<std::string> argumentsOf(int argc, char **argv);
 
-/// The help text of `tool`: usage line, options by group, and the phases.
-void printHelp(llvm::raw_ostream &os, llvm::StringRef toolName, Tool tool,
-               llvm::StringRef usage);
+/// The help text of `tool`: the usage line, `commands` (what a tool has before
+/// its options; may be empty), options by group, and the phases. Options that
+/// are not done yet are left out.
+void printHelp(llvm::raw_ostream &os, const Options &options, Tool tool,
+               llvm::StringRef usage, llvm::StringRef commands = "");
 /// "0.1.0".
 llvm::StringRef versionText();
 /// "sinterc 0.1.0 (LLVM 19.1.7)".

@@ -5,11 +5,11 @@
 // A kernel that reads and writes a few elements costs its launch and little
 // else: the numbers that Adam derives from its step, the second half of a split
 // reduction. It becomes a part of a kernel that runs in the same stretch of the
-// program anyway. Where launches are dear, sums over much also join the kernel
-// that reads the same: nothing is kept for longer. Legal between the last of
-// its operands and the first of its users: nothing there can depend on it, nor
-// it on what is there. Contractions and ops that are kernels of their own stay
-// alone.
+// program anyway. Where launches are expensive, sums over much also join the
+// kernel that reads the same: nothing is kept for longer. Legal between the
+// last of its operands and the first of its users: nothing there can depend on
+// it, nor it on what is there. Contractions and ops that are kernels of their
+// own stay alone.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/FuseSiblings.h"
@@ -69,7 +69,8 @@ struct FuseSiblingsPass : impl::FuseSiblingsBase<FuseSiblingsPass> {
       op = op->getNextNode();
       if (!fusion || !mayBePart(fusion))
         continue;
-      bool isOfReaders = target && target->launchesAreDear() && isSum(fusion);
+      bool isOfReaders =
+          target && target->traits().hasExpensiveLaunches && isSum(fusion);
       ir::KernelOp host;
       if (isSmall(fusion))
         host = smallestBeside(fusion, [](ir::KernelOp) { return true; });

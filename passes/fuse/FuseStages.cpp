@@ -112,7 +112,7 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
     if (auto module = getOperation()->getParentOfType<ModuleOp>())
       target = targetOf(module, ir::deviceNumber(getOperation()), devices,
                         mainTarget);
-    if (!target || !target->launchesAreDear())
+    if (!target || !target->traits().hasExpensiveLaunches)
       return;
     // What is joined is the one at hand and one that was at hand before.
     SmallVector<ir::KernelOp> fusions(

@@ -13,8 +13,8 @@
 namespace sinter::passes {
 
 /// Makes small kernels the second stages of those whose results they read, on
-/// targets whose launches are dear: `target`, or of `devices` the function's.
-/// Without one nothing is done. They must outlive the pass.
+/// targets whose launches are expensive: `target`, or of `devices` the
+/// function's. Without one nothing is done. They must outlive the pass.
 std::unique_ptr<mlir::Pass>
 createFuseStages(const Target *target, llvm::ArrayRef<ProgramDevice> devices);
 

@@ -76,7 +76,7 @@ def FuseSiblings : Pass<"sinter-fuse-siblings", "::mlir::func::FuncOp"> {
   let description = [{
     A fusion that reads and writes little joins the smallest fusion between the last of its operands and the first
     of its users: both become parts of one of kind multi. Nothing is computed earlier than its operands or
-    later than its users need it. On a target whose launches are dear, sums join the kernel that reads the same tensors,
+    later than its users need it. On a target whose launches are expensive, sums join the kernel that reads the same tensors,
     too: the gradients of a normalisation's parameters that of its input.
   }];
   let constructor = "::sinter::passes::createFuseSiblings(nullptr)";
@@ -86,7 +86,7 @@ def FuseSiblings : Pass<"sinter-fuse-siblings", "::mlir::func::FuncOp"> {
 def FuseStages : Pass<"sinter-fuse-stages", "::mlir::func::FuncOp"> {
   let summary = "Let the last block of a kernel go on with the small kernel that reads its results";
   let description = [{
-    On a target whose launches are dear, a fusion that reads little, some of it the results of another fusion,
+    On a target whose launches are expensive, a fusion that reads little, some of it the results of another fusion,
     becomes a stage behind that one, in one of kind staged: the norm of all gradients behind their sums of
     squares, a mean behind the sums of its rows.
   }];

@@ -51,7 +51,7 @@ struct AlignContractionsPass
       const Target *its =
           targetOf(getOperation()->getParentOfType<ModuleOp>(),
                    map.of(dot.getOperation()).value_or(0), devices, target);
-      if (its->name() == "cpu")
+      if (!its->traits().hasTensorCores)
         return;
       if (std::optional<ContractionPadding> padding = worthwhilePadding(dot))
         chosen.emplace_back(dot, std::move(*padding));

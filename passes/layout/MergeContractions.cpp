@@ -326,7 +326,7 @@ private:
   bool isDearCall(ir::DotGeneralOp dot, DeviceMap &map) {
     const Target *its = targetFor(dot, map);
     std::string reason;
-    return its->launchesAreDear() &&
+    return its->traits().hasExpensiveLaunches &&
            its->place(dot, reason) == Placement::Library;
   }
 

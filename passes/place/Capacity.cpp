@@ -77,8 +77,9 @@ void Placement::moveForMemory(ArrayRef<unsigned> units, unsigned from,
 
 /// The largest first, no more than have to.
 void Placement::spillToCpu(unsigned device) {
-  auto cpu = llvm::find_if(
-      known, [](const ProgramDevice &one) { return one.name == "cpu"; });
+  auto cpu = llvm::find_if(known, [](const ProgramDevice &one) {
+    return ir::isHostDevice(one.name);
+  });
   if (cpu == known.end())
     return;
   SmallVector<unsigned> bySize;

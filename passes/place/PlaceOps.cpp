@@ -71,7 +71,7 @@ public:
                  libraryCalls);
     if (unsupported.empty())
       return;
-    unsupported.report(module, name != "cpu");
+    unsupported.report(module, !devices.front().target->traits().isHost);
     signalPassFailure();
   }
 
@@ -96,8 +96,7 @@ private:
     if (devices.size() > 1 || log || !rules.empty())
       setPlacementReport(module, regions);
     // The target's name alone is the first of its kind.
-    StringRef kind = devices.front().target->name();
-    std::string otherwise = kind == "cpu" ? "cpu" : (kind + ":0").str();
+    std::string otherwise = devices.front().target->firstDevice();
     if (devices.size() > 1 || devices.front().name != otherwise)
       place::insertTransfers(module, placement, otherwise);
     return checkSpan(module);

@@ -273,8 +273,9 @@ LogicalResult Placement::checkSupport() {
              << "node " << unit.name << " is pinned to "
              << known[unit.device].name << " (" << unit.why
              << "), which does not support " << why;
-    auto cpu = llvm::find_if(
-        known, [](const ProgramDevice &one) { return one.name == "cpu"; });
+    auto cpu = llvm::find_if(known, [](const ProgramDevice &one) {
+      return ir::isHostDevice(one.name);
+    });
     if (cpu == known.end() || !unit.mayUseCpu ||
         !whyUnsupported(unit, *cpu->target).empty())
       continue;

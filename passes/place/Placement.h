@@ -107,7 +107,9 @@ private:
   bool moveIfBetter(llvm::ArrayRef<unsigned> component);
   std::string whyUnsupported(const Unit &unit, const Target &target);
 
-  bool isCpu(unsigned device) const { return known[device].name == "cpu"; }
+  bool isCpu(unsigned device) const {
+    return ir::isHostDevice(known[device].name);
+  }
   std::string whyText(const Unit &unit) const;
 
   mlir::ModuleOp module;

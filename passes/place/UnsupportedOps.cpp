@@ -65,7 +65,7 @@ LogicalResult checkSupport(ModuleOp module, ArrayRef<ProgramDevice> devices) {
     });
   if (unsupported.empty())
     return success();
-  unsupported.report(module, first.name() != "cpu");
+  unsupported.report(module, !first.traits().isHost);
   return failure();
 }
 

@@ -61,7 +61,9 @@ private:
   }
   unsigned addCommand(Command command);
   unsigned addCopy(unsigned from, unsigned to, Location loc);
-  bool isHost(int64_t device) const { return graph.devices[device] == "cpu"; }
+  bool isHost(int64_t device) const {
+    return ir::isHostDevice(graph.devices[device]);
+  }
   exec::SliceAttr slice(exec::Space space, int64_t index, int64_t offset,
                         Type type) {
     return exec::SliceAttr::get(context, space, index, offset,

@@ -262,7 +262,7 @@ private:
 
   bool isOnCpu(std::optional<int64_t> device) {
     SmallVector<StringRef> names = ir::deviceNames(getOperation());
-    return !names.empty() && names[device.value_or(0)] == "cpu";
+    return !names.empty() && ir::isHostDevice(names[device.value_or(0)]);
   }
 
   /// Reasons of the ops that stay float32. Those that `isHeldBack` would not,

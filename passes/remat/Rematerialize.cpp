@@ -183,7 +183,7 @@ private:
   /// about the other one.
   bool isElsewhere(ModuleOp module) const {
     SmallVector<StringRef> names = ir::deviceNames(module);
-    return !names.empty() && (names.front() == "cpu") == hasOwnMemory;
+    return !names.empty() && ir::isHostDevice(names.front()) == hasOwnMemory;
   }
   LogicalResult fit(func::FuncOp func, const States &states);
   LogicalResult spend(func::FuncOp func, const States &states);

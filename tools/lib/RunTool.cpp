@@ -96,7 +96,7 @@ static std::string devicesOfRun(const Options &options,
                                 const sinter_artifact &artifact) {
   std::string device;
   bool isDefault = !options.devices.empty() &&
-                   readDevice(options.run.device, device).empty() &&
+                   readDevice(options, options.run.device, device).empty() &&
                    device == options.devices.front();
   return artifact.numPlaces && isDefault ? "" : options.run.device;
 }
@@ -393,7 +393,7 @@ static std::string checkDevice(Options &options) {
   bool isPlaced = !options.placeRules.empty() || !options.allowCpu.empty();
   if (isPlaced && options.devices.empty()) {
     options.devices.emplace_back();
-    if (std::string wrong = readDevice(device, options.devices.back());
+    if (std::string wrong = readDevice(options, device, options.devices.back());
         !wrong.empty())
       return "--device: " + wrong;
   }
@@ -464,12 +464,12 @@ static void printDevices() {
 int tools::sinterRun(int argc, char **argv,
                      llvm::ArrayRef<TargetFactory> targets) {
   prepareProcess("sinter-run");
-  std::optional<Options> options =
-      parseOptions("sinter-run", kSinterRun, argumentsOf(argc, argv));
+  std::optional<Options> options = parseOptions(
+      "sinter-run", kSinterRun, kindsOf(targets), argumentsOf(argc, argv));
   if (!options)
     return kExitUsage;
   if (options->help) {
-    printHelp(llvm::outs(), "sinter-run", kSinterRun,
+    printHelp(llvm::outs(), *options, kSinterRun,
               "sinter-run MODEL --inputs=in.npz|random:seed=0 [options]");
     return kExitDone;
   }

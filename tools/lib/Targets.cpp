@@ -70,7 +70,7 @@ makeSimTarget(const compiler::Options &options, std::string &error) {
 
 llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
   static const compiler::TargetFactory factories[] = {
-      {"cpu", "this machine's or another x86-64 CPU (--mcpu)",
+      {cpu::kind(), "this machine's or another x86-64 CPU (--mcpu)",
        [](const compiler::Options &options, std::string &error) {
          std::unique_ptr<passes::Target> target =
              cpu::createCpuTarget(options.mcpu);
@@ -80,8 +80,10 @@ llvm::ArrayRef<compiler::TargetFactory> tools::targets() {
                    "x86-64-v4";
          return target;
        }},
-      {"sim", "simulated CUDA devices, for tests (--gpu-arch)", makeSimTarget},
-      {"cuda", "NVIDIA GPUs of compute capability 8.0 and newer (--gpu-arch)",
+      {sim::kind(), "simulated CUDA devices, for tests (--gpu-arch)",
+       makeSimTarget},
+      {cuda::kind(),
+       "NVIDIA GPUs of compute capability 8.0 and newer (--gpu-arch)",
        makeCudaTarget},
   };
   return factories;

@@ -59,7 +59,8 @@ class CpuTarget : public passes::Target {
 public:
   explicit CpuTarget(const Machine &machine) : machine(machine) {}
 
-  StringRef name() const override { return "cpu"; }
+  StringRef name() const override { return kind().name; }
+  passes::DeviceTraits traits() const override { return kind().traits; }
 
   passes::Placement place(Operation *op, std::string &reason) const override {
     if (ir::isContraction(op)) {
@@ -110,6 +111,12 @@ private:
 std::unique_ptr<passes::Target> createCpuTarget(StringRef mcpu) {
   const Machine *machine = findMachine(mcpu);
   return machine ? std::make_unique<CpuTarget>(*machine) : nullptr;
+}
+
+passes::DeviceKind kind() {
+  passes::DeviceTraits traits;
+  traits.isHost = true;
+  return {"cpu", traits};
 }
 
 } // namespace sinter::cpu

@@ -17,6 +17,9 @@ namespace sinter::cpu {
 /// level only. nullptr for other names.
 std::unique_ptr<passes::Target> createCpuTarget(llvm::StringRef mcpu);
 
+/// "cpu".
+passes::DeviceKind kind();
+
 } // namespace sinter::cpu
 
 #endif // SINTER_BACKENDS_CPU_CODEGEN_CPUTARGET_H

@@ -198,7 +198,8 @@ public:
   explicit CudaTarget(CudaOptions optionsIn)
       : GpuTarget(optionsIn.libraries), options(std::move(optionsIn)) {}
 
-  StringRef name() const override { return "cuda"; }
+  StringRef name() const override { return kind().name; }
+  passes::DeviceTraits traits() const override { return kind().traits; }
 
   FailureOr<passes::TargetCode>
   generateKernels(ModuleOp module,
@@ -226,6 +227,16 @@ private:
 
 std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options) {
   return std::make_unique<CudaTarget>(options);
+}
+
+passes::DeviceKind kind() {
+  passes::DeviceTraits traits;
+  traits.maxDevices = 64; // nobody has more of them in one machine
+  traits.hasExpensiveLaunches = true;
+  traits.hasTensorCores = true;
+  traits.hasPtx = true;
+  traits.sumsReplicasInOwnOrder = true;
+  return {"cuda", traits};
 }
 
 } // namespace sinter::cuda

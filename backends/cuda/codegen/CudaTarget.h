@@ -39,8 +39,6 @@ public:
   bool canFuseEpilogue(mlir::Operation *contraction,
                        llvm::ArrayRef<passes::PostOp> postOps) const override;
 
-  bool launchesAreDear() const override { return true; }
-
 protected:
   /// The kernels of `module` as LLVM IR or PTX for `arch`.
   mlir::FailureOr<passes::TargetCode>
@@ -52,6 +50,9 @@ private:
 };
 
 std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options);
+
+/// "cuda".
+passes::DeviceKind kind();
 
 } // namespace sinter::cuda
 

@@ -20,7 +20,8 @@ public:
   explicit SimTarget(const SimTargetOptions &options)
       : GpuTarget(options.libraries), options(options) {}
 
-  StringRef name() const override { return "sim"; }
+  StringRef name() const override { return kind().name; }
+  passes::DeviceTraits traits() const override { return kind().traits; }
 
   FailureOr<passes::TargetCode>
   generateKernels(ModuleOp module,
@@ -65,6 +66,14 @@ private:
 std::unique_ptr<passes::Target>
 createSimTarget(const SimTargetOptions &options) {
   return std::make_unique<SimTarget>(options);
+}
+
+passes::DeviceKind kind() {
+  passes::DeviceTraits traits = cuda::kind().traits;
+  traits.maxDevices = 8;
+  traits.isSimulated = true;
+  traits.sumsReplicasInOwnOrder = false;
+  return {"sim", traits};
 }
 
 } // namespace sinter::sim

@@ -23,6 +23,9 @@ struct SimTargetOptions {
 std::unique_ptr<passes::Target>
 createSimTarget(const SimTargetOptions &options);
 
+/// "sim".
+passes::DeviceKind kind();
+
 } // namespace sinter::sim
 
 #endif // SINTER_BACKENDS_SIM_CODEGEN_SIMTARGET_H

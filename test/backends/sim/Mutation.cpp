@@ -205,7 +205,8 @@ int main(int argc, char **argv) {
   using namespace sinter::compiler;
   prepareProcess("sinter-sim-mutation");
   std::optional<Options> options =
-      parseOptions("sinter-sim-mutation", kSinterc, argumentsOf(argc, argv));
+      parseOptions("sinter-sim-mutation", kSinterc, kindsOf(tools::targets()),
+                   argumentsOf(argc, argv));
   if (!options)
     return kExitUsage;
   if (options->help) {

@@ -28,6 +28,11 @@ class FaultyTarget : public passes::Target {
 public:
   explicit FaultyTarget(Fault fault) : fault_(fault) {}
   llvm::StringRef name() const override { return "cpu"; }
+  passes::DeviceTraits traits() const override {
+    passes::DeviceTraits traits;
+    traits.isHost = true;
+    return traits;
+  }
   passes::Placement place(mlir::Operation *op,
                           std::string &reason) const override {
     if (fault_ == Fault::Breaks && mlir::isa<ir::ReduceOp>(op))

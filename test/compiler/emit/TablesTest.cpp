@@ -25,6 +25,7 @@ class NoKernels : public passes::Target {
 public:
   explicit NoKernels(std::string name = "none") : name_(std::move(name)) {}
   llvm::StringRef name() const override { return name_; }
+  passes::DeviceTraits traits() const override { return {}; }
   passes::Placement place(mlir::Operation *, std::string &) const override {
     return passes::Placement::Library;
   }
