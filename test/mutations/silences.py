@@ -184,8 +184,10 @@ SILENCES = [
     Silence("labels-by-name", "runtime/data/BatchReader.cpp",
             "binding.isLabels = labels;", "binding.isLabels = false;", (RUNTIME,)),
     Silence("unknown-op-keeps-rows", "passes/RowDependence.cpp",
-            "return Rules::has(op) || mixesAlways(op);", "return true;",
-            (OPS + ":every op has a rule*",)),
+            "place = asked.getResultRows(dims, batch);\n",
+            "place = asked.getResultRows(dims, batch);\n    else if (!mixing)\n"
+            "      place = commonRows(dims);\n",
+            (OPS + ":rows are followed*",)),
 
     # Blocks.
     Silence("lr-final-not-reached", "runtime/train/Schedule.cpp",
