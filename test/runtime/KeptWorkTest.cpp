@@ -80,11 +80,12 @@ TEST_CASE("a step whose loss is not finite loses none before it",
   CHECK(outcome.code == 1);
   // After the first step the weights are huge but finite.
   CHECK(has(outcome, "the state after step 1 was saved"));
-  std::string saved = bench.state("out", 1);
-  outcome =
+  const std::string saved = bench.state("out", 1);
+  Outcome again =
       bench.train({"--steps=500", "--out=" + bench.path("out"), "--resume"});
-  CHECK(outcome.code == 1);
-  CHECK(has(outcome, "the loss of step 2 is not a finite number"));
+  INFO(again.err);
+  CHECK(again.code == 1);
+  CHECK(has(again, "is not a finite number"));
   CHECK(bench.state("out", 1) == saved);
 }
 
