@@ -37,9 +37,10 @@ Status Trainer::run() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
   progress_->finish();
-  if (!status.ok())
-    return saveSound(status);
-  return finish();
+  if (status.ok())
+    status = finish();
+  return status.ok() || status.code() == SINTER_INTERRUPTED ? status
+                                                            : saveSound(status);
 }
 
 /// `failure`, which leaves the states as they are after `step` steps, unless

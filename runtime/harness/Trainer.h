@@ -77,7 +77,7 @@ private:
   Manifest manifest() const;
   bool isTimeToSave();
   Status checkStates();
-  std::string savedText() const;
+  std::string savedText();
   std::string updateText(int64_t step) const;
   Status checkData();
   Status save();
@@ -119,6 +119,7 @@ private:
   /// After a failure that has nothing to do with the states: the steps whose
   /// updates they have.
   std::optional<int64_t> intactSteps_;
+  bool saysWhatIsLost_ = false; // the failure's message
   std::chrono::steady_clock::time_point lastSaveTime_;
   /// By state, the bytes before the step in flight; only if values that are not
   /// finite are located.

@@ -57,7 +57,8 @@ bool Trainer::isTimeToSave() {
 }
 
 /// For errors about states that are not finite: what was saved.
-std::string Trainer::savedText() const {
+std::string Trainer::savedText() {
+  saysWhatIsLost_ = true;
   return std::string("; this state was not saved") +
          (store_ && savedStep_ >= 0 ? ", the checkpoint of step " +
                                           std::to_string(savedStep_) + " was"
@@ -92,6 +93,7 @@ Status Trainer::checkStates() {
 /// states know nothing of the evaluation's.
 Status Trainer::checkData() {
   Status same = checkUnchanged(trainData_->dataset());
+  saysWhatIsLost_ |= !same.ok();
   if (!same.ok())
     return Status::failed(
         same.message() + " while it was read; what was trained after step " +
@@ -156,6 +158,7 @@ Status Trainer::saveToSpare(const Status &failure) {
                        : "");
   if (step_ == from)
     lost.clear();
+  saysWhatIsLost_ = true;
   if (!spare_)
     return Status::failed(failure.message() + lost +
                           "; --spare=DIR names another directory");
@@ -180,6 +183,8 @@ Status Trainer::saveSound(const Status &failure) {
   auto with = [&](const std::string &text) {
     return failure.as(failure.code(), failure.message() + "; " + text);
   };
+  if (!intactSteps_ && saysWhatIsLost_)
+    return failure;
   if (!intactSteps_)
     return with("the training after step " + std::to_string(from) +
                 " is not saved");

@@ -67,7 +67,8 @@ struct Tiny {
     fill(0xee);
     return loadNewestCheckpoint(
         directory, table, program,
-        {.warn = [&](const std::string &line) { warnings.push_back(line); }});
+        {.fallsBack = true,
+         .warn = [&](const std::string &line) { warnings.push_back(line); }});
   }
 };
 } // namespace
