@@ -191,9 +191,9 @@ TEST_CASE("rows are followed through ops, or are mixed") {
        "%y = sinter.add %s0, %s1 : tensor<3xf32>",
        "mixes"},
       // Of one row nothing else is computed than of the row.
-      {"%s = sinter.slice %x starts [2, 0] limits [3, 6] strides [1, 1] : "
+      {"%u = sinter.slice %x starts [2, 0] limits [3, 6] strides [1, 1] : "
        "(tensor<4x6xf32>) -> tensor<1x6xf32>\n"
-       "%y = sinter.reduce sum %s dims [0, 1] : (tensor<1x6xf32>) -> "
+       "%y = sinter.reduce sum %u dims [0, 1] : (tensor<1x6xf32>) -> "
        "tensor<f32>",
        "mixes"},
       // Shapes: merged, split again, moved, merged the other way round.
