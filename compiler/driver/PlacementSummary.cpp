@@ -26,7 +26,7 @@ static json::Array devicesJson(ModuleOp module, StringRef otherwise) {
   for (StringRef name : ir::deviceNames(module))
     devices.push_back(name);
   if (devices.empty())
-    devices.push_back(otherwise);
+    devices.push_back(otherwise.str());
   return devices;
 }
 

@@ -113,10 +113,13 @@ std::unique_ptr<passes::Target> createCpuTarget(StringRef mcpu) {
   return machine ? std::make_unique<CpuTarget>(*machine) : nullptr;
 }
 
-passes::DeviceKind kind() {
-  passes::DeviceTraits traits;
-  traits.isHost = true;
-  return {"cpu", traits};
+const passes::DeviceKind &kind() {
+  static const passes::DeviceKind kind = [] {
+    passes::DeviceTraits traits;
+    traits.isHost = true;
+    return passes::DeviceKind{"cpu", traits};
+  }();
+  return kind;
 }
 
 } // namespace sinter::cpu

@@ -18,7 +18,7 @@ namespace sinter::cpu {
 std::unique_ptr<passes::Target> createCpuTarget(llvm::StringRef mcpu);
 
 /// "cpu".
-passes::DeviceKind kind();
+const passes::DeviceKind &kind();
 
 } // namespace sinter::cpu
 

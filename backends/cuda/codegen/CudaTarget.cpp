@@ -229,14 +229,17 @@ std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options) {
   return std::make_unique<CudaTarget>(options);
 }
 
-passes::DeviceKind kind() {
-  passes::DeviceTraits traits;
-  traits.maxDevices = 64; // nobody has more of them in one machine
-  traits.hasExpensiveLaunches = true;
-  traits.hasTensorCores = true;
-  traits.hasPtx = true;
-  traits.sumsReplicasInOwnOrder = true;
-  return {"cuda", traits};
+const passes::DeviceKind &kind() {
+  static const passes::DeviceKind kind = [] {
+    passes::DeviceTraits traits;
+    traits.maxDevices = 64; // nobody has more of them in one machine
+    traits.hasExpensiveLaunches = true;
+    traits.hasTensorCores = true;
+    traits.hasPtx = true;
+    traits.sumsReplicasInOwnOrder = true;
+    return passes::DeviceKind{"cuda", traits};
+  }();
+  return kind;
 }
 
 } // namespace sinter::cuda

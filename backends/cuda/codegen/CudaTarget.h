@@ -52,7 +52,7 @@ private:
 std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options);
 
 /// "cuda".
-passes::DeviceKind kind();
+const passes::DeviceKind &kind();
 
 } // namespace sinter::cuda
 

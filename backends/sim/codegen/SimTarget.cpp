@@ -68,12 +68,15 @@ createSimTarget(const SimTargetOptions &options) {
   return std::make_unique<SimTarget>(options);
 }
 
-passes::DeviceKind kind() {
-  passes::DeviceTraits traits = cuda::kind().traits;
-  traits.maxDevices = 8;
-  traits.isSimulated = true;
-  traits.sumsReplicasInOwnOrder = false;
-  return {"sim", traits};
+const passes::DeviceKind &kind() {
+  static const passes::DeviceKind kind = [] {
+    passes::DeviceTraits traits = cuda::kind().traits;
+    traits.maxDevices = 8;
+    traits.isSimulated = true;
+    traits.sumsReplicasInOwnOrder = false;
+    return passes::DeviceKind{"sim", traits};
+  }();
+  return kind;
 }
 
 } // namespace sinter::sim

@@ -24,7 +24,7 @@ std::unique_ptr<passes::Target>
 createSimTarget(const SimTargetOptions &options);
 
 /// "sim".
-passes::DeviceKind kind();
+const passes::DeviceKind &kind();
 
 } // namespace sinter::sim
 

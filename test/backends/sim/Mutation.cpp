@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
   if (!options)
     return kExitUsage;
   if (options->help) {
-    printHelp(llvm::outs(), "sinter-sim-mutation", kSinterc,
+    printHelp(llvm::outs(), *options, kSinterc,
               "sinter-sim-mutation MODEL [options]");
     return kExitDone;
   }

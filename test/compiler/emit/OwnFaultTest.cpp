@@ -104,7 +104,8 @@ Ended compileFor(Fault fault) {
       return %y : tensor<4xf32>
     })");
   std::optional<Options> options =
-      parseOptions("sinterc", kSinterc, {path, "-o", folder / "out.so"});
+      parseOptions("sinterc", kSinterc, {passes::DeviceKind{"cpu", {}}},
+                   {path, "-o", folder / "out.so"});
   REQUIRE(options);
   Compilation compilation(*options,
                           TargetSet(std::make_unique<FaultyTarget>(fault)));
