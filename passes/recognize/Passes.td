@@ -1,4 +1,4 @@
-//===- Passes.td - recognition of composites -----------------------------===//
+//===- Passes.td - recognition of composites ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the simplify phase --------------------------===//
+//===- Passes.td - passes of the simplify phase ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
