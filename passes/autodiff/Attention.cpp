@@ -9,8 +9,8 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-// What the loss takes of `stats` has no gradient: nothing but this rule reads
-// them.
+// The statistics are for this rule alone: if the loss depends on them, there is
+// no gradient.
 static void attentionRule(AttentionOp op, OpGradient &g) {
   if (g.gradOrNull(1))
     return g.refuse("through its statistics");

@@ -1,4 +1,4 @@
-//===- Collective.cpp - gradient rules of what replicas do together -------===//
+//===- Collective.cpp - gradient rules of collective ops ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,9 +10,9 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-// The loss is the sum of what all replicas make of the results, and each
-// replica's operand is part of all results: so cotangents are summed as values
-// are.
+// The loss is the sum of the losses of all replicas, and the operand of each
+// replica is a summand of the result on all of them. So cotangents are summed
+// as the values are.
 void addCollectiveRules(GradientRules &rules) {
   rules.add<AllReduceOp>([](AllReduceOp op, OpGradient &g) {
     SmallVector<Value> grads;

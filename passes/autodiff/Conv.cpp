@@ -14,7 +14,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// One of the three ops with the window of `like`.
+/// Builds one of the three ops with the window of `like`.
 template <class OpTy, class LikeTy>
 Value convLike(OpGradient &g, LikeTy like, Type type, Value first,
                Value second) {
@@ -34,7 +34,7 @@ void convRule(ConvOp op, OpGradient &g) {
                                          g.grad()));
 }
 
-/// g has the type of the convolution's input.
+/// The cotangent g has the type of the convolution's input.
 void convInputGradRule(ConvInputGradOp op, OpGradient &g) {
   Value outputGrad = op.getOutputGrad(), filter = op.getFilter();
   if (g.wants(0))
@@ -44,7 +44,7 @@ void convInputGradRule(ConvInputGradOp op, OpGradient &g) {
                                          outputGrad));
 }
 
-/// g has the type of the filter.
+/// The cotangent g has the type of the filter.
 void convFilterGradRule(ConvFilterGradOp op, OpGradient &g) {
   Value input = op.getInput(), outputGrad = op.getOutputGrad();
   if (g.wants(0))

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// In comments: x, y the operands, z the result, g its cotangent.
-// Where a derivative does not exist the rules follow PyTorch. Where a slope may
-// be infinite, a cotangent of 0 stays 0: a selection gives one to what it does
-// not select, and there any number may have been computed.
+// In comments, x and y are the operands, z is the result, g its cotangent.
+// Where a derivative does not exist, the rules follow PyTorch. Where a slope
+// may be infinite, a cotangent of 0 stays 0: a selection gives 0 to the
+// elements that it does not select, and the slope may be any number there.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/OpClasses.h"
@@ -33,8 +33,8 @@ Value keepZeros(OpGradient &b, Value g, Value product) {
                                 b.like(g, 0), product);
 }
 
-/// Whether `x` is at least 0, and has the derivative 0 wherever it is 0: sums
-/// and products of even powers, whatever spreads or scales them.
+/// Whether `x` is nonnegative and has the derivative 0 wherever it is 0: sums
+/// and products of even powers, also if they are moved, spread or scaled.
 bool isSumOfSquares(Value x, int depth = 0) {
   constexpr int kMaxDepth = 12;
   Operation *op = x.getDefiningOp();
@@ -67,16 +67,16 @@ bool isSumOfSquares(Value x, int depth = 0) {
   return false;
 }
 
-/// The cotangent of x under a root `z` of it, from `product`, g times a slope
-/// that is infinite at 0. The root of a sum of squares is a norm: at 0 it has
-/// the subgradient 0.
+/// The cotangent of x, of which `z` is a root. `product` is g times a slope
+/// that is infinite at 0. The root of a sum of squares is a norm: its
+/// subgradient at 0 is 0.
 Value throughRoot(OpGradient &b, Value x, Value z, Value g, Value product) {
   if (isSumOfSquares(x))
     return b.where(b.compare(CompareKind::eq, z, 0.0), b.like(g, 0), product);
   return keepZeros(b, g, product);
 }
 
-/// Registers a unary op whose cotangent is `rule(g builder, x, z, g)`.
+/// Registers a unary op whose cotangent is `rule(builder, x, z, g)`.
 template <class OpTy>
 void addUnary(GradientRules &rules,
               Value (*rule)(OpGradient &, Value, Value, Value)) {
@@ -94,7 +94,7 @@ void addUnaryRules(GradientRules &rules) {
   addUnary<ExpOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
     return keepZeros(b, g, b.mul(g, z));
   });
-  // z + 1 would be rounded off next to 1.
+  // exp(x) rather than z + 1, which loses digits.
   addUnary<Expm1Op>(rules, [](OpGradient &b, Value x, Value, Value g) {
     return keepZeros(b, g, b.mul(g, b.exp(x)));
   });
@@ -135,7 +135,7 @@ void addUnaryRules(GradientRules &rules) {
   addUnary<AcosOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
     return keepZeros(b, g, b.neg(b.mul(g, b.rsqrt(b.sub(1.0, b.square(x))))));
   });
-  // Of a quotient 0 / 0, as where the angle of a point is computed.
+  // x may be a quotient 0 / 0, for example in the angle of a point.
   addUnary<AtanOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
     return keepZeros(b, g, b.div(g, b.add(b.square(x), 1.0)));
   });
@@ -154,13 +154,13 @@ void addUnaryRules(GradientRules &rules) {
   addUnary<AtanhOp>(rules, [](OpGradient &b, Value x, Value, Value g) {
     return keepZeros(b, g, b.div(g, b.sub(1.0, b.square(x))));
   });
-  // From z, which the next op keeps anyway: z > 0 exactly where x > 0.
+  // Reads z, which the next op keeps anyway: z > 0 exactly where x > 0.
   addUnary<ReluOp>(rules, [](OpGradient &b, Value, Value z, Value g) {
     return b.where(b.compare(CompareKind::gt, z, 0.0), g, 0.0);
   });
 }
 
-/// A composite of its own, so that a target may keep it.
+/// The gradient is a composite op, so that a target may keep it.
 void geluRule(GeluOp op, OpGradient &g) {
   g.give(0, g.b.create<GeluGradOp>(g.loc, g.grad(), op.getX(), op.getForm()));
 }
@@ -176,7 +176,8 @@ void subRule(SubOp, OpGradient &g) {
     g.give(1, g.neg(g.grad()));
 }
 
-/// Whether a selection made `g` 0 in places, perhaps scaled or moved since.
+/// Whether a selection set elements of `g` to 0; `g` may be scaled or moved
+/// after it.
 bool isMasked(Value g, int depth = 0) {
   constexpr int kMaxDepth = 6;
   Operation *op = g.getDefiningOp();
@@ -234,7 +235,7 @@ void powRule(PowOp op, OpGradient &g) {
   }
 }
 
-/// The chosen operand gets g, equal ones half each.
+/// The chosen operand gets g; equal operands get half of it each.
 template <class OpTy> void extremumRule(OpTy op, OpGradient &g) {
   Value x = op.getLhs(), y = op.getRhs();
   Value half = g.mul(g.grad(), 0.5);
@@ -248,8 +249,8 @@ template <class OpTy> void extremumRule(OpTy op, OpGradient &g) {
   }
 }
 
-/// z = x - q y with a whole number q, x / y rounded down (mod) or toward zero
-/// (rem), that is constant almost everywhere: dy = -q g.
+/// z = x - q y, where q is x / y rounded down (mod) or toward zero (rem). q is
+/// constant almost everywhere: dy = -q g.
 template <class OpTy> void remainderRule(OpTy op, OpGradient &g) {
   g.give(0, g.grad());
   if (!g.wants(1))
@@ -270,8 +271,8 @@ void whereRule(WhereOp op, OpGradient &g) {
     g.give(2, g.where(op.getCondition(), zero, g.grad()));
 }
 
-/// Only float to float is ever asked: a cast to or from integers is not on a
-/// path.
+/// Only for casts from float to float: no path contains a cast to or from
+/// integers.
 void castRule(CastOp op, OpGradient &g) {
   g.give(0, g.cast(g.grad(), tensorType(op.getX()).getElementType()));
 }

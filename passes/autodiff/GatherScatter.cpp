@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A read's cotangent is a summing write into zeros, a write's is a read, of
-// which a write that takes extremes or products keeps a part. Part of the Shape
-// family; in its own file by size.
+// The cotangent of a read is a write into zeros that sums; that of a write is a
+// read. For a write that takes extremes or products, only a part of it is used.
+// These ops belong to the family of Shape.cpp, which would get too long.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Rules.h"
@@ -74,8 +74,8 @@ Value read(OpGradient &g, ScatterNdOp op, Value from) {
   return g.make<GatherNdOp>(from, op.getIndices(), /*batch_dims=*/0);
 }
 
-/// Which updates of a `set` are in the result: of several to one place only the
-/// last is.
+/// A mask of the updates of a `set` that are in the result: of several to one
+/// place, the last one.
 template <class OpTy> Value survivors(OpGradient &g, OpTy op) {
   RankedTensorType type = tensorType(op.getUpdates());
   Type i64 = g.b.getI64Type();
@@ -89,8 +89,8 @@ template <class OpTy> Value survivors(OpGradient &g, OpTy op) {
 
 constexpr unsigned kX = 0, kUpdates = 2;
 
-/// The element of `x` and the updates to its place that equal the result share
-/// the cotangent equally, as in PyTorch's scatter_reduce.
+/// Those of the element of `x` and the updates to its place that equal the
+/// result share the cotangent equally, as in PyTorch's scatter_reduce.
 template <class OpTy> void extremumGradient(OpTy op, OpGradient &g) {
   auto isExtreme = [&](Value value, Value extreme) {
     return g.cast(g.compare(CompareKind::eq, value, extreme),
@@ -107,8 +107,9 @@ template <class OpTy> void extremumGradient(OpTy op, OpGradient &g) {
     g.give(kUpdates, g.mul(inUpdates, read(g, op, share)));
 }
 
-/// The cotangent times the product of the others at the place: the result by
-/// the factor, or, for the only zero there, the product without it.
+/// The cotangent times the product of the other factors at the same place. That
+/// is the result divided by the factor or, for the only factor that is zero,
+/// the product without it.
 template <class OpTy> void productGradient(OpTy op, OpGradient &g) {
   auto isZero = [&](Value x) { return g.compare(CompareKind::eq, x, 0.0); };
   auto zerosAsOnes = [&](Value x) {

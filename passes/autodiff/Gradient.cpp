@@ -111,8 +111,8 @@ private:
     std::reverse(path.begin(), path.end());
   }
 
-  /// Replaces the composites on the path that have no rule; false if there was
-  /// none.
+  /// Replaces the composites on the path that have no rule by their
+  /// decompositions; false if there were none.
   bool decomposeOnPath() {
     bool changed = false;
     for (Operation *op : path) {
@@ -156,7 +156,7 @@ private:
     if (gradient.refusal()) {
       missing[{op->getName().getStringRef(), *gradient.refusal()}].push_back(
           op->getLoc());
-      // What is missing before it is reported with it.
+      // Go on, so that gradients that are missing further up are reported too.
       for (unsigned i : active.set_bits())
         gradient.give(i, gradient.like(op->getOperand(i), 0));
     }
@@ -187,7 +187,7 @@ private:
   DenseSet<Value>
       depends; // values that depend on a `wrt` value, differentiably
   DenseMap<Value, Value> cotangents;
-  /// Op and why -> where.
+  /// By op and reason: where the gradient is missing.
   std::map<std::pair<StringRef, StringRef>, SmallVector<Location>> missing;
 };
 

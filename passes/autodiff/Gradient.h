@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Builds the cotangents of a program backwards from a loss. Called by the train
-// phase; the rules live in one file per op family beside this one.
+// phase; the rules are in one file per op family beside this one.
 //
 // What must stay true: only ops on a path from a `wrt` value to the loss are
-// differentiated; sums of cotangents are made in program order, so the same
+// differentiated. Cotangents are summed in reverse program order, so the same
 // program gives the same gradient program.
 //
 //===----------------------------------------------------------------------===//
@@ -19,24 +19,24 @@ namespace sinter::passes {
 
 /// How differentiation treats an op.
 enum class GradientRuleKind {
-  Missing,    // nothing is known: an error if a gradient has to pass
-  Rule,       // an own rule
+  Missing,    // nothing is known: an error if a gradient must pass through it
+  Rule,       // has a rule
   Decomposed, // a composite that is differentiated through its decomposition
   Zero, // its derivative is 0 wherever it exists (floor, sign, stop_gradient)
-  NotDifferentiable, // an explicit refusal: an error if a gradient has to pass
+  NotDifferentiable, // explicitly: an error if a gradient must pass through it
 };
 GradientRuleKind gradientRuleKind(mlir::OperationName name);
 
-/// The gradients of `loss` by each of `wrt`, built at `builder`'s insertion
-/// point, which lies after the definition of `loss`, in the same block. `loss`
-/// is a float; `seed`, of its type, is its cotangent (null: ones). A null Value
-/// stands for "the loss does not depend on it".
+/// Builds the gradients of `loss` by each of `wrt` at the insertion point of
+/// `builder`, which must lie after the definition of `loss`, in the same block.
+/// `loss` is a float; `seed`, of its type, is its cotangent (null: ones). A
+/// gradient is null if the loss does not depend on the value.
 ///
-/// Composites without a rule of their own on the path are replaced by their
+/// Composites on the path that have no rule are replaced by their
 /// decompositions in place: a caller must not hold their results.
 ///
-/// Where a gradient is missing it fails with one error per kind of op and
-/// reason, at the locations of all their ONNX nodes.
+/// Fails if a gradient is missing, with one error per kind of op and reason, at
+/// the locations of all ONNX nodes of these ops.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 gradients(mlir::OpBuilder &builder, mlir::Value loss,
           llvm::ArrayRef<mlir::Value> wrt, mlir::Value seed = {});

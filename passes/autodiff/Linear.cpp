@@ -18,7 +18,7 @@ struct Side {
   SmallVector<int64_t> free;
 };
 
-/// `to` in ascending order, `from` in the order of its partners.
+/// Sorts pairs of dimensions: `to` in ascending order, and `from` with it.
 void sortPairs(SmallVectorImpl<int64_t> &from, SmallVectorImpl<int64_t> &to) {
   SmallVector<std::pair<int64_t, int64_t>> pairs;
   for (auto [a, b] : llvm::zip(to, from))
@@ -29,20 +29,20 @@ void sortPairs(SmallVectorImpl<int64_t> &from, SmallVectorImpl<int64_t> &to) {
 }
 
 /// The cotangent of `self`. The result's cotangent g is contracted with `other`
-/// over the free dimensions of `other`, which stand in g from `otherFirst` on.
-/// Of the two operand orders, the one that needs no transpose wins.
+/// over the free dimensions of `other`, which begin in g at `otherFirst`. The
+/// operand order is one that needs no transpose, if there is one.
 Value sideGradient(OpGradient &g, const Side &self, const Side &other,
                    int64_t otherFirst) {
   SmallVector<int64_t> gradBatch = firstDims(self.batch.size());
   SmallVector<int64_t> gradContract =
       dimRange(otherFirst, otherFirst + other.free.size());
 
-  // The contracted dimensions of `other` stay, ascending; their partners are
-  // ours.
+  // The contracted dimensions of `other` are kept, in ascending order; they
+  // become those that they are contracted with in `self`.
   SmallVector<int64_t> kept(self.contract), keptOther(other.contract);
   sortPairs(kept, keptOther);
 
-  // The dimensions of `self` in the order in which the contraction gives them.
+  // The dimensions of `self` in the order in which the product has them.
   auto order = [&](bool gradFirst) {
     SmallVector<int64_t> dims(self.batch);
     dims.append(gradFirst ? self.free : kept);

@@ -11,7 +11,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// (softmax(x) - target) g, and 0 for examples that are ignored.
+/// dx = (softmax(x) - target) g, and 0 for examples that are ignored.
 void softmaxCrossEntropyRule(SoftmaxCrossEntropyOp op, OpGradient &g) {
   Value logits = op.getLogits();
   RankedTensorType type = tensorType(logits);

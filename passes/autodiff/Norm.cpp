@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Statistics are recomputed from x, spelled as the decompositions of ir/ops
-// spell them: where the forward op is decomposed too, CSE makes the two one;
-// where a target keeps it whole, no statistics have to be stored.
+// Statistics are recomputed from x, by the same ops as in the decompositions of
+// ir/ops. If the forward op is decomposed, CSE merges the two; if a target
+// keeps it whole, no statistics have to be stored.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Rules.h"
@@ -15,14 +15,14 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// y (g - sum(g y))
+/// dx = y (g - sum(g y))
 void softmaxRule(SoftmaxOp op, OpGradient &g) {
   int64_t axis = op.getAxis();
   Value y = op.getResult();
   g.give(0, g.mul(y, g.sub(g.grad(), g.sumSpread(g.mul(g.grad(), y), {axis}))));
 }
 
-/// g - exp(y) sum(g)
+/// dx = g - exp(y) sum(g)
 void logSoftmaxRule(LogSoftmaxOp op, OpGradient &g) {
   int64_t axis = op.getAxis();
   g.give(0, g.sub(g.grad(),
@@ -35,7 +35,7 @@ struct Normalised {
   Value rstd;  // of x's shape
 };
 
-/// The mean over `dims`, which disappear.
+/// The mean over `dims`, which the result does not have.
 Value meanOver(OpGradient &g, Value v, ArrayRef<int64_t> dims) {
   double count = 1;
   for (int64_t dim : dims)
@@ -78,7 +78,7 @@ void layerNormRule(LayerNormOp op, OpGradient &g) {
     g.give(2, g.sum(g.grad(), outer));
 }
 
-/// With given statistics: linear in x.
+/// The statistics are operands, so the op is linear in x.
 void batchNormRule(BatchNormOp op, OpGradient &g) {
   RankedTensorType type = tensorType(op.getX());
   SmallVector<int64_t> others = allDimsBut(type.getRank(), 1);
@@ -134,7 +134,8 @@ void batchNormTrainingRule(BatchNormTrainingOp op, OpGradient &g) {
     g.give(2, sumGrad);
 }
 
-/// As layer_norm over [N, groups, (rest)], with one scale per channel.
+/// Like layer_norm over the rest of [N, groups, rest..], with one scale per
+/// channel.
 void groupNormRule(GroupNormOp op, OpGradient &g) {
   RankedTensorType type = tensorType(op.getX());
   ArrayRef<int64_t> shape = type.getShape();

@@ -10,7 +10,8 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-// The same op draws the same words again, so the mask need not be kept.
+// The op of the gradient draws the same random words again, so that the mask
+// need not be kept.
 void addRandomRules(GradientRules &rules) {
   rules.add<DropoutOp>([](DropoutOp op, OpGradient &g) {
     g.give(0, g.make<DropoutOp>(g.grad(), op.getSeed(), op.getStep(),

@@ -11,8 +11,8 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// d prod / dx_i is the product of all other elements: those before times those
-/// after. A quotient prod / x_i would fail where an element is 0.
+/// d prod / dx_i is the product of all other elements: of those before times
+/// those after. A quotient prod / x_i would be wrong where an element is 0.
 Value prodGradient(OpGradient &g, ReduceOp op) {
   Value x = op.getX();
   RankedTensorType type = tensorType(x);
@@ -43,7 +43,7 @@ Value prodGradient(OpGradient &g, ReduceOp op) {
   return g.transpose(shaped, inversePermutation(perm));
 }
 
-/// Equal extremes share the cotangent equally.
+/// All elements that equal the extreme share the cotangent equally.
 Value extremumGradient(OpGradient &g, ReduceOp op) {
   Value x = op.getX();
   Value isExtreme = g.compare(CompareKind::eq, x,
@@ -78,15 +78,15 @@ Value windowGradient(OpGradient &g, ReduceWindowOp op, ReduceKind kind,
 }
 
 void reduceWindowRule(ReduceWindowOp op, OpGradient &g) {
-  // min(x) = -max(-x), and the two signs cancel in the gradient.
+  // min(x) = -max(-x); the two signs cancel in the gradient.
   if (op.getKind() == ReduceKind::min)
     g.give(0, windowGradient(g, op, ReduceKind::max, g.neg(op.getX())));
   else
     g.give(0, windowGradient(g, op, op.getKind(), op.getX()));
 }
 
-/// Linear in `output_grad`; the choice that `x` makes for max is constant
-/// almost everywhere.
+/// The op is linear in `output_grad`. For max, `x` only chooses elements, and
+/// the choice is constant almost everywhere.
 void reduceWindowGradRule(ReduceWindowGradOp op, OpGradient &g) {
   if (op.getKind() != ReduceKind::sum && g.wants(1))
     return g.refuse("of second order for kind max");
@@ -99,8 +99,8 @@ void reduceWindowGradRule(ReduceWindowGradOp op, OpGradient &g) {
                                      op.getPadsHigh()));
 }
 
-/// `x` moved by one place along `axis` toward the front (zero at the end) or
-/// the back.
+/// `x` shifted by one along `axis`, toward the front or the back. The free
+/// place is zero.
 Value shiftByOne(OpGradient &g, Value x, int64_t axis, bool towardFront) {
   RankedTensorType type = tensorType(x);
   int64_t rank = type.getRank(), size = type.getDimSize(axis);
@@ -115,9 +115,9 @@ Value shiftByOne(OpGradient &g, Value x, int64_t axis, bool towardFront) {
   return g.make<PadOp>(part, zero, low, high, interior);
 }
 
-/// Running product, also where an element is 0: dx_i = (product before i) * sum
-/// over j >= i of g_j * (product of the elements after i up to j). Takes n^2
-/// elements along the axis.
+/// For a running product, also where an element is 0: dx_i = (product before i)
+/// * sum over j >= i of g_j * (product of the elements after i up to j). Needs
+/// n^2 elements along the axis.
 Value cumulativeProdGradient(OpGradient &g, CumulativeOp op) {
   RankedTensorType type = tensorType(op.getX());
   int64_t rank = type.getRank(), axis = op.getAxis(), n = type.getDimSize(axis);
@@ -130,7 +130,7 @@ Value cumulativeProdGradient(OpGradient &g, CumulativeOp op) {
   if (op.getExclusive())
     grad = shiftByOne(g, grad, axis, /*towardFront=*/true);
 
-  // [.., i, j, ..] with j in the place after i.
+  // Of shape [.., i, j, ..]: dimension j comes after dimension i.
   SmallVector<int64_t> shape(type.getShape());
   shape.insert(shape.begin() + axis + 1, n);
   SmallVector<int64_t> alongJ;

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A rule builds the cotangents of an op's operands from those of its results.
-// Rules are registered by op, explicitly, by one function per op family; used
-// by Gradient.cpp only.
+// One function per op family registers its rules explicitly, by op. Only
+// Gradient.cpp uses the table.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_AUTODIFF_RULES_H
@@ -21,7 +21,8 @@
 
 namespace sinter::passes {
 
-/// What a rule reads and gives for one op; builds at the op's location.
+/// The interface of a rule, for one op: the cotangents that it reads and gives.
+/// New ops get the location of the op.
 class OpGradient : public ValueBuilder {
 public:
   OpGradient(mlir::OpBuilder &builder, mlir::Operation *op,
@@ -29,22 +30,23 @@ public:
       : ValueBuilder(builder, op->getLoc()), op(op), resultGrads(resultGrads),
         active(active), given(op->getNumOperands()) {}
 
-  /// The cotangent of a result, of its type; null where the loss does not
-  /// depend on it.
+  /// The cotangent of a result, of the result's type; null if the loss does not
+  /// depend on the result.
   Value gradOrNull(unsigned result) const { return resultGrads[result]; }
-  /// The same with zeros for "does not depend".
+  /// The same, but zeros if the loss does not depend on the result.
   Value grad(unsigned result = 0) {
     return resultGrads[result] ? resultGrads[result]
                                : like(op->getResult(result), 0);
   }
   /// Whether the cotangent of an operand is needed.
   bool wants(unsigned operand) const { return active[operand]; }
-  /// Gives an operand its cotangent, of the operand's type; at most once per
+  /// Sets the cotangent of an operand, of the operand's type; at most once per
   /// operand.
   void give(unsigned operand, Value cotangent) { given[operand] = cotangent; }
-  /// Null where nothing was given.
+  /// The cotangent that was given; null if none was.
   Value cotangent(unsigned operand) const { return given[operand]; }
-  /// This form of the op has no gradient. `what` continues "has no gradient".
+  /// Says that this form of the op has no gradient. `what` continues the
+  /// message "has no gradient".
   void refuse(llvm::StringRef what) { refused = what; }
   std::optional<llvm::StringRef> refusal() const { return refused; }
 
@@ -67,7 +69,7 @@ public:
       rule(mlir::cast<OpTy>(g.op), g);
     };
   }
-  /// The rule of the ops of this name; null where there is none.
+  /// The rule for ops of this name; null if there is none.
   GradientRule lookup(llvm::StringRef name) const { return rules.lookup(name); }
 
   /// The rules of all families.

@@ -69,8 +69,8 @@ void padRule(PadOp op, OpGradient &g) {
     g.give(0, inner);
   if (!g.wants(1))
     return;
-  // What does not go to x goes to the value; x's places are exactly 0 in the
-  // difference.
+  // The elements that do not come from x come from the value. In the
+  // difference, those of x are exactly 0.
   Value zero = g.like(op.getValue(), 0);
   Value outer =
       isEmpty ? g.grad()

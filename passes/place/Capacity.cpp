@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The limit is for each GPU; the CPU takes what was allowed to go there. Before
-// there is a plan the bytes of values are an estimate: what lives at once in
-// the order of the program, every op by itself. The plan is checked again.
+// The limit applies to each GPU; the CPU takes the nodes that may go there. As
+// long as there is no plan, the bytes of values are an estimate: the most that
+// is live at once in program order, without fusions. The plan is checked again.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/place/Placement.h"
@@ -24,7 +24,8 @@ int64_t Placement::weightBytesOn(unsigned device) const {
   return bytes;
 }
 
-/// The most that lives at once on `device` in one function.
+/// The most bytes that are live at once in `func` among the results of ops for
+/// which `isThere` is true.
 static int64_t mostLive(func::FuncOp func,
                         llvm::function_ref<bool(Operation *)> isThere) {
   llvm::DenseMap<Operation *, unsigned> position;
@@ -32,7 +33,7 @@ static int64_t mostLive(func::FuncOp func,
     position[&op] = number;
   std::vector<int64_t> change(position.size() + 1, 0);
   for (auto [number, op] : llvm::enumerate(func.getBody().front())) {
-    // Neither views nor what is spread take up room.
+    // Neither views nor broadcasts take up memory.
     if (!isThere(&op) || isa<ir::ReshapeOp, ir::BroadcastOp>(op))
       continue;
     for (Value result : op.getResults()) {
@@ -64,8 +65,8 @@ void Placement::moveForMemory(ArrayRef<unsigned> units, unsigned from,
       known[from].name + " would hold " + std::to_string(weightBytesOn(from)) +
       " bytes of weights and about " + std::to_string(valueBytesOn(from)) +
       " of values" +
-      (reserveOn(from) ? ", with " + std::to_string(reserveOn(from)) +
-                             " for what only a plan knows"
+      (reserveOn(from) ? ", plus " + std::to_string(reserveOn(from)) +
+                             " that this estimate leaves out"
                        : "") +
       ", above the limit of " + std::to_string(options.memoryLimit);
   for (unsigned number : units) {
@@ -75,7 +76,7 @@ void Placement::moveForMemory(ArrayRef<unsigned> units, unsigned from,
   }
 }
 
-/// The largest first, no more than have to.
+/// Moves nodes, those with the largest weights first, no more than necessary.
 void Placement::spillToCpu(unsigned device) {
   auto cpu = llvm::find_if(known, [](const ProgramDevice &one) {
     return ir::isHostDevice(one.name);
@@ -103,8 +104,8 @@ void Placement::spillToCpu(unsigned device) {
                 cpu - known.begin());
 }
 
-/// As many of the last nodes as have to, found by halves: with each more there
-/// is less left.
+/// Moves the last nodes, no more than necessary. Finds their number by
+/// bisection: the more of them move, the less is left.
 void Placement::spillToNext(unsigned device, unsigned next) {
   SmallVector<unsigned> movable;
   for (unsigned i = 0; i < all.size(); ++i)
@@ -127,8 +128,8 @@ void Placement::spillToNext(unsigned device, unsigned next) {
     else
       low = middle + 1;
   }
-  // A contraction and what is fused into its call stay together: the cut is
-  // before one.
+  // The cut is before a contraction, so that it stays together with the ops
+  // that are fused into its call.
   size_t count = low;
   while (count > 0 && count < movable.size() &&
          !all[movable[movable.size() - count]].isHeavy)
@@ -156,8 +157,8 @@ std::string Placement::largestWeights(unsigned device) const {
   return text;
 }
 
-/// What does not fit goes to the CPU where that was allowed, else the last
-/// nodes go to the next GPU.
+/// Nodes that do not fit go to the CPU if they may; otherwise the last nodes go
+/// to the next GPU.
 LogicalResult Placement::spill() {
   if (options.memoryLimit <= 0)
     return success();
@@ -176,8 +177,8 @@ LogicalResult Placement::spill() {
              << known[device].name << " would hold " << weights
              << " bytes of weights, above the limit of " << options.memoryLimit
              << ": " << largestWeights(device)
-             << "; --allow-cpu=REGEX lets nodes go to the CPU, a further "
-                "device in --target takes the last ones";
+             << "; --allow-cpu=REGEX lets nodes go to the CPU, another device "
+                "in --target takes the last nodes";
   }
   return success();
 }

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Replaces every composite by its decomposition, again where that holds
-// composites, save those named in `keep`, and drops stop_gradient. Legal once
-// all differentiation is done; the place phase keeps what its target has a
-// better whole for.
+// Replaces every composite by its decomposition, and the composites in that
+// likewise, except those named in `keep`; removes stop_gradient. Legal once all
+// differentiation is done. The place phase keeps the composites that its target
+// computes better as a whole.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/place/DecomposeComposites.h"
@@ -37,7 +37,7 @@ int64_t decomposeComposites(func::FuncOp function,
     CompositeOpInterface op = work.pop_back_val();
     Operation *before = op->getPrevNode();
     OpBuilder builder(op);
-    // What it is made of is not rounded in between.
+    // Values within the decomposition are not rounded to 16 bits.
     SmallVector<Value> values;
     if (!buildWidened(op, values))
       values = op.decompose(builder);

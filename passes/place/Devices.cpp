@@ -51,10 +51,10 @@ std::optional<int64_t> DeviceMap::of(Value value) {
 }
 
 std::optional<int64_t> DeviceMap::of(Operation *op) {
-  // An op that is no part of the function yet stands for itself.
+  // An op that is not part of the function yet stands for itself.
   if (Operation *outer = func.getBody().findAncestorOpInRegion(*op))
     op = outer;
-  // A stack of our own: graphs are deep.
+  // An explicit stack, since graphs are deep.
   SmallVector<Operation *> work{op};
   while (!work.empty()) {
     Operation *next = work.back();

@@ -1,4 +1,4 @@
-//===- Neighbours.cpp - nodes where they save copies ----------------------===//
+//===- Neighbours.cpp - moving nodes to save copies -----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,15 +11,15 @@ using namespace mlir;
 
 namespace sinter::passes::place {
 
-/// Rough times in microseconds; only their order matters. A launch or copy
-/// costs its latency, everything else goes by bytes.
+/// Rough times in microseconds; only comparisons of them matter. A copy has a
+/// latency; everything else is proportional to the bytes.
 static double transferUs(int64_t bytes) { return 10 + bytes / 25e3; }
 static double computeUs(int64_t bytes, bool onCpu) {
   return bytes / (onCpu ? 20e3 : 1000e3);
 }
 
-/// What the units in `moved` cost: computing, and the values that cross to or
-/// from them.
+/// The cost of the units in `moved`: computing them, and copying the values
+/// that cross to or from them.
 double Placement::cost(ArrayRef<unsigned> moved) const {
   double total = 0;
   llvm::SmallSetVector<unsigned, 16> touched;
@@ -79,8 +79,8 @@ bool Placement::moveIfBetter(ArrayRef<unsigned> component) {
   return true;
 }
 
-/// Nodes that compute little go where their neighbours are when that makes
-/// fewer bytes cross: connected ones together, then one by one.
+/// Moves nodes that compute little to the device of their neighbours if fewer
+/// bytes are then copied: connected nodes together, then one by one.
 void Placement::improve() {
   auto isMovable = [&](const Unit &unit) {
     return !unit.isHeavy && unit.states.empty() &&

@@ -1,12 +1,12 @@
-//===- PlaceOps.cpp - each op on a device that has it ---------------------===//
+//===- PlaceOps.cpp - each op on a device that supports it ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Gives each node a device (place/Placement), makes data cross by copies
-// (place/Transfers), decomposes the composites that the device's target has no
-// better whole for, and asks it about every op. What it cannot do is reported
-// in one error that lists everything, so that a user sees the whole distance at
-// once. Legal always; ops of sinter only are asked about.
+// Gives each node a device (place/Placement), inserts copies where data crosses
+// from one to another (place/Transfers), decomposes the composites that the
+// device's target does not keep, and asks the target about every op of the
+// sinter dialect. One error lists all unsupported ops, so that a user sees at
+// once everything that is missing. Always legal.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/place/PlaceOps.h"
@@ -77,7 +77,7 @@ public:
 
 private:
   LogicalResult assignDevices(ModuleOp module) {
-    // A file of this phase or a later one: everything has its device.
+    // In a file of this phase or a later one, everything has its device.
     if (module->hasAttr(ir::SinterDialect::kDevicesAttr))
       return checkSpan(module);
     PlaceOpsOptions options;
@@ -95,7 +95,7 @@ private:
       ir::remark("place-ops", "region", module.getLoc(), region.line(), 1);
     if (devices.size() > 1 || log || !rules.empty())
       setPlacementReport(module, regions);
-    // The target's name alone is the first of its kind.
+    // The name of a target alone means the first device of its kind.
     std::string otherwise = devices.front().target->firstDevice();
     if (devices.size() > 1 || devices.front().name != otherwise)
       place::insertTransfers(module, placement, otherwise);
@@ -106,11 +106,13 @@ private:
     if (onOneDevice.empty() || ir::numDevices(module) < 2)
       return success();
     return emitFailure(module, kUsageFailure)
-           << onOneDevice << " of a program on several devices ("
-           << llvm::join(ir::deviceNames(module), ", ") << "): not yet";
+           << onOneDevice << " for a program on several devices ("
+           << llvm::join(ir::deviceNames(module), ", ")
+           << "): not yet supported";
   }
 
-  /// Composites come and go meanwhile: only other ops are remembered.
+  /// Decomposing erases composites and creates new ones, so only the devices of
+  /// other ops are recorded.
   int64_t decompose(func::FuncOp func) {
     DeviceMap map(func);
     llvm::DenseMap<Operation *, std::optional<int64_t>> lasting;

@@ -1,4 +1,4 @@
-//===- PlaceOps.h - each op on a device -------------------------*- C++ -*-===//
+//===- PlaceOps.h - the place phase -----------------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,17 +15,17 @@ namespace sinter::passes {
 struct PlaceOpsOptions; // Passes.h
 
 /// The place phase for a program that may span `devices`, whose targets must
-/// outlive the pass; the first one is where ops go without a reason to go
-/// elsewhere. Rules name these devices. Without devices the pass fails.
+/// outlive the pass. Ops go to the first device unless there is a reason for
+/// another one. Rules name these devices. Without devices the pass fails.
 std::unique_ptr<mlir::Pass> createPlaceOps(std::vector<ProgramDevice> devices,
                                            const PlaceOpsOptions &options);
 
-/// Asks about the ops of a module that is not placed: fails, with the error of
-/// the place phase, where none of `devices` supports one.
+/// For a module that is not placed: fails, with the error of the place phase,
+/// if there is an op that none of `devices` supports.
 mlir::LogicalResult checkSupport(mlir::ModuleOp module,
                                  llvm::ArrayRef<ProgramDevice> devices);
 
-/// "REGEX=DEVICE" apart, at the last "="; false for anything else.
+/// Splits "REGEX=DEVICE" at the last "="; false for anything else.
 bool splitRule(llvm::StringRef rule, llvm::StringRef &pattern,
                llvm::StringRef &device);
 

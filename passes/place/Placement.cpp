@@ -27,7 +27,7 @@ bool splitRule(StringRef rule, StringRef &pattern, StringRef &device) {
 
 namespace place {
 
-/// Ops of the training step that belong to no node.
+/// Whether `name` is that of ops of the training step that belong to no node.
 static bool isOfNoNode(StringRef name) {
   return name.empty() || name == "clip" || name == "optimizer";
 }
@@ -106,8 +106,8 @@ void Placement::collectEdges(func::FuncOp func) {
   });
 }
 
-/// A state belongs to the unit that reads it first, a slot to that of its
-/// parameter; likewise a constant.
+/// A state or a constant belongs to the unit that reads it first, a slot to the
+/// unit of its parameter.
 void Placement::collectWeights(func::FuncOp func) {
   llvm::DenseMap<Operation *, int64_t> slotBytes;
   for (auto state : module.getOps<ir::StateOp>())
@@ -120,12 +120,12 @@ void Placement::collectWeights(func::FuncOp func) {
       return;
     for (Value operand : op->getOperands()) {
       if (auto constant = operand.getDefiningOp<ir::ConstantOp>()) {
-        // Equal elements are written into the code.
+        // A splat is written into the code.
         if (!isSplatConstant(constant) && owned.insert(constant).second)
           all[unit->second].weightBytes += exec::sizeBytes(constant.getType());
         continue;
       }
-      // The arguments of an op's body are none of the function's.
+      // The arguments of an op's body are not arguments of the function.
       auto argument = dyn_cast<BlockArgument>(operand);
       ir::StateOp state = argument && argument.getOwner() == &func.front()
                               ? stateOfArgument(func, argument.getArgNumber())
@@ -143,8 +143,8 @@ void Placement::collectWeights(func::FuncOp func) {
 // Rules, support
 //===----------------------------------------------------------------------===//
 
-/// Units of nodes whose name matches. A node that was made part of another one
-/// (a GELU's division) stands for that one.
+/// The units of nodes whose name matches. If there are none, the units that
+/// such nodes became part of, as a division becomes part of a GELU.
 SmallVector<unsigned> Placement::unitsOf(const llvm::Regex &pattern) const {
   SmallVector<unsigned> found;
   for (unsigned number = 0; number < all.size(); ++number)
@@ -180,8 +180,8 @@ LogicalResult Placement::pin() {
     if (units.empty())
       return emitFailure(module, kUsageFailure)
              << "--place=" << rule
-             << " pins nothing: the nodes that it matches are gone, or "
-                "computed from constants alone, on every device";
+             << " pins nothing: the nodes that it matches are gone, or are "
+                "computed from constants alone and so on every device";
     for (unsigned unit : units) {
       all[unit].device = device - known.begin();
       all[unit].reason = Reason::Pinned;
@@ -192,8 +192,8 @@ LogicalResult Placement::pin() {
   return checkRules();
 }
 
-/// Of several rules for a node the last one counts, so that exceptions follow
-/// what is general. A rule that is left without any node contradicts those
+/// Of several rules for a node the last one counts, so that exceptions can
+/// follow a general rule. A rule that loses all its nodes contradicts those
 /// after it.
 LogicalResult Placement::checkRules() const {
   for (auto [number, rule] : llvm::enumerate(options.rules)) {
@@ -208,7 +208,7 @@ LogicalResult Placement::checkRules() const {
       return emitFailure(module, kUsageFailure)
              << "--place=" << rule << " and " << taken.why
              << " contradict each other about node " << taken.name
-             << ": the later one leaves the first no node";
+             << ": the later one leaves no node to the first";
   }
   return success();
 }
@@ -223,7 +223,7 @@ std::string whyUnsupported(Operation *op, const Target &target) {
   };
   if (!isa<ir::CompositeOpInterface>(op) || target.keepsComposite(op, {}))
     return asked(op);
-  // Decomposed in a function of its own.
+  // Decompose it in a scratch function.
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(op->getLoc());
   OpBuilder builder(scratch->getBodyRegion());
   auto func = builder.create<func::FuncOp>(
@@ -234,7 +234,7 @@ std::string whyUnsupported(Operation *op, const Target &target) {
   IRMapping inner;
   for (auto [argument, operand] :
        llvm::zip_equal(block->getArguments(), op->getOperands())) {
-    // Decompositions may look at constants.
+    // Decompositions may read the values of constants.
     if (auto constant = operand.getDefiningOp<ir::ConstantOp>())
       inner.map(operand, builder.clone(*constant)->getResult(0));
     else
@@ -259,8 +259,8 @@ std::string Placement::whyUnsupported(const Unit &unit, const Target &target) {
   return "";
 }
 
-/// What a device cannot do goes to the CPU where that was allowed. What then
-/// remains is reported by the pass, all of it in one error.
+/// Nodes that their device does not support go to the CPU if they may. The pass
+/// reports those that remain, in one error.
 LogicalResult Placement::checkSupport() {
   for (Unit &unit : all) {
     if (!unit.isBound)
@@ -313,7 +313,7 @@ LogicalResult Placement::decide() {
 }
 
 //===----------------------------------------------------------------------===//
-// What people read
+// Text for users
 //===----------------------------------------------------------------------===//
 
 std::string Placement::whyText(const Unit &unit) const {
@@ -327,7 +327,7 @@ std::string Placement::whyText(const Unit &unit) const {
   case Reason::Memory:
     return "does not fit, " + unit.why;
   case Reason::Neighbours:
-    return "where its neighbours are, less has to be copied";
+    return "next to its neighbours, so that less is copied";
   }
   return "";
 }

@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The decisions of the place phase. They are made for units: a unit is all ops,
-// in all functions, that belong to one ONNX node first, its gradients among
-// them, so that these follow it. Ops of no node (clipping, the optimizer's
-// scalars) and the optimizer's updates have no unit: they follow their operands
-// and parameters. What is computed from constants alone is on no device: every
-// one that reads it does so for itself.
+// The decisions of the place phase, for PlaceOps. They are made for units. A
+// unit is all ops, in all functions, whose first ONNX node is the same; that
+// includes the node's gradients, which therefore follow it. Ops of no node
+// (clipping, the optimizer's scalars) and the optimizer's updates have no unit:
+// they follow their operands and parameters. A value that is computed from
+// constants alone is on no device: every device that reads it computes it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLACE_PLACEMENT_H
@@ -33,15 +33,15 @@ using Reason = PlaceReason;
 struct Unit {
   std::string name; // of the node
   llvm::SmallVector<mlir::Operation *> ops;
-  llvm::SetVector<mlir::Operation *> states; // that it alone reads first
-  int64_t weightBytes = 0; // of these with their slots, and of constants
-  bool isHeavy = false;    // contracts
-  bool isBound = false;    // reads more than constants: has to be somewhere
+  llvm::SetVector<mlir::Operation *> states; // it is the first to read these
+  int64_t weightBytes = 0; // of these states, their slots and its constants
+  bool isHeavy = false;    // has a contraction or an attention
+  bool isBound = false;    // reads more than constants, so it needs a device
   bool mayUseCpu = false;  // --allow-cpu
   unsigned device = 0;
   Reason reason = Reason::Default;
-  std::string why;   // the rule, the op: for the log
-  unsigned rule = 0; // of a pinned one: its number
+  std::string why;   // for the log: the rule, or the op that is unsupported
+  unsigned rule = 0; // if pinned: the number of the rule
   llvm::SmallVector<unsigned> neighbours;
 };
 
@@ -50,8 +50,8 @@ public:
   Placement(mlir::ModuleOp module, std::vector<ProgramDevice> devices,
             const PlaceOpsOptions &options);
 
-  /// Fails with one line that names a node on a device that cannot run it, a
-  /// rule without effect, or states that fit nowhere.
+  /// Fails with one line that names a pinned node that its device cannot run, a
+  /// rule without effect, or the weights that fit nowhere.
   mlir::LogicalResult decide();
 
   /// The device of the op's unit; nothing for an op without one.
@@ -59,7 +59,7 @@ public:
   llvm::ArrayRef<Unit> units() const { return all; }
   llvm::ArrayRef<ProgramDevice> devices() const { return known; }
 
-  /// Connected units of one device and reason.
+  /// The regions: connected units on one device for one reason.
   std::vector<PlacementRegion> regions() const;
 
 private:
@@ -120,16 +120,16 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> unitOf;
   std::vector<Edge> edges;
   std::vector<llvm::SmallVector<unsigned>> edgesOf; // by unit
-  llvm::DenseSet<mlir::Operation *> owned; // states and constants of a unit
+  llvm::DenseSet<mlir::Operation *> owned; // states and constants of some unit
 };
 
-/// Why `target` cannot run `op`, decomposed where it keeps no composite; ""
-/// when it can.
+/// Why `target` cannot run `op`, decomposed if it is a composite that the
+/// target does not keep; "" if it can.
 std::string whyUnsupported(mlir::Operation *op, const Target &target);
 
-/// Writes the decisions into the module: devices of states, `sinter.copy`s, and
-/// the names of the devices that are used. Constants and what is computed from
-/// control fields alone get none.
+/// Writes the decisions into the module: the devices of states, `sinter.copy`s,
+/// and the names of the devices that are used. Constants, and values that are
+/// computed from constants and control fields alone, get no device.
 void insertTransfers(mlir::ModuleOp module, const Placement &placement,
                      llvm::StringRef defaultDevice);
 

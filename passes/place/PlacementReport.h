@@ -2,9 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the place phase decided, as an attribute of the module:
-// `--log-placement`, the manifest, `sinter-inspect placement` and contracts are
-// made of it.
+// The decisions of the place phase, as an attribute of the module. Read by
+// `--log-placement`, the manifest, `sinter-inspect placement` and contracts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLACE_PLACEMENTREPORT_H
@@ -31,12 +30,13 @@ struct PlacementRegion {
   std::vector<std::string> nodes; // in the order of the program
   PlaceReason reason = PlaceReason::Default;
   std::string why; // in words: "pinned by --place=Gemm=sim:1"
-  /// Of states with their slots, and of constants, that these nodes read first.
+  /// The bytes of the states, with their slots, and of the constants that these
+  /// nodes are the first to read.
   int64_t weightBytes = 0;
 
   bool isPinned() const { return reason == PlaceReason::Pinned; }
-  /// True where the compiler chose a device that was not the default one, and
-  /// that no rule named.
+  /// True if the compiler chose a device other than the default one, without a
+  /// rule that named it.
   bool isOwnChoice() const {
     return reason != PlaceReason::Default && !isPinned();
   }
@@ -47,7 +47,7 @@ struct PlacementRegion {
 inline constexpr llvm::StringLiteral kPlacementAttr = "sinter.placement";
 void setPlacementReport(mlir::ModuleOp module,
                         llvm::ArrayRef<PlacementRegion> regions);
-/// Nothing for a program that could only be on one device.
+/// Empty for a program that could only be on one device.
 std::vector<PlacementRegion> placementReport(mlir::ModuleOp module);
 
 } // namespace sinter::passes

@@ -4,9 +4,10 @@
 //
 // After it the passes of the fuse phase see one device at a time, so that no
 // kernel can span two. A part has one device and one level: the number of
-// copies that must be made before. What no copy waits for runs as late as its
-// users, so that it can be fused with them; no part needs a value of a later
-// one. Legal for every placed program; nothing for one on one device.
+// copies that must come before it. An op that no copy waits for runs as late as
+// its users, so that it can be fused with them. No part needs a value of a
+// later one. Legal for every placed program; a program on one device does not
+// change.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -48,7 +49,7 @@ private:
   };
   using Key = std::pair<unsigned, int64_t>; // level, device
 
-  /// Those that are there now, the last one first.
+  /// The current ops of the body, the last one first.
   SmallVector<Operation *> reversedOps() {
     SmallVector<Operation *> ops;
     for (Operation &op : body.without_terminator())
@@ -75,17 +76,17 @@ private:
   DeviceMap devices;
   llvm::DenseMap<Operation *, unsigned> levels;
   std::map<Key, Part> parts;
-  IRMapping values; // what stands for a value in the function that is left
+  IRMapping values; // from a value to its replacement in the rewritten body
 };
 
 } // namespace
 
-/// Pattern: copy(what is on every device) -> what is on every device
+/// Pattern: copy(x) -> x, where x is on every device
 void FunctionSplitter::dropFreeCopies() {
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
     if (auto copy = dyn_cast<ir::CopyOp>(op);
         copy && !devices.of(copy.getX())) {
-      // Its users are on the copy's device, which they must not lose.
+      // The users are on the device of the copy and must stay there.
       if (copy.getX().getDefiningOp()) {
         Operation *clone = OpBuilder(copy).clone(*copy.getX().getDefiningOp());
         devices.set(clone, copy.getDevice());
@@ -201,7 +202,7 @@ void FunctionSplitter::writePart(const Key &key, Part &part, size_t number) {
   SmallVector<Value> results;
   for (auto [index, output] : llvm::enumerate(outputs)) {
     results.push_back(inner.lookup(output));
-    // What becomes a state's value may be written onto it.
+    // A new value of a state may be written onto the state.
     for (OpOperand &use : output.getUses())
       if (isa<func::ReturnOp>(use.getOwner()))
         if (Attribute state = func.getResultAttr(use.getOperandNumber(),

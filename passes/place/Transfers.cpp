@@ -1,6 +1,8 @@
-//===- Transfers.cpp - homes of states, copies between devices ------------===//
+//===- Transfers.cpp - devices of states, copies between devices ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Writes a Placement into the module. The home of a state is its device.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/place/Devices.h"
@@ -40,8 +42,9 @@ private:
   llvm::DenseMap<std::pair<Value, unsigned>, Value> copies;
 };
 
-/// A state lies where the first of its readers is, a slot with its parameter;
-/// one that no node reads (Adam's t) on the first device that has nodes.
+/// A state is on the device of its first reader, a slot on that of its
+/// parameter. A state that no node reads (Adam's t) is on the first device that
+/// has nodes.
 void TransferWriter::findHomes() {
   unsigned first = placement.devices().size() - 1;
   for (const Unit &unit : placement.units()) {
@@ -71,7 +74,7 @@ TransferWriter::Device TransferWriter::valueDevice(Value value) const {
                                                          : std::nullopt;
 }
 
-/// Where the largest operand is, so that least is moved.
+/// The device of the largest operand, so that the fewest bytes are copied.
 unsigned TransferWriter::follow(Operation *op) const {
   unsigned device = 0;
   int64_t most = -1;
@@ -105,7 +108,7 @@ void TransferWriter::assign(func::FuncOp func) {
   }
 }
 
-/// The devices that are used get the numbers of the program, in order.
+/// Numbers the devices that are used, in order, and drops the others.
 void TransferWriter::renumber(StringRef defaultDevice) {
   std::vector<bool> isUsed(placement.devices().size(), false);
   for (auto &[op, device] : devices)
@@ -138,7 +141,7 @@ void TransferWriter::renumber(StringRef defaultDevice) {
                     builder.getArrayAttr(names));
 }
 
-/// `value`, on `device`.
+/// `value` on `device`, by a copy if it is elsewhere.
 Value TransferWriter::on(Value value, unsigned device) {
   Device from = valueDevice(value);
   if (!from || *from == device)
@@ -150,7 +153,7 @@ Value TransferWriter::on(Value value, unsigned device) {
   builder.setInsertionPointAfterValue(value);
   Operation *made = value.getDefiningOp();
   Value result;
-  // What is spread from a smaller value is cheaper spread again.
+  // A broadcast is cheaper to repeat than to copy.
   if (made && isa<ir::BroadcastOp>(made)) {
     Value operand = on(made->getOperand(0), device);
     builder.setInsertionPointAfterValue(value);

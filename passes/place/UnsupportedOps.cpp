@@ -1,4 +1,4 @@
-//===- UnsupportedOps.cpp - what targets cannot do ------------------------===//
+//===- UnsupportedOps.cpp - ops that targets do not support ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

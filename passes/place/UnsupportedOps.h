@@ -1,4 +1,4 @@
-//===- UnsupportedOps.h - what targets cannot do ----------------*- C++ -*-===//
+//===- UnsupportedOps.h - ops that targets do not support -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,14 +15,16 @@
 
 namespace sinter::passes::place {
 
-/// Ops and reasons with the nodes that need them, for one error that lists all.
+/// Collects unsupported ops, each with the reason and the nodes that need it,
+/// for one error that lists them all.
 class UnsupportedOps {
 public:
   /// `what` names the op and, in parentheses, the reason if there is one.
   void add(llvm::StringRef target, const std::string &what,
            mlir::Operation *op);
   bool empty() const { return byTarget.empty(); }
-  /// The error; `mayAllowCpu`: nodes could go to the CPU, which it says.
+  /// Emits the error. `mayAllowCpu`: it mentions that nodes could go to the
+  /// CPU.
   void report(mlir::ModuleOp module, bool mayAllowCpu) const;
 
 private:

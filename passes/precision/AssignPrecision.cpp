@@ -2,14 +2,14 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Policies bf16 and fp16 round the operands of contractions, and what lies
+// The policies bf16 and fp16 round the operands of contractions, and values
 // between contractions, to 16 bits (precision/Rounding.h); tf32 marks
-// contractions. The ops' classes say what may be rounded (ir/OpTraits.h);
-// states, the loss, statistics, long sums and the output layer's result stay
-// float32. Runs after placement, since what a library call applies decides
-// where its result is stored. Legal always; models that are not float32 are
-// left alone. The decisions, one reason per op, become an attribute of the
-// module.
+// contractions. The class of an op says whether its result may be rounded
+// (ir/OpTraits.h). States, the loss, statistics, long sums and the result of
+// the output layer stay float32. Runs after placement, since the ops that a
+// library call applies determine where its result is stored. Always legal;
+// models that are not float32 are left alone. The decisions, with one reason
+// per op, become an attribute of the module.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/precision/AssignPrecision.h"
@@ -45,7 +45,7 @@ bool isFloat32(Value value) {
   return type && type.getElementType().isF32();
 }
 
-/// All its tensors are float32.
+/// Whether `op` is a contraction whose tensors are all float32.
 bool isFloatContraction(Operation *op) {
   return ir::isContraction(op) && isFloat32(op->getResult(0)) &&
          llvm::all_of(op->getOperands(), isFloat32);
@@ -78,7 +78,7 @@ private:
     llvm::Regex regex(keepFp32);
     if (!keepFp32.empty() && !regex.isValid(message))
       return module.emitError() << "keep-fp32=" << keepFp32
-                                << " is no regular expression: " << message;
+                                << " is not a regular expression: " << message;
     if (policy == "fp32" && overrides.empty())
       return success();
     entries.clear();
@@ -96,13 +96,14 @@ private:
     if (!planned.empty())
       return emitFailure(module, kUsageFailure)
              << "the precision plan names '" << planned.begin()->first()
-             << "', which is no op of this program";
+             << "', which is not an op of this program";
     warnOfWider(module);
     setPrecisionReport(module, entries);
     return success();
   }
 
-  /// What the plan has in 16 bits, but cannot be.
+  /// Warns of ops that the plan has in another precision than fp32, but that
+  /// stay fp32.
   void warnOfWider(ModuleOp module) {
     SmallVector<const PrecisionEntry *> wider;
     for (const PrecisionEntry &entry : entries)
@@ -116,11 +117,11 @@ private:
                                  << " of '" << first.node << "' in " << policy
                                  << ", but it is fp32: " << first.reason;
     if (wider.size() > 1)
-      warning << "; and " << wider.size() - 1 << " ops more";
+      warning << "; and " << wider.size() - 1 << " more ops";
   }
 
-  /// Entries of all ops that compute floats; those that the plan or keep-fp32
-  /// hold back are in `kept`.
+  /// Adds entries for all ops that compute floats. Those that the plan,
+  /// keep-fp32 or calibration keep in float32 are in `kept`.
   void enter(func::FuncOp function, llvm::Regex &regex) {
     kept.clear();
     entryOf.clear();
@@ -190,9 +191,9 @@ private:
     return success();
   }
 
-  /// Attention that the target has a call for takes and gives 16-bit floats; in
-  /// between it is float32 as everywhere. Others are decomposed, and stay as
-  /// wide as they are kept.
+  /// An attention for which the target has a call reads and stores 16-bit
+  /// floats; within it, arithmetic is float32 as everywhere. Attentions that
+  /// stay float32 are decomposed.
   void narrowAttentions(func::FuncOp function, FloatType narrow) {
     SmallVector<Operation *> attentions;
     for (Operation &op : function.getBody().front())
@@ -206,7 +207,7 @@ private:
       entryOf.erase(op);
       op->erase();
     }
-    // What placement kept for 16 bits and stays float32.
+    // Attentions that placement kept for 16 bits, but that stay float32.
     decomposeComposites(function, [&](Operation *op) {
       bool isKept = !isa<ir::AttentionOp, ir::AttentionGradOp>(op) ||
                     !isFloat32(op->getResult(0));
@@ -221,8 +222,8 @@ private:
     });
   }
 
-  /// Replaces all uses of `op` by those of a copy in which every tensor that
-  /// may be (staysFloat32) is `narrow`.
+  /// Replaces all uses of `op` by a copy in which every tensor is `narrow`,
+  /// except those that must stay float32 (staysFloat32).
   static void narrowOp(Operation *op, FloatType narrow) {
     OpBuilder builder(op);
     auto isWide = [&](Value value) { return staysFloat32(op, value); };
@@ -265,8 +266,8 @@ private:
     return !names.empty() && ir::isHostDevice(names[device.value_or(0)]);
   }
 
-  /// Reasons of the ops that stay float32. Those that `isHeldBack` would not,
-  /// were they not kept.
+  /// Sets the reasons of the ops that stay float32. `isHeldBack` is true of ops
+  /// that would not, were they not kept.
   void explainRest(func::FuncOp function,
                    llvm::function_ref<bool(Operation *)> isHeldBack) {
     for (auto &[op, index] : entryOf) {
@@ -287,11 +288,11 @@ private:
 
   const Target *target;
   std::vector<PrecisionEntry> entries;
-  llvm::StringMap<std::string> planned;    // by key
-  llvm::StringSet<> plannedNarrow;         // keys of what is not fp32
+  llvm::StringMap<std::string> planned;    // precision, by key
+  llvm::StringSet<> plannedNarrow;         // keys that the plan narrows
   llvm::StringMap<std::string> calibrated; // why they stay float32, by key
   llvm::MapVector<Operation *, size_t> entryOf;
-  llvm::DenseMap<Operation *, StringRef> kept; // and why
+  llvm::DenseMap<Operation *, StringRef> kept; // with the reason
 };
 
 } // namespace

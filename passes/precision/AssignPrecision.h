@@ -1,6 +1,8 @@
-//===- AssignPrecision.h - which ops work in 16 bits ------------*- C++ -*-===//
+//===- AssignPrecision.h - the precision phase ------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Called by compiler/Phases.cpp; narrowType also by the place phase.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PRECISION_ASSIGNPRECISION_H
@@ -16,17 +18,17 @@ namespace sinter::passes {
 
 struct PrecisionSettings {
   std::string policy = "fp32";        // fp32, tf32, bf16 or fp16
-  std::string keepFp32;               // regular expression of nodes; "": none
-  std::vector<std::string> overrides; // of a plan: PrecisionEntry::key()=WORD
+  std::string keepFp32;               // regular expression for nodes; "": none
+  std::vector<std::string> overrides; // by a plan: PrecisionEntry::key()=WORD
   /// Keys of ops that stay float32, each with the reason.
   std::vector<std::pair<std::string, std::string>> calibrated;
 };
 
-/// The 16-bit type of policy bf16 or fp16; null for the others.
+/// The 16-bit type of policy bf16 or fp16; null for other policies.
 mlir::FloatType narrowType(mlir::MLIRContext *context, llvm::StringRef policy);
 
-/// The precision phase for a program that runs on `target`, which must outlive
-/// the pass; without a target every contraction is a library call that applies
+/// The precision phase for a program on `target`, which must outlive the pass.
+/// Without a target, every contraction counts as a library call that applies
 /// any post-ops.
 std::unique_ptr<mlir::Pass>
 createAssignPrecision(const Target *target, const PrecisionSettings &settings);

@@ -50,7 +50,7 @@ double countMultiplyAdds(Operation *op) {
       depth *= ir::tensorType(dot.getLhs()).getDimSize(dim);
     return elements(dot.getResult()) * depth;
   }
-  // Each output element sums over what one filter sees.
+  // Each output element sums as many products as one filter has elements.
   auto ofConv = [&](Value output, Value filter) {
     int64_t filters = ir::tensorType(filter).getDimSize(0);
     return filters ? elements(output) * elements(filter) / filters : 0;
@@ -61,7 +61,7 @@ double countMultiplyAdds(Operation *op) {
     return ofConv(conv.getOutputGrad(), conv.getFilter());
   if (auto conv = dyn_cast<ir::ConvFilterGradOp>(op))
     return ofConv(conv.getOutputGrad(), conv.getResult());
-  // Two products, or the scores again and four.
+  // Two products; in the gradient five: the scores again and four more.
   auto ofAttention = [&](Value query, Value key) {
     return elements(query) *
            static_cast<double>(ir::tensorType(key).getShape().end()[-2]);

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What AssignPrecision decided, as an attribute of the module: the manifest,
-// `--save-precision-plan` and `sinter-inspect precision` are made of it.
+// The decisions of AssignPrecision, as an attribute of the module. Read by the
+// manifest, `--save-precision-plan` and `sinter-inspect precision`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PRECISION_PRECISIONREPORT_H
@@ -20,24 +20,25 @@ namespace sinter::passes {
 
 struct PrecisionEntry {
   std::string function, node, op; // "step", "conv1", "conv_filter_grad"
-  int64_t number = 0;    // among ops of the same function, node and kind
+  int64_t number = 0; // among the ops with the same function, node and op name
   std::string precision; // of operands (contractions) or of the stored result
   std::string reason;
   double products = 0; // multiply-adds of a contraction
 
-  /// What names the op in a plan: "step/conv1/conv_filter_grad/0".
+  /// The name of the op in a plan: "step/conv1/conv_filter_grad/0".
   std::string key() const;
 };
 
-/// An entry for each op of `function` that computes floats, in float32 as yet.
+/// An entry for each op of `function` with a float32 result, as fp32 and
+/// without a reason.
 std::vector<std::pair<mlir::Operation *, PrecisionEntry>>
 precisionOps(mlir::func::FuncOp function);
 
 /// Multiply-adds of a contraction; 0 for any other op.
 double countMultiplyAdds(mlir::Operation *op);
 
-/// The share of multiply-adds of `entries` whose operands have 16 bits, from 0
-/// to 1; 1 when there are none.
+/// The share of the multiply-adds of `entries` whose operands have 16 bits,
+/// from 0 to 1; 1 if there are no multiply-adds.
 double sixteenBitShare(llvm::ArrayRef<PrecisionEntry> entries);
 
 inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";

@@ -25,7 +25,8 @@ bool isFloat32(Value value) {
   return type && type.getElementType().isF32();
 }
 
-/// States, inputs and constants: others may need them as they are.
+/// Whether `value` is a state, an input or a constant, which other users may
+/// need in float32.
 bool isGiven(Value value) {
   return isa<BlockArgument>(value) || value.getDefiningOp<ir::ConstantOp>();
 }
@@ -35,7 +36,8 @@ bool isSplat(Value value) {
   return constant && isSplatConstant(constant);
 }
 
-/// Moves elements, or chooses among them: nothing new has to be rounded.
+/// Whether `op` only moves elements, chooses among them or changes their sign:
+/// if its operands are rounded, so is its result.
 bool isExact(Operation *op) {
   if (auto windows = dyn_cast<ir::ReduceWindowOp>(op))
     return windows.getKind() == ir::ReduceKind::max ||
@@ -46,8 +48,8 @@ bool isExact(Operation *op) {
 
 } // namespace
 
-/// In the order of decisions: what is multiplied last before the outputs (the
-/// loss, where there is one) and what is followed by a further contraction.
+/// Finds the contractions that are followed by another one, and those that are
+/// the last ones before the outputs (before the loss, if there is one).
 void Rounding::findLastContractions() {
   Block &body = function.getBody().front();
   auto mayFollow = [&](llvm::function_ref<bool(Operation *)> isInside,
@@ -68,7 +70,7 @@ void Rounding::findLastContractions() {
   };
   mayFollow([](Operation *) { return true; }, beforeOthers);
 
-  // What leads to the outputs that are no states.
+  // The ops that lead to outputs other than new states.
   Operation *end = body.getTerminator();
   llvm::DenseSet<Operation *> forward;
   SmallVector<Operation *> work;
@@ -99,14 +101,14 @@ void Rounding::mark(Value value, StringRef reason) {
   }
   if (!rounded.insert({value, reason.str()}).second)
     return;
-  // What is only moved is moved in 16 bits.
+  // An op that only moves its operands moves them in 16 bits.
   if (isa<ir::PadOp, ir::ConcatOp, ir::ReduceWindowOp>(op) && isExact(op))
     for (OpOperand &operand : op->getOpOperands())
       if (ir::tensorType(operand.get()).getRank() > 0)
         roundOperand(operand, "moved in 16 bits");
 }
 
-/// Rounds what `use` reads, where it is stored.
+/// Rounds the value that `use` reads, where it is stored: before any views.
 void Rounding::roundOperand(OpOperand &use, StringRef reason) {
   Value source = use.get();
   while (isView(source.getDefiningOp()))
@@ -120,14 +122,14 @@ void Rounding::roundOperand(OpOperand &use, StringRef reason) {
     uses.insert(&use);
 }
 
-/// False for the gradient of a relu whose mask no call keeps.
+/// False if `user` is the gradient of a relu whose mask no call keeps.
 bool Rounding::mayTakeMask(Operation *user, Operation *contraction) const {
   auto where = dyn_cast<ir::WhereOp>(user);
   return !where || findMaskedRelu(where, contraction, target).relu;
 }
 
-/// The value that a contraction's kernel or library call stores. What it adds
-/// on the way has to have the same type.
+/// The value that the kernel or library call of `contraction` stores. Operands
+/// that it adds on the way must have the same type, so they are rounded too.
 Value Rounding::endOfEpilogue(Operation *contraction) {
   std::string ignored;
   bool isGenerated =
@@ -180,7 +182,7 @@ Value Rounding::endOfEpilogue(Operation *contraction) {
 }
 
 void Rounding::roundResult(Operation *contraction) {
-  // What a library cannot store otherwise is rounded whoever reads it.
+  // A library that cannot store float32 rounds the result for all users.
   std::string ignored;
   if (target && target->place(contraction, ignored) == Placement::Library &&
       !target->canFuseEpilogue(contraction, {})) {
@@ -206,8 +208,8 @@ void Rounding::roundResult(Operation *contraction) {
   mark(end, "result of a 16-bit contraction");
 }
 
-/// Results of ops that only choose among rounded values are kept in 16 bits
-/// too, which loses nothing.
+/// Stores the results of ops that only choose among rounded values in 16 bits,
+/// too. That loses nothing.
 void Rounding::roundExactResults() {
   for (Operation &op : function.getBody().front()) {
     if (!isExact(&op) || op.getNumResults() != 1 ||
@@ -251,8 +253,9 @@ StringRef Rounding::reasonOf(Operation *op) const {
 void Rounding::apply() {
   OpBuilder builder(function.getContext());
   Type wide = builder.getF32Type();
-  // Given values once, before the first who reads them so; views are copied,
-  // since others may look through them at float32.
+  // Each state, input or constant is rounded once, before the first user that
+  // reads it rounded. Views are cloned, since other users may read float32
+  // through them.
   SmallVector<OpOperand *> inOrder(uses.begin(), uses.end());
   llvm::sort(inOrder, [](OpOperand *a, OpOperand *b) {
     if (a->getOwner() == b->getOwner())
@@ -268,7 +271,7 @@ void Rounding::apply() {
          source = source.getDefiningOp()->getOperand(0))
       views.push_back(source.getDefiningOp());
     Value &copy = copies[source];
-    // States and inputs have no node: the one that reads them has.
+    // States and inputs have no node, so the cast gets that of the user.
     if (!copy) {
       Location loc = use->getOwner()->getLoc();
       copy = ir::castTo(builder, loc, ir::castTo(builder, loc, source, narrow),

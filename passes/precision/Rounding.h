@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// All arithmetic stays float32. What is decided is which values are rounded on
-// their way through memory: each then has one narrowing cast after its
-// definition, and its users read the widened result. A contraction whose two
-// operands are read so multiplies 16-bit floats; casts become part of the
-// kernels on both sides.
+// Part of AssignPrecision. All arithmetic stays float32; this decides which
+// values are rounded on their way through memory. Each of them gets one
+// narrowing cast after its definition, and its users read the widened result. A
+// contraction whose two operands are widened in this way multiplies 16-bit
+// floats. The casts become part of the kernels on both sides.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PRECISION_ROUNDING_H
@@ -24,26 +24,26 @@ namespace sinter::passes {
 
 class Rounding {
 public:
-  /// `narrow` is f16 or bf16. Ops that `keeps` holds for store float32.
+  /// `narrow` is f16 or bf16. Ops for which `keeps` is true store float32.
   Rounding(mlir::func::FuncOp function, mlir::FloatType narrow,
            const Target *target, std::function<bool(mlir::Operation *)> keeps)
       : function(function), narrow(narrow), target(target),
         keeps(std::move(keeps)) {}
 
   /// Decides for the operands and results of `contractions` (float32, in
-  /// program order) and what lies between them.
+  /// program order) and for the values between them.
   void decide(llvm::ArrayRef<mlir::Operation *> contractions);
   /// Builds the casts.
   void apply();
 
-  /// Why the result of `op` is rounded; "" when it is not.
+  /// Why the result of `op` is rounded; "" if it is not.
   llvm::StringRef reasonOf(mlir::Operation *op) const;
-  /// Why the contraction's result is not; "" when it is.
+  /// Why the result of `contraction` is not rounded; "" if it is.
   llvm::StringRef keptResultOf(mlir::Operation *contraction) const {
     return keptResults.lookup(contraction);
   }
 
-  /// True when the result of `op` would be rounded, were it not kept.
+  /// True if the result of `op` would be rounded, were it not kept.
   bool isHeldBack(mlir::Operation *op) const { return heldBack.contains(op); }
 
 private:
@@ -61,14 +61,15 @@ private:
   std::function<bool(mlir::Operation *)> keeps;
   /// Computed values that all users read rounded, each with the reason.
   llvm::MapVector<mlir::Value, std::string> rounded;
-  /// GELUs in the call that computes what they are applied to: what is rounded
-  /// there is for others.
+  /// GELUs in the call that computes their operand: they read it exactly,
+  /// and only other users read it rounded.
   llvm::DenseSet<mlir::Operation *> readExactly;
   /// Uses of states, inputs and constants that read them rounded.
   llvm::SetVector<mlir::OpOperand *> uses;
-  llvm::DenseSet<mlir::Operation *> outputLayers; // nothing is multiplied after
+  /// Contractions that no other contraction follows on the way to an output.
+  llvm::DenseSet<mlir::Operation *> outputLayers;
   llvm::DenseSet<mlir::Operation *> beforeOthers; // a contraction follows
-  llvm::DenseSet<mlir::Value> storedNarrow;       // outputs, too
+  llvm::DenseSet<mlir::Value> storedNarrow;       // also where they are outputs
   llvm::DenseSet<mlir::Operation *> heldBack;
   llvm::DenseMap<mlir::Operation *, llvm::StringRef> keptResults;
 };

@@ -1,4 +1,4 @@
-//===- CausalMask.cpp - masks that leave out later keys -------------------===//
+//===- CausalMask.cpp - recognition of causal masks -----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,8 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// The value that `value` repeats along all but its last two dimensions.
+/// `value` without a broadcast along dimensions before its last two; null if
+/// the result does not have these two in full.
 Value lastTwoDims(Value value) {
   int64_t rank = tensorType(value).getRank();
   ArrayRef<int64_t> square = tensorType(value).getShape().take_back(2);
@@ -35,8 +36,9 @@ Value lastTwoDims(Value value) {
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// Whether `isKept(elements[i])` is "the key's position is not beyond the
-/// query's" in every matrix of `shape`'s last two dimensions.
+/// Whether, in every matrix of the last two dimensions of `shape`, `isKept` is
+/// true of exactly the elements whose key position is not beyond that of the
+/// query. `isKept` returns nothing for an element that no mask has.
 template <class Elements, class Function>
 bool areCausal(const Elements &elements, ArrayRef<int64_t> shape,
                Function isKept) {
@@ -55,12 +57,12 @@ bool areCausal(const Elements &elements, ArrayRef<int64_t> shape,
 // Comparisons of positions
 //===----------------------------------------------------------------------===//
 
-/// An integer that depends on the position of query and key alone:
-/// query * queries + key * keys + offset.
+/// query * queries + key * keys + offset: an integer that depends only on the
+/// positions of query and key.
 struct Position {
   int64_t queries = 0, keys = 0, offset = 0;
 
-  /// Nothing when numbers get larger than any position: they could wrap around.
+  /// Nothing if a number gets larger than any position: it could wrap around.
   std::optional<Position> plus(const Position &other, int64_t sign) const {
     Position sum{queries + sign * other.queries, keys + sign * other.keys,
                  offset + sign * other.offset};
@@ -84,7 +86,8 @@ std::optional<int64_t> splatInteger(Value value) {
   return splat.getSplatValue<APInt>().getSExtValue();
 }
 
-/// Reads what a comparison compares, as far as masks go: a few ops.
+/// Reads an operand of a comparison as a position. Follows the few ops that
+/// masks are made of, and at most `opsLeft` of them.
 class PositionReader {
 public:
   explicit PositionReader(int64_t maskRank) : maskRank(maskRank) {}
@@ -127,8 +130,8 @@ private:
   unsigned opsLeft = 32;
 };
 
-/// Whether the comparison, or its contrary, is "the key's position is not
-/// beyond the query's".
+/// Whether the comparison (`isContrary`: its negation) is true exactly where
+/// the key's position is not beyond that of the query.
 bool isCausalComparison(CompareOp compare, bool isContrary) {
   RankedTensorType type = tensorType(compare.getLhs());
   if (!type.getElementType().isSignlessInteger(64))
@@ -145,7 +148,7 @@ bool isCausalComparison(CompareOp compare, bool isContrary) {
   if (difference.queries != -difference.keys ||
       std::abs(difference.queries) != 1)
     return false;
-  // As "query - key >= least" (`isLeast`) or "query - key <= most".
+  // Written as query - key >= bound (`isLeast`) or query - key <= bound.
   int64_t bound = -difference.offset;
   bool isLeast = false;
   switch (compare.getKind()) {

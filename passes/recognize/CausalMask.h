@@ -1,11 +1,12 @@
-//===- CausalMask.h - masks that leave out later keys -----------*- C++ -*-===//
+//===- CausalMask.h - recognition of causal masks ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Whether the value of a mask, which depends on no input, is "a key counts
-// where its position is not beyond the query's". It may be a constant, or
-// computed from positions, as large masks stay: comparing them is cheaper than
-// storing the result.
+// A mask is causal if a key counts exactly where its position is not beyond
+// that of the query. The mask depends on no input. It is a constant or, if it
+// is large, computed from positions: FoldConstants leaves it so, since
+// comparing positions is cheaper than storing the result. Used by
+// RecognizeAttention.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_RECOGNIZE_CAUSALMASK_H
@@ -15,15 +16,16 @@
 
 namespace sinter::passes {
 
-/// What exporters write for "masked": in a softmax next to scores of any use it
-/// weighs exactly 0, like -inf.
+/// A value up to this stands for -inf in a mask, as exporters write it: beside
+/// scores of ordinary size its weight in a softmax is exactly 0.
 constexpr double kMasked = -1e4;
 
-/// A mask that is added: 0 where the key counts, else -inf or what stands for
-/// it. Its last two dimensions are queries and keys.
+/// Whether `mask`, which is added to the scores, is causal: 0 where the key
+/// counts, -inf or a value that stands for it elsewhere. Its last two
+/// dimensions are queries and keys.
 bool isCausalMask(mlir::Value mask);
 
-/// The same as the condition under which a score counts.
+/// Whether `condition`, which is true where a score counts, is causal.
 bool isCausalCondition(mlir::Value condition);
 
 } // namespace sinter::passes

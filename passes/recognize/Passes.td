@@ -1,4 +1,4 @@
-//===- Passes.td - recognition of composites -----------------------------===//
+//===- Passes.td - recognition of composites ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,10 +9,11 @@
 include "mlir/Pass/PassBase.td"
 
 def RecognizeComposites : Pass<"sinter-recognize-composites", "::mlir::ModuleOp"> {
-  let summary = "Find softmax, layer_norm, group_norm, gelu and attention in small ops";
+  let summary = "Replace small ops by the softmax, layer_norm, group_norm, gelu or attention that they form";
   let description = [{
-    Fires where no intermediate value has another user. Expects the forms that
-    SimplifyAlgebra leads to.
+    A composite is recognised only if no intermediate value has a user outside of it. Logarithms of
+    softmax, of sigmoid and of a sum of two exponentials get numerically stable forms. Expects the
+    form that SimplifyAlgebra produces.
   }];
 }
 

@@ -14,9 +14,9 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// A product of matrices, one per element of the batch dimensions: its
-/// operands' dimensions with the batch first, then rows and columns of which
-/// the columns (lhs) and `rhsColumns` or rows (rhs) are summed over.
+/// Whether `op` is a product of matrices, one per element of the batch
+/// dimensions: each operand has two more dimensions, one of which is
+/// contracted.
 bool isMatrixProduct(DotGeneralOp op) {
   int64_t rank = tensorType(op.getLhs()).getRank();
   return rank >= 3 && tensorType(op.getRhs()).getRank() == rank &&
@@ -32,7 +32,9 @@ Value asMatrices(ValueBuilder &b, Value operand, ArrayRef<int64_t> batch,
   return b.transpose(operand, perm);
 }
 
-/// Goes from a product with a number to the other factor.
+/// If `value` is a product or quotient with a constant number, returns the
+/// other operand, applies the number to `scale` and adds the op to `match`.
+/// Otherwise returns `value`.
 Value throughScale(Value value, double &scale, Match &match) {
   Operation *op = value.getDefiningOp();
   auto number = op && isa<MulOp, DivOp>(op) ? splatNumber(op->getOperand(1))
@@ -44,12 +46,12 @@ Value throughScale(Value value, double &scale, Match &match) {
   return op->getOperand(0);
 }
 
-/// The product of queries and keys under `masked`, the operand of the softmax,
-/// and what happens on the way.
+/// The product of queries and keys that `masked`, the operand of the softmax,
+/// is computed from, with the scale and the mask that are applied to it.
 struct Scores {
   DotGeneralOp product;
   double scale = 1;
-  Value mask; // null: none
+  Value mask; // null: none, or a causal one
   bool causal = false;
 
   static std::optional<Scores> of(Value masked, Match &match);
@@ -83,8 +85,8 @@ std::optional<Scores> Scores::of(Value masked, Match &match) {
         scores.mask = mask;
       return scores;
     }
-  // Other conditions are no masks that are added: where a row keeps nothing, no
-  // gradient goes to its scores.
+  // Any other condition is not the same as an added mask: if it masks a whole
+  // row, the scores of that row get no gradient.
   if (auto where = masked.getDefiningOp<WhereOp>()) {
     Scores scores = restart(where);
     std::optional<double> other = splatNumber(where.getRhs());
@@ -96,8 +98,8 @@ std::optional<Scores> Scores::of(Value masked, Match &match) {
   return std::nullopt;
 }
 
-/// Goes from an operand of the product of queries and keys to what is scaled
-/// there, behind moves of its elements, which are made again.
+/// `operand`, of the product of queries and keys, without a scale that is
+/// applied to it or before moves of its elements. The moves are built again.
 Value withoutScale(ValueBuilder &b, Value operand, double &scale,
                    Match &match) {
   if (!operand.hasOneUse())
@@ -132,7 +134,7 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
     std::optional<Scores> scores = Scores::of(softmax.getX(), match);
     if (!scores || !isMatrixProduct(scores->product))
       return rewriter.notifyMatchFailure(
-          op, "the scores are no product of queries and keys");
+          op, "the scores are not a product of queries and keys");
     DotGeneralOp product = scores->product;
     match.add(product);
     if (!match.isClosed())

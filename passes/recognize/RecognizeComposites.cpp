@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Exporters write softmax, layer_norm, gelu and attention in small ops; as
-// composites they get better gradients and kernels. Legal where no intermediate
-// value has another user. The result rounds differently from the small ops, as
-// it does from one exporter to the next. Expects the forms of SimplifyAlgebra;
-// patterns are in Recognize*.cpp.
+// Exporters write softmax, layer_norm, gelu and attention as small ops; as
+// composites they get better gradients and kernels. Legal if no intermediate
+// value has another user. A composite rounds differently from the small ops, as
+// the small ops of different exporters do. Expects the form that
+// SimplifyAlgebra produces. The patterns are in Recognize*.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Exporters associate the products in every way, so products are compared as a
-// number and a set of factors.
+// Exporters associate the products in any order, so a product is compared as a
+// number and a list of factors.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/OpClasses.h"
@@ -24,7 +24,8 @@ struct Product {
   SmallVector<Value, 4> factors;
 };
 
-/// Takes apart products of one use; `isRoot`: also one of several.
+/// Takes `value` apart into factors, going up through products with one use.
+/// `isRoot`: `value` itself may have several.
 void collectProduct(Value value, Match &match, Product &product,
                     bool isRoot = false, int depth = 0) {
   const int maxDepth = 8;
@@ -52,7 +53,7 @@ void collectProduct(Value value, Match &match, Product &product,
   match.add(op);
 }
 
-/// The summand beside the number 1, in either order.
+/// The other summand if `value` is a sum with the number 1; else null.
 Value besideOne(Value value, Match &match) {
   auto add = value.getDefiningOp<AddOp>();
   if (!add)
@@ -64,14 +65,15 @@ Value besideOne(Value value, Match &match) {
   return {};
 }
 
-/// Constants come in the precision of the model.
+/// Whether `number` is `expected` up to the precision of the model, in which
+/// constants are stored.
 bool isAbout(Value like, double number, double expected) {
   bool isNarrow =
       tensorType(like).getElementType().getIntOrFloatBitWidth() < 32;
   return std::fabs(number - expected) <= (isNarrow ? 4e-3 : 1e-5) * expected;
 }
 
-/// Whether `value` is a x^3 (as a summand beside x) with gelu's a.
+/// Whether `value` is a x^3, with the a of gelu.
 bool isCubicTerm(Value value, Value x, Match &match) {
   Product product;
   collectProduct(value, match, product);
@@ -79,8 +81,7 @@ bool isCubicTerm(Value value, Value x, Match &match) {
          isAbout(x, product.number, 0.044715);
 }
 
-/// Whether `value` is sqrt(2 / pi) (x + a x^3), or the same with x taken out of
-/// the sum.
+/// Whether `value` is sqrt(2 / pi) (x + a x^3), or sqrt(2 / pi) x (1 + a x^2).
 bool isTanhArgument(Value value, Value x, Match &match) {
   Product product;
   collectProduct(value, match, product);
@@ -121,13 +122,14 @@ struct RecognizeGelu : RewritePattern {
     if (!isa<MulOp, DivOp>(op) ||
         !isa<FloatType>(tensorType(op->getResult(0)).getElementType()))
       return failure();
-    // Only the whole product is tried: a part of it lacks the half.
+    // Only the whole product matches: in a part of it the factor 1/2 is
+    // missing.
     Product product;
     Match match(op);
     collectProduct(op->getResult(0), match, product, /*isRoot=*/true);
     if (product.factors.size() != 2 ||
         !isAbout(op->getResult(0), product.number, 0.5))
-      return rewriter.notifyMatchFailure(op, "no half of a product of two");
+      return rewriter.notifyMatchFailure(op, "not half a product of two");
     for (unsigned i : {0u, 1u}) {
       Match attempt(op);
       Product again;

@@ -134,7 +134,7 @@ std::optional<SmallVector<int64_t>> Spread::meanOf(Value x) {
   double count = 1;
   for (int64_t dim : *dims)
     count *= static_cast<double>(place.getDimSize(dim));
-  // A factor 1 / count was rounded.
+  // A factor of 1 / count is rounded.
   if (std::fabs(divisor - count) > (isDivided ? 0 : 1e-6 * count))
     return std::nullopt;
   return dims;

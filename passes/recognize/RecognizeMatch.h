@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the recognizers share: seeing through broadcasts and unit reshapes, and
-// the ops of a match, none of which may be used by anything outside it.
+// What the recognizers share: looking through broadcasts and reshapes of unit
+// dimensions, and the set of ops of a match. No op outside of a match may use a
+// value inside of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_RECOGNIZE_RECOGNIZEMATCH_H
@@ -34,28 +35,29 @@ private:
   llvm::SetVector<mlir::Operation *> ops;
 };
 
-/// A value seen from a place where its elements are spread over a larger shape
-/// by broadcasts and unit reshapes.
+/// A value whose elements are spread over a larger shape by broadcasts and
+/// reshapes of unit dimensions, seen from where it has that shape.
 class Spread {
 public:
   Spread(mlir::Value value, Match &match);
 
-  /// Goes through broadcasts and reshapes that only move unit dimensions.
+  /// Replaces `value` by the operand of broadcasts, and of reshapes that only
+  /// move unit dimensions.
   void peel();
-  /// `value` after peel(), then replaced by its own operand if it is an OpTy of
-  /// one operand, or of an operand and a splat; the splat's number goes to
-  /// `number`.
+  /// After peel(), replaces `value` by its first operand if it is an OpTy of
+  /// one operand, or of an operand and a splat. The splat's number goes to
+  /// `number`. Returns whether it is.
   template <class OpTy> bool enter(double *number = nullptr);
   /// Goes from 1 / v to v.
   bool enterReciprocal();
-  /// Whether the value is the `kind` reduction of `x` over some dimensions,
-  /// spread back along just these; gives them.
+  /// If the value is the `kind` reduction of `x` over some dimensions, spread
+  /// back along exactly these, returns the dimensions.
   std::optional<llvm::SmallVector<int64_t>> reductionOf(ir::ReduceKind kind,
                                                         mlir::Value x);
   /// The same for the mean: a sum divided by the number of elements.
   std::optional<llvm::SmallVector<int64_t>> meanOf(mlir::Value x);
-  /// Whether the peeled value's non-unit dimensions lie, in order, at the last
-  /// dimensions of the place from `first` on, or at `first` alone when `alone`.
+  /// Whether the non-unit dimensions of the peeled value are, in order, those
+  /// of the larger shape from `first` on (`alone`: dimension `first` only).
   bool liesFrom(int64_t first, bool alone) const;
 
   mlir::Value value;
@@ -64,9 +66,9 @@ private:
   bool enterNamed(llvm::StringRef name, double *number);
 
   Match &match;
-  mlir::RankedTensorType place;
+  mlir::RankedTensorType place; // the larger shape
   llvm::SmallVector<int64_t>
-      position; // per dimension: the place's, -1 for size 1
+      position; // by dimension of `value`: that of `place`; -1 for size 1
 };
 
 template <class OpTy> bool Spread::enter(double *number) {

@@ -12,25 +12,26 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// The only user of `value` when it is an OpTy; null otherwise.
+/// The only user of `value` if there is one and it is an OpTy; null otherwise.
 template <class OpTy> OpTy onlyUser(Value value) {
   return value.hasOneUse() ? dyn_cast<OpTy>(*value.getUsers().begin()) : OpTy();
 }
 
-/// The operand of a binary op beside `value`.
+/// The other operand of a binary op that reads `value`.
 Value otherOperand(Operation *op, Value value) {
   return op->getOperand(op->getOperand(0) == value ? 1 : 0);
 }
 
-/// x (v + epsilon)^(-1/2), x centred, seen from the op that multiplies or
-/// divides.
+/// (x - mean) (variance + epsilon)^(-1/2), as matched at the op that multiplies
+/// or divides.
 struct Standardised {
   Value x; // before centring
   SmallVector<int64_t> dims;
   double epsilon = 0;
 };
 
-/// The two factors are `centred` and `deviation`, or dividend and divisor.
+/// Matches a product of `centredValue` and `deviationValue`, or their quotient
+/// if `isDivision`.
 std::optional<Standardised> matchFactors(Value centredValue,
                                          Value deviationValue, bool isDivision,
                                          Match &match) {
@@ -49,8 +50,8 @@ std::optional<Standardised> matchFactors(Value centredValue,
     return std::nullopt;
   if (!deviation.enter<AddOp>(&result.epsilon))
     result.epsilon = 0;
-  // The mean of the squares: the mean matcher asks for the reduced value by
-  // name.
+  // The variance is the mean of the squares. meanOf() takes the value that is
+  // reduced, so every square of `centred` is tried.
   for (Operation *user : centred->getUsers()) {
     bool isSquare =
         isa<MulOp>(user) && user->getOperand(0) == user->getOperand(1);
@@ -81,8 +82,8 @@ std::optional<Standardised> matchStandardised(Operation *op, Match &match) {
   return std::nullopt;
 }
 
-/// The value that `spread` repeats to the dimensions from `first` on (or to
-/// `first` alone); null when it is no such value.
+/// The value that `spread` repeats and that has the dimensions from `first` on
+/// (`alone`: dimension `first` only), or is a splat; null otherwise.
 Value parameterOf(Value spread, int64_t first, bool alone) {
   Match match(nullptr);
   Spread source(spread, match);
@@ -127,7 +128,7 @@ struct RecognizeLayerNorm : RewritePattern {
       return rewriter.notifyMatchFailure(
           op, "an intermediate value has another user");
 
-    // The affine part, as far as it goes.
+    // The affine part, if there is one.
     Operation *root = op;
     Value scale, bias;
     SmallVector<Location> locs{match.location()};
@@ -166,7 +167,8 @@ bool isSplatOf(Value value, double number) {
 }
 
 // Pattern: reshape(group_norm(reshape(x) : N G .., 1, 0)) * scale + bias ->
-// group_norm(x) (how PyTorch writes GroupNorm with InstanceNormalization)
+// group_norm(x). PyTorch writes GroupNorm like this, with
+// InstanceNormalization.
 struct RecognizeGroupNorm : OpRewritePattern<GroupNormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GroupNormOp op,

@@ -13,7 +13,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// x and the axis when `value` is x - max(x) along one axis.
+/// x and the axis if `value` is x - max(x) along one axis.
 std::optional<std::pair<Value, int64_t>> matchShifted(Value value,
                                                       Match &match) {
   auto sub = value.getDefiningOp<SubOp>();
@@ -35,14 +35,14 @@ struct RecognizeSoftmax : OpRewritePattern<DivOp> {
     Match match(op);
     auto exp = op.getLhs().getDefiningOp<ExpOp>();
     if (!exp)
-      return rewriter.notifyMatchFailure(op, "the dividend is no exp");
+      return rewriter.notifyMatchFailure(op, "the dividend is not an exp");
     match.add(exp);
     auto shifted = matchShifted(exp.getX(), match);
     auto dims = Spread(op.getRhs(), match).reductionOf(ReduceKind::sum, exp);
     if (!shifted || !dims || dims->size() != 1 ||
         dims->front() != shifted->second)
       return rewriter.notifyMatchFailure(
-          op, "no maximum subtracted and sum divided by");
+          op, "no subtracted maximum, or no division by the sum");
     if (!match.isClosed())
       return rewriter.notifyMatchFailure(
           op, "an intermediate value has another user");
@@ -63,7 +63,7 @@ struct RecognizeLogSoftmax : OpRewritePattern<SubOp> {
     auto shifted = matchShifted(op.getLhs(), match);
     if (!shifted || !logarithm.enter<LogOp>())
       return rewriter.notifyMatchFailure(op,
-                                         "no maximum and logarithm subtracted");
+                                         "no subtracted maximum or logarithm");
     for (Operation *user : op.getLhs().getUsers()) {
       auto exp = dyn_cast<ExpOp>(user);
       if (!exp)
@@ -73,7 +73,7 @@ struct RecognizeLogSoftmax : OpRewritePattern<SubOp> {
       if (!dims || dims->size() != 1 || dims->front() != shifted->second ||
           !match.isClosed())
         return rewriter.notifyMatchFailure(
-            op, "the sum is another, or used elsewhere");
+            op, "the sum is a different one, or is used elsewhere");
       rewriter.replaceOp(
           op, rewriter.create<LogSoftmaxOp>(match.location(), shifted->first,
                                             uint64_t(shifted->second)));
@@ -83,8 +83,7 @@ struct RecognizeLogSoftmax : OpRewritePattern<SubOp> {
   }
 };
 
-// Pattern: log(softmax(x)) -> log_softmax(x), which does not lose small
-// probabilities
+// Pattern: log(softmax(x)) -> log_softmax(x), which keeps small probabilities
 struct RecognizeLogOfSoftmax : OpRewritePattern<LogOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LogOp op,
@@ -99,8 +98,8 @@ struct RecognizeLogOfSoftmax : OpRewritePattern<LogOp> {
   }
 };
 
-// Pattern: log(sigmoid(x)) -> min(x, 0) - log1p(exp(-|x|)), log(1 - sigmoid(x))
-// -> the same of -x: sigmoid(x) has no small values next to 0 and 1
+// Pattern: log(sigmoid(x)) -> min(x, 0) - log1p(exp(-|x|)); log(1 - sigmoid(x))
+// -> the same of -x. For large |x|, sigmoid(x) rounds to 0 or 1.
 struct RecognizeLogOfSigmoid : OpRewritePattern<LogOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LogOp op,
@@ -142,7 +141,7 @@ struct RecognizeLogAddExp : OpRewritePattern<LogOp> {
                    rewriter.getFusedLoc({first.getLoc(), second.getLoc(),
                                          sum.getLoc(), op.getLoc()}));
     Value x = first.getX(), y = second.getX();
-    // Equal infinities have no difference.
+    // The difference of equal infinities would be NaN.
     Value difference =
         b.where(b.compare(CompareKind::eq, x, y), b.like(x, 0), b.sub(x, y));
     Value tail = b.make<Log1pOp>(b.exp(b.neg(b.make<AbsOp>(difference))));

@@ -1,4 +1,4 @@
-//===- CommonSubexpressions.cpp - equal ops once --------------------------===//
+//===- CommonSubexpressions.cpp - merge equal ops -------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// Equality of ops up to their locations.
+/// Equality of ops, ignoring their locations.
 struct EqualOps : llvm::DenseMapInfo<Operation *> {
   static unsigned getHashValue(const Operation *op) {
     return OperationEquivalence::computeHash(

@@ -1,9 +1,9 @@
-//===- CommonSubexpressions.h - equal ops once ------------------*- C++ -*-===//
+//===- CommonSubexpressions.h - merge equal ops -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Unlike the upstream pass, what remains carries the node names of all that it
-// replaces.
+// Unlike with MLIR's own pass, the op that remains carries the node names of
+// all ops that it replaces.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_SIMPLIFY_COMMONSUBEXPRESSIONS_H
@@ -13,12 +13,12 @@
 
 namespace sinter::passes {
 
-/// A location with the node names of both, each once; unknown locations are
-/// left out.
+/// A location with the node names of both locations, each once. An unknown
+/// location is left out.
 mlir::Location fuseLocations(mlir::Location a, mlir::Location b);
 
-/// Replaces every pure op without regions by an equal one before it in its
-/// block. Returns how many.
+/// Replaces every pure op without regions by an equal op before it in `block`.
+/// Returns the number of replaced ops.
 int64_t eliminateCommonSubexpressions(mlir::Block &block);
 
 } // namespace sinter::passes

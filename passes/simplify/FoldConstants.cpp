@@ -1,15 +1,15 @@
-//===- FoldConstants.cpp - compute ops of constants at compile time -------===//
+//===- FoldConstants.cpp - evaluate ops of constants at compile time ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One forward walk in program order, then dead ops go. An op of constants is
-// replaced by its value while the budget lasts. Values that only spread memory
-// out (a broadcast, an iota, and what is computed from them alone) stay ops;
-// they are computed when the value of a user that folds needs them. So folding
-// makes a program's constants larger by no more than 1 KiB an op, except for
-// ops whose operands are constants themselves. A weight that is cast to a float
-// type that is no wider is always folded, beside the weight if that is used
-// too: each run would cast it.
+// Walks forward in program order and replaces ops of constants by their values
+// while the budget lasts; then removes dead ops. Ops that only fill memory (a
+// broadcast, an iota, and what is computed from them alone) stay ops. They are
+// evaluated when a user that folds needs their values. So folding makes a
+// program's constants larger by at most 1 KiB per op, except for ops whose
+// operands are constants themselves. A cast of a weight to a float type that is
+// not wider is always folded, even if the weight has other users and stays:
+// otherwise every run would repeat the cast.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -30,7 +30,7 @@ namespace sinter::passes {
 namespace {
 
 constexpr int64_t kSmallBytes = 1024;
-// Products of one contraction; the reference takes about a nanosecond for each.
+// Products of one contraction; the evaluator takes about 1 ns for each.
 constexpr int64_t kMaxProducts = int64_t(1) << 30;
 constexpr llvm::StringLiteral kPass = "fold-constants";
 
@@ -39,7 +39,7 @@ int64_t sizeBytes(Type type) {
   return tensor.getNumElements() * elementSizeBytes(tensor.getElementType());
 }
 
-/// The products that a contraction sums; 0 for other ops. Saturates.
+/// The number of products that a contraction sums, saturated; 0 for other ops.
 int64_t countProducts(Operation *op) {
   double perElement = 0;
   if (auto dot = dyn_cast<DotGeneralOp>(op)) {
@@ -59,7 +59,7 @@ int64_t countProducts(Operation *op) {
 
 /// What is known about a value that is computed from constants alone.
 struct Known {
-  int64_t sourceBytes = 0; // of the constants it is computed from, at most
+  int64_t sourceBytes = 0; // upper bound of the bytes of its constants
   bool isStored = false;   // it is a constant itself
 };
 
@@ -94,7 +94,8 @@ private:
       result.sourceBytes += found->second.sourceBytes;
       allStored &= found->second.isStored;
     }
-    // A contraction reads what is widened; folded, it would multiply float32.
+    // A contraction multiplies the narrow operand of a widening cast; if the
+    // cast were folded, it would multiply float32.
     if (op->getNumOperands() == 1 && isa<CastOp>(op) &&
         widened(op->getResult(0))) {
       known[op->getResult(0)] = result;
@@ -110,10 +111,10 @@ private:
       largest = std::max(largest, sizeBytes(operand.getType()));
     if (largest > maxOpBytes || countProducts(op) > kMaxProducts) {
       remark(kPass, "not-folded", op->getLoc(),
-             "it is above the limits of one op");
+             "it exceeds the limits for one op");
       return;
     }
-    // A repeated bias stays one: the op that adds it reads the vector.
+    // A bias that is broadcast stays a vector: the op that adds it reads that.
     bool repeats =
         isa<BroadcastOp>(op) && bytes > result.sourceBytes &&
         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
@@ -125,8 +126,8 @@ private:
       known[value] = result;
   }
 
-  /// Elementwise ops of splats, and moved splats, at any size: computed on one
-  /// element.
+  /// Folds elementwise ops of splats, and ops that move a splat, at any size:
+  /// they are evaluated on one element.
   bool foldSplat(Operation *op) {
     bool onlyMoves =
         isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, ReverseOp>(op);
@@ -168,7 +169,7 @@ private:
     return true;
   }
 
-  /// A weight in a float type that is no wider, at any size.
+  /// Folds a cast of a weight to a float type that is not wider, at any size.
   bool foldNarrowing(Operation *op) {
     auto constant = isa<CastOp>(op)
                         ? op->getOperand(0).getDefiningOp<ConstantOp>()
@@ -189,7 +190,7 @@ private:
   bool foldTo(Operation *op, int64_t bytes) {
     if (bytes > bytesLeft) {
       remark(kPass, "not-folded", op->getLoc(),
-             "the budget of all results is spent");
+             "the budget for all results is used up");
       return false;
     }
     bool isKnown = succeeded(computeWithSources(op));
@@ -208,7 +209,7 @@ private:
   }
 
   /// Fills `values` for the results of `op`, whose operands are known, and for
-  /// what they are computed from; constants excepted.
+  /// the values that they are computed from, except constants.
   LogicalResult computeWithSources(Operation *op) {
     llvm::SetVector<Operation *> needed;
     SmallVector<Operation *> work{op};
@@ -242,8 +243,8 @@ private:
       }
       operands.push_back(values[operand]);
     }
-    // Where the meaning is undefined for these values the program says so when
-    // it runs.
+    // If the op is undefined for these values, the program reports that when it
+    // runs.
     ScopedDiagnosticHandler silence(op->getContext(),
                                     [](Diagnostic &) { return success(); });
     if (failed(cast<EvaluateOpInterface>(op).evaluate(operands, results))) {

@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the simplify phase --------------------------===//
+//===- Passes.td - passes of the simplify phase ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,28 +9,30 @@
 include "mlir/Pass/PassBase.td"
 
 def FoldConstants : Pass<"sinter-fold-constants", "::mlir::ModuleOp"> {
-  let summary = "Compute ops whose operands are all constants";
+  let summary = "Evaluate ops whose operands are all constants";
   let description = [{
-    One walk in program order with a budget of bytes. Broadcasts and iotas of more than 1 KiB
-    stay ops, and so do values that would only make the constants larger.
+    One walk in program order, within a budget of bytes. Broadcasts and iotas of more than 1 KiB
+    stay ops, and so do ops whose folding would only make the program's constants larger.
   }];
   let options = [
-    Option<"maxOpBytes", "max-op-bytes", "int64_t", "64 << 20", "largest result of one op">,
-    Option<"maxTotalBytes", "max-total-bytes", "int64_t", "256 << 20", "bound of all results together">,
+    Option<"maxOpBytes", "max-op-bytes", "int64_t", "64 << 20",
+           "most bytes that an operand or the results of one op may have">,
+    Option<"maxTotalBytes", "max-total-bytes", "int64_t", "256 << 20",
+           "most bytes that all results may have together">,
   ];
 }
 
 def SimplifyAlgebra : Pass<"sinter-simplify-algebra", "::mlir::ModuleOp"> {
-  let summary = "Cheaper ops of the same value, equal ops once, dead ops gone";
+  let summary = "Replace ops by cheaper ones of equal value, merge equal ops, remove dead ones";
   let description = [{
-    Every folder and canonicalizer of the dialect, patterns on numbers, shapes and
-    contractions, and common subexpressions, to a fixpoint. Node names are merged.
-    What is differentiated later keeps its derivatives with `keep-derivatives`: max(x, 0) has the value of
-    relu(x), but at 0 the one has the derivative 1/2 and the other 0.
+    Applies every folder and canonicalizer of the dialect, patterns on numbers, shapes, gathers and
+    contractions, and common subexpression elimination, until nothing changes. An op that replaces
+    others gets their node names. A program that is differentiated later needs `keep-derivatives`:
+    relu(x) has the value of max(x, 0), but at 0 its derivative is 0, and that of max(x, 0) is 1/2.
   }];
   let options = [
     Option<"keepDerivatives", "keep-derivatives", "bool", "false",
-           "only rewrites that have the derivative of what they replace, too">,
+           "apply only rewrites that preserve derivatives, too">,
   ];
 }
 

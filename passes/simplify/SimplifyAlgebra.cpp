@@ -1,11 +1,12 @@
-//===- SimplifyAlgebra.cpp - cheaper ops of the same value ----------------===//
+//===- SimplifyAlgebra.cpp - cheaper ops of equal value -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Runs every folder and canonicalizer of the dialect and the patterns of
+// Applies every folder and canonicalizer of the dialect and the patterns of
 // Simplify{Arithmetic,Shapes,Gathers,Contractions}.cpp to a fixpoint, then
-// merges equal ops and removes dead ones, until nothing changes. Legal at every
-// phase of the graph level. Computing constants is left to FoldConstants.
+// merges equal ops and removes dead ones; repeats while ops are merged. Legal
+// at every phase of the graph level. Evaluating constants is left to
+// FoldConstants.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -26,10 +27,10 @@ namespace sinter::passes {
 namespace {
 
 constexpr llvm::StringLiteral kPass = "simplify-algebra";
-// Each round only follows up on what merging equal ops made possible.
+// A further round only applies what merging equal ops made possible.
 constexpr int kMaxRounds = 8;
 
-/// Gives what replaces an op the op's node names.
+/// Adds the node names of a replaced op to the ops that replace it.
 class KeepNodeNames : public RewriterBase::Listener {
 public:
   void notifyOperationReplaced(Operation *op, ValueRange replacement) override {

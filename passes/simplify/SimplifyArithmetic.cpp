@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Every pattern here gives the same bits for every operand, NaN payloads and
-// the sign of zero under max excepted. Those of addArithmeticPatterns have the
-// same derivatives, too, at every point; test/ops/RewritesTest.cpp holds them
-// to it.
+// Every pattern here gives the same bits for every operand, except for NaN
+// payloads and the sign of zero under max. Those of addArithmeticPatterns also
+// have the same derivatives at every point; test/ops/RewritesTest.cpp checks
+// that.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -41,7 +41,7 @@ bool isExact(Type element, double number) {
   return !losesInfo && value.isNormal();
 }
 
-/// Integer splat 0, or float splat +0.
+/// Whether `value` is a splat of integer 0 or of float +0.
 bool isZero(Value value) {
   SplatElementsAttr splat;
   if (!matchPattern(value, m_Constant(&splat)))
@@ -58,7 +58,8 @@ struct DivideByPowerOfTwo : OpRewritePattern<DivOp> {
                                 PatternRewriter &rewriter) const override {
     auto number = splatNumber(op.getRhs());
     if (!number || !isPowerOfTwo(*number))
-      return rewriter.notifyMatchFailure(op, "the divisor is no power of two");
+      return rewriter.notifyMatchFailure(op,
+                                         "the divisor is not a power of two");
     if (!isExact(tensorType(op.getRhs()).getElementType(), 1 / *number))
       return rewriter.notifyMatchFailure(op, "the reciprocal is not exact");
     rewriter.replaceOpWithNewOp<MulOp>(
@@ -126,7 +127,8 @@ struct RecognizeRelu : OpRewritePattern<MaxOp> {
   }
 };
 
-/// Whether x, compared with `number`, gives what max(x, bound) (or min) does.
+/// Whether comparing max(x, bound) (`isMax`; else min) with `number` gives the
+/// same as comparing x with it.
 bool isSameOfBounded(CompareKind kind, double number, double bound,
                      bool isMax) {
   double above = isMax ? number - bound : bound - number;
@@ -138,8 +140,9 @@ bool isSameOfBounded(CompareKind kind, double number, double bound,
 }
 
 // Pattern: where(x < c, c, x) -> max(x, c); where(x > c, c, x) -> min(x, c);
-// the same for <= and >=. Later comparisons of x, as those of gradients, become
-// ones of the result where they say the same, so that x need not be kept.
+// the same for <= and >=. Later comparisons of x, for example in gradients,
+// become comparisons of the result if they are equal, so that x need not be
+// kept.
 struct RecognizeBound : OpRewritePattern<WhereOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(WhereOp op,
@@ -148,8 +151,8 @@ struct RecognizeBound : OpRewritePattern<WhereOp> {
     auto bound = splatNumber(op.getLhs());
     if (!compare || compare.getLhs() != op.getRhs() ||
         compare.getRhs() != op.getLhs())
-      return rewriter.notifyMatchFailure(op, "does not choose by its operands");
-    // max would spread a NaN, which no comparison is true for.
+      return rewriter.notifyMatchFailure(op, "does not compare its operands");
+    // max would propagate a NaN, for which every comparison is false.
     if (!bound || std::isnan(*bound))
       return rewriter.notifyMatchFailure(op, "the bound is not a number");
     CompareKind kind = compare.getKind();
@@ -171,7 +174,8 @@ struct RecognizeBound : OpRewritePattern<WhereOp> {
     return success();
   }
 
-  /// What reads `compare` after `op` reads the same comparison of `result`.
+  /// Lets the users of `compare` after `op` read the same comparison of
+  /// `result`.
   static void compareResult(CompareOp compare, Value result, WhereOp op,
                             PatternRewriter &rewriter) {
     auto isLater = [&](OpOperand &use) {

@@ -1,4 +1,4 @@
-//===- SimplifyContractions.cpp - what contractions take in ---------------===//
+//===- SimplifyContractions.cpp - ops that contractions absorb ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,7 +12,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-// Pattern: a contraction with an operand of no elements -> zeros
+// Pattern: a contraction with an empty operand -> zeros
 template <class Op> struct EmptyContraction : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op,
@@ -27,7 +27,7 @@ template <class Op> struct EmptyContraction : OpRewritePattern<Op> {
   }
 };
 
-/// `dims` of a transpose's result as dimensions of its operand.
+/// Maps dimensions of a transpose's result to those of its operand.
 SmallVector<int64_t> throughTranspose(TransposeOp op, ArrayRef<int64_t> dims) {
   SmallVector<int64_t> mapped;
   for (int64_t dim : dims)
@@ -51,7 +51,7 @@ struct TransposeIntoDot : OpRewritePattern<DotGeneralOp> {
     TransposeOp right = absorb(op.getRhs(), op.getRhsFree());
     if (!left && !right)
       return rewriter.notifyMatchFailure(
-          op, "no transpose that keeps the free dimensions' order");
+          op, "no transpose that keeps the order of the free dimensions");
     SmallVector<Location> locs{op.getLoc()};
     Value lhs = op.getLhs(), rhs = op.getRhs();
     SmallVector<int64_t> lhsBatch(op.getLhsBatch()), rhsBatch(op.getRhsBatch());
@@ -78,8 +78,8 @@ struct TransposeIntoDot : OpRewritePattern<DotGeneralOp> {
 };
 
 // Pattern: transpose(dot_general(a, b)) -> transpose'(dot_general(b, a)), where
-// a's free dimensions come last: what is left, if anything, moves whole rows,
-// which a contraction can store as they come
+// a's free dimensions come last. The transpose that is left, if any, moves
+// whole rows, which a contraction can store in that order.
 struct TransposeOfDot : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op,
@@ -96,12 +96,13 @@ struct TransposeOfDot : OpRewritePattern<TransposeOp> {
                      : dim < numBatch + numLeft ? dim + numRight
                                                 : dim - numLeft);
     bool isDone = llvm::is_sorted(perm);
-    // With batches neither operand is a weight, which libraries want second.
+    // Libraries want the weight second. With batch dimensions no operand is a
+    // weight, so the roles may be swapped.
     bool isFromLeft =
         numLeft > 0 && perm.back() >= numBatch + numRight && numBatch > 0;
     if (!isDone && !isFromLeft)
       return rewriter.notifyMatchFailure(
-          op, "the operands' roles are as they should be");
+          op, "the operands already have the right roles");
     if (numLeft == 0 || numRight == 0)
       return rewriter.notifyMatchFailure(op, "there are no roles to swap");
     Location loc = rewriter.getFusedLoc({dot.getLoc(), op.getLoc()});
@@ -116,12 +117,12 @@ struct TransposeOfDot : OpRewritePattern<TransposeOp> {
 };
 
 // Pattern: transpose(concat(a, b)) -> concat(transpose(a), transpose(b)), where
-// contractions compute a and b: they can store their results transposed
+// contractions compute a and b: they can store transposed results.
 struct TransposeOfConcat : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  /// The contraction whose result `value` is, perhaps with one dimension more,
-  /// of size 1, at `axis`.
+  /// The contraction that computes `value`, possibly reshaped by an additional
+  /// dimension of size 1 at `axis`; null if there is none.
   static DotGeneralOp contractionOf(Value value, int64_t axis) {
     if (!value.hasOneUse())
       return nullptr;
@@ -146,7 +147,7 @@ struct TransposeOfConcat : OpRewritePattern<TransposeOp> {
     for (Value input : concat.getInputs())
       if (!contractionOf(input, axis))
         return rewriter.notifyMatchFailure(
-            op, "an operand is no result of a contraction alone");
+            op, "an operand is not the result of a contraction");
     SmallVector<int64_t> perm(op.getPerm()), without;
     for (int64_t dim : perm)
       if (dim != axis)
@@ -178,9 +179,9 @@ bool isConstant(Value value) {
   return value.getDefiningOp<ConstantOp>() != nullptr;
 }
 
-/// The operand of `contraction` that holds weights of its result's dimension 1,
-/// and the weights' dimension that becomes it; nothing when there is no such
-/// constant.
+/// The number of the constant operand of `contraction` whose weights belong to
+/// dimension 1 of the result, and the dimension of the operand that becomes it;
+/// nothing if there is no such constant.
 std::optional<std::pair<unsigned, int64_t>>
 channelWeights(Operation *contraction) {
   if (auto conv = dyn_cast_or_null<ConvOp>(contraction))
@@ -203,7 +204,7 @@ struct BatchNormIntoWeights : OpRewritePattern<BatchNormOp> {
     for (Value operand : op->getOperands().drop_front())
       if (!isConstant(operand))
         return rewriter.notifyMatchFailure(
-            op, "a statistic or parameter is no constant");
+            op, "a statistic or parameter is not a constant");
     Operation *input = op.getX().getDefiningOp();
     BroadcastOp bias;
     Operation *contraction = input;
@@ -221,7 +222,7 @@ struct BatchNormIntoWeights : OpRewritePattern<BatchNormOp> {
     auto weights = channelWeights(contraction);
     if (!weights || !input->hasOneUse() || !contraction->hasOneUse())
       return rewriter.notifyMatchFailure(
-          op, "no contraction of constant weights and one use");
+          op, "no contraction with constant weights and one use");
 
     Location loc = rewriter.getFusedLoc(
         {contraction->getLoc(), input->getLoc(), op.getLoc()});

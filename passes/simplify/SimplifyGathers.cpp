@@ -1,11 +1,11 @@
-//===- SimplifyGathers.cpp - indices that have a form ---------------------===//
+//===- SimplifyGathers.cpp - gathers with regular indices -----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What constant indices choose in a regular way is a slice, a transpose or a
-// broadcast, which every analysis follows and which costs no index: PyTorch's
-// exporter writes as_strided as a gather from the flattened tensor. A gather
-// with an index out of range stays: the target reports it.
+// A gather with regular constant indices becomes slices, transposes and
+// broadcasts, which every analysis can follow and which read no indices. For
+// example, PyTorch's exporter writes as_strided as a gather from the flattened
+// tensor. A gather with an index out of range stays: the target reports it.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Tensor.h"
@@ -21,8 +21,9 @@ namespace {
 
 using Ints = SmallVector<int64_t>;
 
-/// The constant indices of a gather, negative ones from the end; nothing where
-/// they are not constant, none, or out of range.
+/// The constant indices of a gather, with negative ones counted from the end;
+/// nothing if they are not constant, if there are none, or if one is out of
+/// range.
 std::optional<std::vector<int64_t>> constantIndices(GatherOp op) {
   int64_t size = tensorType(op.getX()).getDimSize(op.getAxis());
   auto constant = op.getIndices().getDefiningOp<ConstantOp>();
@@ -40,8 +41,8 @@ std::optional<std::vector<int64_t>> constantIndices(GatherOp op) {
   return std::move(tensor->ints);
 }
 
-/// Indices start + sum of i[dim] * stride[dim], for i in a box; dimensions of
-/// size 1 have stride 0.
+/// The indices start + sum over dim of i[dim] * strides[dim], for all i in the
+/// shape of the indices. Dimensions of size 1 have stride 0.
 struct Lattice {
   int64_t start;
   Ints strides;
@@ -65,7 +66,7 @@ std::optional<Lattice> latticeOf(ArrayRef<int64_t> values,
   return lattice;
 }
 
-/// The axis of `op` replaced by `middle`, in the shape of its operand.
+/// The shape of the operand of `op` with its axis replaced by `middle`.
 Ints withMiddle(GatherOp op, ArrayRef<int64_t> middle) {
   ArrayRef<int64_t> shape = tensorType(op.getX()).getShape();
   Ints result(shape.take_front(op.getAxis()));
@@ -74,7 +75,8 @@ Ints withMiddle(GatherOp op, ArrayRef<int64_t> middle) {
   return result;
 }
 
-/// Elements from, from + step, .. of dimensions `first`, `first` + 1, ..
+/// Slices dimensions `first`, `first` + 1, .. of `x`, each from its entry of
+/// `from` to that of `limits` in steps of `step`.
 Value sliceDims(ValueBuilder &b, Value x, int64_t first, ArrayRef<int64_t> from,
                 ArrayRef<int64_t> limits, int64_t step = 1) {
   ArrayRef<int64_t> shape = tensorType(x).getShape();
@@ -87,9 +89,9 @@ Value sliceDims(ValueBuilder &b, Value x, int64_t first, ArrayRef<int64_t> from,
   return b.make<SliceOp>(x, begins, ends, steps);
 }
 
-/// Where `count` blocks of `size` indices begin, such that `low` is in the
-/// first and `fits` holds for its place there; nothing where there is no such
-/// place below `limit`.
+/// Where `count` blocks of `size` indices below `limit` may begin, so that
+/// `low` lies in the first block and `fits` holds for its offset there. Tries a
+/// few positions; nothing if none of them qualifies.
 std::optional<int64_t> beginOfBlocks(int64_t count, int64_t size, int64_t low,
                                      int64_t limit,
                                      function_ref<bool(int64_t)> fits) {
@@ -112,7 +114,7 @@ struct GatherOfLattice : OpRewritePattern<GatherOp> {
     ArrayRef<int64_t> shape = tensorType(op.getIndices()).getShape();
     std::optional<Lattice> lattice = latticeOf(*values, shape);
     if (!lattice)
-      return rewriter.notifyMatchFailure(op, "the indices are no lattice");
+      return rewriter.notifyMatchFailure(op, "the indices are not a lattice");
     // Dimensions from the longest stride to the shortest.
     Ints order, strides, sizes;
     for (auto [dim, stride] : llvm::enumerate(lattice->strides))
@@ -137,8 +139,9 @@ struct GatherOfLattice : OpRewritePattern<GatherOp> {
   }
 
 private:
-  /// The elements low + sum of i[j] * strides[j], in dimensions of `sizes` from
-  /// the longest stride to the shortest; null where these are not digits.
+  /// The elements low + sum over j of i[j] * strides[j], in dimensions of
+  /// `sizes`, from the longest stride to the shortest. Null if an index cannot
+  /// be taken apart into one digit for each stride.
   static Value choose(ValueBuilder &b, GatherOp op, int64_t low,
                       ArrayRef<int64_t> strides, ArrayRef<int64_t> sizes) {
     int64_t axis = op.getAxis();
@@ -148,7 +151,8 @@ private:
     if (strides.size() == 1)
       return sliceDims(b, op.getX(), axis, low,
                        low + (sizes[0] - 1) * strides[0] + 1, strides[0]);
-    // An index is a digit for each stride, and one for what is below the last.
+    // An index has one digit for each stride, and one for what is below the
+    // last.
     Ints radixes{sizes[0]}, counts(sizes);
     for (size_t j = 1; j < strides.size(); ++j) {
       if (strides[j - 1] % strides[j] != 0)
@@ -187,8 +191,8 @@ private:
     return b.reshape(chosen, withMiddle(op, sizes));
   }
 
-  /// What was chosen, its dimensions those of the indices: in their order and
-  /// direction, repeated where the stride is 0.
+  /// `chosen` with the dimensions of the indices: in their order and direction,
+  /// repeated where the stride is 0.
   static Value arrange(ValueBuilder &b, GatherOp op, Value chosen,
                        ArrayRef<int64_t> order, ArrayRef<int64_t> strides) {
     ArrayRef<int64_t> shape = tensorType(op.getResult()).getShape();
@@ -223,8 +227,8 @@ private:
 };
 
 // Pattern: gather(x, constant block * i + rest) -> gather(reshape(x), rest):
-// blocks of indices that are alike, each in a part of its own, as of the rows
-// of a batch
+// equal blocks of indices, each into its own part of x, for example into the
+// rows of a batch.
 struct GatherInBlocks : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GatherOp op,
@@ -241,7 +245,7 @@ struct GatherInBlocks : OpRewritePattern<GatherOp> {
     int64_t count = rest.front(), number = values->size() / count;
     rest = rest.drop_front();
     if (number == 1)
-      return rewriter.notifyMatchFailure(op, "the indices are one line");
+      return rewriter.notifyMatchFailure(op, "a block has only one index");
     int64_t size = (*values)[number] - values->front();
     if (size < 1)
       return rewriter.notifyMatchFailure(op, "the blocks do not ascend");
@@ -271,15 +275,15 @@ struct GatherInBlocks : OpRewritePattern<GatherOp> {
   }
 };
 
-// Pattern: scatter_elements(x, broadcast(i), u), one index for each whole slice
-// -> scatter(x, i, u)
+// Pattern: scatter_elements(x, broadcast(i), u) -> scatter(x, i, u), where each
+// whole slice has one index.
 struct ScatterOfSlices : OpRewritePattern<ScatterElementsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ScatterElementsOp op,
                                 PatternRewriter &rewriter) const override {
     auto broadcast = op.getIndices().getDefiningOp<BroadcastOp>();
     if (!broadcast)
-      return rewriter.notifyMatchFailure(op, "the indices are no broadcast");
+      return rewriter.notifyMatchFailure(op, "the indices are not a broadcast");
     int64_t axis = op.getAxis();
     if (llvm::any_of(broadcast.getDims(), [&](int64_t d) { return d != axis; }))
       return rewriter.notifyMatchFailure(op, "a slice has several indices");
@@ -292,7 +296,7 @@ struct ScatterOfSlices : OpRewritePattern<ScatterElementsOp> {
     auto line =
         RankedTensorType::get({type.getDimSize(axis)}, type.getElementType());
     if (source.getType() != line) {
-      // The axis, if the source has it, is the line's only dimension.
+      // The source has no dimension but the axis, if that.
       SmallVector<int64_t> dims(broadcast.getDims().size(), 0);
       source =
           rewriter.create<BroadcastOp>(broadcast.getLoc(), line, source, dims);

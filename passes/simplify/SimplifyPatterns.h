@@ -13,21 +13,22 @@
 
 namespace sinter::passes {
 
-/// Numbers: only rewrites that give the same bits, and the same derivatives.
+/// Numbers: rewrites that preserve both the bits and the derivatives.
 void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
-/// Numbers: the same value, but at some points another derivative. Only for
-/// what is not differentiated any more.
+/// Numbers: rewrites that preserve the value, but change the derivative at some
+/// points. Only for programs that are not differentiated any more.
 void addValuePatterns(mlir::RewritePatternSet &patterns);
 /// Broadcast, reshape, transpose and slice.
 void addShapePatterns(mlir::RewritePatternSet &patterns);
-/// Gathers and scatters whose indices have a form.
+/// Gathers and scatters whose indices have a regular form.
 void addGatherPatterns(mlir::RewritePatternSet &patterns);
-/// What contractions take in: transposes, and batch_norm of constants (which
-/// rounds differently; only in programs whose weights are constants).
+/// Ops that contractions absorb: transposes, and batch_norm with constant
+/// parameters. The latter changes rounding; it applies only where the weights
+/// are constants.
 void addContractionPatterns(mlir::RewritePatternSet &patterns);
 
-/// All of the above but addValuePatterns, and the canonicalizers of the
-/// dialect: what runs on a program that is differentiated later.
+/// All of the above except addValuePatterns, and the canonicalizers of the
+/// dialect: the patterns for a program that is differentiated later.
 void addDerivativePatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace sinter::passes

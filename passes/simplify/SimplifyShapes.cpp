@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The forms they lead to: a broadcast's operand has no unit dimensions,
-// elementwise ops come before the broadcast or move of their operands, what
-// only moves unit dimensions is a reshape, and moves that undo each other are
-// gone. What two neighbouring moves make is left to the folders of ir/ops.
+// In the resulting form the operand of a broadcast has no unit dimensions, an
+// elementwise op comes before the broadcast or move of its operands, an op that
+// only moves unit dimensions is a reshape, and moves that cancel each other are
+// gone. Combining two adjacent moves is left to the folders of ir/ops.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -73,8 +73,8 @@ Value reshapedSplat(PatternRewriter &rewriter, Location loc, Value value,
       loc, splat.resizeSplat(splat.getType().clone(shape)));
 }
 
-// Pattern: f(broadcast(a), broadcast(b), splat) -> broadcast(f(a, b, splat)), f
-// elementwise, the broadcasts alike
+// Pattern: f(broadcast(a), broadcast(b), splat) -> broadcast(f(a, b, splat)),
+// where f is elementwise and the broadcasts are alike.
 struct ComputeBeforeBroadcast : RewritePattern {
   ComputeBeforeBroadcast(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -96,7 +96,7 @@ struct ComputeBeforeBroadcast : RewritePattern {
       SplatElementsAttr splat;
       if (!isAlike && !matchPattern(operand, m_Constant(&splat)))
         return rewriter.notifyMatchFailure(op,
-                                           "an operand is no such broadcast");
+                                           "an operand is broadcast otherwise");
     }
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
@@ -111,8 +111,8 @@ struct ComputeBeforeBroadcast : RewritePattern {
   }
 };
 
-/// Undoes a move (a transpose or reshape) by going up through elementwise ops
-/// of one use to moves that it cancels. Nothing is built unless all of them
+/// Removes a move (a transpose or reshape) by going up through elementwise ops
+/// with one use to moves that it cancels. Nothing is built unless all of them
 /// cancel.
 class MoveCanceller {
 public:
@@ -160,7 +160,7 @@ private:
   Operation *move;
 };
 
-// Pattern: move(f(move'(x))) -> f(x), where the two moves undo each other
+// Pattern: move(f(move'(x))) -> f(x), where the two moves cancel each other
 template <class OpTy> struct CancelMoves : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op,
@@ -169,15 +169,15 @@ template <class OpTy> struct CancelMoves : OpRewritePattern<OpTy> {
     MoveCanceller canceller(op);
     if (op.getX().template getDefiningOp<ConstantOp>() ||
         !canceller.canCancel(op.getX(), maxDepth))
-      return rewriter.notifyMatchFailure(op, "no move that it undoes");
+      return rewriter.notifyMatchFailure(op, "no move that it cancels");
     rewriter.replaceOp(op, canceller.cancel(rewriter, op.getX()));
     return success();
   }
 };
 
-// Pattern: f(move(x), splat) -> move(f(x, splat)), f elementwise, x computed by
-// a kernel that f can join or end; a move that a library call then reads needs
-// no copy
+// Pattern: f(move(x), splat) -> move(f(x, splat)), where f is elementwise and x
+// is computed by a kernel that f can join or end. A library call that then
+// reads the move needs no copy.
 struct ComputeBeforeMove : RewritePattern {
   ComputeBeforeMove(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -198,7 +198,7 @@ struct ComputeBeforeMove : RewritePattern {
     }
     if (!isa_and_nonnull<TransposeOp, ReshapeOp>(move) ||
         (isa<ReshapeOp>(move) && !isComputedOnce(move->getOperand(0))))
-      return rewriter.notifyMatchFailure(op, "no move to come before");
+      return rewriter.notifyMatchFailure(op, "no move to go before");
     Value moved = move->getOperand(0);
     ArrayRef<int64_t> shape = tensorType(moved).getShape();
     SmallVector<Value> operands;
@@ -216,8 +216,8 @@ struct ComputeBeforeMove : RewritePattern {
   }
 
 private:
-  /// A reshape of something that is stored costs nothing, but ops on both of
-  /// its sides are two kernels: only where the near side has one anyway.
+  /// A reshape of a stored value is free, but ops on both sides of it are two
+  /// kernels. So an op goes before it only if the operand has a kernel anyway.
   static bool isComputedOnce(Value value) {
     Operation *op = value.getDefiningOp();
     return op && value.hasOneUse() &&
@@ -225,7 +225,7 @@ private:
   }
 };
 
-// Pattern: moves that leave the elements in their order -> reshape, as
+// Pattern: moves that keep the order of the elements -> reshape, for example
 // transpose(reshape(transpose(x))) from channels-last and back
 template <class OpTy> struct MovesToReshape : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -235,7 +235,7 @@ template <class OpTy> struct MovesToReshape : OpRewritePattern<OpTy> {
     RankedTensorType type = tensorType(op.getResult());
     if (view.base == op.getResult() || view.base == op.getX() ||
         tensorType(view.base).getNumElements() != type.getNumElements())
-      return rewriter.notifyMatchFailure(op, "no chain of moves");
+      return rewriter.notifyMatchFailure(op, "not a chain of moves");
     if (view.offset != 0)
       return rewriter.notifyMatchFailure(op, "elements are left out");
     for (auto [loops, wanted] :
@@ -248,7 +248,8 @@ template <class OpTy> struct MovesToReshape : OpRewritePattern<OpTy> {
   }
 };
 
-/// Whether `op` surrounds its operand with positive zeros, without gaps.
+/// Whether `op` surrounds its operand with positive zeros and has no interior
+/// padding.
 bool padsWithZeros(PadOp op) {
   SplatElementsAttr value;
   if (!op || !matchPattern(op.getValue(), m_Constant(&value)) ||
@@ -259,8 +260,8 @@ bool padsWithZeros(PadOp op) {
   return value.getSplatValue<llvm::APInt>().isZero();
 }
 
-/// The one dimension along which the operand of `second` begins where that of
-/// `first` ends, everything else being alike.
+/// The only dimension in which the two pads differ, if the operand of `second`
+/// begins there where that of `first` ends.
 std::optional<int64_t> adjacentAxis(PadOp first, PadOp second) {
   std::optional<int64_t> axis;
   for (int64_t i = 0, rank = first.getLow().size(); i < rank; ++i) {
@@ -275,8 +276,8 @@ std::optional<int64_t> adjacentAxis(PadOp first, PadOp second) {
   return axis;
 }
 
-// Pattern: add(pad(a), pad(b)) -> pad(concat(a, b)), where b lies beside a:
-// what the gradient of a split leads to (a -0 stays what it is)
+// Pattern: add(pad(a), pad(b)) -> pad(concat(a, b)), where b lies beside a, as
+// in the gradient of a split. A -0 in a or b stays -0.
 struct AddOfPads : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op,

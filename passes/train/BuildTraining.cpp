@@ -2,15 +2,17 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// @step(inputs, labels, states, controls) -> (loss, new states): the loss of a
-// batch, its gradients by the trainable states, clipped, and the optimizer's
-// updates. With micro-batches its parts are two functions, which meet in
-// states:
-// @grad(inputs, labels, states, controls) and @apply(states, controls) -> loss.
-// @eval(inputs, labels, states, valid_rows) -> sums of losses and right
-// answers, with averaged weights if there are any. Which states are trained is
-// decided here: those that receive a gradient, less what the options and the
-// values rule out. Leaves constants and dead ops to the simplifier.
+// Replaces @main by
+// - @step(inputs, labels, states, controls) -> (loss, new states): the loss of
+//   a batch, its gradients by the trained states, clipped, and the updates;
+// - or, with micro-batches, @grad(inputs, labels, states, controls) and
+//   @apply(states, controls) -> loss, which communicate through states;
+// - @eval(inputs, labels, states, valid_rows) -> sums of losses and correct
+//   answers, with the averaged weights if there are any.
+//
+// Decides which states are trained: those that receive a gradient, except those
+// that the options or their values exclude. Leaves constants and dead ops to
+// the simplifier.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Locations.h"
@@ -34,10 +36,11 @@ namespace sinter::passes {
 
 namespace {
 
-/// A function made from @main: inputs, labels, states and controls by name.
+/// Builds a function from @main: with inputs, labels, states and controls by
+/// name.
 class ProgramBuilder {
 public:
-  /// Copies the body of `main`, without its return. `labels` is null when the
+  /// Copies the body of `main`, without its return. `labels` is null if the
   /// loss takes none.
   ProgramBuilder(func::FuncOp main, StringRef name, const LossPlan &plan)
       : builder(main.getContext()) {
@@ -85,7 +88,7 @@ public:
     builder.setInsertionPointToEnd(function.addEntryBlock());
   }
 
-  /// Evaluation drops nothing out, and needs no control of the graph's own.
+  /// For evaluation: removes dropouts, and control fields that are then unused.
   void dropRandomness() {
     for (auto op : llvm::make_early_inc_range(
              function.getBody().front().getOps<DropoutOp>())) {
@@ -100,7 +103,7 @@ public:
         function.eraseArgument(i);
   }
 
-  /// Reads other states in the place of some.
+  /// Reads the averages instead of the parameters that have one.
   void useAverages(const Averages &averages) {
     for (BlockArgument argument : function.getArguments()) {
       auto found = averages.find(stateOf(argument));
@@ -110,7 +113,7 @@ public:
     }
   }
 
-  /// The control of this name, a new argument at its first mention.
+  /// The control field of this name; a new argument on first use.
   Value addControl(StringRef name, Type element) {
     for (BlockArgument argument : function.getArguments())
       if (auto known = function.getArgAttrOfType<StringAttr>(
@@ -150,9 +153,9 @@ public:
 
   OpBuilder builder;
   func::FuncOp function;
-  Value labels;      // null without
+  Value labels;      // null: the loss takes none
   Value output;      // what the loss reads
-  Value indexFaults; // what the checks of indices found; null without such
+  Value indexFaults; // what the checks of indices found; null: no checks
 
 private:
   DictionaryAttr attribute(StringRef key, StringRef value) {
@@ -228,7 +231,7 @@ private:
     FailureOr<StateSelection> selection = StateSelection::create(loc, options);
     isDifferentiated = hasMissingGradients = false;
     if (failed(build(main, options, selection))) {
-      // Gradients that are missing matter more than a loss that does not fit.
+      // Missing gradients matter more than a loss that does not fit.
       if (!isDifferentiated)
         hasMissingGradients = failed(
             checkGradients(main, succeeded(selection) ? &*selection : nullptr));
@@ -241,7 +244,7 @@ private:
     return success();
   }
 
-  /// Adds the functions, or removes what of them was built.
+  /// Adds the functions. On failure, removes those that it built.
   LogicalResult build(func::FuncOp main, const BuildTrainingOptions &options,
                       const FailureOr<StateSelection> &selection) {
     auto module = main->getParentOfType<ModuleOp>();
@@ -251,7 +254,9 @@ private:
     if (options.accumulate < 1)
       return emitError(loc, "accumulate must be 1 or more");
     if (options.pairwise && !llvm::isPowerOf2_64(options.accumulate))
-      return emitError(loc, "pairwise needs a power of two of micro-batches");
+      return emitError(
+          loc,
+          "pairwise needs a number of micro-batches that is a power of two");
     if (!(options.ema >= 0 && options.ema < 1))
       return emitError(loc, "ema must lie in [0, 1)");
     if (options.runningVariance != "onnx" &&
@@ -277,7 +282,8 @@ private:
     return success();
   }
 
-  /// Which of the micro-batches' and replicas' parts of the batch this is.
+  /// The number of this part of the batch. Replicas and, within each, its
+  /// micro-batches divide the batch into parts.
   Value partOfBatch(ProgramBuilder &step, const BuildTrainingOptions &options) {
     Type i64 = step.builder.getI64Type();
     Value replica =
@@ -293,8 +299,8 @@ private:
                  microBatch);
   }
 
-  /// Adds the functions of a step. Gives the averages of weights that there
-  /// are.
+  /// Adds the functions of a step. Returns the averages of the weights, if the
+  /// options ask for them.
   FailureOr<Averages> buildStep(func::FuncOp main, const LossPlan &plan,
                                 const BuildTrainingOptions &options,
                                 const StateSelection &selection,
@@ -304,8 +310,8 @@ private:
     ProgramBuilder step(main, accumulation.isUsed() ? "grad" : "step", plan);
     StateUpdates updates;
     if (!options.freezeBatchNorm) {
-      // What the loss reads may be the result of a batch_norm that is about to
-      // be replaced.
+      // The loss may read the result of a batch_norm that is replaced here; the
+      // use by a temporary return follows the replacement.
       func::ReturnOp holder = step.builder.create<func::ReturnOp>(
           main.getLoc(), ValueRange(step.output));
       LogicalResult replaced = useBatchStatistics(
@@ -318,8 +324,9 @@ private:
       if (options.pairwise && options.replicas > 1 && !updates.empty())
         return emitError(updates.begin()->second.getLoc())
                << "batch normalisation averages its running statistics over "
-                  "replicas, whose sums no other split of the batch has; "
-                  "--freeze-bn, or another --deterministic than topology";
+                  "replicas, and no other split of the batch has the same "
+                  "sums; use --freeze-bn, or a --deterministic other than "
+                  "topology";
     }
     if (options.replicas > 1 || accumulation.isUsed())
       numberDropouts(step.function, plan.batch,
@@ -415,8 +422,8 @@ private:
                       updates);
   }
 
-  /// From gradients to new states, at the end of @step or @apply. `updates` has
-  /// what changes in skipped steps, too.
+  /// Builds everything from the gradients to the new states, at the end of
+  /// @step or @apply. `updates` has the states that skipped steps change, too.
   Averages finishStep(ProgramBuilder &step, const BuildTrainingOptions &options,
                       const StateSelection &selection, LossScaling &scaling,
                       const IndexChecks &checks, const StepLoss &loss,
@@ -440,7 +447,7 @@ private:
       averages = buildAverages(step.builder, step.function, options.ema,
                                trained, updates);
     scaling.finish(step.builder, step.function, others, updates);
-    // Sums over micro-batches begin at zero again all the same.
+    // Sums over micro-batches are reset to zero in any case.
     if (sound)
       keepUnless(step.builder, sound, step.function,
                  options.accumulate > 1 ? others : StateUpdates(), updates);
@@ -475,7 +482,7 @@ private:
     return success();
   }
 
-  /// What the artifact tells the trainer: `sinter.training`.
+  /// Writes what the trainer must know of the program: `sinter.training`.
   void describe(ModuleOp module, const LossPlan &plan,
                 const BuildTrainingOptions &options) {
     Builder b(module.getContext());
@@ -514,9 +521,9 @@ private:
   }
 
   bool isDifferentiated = false, hasMissingGradients = false;
-  /// The node for which @eval counts whole batches only.
+  /// The node because of which @eval counts whole batches only.
   std::optional<Location> evaluationMixedBy;
-  /// The node for which rows of a step cannot be left out of its loss.
+  /// The node because of which no row of a step can be left out of its loss.
   std::optional<Location> stepMixedBy;
 };
 

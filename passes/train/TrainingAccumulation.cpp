@@ -18,19 +18,19 @@ Accumulation::Accumulation(const BuildTrainingOptions &options)
 
 namespace {
 
-/// Which digits of a binary counter are ones, as tensor<i1>.
+/// Tells which digits of a binary number are ones, as tensor<i1>.
 class Counter {
 public:
   Counter(ValueBuilder &b, Value number) : b(b), number(number) {}
 
-  /// All digits below `level` are ones; null for level 0.
+  /// Whether all digits below `level` are ones; null (always) for level 0.
   Value carriesTo(int64_t level) {
     if (level == 0)
       return {};
     return b.compare(CompareKind::eq, below(level),
                      scalarI64(b.b, b.loc, (int64_t(1) << level) - 1));
   }
-  /// Digit `level` and all below it.
+  /// Whether digit `level` and all digits below it are ones.
   Value carriesBeyond(int64_t level) { return carriesTo(level + 1); }
 
 private:
@@ -45,10 +45,11 @@ private:
 
 } // namespace
 
-/// Adds `value` to the sum of `levels.size()` levels whose values before are
-/// `before`: where a digit of the counter is 1, the sum of its level is taken
-/// up and goes on to the next one; where it is 0, it stays there. The whole sum
-/// ends in level 0.
+/// Adds `value` to a sum of `levels.size()` levels, whose values before are
+/// `before`, as one increments a binary counter. If the digit of a level is 1,
+/// the sum of the level is added to `value`, which is carried to the next
+/// level; if it is 0, `value` is stored in the level. The whole sum ends in
+/// level 0.
 static void addPairwise(ValueBuilder &b, Value value, Value microBatch,
                         ArrayRef<StateOp> levels, ArrayRef<Value> before,
                         StateUpdates &updates) {
@@ -62,8 +63,8 @@ static void addPairwise(ValueBuilder &b, Value value, Value microBatch,
     auto level = static_cast<int64_t>(i);
     Value isHere = counter.carriesTo(level);
     Value isOn = counter.carriesBeyond(level);
-    // Also where it is taken up: nobody reads the level before it is written
-    // again.
+    // Also stored if it is carried on: nothing reads the level before it is
+    // written again.
     updates[state] = choose(isHere, value, before[i]);
     value = choose(isOn, b.add(before[i], value), value);
   }
@@ -120,7 +121,7 @@ void Accumulation::take(OpBuilder &builder, func::FuncOp apply,
   stepLoss.loss = takeOne(builder, apply, loss, updates);
   if (count.empty())
     return;
-  // Where every example is ignored the sum is 0, and so is the loss.
+  // If every example is ignored, the sum is 0, and so is the loss.
   Value counted = b.max(takeOne(builder, apply, count, updates), 1.0);
   Value factor = b.div(b.like(counted, stepLoss.elements), counted);
   stepLoss.loss = b.mul(stepLoss.loss, factor);

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The answer for a step that cannot be built: a user who has to choose a loss
-// first learns at once of what no choice would make work.
+// Called if a step cannot be built for another reason. So a user who first has
+// to choose a loss learns at once if no choice would make training work.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/autodiff/Gradient.h"
@@ -16,12 +16,12 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-/// Differentiates the sum of result `output`.
+/// Differentiates the sum of result number `output`.
 static LogicalResult differentiate(func::FuncOp main, unsigned output,
                                    const StateSelection *selection) {
   OwningOpRef<func::FuncOp> copy = main.clone();
   SmallVector<Value> states;
-  // The copy is in no module: which states it has is asked of @main.
+  // The copy is not in a module, so the states are looked up by @main.
   for (auto [argument, twin] :
        llvm::zip_equal(main.getArguments(), copy->getArguments())) {
     StateOp state = stateOf(argument);

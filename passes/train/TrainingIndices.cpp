@@ -1,4 +1,4 @@
-//===- TrainingIndices.cpp - steps that met an index out of range ---------===//
+//===- TrainingIndices.cpp - steps with an index out of range -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,7 +12,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// Column `column` of a table of two: position + 1, or the index.
+/// Column `column` of a table of faults: position + 1 (0), or the index (1).
 Value columnOf(ValueBuilder &b, Value table, int64_t column) {
   const int64_t rows = tensorType(table).getDimSize(0);
   return b.make<SliceOp>(withShape(tensorType(table), {rows, 1}), table,
@@ -21,7 +21,7 @@ Value columnOf(ValueBuilder &b, Value table, int64_t column) {
                          b.b.getDenseI64ArrayAttr({1, 1}));
 }
 
-/// What row `row` of a table of faults looks at; null where it cannot be told.
+/// The indices that row `row` of a table of faults is about; null if unknown.
 Value indicesOf(Value table, int64_t row) {
   while (Operation *op = table.getDefiningOp()) {
     if (auto fault = dyn_cast<IndexFaultOp>(op))
@@ -87,7 +87,8 @@ DictionaryAttr IndexChecks::attribute(int64_t parts) const {
   SmallVector<Attribute> list;
   for (const Check &check : checks) {
     NamedAttrList entries(check.attribute);
-    // Those of several parts follow each other where no part's are apart.
+    // The rows of several parts follow each other only if those of each part
+    // are contiguous.
     if (check.rows > 0 &&
         (parts == 1 || check.rows * check.stride == check.elements)) {
       entries.set("rows", b.getI64IntegerAttr(check.rows * parts));
@@ -112,7 +113,7 @@ void IndexChecks::add(OpBuilder &builder, func::FuncOp grad, Value found,
     return b.broadcast(b.compare(CompareKind::gt, position, 0.0), shape,
                        {0, 1});
   };
-  // Positions go on where those of the micro-batch before ended.
+  // Positions continue from those of the previous micro-batch.
   SmallVector<int64_t> steps;
   for (const Check &check : checks)
     llvm::append_values(steps, check.elements, 0);

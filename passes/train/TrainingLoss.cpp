@@ -18,10 +18,9 @@ namespace {
 struct Losses {
   Value values;  // f32 or f64
   Value counted; // i1 of the same shape: those that are not ignored; null: all
-  Value
-      correct; // i1 of the same shape: answers that are right; null: no meaning
-  Value root;  // the logits, when their cotangent is known in closed form, and
-  Value slope; // d value / d root, of the root's type; null otherwise
+  Value correct; // i1 of the same shape: correct answers; null: not defined
+  Value root;    // the logits, if their cotangent is known in closed form, and
+  Value slope;   // d value / d root, of the root's type; null otherwise
 };
 
 /// Losses and sums are at least f32.
@@ -125,7 +124,7 @@ Location lossLocation(OpBuilder &builder) {
 
 } // namespace
 
-/// Which of `losses` are of rows below `validRows`; null where they have no
+/// A mask of the `losses` of rows below `validRows`; null if they have no
 /// dimensions.
 static Value validLosses(ValueBuilder &b, const RowDependence &rows,
                          const LossPlan &plan, Value losses, Value validRows) {
@@ -146,19 +145,19 @@ FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
   ValueBuilder b(builder, lossLocation(builder));
   Type f32 = builder.getF32Type();
   const bool accumulates = options.accumulate > 1;
-  // With micro-batches, replicas meet when all of these are done.
+  // With micro-batches, sums over replicas come after the last micro-batch.
   const int64_t replicas = accumulates ? 1 : options.replicas;
   const double parts = static_cast<double>(options.replicas) *
                        static_cast<double>(options.accumulate);
   if (plan.kind == "none") {
     if (validRows)
       return emitError(output.getLoc(),
-                       "is the loss of a whole batch: --pad-last-batch needs a "
-                       "loss of the trainer's, not --loss=none");
+                       "is the loss of a whole batch: --pad-last-batch needs "
+                       "one of the trainer's losses, not --loss=none");
     Value loss = graphLoss(b, output);
     if (parts == 1)
       return StepLoss{b.cast(loss, f32), loss, {}, {}};
-    // The mean of what the parts' rows give.
+    // The mean of the losses of the parts.
     double share = 1.0 / parts;
     Value mean = b.mul(sumOverReplicas(b, b.cast(loss, f32), replicas), share);
     return StepLoss{mean, loss, b.like(loss, share), {}};
@@ -170,8 +169,9 @@ FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
   Operation *mixedBy = rows.mixedBy(losses.values);
   if (validRows && mixedBy)
     return mixedBy->emitError(
-        "mixes the rows of a batch, as far as can be told, so steps cannot "
-        "leave out the rows that pad it: it contradicts --pad-last-batch");
+        "mixes the rows of a batch, as far as the compiler can tell, so steps "
+        "cannot leave out the rows that pad it: this contradicts "
+        "--pad-last-batch");
   Value valid = validRows ? validLosses(b, rows, plan, losses.values, validRows)
                           : Value();
   if (valid) {
@@ -186,7 +186,7 @@ FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
   if (losses.counted && accumulates) {
     countedHere = b.sum(b.cast(losses.counted, f32), allDims(losses.counted));
   } else if (losses.counted) {
-    // Where every example is ignored the sum is 0, and so is the loss.
+    // If every example is ignored, the sum is 0, and so is the loss.
     Value mask = b.cast(losses.counted, type.getElementType());
     Value counted = sumOverReplicas(b, b.sum(mask, allDims(mask)), replicas);
     count = b.max(counted, b.like(sum, 1));
@@ -207,13 +207,13 @@ FailureOr<StepLoss> buildStepLoss(OpBuilder &builder, func::FuncOp step,
   return result;
 }
 
-/// Sums of the loss that the graph itself computes, of a whole batch: each row
-/// counts with what it adds to the loss, and as one. A mean over rows is the
-/// mean over all rows of all batches then, a sum over rows that of a batch.
+/// Sums for a loss of a whole batch that the graph itself computes. Each row
+/// adds its share of the loss and counts once. So a mean over rows becomes the
+/// mean over all rows of all batches, and a sum over rows that of a batch.
 static EvalSums graphSums(ValueBuilder &b, const RowDependence &rows,
                           const LossPlan &plan, Value output, Value validRows) {
   Type f32 = b.b.getF32Type();
-  // The rows that count; more than there are stand for all of them.
+  // The number of rows that count. A larger number than the batch means all.
   Value number = b.make<MinOp>(validRows, scalarI64(b.b, b.loc, plan.batch));
   Value count = b.cast(number, f32);
   auto scalar = [&](Value value) { return b.cast(graphLoss(b, value), f32); };
@@ -228,7 +228,7 @@ static EvalSums graphSums(ValueBuilder &b, const RowDependence &rows,
       sum = b.add(sum, b.mul(empty, count));
     return {{{"loss_sum", sum}, {"loss_count", count}}, nullptr};
   }
-  // Otherwise rows cannot be left out: only whole batches count.
+  // Otherwise rows cannot be left out, and only whole batches count.
   Value isWhole =
       b.compare(CompareKind::ge, validRows, scalarI64(b.b, b.loc, plan.batch));
   Value loss = scalar(output);
@@ -252,8 +252,8 @@ FailureOr<EvalSums> buildEvalSums(OpBuilder &builder, func::FuncOp eval,
   if (failed(checkRowsIndependent(rows, logitsOf(output, plan))))
     return failure();
   if (rows.mixedBy(losses.values))
-    return emitError(output.getLoc(), "has the rows of the batch in another "
-                                      "place than the labels have them");
+    return emitError(output.getLoc(), "has the rows of the batch along another "
+                                      "dimension than the labels");
   Value counted = losses.counted;
   if (Value valid = validLosses(b, rows, plan, losses.values, validRows))
     counted = counted ? b.make<AndOp>(counted, valid) : valid;

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Decides the output, the class axis and the labels' shape. All that a user can
-// get wrong about a loss is reported here, in one line.
+// Decides the output, the class axis and the shape of the labels. All mistakes
+// that a user can make about a loss are reported here, in one line.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -53,8 +53,8 @@ public:
     if (!llvm::is_contained(
             {"cross-entropy", "bce", "mse", "l1", "huber", "none"}, plan.kind))
       return error("unknown loss '" + plan.kind +
-                   "'; there are cross-entropy, soft-cross-entropy, bce, mse, "
-                   "l1, huber and none");
+                   "'; expected cross-entropy, soft-cross-entropy, bce, mse, "
+                   "l1, huber or none");
     if (plan.kind != "cross-entropy" &&
         (options.axis != kNone || options.ignoreIndex != kNone ||
          options.labelSmoothing != 0))
@@ -109,7 +109,7 @@ private:
       if (!options.logits.empty() && outputName(main, i) == options.logits) {
         plan.output = i;
         return fits ? success()
-                    : error("output '" + options.logits + "' is no scalar");
+                    : error("output '" + options.logits + "' is not a scalar");
       }
       if (fits)
         candidates.push_back(i);
@@ -140,25 +140,25 @@ private:
     if (hasUnnamedLabels)
       return error("the model has an input '" + plan.labelsName +
                    "'; labels=" + plan.labelsName +
-                   " takes it for the loss's labels, labels=NAME gives these "
-                   "another name");
+                   " uses it as the labels of the loss, labels=NAME gives the "
+                   "labels another name");
     if (plan.kind == "cross-entropy")
       return chooseClasses();
     return setLabels(outputType().getShape(),
                      Float32Type::get(main.getContext()));
   }
 
-  /// Fixes the labels' type, or checks that of the graph's own input.
+  /// Sets the type of the labels, or checks that of the graph's own input.
   LogicalResult setLabels(ArrayRef<int64_t> shape, Type element) {
     plan.labelsType = RankedTensorType::get(shape, element);
-    // Rows of data are what all inputs begin with.
+    // The first dimension of all data is the batch.
     if (plan.batch > 0 && (shape.empty() || shape[0] != plan.batch))
       return emitError(locationOfGraph(main), "the labels of output '")
              << outputName(main, plan.output) << "' would be "
              << plan.labelsType << ", which does not begin with the batch of "
              << plan.batch << " as the data of a trainer do"
              << (plan.kind == "cross-entropy"
-                     ? "; axis= says which axis of the logits the classes are"
+                     ? "; axis= says which axis of the logits has the classes"
                      : "");
     if (!plan.labelsArgument)
       return success();
@@ -173,7 +173,7 @@ private:
              << plan.labelsName << "' has type " << given
              << ", but the loss needs " << plan.labelsType
              << (plan.kind == "cross-entropy"
-                     ? " (axis= says which axis of the logits the classes are)"
+                     ? " (axis= says which axis of the logits has the classes)"
                      : "");
     plan.labelsType = given;
     return success();
@@ -189,12 +189,12 @@ private:
         << labels << " the last axis (" << outputType().getRank() - 1
         << ") and axis 1 of the logits '" << outputName(main, plan.output)
         << "', " << outputType()
-        << "; say with axis= which one the classes are";
+        << "; say with axis= which one has the classes";
     return text;
   }
 
-  /// Which of the last axis and axis 1 leaves the labels' shape, or at least
-  /// their elements.
+  /// The axis, the last one or axis 1, without which the logits have the shape
+  /// of the labels, or at least as many elements.
   FailureOr<int64_t> axisOfLabels(RankedTensorType labels) {
     const int64_t last = outputType().getRank() - 1;
     auto fits = [&](int64_t axis, bool exactly) {
@@ -214,7 +214,7 @@ private:
            << "labels input '" << plan.labelsName << "' of type " << labels
            << " fits neither the last axis nor axis 1 of the logits '"
            << outputName(main, plan.output) << "', " << outputType()
-           << "; say with axis= which one the classes are";
+           << "; say with axis= which one has the classes";
   }
 
   LogicalResult chooseClasses() {
@@ -246,7 +246,8 @@ private:
         return failure();
       plan.axis = *axis;
     } else {
-      // Sequences have their classes last, images (N C H W ..) at axis 1.
+      // Sequences have the classes on the last axis, images (N C H W ..) on
+      // axis 1.
       plan.axis = rank == 3 ? last : 1;
       remark(kTrainRemarks, "assumed", main.getLoc(),
              "the class axis of the logits is " + Twine(plan.axis) +
@@ -256,8 +257,8 @@ private:
     if (plan.numClasses == 1)
       return error("output '" + outputName(main, plan.output) +
                    "' has one class along axis " + Twine(plan.axis) +
-                   ", of which the cross-entropy is always 0; bce takes one "
-                   "logit for each label");
+                   ", whose cross-entropy is always 0; bce takes one logit per "
+                   "label");
     if (plan.hasSoftLabels) {
       plan.numClasses = 0;
       if (options.ignoreIndex != kNone)
@@ -296,7 +297,7 @@ private:
   func::FuncOp main;
   const BuildTrainingOptions &options;
   LossPlan plan;
-  /// An input has the name that the labels would get.
+  /// Whether an input has the name that the labels would get by default.
   bool hasUnnamedLabels = false;
 };
 

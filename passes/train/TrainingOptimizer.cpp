@@ -19,15 +19,15 @@ ValueBuilder optimizerBuilder(OpBuilder &builder) {
 
 namespace {
 
-/// What an optimizer takes, with the values that hold where the options name
-/// none; nothing where it does not take it. `lr` and `weightDecay` all take.
+/// The parameters of an optimizer with their default values; nothing for one
+/// that it does not take. All take `lr` and `weightDecay`.
 struct Optimizer {
   StringLiteral name;
   double lr = 1e-3, weightDecay = 0;
   std::optional<double> momentum = {}, beta1 = {}, beta2 = {}, eps = {};
 };
 
-/// PyTorch's defaults; LAMB's and Lion's are those of their papers. `beta2` of
+/// PyTorch's defaults; those of LAMB and Lion are from their papers. `beta2` of
 /// rmsprop is PyTorch's alpha.
 const Optimizer kOptimizers[] = {
     {.name = "sgd", .momentum = 0},
@@ -41,7 +41,7 @@ const Optimizer kOptimizers[] = {
     {.name = "lion", .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
     {.name = "adagrad", .lr = 1e-2, .eps = 1e-10},
     {.name = "rmsprop", .lr = 1e-2, .momentum = 0, .beta2 = 0.99, .eps = 1e-8},
-    // Betas and eps are those of its AdamW.
+    // Betas and eps are those of the AdamW that muon uses for other states.
     {.name = "muon",
      .weightDecay = 0.1,
      .momentum = 0.95,
@@ -60,8 +60,8 @@ const Optimizer *findOptimizer(StringRef name) {
   return found == std::end(kOptimizers) ? nullptr : found;
 }
 
-/// The optimizer with what the options say in the place of its defaults. Legal:
-/// checkOptimizer has passed.
+/// The optimizer, with its defaults replaced by the values of the options.
+/// Needs options that have passed checkOptimizer.
 Optimizer chosenOptimizer(const BuildTrainingOptions &options) {
   Optimizer chosen = *findOptimizer(options.optimizer);
   auto choose = [](std::optional<double> &value, double given) {
@@ -83,7 +83,7 @@ LogicalResult checkOptimizer(Location loc,
   if (!optimizer) {
     InFlightDiagnostic error = emitError(loc)
                                << "unknown optimizer '" << options.optimizer
-                               << "'; there are";
+                               << "'; expected one of";
     for (const Optimizer &one : kOptimizers)
       error << " " << one.name;
     return error;
@@ -133,8 +133,8 @@ optimizerValues(const BuildTrainingOptions &options) {
   return values;
 }
 
-/// Into how many rows of equal length a gradient is divided, so that there is
-/// work for many threads; a divisor of `elements`.
+/// The number of rows of equal length into which a gradient is divided, so that
+/// there is work for many threads; a divisor of `elements`.
 static int64_t rowsOf(int64_t elements) {
   constexpr int64_t kMostRows = 64, kLeastLength = 1024;
   for (int64_t rows = std::min(kMostRows, elements / kLeastLength); rows > 1;
@@ -171,8 +171,8 @@ void clipGradients(OpBuilder &builder, const BuildTrainingOptions &options,
                                          b.like(gradient, options.clipValue))
                                  : gradient;
   };
-  // The norm reads what it divides into rows, the update the gradient as it is:
-  // each computes on its own what is read, and nothing of it is stored.
+  // The norm reads the gradient in rows, the update reads it as it is. Each
+  // bounds the elements for itself, so that no bounded gradient is stored.
   Value total;
   if (clipNorm && !states.empty())
     total =
@@ -203,7 +203,7 @@ public:
                 ArrayRef<TrainedState> states, StateUpdates &updates)
       : builder(builder), optimizer(chosenOptimizer(options)),
         nesterov(options.nesterov), lr(lr), slots(step), updates(updates) {
-    // The number of the update, from 1, in the bias corrections.
+    // The bias corrections need the number of the update, from 1.
     bool someByAdam = optimizer.name == "muon" &&
                       llvm::any_of(states, [](const TrainedState &state) {
                         return !state.isMatrix;

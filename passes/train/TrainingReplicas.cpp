@@ -1,10 +1,10 @@
-//===- TrainingReplicas.cpp - what @step does with other replicas ---------===//
+//===- TrainingReplicas.cpp - steps of several replicas -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Data parallelism: every replica has all states and a part of the batch's
-// rows. What is summed over replicas is what one device would sum over rows:
-// losses, what they are divided by, and gradients.
+// Data parallelism: every replica has all states and a part of the rows of the
+// batch. The sums over replicas are those that a single device forms over rows:
+// the losses, the number by which they are divided, and the gradients.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Locations.h"
@@ -61,7 +61,7 @@ void numberDropouts(func::FuncOp step, int64_t batch,
     if (batch == 0 || type.getRank() == 0 || type.getDimSize(0) % batch != 0)
       dropout.emitWarning() << "dropout of " << type
                             << ", whose first dimension is not the batch: "
-                               "parts of a batch drop other "
+                               "parts of a batch drop different "
                                "elements than the whole batch at once would";
     OpBuilder builder(dropout);
     ValueBuilder b(builder, dropout.getLoc());

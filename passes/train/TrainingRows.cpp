@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A batch may have fewer rows than the program is made for: those from
-// `valid_rows` on only pad it, and are masked out of losses.
+// A batch may have fewer rows than the program is made for: the rows from
+// `valid_rows` on are padding and are masked out of losses.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/RowDependence.h"
@@ -38,23 +38,23 @@ LogicalResult checkRowsIndependent(const RowDependence &rows, Value output) {
   if (!op)
     return success();
   return op->emitError(
-      "mixes the rows of a batch, as far as can be told, so evaluation cannot "
-      "mask out the rows that pad the last batch; compile with --batch=1 or "
-      "change the model");
+      "mixes the rows of a batch, as far as the compiler can tell, so "
+      "evaluation cannot mask out the rows that pad the last batch; compile "
+      "with --batch=1 or change the model");
 }
 
 namespace {
 
-/// The graph's own loss with some rows masked out, where it is a sum over rows
-/// that is only scaled and shifted on.
+/// Rebuilds the loss that the graph computes with some rows masked out, if it
+/// is a sum over rows that is then only scaled and shifted.
 class MaskedSum {
 public:
   MaskedSum(ValueBuilder &b, const RowDependence &rows, int64_t batch,
             Value validRows)
       : b(b), rows(rows), batch(batch), validRows(validRows) {}
 
-  /// `value` with rows from `validRows` on counted as 0, or all if `isZero`;
-  /// null where it is no such sum.
+  /// `value` with the rows from `validRows` on counted as 0, or with all rows
+  /// if `isZero`; null if it is not such a sum.
   Value rebuild(Value value, bool isZero) {
     if (rows.isSame(value))
       return value;
@@ -65,9 +65,9 @@ public:
       blockedBy = rows.mixedBy(value);
     return masked;
   }
-  /// Whether something that does not depend on rows is added.
+  /// Whether the loss has a summand that does not depend on rows.
   bool isShifted = false;
-  /// Why it is no such sum: this op mixes rows.
+  /// The op that mixes rows, if `value` is not such a sum.
   Operation *blockedBy = nullptr;
 
 private:

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The rules are those of PyTorch's GradScaler with its defaults. The scale is
-// applied to the cotangent of what is differentiated, not to the loss, which is
-// the same and keeps the reported loss as it is.
+// applied to the cotangent of the differentiated value instead of the loss.
+// That is equivalent and leaves the reported loss unscaled.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/train/TrainingSlots.h"
@@ -36,7 +36,7 @@ LossScaling::create(Location loc, const BuildTrainingOptions &options) {
     scaling.isDynamic = true;
     return scaling;
   }
-  // A scale that float32 does not hold would scale by something else.
+  // The scale must be a finite float32 that is not 0.
   double number = 0;
   if (StringRef(options.lossScale).getAsDouble(number) || !(number > 0) ||
       !std::isfinite(static_cast<float>(number)) ||
@@ -82,10 +82,10 @@ void LossScaling::check(OpBuilder &builder, ArrayRef<TrainedState> states) {
   if (!isDynamic)
     return;
   ValueBuilder b = builderOf(builder);
-  // The reciprocal is taken in float64, as GradScaler does; powers of two have
-  // exact ones in float32.
+  // GradScaler takes the reciprocal in float64. Those of powers of two are
+  // exact in float32.
   inverse = b.div(b.like(scale, 1), scale);
-  // NaN comes out of a maximum.
+  // A maximum propagates NaN.
   Value largest =
       reduceGradients(builder, b.loc, ReduceKind::max, states, [&](Value x) {
         return b.make<AbsOp>(b.cast(x, builder.getF32Type()));

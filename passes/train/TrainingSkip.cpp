@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A step that fails is still run to its end, since the device does not tell the
-// host before: its updates are computed and not taken.
+// A step that fails still runs to its end, since the host learns of the failure
+// only then: its updates are computed, but the states keep their values.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/train/Training.h"
@@ -16,7 +16,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 
 Value isFinite(ValueBuilder &b, Value x) {
-  // No comparison with NaN holds.
+  // A comparison with NaN is false.
   return b.compare(CompareKind::le, b.make<AbsOp>(x),
                    double(std::numeric_limits<float>::max()));
 }

@@ -2,6 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
+// Used by the parts of the train phase (Training*.cpp) and by BuildTraining.
+//
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_TRAIN_TRAININGSLOTS_H
 #define SINTER_PASSES_TRAIN_TRAININGSLOTS_H
@@ -10,15 +12,16 @@
 
 namespace sinter::passes {
 
-/// Adds states of the optimizer to the module and to the arguments of @step.
+/// Adds states to the module and to the arguments of one function, @step, @grad
+/// or @apply.
 class SlotTable {
 public:
   explicit SlotTable(mlir::func::FuncOp step)
       : step(step), module(step->getParentOfType<mlir::ModuleOp>()),
         symbols(module) {}
 
-  /// The value before the step of a new slot; `of` is null for a program-wide
-  /// one. `init` null: zeros.
+  /// Declares a new slot and returns it with its value before the step. `of` is
+  /// the parameter, null for a slot of the whole program. `init` null: zeros.
   std::pair<ir::StateOp, mlir::Value> add(llvm::StringRef slot,
                                           mlir::RankedTensorType type,
                                           ir::StateOp of,
@@ -27,7 +30,7 @@ public:
     return {state, argument(state)};
   }
 
-  /// A new state after those there are.
+  /// Declares a new state after the existing ones.
   ir::StateOp declare(llvm::StringRef slot, mlir::RankedTensorType type,
                       ir::StateOp of, mlir::ElementsAttr init = nullptr,
                       ir::StateRole role = ir::StateRole::slot) {
@@ -54,7 +57,8 @@ public:
     return state;
   }
 
-  /// The value of `state` before the step: a new argument, before the controls.
+  /// The value of `state` before the step: a new argument, before the control
+  /// fields.
   mlir::Value argument(ir::StateOp state) {
     using namespace mlir;
     using namespace ir;

@@ -16,7 +16,7 @@ using namespace sinter::ir;
 namespace sinter::passes {
 namespace {
 
-/// Below this a value stands for minus infinity: the tensor is a mask, not a
+/// A value below this stands for minus infinity: the tensor is a mask, not a
 /// weight.
 constexpr double kMaskValue = -1e4;
 
@@ -24,7 +24,7 @@ bool looksLikeMask(double value) {
   return !std::isfinite(value) || value < kMaskValue;
 }
 
-/// Whether initial values say that the tensor is a mask.
+/// Whether the initial values look like those of a mask.
 bool isMask(ElementsAttr init) {
   if (init.getElementType().isF32()) {
     ArrayRef<float> values;
@@ -42,7 +42,7 @@ bool isMask(ElementsAttr init) {
   return succeeded(tensor) && llvm::any_of(tensor->floats, looksLikeMask);
 }
 
-/// Whether one of the state's names matches.
+/// Whether the name of the state or one of its aliases matches.
 bool matches(StringRef expression, StateOp state) {
   if (expression.empty())
     return false;
@@ -72,7 +72,7 @@ StateSelection::create(Location loc, const BuildTrainingOptions &options) {
     std::string message;
     if (!expression->empty() && !llvm::Regex(*expression).isValid(message))
       return emitError(loc) << flag << "=" << *expression
-                            << " is no regular expression: " << message;
+                            << " is not a regular expression: " << message;
   }
   return selection;
 }
@@ -80,9 +80,9 @@ StateSelection::create(Location loc, const BuildTrainingOptions &options) {
 std::string StateSelection::refusal(StateOp state) const {
   auto type = cast<RankedTensorType>(state.getType());
   if (state.getRole() != StateRole::param)
-    return "it is no parameter";
+    return "it is not a parameter";
   if (!isa<FloatType>(type.getElementType()))
-    return "its elements are no floats";
+    return "its elements are not floats";
   if (matches(freeze, state))
     return "it matches freeze=" + freeze;
   if (!trainable.empty())

@@ -42,7 +42,7 @@ module @rank_one {
 
 module @one_class {
   sinter.state @w : tensor<4x1xf32> {role = #sinter<role param>}
-  // expected-error @below {{output 'y' has one class along axis 1, of which the cross-entropy is always 0; bce takes one logit for each label}}
+  // expected-error @below {{output 'y' has one class along axis 1, whose cross-entropy is always 0; bce takes one logit per label}}
   func.func @main(%x: tensor<4x1xf32> {sinter.input = "x"}, %w: tensor<4x1xf32> {sinter.state = @w})
       -> (tensor<4x1xf32> {sinter.output = "y"}) {
     %y = sinter.mul %x, %w : tensor<4x1xf32>
@@ -115,7 +115,7 @@ module @one_output_with_gradient {
 // Labels of one shape are left by both axes, whether the graph has them or not.
 module @both_axes {
   sinter.state @w : tensor<4x3x3xf32> {role = #sinter<role param>}
-  // expected-error @below {{labels of one shape fit both the last axis (2) and axis 1 of the logits 'y', tensor<4x3x3xf32>; say with axis= which one the classes are}}
+  // expected-error @below {{labels of one shape fit both the last axis (2) and axis 1 of the logits 'y', tensor<4x3x3xf32>; say with axis= which one has the classes}}
   func.func @main(%x: tensor<4x3x3xf32> {sinter.input = "x"}, %w: tensor<4x3x3xf32> {sinter.state = @w})
       -> (tensor<4x3x3xf32> {sinter.output = "y"}) {
     %y = sinter.mul %x, %w : tensor<4x3x3xf32>
