@@ -16,7 +16,7 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// A number as the help would write it: without trailing zeros.
+// A number without trailing zeros, as in the help.
 static std::string format(double number) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -119,7 +119,7 @@ std::string compiler::readWord(StringRef text, std::string &word,
 std::string compiler::readDevice(StringRef text, std::string &device) {
   auto [kind, index] = text.split(':');
   unsigned number = 0;
-  // As many simulated devices as there are; nobody has more GPUs than this.
+  // There are 8 simulated devices; 64 is a generous limit for GPUs.
   unsigned count = kind == "cpu" ? 1 : kind == "sim" ? 8 : 64;
   bool isKnown = kind == "cpu" || kind == "cuda" || kind == "sim";
   if (!isKnown || (kind.size() < text.size() &&
@@ -133,7 +133,7 @@ std::string compiler::readDevice(StringRef text, std::string &device) {
 
 std::string compiler::readNumberedDevice(StringRef text, std::string &device) {
   if (text == "cuda" || text == "sim")
-    return "'" + text.str() + "' lacks its number; the first one is '" +
+    return "'" + text.str() + "' has no number; the first device is '" +
            text.str() + ":0'";
   return readDevice(text, device);
 }
@@ -154,14 +154,14 @@ std::string compiler::readPattern(StringRef text, Patterns &patterns) {
   if (!wrong.empty())
     return wrong;
   patterns.each.push_back(std::move(regex));
-  // Where several are joined, groups have other numbers.
+  // When patterns are joined, the numbers of their groups change.
   static const llvm::Regex backReference("\\\\[1-9]");
   if (patterns.each.size() > 1 &&
       llvm::any_of(patterns.each, [](const std::string &pattern) {
         return backReference.match(pattern);
       }))
     return "'" + text.str() +
-           "': an expression with a back reference stands alone";
+           "': an expression with a back reference must be the only one";
   return "";
 }
 
@@ -241,8 +241,8 @@ std::string compiler::readLoss(StringRef text, LossOptions &loss) {
     } else {
       StringRef near = nearest(key, keys);
       return "unknown key '" + key.str() + "'" +
-             (near.empty() ? "; there are logits, labels, axis, ignore_index "
-                             "and label_smoothing"
+             (near.empty() ? "; the keys are logits, labels, axis, "
+                             "ignore_index and label_smoothing"
                            : "; did you mean '" + near.str() + "'?");
     }
     if (!wrong.empty())
