@@ -135,7 +135,7 @@ CASES = [
     ("tf32", onnx(MULTIPLIED), "--precision=tf32", USAGE, ["tf32"]),
     ("library", onnx(MULTIPLIED), "--train --emit=lib", USAGE, ["contradicts --train"]),
     ("places", onnx(MULTIPLIED), "--target=cpu,sim --place=multiply=cpu", USAGE,
-     ["is about one program"]),
+     ["applies to one program"]),
     ("damaged", onnx(node("MatMul", ["x", "w"], ["y"], "multiply"), weight("w", 5, 4)), "--train",
      USAGE, ["node 'multiply'"]),
     ("sim", onnx(MULTIPLIED + TWO, outputs=(("y", ROWS), ("z", ROWS))),
