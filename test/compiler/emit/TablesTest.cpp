@@ -253,7 +253,7 @@ TEST_CASE("what cannot be emitted is one line") {
   Emitted noInit("sinter.state @w : tensor<2xf32> {role = #sinter<role param>, "
                  "init = dense<1.0> : tensor<2xf32>}");
   CHECK(noInit.errors ==
-        "the initial value of state @w is no constant of the plan\n");
+        "the initial value of state @w is not a constant of the plan\n");
   Emitted badTraining("module attributes {sinter.training = {optimizer = "
                       "\"sgd\", loss = 3 : i64}} {}");
   CHECK(badTraining.errors == "sinter.training: 'loss' must be a string\n");
@@ -361,5 +361,5 @@ TEST_CASE("targets of one program must have the same states") {
   SeveralTargets several({training, replaced(training, "onnx = \"fc.weight\"",
                                              "onnx = \"fc.w\"")});
   CHECK(several.errors ==
-        "the program for cuda has other states than the first one\n");
+        "the program for cuda has different states from the first one\n");
 }
