@@ -1,4 +1,4 @@
-//===- KeptWorkTest.cpp - what failures and signals cost a training run ---===//
+//===- KeptWorkTest.cpp - work lost by failures and signals ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -78,7 +78,7 @@ TEST_CASE("a step whose loss is not finite loses none before it",
                    "--out=" + bench.path("out")});
   INFO(outcome.err);
   CHECK(outcome.code == 1);
-  // Weights that are not finite are no state to go on from.
+  // A run cannot continue from weights that are not finite.
   CHECK(!std::filesystem::exists(bench.path("out/step-00000001")));
   CHECK(has(outcome, "not saved"));
 }
@@ -91,7 +91,7 @@ TEST_CASE("a checkpoint that cannot be read is not taken for damaged",
       bench.train({"--steps=20", "--checkpoint-every=10", "--out=" + out}));
   const std::string newest = out + "/step-00000020";
   const std::string payload = newest + "/state.safetensors";
-  // A link to itself: the open fails, whoever runs this.
+  // A link to itself: opening it fails for every user.
   std::filesystem::rename(payload, out + "/kept");
   std::filesystem::create_symlink("state.safetensors", payload);
   for (const std::vector<std::string> &command :

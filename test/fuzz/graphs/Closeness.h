@@ -32,8 +32,8 @@ struct Expected {
 
 /// How a program computes.
 struct Accuracy {
-  /// The relative error of a rounded number. Numbers of narrower types have the
-  /// error of their type.
+  /// The relative error of a number in the program's narrowest format. Numbers
+  /// of narrower types have the error of their type.
   double rounding;
   /// How many of these errors a number is off by in a trial.
   double noise;
