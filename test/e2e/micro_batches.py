@@ -1,4 +1,4 @@
-"""Trains under limits that only micro-batches fit, which --allow-microbatch has to choose.
+"""Trains with limits that only micro-batches fit, which --allow-microbatch must choose.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

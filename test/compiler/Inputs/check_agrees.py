@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sinterc --check says what compiling says: the same exit code, the same error lines.
+"""Checks that sinterc --check reports what compiling reports: exit code and error lines.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
