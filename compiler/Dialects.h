@@ -10,7 +10,7 @@
 
 namespace sinter::compiler {
 
-/// Ours and those of upstream that kernels are made of.
+/// Registers Sinter's dialects and the upstream dialects that kernels use.
 void registerDialects(mlir::DialectRegistry &registry);
 
 } // namespace sinter::compiler

@@ -14,7 +14,7 @@ enum ExitCode : int {
   kExitDone = 0,
   kExitFailed = 1,
   kExitUsage = 2,       // a bad flag or unreadable input; also "not yet"
-  kExitUnsupported = 3, // operators that nothing here can compile
+  kExitUnsupported = 3, // operators that Sinter cannot compile
   kExitContract = 4,
   kExitMismatch = 5,
   kExitMemory = 6,

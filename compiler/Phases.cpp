@@ -1,4 +1,4 @@
-//===- Phases.cpp - THE table of phases -----------------------------------===//
+//===- Phases.cpp - the table of phases -----------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,11 +22,11 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 
 //===----------------------------------------------------------------------===//
-// What each phase is made of
+// The passes of each phase
 //===----------------------------------------------------------------------===//
 
-// Ends every phase that leaves a graph: nothing that can be computed or dropped
-// stays.
+// Ends every phase that leaves a graph: folds constants and removes ops that
+// are not needed.
 static void addSimplifier(mlir::OpPassManager &pm,
                           bool keepDerivatives = false) {
   pm.addPass(passes::createFoldConstants());
@@ -43,16 +43,17 @@ static void buildSimplify(mlir::OpPassManager &pm,
   addSimplifier(pm, isDifferentiated);
 }
 
-/// Weights that are rounded may be rounded to one place, if nobody speaks of
-/// their ops one by one; messages between replicas have gradients as they are.
+/// Whether contractions of trained weights may be merged. In 16 bits each step
+/// rounds the weights anyway, so one buffer can hold them side by side. Options
+/// that name single ops rule it out; so do replicas, whose messages have one
+/// gradient per weight.
 static bool mergesTrained(const Options &options) {
   llvm::StringRef policy = options.precisionPolicy();
-  bool speaksOfOps = !options.keepFp32.empty() ||
-                     !options.precisionPlan.empty() ||
-                     !options.savePrecisionPlan.empty() ||
-                     !options.plannedPrecisions.empty() ||
-                     !options.calibrated.empty() || !options.placeRules.empty();
-  return (policy == "bf16" || policy == "fp16") && !speaksOfOps &&
+  bool namesOps = !options.keepFp32.empty() || !options.precisionPlan.empty() ||
+                  !options.savePrecisionPlan.empty() ||
+                  !options.plannedPrecisions.empty() ||
+                  !options.calibrated.empty() || !options.placeRules.empty();
+  return (policy == "bf16" || policy == "fp16") && !namesOps &&
          options.train.replicas <= 1;
 }
 
@@ -60,7 +61,7 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   const TrainOptions &train = context.options.train;
   if (!train.enabled)
     return;
-  // What is absent keeps the pass's default.
+  // An absent value keeps the pass's default.
   passes::BuildTrainingOptions options;
   auto set = [](auto &option, const auto &value) {
     if (value)
@@ -102,7 +103,7 @@ static void buildTrain(mlir::OpPassManager &pm, const PhaseContext &context) {
   addSimplifier(pm);
 }
 
-/// What programs on several devices cannot have.
+/// The option that restricts the program to one device; "" if none does.
 static std::string onlyOnOneDevice(const Options &options) {
   if (options.train.replicas > 1)
     return "--replicas=" + std::to_string(options.train.replicas);
@@ -164,7 +165,7 @@ static void buildFuse(mlir::OpPassManager &pm, const PhaseContext &context) {
   mlir::OpPassManager &functions = pm.nest<mlir::func::FuncOp>();
   functions.addPass(passes::createFuseAttention());
   functions.addPass(passes::createSplitContractions(&context.target));
-  // First the contractions: a library may have the whole of a reduction.
+  // Contractions come first: a library call may include a whole reduction.
   functions.addPass(
       passes::createFuseEpilogues(&context.target, context.devices));
   functions.addPass(passes::createSplitReductions());
@@ -184,12 +185,11 @@ static void buildRemat(mlir::OpPassManager &pm, const PhaseContext &context) {
       (options.remat == "auto" && !options.memoryLimitBytes && !isCpu))
     return;
   passes::RematerializeOptions pass;
-  // No program fits into one byte: all that saves memory is computed again.
+  // No program fits into one byte: everything that saves memory is recomputed.
   pass.memoryLimit = options.remat == "all" ? 1 : options.memoryLimitBytes;
   pass.workspaceBytes = options.workspaceBytes;
   pass.hasOwnMemory = !isCpu;
-  // A GPU is bought for its time: there only a limit makes it run kernels
-  // again.
+  // On a GPU time matters more than memory: only a limit causes recomputation.
   constexpr double kSpareTime = 0.03;
   if (isCpu && options.remat == "auto")
     pass.spareTime = kSpareTime;
@@ -201,7 +201,7 @@ static void buildPlan(mlir::OpPassManager &pm, const PhaseContext &) {
 }
 
 //===----------------------------------------------------------------------===//
-// What each phase cannot do yet
+// Options that each phase refuses
 //===----------------------------------------------------------------------===//
 
 static bool mayUseGpu(const Options &options) {
@@ -215,7 +215,7 @@ static bool mayUseGpu(const Options &options) {
 
 static std::string refuseStates(const Options &options) {
   if (!options.stateRules.empty() && options.train.enabled)
-    return "--state is of inference: a trainer keeps no value of a batch for "
+    return "--state is for inference: a trainer keeps no value of a batch for "
            "the next";
   return "";
 }
@@ -243,26 +243,27 @@ static const Phase phases[] = {
      verifyImported, refuseStates, kExitUsage},
     {"simplify", "folds constants, simplifies algebra, recognises composites",
      buildSimplify, verifySimplified, nullptr, kExitFailed},
-    {"train", "adds loss, gradients and the optimizer", buildTrain,
+    {"train", "adds the loss, gradients and the optimizer", buildTrain,
      verifyTrained, nullptr, kExitUsage},
-    {"place", "gives each op a device; decomposes what it has no kernel for",
+    {"place",
+     "chooses a device for each op; decomposes ops that have no kernel there",
      buildPlace, verifyPlaced, nullptr, kExitUnsupported},
     {"precision", "makes every cast explicit", buildPrecision, verifyPrecision,
      refusePrecision, kExitFailed},
     {"layout", "makes layouts explicit", buildLayout, verifyLayout, nullptr,
      kExitFailed},
-    {"distribute", "joins what replicas sum into messages", buildDistribute,
-     verifyDistributed, nullptr, kExitFailed},
-    {"fuse", "one fusion = one kernel", buildFuse, verifyFused, nullptr,
-     kExitFailed},
-    {"remat", "recomputes instead of keeping, until the memory limit holds",
+    {"distribute", "groups the arrays that replicas sum into messages",
+     buildDistribute, verifyDistributed, nullptr, kExitFailed},
+    {"fuse", "groups ops into generated kernels and library calls", buildFuse,
+     verifyFused, nullptr, kExitFailed},
+    {"remat", "recomputes values instead of keeping them, to save memory",
      // It clones whole fusions: their form holds.
      buildRemat, verifyFused, nullptr, kExitFailed},
-    {"plan", "order, streams, and the place of every buffer", buildPlan,
-     verifyPlanned, nullptr, kExitFailed},
-    {"kernels", "machine code of every kernel", nullptr, nullptr, nullptr,
-     kExitFailed},
-    {"binary", "tables, constants and the output file", nullptr, nullptr,
+    {"plan", "chooses the order of commands, streams and buffer addresses",
+     buildPlan, verifyPlanned, nullptr, kExitFailed},
+    {"kernels", "generates machine code for every kernel", nullptr, nullptr,
+     nullptr, kExitFailed},
+    {"binary", "writes tables, constants and the output file", nullptr, nullptr,
      nullptr, kExitFailed},
 };
 
@@ -278,7 +279,7 @@ const Phase *compiler::findPhase(StringRef name) {
 size_t compiler::phaseIndex(const Phase &phase) { return &phase - phases; }
 
 //===----------------------------------------------------------------------===//
-// Running it
+// Running the phases
 //===----------------------------------------------------------------------===//
 
 mlir::LogicalResult compiler::verifyForms(mlir::ModuleOp module,
@@ -299,8 +300,8 @@ static ExitCode exitCodeOf(mlir::ModuleOp module, const Phase &phase) {
                                                           : kExitUsage;
 }
 
-/// Training that ends with `code` is told at once what could not be placed
-/// either.
+/// The exit code of a train phase that failed with `code`: also reports ops
+/// that could not be placed, so that the user sees both at once.
 static ExitCode withUnsupported(mlir::ModuleOp module,
                                 const PhaseContext &context, ExitCode code) {
   return failed(passes::checkSupport(module, devicesOf(context)))

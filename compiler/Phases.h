@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One row per phase. The table feeds the driver, --help, --stop-after, the
-// names of dumped files and `sinter-opt --phase`.
+// One row per phase. The driver, --help, --stop-after, the names of dumped
+// files and `sinter-opt --phase` read the table.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_PHASES_H
@@ -20,35 +20,35 @@
 
 namespace sinter::compiler {
 
-/// What every phase may look at.
+/// What every phase may read.
 struct PhaseContext {
   const Options &options;
   const passes::Target &target; // of the first device
-  /// Those that the program may span.
+  /// The devices that the program may span.
   llvm::ArrayRef<passes::ProgramDevice> devices = {};
-  /// Bytes of --memory-limit that placement leaves free on each of them.
+  /// Bytes of --memory-limit that placement leaves free on each device.
   llvm::ArrayRef<int64_t> memoryReserves = {};
 };
 
 struct Phase {
   const char *name;
   const char *summary; // one line
-  /// Adds the phase's passes; NULL when it has none (import, kernels and binary
-  /// are the driver's).
+  /// Adds the phase's passes. NULL: no passes (the driver runs import, kernels
+  /// and binary).
   void (*build)(mlir::OpPassManager &pm, const PhaseContext &context);
-  /// What the module must look like from the end of this phase on; reports
-  /// every violation as an error on the op. NULL: nothing new.
+  /// Checks the form that the module has from the end of this phase on; reports
+  /// each violation as an error on the op. NULL: the phase adds no condition.
   mlir::LogicalResult (*verifyForm)(mlir::ModuleOp module,
                                     const PhaseContext &context);
-  /// Asked for before anything is compiled: why `options` cannot be served, in
-  /// one line; "" when they can.
+  /// Called before anything is compiled: why the phase cannot serve `options`,
+  /// in one line; "" if it can.
   std::string (*refuse)(const Options &options);
-  /// How the tool ends when one of the phase's passes fails.
+  /// The tool's exit code if one of the phase's passes fails.
   ExitCode failure;
 };
 
 llvm::ArrayRef<Phase> phaseTable();
-/// NULL when there is no phase called `name`.
+/// NULL if there is no phase called `name`.
 const Phase *findPhase(llvm::StringRef name);
 /// Position in the table; the phase must be one of its rows.
 size_t phaseIndex(const Phase &phase);
@@ -57,15 +57,15 @@ size_t phaseIndex(const Phase &phase);
 mlir::LogicalResult verifyForms(mlir::ModuleOp module,
                                 const PhaseContext &context, const Phase &last);
 
-/// What went wrong in a phase: one of its passes, or its form does not hold
-/// although they went through.
+/// What went wrong in a phase: a pass failed, or all passes succeeded but the
+/// form verifier failed.
 enum class PhaseFailure { Pass, Form };
 
 /// Called around each phase of runPhases.
 struct PhaseObserver {
   /// Before a phase.
   std::function<void(const Phase &)> begin;
-  /// Gives the phase's pass manager its instrumentation.
+  /// Adds instrumentation to the phase's pass manager.
   std::function<void(const Phase &, mlir::PassManager &)> prepare;
   /// After a phase that succeeded, with its time in milliseconds.
   std::function<void(const Phase &, mlir::ModuleOp, double)> done;
@@ -74,14 +74,14 @@ struct PhaseObserver {
 };
 
 /// Runs the phases from `first` to `last` (rows of the table) and their form
-/// verifiers; ends at the first failure with that phase's exit code. Everything
-/// was reported.
+/// verifiers. Stops at the first failure and returns that phase's exit code;
+/// the errors are reported already.
 ExitCode runPhases(mlir::ModuleOp module, const PhaseContext &context,
                    const Phase &first, const Phase &last,
                    const PhaseObserver &observer);
 
 /// Registers each phase as a pipeline `sinter-phase-<name>`, for sinter-opt.
-/// `context` must outlive the registration's users.
+/// `context` must outlive all uses of the pipelines.
 void registerPhasePipelines(const PhaseContext &context);
 
 } // namespace sinter::compiler

@@ -1,4 +1,4 @@
-//===- DeviceTraits.h - what the devices of a kind have in common -*- C++
+//===- DeviceTraits.h - facts about a kind of device ------------*- C++ -*-===//
 //-*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.

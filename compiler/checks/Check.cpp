@@ -56,13 +56,13 @@ ExitCode compiler::checkCoverage(Options options, TargetSet targets) {
   if (ExitCode code = compilation.checkOptions())
     return code;
   compilation.model = std::move(model);
-  // The last phase that asks about the model and the options. Those after it
-  // serve whatever they get, within the memory there is.
+  // The last phase that may refuse the model or the options. Later phases fail
+  // only for lack of memory.
   ExitCode code = compilation.run(*findPhase("precision"));
   if (code == kExitDone)
     code = compilation.checkExport();
-  // Operators and gradients were asked about if what ends with kExitUsage is
-  // the train phase, or comes after placement.
+  // All operators and gradients were checked if kExitUsage comes from the train
+  // phase, or from a phase after placement.
   bool isCovered =
       code == kExitDone ||
       (code == kExitUsage &&

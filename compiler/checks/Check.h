@@ -1,4 +1,4 @@
-//===- Check.h - sinterc --check, sizes that are not known ------*- C++ -*-===//
+//===- Check.h - sinterc --check; sizes that are not bound ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,21 +10,21 @@
 
 namespace sinter::compiler {
 
-/// Stands for every size that is not known: divisible, and not too large.
+/// Used for every size that is not bound: divisible and not too large.
 inline constexpr int64_t kMadeUpSize = 8;
 
-/// Binds the sizes that `model` and the command line leave open, for answers
-/// that need some size; false if there are none.
+/// Binds the sizes that `model` and the command line leave open to
+/// kMadeUpSize; false if there are none.
 bool makeUpSizes(const OnnxModel &model, Options &options);
-/// Says so on stderr.
+/// Prints on stderr which size was taken.
 void noteMadeUpSizes(const Options &options);
 
-/// Runs the phases that may refuse the model or the options, so that what
-/// compiling would say is said: every operator that cannot be imported or that
-/// the target has no code for and, with --train, every one that a gradient
-/// would have to pass and cannot (kExitUnsupported), else what is wrong with
-/// the options (kExitUsage). Sizes that the model leaves open are made up.
-/// Nothing is generated.
+/// Runs the phases that may refuse the model or the options, so that it reports
+/// the same errors as compiling: every operator that cannot be imported or that
+/// the target has no code for and, with --train, every operator on the path of
+/// a gradient that has none (kExitUnsupported), else what is wrong with the
+/// options (kExitUsage). Sizes that the model leaves open are made up. Nothing
+/// is generated.
 ExitCode checkCoverage(Options options, TargetSet targets);
 
 } // namespace sinter::compiler

@@ -46,8 +46,7 @@ Count compiler::countFills(exec::ProgramOp program) {
   return countOps<exec::FillOp>(program);
 }
 
-/// Calls `visit` for every op of every kernel that is launched, as often as it
-/// is.
+/// Calls `visit` for every op of every kernel, once per launch of the kernel.
 static void
 forEachComputed(exec::ProgramOp program,
                 llvm::function_ref<void(exec::LaunchOp, Operation *)> visit) {
@@ -72,7 +71,6 @@ Count compiler::countCasts(exec::ProgramOp program) {
   return count;
 }
 
-/// Anything that is computed in float64.
 Count compiler::countF64(exec::ProgramOp program) {
   Count count;
   auto isF64 = [](Value value) { return elementOf(value).isF64(); };
@@ -124,7 +122,8 @@ static double multiplicationsOfCall(Operation *op) {
   return 0;
 }
 
-/// All multiplications of contractions by the type of their operands.
+/// Visits all contractions with the type of their operands and the number of
+/// their multiplications.
 static void
 forEachContraction(exec::ProgramOp program,
                    llvm::function_ref<void(Operation *, Type, double)> visit) {
@@ -139,7 +138,6 @@ forEachContraction(exec::ProgramOp program,
   });
 }
 
-/// Those that are not in one of `types`, which are separated by '|'.
 Count compiler::countOthers(exec::ProgramOp program, StringRef types) {
   SmallVector<StringRef> names;
   types.split(names, '|');
@@ -164,7 +162,8 @@ double compiler::multiplications(exec::ProgramOp program) {
 // Devices
 //===----------------------------------------------------------------------===//
 
-/// By place, whether it is the CPU; none for a program that names no devices.
+/// For each place whether it is the CPU; empty for a program that names no
+/// devices.
 static SmallVector<bool> cpuPlaces(ModuleOp module) {
   SmallVector<bool> places;
   for (StringRef name : ir::deviceNames(module))
@@ -175,7 +174,7 @@ static SmallVector<bool> cpuPlaces(ModuleOp module) {
 Count compiler::countFallbacks(exec::ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   SmallVector<bool> isCpu = cpuPlaces(module);
-  // A program for a CPU alone has its nodes there by default.
+  // In a program for a CPU alone, nodes are on the CPU by default.
   bool hasGpu = llvm::is_contained(isCpu, false);
   llvm::StringSet<> chosen;
   for (const passes::PlacementRegion &region : passes::placementReport(module))
@@ -217,8 +216,7 @@ Count compiler::countHostSyncs(exec::ProgramOp program) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-/// The buffers of the arenas of all devices, the largest first, as what takes
-/// the room.
+/// The total size of the arenas of all devices; the findings are their buffers.
 Count compiler::countArena(exec::ProgramOp program) {
   Count count;
   for (auto buffer : program.getBody().getOps<exec::BufferOp>())
@@ -238,7 +236,7 @@ Count compiler::countStates(exec::ProgramOp program) {
   return count;
 }
 
-/// The constant space: constants, and what states begin with.
+/// The constant space: constants and initial values of states.
 static Count countConstantSpace(exec::ProgramOp program) {
   Count count;
   auto module = program->getParentOfType<ModuleOp>();
@@ -247,7 +245,7 @@ static Count countConstantSpace(exec::ProgramOp program) {
   return count;
 }
 
-/// Initial values of states do not count, unless a program reads them.
+/// Only constants that a program reads: others are initial values of states.
 Count compiler::countConstants(exec::ProgramOp program) {
   Count count;
   auto module = program->getParentOfType<ModuleOp>();
@@ -268,7 +266,7 @@ Count compiler::countConstants(exec::ProgramOp program) {
   return count;
 }
 
-/// What the plan puts on the devices: arena, states, constants.
+/// All bytes that the plan puts on the devices: arena, states, constants.
 Count compiler::countPeak(exec::ProgramOp program) {
   Count count = countArena(program);
   for (const Count &other :

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function counts something in one planned entry, and keeps the ops that
-// stand for it.
+// Each function counts something in one planned entry and records the ops that
+// contribute to the count.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_CHECKS_CONTRACTCOUNTS_H
@@ -13,13 +13,13 @@
 
 namespace sinter::compiler {
 
-/// How much of something an op of a program stands for.
+/// What one op contributes to a count.
 struct Finding {
   mlir::Operation *op;
   double amount;
 };
 
-/// What is counted in one entry, with where it is.
+/// A count in one entry, with the ops that contribute to it.
 struct Count {
   double total = 0;
   llvm::SmallVector<Finding> findings;
@@ -40,22 +40,23 @@ Count countCopies(exec::ProgramOp program);
 Count countFills(exec::ProgramOp program);
 /// Conversions between float types in kernels.
 Count countCasts(exec::ProgramOp program);
-/// Anything that is computed in float64.
+/// Ops that compute in float64.
 Count countF64(exec::ProgramOp program);
 
-/// Commands on the CPU in a program whose default device is a GPU, of nodes
-/// that no rule put there.
+/// Commands on the CPU of nodes that no rule put there, in a program whose
+/// default device is a GPU.
 Count countFallbacks(exec::ProgramOp program);
-/// Waits of the host for a GPU: a command of the CPU reads what a GPU wrote.
+/// Waits of the host for a GPU, where a command of the CPU reads what a GPU
+/// wrote.
 Count countHostSyncs(exec::ProgramOp program);
 
-/// Bytes: of the arena by its buffers, of states, of constants, of all three.
+/// Bytes of the arena (by buffer), of states, of constants, and of all three.
 Count countArena(exec::ProgramOp program);
 Count countStates(exec::ProgramOp program);
 Count countConstants(exec::ProgramOp program);
 Count countPeak(exec::ProgramOp program);
 
-/// Multiplications that are not in one of `types`, which are separated by '|'.
+/// Multiplications whose type is not one of `types`, separated by '|'.
 Count countOthers(exec::ProgramOp program, llvm::StringRef types);
 double multiplications(exec::ProgramOp program);
 

@@ -29,10 +29,11 @@ namespace {
 
 /// How a bound is written, and what is compared with it.
 enum class Form {
-  None,    // nothing may be counted
-  Number,  // at most so many
-  Bytes,   // at most so many
-  Percent, // at least such a share of all multiplications; counted are others
+  None,    // the count must be zero
+  Number,  // an upper bound
+  Bytes,   // an upper bound
+  Percent, // a lower bound of a share of all multiplications; the others are
+           // counted
 };
 
 struct Row {
@@ -43,7 +44,7 @@ struct Row {
 
 const Row rows[] = {
     {"no-library-calls",
-     "no products, convolutions or attention by a library, or by the "
+     "no products, convolutions or attention computed by a library, or by the "
      "runtime's loops on a CPU",
      Form::None, countLibraryCalls},
     {"no-copies", "no copies between buffers", Form::None, countCopies},
@@ -51,9 +52,9 @@ const Row rows[] = {
      countCasts},
     {"no-f64", "nothing is computed in float64", Form::None, countF64},
     {"no-cpu-fallback",
-     "in a program for a GPU, no node is on the CPU that no --place put there",
+     "in a program for a GPU, only nodes that --place put there are on the CPU",
      Form::None, countFallbacks},
-    {"no-host-sync", "in a run the host never waits for a GPU", Form::None,
+    {"no-host-sync", "the host never waits for a GPU in a run", Form::None,
      countHostSyncs},
     {"kernels", "at most N launches and library calls in a run", Form::Number,
      countKernels},
@@ -63,7 +64,7 @@ const Row rows[] = {
      countLibraryCalls},
     {"copies", "at most N copies between buffers in a run", Form::Number,
      countCopies},
-    {"fills", "at most N buffers that are zeroed in a run", Form::Number,
+    {"fills", "at most N buffers are zeroed in a run", Form::Number,
      countFills},
     {"casts", "at most N conversions between float types in kernels",
      Form::Number, countCasts},
@@ -73,16 +74,16 @@ const Row rows[] = {
     {"states", "parameters and other states take at most SIZE", Form::Bytes,
      countStates},
     {"constants", "constants take at most SIZE", Form::Bytes, countConstants},
-    {"bf16-flops", "at least P % of the multiplications are of bfloat16",
+    {"bf16-flops", "at least P % of the multiplications are in bfloat16",
      Form::Percent,
      [](exec::ProgramOp program) { return countOthers(program, "bf16"); }},
-    {"fp16-flops", "at least P % of the multiplications are of float16",
+    {"fp16-flops", "at least P % of the multiplications are in float16",
      Form::Percent,
      [](exec::ProgramOp program) { return countOthers(program, "f16"); }},
-    {"16bit-flops", "at least P % of the multiplications are of 16-bit floats",
+    {"16bit-flops", "at least P % of the multiplications are in 16-bit floats",
      Form::Percent,
      [](exec::ProgramOp program) { return countOthers(program, "bf16|f16"); }},
-    {"fp32-flops", "at least P % of the multiplications are of float32",
+    {"fp32-flops", "at least P % of the multiplications are in float32",
      Form::Percent,
      [](exec::ProgramOp program) { return countOthers(program, "f32"); }},
 };
@@ -130,7 +131,7 @@ bool readBound(const Row &row, StringRef text, double &bound) {
 }
 
 //===----------------------------------------------------------------------===//
-// Saying
+// Messages
 //===----------------------------------------------------------------------===//
 
 std::string bytesText(double bytes) {
@@ -154,7 +155,7 @@ std::string amountText(Form form, double amount) {
   return text;
 }
 
-/// How people know an op: its ONNX nodes, else its own name.
+/// The name of an op for users: its ONNX nodes, else its own name.
 std::string nameOf(Operation *op) {
   if (auto state = dyn_cast<ir::StateOp>(op))
     return "'" + shown(state.getSymName()) + "'";
@@ -166,7 +167,7 @@ std::string nameOf(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
-/// The ops that count most, each name once.
+/// The ops that contribute most to the count, each name once.
 std::string offenders(const Row &row, const Count &count) {
   llvm::MapVector<std::string, double, std::map<std::string, unsigned>> byName;
   for (const Finding &finding : count.findings)
@@ -188,7 +189,7 @@ std::string offenders(const Row &row, const Count &count) {
   return text;
 }
 
-/// What a contract is about in one entry: a count, bytes, or a share.
+/// The value that a contract bounds, in one entry: a count, bytes, or a share.
 double realised(const Row &row, exec::ProgramOp program, const Count &count) {
   if (row.form != Form::Percent)
     return count.total;
@@ -212,7 +213,7 @@ std::string compiler::readContracts(StringRef text,
         names.push_back(known.name);
       StringRef near = nearest(name, names);
       return "there is no contract '" + shown(part) + "'" +
-             (near.empty() ? "; there are " + llvm::join(names, ", ")
+             (near.empty() ? "; the contracts are " + llvm::join(names, ", ")
                            : "; did you mean '" + near.str() + "'?");
     }
     Contract contract{part.str(), static_cast<unsigned>(row - rows), 0};
@@ -252,8 +253,8 @@ std::vector<std::string> compiler::brokenContracts(ArrayRef<Contract> contracts,
   return broken;
 }
 
-/// Under which name the manifest has what `row` counts; "" for what another row
-/// counts.
+/// The name in the manifest for what `row` counts; "" if another row counts the
+/// same.
 static std::string countedName(const Row &row) {
   if (row.form != Form::None)
     return row.name;
@@ -267,7 +268,7 @@ static std::string countedName(const Row &row) {
 json::Object compiler::realisedContracts(ModuleOp module) {
   json::Object object;
   for (const Row &row : rows) {
-    // "no-copies" says the same as "copies".
+    // "no-copies" counts the same as "copies".
     std::string name = countedName(row);
     if (name.empty())
       continue;

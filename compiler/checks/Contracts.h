@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A contract is a bound on something that can be counted in a planned program:
-// kernels, copies, bytes, the share of multiplications in a type. Evaluated
-// after the plan phase, before any code is generated; the realised numbers go
-// into the manifest whether they were demanded or not.
+// kernels, copies, bytes, the share of multiplications in a type. The driver
+// evaluates contracts after the plan phase, before any code is generated. The
+// manifest has the actual numbers of all contracts, demanded or not.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_CHECKS_CONTRACTS_H
@@ -22,7 +22,7 @@
 namespace sinter::compiler {
 
 /// Reads "no-copies,kernels:40,peak:8GiB,bf16-flops:90%" and adds to
-/// `contracts`; gives what is wrong, "" if nothing.
+/// `contracts`; returns what is wrong, "" if nothing.
 std::string readContracts(llvm::StringRef text,
                           std::vector<Contract> &contracts);
 
@@ -30,12 +30,12 @@ std::string readContracts(llvm::StringRef text,
 /// "kernels:N" -> "at most N launches and library calls in a run".
 std::vector<std::pair<std::string, std::string>> contractTable();
 
-/// One line per contract that `module`, in exec form, breaks: what was
-/// promised, what is, and the ONNX nodes of what breaks it.
+/// One line per contract that `module`, in exec form, breaks: the contract, the
+/// actual number, and the ONNX nodes that break it.
 std::vector<std::string> brokenContracts(llvm::ArrayRef<Contract> contracts,
                                          mlir::ModuleOp module);
 
-/// The realised number of every contract, by name.
+/// The actual number of every contract, by name.
 llvm::json::Object realisedContracts(mlir::ModuleOp module);
 
 } // namespace sinter::compiler

@@ -20,7 +20,7 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// One broken promise tends to break in many places; the first few are enough.
+// A violation tends to occur in many places; the first few are enough.
 static constexpr unsigned kMaxReports = 8;
 
 namespace {
@@ -57,7 +57,7 @@ static bool isStatic(mlir::Type type) {
   return !shaped || shaped.hasStaticShape();
 }
 
-// Visits the ops of the graph functions, which are gone once a plan is made.
+// Visits the ops of the graph functions. A planned module has none.
 static void walkGraph(mlir::ModuleOp module,
                       llvm::function_ref<void(mlir::Operation *)> visit) {
   for (auto function : module.getOps<mlir::func::FuncOp>())
@@ -70,20 +70,20 @@ static void walkGraph(mlir::ModuleOp module,
 mlir::LogicalResult compiler::verifyImported(mlir::ModuleOp module,
                                              const PhaseContext &context) {
   Reports reports;
-  // Models in text form come from people and tests, which need not name nodes.
+  // Models in text form, written by hand or by tests, need not name nodes.
   bool named = !StringRef(context.options.model).ends_with(".mlir") &&
                context.options.model != "-";
   walkGraph(module, [&](mlir::Operation *op) {
     if (reports.full())
       return;
     if (dialectOf(op) != "sinter" && dialectOf(op) != "func")
-      reports.report(op) << "'" << op->getName() << "' is no op of a graph";
+      reports.report(op) << "'" << op->getName() << "' is not an op of a graph";
     else if (!llvm::all_of(op->getResultTypes(), isStatic))
       reports.report(op) << "has a result of dynamic shape";
     else if (named && !isConstant(op) && dialectOf(op) == "sinter" &&
              nodeNames(op->getLoc()).empty())
       reports.report(op) << "'" << op->getName()
-                         << "' has lost its node's name";
+                         << "' has lost the name of its node";
   });
   return reports.result();
 }
@@ -129,7 +129,8 @@ mlir::LogicalResult compiler::verifyPlaced(mlir::ModuleOp module,
   mlir::FloatType narrow = passes::narrowType(
       module.getContext(), context.options.precisionPolicy());
   std::map<mlir::Operation *, passes::DeviceMap> maps; // by function
-  // Functions of one device say which; in others the operands do.
+  // A function on one device has an attribute with its number; in other
+  // functions the operands determine the device.
   auto targetOf = [&](mlir::Operation *op) -> const passes::Target & {
     auto function = op->getParentOfType<mlir::func::FuncOp>();
     int64_t device = ir::deviceNumber(function);
@@ -154,7 +155,7 @@ mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
                                               const PhaseContext &context) {
   Reports reports;
   const Options &options = context.options;
-  // Nodes that are held back may read what others read rounded.
+  // Nodes that are kept in fp32 may read values that others read rounded.
   if (options.precisionPolicy() == "fp32" || !options.keepFp32.empty() ||
       !options.plannedPrecisions.empty() || !options.calibrated.empty())
     return mlir::success();
@@ -162,7 +163,7 @@ mlir::LogicalResult compiler::verifyPrecision(mlir::ModuleOp module,
     if (reports.full() || dialectOf(op) != "sinter" ||
         !op->hasTrait<ir::PrecisionAllow>() || op->getNumOperands() != 2)
       return;
-    // A constant may have been folded into what it is widened to.
+    // Folding may have replaced the cast of a constant by a wider constant.
     auto isWidened = [](mlir::Value value) {
       return passes::widened(value) != nullptr;
     };

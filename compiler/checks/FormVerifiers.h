@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function checks one promise of the phase table over a whole module and
-// reports what breaks it as errors, the first few of them.
+// The phase table (Phases.cpp) names these functions. Each checks over a whole
+// module what holds after one phase, and reports the first few violations as
+// errors.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_CHECKS_FORMVERIFIERS_H
@@ -23,8 +24,7 @@ mlir::LogicalResult verifySimplified(mlir::ModuleOp module,
 /// With --train: @step and @eval and no @main; otherwise @main.
 mlir::LogicalResult verifyTrained(mlir::ModuleOp module,
                                   const PhaseContext &context);
-/// Every op has a place on the target; no composite is left that the target
-/// does not keep.
+/// No composite is left that the op's target does not keep.
 mlir::LogicalResult verifyPlaced(mlir::ModuleOp module,
                                  const PhaseContext &context);
 /// No contraction multiplies 16-bit floats by float32.

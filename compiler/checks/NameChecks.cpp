@@ -32,10 +32,10 @@ static Names nodesOf(mlir::ModuleOp module) {
   return names;
 }
 
-/// Of what the training step consists of besides the nodes.
+/// Names of the parts of a training step that are not nodes of the model.
 static constexpr StringRef kStepNames[] = {"loss", "clip", "optimizer"};
 
-/// The first mistake, "" if there is none.
+/// The first flag whose expression matches no node, as a message; "" if none.
 static std::string checkNodes(const Options &options, mlir::ModuleOp module) {
   if (options.placeRules.empty() && options.allowCpu.empty() &&
       options.keepFp32.empty())

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Some flags choose nodes or parameters by a regular expression. One that
-// matches nothing of the imported model is a mistake, which would otherwise go
-// unseen: the program would just not be what was asked for.
+// Some flags choose nodes or parameters by a regular expression. An expression
+// that matches nothing in the imported model is a mistake. Without these checks
+// it would go unnoticed: the program would just not be the one asked for.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_CHECKS_NAMECHECKS_H
@@ -17,8 +17,8 @@
 
 namespace sinter::compiler {
 
-/// Reports the first expression that chooses nothing of `module`, which is
-/// imported; kExitUsage if there is one. --freeze may choose of `held`, too.
+/// Reports the first expression that matches nothing in `module`, which is
+/// imported; kExitUsage if there is one. --freeze may also match `held`.
 ExitCode checkNames(const Options &options, mlir::ModuleOp module,
                     llvm::ArrayRef<std::string> held);
 

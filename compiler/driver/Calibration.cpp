@@ -1,4 +1,4 @@
-//===- Calibration.cpp - which ops a batch finds too wide for fp16 --------===//
+//===- Calibration.cpp - ops too wide for fp16 ----------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -27,11 +27,14 @@ using namespace sinter::compiler;
 namespace {
 
 constexpr double kLargestHalf = 65504;
-/// Values change while a network learns: the largest must be this often below.
+/// Values change during training: the largest value times this must still be
+/// in range.
 constexpr double kHeadroom = 4;
-/// Of the sum of magnitudes; rounding of normal numbers takes 2^-13.
+/// Largest loss, as a share of the sum of magnitudes. Rounding normal numbers
+/// loses 2^-13.
 constexpr double kMostLost = 1.0 / 256;
-/// In the order of preference: GradScaler's first, then what it would come to.
+/// Loss scales in order of preference: GradScaler's initial scale, then those
+/// that it could reach.
 constexpr double kScales[] = {65536, 1048576, 4096,      16777216,
                               256,   16,      268435456, 1};
 
@@ -83,7 +86,7 @@ private:
     return kExitUsage;
   }
 
-  /// The labels are the last input of a function that trains with a loss.
+  /// The labels: the last input of a function that trains with a loss.
   std::string labelsOf(func::FuncOp function) {
     auto training =
         placed.module()->getAttrOfType<mlir::DictionaryAttr>("sinter.training");
@@ -98,7 +101,7 @@ private:
     return last;
   }
 
-  /// The ops that the policy gives 16 bits.
+  /// Finds the ops that the policy computes in 16 bits.
   void findNarrow() {
     OwningOpRef<ModuleOp> copy = placed.module().clone();
     passes::PrecisionSettings settings;
@@ -149,7 +152,7 @@ private:
     scales.assign(std::begin(kScales), std::end(kScales));
     std::vector<GivenInputs> runs;
     if (!probes.setLossScale(1))
-      scales = {0}; // fixed, or none
+      scales = {0}; // the loss scale is fixed or absent
     for (double scale : scales) {
       probes.setLossScale(scale);
       runs.push_back(probes.given());
@@ -163,7 +166,8 @@ private:
     return kExitDone;
   }
 
-  /// Takes the scale that leaves most in 16 bits.
+  /// Chooses the loss scale that leaves most values in 16 bits, and records the
+  /// ops that must stay float32 with it.
   void keep(const RangeProbes &probes) {
     size_t best = 0, fewest = SIZE_MAX;
     for (size_t i = 0; i < ranges.size(); ++i) {
@@ -224,9 +228,9 @@ ExitCode compiler::calibrate(Options &options,
     return kExitUsage;
   };
   if (options.precisionPolicy() != "fp16")
-    return refuse("is about --precision=fp16");
+    return refuse("needs --precision=fp16");
   if (options.targets.size() > 1)
-    return refuse("is about one target");
+    return refuse("takes only one target");
   if (!options.stateRules.empty())
     return refuse(
         "does not know what the states of --state will hold: not yet");
@@ -235,11 +239,11 @@ ExitCode compiler::calibrate(Options &options,
   if (!set.main)
     return kExitUsage;
   if (set.devices.size() > 1)
-    return refuse("is about a program on one device");
+    return refuse("needs a program on one device");
   Compilation placed(own, std::move(set));
   if (ExitCode code = placed.checkOptions())
     return code;
-  // What is wrong with the model the compilation itself will say.
+  // The compilation itself reports what is wrong with the model.
   if (placed.run(*findPhase("place")) != kExitDone)
     return kExitDone;
   return Calibration(options, placed, targets, run).run();

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// --calibrate=DATA: the program is compiled for the CPU in float32, with the
-// range of every value that fp16 would round as a result, and run on one batch,
-// forward and backward. Ops whose values come near the largest fp16 number, or
-// mostly lie below the smallest, stay float32.
+// --calibrate=DATA compiles the program for the CPU in float32, so that its
+// results are the ranges of all values that fp16 would round, and runs it on
+// one batch, forward and backward. An op stays float32 if its values come near
+// the largest fp16 number, or if rounding them to fp16 loses too much.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_CALIBRATION_H
@@ -22,21 +22,22 @@ namespace sinter::compiler {
 /// Bytes of inputs by name.
 using GivenInputs = llvm::StringMap<std::vector<char>>;
 
-/// What the inputs that no run gives are read from.
+/// The source of the inputs that a run is not given.
 struct CalibrationData {
   std::string spec;   // as a trainer's --data
-  std::string labels; // the input that the loss's labels are; "": none
+  std::string labels; // the input that holds the loss's labels; "": none
 };
 
-/// Runs "main" of a program for the CPU once for each of `runs`: inputs that
-/// are not given are columns of `data`, its first rows. Returns what went
-/// wrong, "" if nothing; `outputs` gets the bytes of each output of each run.
+/// Runs "main" of a program for the CPU once for each of `runs`. Inputs that
+/// are not given are read from the first rows of the columns of `data`. Returns
+/// what went wrong, "" if nothing; `outputs` gets the bytes of each output of
+/// each run.
 using ProgramRunner = std::function<std::string(
     const sinter_artifact &artifact, const CalibrationData &data,
     llvm::ArrayRef<GivenInputs> runs,
     std::vector<std::vector<std::vector<char>>> &outputs)>;
 
-/// Fills options.calibrated. Failure was reported.
+/// Fills options.calibrated; reports failures.
 ExitCode calibrate(Options &options, llvm::ArrayRef<TargetFactory> targets,
                    const ProgramRunner &run);
 

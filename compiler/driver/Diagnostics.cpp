@@ -14,8 +14,8 @@ using namespace sinter::compiler;
 static constexpr unsigned kMaxErrors = 32;
 static constexpr size_t kMaxLine = 600;
 
-// Where a diagnostic belongs: the position in a text file, else the nodes'
-// names.
+// The location of a diagnostic: the position in a text file, else the names of
+// nodes.
 static std::string place(mlir::Location location, const Options &options) {
   // Bytecode has no lines.
   auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location);
@@ -35,7 +35,7 @@ static std::string place(mlir::Location location, const Options &options) {
   return text + ": ";
 }
 
-// The message on one line: MLIR's own may span several.
+// The first line of a message; MLIR's messages may span several.
 static std::string oneLine(llvm::StringRef message) {
   return shown(message.split('\n').first, kMaxLine);
 }

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Turns MLIR's diagnostics into the lines that users see: "sinterc: error:
-// mnist.onnx: node 'conv1': ...". No IR is printed, names from model files are
-// made harmless.
+// mnist.onnx: node 'conv1': ...". Prints no IR, and escapes names from model
+// files.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_DIAGNOSTICS_H
@@ -20,31 +20,31 @@
 
 namespace sinter::compiler {
 
-/// While it lives, prints the diagnostics of a context to stderr.
+/// Prints the diagnostics of a context to stderr during its lifetime.
 class DiagnosticPrinter {
 public:
   /// Remarks are printed with -v, warnings always.
   DiagnosticPrinter(mlir::MLIRContext *context, const Options &options);
 
-  /// Keeps lines back from now on, and forgets those kept back before: another
-  /// program is tried in place of theirs.
+  /// Holds back all lines from now on, and drops those held back before: the
+  /// driver calls it before each try of runWithinLimit().
   void hold();
-  /// Prints what is kept back; what comes next is printed at once again.
+  /// Prints the lines held back; later lines are printed at once again.
   void release();
-  /// Where lines go meanwhile.
+  /// The stream that lines go to.
   llvm::raw_ostream &out() {
     if (isHeld_)
       return held_;
     return llvm::errs();
   }
 
-  /// Keeps errors back until settle(): only when a phase has ended it is known
-  /// whose fault they are.
+  /// Holds back errors until settle(): only the end of a phase shows whether
+  /// the model or the compiler caused them.
   void collect() { isCollecting_ = true; }
-  /// The first message that is kept back; "" when there is none.
+  /// The first error that is held back; "" if there is none.
   std::string firstError();
-  /// Prints what is kept back: as it is or, given a phase, as one line about a
-  /// defect of Sinter in it.
+  /// Prints the errors held back: as they are or, given a phase, as one line
+  /// that reports a defect of Sinter in it.
   void settle(llvm::StringRef defectOf = "");
 
 private:
@@ -58,7 +58,7 @@ private:
   struct Error {
     std::string place, message;
   };
-  std::vector<Error> errors_; // kept back
+  std::vector<Error> errors_; // held back
   std::string heldLines_;
   llvm::raw_string_ostream held_{heldLines_};
   mlir::ScopedDiagnosticHandler handler_;

@@ -1,4 +1,4 @@
-//===- Driver.cpp - from a model file to what was asked for ---------------===//
+//===- Driver.cpp - from a model file to the output -----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -101,15 +101,15 @@ static std::vector<std::string> deviceNames(const Options &options) {
   return names;
 }
 
-// A list of several devices is all of the GPUs that the program may use; the
-// CPU is always there.
+// If --target lists several devices, --place may name only these GPUs; the CPU
+// is always available.
 static std::string checkRules(const Options &options) {
   for (const std::string &rule : options.placeRules) {
     std::string device = StringRef(rule).rsplit('=').second.str();
     if (options.devices.size() > 1 && !ir::isHostDevice(device) &&
         !llvm::is_contained(options.devices, device))
       return "--place=" + rule + ": " + device +
-             " is none of --target=" + llvm::join(options.devices, ",");
+             " is not one of --target=" + llvm::join(options.devices, ",");
   }
   return "";
 }
@@ -124,7 +124,7 @@ TargetSet compiler::createTargets(const Options &options,
   llvm::StringMap<const passes::Target *> byKind;
   StringRef gpu;
   std::vector<std::string> names = deviceNames(options);
-  if (names.empty()) // a target that no device runs
+  if (names.empty()) // a target without devices
     return TargetSet(createTarget(options, factories));
   for (const std::string &name : names) {
     StringRef kind = deviceKind(name);
@@ -170,8 +170,6 @@ static mlir::DialectRegistry makeRegistry() {
   return registry;
 }
 
-// The context's locks stay on even with one thread: kernels are emitted in
-// parallel.
 static std::string symbolName(const Options &options) {
   if (!options.name.empty())
     return options.name;
@@ -187,6 +185,8 @@ Compilation::Compilation(const Options &options, TargetSet targets)
       otherTargets_(std::move(targets.others)),
       pool_(llvm::hardware_concurrency(options.jobs)),
       context_(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
+  // Keeps the context's locks on even with one thread: kernels are emitted in
+  // parallel.
   context_.setThreadPool(pool_);
   context_.printOpOnDiagnostic(false);
   context_.printStackTraceOnDiagnostic(false);
@@ -218,7 +218,7 @@ std::string Compilation::dumpPhase(const Phase &phase) {
   llvm::SmallString<128> path(options.dumpPhases);
   llvm::sys::path::append(path, name);
   return writeFile(path, [&](llvm::raw_ostream &os) {
-    // Local scope leaves the weights out, which may be gigabytes of hex digits.
+    // Local scope omits the weights, which may be gigabytes of hex digits.
     module_->print(os, mlir::OpPrintingFlags().useLocalScope());
     os << "\n";
   });
@@ -243,12 +243,12 @@ ExitCode Compilation::importPhase(const Phase &last) {
                                : llvm::ArrayRef<std::string>());
 }
 
-/// True when there is a plan after phase `last`.
+/// Whether there is a plan after phase `last`.
 static bool isPlanned(const Phase &last) {
   return phaseIndex(last) >= phaseIndex(*findPhase("plan"));
 }
 
-// Only the last try says anything.
+// Tries several placements; only the last try prints anything.
 ExitCode Compilation::runWithinLimit(const Phase &last) {
   ReserveSearch search(devices, options.memoryLimitBytes);
   while (true) {
@@ -258,7 +258,7 @@ ExitCode Compilation::runWithinLimit(const Phase &last) {
     memoryReserves_ = search.reserves();
     ExitCode code = runOnce(last);
     if (code == kExitMemory && search.isTooMuch())
-      continue; // what was held back left no room for weights
+      continue; // the reserves left no room for weights
     if (code != kExitDone)
       return code;
     std::vector<DeviceMemory> memory =
@@ -290,8 +290,8 @@ ExitCode Compilation::run(const Phase &last) {
   return code == kExitDone && isPlanned(last) ? checkContracts() : code;
 }
 
-/// Whether the error that ended a phase came from the verifier that runs after
-/// every pass: verifying again gives the same one.
+/// Whether the error that ended a phase came from the verifier, which runs
+/// after every pass: verifying again gives the same error.
 static bool isOfVerifier(mlir::ModuleOp module, StringRef firstError) {
   bool isSame = false;
   mlir::ScopedDiagnosticHandler handler(
@@ -304,7 +304,7 @@ static bool isOfVerifier(mlir::ModuleOp module, StringRef firstError) {
 }
 
 bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
-  // People write modules, too; they may leave out what an import makes.
+  // Modules written by hand may lack what the importer adds.
   bool isImported = model.onnx != nullptr;
   if (failure == PhaseFailure::Form)
     return isImported || phase.failure != kExitUsage;

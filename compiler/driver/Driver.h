@@ -1,10 +1,10 @@
-//===- Driver.h - from a model file to what was asked for -------*- C++ -*-===//
+//===- Driver.h - from a model file to the output ---------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What sinterc and sinter-run have in common: read a model, run the phases,
-// emit. Targets arrive from the tools; nothing here knows a backend. Every
-// function that fails has printed why, in one line on stderr.
+// Shared by sinterc and sinter-run: reads a model, runs the phases, emits the
+// program. The tools pass the targets; nothing here depends on a backend. A
+// function that fails has printed the reason on stderr.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_DRIVER_H
@@ -33,7 +33,7 @@ enum class PhaseFailure;
 struct TargetFactory {
   passes::DeviceKind kind;
   std::string description; // one line for --list-devices
-  /// Null when `options` name no such machine; `error` says why.
+  /// Null if there is no target for `options`; `error` says why.
   std::function<std::unique_ptr<passes::Target>(const Options &options,
                                                 std::string &error)>
       create;
@@ -47,8 +47,8 @@ std::vector<passes::DeviceKind> kindsOf(llvm::ArrayRef<TargetFactory> targets);
 std::unique_ptr<passes::Target>
 createTarget(const Options &options, llvm::ArrayRef<TargetFactory> targets);
 
-/// What a program is compiled for: the devices that it may span, the default
-/// one first, with the targets of their kinds.
+/// The devices that a program may span, the default one first, with the targets
+/// of their kinds.
 struct TargetSet {
   std::unique_ptr<passes::Target> main; // of the first device; null: none
   std::vector<std::unique_ptr<passes::Target>> others;
@@ -59,37 +59,37 @@ struct TargetSet {
   TargetSet(std::unique_ptr<passes::Target> target);
 };
 
-/// The devices of --target, --place and --allow-cpu; without a `main` when
-/// there is none such, which was reported.
+/// The devices of --target, --place and --allow-cpu. On failure reports the
+/// reason and returns a set without `main`.
 TargetSet createTargets(const Options &options,
                         llvm::ArrayRef<TargetFactory> targets);
 
-/// One line per target.
+/// Prints one line per target.
 void printTargets(llvm::raw_ostream &os, llvm::ArrayRef<TargetFactory> targets);
 
-/// One model on its way through the phases. Keeps everything that a compiled
-/// program refers to.
+/// The compilation of one model. Owns everything that the compiled program
+/// refers to.
 class Compilation {
 public:
   Compilation(const Options &options, TargetSet targets);
   ~Compilation();
 
-  /// Asked where the program of a batch does not fit into --memory-limit: what
-  /// its line says of batches that do.
+  /// Called if the program of a batch does not fit into --memory-limit: returns
+  /// the part of the error message about batches that fit.
   std::function<std::string(int64_t batch)> batchesThatFit;
 
-  /// The options that no phase can serve are refused first.
+  /// Refuses options that a phase cannot serve; called first.
   ExitCode checkOptions() const;
   /// Reads the model (unless `model` was filled by the caller) and runs the
   /// phases up to `last`, which is before "kernels".
   ExitCode run(const Phase &last);
-  /// Whether run() has come through this phase.
+  /// Whether run() has completed this phase.
   bool hasDone(llvm::StringRef phase) const;
-  /// That a trainer can export what was imported.
+  /// Checks that a trainer can export the imported model.
   ExitCode checkExport();
-  /// After run(plan): the phase "kernels" and the tables. Of several targets
-  /// the first is emitted into an empty `program`; `others` are those that will
-  /// be added to it after this one.
+  /// After run(plan): runs the phase "kernels" and makes the tables. The first
+  /// of several targets gets an empty `program`; `others` are the targets that
+  /// the caller will add to it later.
   ExitCode emit(CompiledProgram &program,
                 llvm::ArrayRef<std::string> others = {});
 
@@ -99,32 +99,32 @@ public:
   std::vector<passes::ProgramDevice> devices;
 
   mlir::ModuleOp module() { return *module_; }
-  /// The target of the program's first device: once ops are placed, this need
-  /// not be the default one.
+  /// The target of the program's first device. After placement this need not be
+  /// the default device.
   const passes::Target &mainTarget() const;
-  /// Kernels of every device of the program as text.
+  /// The kernels of all devices of the program as text.
   mlir::FailureOr<passes::TargetCode> kernelText(passes::CodeForm form);
   mlir::MLIRContext &context() { return context_; }
   /// The identifier in the names of the artifact's symbols.
   const std::string &symbol() const { return symbol_; }
-  /// Phases and the milliseconds they took.
+  /// The time of each phase in milliseconds.
   std::vector<std::pair<std::string, double>> times;
   /// With --time-report: prints them to stderr.
   void reportTimes() const;
 
 private:
   ExitCode runOnce(const Phase &last);
-  /// Whether what ended a phase is a defect of the compiler, not of the model
-  /// or the options.
+  /// Whether a phase failed because of a defect of the compiler, not because of
+  /// the model or the options.
   bool isOwnFault(const Phase &phase, PhaseFailure failure) const;
   ExitCode runWithinLimit(const Phase &last);
   ExitCode importPhase(const Phase &last);
   std::string dumpPhase(const Phase &phase);
   ExitCode describe(ArtifactInfo &info);
   ExitCode describeExport(ArtifactInfo &info);
-  /// What --require demands of a planned program.
+  /// Checks the contracts of --require in a planned program.
   ExitCode checkContracts() const;
-  /// That no device of a planned program takes more than --memory-limit.
+  /// Checks that no device of a planned program uses more than --memory-limit.
   ExitCode checkMemory() const;
 
   std::vector<std::unique_ptr<passes::Target>> otherTargets_;
@@ -134,11 +134,12 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   std::string symbol_;
   LintLog lints_;
-  /// Of the limit, for what placement cannot know: by device.
+  /// Bytes of the limit that placement leaves free on each device, for what it
+  /// cannot know (ReserveSearch.h).
   std::vector<int64_t> memoryReserves_;
 };
 
-/// sinterc without its main; `calibrate` serves --calibrate (Calibration.h).
+/// sinterc's main function; `calibrate` runs --calibrate (Calibration.h).
 using Calibrate = std::function<ExitCode(
     Options &options, llvm::ArrayRef<TargetFactory> targets)>;
 int sinterc(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets,

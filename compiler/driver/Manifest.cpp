@@ -1,4 +1,4 @@
-//===- Manifest.cpp - what an artifact says about itself ------------------===//
+//===- Manifest.cpp - the manifest of an artifact -------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -21,14 +21,14 @@ using namespace sinter;
 using namespace sinter::compiler;
 namespace json = llvm::json;
 
-// JSON strings are UTF-8; names in models may be anything.
+// JSON strings are UTF-8; names in models may be any bytes.
 static json::Value text(llvm::StringRef name) {
   return json::isUTF8(name) ? json::Value(name.str())
                             : json::Value(json::fixUTF8(name));
 }
 
-/// Trainers compare it with what a checkpoint was made with: defaults are
-/// written out, or absent in every program that has them.
+/// Trainers compare these options with those of a checkpoint. A default is
+/// either always written or always absent.
 static json::Object trainingOptions(const TrainOptions &train,
                                     llvm::StringRef lossScale,
                                     mlir::ModuleOp module) {
@@ -78,7 +78,7 @@ static json::Object trainingOptions(const TrainOptions &train,
   return object;
 }
 
-/// The node at `location`, or its place in a text file.
+/// The node at `location`, or the line in a text file.
 static std::string nodeText(mlir::Location location) {
   if (auto names = nodeNames(location); !names.empty())
     return "node " + quoted(names.front());
@@ -87,7 +87,7 @@ static std::string nodeText(mlir::Location location) {
   return "an op of the model";
 }
 
-/// For which nodes the rows that pad a batch cannot be masked out.
+/// The nodes because of which the padding rows of a batch cannot be masked.
 static json::Object mixedRows(mlir::ModuleOp module) {
   json::Object object;
   if (auto training = module->getAttrOfType<mlir::DictionaryAttr>(

@@ -1,4 +1,4 @@
-//===- Manifest.h - what an artifact says about itself ----------*- C++ -*-===//
+//===- Manifest.h - the manifest of an artifact -----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,13 +13,13 @@
 
 namespace sinter::compiler {
 
-/// The JSON text of sinter_artifact.manifest: versions, target, what was fixed
-/// at compile time. Names no path and no time, so that equal compilations give
-/// equal bytes.
+/// The JSON text of sinter_artifact.manifest: versions, the target, choices
+/// made at compile time. Contains no path and no time, so that equal
+/// compilations give equal bytes.
 std::string makeManifest(const Options &options, const passes::Target &target,
                          mlir::ModuleOp module);
 
-/// The `-v` table: one line per state.
+/// Prints the table of `-v`: one line per state.
 void printStateTable(llvm::raw_ostream &os, mlir::ModuleOp module);
 
 } // namespace sinter::compiler

@@ -1,4 +1,4 @@
-//===- MemoryLimit.cpp - what a planned program takes, and its limit ------===//
+//===- MemoryLimit.cpp - memory of a planned program ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -84,7 +84,7 @@ std::string compiler::memoryText(const DeviceMemory &memory) {
 }
 
 namespace {
-// A value in the arena: commands from the first to the last that touch it.
+// A value in the arena, with the first and the last command that use it.
 struct LiveValue {
   exec::BufferOp buffer;
   unsigned first, last;
@@ -114,7 +114,7 @@ static std::vector<LiveValue> arenaValues(exec::ProgramOp program,
   return values;
 }
 
-// The largest values where most bytes are live: "96.0 MiB of conv1, ...".
+// The largest values that are live at the peak: "96.0 MiB of conv1, ...".
 static std::string largestAtPeak(exec::ProgramOp program, int64_t place) {
   std::vector<LiveValue> values = arenaValues(program, place);
   std::vector<passes::plan::Lifetime> lifetimes;
@@ -181,11 +181,11 @@ std::string compiler::whyTooLarge(
     std::string values = largestAtPeak(largestProgram(module, place), place);
     if (!values.empty())
       text += "; the largest values at the peak: " + values;
-    // To the byte, and so that it can be given as a limit. With another one
-    // several devices may be given other nodes, and the batch may be split.
+    // An exact number of bytes, which can be given as a limit. With another
+    // limit nodes may be placed differently, and the batch may be split.
     bool hasChoice = devices.size() > 1 || options.devices.size() > 1;
-    text += (hasChoice                 ? "; placed like this it fits into "
-             : options.allowMicroBatch ? "; in one it fits into "
+    text += (hasChoice                 ? "; with this placement it fits into "
+             : options.allowMicroBatch ? "; without a split it fits into "
                                        : "; the smallest limit that fits is ") +
             std::to_string(smallest) + " bytes";
     if (options.remat == "none")

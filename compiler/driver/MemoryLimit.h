@@ -1,4 +1,4 @@
-//===- MemoryLimit.h - what a planned program takes -------------*- C++ -*-===//
+//===- MemoryLimit.h - memory of a planned program --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,8 +19,8 @@ namespace sinter::compiler {
 struct DeviceMemory {
   std::string device;
   passes::plan::Footprint bytes;
-  /// Whether --memory-limit is about it: of a program that has a GPU it is for
-  /// each GPU, and what lies on the CPU is not counted.
+  /// Whether --memory-limit applies: in a program with a GPU it applies to each
+  /// GPU, and data on the CPU does not count.
   bool isLimited = true;
 
   int64_t excess(const Options &options) const {
@@ -34,25 +34,25 @@ std::vector<DeviceMemory> memoryOf(mlir::ModuleOp module,
                                    const Options &options,
                                    llvm::StringRef otherwise);
 
-/// On a CPU scratch is promised only where a limit of its memory or --workspace
-/// asks for it.
+/// Whether scratch memory on the CPU is bounded: only if a limit applies to the
+/// CPU's memory, or --workspace is given.
 bool promisesCpuWorkspace(mlir::ModuleOp module, const Options &options,
                           llvm::StringRef otherwise);
 
 /// "cpu: 1.23 GiB: arena 1.00 GiB, states 230.00 MiB".
 std::string memoryText(const DeviceMemory &memory);
 
-/// Whether every device that is limited keeps to that; for one that does not,
-/// one line with what it needs, the largest values at its peak by ONNX node,
-/// the smallest limit that fits and what `batchesThatFit` says of the batch
-/// that does not. "" when all fit.
+/// "" if every limited device keeps to the limit. Otherwise one line about the
+/// first that does not: the memory it needs, the largest values at its peak by
+/// ONNX node, the smallest limit that fits, and the text of `batchesThatFit`
+/// for this batch.
 std::string
 whyTooLarge(mlir::ModuleOp module, const Options &options,
             llvm::ArrayRef<DeviceMemory> devices,
             const std::function<std::string(int64_t)> &batchesThatFit);
 
-/// The leading dimension of what the largest program of `module` reads; 0
-/// where there is none.
+/// The leading dimension of the first input of the largest program of `module`;
+/// 0 if there is none.
 int64_t batchOf(mlir::ModuleOp module);
 
 } // namespace sinter::compiler

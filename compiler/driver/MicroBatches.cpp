@@ -14,11 +14,11 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-/// Of one step.
+/// Limit of the micro-batches in one step.
 static constexpr int64_t kMostParts = 65536;
 
-/// What calibration of the whole batch found, for the functions of a split
-/// step: gradients are those of @grad then.
+/// The calibration of the whole batch, with the names of a split step: @grad
+/// computes the gradients instead of @step.
 static std::vector<std::pair<std::string, std::string>>
 calibratedOfParts(const Options &given) {
   auto result = given.calibrated;
@@ -30,25 +30,26 @@ calibratedOfParts(const Options &given) {
 
 namespace {
 
-/// Plans a model again and again with other options.
+/// Plans a model repeatedly with different options.
 class Trials {
 public:
   Trials(const Options &given, const ModelFile &model,
          llvm::ArrayRef<TargetFactory> targets)
       : options(given.asTrial()), model(model), targets(targets) {
     options.stopAfter = "";
-    // Of the program that is made in the end.
+    // Contracts apply only to the final program.
     options.contracts.clear();
   }
 
-  /// What compiling with `options` ends with, for every target.
+  /// Plans `options` for every target: kExitDone, kExitMemory if one does not
+  /// fit, or the first other error.
   ExitCode plan();
-  /// kExitDone when `batch` rows per step fit.
+  /// kExitDone if `batch` rows per step fit.
   ExitCode planBatch(int64_t batch) {
     options.batch = batch;
     return plan();
   }
-  /// kExitDone when `parts` micro-batches fit that together have `batch` rows.
+  /// kExitDone if a split of `batch` rows into `parts` micro-batches fits.
   ExitCode planSplit(const Options &given, int64_t batch, int64_t parts) {
     options.train.accumulate = given.train.accumulate * parts;
     options.calibrated = calibratedOfParts(given);
@@ -94,8 +95,8 @@ ExitCode Trials::plan() {
   return worst;
 }
 
-// More micro-batches only take less: from two on, all have the same sums.
-// 0: none of at most `mostRows` rows fits.
+// The fewest micro-batches of at most `mostRows` rows that fit; 0 if none do.
+// From two on, more micro-batches only use less memory: all have the same sums.
 static int64_t fewestParts(Trials &trials, const Options &given, int64_t batch,
                            int64_t mostRows) {
   for (int64_t parts = 2; parts <= batch; ++parts)
@@ -113,7 +114,7 @@ std::string compiler::checkMicroBatches(const Options &options) {
     return "--allow-microbatch needs --train: it splits the batch of a step";
   if (!options.memoryLimitBytes)
     return "--allow-microbatch needs --memory-limit, which the parts of the "
-           "batch have to fit";
+           "batch must fit";
   if (options.isTopology())
     return "--allow-microbatch contradicts --deterministic=topology, which "
            "splits the batch into shards of its own";
@@ -124,7 +125,8 @@ static std::string sizeText(int64_t parts, int64_t rows) {
   return std::to_string(parts) + " micro-batches of " + std::to_string(rows);
 }
 
-// The program of the whole batch, which does not fit, tells the usual line.
+// Compiles the whole batch, which does not fit, to print the usual message,
+// with `suffix`.
 static ExitCode refuse(const Options &given, const ModelFile &model,
                        llvm::ArrayRef<TargetFactory> targets,
                        const std::string &suffix) {
@@ -155,7 +157,7 @@ ExitCode compiler::splitBatch(Options &options, ModelFile &model,
     return kExitUsage;
   }
   Trials trials(options, model, targets);
-  // What else is wrong is said by the compilation itself.
+  // The compilation itself reports other errors.
   if (trials.plan() != kExitMemory)
     return kExitDone;
   const int64_t whole = trials.largestBytes;
@@ -164,7 +166,7 @@ ExitCode compiler::splitBatch(Options &options, ModelFile &model,
     return kExitDone;
   ExitCode code = trials.planSplit(options, batch, batch);
   if (code != kExitDone && code != kExitMemory) {
-    // Its batch cannot be set: the compiler says why.
+    // The batch cannot be set: this plan reports why.
     trials.options.isTrial = false;
     return trials.plan();
   }
@@ -172,18 +174,19 @@ ExitCode compiler::splitBatch(Options &options, ModelFile &model,
     int64_t least = std::min(whole, trials.largestBytes);
     return refuse(
         options, model, targets,
-        "; nor do " + sizeText(batch, 1) +
-            " fit (--allow-microbatch), whose smallest limit is " +
+        "; " + sizeText(batch, 1) +
+            " do not fit either (--allow-microbatch); their smallest limit "
+            "is " +
             std::to_string(trials.largestBytes) + " bytes" +
             (least == whole ? ": their sums take more than they save" : ""));
   }
   const int64_t parts = fewestParts(trials, options, batch, batch / 2);
   if (parts == 0)
     return refuse(options, model, targets,
-                  "; nor does a split of the batch of " +
-                      std::to_string(batch) + " into equal parts, " +
+                  "; no split of the batch of " + std::to_string(batch) +
+                      " into equal parts fits either, at most " +
                       std::to_string(kMostParts) +
-                      " in a step at most (--allow-microbatch)");
+                      " in a step (--allow-microbatch)");
   llvm::errs() << options.tool << ": the batch of " << batch
                << " does not fit into the memory limit; it is split into "
                << sizeText(parts, batch / parts) << " (--allow-microbatch)\n";

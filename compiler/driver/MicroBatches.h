@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// --allow-microbatch, and what is said about batches where a program does not
-// fit. Whether a split fits is not estimated: it is planned, in trials that say
-// nothing.
+// --allow-microbatch, and the batches that an error message suggests when a
+// program does not fit. Silent trial compilations up to the plan decide whether
+// a split fits; nothing is estimated.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_MICROBATCHES_H
@@ -14,21 +14,20 @@
 
 namespace sinter::compiler {
 
-/// What is wrong with --allow-microbatch beside the other options, "" if
-/// nothing.
+/// How --allow-microbatch contradicts the other options; "" if it does not.
 std::string checkMicroBatches(const Options &options);
 
-/// With --allow-microbatch, where the program of the whole batch does not fit
-/// into --memory-limit however much is computed again: sets `options` to the
-/// fewest micro-batches of equal size that fit, and says so in one line. Where
-/// none fits, says what would and returns kExitMemory. Without the flag,
-/// nothing. `model` is read unless it is there, and can be compiled from after.
+/// With --allow-microbatch, if the program of the whole batch does not fit into
+/// --memory-limit even with recomputation: sets `options` to the fewest
+/// micro-batches of equal size that fit, and prints that in one line. If none
+/// fits, reports the smallest limit and returns kExitMemory. Without the flag
+/// does nothing. Reads `model` unless it was read; the caller can compile it.
 ExitCode splitBatch(Options &options, ModelFile &model,
                     llvm::ArrayRef<TargetFactory> targets);
 
 /// For whyTooLarge: "; the largest batch that fits is 21; with
-/// --allow-microbatch 2 micro-batches of 16 fit". `batch` is the one that does
-/// not fit; "" where no smaller one does, or it cannot be set.
+/// --allow-microbatch 2 micro-batches of 16 fit". `batch` does not fit. "" if
+/// no smaller batch fits, or the batch cannot be set.
 std::string batchesThatFit(const Options &options, const ModelFile &model,
                            llvm::ArrayRef<TargetFactory> targets,
                            int64_t batch);

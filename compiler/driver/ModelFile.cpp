@@ -23,14 +23,16 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// Brackets nested deeper than this are no model; the parser recurses on them.
+// Files with brackets nested deeper than this are refused: the parser recurses
+// on them.
 static constexpr unsigned kMaxNesting = 256;
-// What reading the smallest file may take.
+// Memory that reading the smallest file may take.
 static constexpr uint64_t kSlackBytes = uint64_t(1) << 30;
 
 static bool isBytecode(StringRef bytes) { return bytes.starts_with("ML\xefR"); }
 
-// Text has no control characters but white space; a protobuf has some at once.
+// Text has no control characters except white space; a protobuf has some at its
+// beginning.
 static bool isText(StringRef bytes) {
   return llvm::all_of(bytes.take_front(512), [](unsigned char c) {
     return c >= ' ' || c == '\n' || c == '\t' || c == '\r';
@@ -38,9 +40,9 @@ static bool isText(StringRef bytes) {
 }
 
 namespace {
-// Finds brackets that are nested too deeply, and long runs of prefix operators,
-// without recursion. Knows just enough of the syntax to skip strings and
-// comments.
+// Finds brackets that are nested too deeply, and long runs of minus signs,
+// without recursion. It knows only as much of the syntax as it needs to skip
+// strings and comments.
 class NestingCheck {
 public:
   explicit NestingCheck(StringRef text) : text_(text) {}
@@ -110,8 +112,8 @@ static ExitCode unreadable(const Options &options, const llvm::Twine &why) {
   return kExitUsage;
 }
 
-/// `onnx`, with the parameters that it had before it was exported if it is
-/// trained.
+/// Stores `onnx` in `model`. For training, first restores the parameters that
+/// the model had before it was exported.
 static ExitCode takeOnnx(const Options &options,
                          std::shared_ptr<OnnxModel> onnx, ImportErrors &errors,
                          ModelFile &model) {
@@ -181,7 +183,8 @@ ImportOptions compiler::importOptions(const Options &options) {
   return result;
 }
 
-// Every argument and result of a graph function says what it is.
+// Checks that every argument and result of a graph function has an attribute
+// that says what it is.
 static mlir::LogicalResult checkSignature(mlir::func::FuncOp function) {
   using ir::SinterDialect;
   if (function.isExternal())
@@ -234,15 +237,15 @@ ExitCode compiler::importModel(const Options &options, ModelFile &model,
     ExitCode code = reportImport(options, errors);
     return code == kExitDone && !module ? kExitFailed : code;
   }
-  // The readers believe the counts in a file, however large; no module takes
-  // more than this. (Text grows less than bytecode, where names and types are
-  // shared.)
+  // The readers trust the counts in a file, however large; no valid module
+  // takes more memory than this. (Text grows less than bytecode, which shares
+  // names and types.)
   MemoryLimit limit(kSlackBytes + 64 * model.source->getBufferSize(),
                     shown(options.model) +
                         ": is damaged: reading it takes more memory than any "
                         "module of its size");
-  // Bytecode keeps its weights in the file's bytes: the source lives as long as
-  // they do.
+  // A module read from bytecode refers to weights in the file's bytes, so the
+  // source must live as long as they do.
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(model.source), llvm::SMLoc());
   mlir::ParserConfig config(context);

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Decides what a model file is (ONNX, sinter text, sinter bytecode), reads it,
-// and checks what the phases rely on.
+// Determines the format of a model file (ONNX, sinter text, sinter bytecode),
+// reads it, and checks what the phases rely on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_MODELFILE_H
@@ -21,25 +21,25 @@
 
 namespace sinter::compiler {
 
-/// A model as it was read. What a module refers to (weights) stays in it.
+/// A model as it was read. It owns what a module refers to (weights).
 struct ModelFile {
   std::shared_ptr<const OnnxModel> onnx;      // of an ONNX file
   std::unique_ptr<llvm::MemoryBuffer> source; // of a sinter file
 };
 
-/// Reads `options.model` ("-" is stdin); reports what is wrong.
+/// Reads `options.model` ("-" is stdin); reports errors.
 ExitCode readModel(const Options &options, ModelFile &model);
 
-/// The import phase: the module that @main is in, of `model` with the sizes
-/// that `options` bind. Moves `model.source` into the module's context.
+/// The import phase: makes the module of `model`, with the sizes that `options`
+/// bind. The parser takes over `model.source`.
 ExitCode importModel(const Options &options, ModelFile &model,
                      mlir::MLIRContext *context,
                      mlir::OwningOpRef<mlir::ModuleOp> &module);
 
-/// The importer's part of `options`.
+/// The options of the importer.
 ImportOptions importOptions(const Options &options);
 
-/// Prints the lines of `errors` and its warnings; returns its exit code.
+/// Prints the errors and warnings of `errors`; returns its exit code.
 ExitCode reportImport(const Options &options, const ImportErrors &errors);
 
 /// The model's name without folders and suffix: "mnist" of "models/mnist.onnx".

@@ -21,14 +21,14 @@ using llvm::StringRef;
 
 namespace {
 
-/// @main and the states that it gets.
+/// Adds states to @main.
 class StateMaker {
 public:
   StateMaker(mlir::ModuleOp module, mlir::func::FuncOp main)
       : module_(module), main_(main), symbols_(module) {}
 
-  /// Ties the inputs that `pattern` matches to the outputs that `output` makes
-  /// of their names; what is wrong, "" if nothing.
+  /// Ties each input that `pattern` matches to the output whose name `output`
+  /// makes of the input's name; returns what is wrong, "" if nothing.
   std::string apply(StringRef pattern, StringRef output) {
     llvm::Regex regex(pattern);
     bool found = false;
@@ -49,7 +49,8 @@ public:
     return found ? "" : "the model has no such input, or it has become a state";
   }
 
-  /// The first state whose name something else of the program has; "" if none.
+  /// Reports the first state whose name another state or an output has; "" if
+  /// none.
   std::string checkNames() {
     llvm::StringSet<> names;
     for (unsigned i = 0; i < main_.getNumResults(); ++i)
@@ -58,8 +59,7 @@ public:
       StringRef name = state.getOnnx().value_or(state.getSymName());
       if (!names.insert(name).second)
         return "'" + shown(name) +
-               "' is the name of a state and of something else that is kept "
-               "or given out";
+               "' is the name of a state and of another state or output";
     }
     return "";
   }

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A step of a sequence hands on what the next one reads: a decoder's caches, a
+// A step of a sequence passes values to the next step: a decoder's caches, a
 // recurrent network's memory. In the graph these are inputs and outputs. With
-// --state=INPUT=OUTPUT they are state: an input leaves the signature, it begins
-// as zeros, and each run leaves the output's value in it, on the device.
+// --state=INPUT=OUTPUT they become a state: both leave the signature, the state
+// begins as zeros, and each run stores the output in it, on the device.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_MODELSTATES_H
@@ -18,9 +18,9 @@
 
 namespace sinter::compiler {
 
-/// Makes states of the inputs of @main that `options.stateRules` choose, each
-/// named like its input. Reports a rule that chooses nothing, or a pair that is
-/// none; kExitUsage then.
+/// Turns the inputs of @main that `options.stateRules` match into states with
+/// the same names. Reports a rule that matches nothing or an input and an
+/// output that cannot be tied, and returns kExitUsage.
 ExitCode tieStates(const Options &options, mlir::ModuleOp module);
 
 } // namespace sinter::compiler

@@ -20,7 +20,7 @@ using namespace sinter::compiler;
 using llvm::StringRef;
 
 namespace {
-// The flags that are ours; the rest goes to MlirOptMain.
+// Sinter's own flags; `rest` goes to MlirOptMain.
 struct OptFlags {
   bool listPasses = false;
   std::string phaseOptions;
@@ -41,7 +41,7 @@ static std::optional<OptFlags> splitFlags(int argc, char **argv) {
     } else if (arg.consume_front("--phase=")) {
       if (!findPhase(arg)) {
         llvm::errs() << "sinter-opt: error: no phase called '" << arg
-                     << "'; there are";
+                     << "'; the phases are";
         for (const Phase &phase : phaseTable())
           llvm::errs() << " " << phase.name;
         llvm::errs() << "\n";
@@ -55,10 +55,10 @@ static std::optional<OptFlags> splitFlags(int argc, char **argv) {
   return flags;
 }
 
-// Every registered pass and phase with its summary, ours first.
+// Prints every registered pass and phase with its summary, Sinter's first.
 static void listPasses() {
-  // The registry cannot be walked; a parser makes an option of each of its
-  // entries.
+  // The registry cannot be iterated, but a parser makes an option of each of
+  // its entries.
   mlir::PassPipelineCLParser parser("", "");
   std::vector<std::pair<std::string, StringRef>> entries;
   for (auto &option : llvm::cl::getRegisteredOptions()) {
@@ -86,7 +86,7 @@ int sinter::compiler::optMain(int argc, char **argv,
   if (!flags)
     return kExitUsage;
 
-  // "-" stands for the model that these options do not have.
+  // parseOptions requires a model; "-" takes its place.
   llvm::SmallVector<StringRef> words;
   StringRef(flags->phaseOptions).split(words, ' ', -1, false);
   std::vector<std::string> optionArgs(words.begin(), words.end());
@@ -101,7 +101,7 @@ int sinter::compiler::optMain(int argc, char **argv,
     return kExitUsage;
 
   PhaseContext context{*options, *set.main, set.devices};
-  // The first registration of a name counts: these have targets.
+  // The first registration of a name counts: these passes get the targets.
   mlir::registerPass([&] { return passes::createPlaceOps(set.devices, {}); });
   mlir::registerPass(
       [&] { return passes::createAssignPrecision(set.main.get()); });

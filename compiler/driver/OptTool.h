@@ -10,9 +10,9 @@
 
 namespace sinter::compiler {
 
-/// mlir-opt with our dialects, passes and phases. Ours, besides upstream's
-/// flags:
-///   --list-passes            every pass of ours with its summary
+/// mlir-opt with Sinter's dialects, passes and phases. It adds these flags to
+/// those of mlir-opt:
+///   --list-passes            lists all passes with their summaries
 ///   --phase=NAME             runs one phase of the table
 ///   --phase-options="..."    sinterc's options for it
 int optMain(int argc, char **argv, llvm::ArrayRef<TargetFactory> targets);

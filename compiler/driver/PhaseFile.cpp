@@ -1,4 +1,4 @@
-//===- PhaseFile.cpp - from which phase a file goes on --------------------===//
+//===- PhaseFile.cpp - compiling what --stop-after wrote ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -36,20 +36,19 @@ static std::string whyNotPlaced(mlir::ModuleOp module, const Options &options,
     });
   });
   std::string list = llvm::join(placed, ",");
-  std::string already = "is placed on " + list + " already: ";
+  std::string already = "is already placed on " + list + ": ";
   if (!options.placeRules.empty() || !options.allowCpu.empty())
     return already + (options.placeRules.empty() ? "--allow-cpu" : "--place") +
-           " is for the model";
-  return areThere
-             ? ""
-             : already + "--target=" + list + " goes on, or give the model";
+           " applies only to the model";
+  return areThere ? ""
+                  : already + "continue with --target=" + list +
+                        ", or give the model";
 }
 
 static std::string isPast(StringRef what, StringRef phase) {
-  return ("is " + what +
-          " already; give the model, or a file of a phase "
-          "before '" +
-          phase + "' (sinter-opt --phase=PHASE goes on from here)")
+  return ("is already " + what +
+          "; give the model, or a file of a phase before '" + phase +
+          "' (sinter-opt --phase=PHASE continues from here)")
       .str();
 }
 

@@ -1,4 +1,4 @@
-//===- PlacementSummary.cpp - devices of a program, for people ------------===//
+//===- PlacementSummary.cpp - placement in the manifest -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,7 +15,7 @@ using namespace sinter;
 using namespace sinter::compiler;
 namespace json = llvm::json;
 
-// JSON strings are UTF-8; names in models may be anything.
+// JSON strings are UTF-8; names in models may be any bytes.
 static json::Value text(StringRef name) {
   return json::isUTF8(name) ? json::Value(name.str())
                             : json::Value(json::fixUTF8(name));

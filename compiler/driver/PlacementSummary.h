@@ -1,4 +1,4 @@
-//===- PlacementSummary.h - devices of a program, for people ----*- C++ -*-===//
+//===- PlacementSummary.h - placement in the manifest -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,11 +13,10 @@
 
 namespace sinter::compiler {
 
-/// The manifest's "placement" of a planned `module`: its devices and what it
-/// takes of their memory, regions of nodes with the reason why they are where
-/// they are, and what is copied from one device to another. `kind` is the first
-/// device's. Of a program that could only be on one device there are no
-/// regions.
+/// The manifest's "placement" of a planned `module`: its devices and the memory
+/// it uses on each, regions of nodes with the reason for their device, and
+/// copies between devices. `kind` is the kind of the first device. There are no
+/// regions if the program could only be on one device.
 llvm::json::Object placementJson(mlir::ModuleOp module, const Options &options,
                                  llvm::StringRef otherwise);
 

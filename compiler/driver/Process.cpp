@@ -1,4 +1,4 @@
-//===- Process.cpp - how a tool behaves as a process ----------------------===//
+//===- Process.cpp - fatal errors and memory of a tool --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,10 +22,10 @@ using namespace sinter;
 using namespace sinter::compiler;
 
 static const char *toolName = "sinter";
-// What running out of memory means now; null: that there is no more.
+// The message for lack of memory; null: without a MemoryLimit.
 static std::atomic<const char *> limitReason{nullptr};
 
-// Nothing here may allocate.
+// Must not allocate.
 [[noreturn]] static void end(const char *message, int code) {
   for (const char *text : {toolName, ": error: ", message, "\n"})
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -44,7 +44,7 @@ static void fatalError(void *, const char *reason, bool) {
   end(reason, kExitFailed);
 }
 
-// The compiler throws nothing; the C++ library throws for sizes that cannot be.
+// The compiler throws nothing; the C++ library throws for impossible sizes.
 static void terminated() {
   const char *reason = limitReason.load();
   end(reason ? reason : "internal error", reason ? kExitUsage : kExitFailed);
@@ -52,7 +52,7 @@ static void terminated() {
 
 void compiler::prepareProcess(const char *tool) {
   toolName = tool;
-  // Writes fail instead, and say why.
+  // Writes then fail with an error.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_new_handler(outOfMemory);
@@ -61,7 +61,7 @@ void compiler::prepareProcess(const char *tool) {
   llvm::install_fatal_error_handler(fatalError);
 }
 
-// Address space in use, in bytes; 0 when that is not known.
+// Address space in use, in bytes; 0 if that is unknown.
 static uint64_t usedBytes() {
   unsigned long long pages = 0;
   std::FILE *file = std::fopen("/proc/self/statm", "re");

@@ -1,4 +1,4 @@
-//===- Process.h - how a tool behaves as a process --------------*- C++ -*-===//
+//===- Process.h - fatal errors and memory of a tool ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,15 +11,15 @@
 
 namespace sinter::compiler {
 
-/// To be called first in every tool: from then on, running out of memory and
-/// LLVM's fatal errors end in one line and an exit code, and a reader that goes
-/// away is an error of the write, not the end of the process. `tool` must be a
-/// literal.
+/// Every tool calls this first. Afterwards, lack of memory and LLVM's fatal
+/// errors end the process with one line and an exit code. If the reader of a
+/// pipe goes away, the write fails instead of ending the process. `tool` must
+/// be a string literal.
 void prepareProcess(const char *tool);
 
-/// While it lives, the process may take at most `bytes` more memory; asking for
-/// more ends it with kExitUsage and the line "TOOL: error: WHY". For readers of
-/// files that may ask for any amount.
+/// During its lifetime the process may allocate at most `bytes` more memory;
+/// allocating more ends it with kExitUsage and the line "TOOL: error: WHY". For
+/// readers of files, which may ask for any amount.
 class MemoryLimit {
 public:
   MemoryLimit(uint64_t bytes, std::string why);

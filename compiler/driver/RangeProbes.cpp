@@ -19,7 +19,7 @@ using namespace sinter::compiler;
 
 static constexpr llvm::StringLiteral kState = "state:", kControl = "control:";
 
-/// What multiplies: its operands are rounded.
+/// Ops that multiply: their operands are rounded.
 static bool multiplies(Operation *op) {
   return ir::isContraction(op) || isa<ir::AttentionOp, ir::AttentionGradOp>(op);
 }
@@ -106,7 +106,7 @@ void RangeProbes::findProbes(func::FuncOp main, StringRef name,
         probe(operand).readers.push_back(key->second);
     }
   }
-  // What is added to a product on its way out is rounded with it.
+  // Operands of elementwise ops behind a product are rounded with it.
   for (auto &[value, found] : found_)
     for (Operation *user : value.getUsers()) {
       if (!passes::isElementwise(user))

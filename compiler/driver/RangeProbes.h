@@ -2,8 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A copy of a placed function as @main of a module of its own: states and
-// control fields are inputs, and its results are the ranges of chosen values.
+// Copies a placed function into @main of a new module, for calibration: states
+// and control fields become inputs, and the results are the ranges of chosen
+// values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_RANGEPROBES_H
@@ -18,7 +19,7 @@
 
 namespace sinter::compiler {
 
-/// The magnitudes of a value, and what rounding to fp16 takes from it.
+/// The magnitudes of a value, and what rounding it to fp16 loses.
 struct ValueRange16 {
   double largest = 0;
   double sum = 0;
@@ -29,19 +30,19 @@ class RangeProbes {
 public:
   /// One value that fp16 would round.
   struct Probe {
-    std::string key; // of the op that makes it; "": state, input or constant
-    std::vector<std::string> readers; // 16-bit contractions
+    std::string key; // of the op that defines it; "": state, input or constant
+    std::vector<std::string> readers; // keys of 16-bit contractions
   };
 
-  /// Probes the values that the ops in `narrow` (PrecisionEntry::key) make and
-  /// multiply.
+  /// Probes the values that the ops in `narrow` (PrecisionEntry::key) define
+  /// and multiply.
   RangeProbes(mlir::func::FuncOp function, const llvm::StringSet<> &narrow);
 
   mlir::ModuleOp module() { return *module_; }
   const std::vector<Probe> &probes() const { return probes_; }
   /// Initial values of states, zeros for control fields.
   const GivenInputs &given() const { return given_; }
-  /// False when the program has no dynamic one.
+  /// False if the program has no dynamic loss scale.
   bool setLossScale(double scale);
   /// One range per probe, from the outputs of a run.
   std::vector<ValueRange16>
@@ -54,7 +55,7 @@ private:
   void returnRanges(mlir::func::FuncOp main);
 
   mlir::OwningOpRef<mlir::ModuleOp> module_;
-  llvm::MapVector<mlir::Value, Probe> found_; // while it is built
+  llvm::MapVector<mlir::Value, Probe> found_; // during construction
   std::vector<Probe> probes_;
   GivenInputs given_;
 };

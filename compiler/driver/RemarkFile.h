@@ -14,15 +14,16 @@
 
 namespace sinter::compiler {
 
-/// Collects the remarks of a context while it lives, when --remarks or -v asks
-/// for them.
+/// Collects the remarks of a context during its lifetime, if --remarks or -v is
+/// given.
 class RemarkFile {
 public:
   RemarkFile(const Options &options, mlir::MLIRContext *context);
   ~RemarkFile();
 
-  /// Writes what was collected, one JSON object a line: pass, kind, nodes,
-  /// text, count; with -v to `os`, too. Returns what went wrong, "" if nothing.
+  /// Writes the remarks to the file of --remarks, as one JSON object a line
+  /// (pass, kind, nodes, text, count), and with -v to `os` as text. Returns
+  /// what went wrong, "" if nothing.
   std::string write(llvm::raw_ostream &os);
 
 private:

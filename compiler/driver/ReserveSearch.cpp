@@ -1,4 +1,4 @@
-//===- ReserveSearch.cpp - what placement leaves free on GPUs -------------===//
+//===- ReserveSearch.cpp - memory that placement leaves free --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,7 +10,7 @@
 using namespace sinter;
 using namespace sinter::compiler;
 
-/// Halves until one more is less than this share of the limit.
+/// The search ends when a range is smaller than the limit / 2^kHalvings.
 static constexpr int kHalvings = 8;
 
 ReserveSearch::ReserveSearch(llvm::ArrayRef<passes::ProgramDevice> devices,
@@ -34,7 +34,8 @@ std::vector<int64_t> ReserveSearch::reserves() const {
   return bytes;
 }
 
-/// What was found for later devices was so with another share of the program.
+/// Forgets the ranges from device `begin` on: they were found with another part
+/// of the program on these devices.
 void ReserveSearch::reset(size_t begin) {
   for (size_t i = begin; i < ranges_.size(); ++i) {
     ranges_[i].low = ranges_[i].reserve = 0;

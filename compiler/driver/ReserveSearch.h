@@ -1,12 +1,12 @@
-//===- ReserveSearch.h - what placement leaves free on GPUs -----*- C++ -*-===//
+//===- ReserveSearch.h - memory that placement leaves free ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Before there is a plan placement can only estimate what a device will hold.
-// Where it left too little of --memory-limit free for the rest it is asked
-// again: the more it leaves, the more goes on to the next GPU, or to the CPU. A
-// search by halves: the first GPU leaves no more than it has to, then the
-// second one.
+// Without a plan, placement can only estimate how much memory a device will
+// use. If a device uses more than --memory-limit after planning, the driver
+// places again and reserves more memory on that device, so that more of the
+// program goes on to the next GPU or to the CPU. A binary search finds the
+// smallest sufficient reserve of the first GPU, then of the second.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_DRIVER_RESERVESEARCH_H
@@ -20,23 +20,24 @@ namespace sinter::compiler {
 
 class ReserveSearch {
 public:
-  /// `devices` are those that the program may span.
+  /// `devices` are the devices that the program may span.
   ReserveSearch(llvm::ArrayRef<passes::ProgramDevice> devices,
                 int64_t limitBytes);
 
   /// Bytes to leave free in the next try, by device.
   std::vector<int64_t> reserves() const;
 
-  /// In the last try `device` took so much more than the limit, the first that
-  /// did. False when no other try is worth it; likewise below.
+  /// Tells that in the last try `device` was the first to exceed the limit, by
+  /// `excessBytes`. False if another try is not worth it.
   bool exceeds(llvm::StringRef device, int64_t excessBytes);
-  /// In the last try too much went on: the last GPU has no room for it.
+  /// Tells that in the last try too much went on: the last GPU has no room for
+  /// it. False if another try is not worth it.
   bool isTooMuch();
 
 private:
   struct Range {
     bool isGpu = false;
-    /// With `low` the device takes too much; with `high` too much goes on.
+    /// With `low` the device holds too much; with `high` too much goes on.
     int64_t low = 0, reserve = 0, high = 0;
   };
   void reset(size_t begin);

@@ -1,4 +1,4 @@
-//===- Sinterc.cpp - what sinterc writes ----------------------------------===//
+//===- Sinterc.cpp - the logic of sinterc ---------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -31,7 +31,7 @@ static ExitCode report(const Options &options, const std::string &problem,
   return code;
 }
 
-// Text is about one target.
+// Refuses several targets for outputs in text form.
 static std::string checkOneTarget(const Options &options) {
   const char *flag = !options.stopAfter.empty()    ? "--stop-after"
                      : !options.dumpPhases.empty() ? "--dump-phases"
@@ -44,11 +44,12 @@ static std::string checkOneTarget(const Options &options) {
   if (options.targets.size() == 1 || (isBinary && !flag))
     return "";
   return (flag ? std::string(flag) : "--emit=" + kind.str()) +
-         ": is about one target; --target names " +
+         ": takes only one target; --target names " +
          std::to_string(options.targets.size());
 }
 
-// Text, or bytecode when the file's name asks for it; weights included in both.
+// Writes the module as text, or as bytecode to a file *.mlirbc; both include
+// the weights.
 static ExitCode writeModule(const Options &options, Compilation &compilation) {
   bool bytecode = StringRef(options.output).ends_with(".mlirbc");
   std::string path = options.output.empty() ? "-" : options.output;
@@ -81,7 +82,7 @@ static ExitCode writeKernelText(const Options &options,
       kExitUsage);
 }
 
-// Links `program`, of which `compilation` is the first target.
+// Links `program`; `compilation` is that of its first target.
 static ExitCode linkBinary(const Options &options, Compilation &compilation,
                            const CompiledProgram &program) {
   auto begin = std::chrono::steady_clock::now();
@@ -114,7 +115,7 @@ static ExitCode writeBinary(const Options &options, Compilation &compilation) {
   return linkBinary(options, compilation, program);
 }
 
-// The last phase that runs before something is written.
+// The last phase that runs before the output is written.
 static const Phase &lastPhase(const Options &options) {
   const Phase *plan = findPhase("plan");
   if (options.stopAfter.empty())
@@ -127,17 +128,18 @@ static bool isKernelText(StringRef kind) {
   return kind == "llvm" || kind == "ptx";
 }
 
-// One binary for any of several targets is not one program on several devices.
+// --place and --allow-cpu apply to one program on several devices, not to one
+// binary for several targets.
 static std::string checkPlacement(const Options &options) {
   bool isPlaced = !options.placeRules.empty() || !options.allowCpu.empty();
   if (!isPlaced || options.targets.size() == 1)
     return "";
   return std::string(options.placeRules.empty() ? "--allow-cpu" : "--place") +
-         " is about one program; --target=" + llvm::join(options.targets, ",") +
-         " makes one for each target";
+         " applies to one program; --target=" +
+         llvm::join(options.targets, ",") + " makes one for each target";
 }
 
-// What the flags say about the output must fit together.
+// Checks that the flags for the output do not contradict each other.
 static std::string checkOutput(const Options &options) {
   bool wantsText = !options.stopAfter.empty() || options.emitKind() == "mlir" ||
                    isKernelText(options.emitKind());
@@ -163,13 +165,13 @@ static std::string checkOutput(const Options &options) {
     return wrong;
   bool isNamed = options.emitKind() == "lib" || options.emitKind() == "obj";
   if (!options.name.empty() && (wantsText || !isNamed))
-    return "--name is about libraries and objects, which --emit=lib and "
+    return "--name applies to libraries and objects, which --emit=lib and "
            "--emit=obj write";
   if (!options.contracts.empty() && !options.stopAfter.empty() &&
       phaseIndex(*findPhase(options.stopAfter)) <
           phaseIndex(*findPhase("plan")))
-    return "--require is about planned programs; --stop-after=" +
-           options.stopAfter + " ends before";
+    return "--require applies to planned programs; --stop-after=" +
+           options.stopAfter + " ends before the plan";
   if (options.check) // nothing is written
     return "";
   if (options.output.empty())
@@ -184,10 +186,10 @@ static std::string checkOutput(const Options &options) {
   return wrong;
 }
 
-// One binary for several targets: each goes through the phases by itself.
+// Makes one binary for several targets; each is compiled by itself.
 static ExitCode compileTargets(const Options &options, const ModelFile &model,
                                llvm::ArrayRef<TargetFactory> factories) {
-  // Compilations hold what the program refers to.
+  // The compilations own what the program refers to.
   std::vector<std::unique_ptr<Options>> ownOptions;
   std::vector<std::unique_ptr<Compilation>> compilations;
   CompiledProgram program;
@@ -238,7 +240,8 @@ static ExitCode compile(const Options &options, TargetSet targets,
   return code;
 }
 
-// --check: what each target cannot do; ends as compiling does, with the first.
+// --check: checks every target; returns the first exit code that is not zero,
+// as compiling does.
 static ExitCode checkTargets(const Options &options,
                              llvm::ArrayRef<TargetFactory> factories) {
   ExitCode first = kExitDone;
@@ -258,8 +261,6 @@ static ExitCode checkTargets(const Options &options,
 int compiler::sinterc(int argc, char **argv,
                       llvm::ArrayRef<TargetFactory> targets,
                       const Calibrate &calibrate) {
-  // A reader that goes away is an error of the write, not the end of the
-  // process.
   prepareProcess("sinterc");
   std::optional<Options> options = parseOptions(
       "sinterc", kSinterc, kindsOf(targets), argumentsOf(argc, argv));

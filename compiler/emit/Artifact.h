@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The one lowering that JIT and ahead-of-time compilation share: objects with
-// the kernels and the tables of abi.h, and the constants, which never pass
-// through LLVM IR.
+// The lowering that JIT and ahead-of-time compilation share. It makes object
+// files with the kernels and the tables of abi.h, and the constants, which
+// never pass through LLVM IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_ARTIFACT_H
@@ -21,8 +21,8 @@
 
 namespace sinter::compiler {
 
-/// `bytes` belong at `offset` of the artifact's constants; they live in the
-/// module's blobs.
+/// `bytes` go to `offset` of the artifact's constants; the module's blobs own
+/// them.
 struct ConstantPiece {
   uint64_t offset;
   llvm::ArrayRef<char> bytes;
@@ -34,53 +34,50 @@ struct ExportPiece {
   std::string state; // name of a state; empty: `bytes`
 };
 
-/// What the tables say besides the program itself.
+/// What the tables contain besides the program itself.
 struct ArtifactInfo {
   std::string symbol = "main"; // tables define `sinter_artifact_<symbol>`
   std::string modelName;
   std::string manifest; // JSON text
   std::vector<ExportPiece> exportPieces;
-  /// The targets that are compiled besides, after this one: their tables
-  /// follow.
+  /// The targets that are compiled after this one; their tables follow.
   std::vector<std::string> otherTargets;
-  /// Devices that a program which names its devices may name.
+  /// The devices that the module may name.
   std::vector<passes::ProgramDevice> devices;
-  /// Contractions on the CPU are loops of the runtime's own.
+  /// Whether the runtime's own loops compute contractions on the CPU.
   bool byLoops = false;
-  /// What library calls may take (--workspace); on the CPU, where nobody has
-  /// asked for a limit, as much as they want.
+  /// Scratch memory for library calls (--workspace). On the CPU it is a limit
+  /// only if `isCpuLimited`.
   int64_t workspaceBytes = int64_t(32) << 20;
   bool isCpuLimited = false;
 };
 
 /// A compiled program. `objects` define `sinter_artifact_<symbol>` (a
-/// sinter_artifact, the first of a chain when there are several targets) and
-/// refer to one undefined symbol, `sinter_constants_<symbol>`, the page-aligned
-/// constants.
+/// sinter_artifact; with several targets, the first of a chain). Their only
+/// undefined symbol is `sinter_constants_<symbol>`, the page-aligned constants.
 struct CompiledProgram {
   std::vector<std::string> objects;
-  std::vector<ConstantPiece> constants; // ascending, apart
+  std::vector<ConstantPiece> constants; // ascending, without overlaps
   uint64_t constantsBytes = 0;
   std::string symbol;
-  /// Simulated devices run a part of it.
+  /// Whether simulated devices run a part of it.
   bool isSimulated = false;
   /// Of the first target: names and types of states, number of export pieces.
   std::vector<std::string> states;
   uint32_t numExportPieces = 0;
 };
 
-/// Lays out constants, emits kernels through `target` and builds the tables for
-/// a module in `exec` form. The result refers to blobs of `module`, which must
-/// outlive it.
+/// Lays out the constants, generates the kernels with `target` and builds the
+/// tables for a module in `exec` form. The result refers to blobs of `module`,
+/// which must outlive it.
 mlir::FailureOr<CompiledProgram>
 emitProgram(mlir::ModuleOp module, const passes::Target &target,
             const passes::CodeGenOptions &options, const ArtifactInfo &info);
 
-/// Adds the program for another target, made of the same model: what was said
-/// above holds for it too. `program` has the first target, whose
-/// `info.otherTargets` named this one. Constants that are there already are
-/// shared, and so are the export pieces. Fails when the states are not the
-/// same.
+/// Like emitProgram, for another target of the same model: adds its tables to
+/// `program`, which has the first target, whose `info.otherTargets` named this
+/// one. Equal constants are shared, and so are the export pieces. Fails if the
+/// states differ.
 mlir::LogicalResult addTarget(CompiledProgram &program, mlir::ModuleOp module,
                               const passes::Target &target,
                               const passes::CodeGenOptions &options,

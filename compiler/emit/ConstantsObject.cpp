@@ -15,11 +15,11 @@ using namespace sinter;
 using namespace sinter::compiler;
 namespace ELF = llvm::ELF;
 
-// Relative addresses reach 2 GiB; the rest of the file needs some of it.
+// Relative addresses reach 2 GiB; the rest of the file needs a part of them.
 static constexpr uint64_t kLargeBytes = uint64_t(1) << 30;
 
 namespace {
-// Strings of an ELF string table; offset 0 is the empty one.
+// The strings of an ELF string table; the empty string is at offset 0.
 class StringTable {
 public:
   uint32_t add(llvm::StringRef text) {
@@ -68,7 +68,7 @@ static void writePieces(llvm::raw_ostream &os, const CompiledProgram &program,
 }
 
 void compiler::copyConstants(const CompiledProgram &program, char *memory) {
-  // memcpy takes no null pointer, for no bytes either.
+  // memcpy does not accept a null pointer, even for zero bytes.
   for (const ConstantPiece &piece : program.constants)
     if (!piece.bytes.empty())
       std::memcpy(memory + piece.offset, piece.bytes.data(),

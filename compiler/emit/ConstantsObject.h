@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Weights never pass through LLVM IR or the assembler: their bytes are streamed
-// from the module's blobs into one page-aligned section of an ELF file.
+// Weights never pass through LLVM IR or the assembler: their bytes are copied
+// from the module's blobs to one page-aligned section of an ELF file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_CONSTANTSOBJECT_H
@@ -18,14 +18,14 @@ namespace sinter::compiler {
 /// Constants begin at multiples of this many bytes.
 inline constexpr uint64_t kConstantsAlignment = 4096;
 
-/// A relocatable x86-64 ELF file that defines `sinter_constants_<symbol>`.
-/// Beyond 1 GiB the section is a "large" one, which code must not address
-/// relatively (and does not: the artifact holds a 64-bit pointer).
+/// Writes a relocatable x86-64 ELF file that defines
+/// `sinter_constants_<symbol>`. Above 1 GiB the section is a "large" one, which
+/// code must not address relatively; the artifact has a 64-bit pointer to it.
 void writeConstantsObject(const CompiledProgram &program,
                           llvm::raw_ostream &os);
 
-/// Copies the constants to `memory` of at least `constantsBytes` bytes, zeroed
-/// before.
+/// Copies the constants to `memory`, which has at least `constantsBytes` bytes
+/// and is zeroed.
 void copyConstants(const CompiledProgram &program, char *memory);
 
 } // namespace sinter::compiler

@@ -26,9 +26,9 @@ Jit::~Jit() {
     munmap(constants_, constantsBytes_);
 }
 
-// All that generated code may call (kernel.h). The rest of the process stays
-// invisible, so that a stray reference is an error here and not on another
-// machine.
+// The functions that generated code may call (kernel.h). No other symbols of
+// the process are visible, so that a wrong reference fails here and not only on
+// another machine.
 static SymbolMap callableSymbols(LLJIT &engine) {
   SymbolMap symbols;
   auto add = [&](llvm::StringRef name, auto *function) {
@@ -46,8 +46,8 @@ static SymbolMap callableSymbols(LLJIT &engine) {
   return symbols;
 }
 
-// `error` as text: it may refer to the engine, which does not outlive a failed
-// create().
+// Converts `error` to text, because it may refer to the engine, which a failed
+// create() destroys.
 static llvm::Error detached(llvm::Error error, const std::string &details) {
   std::string text = llvm::toString(std::move(error));
   return llvm::createStringError(details.empty() ? text : details);
@@ -75,8 +75,8 @@ Jit::create(const CompiledProgram &program) {
     return engine.takeError();
   jit->engine_ = std::move(*engine);
   LLJIT &lljit = *jit->engine_;
-  // What the session reports says more than the errors of the calls ("failed to
-  // materialize"), and must not go to stderr. It may still report when it ends.
+  // The session's reports say more than the errors of the calls ("failed to
+  // materialize"), and must not go to stderr. It may still report at its end.
   auto details = std::make_shared<std::string>();
   lljit.getExecutionSession().setErrorReporter([details](llvm::Error error) {
     std::string text = llvm::toString(std::move(error));
@@ -97,7 +97,7 @@ Jit::create(const CompiledProgram &program) {
   auto address = lljit.lookup("sinter_artifact_" + program.symbol);
   if (!address)
     return detached(address.takeError(), *details);
-  // The tables can be there without a kernel that they point at.
+  // The lookup of the tables can succeed although a kernel is missing.
   if (!details->empty())
     return llvm::createStringError(*details);
   jit->artifact_ = address->toPtr<const sinter_artifact *>();

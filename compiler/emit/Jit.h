@@ -19,8 +19,8 @@ class LLJIT;
 
 namespace sinter::compiler {
 
-/// Holds the code and the constants; the artifact is valid as long as it lives.
-/// The constants are copied once, so that the module and its blobs may go.
+/// Owns the code and a copy of the constants; the artifact is valid during its
+/// lifetime. The module and its blobs may be destroyed after create().
 class Jit {
 public:
   static llvm::Expected<std::unique_ptr<Jit>>

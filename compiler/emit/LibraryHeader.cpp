@@ -23,10 +23,10 @@ std::string compiler::headerPath(StringRef output) {
 }
 
 namespace {
-// An input or output as the header shows it.
+// An input, output or state as the header shows it.
 struct Tensor {
   std::string name;       // of the graph
-  std::string identifier; // unique among the inputs, or the outputs
+  std::string identifier; // unique among the inputs, outputs or states
   mlir::RankedTensorType type;
 
   int64_t elements() const { return type.getNumElements(); }
@@ -39,7 +39,7 @@ static const char *cType(mlir::Type element) {
   if (element.isF64())
     return "double";
   if (element.isF16() || element.isBF16())
-    return "uint16_t"; // C has no such type: the bits
+    return "uint16_t"; // C has no such type; these are its bits
   unsigned width = element.getIntOrFloatBitWidth();
   bool isUnsigned = element.isUnsignedInteger();
   switch (width) {
@@ -56,7 +56,7 @@ static const char *cType(mlir::Type element) {
   }
 }
 
-// What cType does not say.
+// A remark for types that cType cannot express.
 static const char *remark(mlir::Type element) {
   if (element.isF16())
     return " (the bits of IEEE half floats)";
@@ -68,7 +68,7 @@ static const char *remark(mlir::Type element) {
 static std::vector<Tensor>
 tensors(llvm::ArrayRef<std::pair<StringRef, mlir::Type>> list) {
   std::vector<Tensor> result;
-  llvm::StringSet<> taken; // in upper case, as macros have them
+  llvm::StringSet<> taken; // in upper case, as in macros
   for (auto [name, type] : list) {
     Tensor tensor;
     tensor.name = name.str();
@@ -100,7 +100,7 @@ static std::vector<Tensor> states(mlir::ModuleOp module) {
   return tensors(list);
 }
 
-// Text of a model inside a comment, which it must not end.
+// Text from a model for use in a comment, which it must not end.
 static std::string inComment(StringRef text) {
   std::string result = shown(text);
   for (size_t at; (at = result.find("*/")) != std::string::npos;)
@@ -120,7 +120,7 @@ public:
         inputs_(tensors(program.getInputNames(), program.getInputTypes())),
         outputs_(tensors(program.getOutputNames(), program.getOutputTypes())),
         states_(std::move(states)), os_(os) {
-    // The runtime's own.
+    // The last output is internal: the runtime reads it.
     if (exec::indexChecks(program))
       outputs_.pop_back();
   }
@@ -164,7 +164,7 @@ private:
     printList("Inputs", inputs_);
     printList("Outputs", outputs_);
     if (!states_.empty())
-      printList("Kept from run to run", states_);
+      printList("States, kept between runs", states_);
     os_ << " *\n * Example, built by: cc example.c ./" << inComment(library_)
         << " -o example\n"
         << " *\n *   #include \"" << inComment(headerPath(library_)) << "\"\n"
@@ -181,10 +181,10 @@ private:
     os_ << ") != 0) {\n *       fprintf(stderr, \"%s\\n\", " << prefix_
         << "_last_error());\n *       return 1;\n *     }\n *     " << prefix_
         << "_destroy(program);\n *     return 0;\n *   }\n *\n"
-        << " * A program is used by one thread at a time: a second one gets "
-           "status 8 and\n"
-        << " * nothing else. Several programs of one process may run at the "
-           "same time.\n */\n";
+        << " * Only one thread at a time may use a program: a second one gets "
+           "status 8, and\n"
+        << " * its call does nothing. Several programs of one process may run "
+           "at the same time.\n */\n";
   }
 
   void printConstants(const char *kind, const std::vector<Tensor> &list) {
@@ -222,13 +222,13 @@ private:
         << "typedef struct " << prefix_ << " " << prefix_ << ";\n\n"
         << "/* Makes the model ready to run on `threads` threads (0: one per "
            "core), and runs\n"
-        << " * it once, so that the first run takes no longer than others. The "
-           "weights are\n"
-        << " * there once for all programs. Like _run, returns 0, or: 1 "
-           "failed, 2 bad argument,\n"
-        << " * 6 out of memory, 7 this CPU cannot run it; _last_error says "
-           "why. To be destroyed\n"
-        << " * by _destroy. */\n"
+        << " * it once, so that the first run takes no longer than others. All "
+           "programs share\n"
+        << " * the weights. Like _run, returns 0, or: 1 failed, 2 bad "
+           "argument, 6 out of\n"
+        << " * memory, 7 this CPU cannot run it; _last_error says why. Destroy "
+           "the program with\n"
+        << " * _destroy. */\n"
         << "int32_t " << prefix_ << "_create(int32_t threads, " << prefix_
         << " **program);\nvoid " << prefix_ << "_destroy(" << prefix_
         << " *program);\n\n"
@@ -236,14 +236,14 @@ private:
            "addresses of dense\n"
         << " * tensors, in the order above, which must not overlap. An index "
            "out of range is\n"
-        << " * a failure (1), and the outputs mean nothing then. */\n"
+        << " * a failure (1); the outputs are then undefined. */\n"
         << "int32_t " << prefix_ << "_run(" << prefix_
         << " *program, const void *const *inputs,\n    void *const "
            "*outputs);\n\n"
         << "/* One line about this thread's latest failure; valid until its "
            "next call. */\n"
         << "const char *" << prefix_ << "_last_error(void);\n\n"
-        << "/* What the comment above says, for programs; `count` gets the "
+        << "/* The inputs and outputs of the comment above; `count` gets their "
            "number. */\n"
         << "const " << prefix_ << "_tensor *" << prefix_
         << "_inputs(uint32_t *count);\nconst " << prefix_ << "_tensor *"
@@ -251,9 +251,9 @@ private:
   }
 
   void printStateFunctions() {
-    os_ << "/* Copy all of state `index` out of the program and into it, as it "
-           "is between\n"
-        << " * runs. A new program has the initial values. */\n"
+    os_ << "/* Copy all of state `index` out of the program and into it, "
+           "between runs. A new\n"
+        << " * program has the initial values. */\n"
         << "int32_t " << prefix_ << "_read_state(" << prefix_
         << " *program, uint32_t index, void *to);\n"
         << "int32_t " << prefix_ << "_write_state(" << prefix_

@@ -13,14 +13,14 @@
 
 namespace sinter::compiler {
 
-/// The text of the header that goes with a library of the planned `module`,
-/// whose functions are called sinter_<symbol>_*. C11 and C++11; includes
-/// <stdint.h> only.
+/// The text of the header for a library of the planned `module`, whose
+/// functions are called sinter_<symbol>_*. C11 and C++11; includes only
+/// <stdint.h>.
 std::string libraryHeader(mlir::ModuleOp module, llvm::StringRef symbol,
                           llvm::StringRef libraryPath);
 
-/// Where it belongs: `output` with ".so" replaced by ".h", which is appended if
-/// there is none.
+/// The path of the header: `output` with ".so" replaced by ".h", or with ".h"
+/// appended if there is no ".so".
 std::string headerPath(llvm::StringRef output);
 
 } // namespace sinter::compiler

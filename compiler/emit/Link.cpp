@@ -31,7 +31,7 @@ namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
 //===----------------------------------------------------------------------===//
-// Where things are
+// Paths
 //===----------------------------------------------------------------------===//
 
 static std::string toolFolder() {
@@ -58,7 +58,7 @@ std::string compiler::findLinker() {
   return "";
 }
 
-// The prelinked objects lie in ../lib/sinter, seen from the tool.
+// The prelinked objects are in ../lib/sinter, relative to the tool.
 static std::string findSupportFile(StringRef name) {
   return join(path::parent_path(toolFolder()), "lib/sinter/" + name);
 }
@@ -82,7 +82,7 @@ static std::string findSharedLibrary(StringRef soname) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-// A folder that disappears with everything in it.
+// A folder that is removed at the end with everything in it.
 class TemporaryFolder {
 public:
   TemporaryFolder() { error_ = fs::createUniqueDirectory("sinter", folder_); }
@@ -125,7 +125,7 @@ static std::string firstError(StringRef logFile) {
   size_t at = line.find("error: ");
   if (at != StringRef::npos)
     line = line.drop_front(at + strlen("error: "));
-  return line.empty() ? "it said nothing" : shown(line, 300);
+  return line.empty() ? "the linker printed no message" : shown(line, 300);
 }
 
 // The shared libraries that the prelinked object needs; CMake listed their
@@ -142,7 +142,7 @@ static std::string addSharedLibraries(StringRef listFile,
     std::string file = findSharedLibrary(name.trim());
     if (file.empty())
       return "the shared library " + name.trim().str() +
-             " is not installed, which the program needs at run time";
+             ", which the program needs at run time, is not installed";
     arguments.push_back(file);
   }
   return "";
@@ -152,8 +152,8 @@ static void addLibraryArguments(const CompiledProgram &program,
                                 const TemporaryFolder &folder,
                                 std::vector<std::string> &arguments) {
   std::string prefix = "sinter_" + program.symbol + "_";
-  // One set of functions serves every library; each gets them under its own
-  // names.
+  // The prelinked object has one set of functions; each library defines them
+  // under its own names.
   arguments.push_back("--defsym=sinter_linked_artifact=sinter_artifact_" +
                       program.symbol);
   for (StringRef name : {"create", "destroy", "run", "last_error", "artifact",
@@ -166,8 +166,8 @@ static void addLibraryArguments(const CompiledProgram &program,
   arguments.insert(arguments.end(), {"-z", "nodelete", "-shared"});
 }
 
-// Of an object's symbols only the artifact stays global, so that two objects
-// can be linked together.
+// Only the artifact's symbol stays global, so that two objects can be linked
+// together.
 static std::string hideSymbols(StringRef file, const std::string &artifact) {
   auto fail = [&](llvm::Error error) {
     return shown(file) + ": " + llvm::toString(std::move(error));
@@ -217,7 +217,7 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
                                          "/lib64/ld-linux-x86-64.so.2"});
     else
       addLibraryArguments(program, folder, arguments);
-    // Simulated devices are only where programs for them are.
+    // Only programs for simulated devices are linked with them.
     std::string kindOfProgram = isTrainer ? "trainer" : "library";
     std::string prelinked = findSupportFile(
         kindOfProgram + (program.isSimulated ? "-sim.o" : ".o"));
@@ -261,7 +261,7 @@ std::string compiler::linkProgram(const CompiledProgram &program, LinkKind kind,
       linker, argv, std::nullopt,
       {StringRef(""), StringRef(log), StringRef(log)},
       /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
-  // ld.lld writes through a mapping: a full disk is a bus error.
+  // ld.lld writes through a mapping: a full disk causes a bus error.
   if (code < 0)
     return linker + " did not finish: " + problem +
            "; is the disk of the output full?";

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Runs ld.lld on the program's objects and one prelinked object that was made
-// when Sinter was built: start-up files, harness and runtime. Against run-time
-// shared libraries by their full paths only: the user's machine needs neither a
-// compiler nor any -dev package.
+// Runs ld.lld on the program's objects and one prelinked object (start-up
+// files, harness and runtime) that was made when Sinter was built. It links
+// only with run-time shared libraries, by their full paths: the user's machine
+// needs neither a compiler nor any -dev package.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_LINK_H
@@ -26,12 +26,12 @@ enum class LinkKind {
 };
 
 /// Links `program` to a file at `output`; returns what went wrong, "" if
-/// nothing. Temporary files are removed.
+/// nothing. Removes its temporary files.
 std::string linkProgram(const CompiledProgram &program, LinkKind kind,
                         llvm::StringRef output);
 
-/// "ld.lld" next to this tool, on PATH, or of LLVM 19's package; "" when there
-/// is none.
+/// The path of ld.lld: next to this tool, on PATH, or in LLVM 19's package; ""
+/// if there is none.
 std::string findLinker();
 
 } // namespace sinter::compiler

@@ -1,4 +1,4 @@
-//===- OutputFile.cpp - a file that appears whole or not at all -----------===//
+//===- OutputFile.cpp - files written completely or not at all ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -26,8 +26,8 @@ static std::string message(StringRef path, std::error_code error) {
   return message(path, error.message());
 }
 
-// Where the file comes from: beside `path`, so that it can take its place, or
-// in the folder for temporary files when `path` is no regular file.
+// Creates the temporary file: beside `path`, so that it can be renamed to it,
+// or in the folder for temporary files if `path` is not a regular file.
 static std::error_code makeTemporary(StringRef path, bool direct, int &fd,
                                      llvm::SmallString<128> &temporary) {
   if (direct)
@@ -53,10 +53,11 @@ std::string compiler::whyNotWritable(StringRef path,
     return message(path, "is a directory");
   for (const std::string &input : inputs)
     if (!error && fs::is_regular_file(status) && fs::equivalent(path, input))
-      return message(path, "would be written over " +
+      return message(path, "would overwrite " +
                                (path == input ? "the input" : shown(input)) +
                                ", which is read");
-  // The superuser may write everything; a file that says "read-only" means it.
+  // The superuser may write every file; a read-only file is respected all the
+  // same.
   if (!error &&
       (!(status.permissions() & fs::perms::all_write) || !fs::can_write(path)))
     return message(path, "is read-only");

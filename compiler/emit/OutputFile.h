@@ -1,4 +1,4 @@
-//===- OutputFile.h - a file that appears whole or not at all ---*- C++ -*-===//
+//===- OutputFile.h - files written completely or not at all ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,22 +15,22 @@
 
 namespace sinter::compiler {
 
-/// Checks before any work is done that a file can be written to `path`, and is
-/// none of `inputs`, under whatever name: returns why not ("is a directory"),
-/// "" if it can.
+/// Checks before any work is done that a file can be written to `path`, and
+/// that it is not one of `inputs` under another name. Returns why not ("is a
+/// directory"), "" if it can.
 std::string whyNotWritable(llvm::StringRef path,
                            llvm::ArrayRef<std::string> inputs);
 
 /// Writes `path` ("-": stdout): `write` fills a temporary file beside it, which
-/// then takes its place; on failure nothing of it is left. A path that exists
-/// and is no regular file (a pipe, /dev/null) is written directly. Returns what
-/// went wrong, "" if nothing.
+/// is then renamed to `path`, or removed on failure. A path that exists and is
+/// not a regular file (a pipe, /dev/null) gets the bytes once the file is
+/// complete. Returns what went wrong, "" if nothing.
 std::string
 writeFile(llvm::StringRef path,
           llvm::function_ref<void(llvm::raw_pwrite_stream &)> write);
 
 /// The same for a file that another program makes: `make` writes the whole file
-/// at the path that it is given (it returns "" when it did). The result is
+/// to the given path and returns what went wrong, "" if nothing. The result is
 /// executable.
 std::string makeFile(llvm::StringRef path,
                      llvm::function_ref<std::string(llvm::StringRef)> make);

@@ -74,8 +74,8 @@ compiler::generateForPlaces(ModuleOp module, const passes::Target &target,
         own = device.target;
     if (!own)
       return module.emitError() << "no target for kernels of " << kind;
-    // A target makes code for every kernel of a module: those of others are
-    // out of its sight meanwhile.
+    // A target generates code for every kernel of a module, so it gets a module
+    // with only its own kernels.
     OwningOpRef<ModuleOp> part = ModuleOp::create(module.getLoc());
     SmallVector<std::pair<exec::KernelOp, exec::KernelOp>> copies;
     OpBuilder builder(part->getBodyRegion());

@@ -80,7 +80,7 @@ Constant *TableData::rawTable(ArrayRef<RawRow> rows, size_t rowBytes,
                alignment, name);
   }
 
-  // Each row is a packed struct of runs of bytes and the pointers between them.
+  // Each row is a packed struct: runs of bytes, with pointers between them.
   Constant *null = ConstantPointerNull::get(PointerType::getUnqual(context));
   std::vector<Constant *> elements;
   for (const RawRow &row : rows) {

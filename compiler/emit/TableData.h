@@ -2,16 +2,16 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The tables of abi.h are filled as the C structs they are; only their pointers
-// become relocations. So the layout in the artifact is that of the header by
-// construction. Works because compiler and artifact agree on it: little-endian,
-// 64-bit.
+// The compiler fills the tables of abi.h as C structs; only their pointers
+// become relocations. So the artifact has the layout of the header by
+// construction. This requires that the compiler's machine has the artifact's
+// layout: little-endian, 64-bit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_TABLEDATA_H
 #define SINTER_COMPILER_EMIT_TABLEDATA_H
 
-// A hole in a struct would put what was in memory there into the artifact.
+// Padding in a struct would copy undefined bytes to the artifact.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wpadded"
 #include "sinter/abi.h"
@@ -30,7 +30,7 @@
 
 namespace sinter::compiler {
 
-/// Where the pointers of a struct lie, ascending.
+/// The offsets of the pointers of a struct, ascending.
 template <class T> struct PointerFields;
 template <> struct PointerFields<sinter_slice> {
   static constexpr std::array<size_t, 0> offsets{};
@@ -110,8 +110,9 @@ template <> struct PointerFields<sinter_artifact> {
                                       offsetof(sinter_artifact, indexChecks)};
 };
 
-/// A struct whose pointer fields are given apart, in the order of
-/// PointerFields; null is NULL. The pointers in `value` are ignored.
+/// A struct with its pointer fields given separately, in the order of
+/// PointerFields; a null constant means NULL. The pointers in `value` are
+/// ignored.
 template <class T> struct Row {
   static constexpr size_t numPointers = PointerFields<T>::offsets.size();
   T value{};
@@ -122,7 +123,7 @@ class TableData {
 public:
   explicit TableData(llvm::Module &module) : module_(module) {}
 
-  /// A NUL-terminated string; equal ones are one.
+  /// A NUL-terminated string; equal strings share one constant.
   llvm::Constant *string(llvm::StringRef text);
   llvm::Constant *bytes(llvm::StringRef bytes, unsigned alignment = 1);
   llvm::Constant *int64s(llvm::ArrayRef<int64_t> values);
@@ -131,7 +132,7 @@ public:
   llvm::Constant *externalData(llvm::StringRef name);
   llvm::Constant *externalFunction(llvm::StringRef name);
 
-  /// A table, or NULL when it has no rows. With a name it is a global symbol.
+  /// A table, or NULL if it has no rows. With a name it is a global symbol.
   template <class T>
   llvm::Constant *table(llvm::ArrayRef<Row<T>> rows,
                         llvm::StringRef name = "") {

@@ -61,8 +61,8 @@ FailureOr<std::string> toObject(ModuleOp module, llvm::Module &tables) {
   return std::string(object);
 }
 
-/// 128 bits over the program's text, which has neither locations nor weights,
-/// and what else decides what the artifact does.
+/// A 128-bit hash of everything that determines what the artifact does: the
+/// program's text, without locations and weights, and the options below.
 std::string buildId(ModuleOp module, const passes::Target &target,
                     const passes::CodeGenOptions &options,
                     const ArtifactInfo &info) {
@@ -99,7 +99,7 @@ kernelRows(TableData &data, ModuleOp module, const passes::TargetCode &code,
       llvm::copy(*kernel.getBlock(), desc.block);
       desc.sharedBytes = kernel.getShared().value_or(0);
     }
-    // What has images has no function in an object.
+    // A kernel in an image has no function in an object.
     llvm::Constant *function = code.images.empty() || !isCuda
                                    ? data.externalFunction(kernel.getSymName())
                                    : nullptr;
@@ -141,7 +141,7 @@ exportRows(TableData &data, ModuleOp module, const StateTable &states,
       return module.emitError()
              << "the exported model names the state '" << piece.state
              << "', which the program does not have";
-    // Of a trained weight that has one, its average.
+    // A weight that has an average is exported as its average.
     auto average = states.averages.find(it->second);
     row.value.state =
         average == states.averages.end() ? it->second : average->second;
@@ -152,15 +152,15 @@ exportRows(TableData &data, ModuleOp module, const StateTable &states,
 
 } // namespace
 
-/// The symbol of the tables for a target; `suffix` is its name unless it is the
-/// first one.
+/// The symbol of the tables for a target; `suffix` is the target's name, "" for
+/// the first target.
 static std::string artifactSymbol(const ArtifactInfo &info, StringRef suffix) {
   return "sinter_artifact_" + info.symbol +
          (suffix.empty() ? "" : "_" + suffix.str());
 }
 
-/// Kernels of several targets meet in one file: those of a further one get its
-/// name.
+/// Appends the target's name to the names of its kernels: several targets share
+/// one file.
 static void renameKernels(ModuleOp module, StringRef target) {
   MLIRContext *context = module.getContext();
   for (auto kernel : module.getOps<exec::KernelOp>())
@@ -171,7 +171,8 @@ static void renameKernels(ModuleOp module, StringRef target) {
   });
 }
 
-/// "w : tensor<3x4xf32> param": what must agree between targets.
+/// The states as text, such as "w : tensor<3x4xf32> param". All targets must
+/// agree on it.
 static std::vector<std::string> stateTexts(ModuleOp module) {
   std::vector<std::string> texts;
   for (auto state : module.getOps<ir::StateOp>()) {
@@ -191,7 +192,7 @@ namespace {
 /// One target's part of a program.
 struct Part {
   bool isFirst;
-  StringRef target; // after the symbols of a further target; "" for the first
+  StringRef target; // suffix of symbols; "" for the first target
 };
 } // namespace
 
@@ -241,7 +242,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
       entryRows(data, module, kernelEntries, places, info.byLoops, sliceDtypes);
   std::vector<Row<sinter_image>> images = imageRows(data, *code);
 
-  // The pieces lie with the first target; they name states by number.
+  // The first target has the pieces; they name states by number.
   std::string exportSymbol = "sinter_export_" + info.symbol;
   llvm::Constant *exportTable = nullptr;
   if (part.isFirst) {
@@ -256,7 +257,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
   } else {
     if (stateTexts(module) != program.states)
       return module.emitError() << "the program for " << part.target
-                                << " has other states than the first one";
+                                << " has different states from the first one";
     exportTable =
         program.numExportPieces ? data.externalData(exportSymbol) : nullptr;
   }
@@ -285,7 +286,7 @@ static LogicalResult emitPart(CompiledProgram &program, const Part &part,
       data.table<sinter_kernel_desc>(*kernels),
       data.table<sinter_image>(images), exportTable,
       data.table<sinter_training>(*training),
-      // The driver defines the symbol whether or not there are constants.
+      // The symbol is defined even if there are no constants.
       program.constantsBytes
           ? data.externalData("sinter_constants_" + info.symbol)
           : nullptr,

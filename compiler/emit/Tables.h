@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Internal to the emission of artifacts: emitProgram (Artifact.h) puts these
-// together.
+// Internal to the emission of artifacts: emitProgram (Artifact.h) combines
+// these parts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_EMIT_TABLES_H
@@ -21,18 +21,18 @@ uint32_t dtypeOf(mlir::Type element);
 Row<sinter_tensor_desc> tensorRow(TableData &data, llvm::StringRef name,
                                   mlir::RankedTensorType type);
 
-/// The bytes of every `exec.constant` in the order of offsets. Values that have
-/// no bytes of their own (splats, truth values) get a blob, and the op refers
-/// to that from then on.
+/// The bytes of every `exec.constant` in the order of offsets. A value that has
+/// no bytes in the form of abi.h (splats, booleans) gets a new blob, and the op
+/// is changed to refer to it.
 mlir::FailureOr<std::vector<ConstantPiece>>
 constantPieces(mlir::ModuleOp module);
 
-/// Where the constants of one target's plan lie among those of the program.
+/// Maps the offsets of constants in one target's plan to those in the program.
 class ConstantPlaces {
 public:
-  /// Where they are planned; for the first target.
+  /// For the first target: offsets are as planned.
   ConstantPlaces() = default;
-  /// Finds `pieces` among `program`'s constants, and adds those that are new.
+  /// Finds `pieces` among the constants of `program`, and adds new ones.
   ConstantPlaces(llvm::ArrayRef<ConstantPiece> pieces,
                  CompiledProgram &program);
 
@@ -46,40 +46,40 @@ private:
   std::vector<Moved> moved_; // ascending by `planned`
 };
 
-/// The states of a module and where they lie.
+/// The states of a module and their offsets.
 struct StateTable {
   std::vector<Row<sinter_state_desc>> rows;
   llvm::StringMap<uint32_t> numbers; // by symbol and by ONNX name
-  /// Numbers of averaged weights, by those of the weights.
+  /// Numbers of averaged weights, by the numbers of the weights.
   llvm::DenseMap<uint32_t, uint32_t> averages;
-  uint64_t bytes = 0; // of the largest place's block
+  uint64_t bytes = 0; // the size of the largest place's block
 };
-/// Must run before `constantPieces`, which replaces values. Fails when a
-/// state's initial value is no constant of the module, or a slot's parameter no
-/// state.
+/// Must run before `constantPieces`, which replaces values. Fails if a state's
+/// initial value is not a constant of the module, or a slot's parameter is not
+/// a state.
 mlir::FailureOr<StateTable> stateTable(TableData &data, mlir::ModuleOp module);
 
-/// What a launch says about its kernel.
+/// What launches need to know about a kernel.
 struct KernelEntry {
   uint32_t number;
   int64_t tiles;
 };
 using KernelEntries = llvm::StringMap<KernelEntry>; // by symbol
-/// `constants` says where the plan's constants lie in the program; contractions
-/// are `byLoops` or a library's. Adds the sinter_dtype of every slice to
-/// `sliceDtypes`.
+/// The entries of `module`. `constants` maps the offsets of constants;
+/// contractions on the CPU run `byLoops` or in a library. Appends the
+/// sinter_dtype of every slice to `sliceDtypes`.
 std::vector<Row<sinter_entry>> entryRows(TableData &data, mlir::ModuleOp module,
                                          const KernelEntries &kernels,
                                          const ConstantPlaces &constants,
                                          bool byLoops,
                                          std::string &sliceDtypes);
 
-/// The checks of indices of all programs, in order.
+/// The index checks of all programs, in order.
 std::vector<Row<sinter_index_check>> indexCheckRows(TableData &data,
                                                     mlir::ModuleOp module);
 
-/// The devices that the module names, and the arenas of every program on each;
-/// empty when it names none.
+/// The devices that the module names, and the arenas of every program on each
+/// device; empty if it names none.
 std::vector<Row<sinter_place_desc>> placeRows(TableData &data,
                                               mlir::ModuleOp module);
 std::vector<int64_t> arenaRows(mlir::ModuleOp module);
@@ -89,14 +89,15 @@ std::vector<int64_t> workspaceRows(mlir::ModuleOp module,
                                    llvm::StringRef otherwise,
                                    const ArtifactInfo &info);
 
-/// Code of all kernels of `module`: those of each kind of device (exec.target)
-/// by the target of that kind among `devices`, the others by `target`.
+/// Generates code for all kernels of `module`. The target of each kind among
+/// `devices` compiles the kernels for that kind (exec.target); `target`
+/// compiles the others.
 mlir::FailureOr<passes::TargetCode>
 generateForPlaces(mlir::ModuleOp module, const passes::Target &target,
                   llvm::ArrayRef<passes::ProgramDevice> devices,
                   const passes::CodeGenOptions &options);
 
-/// The row for the module's `sinter.training`; none without it.
+/// The row for the module's `sinter.training`; empty if it has none.
 mlir::FailureOr<std::vector<Row<sinter_training>>>
 trainingRow(TableData &data, mlir::ModuleOp module);
 

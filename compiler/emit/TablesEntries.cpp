@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::compiler;
 
-// The exec dialect has the numbers of abi.h, so that they are copied as they
-// are.
+// The enums of the exec dialect have the numbers of abi.h, so that they are
+// copied unchanged.
 #define SAME(ABI, EXEC)                                                        \
   static_assert(static_cast<int64_t>(ABI) == static_cast<int64_t>(exec::EXEC))
 SAME(SINTER_STREAM_COMPUTE, kCompute);
@@ -52,7 +52,7 @@ SAME(SINTER_ATTENTION_BACKWARD, AttentionDirection::backward);
 SAME(sizeof(sinter_control), kControlBytes);
 #undef SAME
 
-/// The control block's fields, as the exec dialect has them too.
+/// The exec dialect has the same offsets of the control block's fields.
 static_assert(
     offsetof(sinter_control, lr) == exec::control_offset::kLr &&
     offsetof(sinter_control, weightDecay) ==
@@ -66,8 +66,8 @@ static_assert(
 
 namespace {
 
-/// The tables of one entry while they grow; commands point into the others by
-/// number.
+/// Builds the tables of one entry. During construction, commands refer to rows
+/// of the other tables by number.
 class EntryTables {
 public:
   EntryTables(TableData &data, const KernelEntries &kernels,
@@ -81,7 +81,7 @@ private:
   struct Pending {
     Row<sinter_command> row;
     size_t firstSlice;
-    int64_t params; // number in the table that belongs to the kind; -1: none
+    int64_t params; // row in the table for the command's kind; -1: none
   };
   void addCommand(exec::CommandOpInterface command);
   int64_t addMatmul(exec::MatmulOp op);
@@ -111,7 +111,7 @@ void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
 
 } // namespace
 
-/// Slices: what is read, what post-ops keep, the result.
+/// Order of the slices: operands, what post-ops keep, the result.
 uint32_t EntryTables::addPostOps(ArrayAttr postOps, size_t numReads,
                                  sinter_post_op *out) {
   for (auto [i, post] :
@@ -180,7 +180,7 @@ int64_t EntryTables::addConv(exec::ConvOp op) {
   return convs.size() - 1;
 }
 
-/// The table has one slice per operand, though several may lie in one buffer.
+/// The table has one slice per operand, although several may be in one buffer.
 int64_t EntryTables::addAttention(exec::AttentionOp op) {
   sinter_attention &p = attentions.emplace_back().value;
   SmallVector<Value> buffers(op.getInputs());
@@ -206,8 +206,8 @@ int64_t EntryTables::addAttention(exec::AttentionOp op) {
   auto stridesOf = [](exec::HeadsAttr at) -> sinter_heads {
     return {at.getStrides()[0], at.getStrides()[1], at.getStrides()[2]};
   };
-  // A mask comes last here, and in the table after all that is read but for
-  // the statistics.
+  // The mask is the last of `heads`. In the table it is the last slice that is
+  // read; the statistics of the gradient come before it.
   std::optional<exec::HeadsAttr> mask;
   if (heads.size() > (isForward ? 4 : 8)) {
     mask = heads.pop_back_val();
@@ -268,7 +268,7 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
   } else {
     for (Value buffer : command.getReads())
       addSlice(buffer);
-    // The result of a contraction comes after what its post-ops keep.
+    // The result of a contraction follows what its post-ops keep.
     OperandRange writes = command.getWrites();
     bool isContraction = isa<exec::MatmulOp, exec::ConvOp>(*command);
     for (Value buffer : writes.drop_front(isContraction))

@@ -55,7 +55,7 @@ Row<sinter_tensor_desc> compiler::tensorRow(TableData &data, StringRef name,
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// The bytes of `value` as abi.h wants them, if they are in memory like that.
+/// The bytes of `value`, if they are in memory in the form of abi.h.
 static std::optional<ArrayRef<char>> rawBytes(ElementsAttr value,
                                               int64_t sizeBytes) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {
@@ -65,7 +65,7 @@ static std::optional<ArrayRef<char>> rawBytes(ElementsAttr value,
     return std::nullopt;
   }
   auto dense = dyn_cast<DenseElementsAttr>(value);
-  // Splats hold one element, truth values are packed to bits.
+  // Splats have one element, booleans are packed to bits.
   if (!dense || dense.isSplat() || dense.getElementType().isInteger(1))
     return std::nullopt;
   return dense.getRawData();
@@ -105,7 +105,7 @@ compiler::constantPieces(ModuleOp module) {
 // Constants of several targets
 //===----------------------------------------------------------------------===//
 
-/// Further constants begin where those of GPUs may.
+/// Alignment of the constants of further targets, as GPUs need it.
 static constexpr uint64_t kSharedAlignment = 256;
 
 ConstantPlaces::ConstantPlaces(ArrayRef<ConstantPiece> pieces,
@@ -143,7 +143,7 @@ uint64_t ConstantPlaces::operator()(uint64_t planned) const {
                                  [](uint64_t offset, const Moved &moved) {
                                    return offset < moved.planned;
                                  });
-  // Only a constant without bytes lies in no piece.
+  // Only a constant without bytes is in no piece.
   if (after == moved_.begin())
     return 0;
   const Moved &moved = after[-1];
@@ -200,7 +200,7 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
       if (it == offsets.end())
         return state.emitError()
                << "the initial value of state @" << state.getSymName()
-               << " is no constant of the plan";
+               << " is not a constant of the plan";
       desc.initOffsetBytes = it->second;
     }
     std::string aliases;
@@ -222,7 +222,7 @@ FailureOr<StateTable> compiler::stateTable(TableData &data, ModuleOp module) {
       if (it == bySymbol.end())
         return state.emitError()
                << "state @" << state.getSymName() << " belongs to @"
-               << *state.getOf() << ", which is no state";
+               << *state.getOf() << ", which is not a state";
       table.rows[number].value.of = it->second;
       if (state.getSlot() == "ema")
         table.averages[it->second] = number;
@@ -254,7 +254,8 @@ compiler::trainingRow(TableData &data, ModuleOp module) {
                        << "' must be " << expected;
     valid = false;
   };
-  // Absent fields have the value 0; only what is there must be well-formed.
+  // Absent fields have the value 0; fields that are present must be
+  // well-formed.
   auto number = [&](StringRef field) -> double {
     Attribute value = entries.get(field);
     if (auto real = dyn_cast_or_null<FloatAttr>(value))

@@ -1,4 +1,4 @@
-//===- Determinism.cpp - what equal runs agree on -------------------------===//
+//===- Determinism.cpp - what --deterministic implies ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,7 +9,7 @@
 
 using namespace sinter::compiler;
 
-/// Logical shards of a batch: its rows may be split as far as this.
+/// The largest number of logical shards of a batch.
 static constexpr int64_t kMostShards = 16;
 
 static std::string chooseNoLibraries(Options &options) {
@@ -26,15 +26,16 @@ static std::string chooseNoLibraries(Options &options) {
   return "";
 }
 
-/// NCCL adds in an order that follows the machine; two numbers have only one.
+/// NCCL's order of addition depends on the machine; a sum of two numbers has
+/// only one order.
 static std::string checkReplicas(const Options &options) {
   auto isUnordered = [&](const std::string &target) {
     return options.traitsOf(target).sumsReplicasInOwnOrder;
   };
   if (options.train.replicas > 2 && llvm::any_of(options.targets, isUnordered))
     return "--deterministic=" + options.deterministic +
-           ": NCCL adds what more than 2 replicas have in an order of its own "
-           "(all_reduce); --replicas=2 at most";
+           ": NCCL adds the values of more than 2 replicas in an order of its "
+           "own (all_reduce); --replicas=2 at most";
   return "";
 }
 
@@ -68,7 +69,7 @@ std::string sinter::compiler::applyDeterminism(Options &options) {
   if (!options.isTopology())
     return "";
   if (!options.train.enabled)
-    return "--deterministic=topology is about training; an inference program "
-           "takes --deterministic=arch";
+    return "--deterministic=topology is for training; use --deterministic=arch "
+           "for an inference program";
   return splitIntoShards(options);
 }

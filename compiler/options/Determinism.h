@@ -1,4 +1,4 @@
-//===- Determinism.h - what equal runs agree on -----------------*- C++ -*-===//
+//===- Determinism.h - what --deterministic implies -------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,10 +10,10 @@
 
 namespace sinter::compiler {
 
-/// Turns --deterministic into what keeps it: no libraries whose sums depend on
-/// the machine (arch, topology); a step of as many equal micro-batches and
-/// replicas as its rows allow, whatever split was asked for (topology). Returns
-/// what is wrong, "" if nothing.
+/// Sets the options that --deterministic implies: no libraries, because their
+/// sums depend on the machine (arch, topology); as many equal micro-batches
+/// as the rows of a step allow, whatever split was asked for (topology).
+/// Returns what is wrong, "" if nothing.
 std::string applyDeterminism(Options &options);
 
 } // namespace sinter::compiler

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A row without a store function is an option whose work is not done: using it
-// is answered by "not yet".
+// An option whose row has no store function is not implemented: the tool
+// answers "not yet".
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Phases.h"
@@ -20,8 +20,8 @@ using llvm::StringRef;
 static constexpr unsigned kCompile = kSinterc | kSinterRun | kSinterInspect;
 static constexpr const char *kModelGroup = "Model";
 static constexpr const char *kTrainGroup = "Training";
-static constexpr const char *kTargetGroup = "Target and numbers";
-static constexpr const char *kDebugGroup = "Looking inside";
+static constexpr const char *kTargetGroup = "Target and precision";
+static constexpr const char *kDebugGroup = "Debugging";
 static constexpr const char *kRunGroup = "Running";
 static constexpr const char *kGeneralGroup = "General";
 
@@ -37,7 +37,7 @@ static std::string storeName(Options &options, StringRef value) {
       llvm::all_of(value, [](char c) { return llvm::isAlnum(c) || c == '_'; });
   if (!isName)
     return "'" + value.str() +
-           "': expected letters, digits and '_', no digit first";
+           "': expected letters, digits and '_', not beginning with a digit";
   options.name = value.str();
   return "";
 }
@@ -52,7 +52,7 @@ static std::string storeDevices(Options &options,
     if (!wrong.empty())
       return wrong;
     if (llvm::is_contained(options.devices, device))
-      return "'" + device + "' is there twice";
+      return "'" + device + "' is given twice";
     options.devices.push_back(device);
   }
   options.targets = {deviceKind(options.devices.front()).str()};
@@ -73,7 +73,7 @@ static std::string storeTargets(Options &options, StringRef value) {
     if (!wrong.empty())
       return wrong;
     if (llvm::is_contained(options.targets, target))
-      return "'" + target + "' is there twice";
+      return "'" + target + "' is given twice";
     options.targets.push_back(target);
   }
   options.targetGiven = true;
@@ -132,7 +132,7 @@ static std::string storeLibraries(Options &options, StringRef value) {
   }
   if (names.size() > 1 &&
       (llvm::is_contained(names, "all") || llvm::is_contained(names, "none")))
-    return "'all' and 'none' stand alone";
+    return "'all' and 'none' cannot be combined with other names";
   return "";
 }
 
@@ -164,7 +164,7 @@ static std::string storePhase(Options &options, StringRef value) {
   return readWord(value, options.stopAfter, llvm::join(names, "|"));
 }
 
-// An option of which only the value that changes nothing is done.
+// An option for which only the value that changes nothing is implemented.
 template <char... only>
 static std::string storeOnly(Options &, StringRef value) {
   constexpr char word[] = {only..., 0};
@@ -190,11 +190,11 @@ static const OptionRow rows[] = {
      "what to write; default: trainer with --train, else lib", kModelGroup,
      kSinterc, storeEmit},
     {"--name", "NAME",
-     "NAME in the symbols sinter_NAME_* and the header guard; default: from "
-     "OUT",
+     "NAME in the symbols sinter_NAME_* and the header guard; default: derived "
+     "from OUT",
      kModelGroup, kSinterc, storeName},
     {"--unchecked-indices", "",
-     "does not look for indices out of range when the program runs",
+     "omits the checks for indices out of range when the program runs",
      kModelGroup, kCompile, turnOn<&Options::uncheckedIndices>},
     {"--batch", "N", "sets the leading dimension of every input", kModelGroup,
      kCompile,
@@ -210,14 +210,15 @@ static const OptionRow rows[] = {
      kModelGroup, kCompile,
      [](Options &o, StringRef v) { return readShape(v, o); }, true},
     {"--state", "REGEX=OUTPUT",
-     "keeps the inputs that REGEX matches from run to run, on the device: they "
-     "begin as zeros and become OUTPUT, which is behind the last '=' (\\1 is "
-     "the first group)",
+     "makes the inputs that REGEX matches states, which stay on the device "
+     "between runs: they begin as zeros, and each run sets them to OUTPUT, the "
+     "text after the last '=' (\\1 is the first group)",
      kModelGroup, kCompile, storeStateRule, true},
     {"--check", "",
-     "generates nothing and says what compiling would say: every unsupported "
-     "operator and, with --train, every one without a gradient (exit 3 if "
-     "any), else what does not fit (exit 2)",
+     "reports the errors of compiling without generating anything: every "
+     "unsupported operator and, with --train, every operator without a "
+     "gradient (exit 3), or else what is wrong with the model or the options "
+     "(exit 2)",
      kModelGroup, kSinterc, turnOn<&Options::check>},
 
     {"--train", "", "makes a training program", kTrainGroup, kCompile,
@@ -226,10 +227,10 @@ static const OptionRow rows[] = {
      "cross-entropy|soft-cross-entropy|bce|mse|l1|huber|none[:logits=NAME,"
      "labels=NAME,axis=A,"
      "ignore_index=I,label_smoothing=S]",
-     "what is minimised", kTrainGroup, kCompile,
+     "the loss to minimise", kTrainGroup, kCompile,
      [](Options &o, StringRef v) { return readLoss(v, o.train.loss); }},
     {"--optimizer", "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon",
-     "the update rule; defaults are PyTorch's", kTrainGroup, kCompile,
+     "the update rule; its defaults are PyTorch's", kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.train.optimizer,
                        "sgd|adam|adamw|lamb|adagrad|rmsprop|lion|muon");
@@ -238,14 +239,15 @@ static const OptionRow rows[] = {
      [](Options &o, StringRef v) {
        return readOptional(v, o.train.lr, kNotNegative);
      }},
-    {"--momentum", "X", "of sgd, rmsprop and muon", kTrainGroup, kCompile,
+    {"--momentum", "X", "momentum of sgd, rmsprop and muon", kTrainGroup,
+     kCompile,
      [](Options &o, StringRef v) {
        return readOptional(v, o.train.momentum, kBelowOne);
      }},
     {"--nesterov", "", "Nesterov momentum", kTrainGroup, kCompile,
      turnOn<&TrainOptions::nesterov>},
-    {"--weight-decay", "X", "of every trainable parameter", kTrainGroup,
-     kCompile,
+    {"--weight-decay", "X", "weight decay of every trainable parameter",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readOptional(v, o.train.weightDecay, kNotNegative);
      }},
@@ -253,78 +255,81 @@ static const OptionRow rows[] = {
      kCompile,
      [](Options &o, StringRef v) { return readPattern(v, o.train.noDecay); },
      true},
-    {"--beta1", "X", "of adam, adamw, lamb, lion and muon's adamw", kTrainGroup,
-     kCompile,
+    {"--beta1", "X", "beta1 of adam, adamw, lamb, lion and muon's adamw",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readOptional(v, o.train.beta1, kBelowOne);
      }},
     {"--beta2", "X",
-     "of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha",
+     "beta2 of adam, adamw, lamb, lion and muon's adamw; rmsprop's alpha",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readOptional(v, o.train.beta2, kBelowOne);
      }},
-    {"--eps", "X", "of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
+    {"--eps", "X",
+     "epsilon of adam, adamw, lamb, adagrad, rmsprop and muon's adamw",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readOptional(v, o.train.eps, kPositive);
      }},
-    {"--trainable", "REGEX", "only these parameters are trained", kTrainGroup,
+    {"--trainable", "REGEX", "trains only these parameters", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) { return readPattern(v, o.train.trainable); },
      true},
-    {"--freeze", "REGEX", "these parameters are not trained", kTrainGroup,
+    {"--freeze", "REGEX", "does not train these parameters", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) { return readPattern(v, o.train.freeze); },
      true},
     {"--parameters", "FILE",
-     "the weights of the exported module (safetensors), which tell what the "
-     "exporter folded",
+     "the weights of the exported module (safetensors); they restore the "
+     "parameters that the exporter folded",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) { return readPath(v, o.train.parameters); }},
     {"--allow-rewritten-parameters", "",
-     "trains constants that an exporter made of parameters as they stand",
+     "trains constants that the exporter computed from parameters, as they "
+     "are",
      kTrainGroup, kCompile, turnOn<&TrainOptions::allowRewritten>},
     {"--pad-last-batch", "",
-     "steps may leave out rows: the trainer takes --last-batch=pad",
+     "makes steps that can skip rows, so that the trainer accepts "
+     "--last-batch=pad",
      kTrainGroup, kCompile, turnOn<&TrainOptions::padLastBatch>},
     {"--freeze-bn", "", "BatchNormalization uses its running statistics",
      kTrainGroup, kCompile, turnOn<&TrainOptions::freezeBatchNorm>},
     {"--bn-running-var", "onnx|unbiased",
-     "whose definition of the running variance", kTrainGroup, kCompile,
+     "definition of the running variance: ONNX's (biased) or unbiased",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) -> std::string {
        std::string word;
        std::string wrong = readWord(v, word, "onnx|unbiased");
        o.train.unbiasedRunningVar = word == "unbiased";
        return wrong;
      }},
-    {"--clip-norm", "X", "limits the norm of the whole gradient", kTrainGroup,
-     kCompile,
+    {"--clip-norm", "X", "limits the norm of all gradients together",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.clipNorm, kPositive);
      }},
-    {"--clip-value", "X", "limits every element of the gradient", kTrainGroup,
+    {"--clip-value", "X", "limits every element of the gradients", kTrainGroup,
      kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.clipValue, kPositive);
      }},
     {"--accumulate", "N",
-     "micro-batches of one step; --batch is the size of one", kTrainGroup,
-     kCompile,
+     "number of micro-batches in a step; --batch is the size of one",
+     kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readInteger(v, o.train.accumulate, 1, 65536);
      }},
     {"--replicas", "N",
-     "replicas that share a step, each with a batch of its own: 1 to 256 of a "
-     "program on one device each",
+     "number of replicas that share a step (1 to 256), each with its own batch "
+     "and device",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readInteger(v, o.train.replicas, 1, 256);
      }},
     {"--ema", "X",
-     "keeps averages of the trained weights, ema = X ema + (1 - X) weight, "
-     "which "
-     "eval and export use",
+     "keeps averages of the trained weights, ema = X ema + (1 - X) weight; "
+     "eval and export use them",
      kTrainGroup, kCompile,
      [](Options &o, StringRef v) {
        return readNumber(v, o.train.ema, kBelowOne);
@@ -344,21 +349,24 @@ static const OptionRow rows[] = {
        return "";
      }},
     {"--libraries", "all|none|NAME,...",
-     "which contraction libraries may be called", kTargetGroup, kCompile,
+     "contraction libraries that programs may call", kTargetGroup, kCompile,
      storeLibraries},
-    {"--precision", "fp32|tf32|bf16|fp16", "arithmetic of contractions",
-     kTargetGroup, kCompile, storePrecision},
-    {"--keep-fp32", "REGEX", "nodes that stay in fp32", kTargetGroup, kCompile,
+    {"--precision", "fp32|tf32|bf16|fp16",
+     "precision of contractions; default fp32", kTargetGroup, kCompile,
+     storePrecision},
+    {"--keep-fp32", "REGEX", "keeps these nodes in fp32", kTargetGroup,
+     kCompile,
      [](Options &o, StringRef v) { return readPattern(v, o.keepFp32); }, true},
-    {"--precision-plan", "FILE", "precision of each op, from FILE",
+    {"--precision-plan", "FILE", "reads the precision of each op from FILE",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) { return readPrecisionPlan(v, o); }},
     {"--save-precision-plan", "FILE",
-     "writes the precision of each op, and why", kTargetGroup, kCompile,
+     "writes the precision of each op and the reason to FILE", kTargetGroup,
+     kCompile,
      [](Options &o, StringRef v) { return readPath(v, o.savePrecisionPlan); }},
     {"--calibrate", "DATA",
-     "runs a batch of DATA (as a trainer's --data) and keeps what is too wide "
-     "for fp16 in fp32",
+     "runs one batch of DATA (as for a trainer's --data) and keeps ops in fp32 "
+     "whose values exceed the range of fp16",
      kTargetGroup, kSinterc,
      [](Options &o, StringRef v) -> std::string {
        if (v.empty())
@@ -367,37 +375,37 @@ static const OptionRow rows[] = {
        return "";
      }},
     {"--loss-scale", "none|dynamic|N",
-     "scaling of the loss; default: dynamic for fp16, else none", kTargetGroup,
+     "scales the loss; default: dynamic for fp16, else none", kTargetGroup,
      kCompile, storeLossScale},
     {"--place", "REGEX=DEVICE",
      "pins nodes whose name matches to a device: @DEVICES", kTargetGroup,
      kCompile, storePlaceRule, true},
     {"--allow-cpu", "REGEX",
-     "nodes that may run on the CPU when their device cannot run them",
+     "lets these nodes run on the CPU if their device cannot run them",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) { return readPattern(v, o.allowCpu); }, true},
     {"--log-placement", "", "prints one line per region: device, nodes, reason",
      kTargetGroup, kCompile, turnOn<&Options::logPlacement>},
     {"--list-devices", "",
-     "lists what programs can be compiled for; sinter-run also what is here",
+     "lists the devices that programs can be compiled for; sinter-run also "
+     "lists those of this machine",
      kTargetGroup, kSinterc | kSinterRun, turnOn<&Options::listDevices>},
     {"--memory-limit", "8GiB",
-     "of each GPU, or of the CPU in a program without one: recomputes what "
-     "must "
-     "not be kept, else exit 6",
+     "memory of each GPU, or of the CPU in a program without a GPU: recomputes "
+     "values to fit, else exit 6",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        return readBytes(v, o.memoryLimitBytes, 1);
      }},
-    {"--workspace", "32MiB", "memory for library calls, inside the limit",
+    {"--workspace", "32MiB", "memory for library calls; part of the limit",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        o.hasWorkspace = true;
        return readBytes(v, o.workspaceBytes, 0);
      }},
     {"--remat", "auto|none|all",
-     "recomputation to save memory: what costs little and to fit the limit, "
-     "never, all",
+     "recomputes values to save memory: auto: if that costs little, and to "
+     "fit the limit; all: wherever it saves memory",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.remat, "auto|none|all");
@@ -405,16 +413,17 @@ static const OptionRow rows[] = {
     {"--allow-microbatch", "", "splits the batch to fit the memory limit",
      kTargetGroup, kCompile, turnOn<&Options::allowMicroBatch>},
     {"--deterministic", "none|run|arch|topology",
-     "what equal runs must agree on to give equal bits", kTargetGroup, kCompile,
+     "which runs give the same bits; default run", kTargetGroup, kCompile,
      [](Options &o, StringRef v) {
        return readWord(v, o.deterministic, "none|run|arch|topology");
      }},
-    {"--require", "CONTRACT,...", "fails the compile when it does not hold",
+    {"--require", "CONTRACT,...",
+     "ends the compilation with exit 4 if a contract does not hold",
      kTargetGroup, kCompile,
      [](Options &o, StringRef v) { return readContracts(v, o.contracts); },
      true},
 
-    {"--stop-after", "PHASE", "ends after this phase; writes its IR",
+    {"--stop-after", "PHASE", "stops after this phase and writes its IR",
      kDebugGroup, kSinterc | kSinterInspect, storePhase},
     {"--dump-phases", "DIR", "writes the IR after each phase to DIR",
      kDebugGroup, kCompile,
@@ -441,8 +450,9 @@ static const OptionRow rows[] = {
        return wrong;
      }},
     {"-W", "all|NAME|no-NAME|error=NAME",
-     "warnings (no-: not this one; error=: ends the compilation)", kDebugGroup,
-     kCompile, [](Options &o, StringRef v) { return readWarning(v, o); }, true},
+     "turns on warnings (no-: turns one off; error=: makes one an error)",
+     kDebugGroup, kCompile,
+     [](Options &o, StringRef v) { return readWarning(v, o); }, true},
     {"-j", "N", "threads of the compiler; default: one per core", kDebugGroup,
      kCompile,
      [](Options &o, StringRef v) -> std::string {
@@ -453,15 +463,16 @@ static const OptionRow rows[] = {
      }},
 
     {"--inputs", "in.npz|random:seed=0",
-     "values of the graph's inputs, and what states begin with", kRunGroup,
+     "values of the graph's inputs and initial values of states", kRunGroup,
      kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.inputs); }},
     {"--outputs", "out.npz",
-     "where to write the outputs, and states by their inputs' names", kRunGroup,
-     kSinterRun,
+     "where to write the outputs, and the states under their inputs' names",
+     kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.outputs); }},
     {"--reference", "ref.npz",
-     "compares the outputs, and states that it has (exit 5 on mismatch)",
+     "compares the outputs, and the states that the file contains (exit 5 on "
+     "mismatch)",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.reference); }},
     {"--rtol", "1e-4", "allowed error relative to the reference", kRunGroup,
@@ -487,12 +498,14 @@ static const OptionRow rows[] = {
        o.run.bench = true;
        return "";
      }},
-    {"--warmup", "200ms", "runs before measuring", kRunGroup, kSinterRun,
+    {"--warmup", "200ms", "how long to run before measuring", kRunGroup,
+     kSinterRun,
      [](Options &o, StringRef v) { return readDuration(v, o.run.warmupMs); }},
     {"--duration", "5s", "how long to measure", kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readDuration(v, o.run.durationMs); }},
     {"--rounds", "stdin",
-     "with --bench: times as many runs as each line of standard input says",
+     "with --bench: reads numbers from standard input, one a line, and times "
+     "that many runs",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) {
        o.run.roundsFromStdin = true;
@@ -523,14 +536,14 @@ static const OptionRow rows[] = {
      }},
     {"--replay", "FILE",
      "evaluates the training step that a trainer wrote to FILE, op by op, and "
-     "names what makes values that are not finite (with --train and the "
+     "names the ops that make values that are not finite (with --train and the "
      "trainer's other options)",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.replay); }},
-    {"--sim-report", "FILE", "what the simulated device saw, as JSON",
+    {"--sim-report", "FILE", "writes what the simulated device saw, as JSON",
      kRunGroup, kSinterRun,
      [](Options &o, StringRef v) { return readPath(v, o.run.simReport); }},
-    {"--sim-seed", "N", "schedule of the simulated device", kRunGroup,
+    {"--sim-seed", "N", "seed of the simulated device's schedule", kRunGroup,
      kSinterRun,
      [](Options &o, StringRef v) -> std::string {
        int64_t seed = 0;
@@ -539,7 +552,8 @@ static const OptionRow rows[] = {
        return wrong;
      }},
     {"--sim-drop", "barrier:N|predicate:N",
-     "leaves one out (numbered in the report)", kRunGroup, kSinterRun,
+     "removes one barrier or predicate; the report has the numbers", kRunGroup,
+     kSinterRun,
      [](Options &o, StringRef v) -> std::string {
        auto [kind, number] = v.split(':');
        int64_t site = 0;
@@ -552,11 +566,11 @@ static const OptionRow rows[] = {
 
     {"--json", "", "prints results as JSON", kGeneralGroup, kSinterRun,
      turnOn<&Options::json>},
-    {"-v,--verbose", "", "says more: the state table, remarks", kGeneralGroup,
+    {"-v,--verbose", "", "prints more: the state table, remarks", kGeneralGroup,
      kCompile, turnOn<&Options::verbose>},
-    {"-h,--help", "", "this text", kGeneralGroup, kCompile,
+    {"-h,--help", "", "prints this text", kGeneralGroup, kCompile,
      turnOn<&Options::help>},
-    {"--version", "", "the version", kGeneralGroup, kCompile,
+    {"--version", "", "prints the version", kGeneralGroup, kCompile,
      turnOn<&Options::version>},
 };
 

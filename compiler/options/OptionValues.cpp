@@ -16,7 +16,7 @@ using namespace sinter;
 using namespace sinter::compiler;
 using llvm::StringRef;
 
-// A number as the help would write it: without trailing zeros.
+// A number without trailing zeros, as in the help.
 static std::string format(double number) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -162,14 +162,14 @@ std::string compiler::readPattern(StringRef text, Patterns &patterns) {
   if (!wrong.empty())
     return wrong;
   patterns.each.push_back(std::move(regex));
-  // Where several are joined, groups have other numbers.
+  // When patterns are joined, the numbers of their groups change.
   static const llvm::Regex backReference("\\\\[1-9]");
   if (patterns.each.size() > 1 &&
       llvm::any_of(patterns.each, [](const std::string &pattern) {
         return backReference.match(pattern);
       }))
     return "'" + text.str() +
-           "': an expression with a back reference stands alone";
+           "': an expression with a back reference must be the only one";
   return "";
 }
 
@@ -249,8 +249,8 @@ std::string compiler::readLoss(StringRef text, LossOptions &loss) {
     } else {
       StringRef near = nearest(key, keys);
       return "unknown key '" + key.str() + "'" +
-             (near.empty() ? "; there are logits, labels, axis, ignore_index "
-                             "and label_smoothing"
+             (near.empty() ? "; the keys are logits, labels, axis, "
+                             "ignore_index and label_smoothing"
                            : "; did you mean '" + near.str() + "'?");
     }
     if (!wrong.empty())

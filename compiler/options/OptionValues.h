@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each reader checks one value and keeps it; what it returns is what is wrong
-// with the value, in a few words, or "" when it was fine. None depends on the
+// Each reader checks one value and stores it. It returns what is wrong with
+// the value, in a few words, or "" if it is valid. No reader depends on the
 // locale.
 //
 //===----------------------------------------------------------------------===//
@@ -14,10 +14,10 @@
 
 namespace sinter::compiler {
 
-/// Bounds of a number; the text says them when it lies outside.
+/// Bounds of a number; the error message for a number outside names them.
 struct NumberRange {
   double low, high;
-  bool lowOpen = false, highOpen = false; // the bound itself is not allowed
+  bool lowOpen = false, highOpen = false; // the bound itself is excluded
 };
 constexpr NumberRange kPositive = {0, 1e300, true, false};
 constexpr NumberRange kNotNegative = {0, 1e300, false, false};
@@ -36,7 +36,7 @@ std::string readDuration(llvm::StringRef text, double &milliseconds);
 std::string readWord(llvm::StringRef text, std::string &word,
                      llvm::StringRef words);
 std::string readRegex(llvm::StringRef text, std::string &regex);
-/// Adds one to what was given before.
+/// Adds one pattern to those that were given before.
 std::string readPattern(llvm::StringRef text, Patterns &patterns);
 std::string readPath(llvm::StringRef text, std::string &path);
 /// A device of one of the `kinds` of `options`; a kind alone is its first

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Compiled with exceptions, which CLI11 needs; none leaves this file.
+// This file is compiled with exceptions, which CLI11 needs; none leaves it.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/options/Options.h"
@@ -83,7 +83,7 @@ StringRef sinter::compiler::nearest(StringRef word,
   return best;
 }
 
-// "--weight-decay" of "-o,--output".
+// The names of an option: "-o" and "--output".
 static llvm::SmallVector<StringRef> namesOf(const OptionRow &row) {
   llvm::SmallVector<StringRef> names;
   StringRef(row.names).split(names, ',');
@@ -115,7 +115,8 @@ struct Found {
 };
 } // namespace
 
-// Splits the command line; returns what is wrong with its form, "" if nothing.
+// Splits the command line into values and arguments; returns what is wrong with
+// its form, "" if nothing.
 static std::string split(Tool tool, llvm::ArrayRef<std::string> args,
                          Found &found) {
   CLI::App app;
@@ -141,7 +142,7 @@ static std::string split(Tool tool, llvm::ArrayRef<std::string> args,
     std::vector<std::string> reversed(args.rbegin(), args.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ArgumentMismatch &error) {
-    // "--batch: 1 required ..." names the flag; the rest is CLI11's wording.
+    // "--batch: 1 required ...": only the flag is kept of CLI11's message.
     StringRef flag = StringRef(error.what()).split(':').first;
     return flag.str() + ": a value is missing";
   } catch (const CLI::ParseError &error) {
@@ -194,7 +195,7 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
   if (found.positional.size() + found.extras.size() > 1)
     return fail(
         toolName,
-        "one model at a time, got '" + found.positional[0] + "' and '" +
+        "expected one model, got '" + found.positional[0] + "' and '" +
             (found.extras.empty() ? found.positional[1] : found.extras[0]) +
             "'");
   options.model = found.positional[0];

@@ -2,10 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One table of options (OptionTable.cpp) serves every tool: it is parsed,
-// checked, printed by --help and by the docs. An Options that `parseOptions`
-// returned holds only values that were checked one by one; whether they fit
-// each other and the model is for the phases to say.
+// All tools share one table of options (OptionTable.cpp): the parser, --help
+// and the docs use it. parseOptions checks each value of the Options that it
+// returns. The phases check whether the values fit each other and the model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_OPTIONS_OPTIONS_H
@@ -25,15 +24,15 @@
 
 namespace sinter::compiler {
 
-/// The tools that take a compile option; a bit each.
+/// The tools that take an option of the table; one bit each.
 enum Tool : unsigned { kSinterc = 1, kSinterRun = 2, kSinterInspect = 4 };
 
-/// What a flag that takes a REGEX was given, each time that it was: a name
-/// matches if it matches one of them.
+/// The values of a flag that takes a REGEX and may be repeated. A name matches
+/// if it matches one of them.
 struct Patterns {
   std::vector<std::string> each; // valid regular expressions
   bool empty() const { return each.empty(); }
-  /// One expression that matches the same names; "" if there is none.
+  /// One expression that matches the same names; "" if there are no patterns.
   std::string joined() const;
 };
 
@@ -46,8 +45,8 @@ struct LossOptions {
   double labelSmoothing = 0;
 };
 
-/// What --train and its companions say. Numbers that were not given are absent:
-/// each optimizer has defaults of its own.
+/// --train and the options that need it. Numbers that were not given are
+/// absent, because each optimizer has its own defaults.
 struct TrainOptions {
   bool enabled = false;
   LossOptions loss;
@@ -64,12 +63,12 @@ struct TrainOptions {
   std::string lossScale;  // "none", "dynamic", a number; "" = not given
   int64_t replicas = 1;   // that share a step
   int64_t accumulate = 1; // micro-batches of a step
-  int64_t splitBatch = 0; // that --allow-microbatch made them of; 0 = none
+  int64_t splitBatch = 0; // the batch that --allow-microbatch split; 0 = none
   double ema = 0;         // decay of the averaged weights; 0 = none
   int64_t shards = 0;     // of a batch, with --deterministic=topology
 };
 
-/// What sinter-run does besides compiling.
+/// Options of sinter-run besides those of the compiler.
 struct RunOptions {
   std::string inputs, outputs, reference, replay;
   double rtol = 1e-4, atol = 1e-5;
@@ -83,11 +82,11 @@ struct RunOptions {
   int threads = 0; // 0 = one per available core
 };
 
-/// One demand of --require: "kernels:40" (Contracts.h).
+/// One contract of --require: "kernels:40" (Contracts.h).
 struct Contract {
   std::string text;  // as it was written
   unsigned kind = 0; // row of the table of contracts
-  double bound = 0;  // a count, bytes or per cent
+  double bound = 0;  // a count, bytes or percent
 };
 
 struct OptionRow;
@@ -100,13 +99,13 @@ struct Options {
   std::vector<const OptionRow *> given;
   std::string model;
   std::string output;
-  std::string name; // --name: in symbols; "" = from the output
+  std::string name; // --name: part of symbols; "" = from the output
   std::string emit; // "" = the default: trainer with --train, else lib
   std::vector<std::string> targets; // kinds; the default without --target
   bool targetGiven = false;
-  /// --target with numbers: the devices that one program may span, the first
-  /// one the default; `targets` is then its kind. Empty: the first device of
-  /// each of `targets`, and those that --place names.
+  /// --target with numbers: the devices that one program may span. The first
+  /// one is the default, and `targets` is its kind. Empty: the first device of
+  /// each of `targets`, and the devices that --place names.
   std::vector<std::string> devices;
   std::vector<std::string> placeRules; // REGEX=DEVICE
   Patterns allowCpu;
@@ -127,13 +126,13 @@ struct Options {
   int64_t workspaceBytes = int64_t(32) << 20; // for library calls
   bool hasWorkspace = false;                  // --workspace is given
   std::string remat = "auto";
-  bool allowMicroBatch = false; // the limit may split the batch
+  bool allowMicroBatch = false; // the batch may be split to fit the limit
   std::string precision;        // "" = not given; see precisionPolicy
   Patterns keepFp32;            // nodes
   std::string precisionPlan, savePrecisionPlan; // files; "" = none
-  std::string plannedPolicy;                    // of the plan
-  std::vector<std::string> plannedPrecisions;   // of ops, by key=WORD
-  std::string calibrate;                        // data for it; "" = none
+  std::string plannedPolicy;                    // of the precision plan
+  std::vector<std::string> plannedPrecisions;   // of its ops, as key=WORD
+  std::string calibrate;                        // --calibrate: data; "" = none
   /// Ops that calibration keeps in float32: key and reason.
   std::vector<std::pair<std::string, std::string>> calibrated;
   std::string stopAfter, dumpPhases, trace, remarks;
@@ -141,17 +140,17 @@ struct Options {
   bool timeReport = false, check = false, verbose = false, json = false;
   bool help = false, version = false, listDevices = false;
   std::vector<std::string> warnings; // of -W: "all", NAME, "no-NAME", ...
-  bool isTrial = false; // says nothing: whether it compiles is the question
+  bool isTrial = false; // a silent compilation: only its success matters
   unsigned optLevel = 2;
   unsigned jobs = 0; // 0 = one per available core
 
-  /// What is written: `emit`, or its default.
+  /// The kind of output: `emit`, or its default.
   llvm::StringRef emitKind() const {
     return !emit.empty()   ? llvm::StringRef(emit)
            : train.enabled ? "trainer"
                            : "lib";
   }
-  /// fp32, tf32, bf16 or fp16: what was asked for or planned.
+  /// fp32, tf32, bf16 or fp16: from --precision, else from the precision plan.
   llvm::StringRef precisionPolicy() const {
     return !precision.empty()       ? llvm::StringRef(precision)
            : !plannedPolicy.empty() ? llvm::StringRef(plannedPolicy)
@@ -176,7 +175,7 @@ struct Options {
             llvm::function_ref<bool(llvm::StringRef)> isListed = nullptr) const;
   /// For a program that is only tried: nothing is said of it, no file written.
   Options asTrial() const;
-  /// Whether libraries may be called for contractions.
+  /// Whether --libraries allows library `name`.
   bool allowsLibrary(llvm::StringRef name) const;
 };
 
@@ -188,28 +187,28 @@ struct OptionRow {
   const char *value;
   const char *help;  // one line
   const char *group; // heading of the help
-  unsigned tools;    // who takes it: bits of Tool
-  /// Checks and keeps one value (empty for a flag); returns what is wrong with
-  /// it, "" if nothing. NULL: not yet done.
+  unsigned tools;    // the tools that take it: bits of Tool
+  /// Checks and stores one value (empty for a flag); returns what is wrong with
+  /// it, "" if nothing. NULL: not implemented.
   std::string (*store)(Options &options, llvm::StringRef value);
-  /// Whether it may be given several times, and all of them count. Any other
-  /// flag that is repeated is an error.
+  /// Whether the option may be repeated; all values count then. Repeating any
+  /// other option is an error.
   bool repeats = false;
 };
 
 /// All rows, in the order of the help.
 llvm::ArrayRef<OptionRow> optionTable();
-/// The name that messages call an option by: "--output".
+/// The name of an option in messages: "--output".
 llvm::StringRef flagName(const OptionRow &row);
-/// The first given flag that only a compilation heeds, as the target or a
-/// precision; "" if there is none.
+/// The first given flag that affects only a compilation, such as the target or
+/// a precision; "" if there is none.
 llvm::StringRef compilingFlag(const Options &options);
-/// The first given flag that says something of --train; "" if there is none.
+/// The first given flag that needs --train; "" if there is none.
 llvm::StringRef trainingFlag(const Options &options);
 
 /// Parses `args` (without the program's name). On failure prints one line to
-/// stderr and returns nothing; the tool then ends with kExitUsage. --help and
-/// --version are flags of the result; nothing else was checked then.
+/// stderr and returns nothing; the tool then ends with kExitUsage. If the
+/// result has --help, --version or --list-devices, a model may be missing.
 std::optional<Options> parseOptions(llvm::StringRef toolName, Tool tool,
                                     llvm::ArrayRef<passes::DeviceKind> kinds,
                                     llvm::ArrayRef<std::string> args);
@@ -225,7 +224,7 @@ llvm::StringRef versionText();
 /// "sinterc 0.1.0 (LLVM 19.1.7)".
 void printVersion(llvm::raw_ostream &os, llvm::StringRef toolName);
 
-/// The entry of `candidates` that `word` was probably meant to be; "" when none
+/// The entry of `candidates` that `word` was probably meant to be; "" if none
 /// is near.
 llvm::StringRef nearest(llvm::StringRef word,
                         llvm::ArrayRef<llvm::StringRef> candidates);

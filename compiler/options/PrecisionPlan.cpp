@@ -21,7 +21,7 @@ namespace json = llvm::json;
 
 static constexpr int64_t kVersion = 1;
 
-// A copy: a value made of a StringRef would only refer to it.
+// Copies the text: a json::Value of a StringRef would only refer to it.
 static json::Value text(StringRef name) {
   return json::isUTF8(name) ? json::Value(name.str())
                             : json::Value(json::fixUTF8(name));
@@ -36,12 +36,12 @@ std::string compiler::readPrecisionPlan(StringRef path, Options &options) {
   auto parsed = json::parse((*file)->getBuffer());
   if (!parsed) {
     llvm::consumeError(parsed.takeError());
-    return shown(path) + ": is no JSON";
+    return shown(path) + ": is not JSON";
   }
   const json::Object *plan = parsed->getAsObject();
   auto version = plan ? plan->getInteger("version") : std::nullopt;
   if (!version || *version != kVersion)
-    return shown(path) + ": is no precision plan of version 1";
+    return shown(path) + ": is not a precision plan of version 1";
   std::string policy;
   auto named = plan->getString("policy");
   if (!named || !readWord(*named, policy, "fp32|tf32|bf16|fp16").empty())
@@ -62,11 +62,11 @@ std::string compiler::readPrecisionPlan(StringRef path, Options &options) {
     std::string word;
     if (!function || !node || !kind || !precision || !number)
       return shown(path) + ": op " + std::to_string(items.size()) +
-             " lacks one of function, node, op, number, precision";
+             " must have function, node, op, number and precision";
     if (!readWord(*precision, word, "fp32|" + policy).empty())
       return shown(path) + ": op " + std::to_string(items.size()) +
              " has the precision '" + shown(*precision) +
-             "', expected fp32 or the policy, " + policy;
+             "', expected fp32 or the policy " + policy;
     passes::PrecisionEntry entry{
         function->str(), node->str(), kind->str(), *number, "", "", 0};
     if (!keys.insert(entry.key()).second)

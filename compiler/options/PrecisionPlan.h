@@ -4,8 +4,8 @@
 //
 // JSON: {"version": 1, "policy": "bf16", "sixteen_bit_share": {"step": 0.99},
 // "ops": [{"function", "node", "op", "number", "precision", "reason"}, ..]}.
-// Written by --save-precision-plan; --precision-plan reads it, perhaps edited:
-// an op whose precision is fp32 keeps float32.
+// --save-precision-plan writes it and --precision-plan reads it. Users may edit
+// it in between: an op whose precision is fp32 keeps float32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_OPTIONS_PRECISIONPLAN_H
@@ -18,16 +18,16 @@
 
 namespace sinter::compiler {
 
-/// Puts policy and ops of the plan at `path` into `options`; returns what is
-/// wrong with it, "" if nothing.
+/// Stores the policy and ops of the plan at `path` in `options`; returns what
+/// is wrong with the plan, "" if nothing.
 std::string readPrecisionPlan(llvm::StringRef path, Options &options);
 
-/// The plan of a program. `entries` may be empty: everything is `policy`.
+/// The plan of a program. If `entries` is empty, every op has `policy`.
 llvm::json::Object
 precisionPlanJson(llvm::StringRef policy,
                   llvm::ArrayRef<passes::PrecisionEntry> entries);
 
-/// Writes it; returns what went wrong, "" if nothing.
+/// Writes the plan to `path`; returns what went wrong, "" if nothing.
 std::string writePrecisionPlan(llvm::StringRef path, llvm::StringRef policy,
                                llvm::ArrayRef<passes::PrecisionEntry> entries);
 

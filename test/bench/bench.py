@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Speed beside the reference frameworks, compile times and planned memory.
+"""Measures speed compared with the reference frameworks, compile times and planned memory.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Called by `tools/dev bench`. Prints what else keeps the machine busy, then four tables:
+Called by `tools/dev bench`. Prints what else uses the machine, then four tables:
 inference of networks at their real sizes against ONNX Runtime; training steps against
 PyTorch; compile times; planned memory. Rounds of a comparison alternate between the two
 sides, so that a busy machine slows both; the figure is the ratio of the medians (above 1:
-we are faster). Makes what it needs in BUILD/bench and keeps it: a virtual environment
-with onnxruntime (pip), and the models (Debian's python3-torch and python3-onnx). What
-cannot be had is left out and named. Exits 1 if anything that could be run failed.
+Sinter is faster). Makes what it needs in BUILD/bench and keeps it: a virtual environment
+with onnxruntime (pip), and the models (Debian's python3-torch and python3-onnx). Names and
+skips what is not available. Exits 1 if anything that could be run failed.
 """
 
 import argparse

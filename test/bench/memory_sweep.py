@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How far the activation memory of training steps goes down, and what that costs.
+"""Measures how far the activation memory of training steps can be reduced, and the cost.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     memory_sweep.py --build=BUILD FOLDER [NAME...]
 
 FOLDER has the models of make_training_models.py. Each is planned (nothing is run) with
-ever lower --memory-limit: activation memory, the peak without parameters, optimizer state
-and inputs, from 100 % (nothing is computed again) down to 50 % (GPT-2: 35 %), and once
-below the least that there is.
-Checked are: every limit is kept; at 50 % the step has at most 30 % more operations; remat
-and plan take less than 5 s; below the floor sinterc ends with 6 and names limits that
-fit, which do. Prints a table and `N passed, M failed`.
+decreasing --memory-limit. Activation memory (the peak without parameters, optimizer state
+and inputs) goes from 100 % (nothing is recomputed) down to 50 % (GPT-2: 35 %), and once
+below the smallest possible.
+Checks that every limit is kept; that at 50 % the step has at most 30 % more operations; that
+remat and plan take less than 5 s; and that below the smallest limit sinterc ends with 6 and
+names limits that do fit. Prints a table and `N passed, M failed`.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The memory of training steps, planned by Sinter and allocated by PyTorch.
+"""Compares the memory of training steps, planned by Sinter and allocated by PyTorch.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -8,9 +8,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 FOLDER has the models of make_training_models.py (name those of MODELS here). Sinter's side
 is the plan without a limit: arena, states and constants, and the inputs. PyTorch's is the
-largest sum of what its CPU allocator has given out, in the second step, as its profiler
+largest sum of its CPU allocator's memory in the second step, as its profiler
 records it: gradients are freed before the forward pass (set_to_none), the optimizer has its
-state. Neither has what oneDNN allocates for itself. Activations are the peak without
+state. Neither includes what oneDNN allocates. Activations are the peak without
 parameters, buffers, optimizer state and inputs. Prints a table and geometric means.
 """
 

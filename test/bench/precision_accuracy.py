@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What 16-bit training costs in accuracy: model x precision x seed, beside float32.
+"""Compares the accuracy of 16-bit training with float32: model x precision x seed.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -21,7 +21,7 @@ namespace sinter::test {
 
 struct CompiledModule::Parts {
   std::unique_ptr<compiler::Jit> jit;
-  std::unique_ptr<rt::Program> program; // refers to what `jit` holds
+  std::unique_ptr<rt::Program> program; // refers to memory of `jit`
 };
 
 CompiledModule::CompiledModule() : parts_(std::make_unique<Parts>()) {}
@@ -34,7 +34,7 @@ static std::vector<RankedTensorType> tensorTypes(TypeRange types) {
   return list;
 }
 
-/// The phases after import, kernels and tables. Failure was reported.
+/// Runs the phases after import and makes kernels and tables; reports failures.
 static FailureOr<compiler::CompiledProgram>
 compile(ModuleOp module, const CompileSettings &settings) {
   compiler::Options options;
@@ -115,7 +115,7 @@ CompiledModule::create(ModuleOp module, const CompileSettings &settings,
   return compiled;
 }
 
-/// Whether what the artifact says of its tensors fits the types of @main.
+/// Whether the artifact's descriptions of its tensors fit the types of @main.
 static bool areOf(const sinter_tensor_desc *descs, uint32_t count,
                   ArrayRef<RankedTensorType> types) {
   if (count != types.size())

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The path of a product: the phases after import, a target's code generator,
-// the tables, the JIT and the runtime's executor. Tests hand it a module as the
-// importer makes it, and compare what comes out with ir/eval or with files.
+// Compiles and runs as the tools do: the phases after import, a target's code
+// generator, the tables, the JIT and the runtime's executor. Tests pass a
+// module in the importer's form and compare the results with ir/eval or with
+// files.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_COMPILED_COMPILEDMODULE_H
@@ -36,7 +37,7 @@ struct CompileSettings {
 class CompiledModule {
 public:
   /// Compiles @main of `module`, which is changed in place and whose context
-  /// must outlive the result. Null, and a line in `why`, when it cannot be.
+  /// must outlive the result. Null, and a line in `why`, on failure.
   static std::unique_ptr<CompiledModule> create(mlir::ModuleOp module,
                                                 const CompileSettings &settings,
                                                 std::string &why);

@@ -23,7 +23,7 @@ namespace sinter::conformance {
 
 namespace {
 
-/// ONNX's own tolerances for a backend.
+/// ONNX's tolerances for a backend.
 constexpr double kRelative = 1e-3, kAbsolute = 1e-7;
 
 std::string textOf(Type type) {
@@ -41,7 +41,7 @@ bool isClose(double actual, double expected, double relative) {
          kAbsolute + relative * std::abs(expected);
 }
 
-/// The first difference, or nothing.
+/// The first difference; nothing if there is none.
 std::optional<std::string> compare(const ir::Tensor &actual,
                                    const ir::Tensor &expected) {
   if (actual.type() != expected.type())
@@ -65,7 +65,7 @@ std::optional<std::string> compare(const ir::Tensor &actual,
   return std::nullopt;
 }
 
-/// Whether @main has the result of checks of indices.
+/// Whether @main returns the result of the index checks.
 bool hasIndexChecks(ModuleOp module) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   for (unsigned i = 0; i < main.getNumResults(); ++i)
@@ -74,7 +74,7 @@ bool hasIndexChecks(ModuleOp module) {
   return false;
 }
 
-/// Whether `found`, rows of position + 1 and index, names no index.
+/// Whether `found`, rows of position + 1 and index, contains no index.
 bool findsNone(const ir::Tensor &found) {
   for (size_t i = 0; i < found.ints.size(); i += 2)
     if (found.ints[i] != 0)
@@ -121,7 +121,7 @@ private:
     ImportErrors errors;
     ImportOptions options;
     MLIRContext context(MLIRContext::Threading::DISABLED);
-    // What the model is says more than that its data is no tensor.
+    // An error of the model says more than that its data is not a tensor.
     OwningOpRef<ModuleOp> module;
     std::vector<ir::Tensor> inputs;
     std::string why;
@@ -162,7 +162,7 @@ private:
     std::optional<std::vector<ir::Tensor>> outputs = run_(*module, fed, why);
     if (!outputs)
       return failed("cannot run: " + why);
-    // The evaluator gives what the checks found as one more result.
+    // The evaluator returns what the checks found as an additional result.
     if (checksIndices && outputs->size() == files.outputs.size() + 1) {
       if (!findsNone(outputs->back()))
         return failed("an index in range is said to be out of it");
@@ -185,7 +185,7 @@ private:
     return {isBound ? Outcome::PassedBound : Outcome::Passed, ""};
   }
 
-  /// Imports with as few inputs bound as it takes: shapes, axes, scales and
+  /// Imports with as few inputs bound as necessary: shapes, axes, scales and
   /// conditions; never a tensor of data.
   OwningOpRef<ModuleOp> importBound(const std::vector<ir::Tensor> &inputs,
                                     ImportOptions &options,

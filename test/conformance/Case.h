@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A test is a folder: model.onnx and test_data_set_*/{input,output}_*.pb. It
-// passes when the model is imported and its outputs for every data set are the
+// passes if the model is imported and its outputs for every data set are the
 // expected ones.
 //
 //===----------------------------------------------------------------------===//
@@ -22,13 +22,13 @@
 namespace sinter::conformance {
 
 /// Runs @main of an imported module for its inputs in order. Nothing, and a
-/// line in `why`, when it cannot.
+/// line in `why`, on failure.
 using RunFn = std::function<std::optional<std::vector<ir::Tensor>>(
     mlir::ModuleOp module, llvm::ArrayRef<ir::Tensor> inputs,
     std::string &why)>;
 
-/// The way of running that `--mode=NAME` means; null for an unknown name. A new
-/// way is one line in Modes.cpp.
+/// The way of running for `--mode=NAME`; null for an unknown name. A new way is
+/// one line in Modes.cpp.
 RunFn findMode(llvm::StringRef name);
 
 enum class Outcome { Passed, PassedBound, Failed };

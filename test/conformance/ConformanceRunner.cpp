@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Every test runs in a process of its own, with a limit on time and memory, so
-// that a crash is one failure. The list of expected failures is exact: a
-// failure that is not on it, a listed test that passes, and a listed test that
-// does not exist all fail.
+// Every test runs in its own process, with a limit on time and memory, so that
+// a crash is one failure. The list of expected failures is exact: a failure
+// that is not on it, a listed test that passes, and a listed test that does not
+// exist are all failures.
 //
 // The last line is "N passed, N failed, N skipped"; exit 1 if any failed.
 //

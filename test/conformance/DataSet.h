@@ -30,8 +30,8 @@ std::optional<ir::Tensor> parseTensor(const compiler::OnnxModel &model,
                                       mlir::MLIRContext *context,
                                       std::string &why);
 
-/// The suite stores bfloat16 data as the uint16 of its bits. `element` is null
-/// for what is no element type of ours.
+/// The suite stores bfloat16 data as uint16 of the bits. `element` is null for
+/// types that Sinter does not have.
 void readAsBfloat16(ir::Tensor &tensor, mlir::Type element);
 
 } // namespace sinter::conformance

@@ -1,13 +1,13 @@
-"""Trains under ever lower --memory-limit and compares every bit with a run without one.
+"""Trains with decreasing --memory-limit and compares every bit with a run without a limit.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     memory_limit.py SCRATCH_FOLDER TARGET LEAST MODEL.onnx DATA.npz sinterc's options...
 
-Activation memory goes from 90 % to LEAST % of what it is when nothing is computed again,
-in steps of 10. Each trainer must print the losses and hold the states of the one that keeps
-everything, and run on a device that has no byte more than the limit. So must that without
-a limit. Below the floor sinterc must end with 6, and the limit that it names
+Activation memory goes from 90 % to LEAST % of its size without recomputation, in
+steps of 10. Each trainer must have the losses and states of the trainer that recomputes
+nothing, and must run on a device with exactly the limit's memory. So must the trainer without
+a limit. Below the smallest limit sinterc must end with 6, and the limit that it names
 must fit. Prints a line per limit and `N passed, M failed, 0 skipped`.
 """
 

@@ -1,4 +1,4 @@
-"""Trains under limits that only micro-batches fit, which --allow-microbatch has to choose.
+"""Trains with limits that only micro-batches fit, which --allow-microbatch must choose.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -87,8 +87,8 @@ def main():
           f"with --allow-microbatch {first} micro-batches of {batch // first} fit" in text)
     code, text = compiled(f"--batch={batch}", "--memory-limit=1KiB", "--allow-microbatch")
     check("below the floor", code == 6 and text.count("\n") == 0 and
-          f"nor do {batch} micro-batches of 1 fit (--allow-microbatch), whose smallest limit is "
-          f"{floors[batch]} bytes" in text)
+          f"; {batch} micro-batches of 1 do not fit either (--allow-microbatch); their smallest "
+          f"limit is {floors[batch]} bytes" in text)
     code, text = compiled(f"--batch={batch}", "--memory-limit=1KiB")
     check("where it does not help it is not named", code == 6 and "microbatch" not in text)
     print(f"{results.count(True)} passed, {results.count(False)} failed, 0 skipped")

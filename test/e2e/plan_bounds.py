@@ -1,4 +1,4 @@
-"""Checks the memory plans of models, counted again from their commands.
+"""Checks the memory plans of models by recounting them from their commands.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -6,11 +6,11 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Each model is planned for inference and as a trainer (mean squared error on its first
 float output, Adam). For every program:
-  - values that are live at once share no byte, but for a result in the place of an
-    operand that is read for the last time by the command that writes it;
-  - the plan's "max live" is what its commands keep alive at most;
-  - the arena is at most 1.10 of that;
-  - that is at most 1.05 of the best of the orders that were tried, at least five.
+  - values that are live at the same time share no byte, except a result in the memory of
+  an operand whose last reader is the command that writes the result;
+  - the plan's "max live" is the most that its commands keep alive;
+  - the arena is at most 1.10 times that;
+  - that is at most 1.05 times the best of the tried orders, of which there are at least five.
 Prints the worst ratios and `N passed, M failed, 0 skipped`.
 """
 

@@ -4,10 +4,10 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     run_docs.py PAGE.md FOLDER MODEL.onnx WIDTH[xHEIGHT...] CLASSES HEADING...
 
-Takes every block of `sh` below the headings (their beginnings), in order, and runs them
-in one shell in FOLDER, where it puts what the pages speak of: model.onnx, and arrays of
-the shape of one example in in.npz, data.npz, train.npz and test.npz. Fails with the first
-command that fails.
+Takes every `sh` block below the headings (given by their beginnings), in order, and runs them
+in one shell in FOLDER, which contains the files that the pages mention: model.onnx, and
+arrays with the shape of one example in in.npz, data.npz, train.npz and test.npz. Fails with
+the first command that fails.
 """
 
 import os

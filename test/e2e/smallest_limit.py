@@ -1,4 +1,4 @@
-"""The memory limit that sinterc names as the smallest works, and one byte less does not.
+"""Checks that the memory limit that sinterc calls the smallest works, and one byte less does not.
 
     smallest_limit.py MODELS WORK
 

@@ -1,9 +1,9 @@
-"""What an exporter did with the parameters that a file does not have by their names.
+"""Finds what an exporter did with the parameters that a file does not have under their names.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Called by compare.py. Goes by initial values alone: an initializer that holds a parameter's
-initial values, in its shape or another order, is where the parameter went.
+Called by compare.py. Uses only initial values: a parameter went to the initializer that
+has its initial values, in the same shape or in another order.
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fine-tuning by names, of default exports, beside PyTorch that trains the same parameters.
+"""Compares fine-tuning of default exports, by names, with PyTorch on the same parameters.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

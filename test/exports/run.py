@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training of PyTorch's exports beside PyTorch itself, over a list of networks.
+"""Compares training of PyTorch's exports with PyTorch, over a list of networks.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

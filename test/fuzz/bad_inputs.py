@@ -1,4 +1,4 @@
-"""Which test holds each of the bad inputs that must end in one clear error.
+"""Lists the test for each bad input that must end with one clear error.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

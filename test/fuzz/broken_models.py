@@ -1,4 +1,4 @@
-"""Broken ONNX models by name, each with the exit code and the words that must come.
+"""Broken ONNX models by name, each with the expected exit code and words of the error.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

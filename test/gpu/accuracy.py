@@ -1,10 +1,10 @@
-"""Time to an accuracy: how long a fresh process takes until it tells Fashion-MNIST's clothes apart.
+"""Measures the time to an accuracy on Fashion-MNIST, from the start of a fresh process.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-bench.py calls this for the rows of a wave of them. Each side is a process that says the test's
-accuracy after each epoch: our trainer, and learn.py. A time is from the fork to the line, so
-that it has all that is compiled and read, and evaluations.
+bench.py calls this for the rows of a wave. Each side is a process that prints the test
+accuracy after each epoch: Sinter's trainer, and learn.py. The time is from the fork to the
+line, so it includes compiling, reading and evaluations.
 """
 
 import gzip

@@ -1,5 +1,5 @@
-"""Networks beside PyTorch in float64: every model of the inference tests, ResNet-50 with all
-of its layers and two encoder layers; with libraries and with kernels of ours alone.
+"""Compares networks with PyTorch in float64: every model of the inference tests, ResNet-50 with
+all of its layers and two encoder layers; with libraries and with only generated kernels.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times of networks beside PyTorch and JAX: the bench rows of test/gpu.
+"""Compares times of networks with PyTorch and JAX: the bench rows of test/gpu.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -10,15 +10,15 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 `prepare` needs no GPU; it compiles trainers and checks that they call what they should.
 `run` needs the driver and Python; PyTorch and JAX are compared with where they are
-installed. Rows come in waves, those that fill the device's memory in one for each kind of
-peers. Of a wave everything is prepared first, several processes at
-a time: peers compile meanwhile, and what is not ready in time is skipped by name. Then
-row after row is measured while all else waits, in rounds: each side in turn for about as
-long, the figure is the median of the rounds' ratios.
+installed. Rows run in waves; rows that fill the device's memory have a wave for each kind of
+peer. Everything in a wave is prepared first, several processes at
+a time: peers compile meanwhile, and what is not ready in time is skipped and named. Then
+one row after another is measured while everything else waits, in rounds: each side in turn
+for about the same time; the figure is the median of the rounds' ratios.
 
 Sinter's training reads and copies each batch from the host, as a trainer does; the peers'
-batches lie on the device. Inference goes from the host's memory to the host's memory, on
-all sides. Weights are the same, and losses or outputs have to agree.
+batches are on the device. Inference goes from host memory to host memory on
+all sides. Weights are the same, and losses or outputs must agree.
 """
 
 import argparse

@@ -2,12 +2,12 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-bench.py calls this for the rows of a wave of them. A start is from the fork to one step's loss,
-or one run's output, in the host's memory; each has folders of its own, empty, for what
-libraries, drivers and compilers keep. Then each side starts once more with the folder of its
-last start. Training and the MLP's inference are compiled ahead on our side; other networks
-sinter-run compiles when it starts. Programs, libraries and data have been read before, by the
-rows of an earlier wave.
+bench.py calls this for the rows of a wave. A start is from the fork to one step's loss,
+or one run's output, in host memory. Each start has its own, empty folders for what
+libraries, drivers and compilers cache. Then each side starts once more with the folder of its
+last start. Sinter's training and the MLP's inference are compiled ahead of time; sinter-run
+compiles other networks when it starts. The rows of an earlier wave have already read programs,
+libraries and data.
 """
 
 import json

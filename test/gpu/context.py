@@ -1,4 +1,4 @@
-"""What a group of checks has to know.
+"""The context that every group of checks gets.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

@@ -1,4 +1,4 @@
-"""The same bytes again: training and networks of other groups, ten times each.
+"""Checks that training and networks of other groups give the same bytes ten times.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

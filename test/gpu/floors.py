@@ -1,11 +1,11 @@
-"""The least time of a row: what the device cannot do its work in less than.
+"""The least time of a row: the device cannot do its work faster.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Python's standard library only. A floor is the larger of two times: that of the program's
-products, counted by sinter-inspect, and that of the bytes of weights and of the optimizer's
-states, once in and, in training, once out. Activations, copies from and to the host, and what
-a launch costs are not in it; states that stay in a cache are.
+products, counted by sinter-inspect, and that of moving the weights and the optimizer's
+states once in and, in training, once out. It does not include activations, copies from and to
+the host, and the cost of launches; it does include states that stay in a cache.
 """
 
 import math

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""PyTorch or JAX learning to tell images apart: a line for each epoch, as a trainer's.
+"""Trains PyTorch or JAX to classify images; prints a line for each epoch, like a trainer.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     learn.py torch-eager|torch-graph|torch-compile|jax FOLDER cuda:0|cpu ROW EPOCHS [--small]
 
-FOLDER has what accuracy.py and weights.py wrote. Images lie on the device; every epoch is in a
-new order, and the rows that make no whole batch are left over, as with a trainer. Then all
-images of the test are counted.
+FOLDER has what accuracy.py and weights.py wrote. Images are on the device; every epoch has a
+new order, and rows that do not fill a batch are left over, as in a trainer. Then all
+test images are counted.
 """
 
 import os

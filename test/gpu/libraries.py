@@ -1,4 +1,4 @@
-"""Where this machine has NVIDIA's libraries, and what our programs need to start on it.
+"""Finds NVIDIA's libraries on this machine, and what Sinter's programs need to start on it.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

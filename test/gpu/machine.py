@@ -1,4 +1,4 @@
-"""What the machine gives, in figures: the open questions of the design.
+"""Measures the machine: figures for open questions of the design.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

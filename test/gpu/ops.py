@@ -1,4 +1,4 @@
-"""The op list on the device: value and gradient of every op beside the evaluation in float64.
+"""Compares value and gradient of every op on the device with the evaluation in float64.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch and JAX at the work of one network, told over a pipe what to do.
+"""Runs one network in PyTorch or JAX, controlled over a pipe.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -9,10 +9,10 @@ Reads requests and writes answers as lines of JSON:
     {"prepare": [network, kind, batch, precision]} -> {side: {"loss": x, "bytes": at most}}
     {"check": "row|side", "output": ours.npz}      -> {"error": x}
     {"run": "row|side", "count": N}                -> {"ms": of one}
-or {"skip": why} where something is not to be had, also in place of one side. A run of training
-is a step on batches that are on the device; one of inference goes from the host's memory to the
-host's memory and waits, as sinter-run does. With --once, for cold starts, preparing is the way
-to the first output and nothing beside: one step or run, nothing chosen by time. FOLDER has what
+or {"skip": why} if something is not available, also for one side only. A run of training
+is a step on batches that are on the device; a run of inference goes from host memory to
+host memory and waits, as in sinter-run. With --once, for cold starts, preparing does only what
+the first output needs: one step or run, and no choices by timing. FOLDER has what
 workloads.py and weights.py wrote.
 """
 

@@ -1,4 +1,4 @@
-"""Rows of results: printed, and in a JSON file that is whole after every row.
+"""Rows of results: printed, and written to a JSON file that is complete after every row.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

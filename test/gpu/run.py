@@ -3,9 +3,9 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Groups of checks, the most valuable first, each with a share of the time; what one leaves goes
-to those after it. What the time does not suffice for is counted as skipped and named, never as
-passed. The JSON file is whole after every row. The exit code is 1 if anything failed.
+Runs groups of checks, the most valuable first, each with a share of the time; unused time goes
+to later groups. Checks for which the time does not suffice are counted as skipped and named,
+never as passed. The JSON file is complete after every row. Exits 1 if anything failed.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""compute-sanitizer over kernels of ours: memcheck, racecheck, initcheck, synccheck. The
+"""Runs compute-sanitizer on generated kernels: memcheck, racecheck, initcheck, synccheck. The
 programs are those that simulated.py packs.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.

@@ -1,9 +1,9 @@
-"""Processes that are kept alive and told over a pipe how many steps or runs to time.
+"""Processes that are kept alive and get over a pipe the number of steps or runs to time.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Python's standard library only. A side is one way to do a row's work: `measure(count)`
-gives milliseconds of one step or run. What a process says besides goes to its log.
+gives milliseconds of one step or run. Other output of a process goes to its log.
 """
 
 import json

@@ -1,12 +1,12 @@
-"""The simulated device beside the real one: the same programs, the same inputs.
+"""Compares the simulated device with the real one: the same programs, the same inputs.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-prepare() compiles each program for the device, and runs it on the simulated one, checked: what
-that computes is packed. Kernels of ours give the same bits, but for the payload of NaN and but
-for what adds up on tensor cores: there whole numbers, whose sums are exact in any order, still
-do; others differ by at most a bound that the program computes beside its results
-(programs.boundedProducts). Results of library calls agree by a tolerance of the largest element.
+prepare() compiles each program for the device and runs it on the simulated one, checked; the
+results are packed. Generated kernels must give the same bits, except the payload of NaNs and
+sums on tensor cores: there integers, whose sums are exact in any order, must still give the
+same bits; other results may differ by a bound that the program computes beside them
+(programs.boundedProducts). Results of library calls agree to a tolerance of the largest element.
 """
 
 import math

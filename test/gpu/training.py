@@ -1,4 +1,4 @@
-"""Training beside PyTorch in float64: 48 steps of each training test.
+"""Compares training with PyTorch in float64: 48 steps of each training test.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

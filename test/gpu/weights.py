@@ -1,4 +1,4 @@
-"""Weights by a rule: NAME.safetensors from a list of names and shapes.
+"""Generates weights by a rule: NAME.safetensors from a list of names and shapes.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -1,10 +1,10 @@
-"""Who may include whom: the borders between the folders.
+"""Checks which folders may include which: the borders between the folders.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 One row of RULES per folder: the longest folder name that fits a file decides. A row
 lists what #include lines may begin with; `std` stands for the headers of C, C++ and
-POSIX. docs/architecture.md says why the borders lie where they do.
+POSIX. docs/architecture.md explains the borders.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""One name, four spellings: every pass has its file, its flag and its test.
+"""Checks that every pass has its file, its flag and its test: one name in four spellings.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

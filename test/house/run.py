@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The checks of the house: borders, names, headers, sizes, formatting, generated docs.
+"""Checks the conventions of the tree: borders, names, headers, sizes, formatting, generated docs.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Run by CTest. Each check is first tried on samples that it must reject and accept, so
-that a check that finds nothing has been seen to find something.
+Run by CTest. Each check is first run on samples that it must reject and accept, which
+shows that it can find something.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Headers, sizes and places of files.
+"""Checks headers, sizes and folders of files.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

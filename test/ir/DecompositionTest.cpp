@@ -1,4 +1,4 @@
-//===- DecompositionTest.cpp - composites mean what they decompose into ---===//
+//===- DecompositionTest.cpp - composites equal their decompositions ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -36,8 +36,8 @@ void decomposeAll(func::FuncOp function) {
   }
 }
 
-/// Random floats of about unit size; integers below 12, so that labels of 10
-/// classes are wrong at times. What `mask` chooses becomes -inf.
+/// Random floats of about unit size; integers below 12, so that some labels of
+/// 10 classes are invalid. Elements that `mask` chooses become -inf.
 Tensor randomTensor(RankedTensorType type, std::mt19937 &random, bool isMask) {
   Tensor tensor(type);
   std::normal_distribution<double> normal;
@@ -200,7 +200,7 @@ TEST_CASE("attention and its gradient with masks, causal and not") {
                key + ", " + value + ")\nreturn %r#0, %r#1, %r#2 : " + query +
                ", " + key + ", " + value + " }");
   }
-  // With so few keys some rows are masked whole.
+  // With so few keys, some rows are masked completely.
   const std::string q = "tensor<2x2x7x4xELT>", k = "tensor<2x2x3x4xELT>",
                     v = "tensor<2x2x3x1xELT>", m = "tensor<2x2x7x3xELT>",
                     y = "tensor<2x2x7x1xELT>", s = "tensor<2x2x7xSTATS>";

@@ -1,4 +1,4 @@
-//===- EvalTest.cpp - what elementwise ops mean, by hand-computed values --===//
+//===- EvalTest.cpp - meaning of elementwise ops, by hand-computed values -===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -127,10 +127,10 @@ TEST_CASE("casts truncate, saturate, wrap and round") {
   CHECK(castOf("[256, 0]", "tensor<2xi32>", "tensor<2xi1>").ints == Ints{1, 0});
   CHECK(castOf("[18446744073709551615]", "tensor<1xui64>", "tensor<1xf64>")
             .floats == std::vector<double>{18446744073709551616.0});
-  // Through float64 this would round to 2^60 first and then stay there.
+  // Through float64 this would first round to 2^60 and then stay there.
   CHECK(castOf("[1152921573326323713]", "tensor<1xi64>", "tensor<1xf32>")
             .floats == std::vector<double>{1152921642045800448.0});
-  // A tie goes to the even neighbour; beyond the greatest value lies infinity.
+  // A tie goes to the even neighbour; infinity follows the largest value.
   checkSame(castOf("[2049.0, 2051.0, 65520.0, 1.0e-8]", "tensor<4xf32>",
                    "tensor<4xf16>")
                 .floats,

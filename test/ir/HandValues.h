@@ -1,4 +1,4 @@
-//===- HandValues.h - ops of constants and what they give -------*- C++ -*-===//
+//===- HandValues.h - ops of constants and their results --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,9 +1,9 @@
-//===- IntervalsTest.cpp - what is known of values before they are --------===//
+//===- IntervalsTest.cpp - bounds of values at compile time ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The importer leaves out the check of an index that lies within its bounds for
-// certain, so an interval that is too narrow would go unsaid.
+// The importer omits the check of an index that is certainly within its bounds,
+// so an interval that is too narrow would go unnoticed.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Intervals.h"
@@ -21,8 +21,8 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// Of the last value of `ops`, which may use %f (f32), %i (i64), %s (i16) and
-/// %c = 3 .. 5 (i64), all tensors of 3.
+/// The interval of the last value of `ops`, which may use %f (f32), %i (i64),
+/// %s (i16) and %c = 3 .. 5 (i64), all tensors of 3.
 Interval intervalOf(const std::string &ops) {
   context().loadDialect<SinterDialect, func::FuncDialect>();
   auto module = parseSourceString<ModuleOp>(
@@ -59,7 +59,7 @@ TEST_CASE("intervals hold every value that an op may give") {
             "%r = sinter.max %h, %c : tensor<3xi64>",
             3, 5},
            {"%r = sinter.mod %i, %c : tensor<3xi64>", 0, 4},
-           // Integers are cut off: 3 / 5 is 0.
+           // Integer division truncates: 3 / 5 is 0.
            {"%r = sinter.div %c, %c : tensor<3xi64>", 0, 2},
            {"%r = sinter.abs %s : tensor<3xi16>", -32768, 32767},
            {"%r = sinter.add %s, %s : tensor<3xi16>", -32768, 32767},

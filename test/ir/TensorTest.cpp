@@ -55,7 +55,7 @@ TEST_CASE("16-bit floats are read and rounded as APFloat does it") {
       wrong += bitsOf(read.floats[each]) != bitsOf(decoded(each, semantics));
     CHECK(wrong == 0);
 
-    // Every number, what lies half way to the next one, and beside that.
+    // Every number, the midpoint to the next one, and the neighbours of that.
     std::vector<double> values = {0.0, -0.0, 1e300, -1e300, 1e-300, -1e-300};
     for (uint16_t each : bits) {
       double value = decoded(each, semantics),
@@ -64,7 +64,7 @@ TEST_CASE("16-bit floats are read and rounded as APFloat does it") {
         values.push_back(value);
         continue;
       }
-      // Beyond the largest one the next would be as far away as that below.
+      // The number after the largest would be as far away as the one below it.
       if (!std::isfinite(next))
         half = value + (value - decoded(each - 1, semantics)) / 2;
       for (double one : {value, half, std::nextafter(half, 0.0),
@@ -106,7 +106,7 @@ TEST_CASE("floats are converted piece by piece as in one") {
     CHECK(got->toBytes() == expected.toBytes());
   }
 
-  // What becomes equal is a splat; without bytes there is no value.
+  // Values that become equal are a splat; without bytes there is no value.
   for (int64_t i = 0; i < count; ++i)
     values.floats[i] = 1 + std::ldexp(static_cast<double>(i % 3), -20);
   FailureOr<ElementsAttr> ones =

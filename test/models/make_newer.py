@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes one test model of the operators that newer operator sets brought.
+"""Makes one test model of the operators that newer operator sets added.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

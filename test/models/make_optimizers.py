@@ -6,8 +6,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     /usr/bin/python3 test/models/make_optimizers.py      (Debian: python3-torch, python3-onnx)
 
 The same weights, rows and 48 steps as train-mlp-sgd, in float64. RMSprop and Adagrad are
-PyTorch's; LAMB and Lion are written here from their papers, as PyTorch has neither, and Muon
-from the documentation of torch.optim.Muon (2.9), which this PyTorch does not have yet.
+PyTorch's; LAMB and Lion are written here from their papers, because PyTorch has neither, and
+Muon from the documentation of torch.optim.Muon (2.9), which older PyTorch versions lack.
 train-mlp-average is AdamW with limits of gradients, biases without decay and averaged weights.
 """
 

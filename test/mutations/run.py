@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Plants silences, one at a time, and looks whether a test hears each.
+"""Plants silent defects, one at a time, and checks that a test finds each.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     run.py --list                          the mutations, and whether their places are still there
     run.py --tree=FOLDER [--only=TEXT] [--first=NAME]   plants them in a built tree, which is restored
 
-A mutation changes one place of the sources so that something wrong goes unsaid: an attribute
+A mutation changes one place of the sources so that an error goes unreported: an attribute
 that is not read, an option that is forgotten, an index that is not checked (silences.py).
-The tests that are named with it run on what was built from that; one of them has to fail.
+The tests that are named with it run on the changed build; one of them must fail.
 FOLDER is a clone of the project with a build in build/release; nothing else may use it.
 """
 

@@ -1,4 +1,4 @@
-"""What run.py plants: one wrong thing each that would go unsaid.
+"""The mutations that run.py plants: each makes one error go unreported.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

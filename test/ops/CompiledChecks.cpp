@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t kCasesPerModule = 60;
 
-/// The element that is off by most beyond what is allowed, as a line; "" if
-/// none is.
+/// The element that exceeds the allowed error by most, as a line; "" if none
+/// does.
 std::string difference(const Tensor &compiled, const Tensor &reference,
                        const Allowance &allowance, double ofResult) {
   std::string worst;

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the tests share that compile the op list, run it and compare it with the
-// evaluation in float64 on the same inputs.
+// Shared by the tests that compile the op list, run it and compare the results
+// with the evaluation in float64 on the same inputs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_OPS_COMPILEDCHECKS_H
@@ -16,24 +16,24 @@
 
 namespace sinter::test {
 
-/// By how much an element may be off: the sum of these.
+/// The allowed error of an element: the sum of these.
 struct Allowance {
   double ofLargest = 0;         // times the largest magnitude in its tensor
   double ofSelf = 0;            // times its own magnitude
-  double absolute = 0;          // what underflow may take
-  std::vector<double> ofResult; // absolute too, one per result; empty: none
+  double absolute = 0;          // the loss by underflow
+  std::vector<double> ofResult; // absolute, one per result; empty: none
 };
 
 /// Compiles and runs `bundle`: a line for each part that fails and each result
-/// that is further off than allowed. One allowance per part.
+/// that exceeds the allowed error. One allowance per part.
 std::vector<std::string> problemsOf(OpBundle &bundle,
                                     llvm::ArrayRef<Allowance> allowances);
 
 /// In parts that are compiled together.
 std::vector<std::vector<OpCase>> chunks(std::vector<OpCase> all);
 
-/// The value of `opCase`, or its gradient by all floats, in `floatType`. The
-/// program and its inputs are handed to `look` first.
+/// The value of `opCase`, or its gradient by all floats, in `floatType`. `look`
+/// gets the program and its inputs first.
 using Look =
     std::function<void(mlir::func::FuncOp, llvm::ArrayRef<ir::Tensor>)>;
 void addValue(OpBundle &bundle, const OpCase &opCase, mlir::Type floatType,

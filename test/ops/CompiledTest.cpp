@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// For every case of the op list: its value and, where it has one, its gradient,
-// compiled for the CPU in float32 and run, against the same program evaluated
-// in float64 on the same inputs. Integers and truth values are equal; floats
-// differ by rounding only.
+// Compiles every case of the op list for the CPU in float32: its value and, if
+// it has one, its gradient. The results are compared with the same program,
+// evaluated in float64 on the same inputs. Integers and booleans must be equal;
+// floats may differ only by rounding.
 //
 //===----------------------------------------------------------------------===//
 #include "test/ops/CompiledChecks.h"
@@ -18,10 +18,10 @@ using namespace sinter::test;
 
 namespace {
 
-/// What results may be off by, relative to the largest magnitude among them: 64
-/// roundings of the type. Operands are of magnitude 1; a case is some ten ops,
-/// a function is good to 5 of these, sums of the longest lines come to 10, and
-/// where terms cancel what is left is not much smaller than they.
+/// The allowed error, relative to the largest magnitude among the results: 64
+/// roundings of the type. Operands have magnitude 1; a case has some ten ops; a
+/// function has an error of up to 5 roundings, a sum of the longest lines up to
+/// 10; and if terms cancel, the rest is not much smaller than they are.
 Allowance allowance(Type floatType) {
   return floatType.isF64() ? Allowance{0x1p-47, 0, 0x1p-1022, {}}
                            : Allowance{0x1p-18, 0, 0x1p-126, {}};
@@ -46,7 +46,7 @@ TEST_CASE("compiled values are those of the evaluation", "[compiled]") {
 }
 
 // Large enough for statistics in parts, and far from zero: the mean of the
-// squares less the square of the mean would have no digits left.
+// squares minus the square of the mean would have no correct digits.
 TEST_CASE("the variance of parts does not cancel", "[compiled]") {
   OpCase opCase{"sinter.batch_norm_training 17x3x25x31 from 16",
                 {{{17, 3, 25, 31}, 16, 17}, {{3}, 0.5, 1.5}, {{3}}},
@@ -62,8 +62,8 @@ TEST_CASE("the variance of parts does not cancel", "[compiled]") {
   check(bundle, f32);
 }
 
-// Float64 has functions and library calls of its own, in the same loops: every
-// contraction, and a third of the other shapes.
+// Float64 has its own functions and library calls, in the same loops: tests
+// every contraction, and a third of the other shapes.
 TEST_CASE("compiled values in float64 are those of the evaluation",
           "[compiled]") {
   std::vector<OpCase> chosen;

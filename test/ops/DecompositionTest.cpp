@@ -1,4 +1,4 @@
-//===- DecompositionTest.cpp - composites mean what they decompose to -----===//
+//===- DecompositionTest.cpp - composites equal their decompositions ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- DerivativeLists.h - what the table leaves out ------------*- C++ -*-===//
+//===- DerivativeLists.h - exceptions of the table --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -41,7 +41,7 @@ inline llvm::ArrayRef<OperatorReason> operatorsWithoutRows() {
   return rows;
 }
 
-/// Numbers of the table that a file cannot have or ONNX has otherwise.
+/// Numbers of the table that a file cannot contain or ONNX defines differently.
 struct DerivativeReason {
   const char *name, *key, *reason;
   bool isEverywhere = true; // evaluated and compiled

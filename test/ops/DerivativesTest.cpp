@@ -1,8 +1,8 @@
-//===- DerivativesTest.cpp - values and gradients where it matters --------===//
+//===- DerivativesTest.cpp - values and gradients at special points -------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The table that make_derivatives.py made with PyTorch: operators, and
+// Checks the table that make_derivatives.py made with PyTorch: operators, and
 // functions as PyTorch's exporters write them, at ties, bounds, signed zeros,
 // subnormals, large numbers, infinities and NaN. Each case is imported,
 // simplified as before training and differentiated, then evaluated in float64
@@ -39,15 +39,16 @@ namespace {
 
 const char *const kFiles[] = {SINTER_DERIVATIVES "operators.onnx",
                               SINTER_DERIVATIVES "exported.onnx"};
-// What make_derivatives.py differentiates by, over and over.
+// The cotangent that make_derivatives.py uses, repeated.
 constexpr double kCotangent[] = {1.0, -2.0, 0.5, 3.0};
 // Cases that are compiled together.
 constexpr size_t kCasesPerModule = 24;
 
-/// Of the largest number of a row: constants of the graphs are float32, and
-/// PyTorch's numbers are rounded too.
+/// Allowed error relative to the largest number of a row: constants of the
+/// graphs are float32, and PyTorch's numbers are rounded too.
 constexpr double kOfLargest = 0x1p-18;
-/// Where operands are near 1, of what cancels there, times a cotangent.
+/// The same for operands near 1, relative to what cancels there, times a
+/// cotangent.
 constexpr double kEvaluated = 1e-9, kCompiled = 0x1p-20;
 /// Float32 has no exponentials below its normal numbers.
 constexpr double kTiny = 0x1p-119;
@@ -106,7 +107,7 @@ std::vector<TableCase> readTable(const char *path, MLIRContext *context) {
   return cases;
 }
 
-/// As the train phase gets it: imported and simplified.
+/// The input of the train phase: imported and simplified.
 OwningOpRef<ModuleOp> importCase(const TableCase &entry, MLIRContext *context) {
   compiler::ImportErrors errors;
   compiler::ImportOptions importOptions;
@@ -137,9 +138,9 @@ ArrayRef<double> rowOf(const Tensor &x, int64_t i, int64_t size) {
   return ArrayRef<double>(x.floats).slice(i / size * size, size);
 }
 
-/// A line for each number that is neither PyTorch's in float64 nor, for what
-/// was compiled, its in float32. The gradient may be anything where PyTorch's
-/// is NaN or an operand is.
+/// A line for each number that differs from PyTorch's in float64 and, for
+/// compiled code, also in float32. If PyTorch's gradient or an operand is NaN,
+/// the gradient may be anything.
 std::string difference(const TableCase &entry, const std::string &key,
                        const Tensor &found, bool isCompiled) {
   const Tensor &wide = entry.numbers.at(key);
@@ -179,7 +180,7 @@ std::string difference(const TableCase &entry, const std::string &key,
   return text;
 }
 
-/// The same, less what is excused; what is excused without need is an error.
+/// The same without excused lines; an excuse that is not needed is an error.
 std::string unexcused(const TableCase &entry, const std::string &key,
                       const Tensor &found, bool isCompiled) {
   std::string text = difference(entry, key, found, isCompiled);
@@ -219,7 +220,7 @@ void addParts(OpBundle &bundle, const TableCase &entry, MLIRContext *context) {
 
 } // namespace
 
-/// The cases of `cases` that are not PyTorch's, as lines.
+/// A line for each of `cases` that differs from PyTorch.
 static std::string check(ArrayRef<TableCase> cases, MLIRContext *context,
                          std::optional<unsigned> optLevel) {
   OpBundle bundle(context, "native", optLevel);

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The op list is mostly of floats. Here the ops that move, choose or combine
-// elements get every element type that a tensor can have; what they compute is
-// exact, so compiled code gives the bits of the evaluation.
+// The op list is mostly about floats. Here the ops that move, choose or combine
+// elements get every element type that a tensor can have. Their results are
+// exact, so compiled code must give the bits of the evaluation.
 //
 //===----------------------------------------------------------------------===//
 #include "test/ops/SpecialValues.h"
@@ -77,7 +77,7 @@ const Program kScatters[] = {
      "tensor<7x5xT>"},
 };
 
-/// KIND is a kind of reduction; not all ops have all.
+/// KIND is a kind of reduction; not every op has all kinds.
 const Program kReductions[] = {
     {"%r = sinter.reduce KIND %x dims [1] : (tensor<7x5xT>) -> tensor<7xT>",
      "tensor<7xT>"},
@@ -141,7 +141,7 @@ std::string replaced(std::string text, StringRef what, StringRef by) {
   return text;
 }
 
-/// Programs with the operands that Program speaks of.
+/// Programs with the operands described at Program.
 class Programs {
 public:
   explicit Programs(StringRef type)

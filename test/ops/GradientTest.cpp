@@ -31,7 +31,7 @@ namespace {
 
 constexpr double kStep = 1e-5;
 constexpr double kTolerance = 2e-6;
-// Elements of one operand that are tried; all are in small cases.
+// The number of elements of an operand that are tried; in small cases all are.
 constexpr int64_t kMaxElements = 12;
 
 double lossOf(func::FuncOp loss, ArrayRef<Tensor> inputs) {
@@ -123,7 +123,7 @@ TEST_CASE("every op has a rule, a reason to have none, or cases") {
     std::string op = name.getStringRef().str();
     INFO(op);
     GradientRuleKind kind = passes::gradientRuleKind(name);
-    // What no model has: made of it by phases.
+    // Ops that no model has; phases make them.
     if (name.hasInterface<ir::FusionOpInterface>() || op == "sinter.state" ||
         op == "sinter.yield" || op == "sinter.copy")
       continue;

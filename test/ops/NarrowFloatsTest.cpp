@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The op list again, on tensors of bf16 and of fp16, against its evaluation in
+// Compares the op list on tensors of bf16 and of fp16 with its evaluation in
 // float64 on the same 16-bit inputs.
 //
 //===----------------------------------------------------------------------===//
@@ -19,7 +19,7 @@ using ir::Tensor;
 
 namespace {
 
-/// Gives what one of its operands has: nothing is rounded.
+/// Whether the op returns elements of its operands: nothing is rounded.
 bool isExact(Operation *op) {
   return isa<ir::ConstantOp, ir::ReshapeOp, ir::TransposeOp, ir::BroadcastOp,
              ir::SliceOp, ir::PadOp, ir::ConcatOp, ir::ReverseOp, ir::GatherOp,
@@ -33,8 +33,8 @@ bool isNarrow(Value value) {
   return element.isBF16() || element.isF16();
 }
 
-/// The most roundings on a way from an argument to a result, once composites
-/// are decomposed.
+/// The largest number of roundings on a path from an argument to a result,
+/// after composites are decomposed.
 int roundingsOf(func::FuncOp function) {
   func::FuncOp copy = function.clone();
   decomposeAll(copy);
@@ -52,8 +52,9 @@ int roundingsOf(func::FuncOp function) {
   return std::max(most, 1);
 }
 
-/// By how much the evaluation that rounds each op's result to 16 bits differs
-/// from that in float64, per result: how much the program makes of roundings.
+/// The difference, per result, between the evaluation that rounds each op's
+/// result to 16 bits and that in float64: how much the program magnifies
+/// rounding.
 std::vector<double> spreads(func::FuncOp function, ArrayRef<Tensor> inputs) {
   auto exact = ir::evaluateFunction(function, inputs, ir::Rounding::none);
   auto rounded = ir::evaluateFunction(function, inputs, ir::Rounding::each_op);
@@ -70,11 +71,11 @@ std::vector<double> spreads(func::FuncOp function, ArrayRef<Tensor> inputs) {
   return list;
 }
 
-/// Half a unit in the last place for each rounding: of the element itself where
-/// there is one only, else of the largest, which errors of what comes before
-/// are carried to. Where terms cancel they are carried to more than that: twice
-/// what they come to when the reference rounds in the same places. The
-/// arithmetic in between is float32's, as for programs of float32.
+/// Half a unit in the last place for each rounding: of the element itself if
+/// there is only one, else of the largest element, to which earlier errors are
+/// carried. If terms cancel, errors grow beyond that: allows twice the error of
+/// the reference that rounds at the same points. The arithmetic in between is
+/// float32, as in programs of float32.
 Allowance allowance(Type floatType, func::FuncOp function,
                     ArrayRef<Tensor> inputs) {
   double unit = floatType.isBF16() ? 0x1p-8 : 0x1p-11;
@@ -88,7 +89,7 @@ Allowance allowance(Type floatType, func::FuncOp function,
   return {0x1p-18 + unit * roundings, 0, tiny * roundings, ofResult};
 }
 
-/// Every case in bf16. fp16 differs in its conversions only: every contraction,
+/// Every case in bf16. fp16 differs only in its conversions: every contraction,
 /// and a third of the other shapes.
 std::vector<OpCase> casesOf(bool isHalf) {
   std::vector<OpCase> chosen;

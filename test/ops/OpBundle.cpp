@@ -34,7 +34,7 @@ bool OpBundle::add(std::string name, func::FuncOp function,
   auto results = ir::evaluateFunction(function, inputs, rounding);
   if (failed(results))
     return false;
-  // The node's name that messages show; a build without names is refused.
+  // The name of the node in messages; a build without names is refused.
   Location loc = NameLoc::get(StringAttr::get(context, name));
   func::FuncOp copy = function.clone();
   copy.walk([&](Operation *op) { op->setLoc(loc); });

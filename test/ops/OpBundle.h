@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Compiling is fast for one module of hundreds of ops and slow for hundreds of
-// modules. A bundle is a module whose @main does the work of many functions
-// side by side; each keeps its name, its arguments and its results.
+// Compiling one module of hundreds of ops is fast; compiling hundreds of
+// modules is slow. A bundle is a module whose @main does the work of many
+// functions side by side; each keeps its name, its arguments and its results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_OPS_OPBUNDLE_H
@@ -22,7 +22,7 @@ namespace sinter::test {
 
 /// One function of a bundle.
 struct BundlePart {
-  std::string name; // what a failure is reported under
+  std::string name; // in reports of failures
   std::vector<ir::Tensor> inputs;
   std::vector<ir::Tensor> reference; // by evaluation
   std::vector<ir::Tensor> compiled;  // after run(); empty when it failed
@@ -34,16 +34,16 @@ public:
   explicit OpBundle(mlir::MLIRContext *context, std::string mcpu = "native",
                     std::optional<unsigned> optLevel = {});
 
-  /// What bundles are compiled for: $SINTER_TEST_TARGET, or the CPU.
+  /// The target of bundles: $SINTER_TEST_TARGET, or the CPU.
   static std::string testTarget();
 
   /// Copies the body of `function` and evaluates it for `inputs`: in float64
-  /// throughout, or rounded as `rounding` says. False when that fails.
+  /// throughout, or rounded according to `rounding`. False on failure.
   bool add(std::string name, mlir::func::FuncOp function,
            std::vector<ir::Tensor> inputs, ir::Rounding rounding);
 
-  /// Compiles and runs everything. Returns one line per failure; when the whole
-  /// is refused, the parts are compiled one by one to find which are to blame.
+  /// Compiles and runs everything. Returns one line per failure. If the whole
+  /// is refused, compiles the parts one by one to find those that fail.
   std::vector<std::string> run();
 
   std::vector<BundlePart> parts;

@@ -1,4 +1,4 @@
-//===- OpFixture.cpp - what the tests over the op list share --------------===//
+//===- OpFixture.cpp - shared by the tests of the op list -----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

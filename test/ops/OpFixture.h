@@ -1,4 +1,4 @@
-//===- OpFixture.h - what the tests over the op list share ------*- C++ -*-===//
+//===- OpFixture.h - shared by the tests of the op list ---------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,7 +18,7 @@ public:
   TestContext();
   mlir::MLIRContext *operator->() { return &context; }
   mlir::MLIRContext *get() { return &context; }
-  /// What was reported since the last call, one line each.
+  /// The diagnostics since the last call, one line each.
   std::string takeDiagnostics();
 
 private:
@@ -26,9 +26,9 @@ private:
   std::string diagnostics;
 };
 
-/// A copy of `main` called `name` with one more argument per result of
-/// `floatType` (float64 if null), its weight, that returns the weighted sum of
-/// these results: a scalar tensor of `floatType`.
+/// A copy of `main` called `name` that returns the weighted sum of the results
+/// of `floatType` (float64 if null), a scalar tensor of `floatType`. It has one
+/// more argument for each of these results, the weight.
 mlir::func::FuncOp makeScalarLoss(mlir::func::FuncOp main, llvm::StringRef name,
                                   mlir::Type floatType = {});
 
@@ -36,15 +36,15 @@ mlir::func::FuncOp makeScalarLoss(mlir::func::FuncOp main, llvm::StringRef name,
 std::vector<ir::Tensor> drawWeights(mlir::func::FuncOp loss, size_t count,
                                     mlir::Type floatType);
 
-/// Whether the op has a gradient for these operands: neither refused nor
+/// Whether the op has a gradient for these operands: it is neither refused nor
 /// stopped.
 bool isDifferentiable(const OpCase &opCase, mlir::MLIRContext *context);
 
 /// The operands of the case that it may be differentiated by: the floats.
 llvm::SmallVector<unsigned> floatOperands(const OpCase &opCase);
 
-/// Replaces what `loss` (of makeScalarLoss) returns by the gradients of it by
-/// `wrt`; `isNull` says which do not exist, in whose place zeros are returned.
+/// Replaces the result of `loss` (of makeScalarLoss) by its gradients by `wrt`.
+/// `isNull` says which gradients do not exist; zeros are returned for these.
 mlir::LogicalResult returnGradients(mlir::func::FuncOp loss,
                                     llvm::ArrayRef<unsigned> wrt,
                                     llvm::SmallVectorImpl<bool> &isNull);

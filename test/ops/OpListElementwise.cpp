@@ -84,8 +84,8 @@ void addUnaryCases(std::vector<OpCase> &cases) {
            [form](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              return {b.make<GeluOp>(x[0], form)};
            }});
-  // The second derivative is zero at +-1.4: few elements could all lie where
-  // nothing but the rounding of its terms is left.
+  // The second derivative is zero at +-1.4: with few elements, all could be
+  // where only the rounding errors of its terms are left.
   for (auto form : {GeluForm::erf, GeluForm::tanh})
     for (const auto &shape : kShapes) {
       double reach = ShapedType::getNumElements(shape) < 8 ? 1 : 3;

@@ -105,7 +105,7 @@ void addElements(std::vector<OpCase> &cases) {
   }
 }
 
-/// With most indices in range, with some, and with none of them out of it.
+/// With most, some and none of the indices out of range.
 void addFaults(std::vector<OpCase> &cases) {
   for (Element element : {Element::I64, Element::I32})
     for (const Dims &shape : std::vector<Dims>{

@@ -205,7 +205,8 @@ void addScans(std::vector<OpCase> &cases) {
                  return {b.make<CumulativeOp>(kind, x[0], axis, exclusive,
                                               reverse)};
                }});
-  // The last part whole, short, the only one; parts of several runs and groups.
+  // The last part is whole, short, or the only one; parts of several runs and
+  // groups.
   const std::vector<std::tuple<Dims, int64_t, int64_t>> inParts = {
       {{6}, 0, 2},       {{7}, 0, 3},       {{5}, 0, 5},
       {{5}, 0, 9},       {{5, 3}, 0, 2},    {{2, 3, 2}, 1, 1},
@@ -252,7 +253,7 @@ void addScans(std::vector<OpCase> &cases) {
 } // namespace
 
 void addReduceCases(std::vector<OpCase> &cases) {
-  // One replica; several are a program's matter (test/e2e/replicas).
+  // One replica; test/e2e/replicas tests several.
   for (const Dims &shape : std::vector<Dims>{
            {}, {1}, {7}, {0, 3}, {3, 5}, {64}, {1, 1, 5}, {2, 3, 5}, {17, 3}})
     for (size_t count : {size_t(1), size_t(2)})

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What runs before training may not change a derivative, at any point. The
+// Rewrites before training must not change a derivative at any point. The
 // programs are those of the lit tests of the simplifier, the recognizers and
-// the folders: each is differentiated as it is written and as it is rewritten,
-// and both are evaluated in float64 at ties, zeros, large numbers and
-// infinities. A pattern or folder that none of the programs has is an error.
+// the folders. Each is differentiated before and after the rewrite, and both
+// are evaluated in float64 at ties, zeros, large numbers and infinities. A
+// pattern or folder that none of the programs uses is an error.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/eval/Evaluate.h"
@@ -50,13 +50,13 @@ constexpr double kPoints[] = {
 constexpr size_t kNumPoints = std::size(kPoints);
 // Recognised formulas have constants that are rounded to float32.
 constexpr double kTolerance = 1e-6, kCancelled = 1e-9;
-// Formulas that are recognised are computed in another way, which gives the
-// same where neither overflows, cancels or reaches a mask's -1e4.
+// Recognised formulas are computed differently. The results are equal where
+// neither overflows, cancels or reaches the -1e4 of a mask.
 constexpr double kLargestRecognised = 104;
 // Elements of all operands of a program that is differentiated.
 constexpr int64_t kMaxElements = 1 << 16;
 
-/// Sees which patterns and folders change something.
+/// Records which patterns and folders change something.
 class Witness : public RewriterBase::Listener {
 public:
   void notifyPatternBegin(const Pattern &pattern, Operation *) override {
@@ -144,7 +144,7 @@ std::vector<Tensor> operandsOf(func::FuncOp function, size_t draw,
 }
 
 /// The results of `function` and the gradients of their weighted sum; nothing
-/// where it has none.
+/// if it has no gradient.
 std::optional<func::FuncOp> withGradients(func::FuncOp function) {
   Type f32 = Float32Type::get(function.getContext());
   func::FuncOp loss = makeScalarLoss(function, "gradients", f32);
@@ -167,11 +167,11 @@ std::optional<func::FuncOp> withGradients(func::FuncOp function) {
 
 bool isSame(double left, double right) {
   if (std::isnan(left) || left == right)
-    return true; // what is not defined may become so
+    return true; // an undefined number may become defined
   return std::fabs(left - right) <= kTolerance * std::fabs(left) + kCancelled;
 }
 
-/// A line where a number on the right is not that on the left.
+/// A line for each number on the right that differs from that on the left.
 std::string compare(func::FuncOp left, func::FuncOp right, StringRef what,
                     ArrayRef<Tensor> operands) {
   std::vector<Tensor> expected = evaluate(left, operands),
@@ -192,7 +192,8 @@ std::string compare(func::FuncOp left, func::FuncOp right, StringRef what,
   return "";
 }
 
-/// Rewrites a copy of `function`: where its derivatives differ, as lines.
+/// Rewrites a copy of `function`; returns a line for each derivative that
+/// differs.
 std::string differences(func::FuncOp function, ArrayRef<const Patterns *> sets,
                         Witness &witness) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(function.getLoc());

@@ -33,8 +33,9 @@ void setInput(func::FuncOp main, unsigned argument) {
       StringAttr::get(main.getContext(), "x" + std::to_string(argument)));
 }
 
-/// What becomes of x, a tensor<4x6xf32> of 4 rows, in `body`, which makes %y:
-/// "mixes", "none", "dim 1", or "dim 0 x3" with three elements a row.
+/// How %y, which `body` computes, depends on the rows of x, a tensor<4x6xf32>
+/// of 4 rows: "mixes", "none", "dim 1", or "dim 0 x3" with three elements a
+/// row.
 std::string outcomeOf(TestContext &context, const std::string &body) {
   std::string text =
       "func.func @main(%x: tensor<4x6xf32> {sinter.input = \"x\"},"
@@ -331,8 +332,8 @@ bool areEqual(const Tensor &a, const Tensor &b, size_t i) {
          std::memcmp(&a.floats[i], &b.floats[i], sizeof(double)) == 0;
 }
 
-/// Exchanges row 0 of the inputs for another one; false where an element that
-/// is said not to depend on it changes.
+/// Replaces row 0 of the inputs by another; false if an element changes that is
+/// reported as independent of it.
 void checkDependence(func::FuncOp main, const std::vector<Tensor> &inputs,
                      const std::vector<Tensor> &others, int64_t batch) {
   RowDependence rows(main, batch);
@@ -372,8 +373,8 @@ TEST_CASE("what is said to be of another row does not depend on this one") {
   for (const OpCase &opCase : allCases()) {
     INFO(opCase.name);
     std::vector<Tensor> drawn = drawInputs(opCase, f64, 1);
-    // Every dimension of every operand as rows, alone and with all others that
-    // have such a dimension there.
+    // Takes every dimension of every operand as rows, alone and together with
+    // all others that have such a dimension at the same position.
     for (size_t i = 0; i < opCase.operands.size(); ++i)
       for (size_t dim = 0; dim < opCase.operands[i].shape.size(); ++dim)
         for (bool together : {false, true}) {
@@ -418,9 +419,9 @@ TEST_CASE("what is said to be of another row does not depend on this one") {
   }
 }
 
-/// Ops that mix rows wherever an operand has any: gradients by what rows share,
-/// statistics of a batch, updates, what only later phases make, and those
-/// without operands.
+/// Ops that mix rows if any operand has rows: gradients by values that rows
+/// share, statistics of a batch, updates, ops that only later phases make, and
+/// ops without operands.
 static const std::set<std::string> kMixing = {"conv_filter_grad",
                                               "batch_norm_training",
                                               "sgd_update",

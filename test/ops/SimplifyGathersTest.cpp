@@ -1,9 +1,9 @@
-//===- SimplifyGathersTest.cpp - constant indices that have a form --------===//
+//===- SimplifyGathersTest.cpp - constant indices in regular patterns -----===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Gathers of drawn lattices of indices, before and after the simplifier: the
-// values, and the gradients of what either is.
+// Compares gathers at random lattices of indices before and after the
+// simplifier: their values and their gradients.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
@@ -29,8 +29,8 @@ struct Drawn {
   int64_t axis;
 };
 
-/// Up to four dimensions of strides that are drawn, with wild and negative
-/// indices where `isWild`.
+/// Up to four dimensions with random strides; if `isWild`, with irregular and
+/// negative indices.
 Drawn draw(std::mt19937 &random, bool isWild) {
   auto below = [&](int64_t limit) {
     return static_cast<int64_t>(random() % limit);

@@ -70,7 +70,7 @@ Tensor specialValues(Type element) {
     int64_t high = static_cast<int64_t>(uint64_t(1) << (width - 1));
     ints = {0, 1, -1, 2, -2, 3, -3, 5, 7, 8, 31, 32, 63, 64, 100, -100};
     ints.insert(ints.end(), {high, high - 1, high + 1, width, width - 1});
-    // Ties of bfloat16 that float64 does not hold.
+    // Ties of bfloat16 that float64 cannot represent.
     for (int64_t odd : {0, 1, -1})
       ints.push_back((int64_t(0x101) << 54) + odd);
   }

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the tests over element types share: the values to try, programs written
-// as text, and a comparison element by element.
+// Shared by the tests of element types: the values to try, programs written as
+// text, and a comparison element by element.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_OPS_SPECIALVALUES_H
@@ -17,7 +17,7 @@ namespace sinter::test {
 inline constexpr const char *kIntegers[] = {"i8",  "i16",  "i32",  "i64",
                                             "ui8", "ui16", "ui32", "ui64"};
 inline constexpr const char *kFloats[] = {"f16", "bf16", "f32", "f64"};
-/// The oldest machine has the fewest instructions: what it lacks is expanded.
+/// The oldest machine has the fewest instructions; missing ones are expanded.
 inline constexpr const char *kMachines[] = {"native", "x86-64"};
 
 /// The element type called `name`.
@@ -26,7 +26,7 @@ mlir::Type elementType(TestContext &context, llvm::StringRef name);
 /// The values of `element` at which ops are special, and a few that are not.
 ir::Tensor specialValues(mlir::Type element);
 
-/// Every value of `x` with every one of `y`, as two tensors.
+/// All pairs of a value of `x` and a value of `y`, as two tensors.
 std::pair<ir::Tensor, ir::Tensor> allPairs(const ir::Tensor &x,
                                            const ir::Tensor &y);
 
@@ -46,8 +46,8 @@ void addOp(TestContext &context, OpBundle &bundle, const std::string &op,
 /// Equal bits; a NaN is equal to every NaN.
 bool isSame(double a, double b);
 
-/// Compiles and runs the bundle; a line for each failure and for each element
-/// that is wrong, floats by `isEqual`. "" when all is right.
+/// Compiles and runs the bundle; a line for each failure and for each wrong
+/// element, floats compared by `isEqual`. "" if everything is correct.
 std::string wrongElements(
     OpBundle &bundle,
     llvm::function_ref<bool(double compiled, double reference)> isEqual);

@@ -1,10 +1,10 @@
-//===- SpecialValuesTest.cpp - one meaning at the edges -------------------===//
+//===- SpecialValuesTest.cpp - one meaning of edge cases ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Machines differ on division by zero, shifts beyond the width, conversions
-// that do not fit, NaN and the sign of zero; ir/eval defines one meaning. Here
-// compiled code gets every pair of such values: ops that are exact give the
+// Machines differ in division by zero, shifts beyond the width, conversions
+// that overflow, NaN and the sign of zero; ir/eval defines one meaning. This
+// test runs compiled code on every pair of such values: exact ops must give the
 // bits of the evaluation, functions its value within a few units in the last
 // place.
 //

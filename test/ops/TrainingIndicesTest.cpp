@@ -45,7 +45,7 @@ func.func @main(%words: tensor<4xi64> {sinter.input = "words"},
 }
 )";
 
-/// The states of a program by name, and runs of its functions on them.
+/// Holds the states of a program by name, and runs its functions on them.
 class Run {
 public:
   Run(TestContext &context, const passes::BuildTrainingOptions &options)
@@ -56,8 +56,8 @@ public:
     REQUIRE(succeeded(passes.run(*module)));
   }
 
-  /// The function `name` on `words`, in micro-batch `part`; gives what the
-  /// checks of indices found.
+  /// Runs function `name` on `words`, in micro-batch `part`; returns what the
+  /// index checks found.
   std::vector<int64_t> run(StringRef name, std::vector<int64_t> words,
                            int64_t part = 0) {
     auto function = module->lookupSymbol<func::FuncOp>(name);
@@ -77,7 +77,7 @@ public:
     return found;
   }
 
-  /// All states, those of micro-batches left out.
+  /// All states except those of micro-batches.
   std::map<std::string, std::vector<double>> lasting() {
     std::map<std::string, std::vector<double>> values;
     for (auto &[name, tensor] : states)

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// test/models/train-step.json says what PyTorch computes in float64 for a few
-// steps of small programs. The same programs go through the train phase, and
-// @step is evaluated by the reference, in float64 too.
+// test/models/train-step.json has PyTorch's results in float64 for a few steps
+// of small programs. The same programs go through the train phase, and the
+// reference evaluates @step, also in float64.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -236,8 +236,8 @@ TEST_CASE("evaluation counts only valid rows that are not ignored") {
   REQUIRE(succeeded(passes.run(*module)));
   auto eval = module->lookupSymbol<func::FuncOp>("eval");
   REQUIRE(eval);
-  // With all weights zero the logits are the last bias: class 1 is always the
-  // answer.
+  // With all weights zero the logits equal the last bias: the prediction is
+  // always class 1.
   std::vector<Tensor> arguments;
   for (unsigned k = 0; k < eval.getNumArguments(); ++k) {
     Tensor tensor(cast<RankedTensorType>(eval.getArgumentTypes()[k]));
@@ -311,7 +311,7 @@ TEST_CASE("a scalar output can be the loss itself") {
   REQUIRE(after.size() == 2);
   CHECK(after[0].floats[0] == 31);
   CHECK(after[1].floats == std::vector<double>{4, 5.5});
-  // x, w, valid_rows: each row counts as a batch of such rows would.
+  // x, w, valid_rows: each row has the weight of a batch of such rows.
   for (int64_t rows : {2, 1, 9}) {
     Tensor validRows(cast<RankedTensorType>(eval.getArgumentTypes()[2]));
     validRows.ints = {rows};

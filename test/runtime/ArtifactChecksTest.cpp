@@ -18,7 +18,7 @@ namespace {
 
 void noKernel(void *const *, int64_t, int64_t) {}
 
-/// A small valid artifact, every part of which a test may damage.
+/// A small valid artifact; tests may damage every part of it.
 struct Sample {
   int64_t dims[2] = {4, 8};
   int64_t weightDims[2] = {8, 8};
@@ -163,7 +163,7 @@ TEST_CASE("artifact: workspaces", "[artifact]") {
 }
 
 TEST_CASE("artifact: checks of indices", "[artifact]") {
-  // The runtime's output is the last one, and not counted.
+  // The last output is internal to the runtime and is not counted.
   struct Checked {
     int64_t dims[2] = {1, 2};
     sinter_tensor_desc outputs[2];
@@ -456,7 +456,7 @@ TEST_CASE("artifact: attention parameters", "[artifact]") {
   check(backward, "negative stride", [](Attention &a, sinter_command &) {
     a.params.output.headStride = -8;
   });
-  // A mask of 4 keys, behind what is read.
+  // A mask of 4 keys, after the other operands.
   auto addMask = [](Attention &a, sinter_command &c) {
     a.params.hasMask = 1;
     for (uint32_t i = c.numSlices - 1; i >= c.numReads; --i)

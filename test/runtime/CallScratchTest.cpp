@@ -1,4 +1,4 @@
-//===- CallScratchTest.cpp - library calls within what was promised -------===//
+//===- CallScratchTest.cpp - scratch memory of library calls --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,7 +11,8 @@ using namespace sinter::test;
 
 namespace {
 
-/// Depthwise, 5x5; its filter gradient adds parts up in scratch.
+/// A depthwise 5x5 convolution; its filter gradient sums parts in scratch
+/// memory.
 sinter_conv depthwise(uint32_t direction) {
   sinter_conv p{};
   p.direction = direction;

@@ -1,4 +1,4 @@
-//===- CeilingsTest.cpp - what ceilings are measured on -------------------===//
+//===- CeilingsTest.cpp - measurement of ceilings -------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -35,7 +35,7 @@ std::vector<float> filled(uint64_t sizeBytes, uint32_t dtype) {
 
 } // namespace
 
-// More than a block that is copied, and no whole number of them.
+// More than a block that is copied, and not a whole number of blocks.
 TEST_CASE("random numbers fill all of a buffer", "[ceilings]") {
   for (uint32_t dtype : {SINTER_F32, SINTER_BF16}) {
     std::vector<float> values = filled((9u << 20) + 12, dtype);

@@ -90,7 +90,7 @@ TEST_CASE("checkpoints: saved, found, kept", "[train][checkpoint]") {
   CHECK(tiny.holds(100));
   REQUIRE(tiny.load(out + "/step-00000012").ok());
   CHECK(tiny.holds(12));
-  // The same step again replaces it.
+  // Saving the same step again replaces it.
   tiny.fill(77);
   REQUIRE((*store)->save(tiny.manifest(100), tiny.table, tiny.program).ok());
   REQUIRE(tiny.load(out).ok());
@@ -113,7 +113,7 @@ TEST_CASE("checkpoints: the directory is guarded", "[train][checkpoint]") {
     REQUIRE(tiny.save(**first, 1).ok());
   }
   CHECK(CheckpointStore::open(out, false, 3).status().code() == SINTER_INVALID);
-  // What an interrupted save leaves is removed.
+  // The remains of an interrupted save are removed.
   std::filesystem::create_directory(out + "/.tmp-step-00000002");
   write(out + "/.tmp-step-00000002/state.safetensors", "half");
   write(out + "/.tmp-file", "x");
@@ -147,8 +147,7 @@ TEST_CASE("checkpoints: any flipped bit is found and the one before is taken",
       write(path, bad);
       auto loaded = tiny.load(out);
       REQUIRE(loaded.ok());
-      if (loaded->step ==
-          2) { // harmless only if the state is right all the same
+      if (loaded->step == 2) { // harmless only if the state is still correct
         REQUIRE(tiny.holds(2));
         ++benign;
         continue;
@@ -260,7 +259,7 @@ TEST_CASE("checkpoints: infinities that were compiled in may stay",
   REQUIRE(sinter_program_create(&other, nullptr, 1, &program) == SINTER_OK);
   auto table = StateTable::create(other);
   CHECK(table->checkFinite(program).ok());
-  constants[3] = INFINITY; // the program has a copy of what was there
+  constants[3] = INFINITY; // the program has a copy of the old value
   CHECK(table->checkFinite(program).message() ==
         "state \"fc.weight\" has an infinity (element 3 of 12)");
   sinter_program_destroy(program);
@@ -293,7 +292,7 @@ TEST_CASE("checkpoints: a failed save leaves the others alone",
 }
 
 /// Runs `action` in a child and kills it at its system call number `count`;
-/// false if it was done before that.
+/// false if it finished before that.
 template <typename Action> static bool killedAtCall(int count, Action action) {
   pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -380,7 +379,7 @@ TEST_CASE("checkpoints: killed at every system call of a save",
     REQUIRE(tiny.holds(static_cast<uint8_t>(loaded->step)));
     REQUIRE(tiny.warnings.empty());
     newest = loaded->step;
-    // The next run clears what is left and can save.
+    // The next run removes the remains and can save.
     auto store = CheckpointStore::open(out, true, 1);
     REQUIRE(store.ok());
     REQUIRE(tiny.save(**store, 3).ok());

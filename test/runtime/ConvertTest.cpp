@@ -210,12 +210,12 @@ TEST_CASE("the labels are those of the options, whatever inputs are called",
   auto reader = BatchReader::bind(*dataset, inputs, options);
   REQUIRE(reader.ok());
   CHECK(reader->fill(std::vector<int64_t>{0}, buffers).ok());
-  CHECK(values[0] == 1.0f); // 255 of 255
+  CHECK(values[0] == 1.0f); // 255 / 255
   CHECK(labels[0] == 1);
   CHECK(reader->fill(std::vector<int64_t>{1}, buffers)
             .message()
             .find("row 1 has the label 3") != std::string::npos);
-  // Of type float they are not scaled either.
+  // Floats are not scaled either.
   inputs[1] = {"target", dims, 8, SINTER_F32, 1};
   float targets[2];
   buffers[1] = targets;
@@ -223,7 +223,7 @@ TEST_CASE("the labels are those of the options, whatever inputs are called",
   REQUIRE(reader.ok());
   CHECK(reader->fill(std::vector<int64_t>{0, 1}, buffers).ok());
   CHECK(targets[1] == 3.0f);
-  // Without a loss that takes labels there are none.
+  // Without a loss that takes labels there are no labels.
   options.labels.reset();
   reader = BatchReader::bind(*dataset, inputs, options);
   REQUIRE(reader.ok());

@@ -113,7 +113,7 @@ TEST_CASE("csv: columns are matched with those of the training data",
   auto trained = open("target,a,b\n1,2,3\n");
   REQUIRE(trained.ok());
   options.header = (*trained)->header;
-  options.labelColumn = "0"; // where it was there, not here
+  options.labelColumn = "0"; // its position in the other file, not in this one
   auto other = open("b,target,a\n3,1,2\n");
   REQUIRE(other.ok());
   CHECK((*other)->notes.empty());

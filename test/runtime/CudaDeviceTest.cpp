@@ -1,4 +1,4 @@
-//===- CudaDeviceTest.cpp - the CUDA device on a driver that checks -------===//
+//===- CudaDeviceTest.cpp - the CUDA device on a checking driver ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -295,7 +295,7 @@ TEST_CASE("cuda: streams wait for events and copies cross devices", "[cuda]") {
   REQUIRE(second->synchronize(**b).ok());
   CHECK(std::memcmp(*back, "\7\11\7\11\7", 5) == 0);
   CHECK(fake.calls["ctxEnablePeerAccess"] == 1);
-  // A copy past the end of an allocation is refused, and the device lives on.
+  // A copy past the end of an allocation is refused; the device remains usable.
   CHECK(
       !second
            ->download(**b, *back, static_cast<uint8_t *>(*to) + (2 << 20), 4096)
@@ -328,7 +328,7 @@ TEST_CASE("cuda: the library is made when it is needed first", "[cuda]") {
   auto factory =
       [&](const std::string &device) -> Result<std::unique_ptr<Library>> {
     ++made;
-    // What a choice of the library depends on.
+    // The properties on which a choice of the library depends.
     CHECK(device.find("Fake H200, sm_90, 132 multiprocessors, driver ") == 0);
     ContextHandle current = nullptr;
     fake.table().ctxGetCurrent(&current);

@@ -1,4 +1,4 @@
-//===- CudaProgramTest.cpp - programs on a device of its own memory -------===//
+//===- CudaProgramTest.cpp - programs on a device with its own memory -----===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,7 +22,7 @@ using sinter::test::FakeDriver;
 
 namespace {
 
-/// Element i of the slice that a parameter is the address of.
+/// Element i of the slice whose address a parameter has.
 template <typename T> T &at(void *parameter, int i = 0) {
   return static_cast<T *>(parameter)[i];
 }
@@ -206,9 +206,9 @@ TEST_CASE("cuda program: inputs arrive while the run before computes",
         loaded.program->begin("main", &control, loaded.inputs, outputs);
     REQUIRE(begun.ok());
     numbers[run] = *begun;
-    // What was handed over may change at once.
+    // The caller may change its arrays at once.
     std::memset(loaded.x, 0xff, sizeof(loaded.x));
-    // Nothing is waited for but the run before the last, unless that was done.
+    // It waits only for the run before the last, unless that is done.
     if (run > 2)
       CHECK(fake.calls["eventSynchronize"] == (run < 6 ? 0 : 1));
     if (run > 0 && run < 5) {
@@ -253,7 +253,7 @@ TEST_CASE("cuda program: programs of an artifact share its constants",
   CHECK(uploads() == 2 * once - 1);
   REQUIRE(first.run(3).ok());
   CHECK(first.isRight(first.y, 3));
-  // They stay for the second one.
+  // They are kept for the second program.
   first.program.reset();
   std::fill(first.y, first.y + n, 0.0f);
   sinter_control control{};
@@ -275,7 +275,7 @@ TEST_CASE("cuda program: states are read and written by copies", "[cuda]") {
   CHECK(count == 0);
   for (int i = 0; i < 3; ++i)
     REQUIRE(loaded.run(i).ok());
-  // Also while a run is under way.
+  // Also while a run is in flight.
   sinter_control control{};
   REQUIRE(loaded.program->begin("main", &control, loaded.inputs, loaded.outputs)
               .ok());
@@ -398,10 +398,10 @@ TEST_CASE("cuda program: the profile has the time of every command", "[cuda]") {
   loaded.program->setProfileSink(&sink);
   for (int step = 1; step < 3; ++step) {
     sink.durations.clear();
-    sink.end = 0; // the stand-in's time is not ours
+    sink.end = 0; // the stand-in has its own clock
     REQUIRE(loaded.run(step).ok());
     CHECK(loaded.isRight(loaded.y, step));
-    // In the stand-in a kernel takes 1 ms and anything else 1 us.
+    // In the stand-in a kernel takes 1 ms, and everything else 1 us.
     REQUIRE(sink.durations.size() == 5);
     for (int i = 0; i < 5; ++i)
       CHECK((sink.durations[i] > 900000) == (i >= 1 && i <= 3));

@@ -25,7 +25,7 @@ DriverResult FakeDriver::violation(const std::string &text) {
   return result::invalidValue;
 }
 
-/// To be called first by every function.
+/// Every function calls this first.
 DriverResult FakeDriver::enter(const char *call, bool needsContext,
                                bool mayCapture) {
   int count = ++calls[call];
@@ -309,7 +309,7 @@ struct FakeCalls {
   static DriverResult memGetInfo(size_t *freeBytes, size_t *totalBytes) {
     ENTER(true, true);
     uint64_t total = d.devices_[size_t(d.current_.back()->device)].totalBytes;
-    // Contexts take something too.
+    // Contexts need some memory, too.
     *freeBytes = total - (uint64_t(64) << 20) - d.deviceBytesHeld();
     *totalBytes = total;
     return result::success;
@@ -443,7 +443,7 @@ struct FakeCalls {
   static DriverResult streamDestroy(StreamHandle handle) {
     ENTER(true, false);
     ALIVE(stream, handle);
-    // Its work still runs; events may refer to its place.
+    // Its work still runs, and events may refer to it.
     (void)d.runUntil(*stream, stream->queue.size());
     for (const auto &[key, event] : d.events_)
       if (event->stream == stream)
@@ -495,7 +495,7 @@ struct FakeCalls {
     FakeDriver *driver = &d;
     FakeDriver::Event *mark = event;
     d.queue(*stream, [=] {
-      // A kernel takes 1000 ticks, everything else one.
+      // A kernel takes 1000 ticks, and everything else one.
       mark->tick = driver->ticks_ += 1;
       mark->tick += 1000 * driver->launches.size();
       return result::success;

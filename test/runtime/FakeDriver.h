@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Stands in for libcuda.so.1 in tests: memory of the device is host memory,
-// kernels are functions of the test. Work on streams is done as late as can be
-// (when somebody waits for it), so that a missing wait shows as a wrong result.
-// What a caller must not do (use a dead handle, forget to make the context
-// current, touch bytes outside an allocation, wait or allocate while a graph is
-// recorded) is written down in `violations`.
+// Replaces libcuda.so.1 in tests: device memory is host memory, and kernels are
+// functions of the test. Work on streams is done as late as possible (when the
+// caller waits for it), so that a missing wait shows as a wrong result. Misuse
+// by the caller (a dead handle, no current context, access to bytes outside an
+// allocation, a wait or an allocation while a graph is recorded) is recorded in
+// `violations`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_RUNTIME_FAKEDRIVER_H
@@ -41,41 +41,41 @@ public:
     bool fromGraph;
   };
 
-  /// The one that the table's functions work on; made anew by each test.
+  /// The driver that the table's functions use; each test makes a new one.
   explicit FakeDriver(std::vector<FakeDevice> devices = {FakeDevice()});
   ~FakeDriver();
   FakeDriver(const FakeDriver &) = delete;
   FakeDriver &operator=(const FakeDriver &) = delete;
 
   const cuda::DriverTable &table() const { return table_; }
-  /// The one that lives; null when none does.
+  /// The current driver; null if there is none.
   static FakeDriver *current();
 
   //===--------------------------------------------------------------------===//
-  // What a test sets
+  // Set by a test
   //===--------------------------------------------------------------------===//
 
   std::map<std::string, Kernel> kernels;
   int version = 13000;
   cuda::DriverResult initResult = cuda::result::success;
   bool knowsErrors = true; // the toolkit's stub does not
-  std::string jitLog;      // what moduleLoadDataEx says when it fails
+  std::string jitLog;      // the log of a failing moduleLoadDataEx
 
-  /// Call `nth` (from 1) of the table's field `call` answers `code`.
+  /// Call `nth` (from 1) of the table's field `call` returns `code`.
   void failCall(const std::string &call, int nth, cuda::DriverResult code);
-  /// Launch `nth` (from 1) of `kernel` that is executed ends the context.
+  /// The `nth` (from 1) executed launch of `kernel` ends the context.
   void failKernel(const std::string &kernel, int nth, cuda::DriverResult code);
 
   //===--------------------------------------------------------------------===//
-  // What a test looks at
+  // Read by a test
   //===--------------------------------------------------------------------===//
 
   std::vector<std::string> violations;
   std::vector<LaunchRecord> launches; // executed ones
   std::map<std::string, int> calls;   // by field
-  int numFunctionAttributes = 0;      // larger shared memory that was asked for
+  int numFunctionAttributes = 0;      // requests for larger shared memory
 
-  /// Handles and allocations that were not given back.
+  /// Handles and allocations that were not freed.
   size_t numAlive() const;
   uint64_t deviceBytesHeld() const;
 

@@ -85,7 +85,8 @@ TEST_CASE("IDX: broken files end in one line", "[data][idx]") {
   errorWith(idx({0xffffffff, 0xffffffff, 0xffffffff}, ""));
   errorWith(idx({0, 0xffffffff, 0xffffffff}, ""));
   CHECK(errorWith(idx({0, 2, 2}, "")).find("no rows") != std::string::npos);
-  // Compressed: cut off at the header, cut off later, damaged, and a bomb.
+  // Compressed files: truncated in the header, truncated later, damaged, and a
+  // decompression bomb.
   std::string large = idx({500, 28, 28}, counting(500 * 784));
   std::string packed = gzip(large);
   errorWith(packed.substr(0, 5));

@@ -1,4 +1,4 @@
-//===- KeptWorkTest.cpp - what failures and signals cost a training run ---===//
+//===- KeptWorkTest.cpp - work lost by failures and signals ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -97,7 +97,7 @@ TEST_CASE("a checkpoint that cannot be read is not taken for damaged",
       bench.train({"--steps=20", "--checkpoint-every=10", "--out=" + out}));
   const std::string newest = out + "/step-00000020";
   const std::string payload = newest + "/state.safetensors";
-  // A link to itself: the open fails, whoever runs this.
+  // A link to itself: opening it fails for every user.
   std::filesystem::rename(payload, out + "/kept");
   std::filesystem::create_symlink("state.safetensors", payload);
   for (const std::vector<std::string> &command :

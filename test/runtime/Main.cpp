@@ -11,7 +11,7 @@
 #include "backends/cuda/device/CudaDevice.h"
 #include "test/runtime/FakeDriver.h"
 
-// cuda:N is of the stand-in driver while a test has one.
+// cuda:N belongs to the stand-in driver while a test has one.
 void sinter::rt::registerLinkedDevices(DeviceRegistry &registry) {
   cpu::registerCpuDevice(registry);
   DeviceRegistry real;

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The fp32 call on the same values, widened, is the reference: it is checked by
-// itself elsewhere. Sums are fp32 in both, in another order on AMX.
+// The reference is the fp32 call on the same values, widened; other tests check
+// it. Sums are fp32 in both, in a different order on AMX.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ using namespace sinter::test;
 
 namespace {
 
-/// 16-bit values in the memory of floats, which is how OneCommand moves bytes.
+/// 16-bit values in the memory of floats: OneCommand moves bytes as floats.
 using Packed = std::vector<float>;
 
 uint16_t bitsOf(uint32_t dtype, float value) {
@@ -69,7 +69,7 @@ std::vector<float> rounded(uint32_t dtype, std::vector<float> values) {
 
 struct Operand {
   std::vector<float> values;
-  bool isMultiplied; // else a post-op's, of the result's dtype
+  bool isMultiplied; // else an operand of a post-op, with the result's dtype
 };
 
 /// Runs `narrow` with 1, 2 and 3 threads, requires equal bits, and compares
@@ -104,7 +104,7 @@ std::string check(uint32_t kind, const Params &narrow, const Params &wide,
   double largest = 0;
   for (float value : expected)
     largest = std::max(largest, std::abs(double(value)));
-  // Half a place of the result's type, and of a sum in fp32.
+  // Half a unit in the last place of the result's type, and of a sum in fp32.
   double place = narrow.outDtype == SINTER_BF16  ? 0x1p-8
                  : narrow.outDtype == SINTER_F16 ? 0x1p-11
                                                  : 0;
@@ -179,7 +179,7 @@ TEST_CASE("16-bit matmul: shapes and layouts", "[narrow]") {
       columns.cStrideN = m;
       checkMatmul(columns, in, out, {SINTER_POST_BIAS});
     }
-    // A long sum with a small result is cut.
+    // A long sum with a small result is divided.
     checkMatmul(dense(16, 16, 20000), in, out);
     sinter_matmul heads = dense(24, 40, 16);
     heads.batchRank = 1;

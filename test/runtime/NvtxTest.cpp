@@ -1,4 +1,4 @@
-//===- NvtxTest.cpp - names for a profiler that is not there --------------===//
+//===- NvtxTest.cpp - names for a profiler, without a profiler ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,8 +18,8 @@ namespace {
 
 std::vector<std::string> ranges;
 
-/// As a profiler's library does: looks for the table of core functions, checks
-/// its size, and writes its own.
+/// Does what a profiler's library does: finds the table of core functions,
+/// checks its size, and writes its own functions.
 int initialize(nvtx::GetExportTable getTable) {
   using Function = void (*)();
   struct Callbacks {

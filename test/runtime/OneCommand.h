@@ -34,15 +34,16 @@ public:
     operands_.push_back(std::move(values));
     isResult_.push_back(false);
   }
-  /// The next operand is what the result's memory holds before the run.
+  /// Makes the result's memory before the run the next operand.
   void resultAsOperand() {
     operands_.push_back({});
     isResult_.push_back(true);
   }
   void constantFilter() { constant_ = true; }
 
-  /// Runs with `threads` threads; `result` is what its memory holds before, and
-  /// after. Also sets `description` to what the library chose, and `status`.
+  /// Runs with `threads` threads; `result` has the contents of the result's
+  /// memory before and after. Also sets `status`, and `description` to what the
+  /// library chose.
   void run(int threads, std::vector<float> &result) {
     using namespace sinter::rt;
     std::vector<sinter_slice> slices;
@@ -127,10 +128,10 @@ public:
     return artifact;
   }
 
-  uint64_t workspaceBytes = 64u << 20; // what the call is promised
+  uint64_t workspaceBytes = 64u << 20; // available to the call
   std::string description;
   rt::Status status;
-  uint64_t scratchBytes = 0; // that it took
+  uint64_t scratchBytes = 0; // used by the call
 
 private:
   sinter_command command_{};

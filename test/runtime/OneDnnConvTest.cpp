@@ -347,8 +347,8 @@ TEST_CASE("conv: shapes that are cut", "[conv]") {
   }
   SECTION("pieces of a large filter") {
     checkAll(makeConv(2, 130, 200, 1, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}}));
-    // Post-ops see the channels of their piece, also where the result is added
-    // to itself, and the last piece is smaller.
+    // Post-ops get the channels of their piece, also if the result is added to
+    // itself and the last piece is smaller.
     for (int64_t kernel : {1, 3}) {
       int64_t channels = kernel == 1 ? 900 : 130;
       sinter_conv p =

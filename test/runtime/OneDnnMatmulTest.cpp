@@ -15,7 +15,7 @@ using namespace sinter::test;
 
 namespace {
 
-/// Elements from the first to the last that strides reach.
+/// The number of elements from the first to the last that the strides reach.
 int64_t extent(std::initializer_list<std::pair<int64_t, int64_t>> dims) {
   int64_t last = 0;
   for (auto [size, stride] : dims) {
@@ -249,7 +249,7 @@ TEST_CASE("matmul: strides wider than the matrix", "[matmul]") {
 }
 
 TEST_CASE("matmul: matrices that overhang each other", "[matmul]") {
-  // Every second of 5 rows: the three rows reach into the next matrix.
+  // Every second of 5 rows: the three rows extend into the next matrix.
   sinter_matmul rows = dense(3, 3, 8);
   rows.aStrideM = 16;
   addBatch(rows, 4, 40, 0, 9);
@@ -319,7 +319,7 @@ TEST_CASE("matmul: batches", "[matmul]") {
     addPostOp(p, SINTER_POST_BIAS);
     check(p);
     check(p, {.constantB = true});
-    p.aBatchStrides[0] += 3; // rows that cannot be one matrix
+    p.aBatchStrides[0] += 3; // the rows cannot be one matrix
     check(p);
     check(p, {.constantB = true});
   }

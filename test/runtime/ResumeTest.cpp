@@ -1,4 +1,4 @@
-//===- ResumeTest.cpp - runs that go on, on the tiny program --------------===//
+//===- ResumeTest.cpp - resumed runs of the tiny program ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -112,7 +112,7 @@ TEST_CASE("resume: what is given and differs is applied and said",
   fs::copy(bench.path("train.npz"), other);
   CHECK(said({"--data=" + other}) == "resume: data " + other + " instead of " +
                                          bench.path("train.npz") + "\n");
-  // A given value is the run's own from then on.
+  // From then on the given value belongs to the run.
   requireOk(bench.resume("cut", {"--steps=14", "--lr=0.03"}));
   auto options = bench.manifest("cut", 14).options;
   CHECK(std::count(options.begin(), options.end(),
@@ -123,7 +123,8 @@ TEST_CASE(
     "resume: every option shapes the run and is in its checkpoints, or is "
     "known not to",
     "[harness][options][resume]") {
-  // Where it runs, how fast, what it says, and what is done once.
+  // Options for where and how fast it runs, what it prints, and what is done
+  // once.
   const std::set<std::string> others = {"out",
                                         "spare",
                                         "on-usr1",
@@ -214,7 +215,8 @@ TEST_CASE("states that are not finite are neither saved nor evaluated",
   CHECK(outcome.code == 1);
   CHECK(has(outcome.err, "after the update of step 1 state"));
   CHECK(!has(outcome.out, "accuracy"));
-  // A loss that the update before spoiled is blamed on that update.
+  // A loss that the previous update made non-finite is attributed to that
+  // update.
   outcome = bench.train({"--steps=3", "--lr=1e38", "--weight-decay=1e38"});
   CHECK(outcome.code == 1);
   CHECK(has(outcome.err, "error: after the update of step 1 state \""));
@@ -247,7 +249,7 @@ TEST_CASE("the data may not change under a run", "[harness][train][data]") {
                                    "--checkpoint-every=0",
                                    "--log-json=" + bench.path("log")}));
   bench.awaitLog("log", 0);
-  // In place, where nobody will read it: in the zip directory.
+  // Changes a byte in place where nobody reads it: in the zip directory.
   std::fstream file(bench.path("train.npz"),
                     std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-30, std::ios::end);
@@ -265,7 +267,7 @@ TEST_CASE("the last save that fails goes elsewhere",
           "[harness][train][faults]") {
   Resumable bench;
   auto train = [&](const char *out, Arguments more) {
-    // What has the checkpoint's name is in its way.
+    // Something else has the checkpoint's name.
     Process process(
         bench.folder.path(),
         bench.arguments(Arguments{"--steps=30000", bench.out(out),
@@ -297,7 +299,7 @@ TEST_CASE("the last save that fails goes elsewhere",
   requireOk(bench.train({"--steps=30000", bench.out("whole")}));
   CHECK(bench.state("spare", 30000) == bench.state("whole", 30000));
   CHECK(bench.train({"--steps=1", "--spare=x"}).code == 2);
-  // It is another run's now.
+  // It belongs to another run now.
   outcome = bench.train(
       {"--steps=1", bench.out("four"), "--spare=" + bench.path("spare")});
   CHECK(outcome.code == 2);
@@ -341,7 +343,7 @@ TEST_CASE("runs without a place to save, or to log, say so",
   Outcome outcome = bench.train({"--steps=1"});
   requireOk(outcome);
   CHECK(has(outcome.out, "no --out: nothing will be saved\n"));
-  // Logs that hold nothing do not end a resume.
+  // Empty logs do not prevent a resume.
   std::string pipe = bench.path("pipe");
   requireOk(bench.train({"--steps=4", "--checkpoint-every=2",
                          bench.out("whole"), "--log-json=/dev/null"}));

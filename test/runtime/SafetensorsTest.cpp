@@ -66,7 +66,7 @@ TEST_CASE("safetensors: what is written is read", "[train][safetensors]") {
     CHECK(!status.ok());
     CHECK(status.message().find(name) != std::string::npos);
   }
-  // Nor does any damage of the header do harm.
+  // Damage of the header does no harm either.
   for (size_t i = 0; i < bytes.size() - 14; ++i) {
     std::string bad = bytes;
     bad[i] ^= 1;

@@ -112,7 +112,8 @@ TEST_CASE("tensor files: the initializers of an ONNX model",
   }
   write(path, model({tensor("fc.bias", {4}, 1) + field(9, b)}));
   CHECK(has(errorOf(path), "initializer \"fc.bias\" has 12 bytes"));
-  // Cut anywhere it is no crash, and no tensor that is not there.
+  // A truncated file causes no crash and gives no tensor that it does not
+  // contain.
   std::string whole = model({tensor("fc.bias", {3}, 1) + field(9, b)});
   for (size_t size = 0; size < whole.size(); ++size) {
     write(path, whole.substr(0, size));
@@ -248,7 +249,7 @@ TEST_CASE("init: weights of any source, and nothing else",
   CHECK(bytesOf(**made, "fc.bias") == std::string(12, '\0'));
   CHECK(bench.train({"--steps=1", "--init-slots"}).code == 2);
 
-  // What is not finite is refused.
+  // Values that are not finite are refused.
   write(bench.path("nan.npz"),
         zip({{"fc.bias.npy", npy("<f4", "(3,)", std::string(12, '\xff')),
               false}}));

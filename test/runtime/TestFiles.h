@@ -18,7 +18,7 @@
 
 namespace testfiles {
 
-/// A folder that goes away with the object.
+/// A folder that is removed with the object.
 class TempFolder {
 public:
   TempFolder() {

@@ -19,7 +19,8 @@ using namespace sinter::rt;
 
 namespace {
 
-/// Every tile exactly once, and no two ranges at once with one worker index.
+/// Runs every tile exactly once; two ranges never have one worker index at the
+/// same time.
 void checkCoverage(ThreadPool &pool, int threads, int64_t tiles,
                    int64_t grain) {
   std::vector<std::atomic<int>> seen(static_cast<size_t>(tiles));

@@ -28,7 +28,7 @@ inline void logits(const float *x, const float *w, const float *b, float *out) {
   }
 }
 
-/// Turns logits into probabilities; returns -log of the label's one.
+/// Turns logits into probabilities; returns -log of the label's probability.
 inline float softmaxLoss(float *z, int64_t label) {
   float top = z[0], sum = 0;
   for (int c = 1; c < classes; ++c)
@@ -102,7 +102,7 @@ inline void evalKernel(void *const *buffers, int64_t, int64_t) {
     std::memcpy(buffers[5 + i], &sums[i], sizeof(float));
 }
 
-/// The artifact; constant, and the same one in every call.
+/// The artifact; constant, and the same object in every call.
 inline const sinter_artifact &artifact() {
   static const int64_t xDims[] = {batch, 1, features}, labelDims[] = {batch};
   static const int64_t wDims[] = {classes, features}, bDims[] = {classes};
@@ -224,7 +224,7 @@ inline const sinter_artifact &artifact() {
   return artifact;
 }
 
-/// The same for a GPU; the kernels are for a stand-in to compute.
+/// The same for a GPU; a stand-in computes the kernels.
 inline const sinter_artifact &cudaArtifact() {
   static const char ptx[] =
       ".version 7.0\n"

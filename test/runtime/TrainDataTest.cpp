@@ -1,4 +1,4 @@
-//===- TrainDataTest.cpp - what a trainer makes of its data ---------------===//
+//===- TrainDataTest.cpp - how a trainer interprets its data --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,8 +10,8 @@ using namespace trainerruns;
 
 namespace {
 
-/// 24 rows in three clusters, under this header ("" for none), as its names
-/// order them.
+/// 24 rows in three clusters under this header ("" for none), with the columns
+/// in the order of its names.
 std::string table(const std::string &header, const std::string &order) {
   std::string text = header.empty() ? "" : header + "\n";
   for (int row = 0; row < 24; ++row) {
@@ -56,7 +56,7 @@ TEST_CASE("train: a CSV file's columns are known by name in every command",
   std::string expected = eval("train.csv").out;
   CHECK(has(run.out + run.err, expected.substr(0, expected.find(" ("))));
   CHECK(eval("moved.csv").out == expected);
-  // The checkpoint says "target", which a file without a header has not.
+  // The checkpoint says "target", which a file without a header does not have.
   Outcome bare = bench.run({"eval", "--data=" + path("bare.csv"), checkpoint});
   CHECK(bare.code == 2);
   CHECK(has(bare.err, "--label-column: no column is called"));
@@ -69,7 +69,7 @@ TEST_CASE("train: a CSV file's columns are known by name in every command",
   CHECK(has(run.err, "the last one, 4 \"d\", is taken as the label"));
   CHECK(run.code == 2); // values beyond the classes
   run = bench.run({"eval", "--data=" + path("moved.csv"), checkpoint,
-                   "--cast=exact", "--quiet"}); // nothing to be rounded
+                   "--cast=exact", "--quiet"}); // nothing is rounded
   CHECK(run.out == expected);
   CHECK(run.err.empty());
   run = bench.run(

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each run is a process of its own: this test executable starts itself again
-// with the hidden test case below, which becomes the trainer.
+// Each run is a separate process: this test executable starts itself again with
+// the hidden test case below, which becomes the trainer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -149,7 +149,7 @@ TEST_CASE("resume: 17 steps and 23 more are 40", "[harness][train][resume]") {
   requireOk(outcome);
   CHECK(outcome.out.find("trained 23 steps") != std::string::npos);
   CHECK(bench.state("parts", 40) == bench.state("whole", 40));
-  // The parted run was also evaluated at its first end, after step 17.
+  // The interrupted run was also evaluated at its first end, after step 17.
   std::string whole = read(bench.path("whole.log"));
   std::string parts = read(bench.path("parts.log"));
   size_t extra = parts.find("{\"eval\"", parts.find("\"step\":17,"));
@@ -159,7 +159,7 @@ TEST_CASE("resume: 17 steps and 23 more are 40", "[harness][train][resume]") {
   // Again: nothing to do.
   requireOk(trainTo("40", "parts", true));
   CHECK(trainTo("30", "parts", true).code == 2);
-  // A run that has not begun.
+  // This run has not begun.
   outcome = trainTo("40", "fresh", true);
   requireOk(outcome);
   CHECK(outcome.err.find("starting from the beginning") != std::string::npos);
@@ -258,7 +258,7 @@ TEST_CASE("signals: SIGTERM saves and says how to go on",
     size_t logged = read(bench.path("log")).size();
     Process process(bench.folder.path(), bench.arguments(more));
     if (interruptions < 4) {
-      // Not before it watches: the log grows after that.
+      // Waits until it handles signals: the log grows after that.
       bench.awaitLog("log", logged);
       process.signal(SIGHUP);
       process.signal(interruptions % 2 ? SIGINT : SIGTERM);
@@ -439,7 +439,7 @@ TEST_CASE("trainer: a GPU that fails ends the run, and nothing is saved",
     CHECK(failed.code == SINTER_DEVICE_FAILED);
     CHECK(failed.err.find("VIOLATION") == std::string::npos);
     CHECK(failed.err.find("CUDA_ERROR_700") != std::string::npos);
-    // The first run of a process tells the kernel; later ones are graphs.
+    // The first run of a process reports the kernel; later runs are graphs.
     bool isFirst = std::string(step) == "1";
     CHECK(failed.err.find(isFirst ? "kernel tiny_step (grid 1x1x1, block "
                                     "32x1x1"
@@ -503,7 +503,7 @@ TEST_CASE("trainer: one binary for two targets runs on either",
   CHECK(bench.run({"info"}).out.find("model tiny for cpu") == 0);
   CHECK(bench.run({"info", "--device=cuda"}).out.find("model tiny for cuda") ==
         0);
-  // Without a GPU nothing is run elsewhere instead.
+  // Without a GPU nothing runs on another device instead.
   Outcome none = bench.train({"--steps=1", "--device=cuda:99"});
   CHECK(none.code != 0);
   CHECK(none.out.find("trained") == std::string::npos);

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each run is a process of its own: the test executable starts itself again
-// with the hidden test case of TrainTest.cpp, which becomes the trainer.
+// Each run is a separate process: the test executable starts itself again with
+// the hidden test case of TrainTest.cpp, which becomes the trainer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_RUNTIME_TRAINERRUNS_H
@@ -31,7 +31,8 @@ struct Outcome {
 
 class Process {
 public:
-  /// `failingStep` "0": on the stand-in GPU; "7": whose kernel fails then.
+  /// `failingStep` "0": runs on the stand-in GPU; "7": its kernel fails at
+  /// step 7.
   Process(const std::string &folder, const std::vector<std::string> &arguments,
           const char *fileLimit = nullptr, const char *failingStep = nullptr)
       : folder_(folder) {
@@ -75,7 +76,8 @@ private:
   pid_t pid_ = -1;
 };
 
-/// 83 training rows (10 batches, 3 left out) and 21 others of three clusters.
+/// 83 training rows (10 batches and 3 unused rows) and 21 others, in three
+/// clusters.
 class Bench {
 public:
   Bench() {

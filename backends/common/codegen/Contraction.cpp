@@ -113,8 +113,8 @@ struct Activation {
   }
 };
 
-/// The loops of a dimension as they are added, outermost first, and the terms
-/// that they contribute.
+/// Builds the contraction of a convolution: adds the loops of each dimension,
+/// outermost first, with their terms.
 class ConvBuilder {
 public:
   template <class OpTy>
@@ -136,7 +136,7 @@ public:
   Contraction filterGrad(Value x, Value dy);
 
 private:
-  /// Adds a loop to `dim`; returns a term of it.
+  /// Adds a loop to `dim`; returns its term.
   ProductTerm loop(ProductDim dim, int64_t size) {
     auto &loops = c.loops[static_cast<unsigned>(dim)];
     loops.push_back(size);
@@ -152,8 +152,8 @@ private:
       list.push_back(loop(dim, size));
     return list;
   }
-  /// Loops over a channel dimension and over taps of the filter: those that the
-  /// activation has contiguous last.
+  /// Adds loops over a channel dimension and over taps of the filter. The loop
+  /// that is contiguous in the activation comes last.
   std::pair<ProductTerm, SmallVector<ProductTerm>>
   channelAndTaps(ProductDim dim, int64_t channelSize) {
     if (!channelsLast) {
@@ -163,7 +163,7 @@ private:
     SmallVector<ProductTerm> list = loopsOf(dim, taps);
     return {loop(dim, channelSize), list};
   }
-  /// Where the input is read for an output position and a tap.
+  /// Adds the positions at which the input is read, by output position and tap.
   void addInputWindows(ProductOperand &operand, ArrayRef<ProductTerm> positions,
                        ArrayRef<ProductTerm> tapLoops) {
     for (size_t i = 0; i < taps.size(); ++i) {
@@ -185,7 +185,7 @@ private:
   ArrayRef<int64_t> strides, dilations, padsLow;
 };
 
-/// rows: output positions; columns: filters; depth: what a filter sees.
+/// rows: output positions; columns: filters; depth: elements of a window.
 Contraction ConvBuilder::forward(Value x, Value w) {
   c.a.base = x;
   c.b.base = w;
@@ -214,8 +214,8 @@ Contraction ConvBuilder::forward(Value x, Value w) {
   return c;
 }
 
-/// rows: input positions; columns: input channels; depth: filters and taps. A
-/// position gets something from the windows that it lies in.
+/// rows: input positions; columns: input channels; depth: filters and taps. An
+/// input position gets contributions from the windows that contain it.
 Contraction ConvBuilder::inputGrad(Value dy, Value w) {
   c.a.base = dy;
   c.b.base = w;
@@ -250,7 +250,7 @@ Contraction ConvBuilder::inputGrad(Value dy, Value w) {
   return c;
 }
 
-/// rows: filters; columns: what a filter sees; depth: output positions.
+/// rows: filters; columns: elements of a window; depth: output positions.
 Contraction ConvBuilder::filterGrad(Value x, Value dy) {
   c.a.base = dy;
   c.b.base = x;
@@ -300,8 +300,8 @@ std::optional<Contraction> readConv(Operation *op) {
 // The canonical form
 //===----------------------------------------------------------------------===//
 
-/// Two neighbouring loops of a dimension become one where everything walks
-/// through both as through one; loops of one step go.
+/// Joins two neighbouring loops of a dimension if all operands and the result
+/// are accessed as by a single loop; removes loops of one step.
 class LoopJoiner {
 public:
   explicit LoopJoiner(Contraction &c) : c(c) {}
@@ -343,7 +343,7 @@ private:
              factor(*terms, dim, inner) * c.loopsOf(dim)[inner];
     });
   }
-  /// Forgets a loop, whose value is 0 or part of the next one's.
+  /// Removes a loop, whose value is 0 or part of the next loop's value.
   void remove(ProductDim dim, unsigned loop) {
     auto &loops = c.loops[static_cast<unsigned>(dim)];
     loops.erase(loops.begin() + loop);
@@ -359,7 +359,8 @@ private:
   Contraction &c;
 };
 
-/// A window that never leaves its tensor is a term, or needs no bounds.
+/// A window that never leaves its tensor needs no bounds check; without a
+/// divisor it becomes plain terms.
 void dropInnerWindows(const Contraction &c, ProductOperand &operand) {
   llvm::erase_if(operand.windows, [&](WindowPosition &window) {
     int64_t least = window.constant, most = window.constant;
@@ -368,8 +369,8 @@ void dropInnerWindows(const Contraction &c, ProductOperand &operand) {
       least += std::min<int64_t>(last, 0);
       most += std::max<int64_t>(last, 0);
     }
-    // As an unsigned number a negative position is no multiple of a power of
-    // two that it was no multiple of.
+    // Reading a negative position as unsigned keeps its remainder only modulo a
+    // power of two, so other divisors need the bounds check.
     window.mayLeave = least <= -window.divisor ||
                       most >= window.size * window.divisor ||
                       !llvm::isPowerOf2_64(window.divisor);
@@ -392,7 +393,7 @@ bool isAddressable(const Contraction &c) {
     if (!isa<BlockArgument>(operand->base))
       return false;
     for (const WindowPosition &window : operand->windows) {
-      // Positions before division, with room for their sign.
+      // Positions before the division must fit in 32 bits with their sign.
       int64_t reach = std::abs(window.constant) + window.size * window.divisor;
       for (const ProductTerm &term : window.terms)
         reach += std::abs(term.factor) * c.loopsOf(term.dim)[term.loop];
@@ -439,7 +440,7 @@ bool Contraction::isCountable(Operation *op, int64_t stretches) {
     body.push_back(alone);
     return read(body).has_value();
   }
-  // The layout phase makes of it what can be read; its sizes stay.
+  // The layout phase brings the op into a readable form and keeps its sizes.
   constexpr int64_t limit = std::numeric_limits<int32_t>::max();
   auto product = [](Value operand, ArrayRef<int64_t> dims) {
     int64_t size = 1;

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What all families need: reading and writing elements, and affine indices as
-// code. The families are in Elementwise.cpp, Shape.cpp and Reduce.cpp beside
-// this file.
+// Code for reading and writing elements and for affine indices, which all
+// families of ops need. The families are in Elementwise.cpp, Shape.cpp and
+// Reduce.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
@@ -143,9 +143,9 @@ Index ElementEmitter::linearOffset(RankedTensorType type,
 //===----------------------------------------------------------------------===//
 
 Type ElementEmitter::storageType(Type elementType) {
-  if (elementType.isInteger(1)) // a truth value is a byte
+  if (elementType.isInteger(1)) // a boolean is a byte
     return builder.getI8Type();
-  // As integers: LLVM has no moves of 16-bit floats where the machine has none.
+  // LLVM moves 16-bit floats only on machines that have them: use integers.
   return isNarrowFloat(elementType) ? builder.getI16Type()
                                     : computeType(elementType);
 }
@@ -195,8 +195,7 @@ Value ElementEmitter::address(RankedTensorType type, Value pointer,
                                      ArrayRef<LLVM::GEPArg>{position});
 }
 
-/// Lane 0's part of `offset` when lanes read consecutive elements; nothing
-/// otherwise.
+/// Whether the lanes read consecutive elements.
 static bool isContiguous(const Index &offset, unsigned laneLoop) {
   return offset.coefficient(laneLoop) == 1;
 }
@@ -217,9 +216,9 @@ static unsigned elementAlignment(Type memory) {
   return std::max(1u, memory.getIntOrFloatBitWidth() / 8);
 }
 
-/// What the address of element `offset` is a multiple of, as far as vectors
-/// profit; loops other than that of the lanes may have any value, and that one
-/// a multiple of the lanes.
+/// The alignment of element `offset`, at most that of the whole vector. The
+/// loop of the lanes has a multiple of their number as value, other loops any
+/// value.
 unsigned ElementEmitter::alignmentOf(Type memory, const Index &offset) {
   unsigned element = elementAlignment(memory);
   uint64_t elements = static_cast<uint64_t>(laneCount);
@@ -257,7 +256,7 @@ Value ElementEmitter::load(RankedTensorType type, Value pointer,
   return fromMemory(choice.getResult(0), type.getElementType());
 }
 
-/// True when lanes read at indices that are computed.
+/// Whether the lanes read at indices that are computed at run time.
 bool ElementEmitter::hasDynamicLanes(const Index &offset) {
   return llvm::any_of(offset.terms, [&](auto term) {
     return term.first != laneLoop && isVaryingLoop(term.first);
@@ -271,13 +270,13 @@ Type ElementEmitter::loadedType(RankedTensorType type, const Index &offset) {
   return varies ? Type(VectorType::get({laneCount}, memory)) : memory;
 }
 
-/// The element as it lies in memory.
+/// Loads the element in its storage type.
 Value ElementEmitter::loadAt(RankedTensorType type, Value pointer,
                              const Index &offset) {
   Type loaded = loadedType(type, offset);
   Type memory = storageType(type.getElementType());
   auto vectorType = dyn_cast<VectorType>(loaded);
-  // The fields of the control block lie as closely as their types allow.
+  // The fields of the control block are aligned only as their types require.
   if (!vectorType)
     return builder.create<LLVM::LoadOp>(
         loc, loaded, address(type, pointer, offset), elementAlignment(memory));
@@ -333,8 +332,8 @@ void ElementEmitter::store(Value value, RankedTensorType type, Value pointer,
 //===----------------------------------------------------------------------===//
 
 Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
-  // Lanes change only with a frame: what an outer frame holds is the same for
-  // all inner lanes.
+  // Lanes change only with a frame: a value of an outer frame is the same for
+  // all lanes of an inner frame.
   std::vector<int64_t> key{
       reinterpret_cast<intptr_t>(tensor.getAsOpaquePointer())};
   for (const Index &i : index) {
@@ -357,8 +356,8 @@ Value ElementEmitter::element(Value tensor, ArrayRef<Index> index) {
   else
     result = emit(tensor.getDefiningOp(),
                   cast<OpResult>(tensor).getResultNumber(), index);
-  // Every op rounds, so that a fusion has the bits of its ops one by one.
-  // Rounding twice is folded away.
+  // Every op rounds its result, so that a kernel gives the same bits as its ops
+  // one by one. Repeated rounding is folded away.
   Type elementType = ir::tensorType(tensor).getElementType();
   if (isNarrowFloat(elementType) && !buffers.lookup(tensor))
     result = fromMemory(toMemory(result, elementType), elementType);

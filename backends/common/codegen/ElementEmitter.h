@@ -1,18 +1,17 @@
-//===- ElementEmitter.h - one element of a fusion, as code ------*- C++ -*-===//
+//===- ElementEmitter.h - code for one element of a kernel ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The core that all code generators share. It reads a fusion's body backwards:
-// asked for a value at an index, it asks for the operands at theirs and emits
-// arith/math ops on scalars or, when the index runs over the lanes of a vector,
-// on vectors; memory is read where the body's arguments are reached. A mapping
-// (one per kind of fusion and machine) supplies the loops around it: it gives
-// each loop a value, says which loop the lanes run along, and calls the emitter
-// inside.
+// The core of all code generators. It reads a kernel's body backwards: to emit
+// a value at an index, it first emits the operands at their indices, and then
+// arith/math ops on scalars or, if the index runs over the lanes of a vector,
+// on vectors. At the body's arguments it emits loads. A mapping (one per kind
+// of kernel and machine) emits the loops around it: it sets the value of each
+// loop and the loop of the lanes, and calls the emitter inside.
 //
-// Vector and scalar code do the same operations in the same order, so that an
-// element's bits do not depend on whether it fell into a vector or into a
-// remainder.
+// Vector and scalar code do the same operations in the same order, so that the
+// bits of an element do not depend on whether it is computed in a vector or in
+// a remainder.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_ELEMENTEMITTER_H
@@ -30,13 +29,12 @@ using ir::IndexVector;
 
 class ElementEmitter;
 
-/// Takes over the reductions along one loop: threads that share a row.
+/// Emits the reductions along one loop for threads that share a row.
 class LaneReducer {
 public:
   virtual ~LaneReducer() = default;
-  /// The combination of op.getX() over the loop, whose operand is read at
-  /// `input`; of each step the value is emitter.reducedElement(op, input',
-  /// level).
+  /// Combines op.getX(), which is read at `input`, over the loop. The value of
+  /// each step is emitter.reducedElement(op, input', level).
   virtual mlir::Value reduce(ElementEmitter &emitter, ir::ReduceOp op,
                              llvm::ArrayRef<Index> input, unsigned level) = 0;
 };
@@ -46,18 +44,18 @@ struct Found {
   mlir::Value value, position;
 };
 
-/// Takes over the end of an arg_reduce: threads that share a row.
+/// Emits the end of an arg_reduce for threads that share a row.
 class ArgSharer {
 public:
   virtual ~ArgSharer() = default;
-  /// What all threads of the row found, from what each of them did.
+  /// Combines what each thread of the row found.
   virtual Found combine(ElementEmitter &emitter, ir::ArgReduceOp op,
                         Found found) = 0;
 };
 
 class ElementEmitter {
 public:
-  /// Emits with `builder`, whose insertion point the caller moves into the
+  /// Emits code with `builder`; the caller moves its insertion point into the
   /// loops.
   ElementEmitter(mlir::OpBuilder &builder, mlir::Location loc,
                  const ir::Domain &domain)
@@ -66,22 +64,23 @@ public:
     frames.emplace_back();
   }
 
-  /// `tensor`'s elements are dense and row-major at `pointer` (an !llvm.ptr).
+  /// The elements of `tensor` are dense and row-major at `pointer` (!llvm.ptr).
   void setBuffer(mlir::Value tensor, mlir::Value pointer) {
     buffers[tensor] = pointer;
   }
 
-  /// `tensor`'s element at whatever index is asked for: a scalar or a vector of
-  /// the current lanes, in the compute type. Set it anew for every frame.
+  /// Uses `value` as the element of `tensor` at every index: a scalar or a
+  /// vector of the current lanes, in the compute type. Must be set in every
+  /// frame.
   void setElement(mlir::Value tensor, mlir::Value value) {
     elements[tensor] = value;
   }
 
-  /// The current value (i64) of a loop; with lanes on it, that of lane 0.
+  /// The current value (i64) of a loop; for the loop of the lanes, that of
+  /// lane 0.
   void setLoop(unsigned loop, mlir::Value value) { loopValues[loop] = value; }
 
-  /// Lane i stands for iteration value + i of `loop`. One lane means scalar
-  /// code.
+  /// Lane i computes iteration value + i of `loop`. One lane means scalar code.
   void setLanes(unsigned loop, int64_t count) {
     laneLoop = loop;
     laneCount = activeLanes = count;
@@ -89,31 +88,31 @@ public:
   void clearLanes() { laneCount = activeLanes = 1; }
   int64_t lanes() const { return laneCount; }
 
-  /// Reductions take `count` steps of `loop`, one of the domain's reduced
+  /// Reductions combine `count` steps of `loop`, one of the domain's reduced
   /// loops, at a time.
   void setReducedLanes(unsigned loop, int64_t count) {
     reducedLaneLoop = loop;
     reducedLaneCount = count;
   }
 
-  /// Leaves reductions along `loop` to `reducer`.
+  /// `reducer` emits reductions along `loop`.
   void setLaneReducer(unsigned loop, LaneReducer *reducer) {
     reducedLaneLoop = loop;
     laneReducer = reducer;
   }
-  /// Each of `step` threads looks at every so many elements of an arg_reduce
-  /// from its own `first` (i64) on, and leaves the rest to `sharer`. There are
-  /// as many elements as threads at least.
+  /// `step` threads share an arg_reduce: each examines every `step`-th element
+  /// from its own `first` (i64) on, and `sharer` combines the results. There
+  /// are at least as many elements as threads.
   void setArgSharer(mlir::Value first, int64_t step, ArgSharer *sharer) {
     argFirst = first;
     argStep = step;
     argSharer = sharer;
   }
-  /// Whether x comes before y whatever their order: greater for max, NaN before
-  /// numbers.
+  /// Whether x beats y regardless of their positions: greater for max; NaN
+  /// beats numbers.
   mlir::Value isBeyond(ir::ArgReduceOp op, mlir::Value x, mlir::Value y);
-  /// What a step of the reduced loop number `level` adds to a reduction: the
-  /// operand's element, or what the loops inside make of it.
+  /// What one step of the reduced loop number `level` adds to a reduction: the
+  /// operand's element, or the result of the inner loops.
   mlir::Value reducedElement(ir::ReduceOp op, llvm::ArrayRef<Index> input,
                              unsigned level) {
     return reduceNest(op, input, level + 1);
@@ -128,25 +127,25 @@ public:
                        identity(op.getKind(), op.getType().getElementType()));
   }
 
-  /// Memory is read only where `condition` (i1; null: always) holds, and seems
-  /// to hold zeros elsewhere. For threads without an element of their own,
-  /// which barriers and shuffles need all the same.
+  /// Memory is read only if `condition` (i1; null: always) holds; otherwise it
+  /// reads as zeros. For threads without an element, which still take part in
+  /// barriers and shuffles.
   void setGuard(mlir::Value condition) { guard = condition; }
-  /// The same for what is read at an index over `loop`.
+  /// The same for reads at an index over `loop`.
   void setLoopGuard(unsigned loop, mlir::Value condition) {
     loopGuards[loop] = condition;
   }
 
   /// Buffers begin at multiples of `bytes`, so that vectors may be moved as a
-  /// whole where their offset allows. Without it elements are aligned, no more.
+  /// whole if their offset allows. By default only elements are aligned.
   void setBufferAlignment(unsigned bytes) { bufferAlignment = bytes; }
 
-  /// Values emitted inside a frame are forgotten with it: one frame per loop
-  /// body.
+  /// Values that are emitted in a frame are reused only in it. Each loop body
+  /// has a frame.
   void pushFrame() { frames.emplace_back(); }
   void popFrame() { frames.pop_back(); }
 
-  /// Element `index` of `tensor`: a scalar when it is the same for all lanes,
+  /// Element `index` of `tensor`: a scalar if it is the same for all lanes,
   /// else a vector.
   mlir::Value element(mlir::Value tensor, llvm::ArrayRef<Index> index);
 
@@ -155,28 +154,28 @@ public:
   void store(mlir::Value value, mlir::RankedTensorType type,
              mlir::Value pointer, llvm::ArrayRef<Index> index);
 
-  /// `value` as a vector of all lanes if there are several.
+  /// `value` as a vector of all lanes if there are several lanes.
   mlir::Value splat(mlir::Value value);
 
-  /// The type in which elements of `elementType` are computed: unsigned types
-  /// lose their sign, 16-bit floats are float32.
+  /// The type in which elements of `elementType` are computed: unsigned
+  /// integers become signless, 16-bit floats become float32.
   mlir::Type computeType(mlir::Type elementType);
-  /// The type in which they lie in memory.
+  /// The type of these elements in memory.
   mlir::Type storageType(mlir::Type elementType);
-  /// From the one to the other, scalars or vectors. 16-bit floats are converted
-  /// by arith.extf and arith.truncf, to nearest even.
+  /// Convert between these types, scalars or vectors. 16-bit floats are
+  /// converted by arith.extf and arith.truncf, to nearest even.
   mlir::Value fromMemory(mlir::Value loaded, mlir::Type elementType);
   mlir::Value toMemory(mlir::Value value, mlir::Type elementType);
   static bool isNarrowFloat(mlir::Type elementType) {
     return elementType.isF16() || elementType.isBF16();
   }
-  /// Registers an index computed at run time (i64 or a vector of it) as a loop
-  /// of its own.
+  /// Registers an index that is computed at run time (i64 or a vector of it) as
+  /// a new loop.
   Index dynamicIndex(mlir::Value value);
-  /// An affine index as i64, or a vector of it when it differs between lanes.
+  /// An affine index as i64, or as a vector of i64 if it differs between lanes.
   mlir::Value indexValue(const Index &index);
 
-  // Small builders, splatting scalars where the other operand is a vector.
+  // Small builders. They splat a scalar if the other operand is a vector.
   mlir::Value constant(mlir::Type type, double value);
   mlir::Value constantInt(mlir::Type type, int64_t value);
   std::pair<mlir::Value, mlir::Value> match(mlir::Value a, mlir::Value b);
@@ -187,7 +186,8 @@ public:
   mlir::Value identity(ir::ReduceKind kind, mlir::Type elementType);
   mlir::Value combine(ir::ReduceKind kind, mlir::Type elementType,
                       mlir::Value a, mlir::Value b);
-  /// The lanes of `vector` pairwise, those that are further apart first.
+  /// Combines the lanes of `vector` pairwise, beginning with those that are
+  /// furthest apart.
   mlir::Value combineLanes(ir::ReduceKind kind, mlir::Type elementType,
                            mlir::Value vector);
 
@@ -209,7 +209,7 @@ private:
                       const Index &offset);
   Index linearOffset(mlir::RankedTensorType type, llvm::ArrayRef<Index> index);
 
-  // One per family, by op: nullptr when the op is not of the family.
+  // One function per family of ops; nullptr if the op is not in the family.
   mlir::Value emit(mlir::Operation *op, unsigned result,
                    llvm::ArrayRef<Index> index);
   mlir::Value emitElementwise(mlir::Operation *op,
@@ -224,8 +224,8 @@ private:
   mlir::Value emitIntegerPower(mlir::Value base, mlir::Value exponent,
                                bool isUnsigned);
   mlir::Value emitCast(mlir::Value x, mlir::Type from, mlir::Type to);
-  /// An i64 in which the bits that a float64 would lose are one sticky bit, so
-  /// that rounding it further rounds once.
+  /// Replaces the bits of an i64 that a float64 cannot hold by one sticky bit,
+  /// so that a later conversion rounds only once.
   mlir::Value roundedToOdd(mlir::Value x);
   mlir::Value emitConstant(ir::ConstantOp op);
   mlir::Value emitPad(ir::PadOp op, llvm::ArrayRef<Index> index);
@@ -258,7 +258,7 @@ private:
   std::vector<std::map<std::vector<int64_t>, mlir::Value>> frames;
   unsigned laneLoop = ~0u;
   int64_t laneCount = 1;
-  int64_t activeLanes = 1; // lanes from here on touch no memory
+  int64_t activeLanes = 1; // lanes from this number on access no memory
   unsigned reducedLaneLoop = ~0u;
   int64_t reducedLaneCount = 1;
   LaneReducer *laneReducer = nullptr;

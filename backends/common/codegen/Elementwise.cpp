@@ -74,7 +74,7 @@ Value ElementEmitter::emitUnaryFloat(Operation *op, Value x) {
             loc, arith::CmpFPredicate::OLT, x, number(0));
         Value isNan =
             builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, x, x);
-        Value other = select(isNan, x, number(0)); // not the zero's own sign
+        Value other = select(isNan, x, number(0)); // drops the sign of a zero
         return select(positive, number(1), select(negative, number(-1), other));
       })
       .Case([&](ir::GeluOp gelu) {
@@ -104,7 +104,8 @@ Value ElementEmitter::emitIntegerDivision(Operation *op, Value a, Value b,
   Value byZero = isEqualInt(builder, loc, b, zero);
   Value unsafe = byZero;
   if (!isUnsigned) {
-    // The one quotient that does not fit: the least integer by -1 is itself.
+    // The only quotient that overflows: the smallest integer divided by -1 is
+    // defined as itself.
     Value least =
         constantInt(type, APInt::getSignedMinValue(width).getSExtValue());
     Value overflows = builder.create<arith::AndIOp>(
@@ -137,7 +138,7 @@ Value ElementEmitter::emitIntegerDivision(Operation *op, Value a, Value b,
 
 Value ElementEmitter::emitIntegerPower(Value base, Value exponent,
                                        bool isUnsigned) {
-  // Square and multiply over every bit of the exponent; wraps like
+  // Square and multiply over every bit of the exponent; overflow wraps, as in
   // multiplication.
   Type type = base.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
@@ -154,8 +155,8 @@ Value ElementEmitter::emitIntegerPower(Value base, Value exponent,
   }
   if (isUnsigned)
     return result;
-  // 1 / base^-exponent rounds to zero unless |base| is 1; of zero it is zero by
-  // definition.
+  // 1 / base^-exponent rounds to zero unless |base| is 1; for base 0 it is
+  // defined as zero.
   Value minusOne = constantInt(type, -1);
   Value odd = builder.create<arith::CmpIOp>(
       loc, arith::CmpIPredicate::ne,
@@ -206,7 +207,7 @@ Value ElementEmitter::emitBinary(Operation *op, Value a, Value b,
           Value adjust = builder.create<arith::AndIOp>(loc, nonzero, differ);
           Value result =
               select(adjust, builder.create<arith::AddFOp>(loc, rest, b), rest);
-          // A zero has the sign of the divisor, as every other remainder.
+          // A zero gets the sign of the divisor, like any other remainder.
           Value isZero = builder.create<arith::CmpFOp>(
               loc, arith::CmpFPredicate::OEQ, rest, zero);
           return select(isZero, builder.create<math::CopySignOp>(loc, zero, b),
@@ -297,7 +298,7 @@ Value ElementEmitter::roundedToOdd(Value x) {
       builder.create<arith::AndIOp>(loc, x, bits(kLost)), bits(0));
   Value kept = builder.create<arith::AndIOp>(loc, x, bits(~kLost));
   Value odd = builder.create<arith::OrIOp>(loc, kept, bits(kLost + 1));
-  // Numbers of up to 53 bits keep theirs.
+  // Numbers of up to 53 bits keep all their bits.
   Value shifted = builder.create<arith::AddIOp>(loc, x, bits(1ull << 52));
   Value isShort = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult,
                                                 shifted, bits(1ull << 53));
@@ -332,7 +333,7 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
     return builder.create<arith::TruncFOp>(loc, type, x);
   }
   if (fromFloat) {
-    // Saturates, and NaN becomes 0, on every machine.
+    // On every machine this saturates and turns NaN into 0.
     StringRef name =
         to.isUnsignedInteger() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
     return builder
@@ -344,7 +345,7 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
     bool isNarrow = isNarrowFloat(to);
     if (isNarrow && from.getIntOrFloatBitWidth() == 64)
       x = roundedToOdd(x);
-    if (isNarrow) // through what holds the integer exactly
+    if (isNarrow) // through a type that holds the integer exactly
       type = shaped(builder.getF64Type());
     Value number =
         fromUnsigned
@@ -355,7 +356,7 @@ Value ElementEmitter::emitCast(Value x, Type from, Type to) {
   unsigned fromWidth = from.getIntOrFloatBitWidth(),
            toWidth = to.getIntOrFloatBitWidth();
   if (fromWidth == toWidth)
-    return x; // the same bits under another sign
+    return x; // the same bits, with another signedness
   if (fromWidth > toWidth)
     return builder.create<arith::TruncIOp>(loc, type, x);
   if (fromUnsigned)

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A unit is one line along the axis, or a part of one.
+// A unit is one line along the axis, or a part of a line.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ReductionTree.h"
@@ -45,8 +45,8 @@ public:
     auto combine = [&](Value x, Value y) {
       return s.emitter.combine(form.kind, form.element, x, y);
     };
-    // `body` makes of a piece's number, and of what the pieces before it come
-    // to, what this piece comes to.
+    // Combines `count` pieces in order; `body` gets the number of a piece and
+    // the combination of the pieces before it, and returns that of this piece.
     auto sumUp = [&](Value count, Value start,
                      llvm::function_ref<Value(Value, Value)> body) {
       return s.carry(s.number(0), count, {start},
@@ -89,7 +89,7 @@ private:
   ScanForm form;
 };
 
-/// Insertion into the k best so far, which lie in the result.
+/// Inserts each element into the k best so far, which are kept in the result.
 class TopK : public LineKernel {
 public:
   explicit TopK(ir::TopKOp op)
@@ -110,8 +110,8 @@ public:
     s.loop(size, [&](Value i) {
       Value x = s.load(element, operands[0], s.add(from, s.mul(i, inner)));
       Value kept = s.minimum(i, s.number(k));
-      // From the last kept one: those that x beats move one place back. `place`
-      // stays where the first that x does not beat was found.
+      // From the last kept element on, elements that x beats move back by one.
+      // `place` is the position of the last one that moved.
       SmallVector<Value> place = s.carry(
           s.number(0), kept, {kept},
           [&](Value step, ValueRange carried) -> SmallVector<Value> {

@@ -2,9 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// To nearest even, subnormal numbers and infinities included; every NaN becomes
-// a quiet one. Rounding from float64 rounds once: float32 in between is rounded
-// to odd, which a second rounding does not see.
+// Rounds to nearest even, also subnormal numbers and infinities; every NaN
+// becomes a quiet NaN. Conversion from float64 is correctly rounded: the
+// float32 in between is rounded to odd, so that rounding twice gives the same
+// result.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/NarrowFloats.h"
@@ -64,12 +65,12 @@ public:
   Value bitsOf(Value x) { return cast(b.getI32Type(), x); }
   Value floatOf(Value x) { return cast(b.getF32Type(), x); }
 
-  /// float32's bits of a 16-bit float.
+  /// The bits of a 16-bit float as float32.
   Value widen(Value x);
-  /// A 16-bit float's bits, as i32, of float32's bits.
+  /// The bits of a 16-bit float, as i32, from the bits of a float32.
   Value toBfloat16(Value bits);
   Value toHalf(Value bits);
-  /// float32 of float64, rounded to odd.
+  /// The bits of a float64 as float32, rounded to odd.
   Value toOdd(Value x);
 
   ImplicitLocOpBuilder b;
@@ -89,9 +90,9 @@ Value Bits::widen(Value x) {
       b.create<arith::ExtUIOp>(shaped(b.getI32Type()), cast(b.getI16Type(), x));
   if (!isHalf)
     return left(bits, 16);
-  // In float32's fields the number is too small by 2^112, which a product
-  // mends, also for subnormal ones; infinities and NaN have the greatest
-  // exponent.
+  // In the fields of a float32 the number is too small by a factor of 2^112. A
+  // multiplication corrects that, also for subnormal numbers. Infinities and
+  // NaN need the largest exponent instead.
   Value magnitude = left(both(bits, integer(32, 0x7fff)), 13);
   Value scaled =
       bitsOf(b.create<arith::MulFOp>(floatOf(magnitude), number(0x1p112f)));
@@ -121,7 +122,7 @@ Value Bits::toHalf(Value bits) {
   Value shifted = b.create<arith::AddFOp>(floatOf(magnitude), number(0.5f));
   Value subnormal = sub(bitsOf(shifted), integer(32, 0x3f000000));
   Value result = select(below(magnitude, 113u << 23), subnormal, normal);
-  // From 65520 on the nearest is infinity.
+  // From 65520 on, the nearest value is infinity.
   result = select(below(magnitude, 0x477ff000), result, integer(32, 0x7c00));
   result = select(below(magnitude, 0x7f800001), result, integer(32, 0x7e00));
   return either(sign, result);
@@ -138,7 +139,7 @@ Value Bits::toOdd(Value x) {
                                integer(64, ~uint64_t(0) >> 1))
         .getResult();
   };
-  // Magnitudes compare as integers; NaN gives a NaN either way.
+  // Magnitudes compare as integers; a NaN stays a NaN either way.
   Value isAbove = b.create<arith::CmpIOp>(arith::CmpIPredicate::ugt,
                                           magnitude(back), magnitude(x));
   Value isExact = b.create<arith::CmpFOp>(arith::CmpFPredicate::UEQ, back, x);
@@ -202,7 +203,7 @@ public:
   StringRef getName() const override { return "ExpandNarrowFloats"; }
 
   void runOnOperation() override {
-    // What is rounded twice is found before its conversions are gone.
+    // Round trips are folded first, before their conversions are expanded.
     RewritePatternSet folds(&getContext()), expansions(&getContext());
     folds.add<FoldRoundTrip>(&getContext());
     expansions.add<ExpandExtension, ExpandTruncation>(&getContext());

@@ -10,9 +10,9 @@
 
 namespace sinter::codegen {
 
-/// Conversions between 16-bit floats and wider ones, in a kernel's module,
-/// become integer arithmetic, which every CPU has; LLVM would call a library on
-/// those without the instructions.
+/// Turns conversions between 16-bit floats and wider ones, in a kernel's
+/// module, into integer arithmetic. On CPUs without conversion instructions
+/// LLVM would call a library.
 std::unique_ptr<mlir::Pass> createExpandNarrowFloats();
 
 } // namespace sinter::codegen

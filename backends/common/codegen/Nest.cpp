@@ -1,4 +1,4 @@
-//===- Nest.cpp - the loops of a fusion and what is computed in them ------===//
+//===- Nest.cpp - a kernel's loops and what they compute ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -55,9 +55,9 @@ bool Nest::isReadByContractionOnly(Value value) const {
   });
 }
 
-/// Two neighbouring loops become one when every tensor walks through both as
-/// through one: longer vectors, fewer remainders. The outer one is left with
-/// one step.
+/// Joins two neighbouring loops if every tensor is accessed as by a single
+/// loop: vectors become longer and remainders rarer. The outer loop keeps one
+/// step.
 void Nest::collapseLoops() {
   SmallVector<Index> accesses;
   for (BlockArgument argument : body.getArguments()) {
@@ -99,7 +99,7 @@ void Nest::collapseLoops() {
       continue;
     domain.sizes[inner] *= domain.sizes[outer];
     domain.sizes[outer] = 1;
-    // `inner` now stands in for both when the next pair is looked at.
+    // `inner` represents both in the next pair.
     loops[i - 1] = inner;
   }
 }
@@ -132,7 +132,8 @@ std::optional<unsigned> Nest::contiguousLoop(int64_t lanes) const {
   for (BlockArgument argument : body.getArguments())
     if (auto it = indices.find(argument); it != indices.end())
       vote(ir::tensorType(argument), it->second);
-  // What windows read lies along the dimensions that they do not slide over.
+  // Windows read contiguous elements only along dimensions that they do not
+  // slide over.
   for (auto windows : body.getOps<ir::ReduceWindowOp>())
     if (auto it = indices.find(windows.getResult()); it != indices.end()) {
       IndexVector index = it->second;
@@ -177,11 +178,11 @@ int64_t Nest::reducedSteps() const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The fusions of a kernel that are parts with one nest, by what they compute.
+/// Finds nested kernels with one nest that compute the same.
 class EqualParts {
 public:
-  /// The number of the part that computes what `fusion` does; `next` where
-  /// there is none.
+  /// The number of the part that computes the same as `fusion`; `next` if there
+  /// is none.
   size_t firstOf(ir::KernelOp fusion, size_t next) {
     bool isNest = fusion.getKind() == ir::KernelKind::loop ||
                   fusion.getKind() == ir::KernelKind::reduce;
@@ -213,7 +214,8 @@ private:
 } // namespace
 
 namespace {
-/// Whether two values are computed alike, from other block arguments.
+/// Compares whether two values are computed in the same way from different
+/// block arguments.
 class Likeness {
 public:
   bool isAlike(Value one, Value other) {
@@ -239,13 +241,12 @@ public:
                });
   }
 
-  /// The block arguments of the one, and what takes their places.
+  /// The block arguments of the one value, and the other value's counterparts.
   SmallVector<Value> arguments;
   llvm::DenseMap<Value, Value> others;
 };
 
-/// The operands of a concat, each of which is computed in loops of its own, as
-/// parts of its kernel.
+/// Makes a part for each operand of a concat, computed in its own loops.
 class ConcatParts {
 public:
   ConcatParts(ir::ConcatOp concat, ArrayRef<unsigned> inputs,
@@ -269,7 +270,7 @@ private:
     size_t part;
   };
 
-  /// Bytes of the result in front of what begins at `offset`, per outer step.
+  /// Bytes of the result before position `offset` of the axis, per outer step.
   int64_t bytesAt(int64_t offset) const {
     return offset * ir::rowMajorStrides(type.getShape())[axis] *
            ir::elementSizeBytes(type.getElementType());
@@ -298,7 +299,7 @@ private:
   void addFirst(Value operand, int64_t offset) {
     Domain domain;
     IndexVector read;
-    // A reduction that is part of it has its own loops, as in a nest alone.
+    // An operand that is a reduction also has its reduced loops.
     auto reduce = operand.getDefiningOp<ir::ReduceOp>();
     RankedTensorType loops = ir::tensorType(reduce ? reduce.getX() : operand);
     for (auto [dim, size] : llvm::enumerate(loops.getShape())) {
@@ -388,7 +389,7 @@ static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
     ConcatParts(concat, inputs, outputs, parts).add();
     return;
   }
-  // The op's operands are block arguments, its results what is yielded, in any
+  // The op's operands are block arguments; its results are yielded, in any
   // order.
   Operation *op = &body.front();
   KernelPart part;

@@ -1,12 +1,12 @@
-//===- Nest.h - a fusion's loops and what they compute ----------*- C++ -*-===//
+//===- Nest.h - a kernel's loops and what they compute ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What all mappings of fusions of kind loop, reduce and concat start from, and
-// what follows a contraction in its kernel: which element of every value one
-// step of the loops reads, loops that are walked as one made one, and the
-// choice of the loop along which neighbours are computed together. All of it
-// depends on shapes alone.
+// The loop nest of kernels of kind loop, reduce and concat, and of the ops that
+// follow a contraction in its kernel; all mappings use it. A Nest knows which
+// element of every value one step of the loops reads, joins loops where
+// possible, and chooses the loop along which neighbouring elements are computed
+// together. All of this depends only on shapes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_NEST_H
@@ -26,7 +26,7 @@ struct Root {
   mlir::RankedTensorType type; // of the whole result
   ir::IndexVector write;
   mlir::Value pointer; // set when code is emitted
-  unsigned output;     // its number among the part's results
+  unsigned output;     // number of the result in its part
 };
 
 /// The row-major address, in elements, as an index over the loops.
@@ -35,37 +35,38 @@ ir::Index linearIndex(mlir::RankedTensorType type,
 
 class Nest {
 public:
-  /// A nest that reads all of the body's arguments.
+  /// A nest that reads all arguments of the body.
   Nest(mlir::Block &body, ir::Domain domain, std::vector<Root> roots);
   Nest(mlir::Block &body, ir::Domain domain, std::vector<Root> roots,
        llvm::ArrayRef<mlir::BlockArgument> arguments);
 
   mlir::Block &body;
-  /// What it reads, in the order of its part's inputs.
+  /// The arguments that it reads, in the order of its part's inputs.
   llvm::SmallVector<mlir::BlockArgument> arguments;
   ir::Domain domain;
   std::vector<Root> roots;
-  /// Where the values lie that are read at one affine index only; what only a
-  /// contraction reads is not among them.
+  /// The indices of values that are read at only one affine index, without
+  /// values that only a contraction reads.
   llvm::DenseMap<mlir::Value, ir::IndexVector> indices;
-  /// The contraction whose result the nest goes on from; null: none.
+  /// The contraction whose result the nest reads; null: none.
   mlir::Operation *contraction;
 
   bool hasReduction() const { return !domain.reduced.empty(); }
-  /// True for a result with an element per step of a reduced loop.
+  /// Whether a result has an element per step of the reduced loops.
   bool isOverAllLoops(const Root &root) const;
 
-  /// The loop along which what is reduced lies innermost: a choice that does
-  /// not depend on what else is in the fusion, so that the tree of the sum does
-  /// not either.
+  /// The innermost loop of the operand of the first reduction. The choice does
+  /// not depend on other ops in the kernel, so neither does the tree of the
+  /// sum.
   std::optional<unsigned> reductionLoop() const;
 
-  /// The kept loop along which most of what is read and written lies
-  /// contiguous. Of two along which as much lies, as in a transpose, the one
-  /// that fills `lanes`.
+  /// The kept loop along which most elements that are read and written are
+  /// contiguous. If two are equal, as in a transpose, the one that fills
+  /// `lanes`.
   std::optional<unsigned> contiguousLoop(int64_t lanes) const;
 
-  /// Operations per step of the loops, roughly; steps of the reduced loops.
+  /// The approximate number of operations per step of the loops; the number of
+  /// steps of the reduced loops.
   int64_t stepCost() const;
   int64_t reducedSteps() const;
 
@@ -74,31 +75,31 @@ private:
   bool isReadByContractionOnly(mlir::Value value) const;
 };
 
-/// The numbers, among a kernel's, of what a nest's arguments and results are,
-/// or an op's operands and results.
+/// The kernel's buffers, by number, for the arguments and results of a nest, or
+/// for the operands and results of an op.
 struct PartBuffers {
   llvm::SmallVector<unsigned> inputs, outputs;
-  /// How much further on in the result it writes than the first of the part's;
-  /// a multiple of 16, below 2^31.
+  /// The distance in the result from where the part's first buffers write; a
+  /// multiple of 16, below 2^31.
   int64_t shiftBytes = 0;
 };
 
-/// A part of a kernel: a nest, or an op that is a kernel of its own. Parts that
-/// differ in nothing but their buffers, as the updates of parameters of one
-/// shape, are one part with several: its code is made once.
+/// A part of a kernel: a nest, or an op that is compiled by itself. Parts that
+/// differ only in their buffers, such as the updates of parameters of one
+/// shape, are one part with several PartBuffers; its code is generated once.
 struct KernelPart {
   std::shared_ptr<Nest> nest;
-  mlir::Operation *solo = nullptr; // when there is no nest
+  mlir::Operation *solo = nullptr; // if there is no nest
   llvm::SmallVector<PartBuffers, 1> buffers;
 };
 
-/// The parts of an exec.kernel that has one stage, in the order in which they
-/// are first there. They are independent of each other.
+/// The parts of an exec.kernel that has one stage, in the order of their first
+/// occurrence. They are independent of each other.
 std::vector<KernelPart> kernelParts(ir::KernelOpInterface kernel);
 
-/// The parts of each stage of an exec.kernel. A later stage's input that an
-/// earlier one computes has the number of that result behind all of the
-/// kernel's inputs.
+/// The parts of each stage of an exec.kernel. If an earlier stage computes an
+/// input of a later stage, the input's number is that of the result, counted
+/// after all inputs of the kernel.
 std::vector<std::vector<KernelPart>> kernelStages(ir::KernelOpInterface kernel);
 
 } // namespace sinter::codegen

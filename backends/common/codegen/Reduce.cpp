@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The tree of a reduction is fixed by its shape, the same on every target.
-// Along a loop without lanes chunks of 16 steps are combined first, then the
-// chunks in order. Along a loop with L lanes (passes of L elements,
-// ReductionTree.h) lane l takes elements l, l + L, ..; chunks of 8 passes are
+// The tree of a reduction depends only on its shape and is the same on every
+// target. Along a loop without lanes, chunks of 16 steps are combined first,
+// then the chunks in order. Along a loop with L lanes (passes of L elements,
+// ReductionTree.h), lane l takes elements l, l + L, ..; chunks of 8 passes are
 // combined first, then the chunks in order, lane by lane, and then the lanes
 // pairwise: i with i + L/2, and so on.
 //
@@ -139,7 +139,7 @@ Value ElementEmitter::reduceLanes(ir::ReduceOp op, ArrayRef<Index> input,
   auto number = [&](int64_t value) { return constantInt(i64, value); };
   setLanes(loop, lanes);
   Value sum;
-  // Whole chunks, the first of them apart from the others.
+  // Whole chunks; the first one is separate.
   int64_t chunked = size - size % chunk;
   if (chunked > 0)
     sum =
@@ -157,7 +157,7 @@ Value ElementEmitter::reduceLanes(ir::ReduceOp op, ArrayRef<Index> input,
                                          chunks.getRegionIterArg(0), partial));
     sum = chunks.getResult(0);
   }
-  // The last chunk: whole passes, and then the elements that are left, one a
+  // The last chunk: whole passes, and then the remaining elements, one per
   // lane.
   if (chunked < size || !sum) {
     int64_t whole = size - size % lanes;
@@ -304,8 +304,8 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
             : (op.getSelectLast() ? ir::CompareKind::le : ir::CompareKind::lt);
   Value take = emitCompare(better, x, best, elementType);
   if (isa<FloatType>(elementType)) {
-    // NaN beats every number; of several, the order decides as for equal
-    // numbers.
+    // NaN beats every number; among several NaNs the position decides, as among
+    // equal numbers.
     auto isNan = [&](Value v) {
       return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, v, v)
           .getResult();
@@ -323,7 +323,7 @@ Value ElementEmitter::emitArgReduce(ir::ArgReduceOp op, ArrayRef<Index> index) {
       select(take, splat(scan.getInductionVar()), scan.getRegionIterArg(1));
   builder.create<scf::YieldOp>(loc, ValueRange{newBest, position});
   guard.reset();
-  setLoop(loop, before); // a loop of one step stays open
+  setLoop(loop, before); // a loop of one step keeps its value
   if (argSharer)
     return argSharer->combine(*this, op, {scan.getResult(0), scan.getResult(1)})
         .position;
@@ -340,7 +340,7 @@ Value ElementEmitter::emitReduceWindow(ir::ReduceWindowOp op,
     elements *= op.getWindow()[d];
   }
 
-  // The element at `offsets` into the window; padding gives the empty
+  // The element at `offsets` in the window; for padding, the identity of the
   // reduction.
   auto windowElement = [&](ArrayRef<Index> offsets) {
     IndexVector source;

@@ -1,4 +1,4 @@
-//===- ScanForm.cpp - running sums as code generators see them ------------===//
+//===- ScanForm.cpp - the form of a running sum ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -33,7 +33,7 @@ std::optional<ScanForm> ScanForm::of(Operation *op) {
   if (!inParts)
     return std::nullopt;
   ScanForm form = formOf(inParts, inParts.getPart());
-  // Without a second part there is nothing in `starts`.
+  // With only one part, `starts` is empty.
   form.hasStarts = form.parts > 1;
   form.startElement = ir::tensorType(inParts.getStarts()).getElementType();
   return form;
@@ -52,7 +52,7 @@ ScanForm::Unit ScanForm::emitUnit(Scalar &s, Value unit,
   Value number = s.rem(unit, parts);
   result.first = s.mul(number, part);
   result.end = s.minimum(s.number(size), s.add(result.first, s.number(part)));
-  // The first part reads what another one goes on from, and does not use it.
+  // The first part reads the start of another part and does not use it.
   Value isFirst = s.compare(arith::CmpIPredicate::eq, number, s.number(0));
   Value before = s.b.create<arith::SelectOp>(s.loc, isFirst, s.number(0),
                                              s.sub(number, s.number(1)));

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A result is [outer, rows, inner], of which indices choose rows. A unit has
-// one outer position, some of the rows and a run of the inner elements: it
-// copies what is there and applies, in index order, the updates that meet its
-// rows. So duplicates are combined in one order whatever the units are.
+// A result is [outer, rows, inner]; indices choose rows. A unit has one outer
+// position, some of the rows and a run of the inner elements: it copies the old
+// elements and applies, in index order, the updates of its rows. So duplicates
+// are combined in the same order however the units are divided.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/UnitKernel.h"
@@ -18,11 +18,12 @@ namespace {
 
 struct Sizes {
   int64_t outer, rows, inner;
-  int64_t count; // of the indices that a unit looks through
+  int64_t count; // indices that a unit examines
 };
 
-/// How many rows a unit has. Where units are threads (a run of 1) there should
-/// be many, which copy about as much as they look through.
+/// The number of rows of a unit. If units are threads (a run of 1), there
+/// should be many, each of which copies about as many elements as it examines
+/// indices.
 int64_t rowsPerUnit(const Sizes &sizes, int64_t run) {
   constexpr int64_t enoughUnits = 1 << 16, leastRows = 64;
   if (run > 1 || sizes.rows == 0)
@@ -64,7 +65,7 @@ public:
   }
 
 protected:
-  /// What a unit has.
+  /// The part of the result that a unit computes.
   struct Part {
     Value outer, base; // position, and its first element
     Value firstRow, endRow;
@@ -73,12 +74,12 @@ protected:
   virtual void emitUpdates(Scalar &s, const Part &part,
                            ArrayRef<Value> operands, Value result) = 0;
 
-  /// Index `position`, where there are `size` of what it chooses.
+  /// The index at `position`, which chooses one of `size`.
   Value indexAt(Scalar &s, Value indices, Value position, int64_t size) {
     return s.loadIndex(ir::tensorType(op->getOperand(1)).getElementType(),
                        indices, position, size);
   }
-  /// True for a row of the unit; all others are somebody else's, or nobody's.
+  /// Whether `row` is one of the unit's rows.
   static Value isIn(Scalar &s, const Part &part, Value row) {
     return s.compare(arith::CmpIPredicate::ult, s.sub(row, part.firstRow),
                      s.sub(part.endRow, part.firstRow));
@@ -156,8 +157,8 @@ private:
   const SmallVector<int64_t> chosenDims;
 };
 
-/// scatter_elements: an index chooses a row for its own element, so that the
-/// updates of an element are those of its line.
+/// scatter_elements: an index chooses a row for its own element only, so an
+/// element gets updates only from its line.
 class ElementScatter : public TiledScatter {
 public:
   ElementScatter(ir::ScatterElementsOp op, int64_t run)
@@ -179,7 +180,7 @@ private:
     const auto axis = static_cast<int64_t>(scatter.getAxis());
     SmallVector<int64_t> strides = ir::rowMajorStrides(indexShape);
     s.loop(part.from, part.to, [&](Value i) {
-      // Where the line lies in the indices, which may be smaller.
+      // The line's position in the indices, whose shape may be smaller.
       Value valid = s.b.create<arith::ConstantIntOp>(s.loc, 1, 1);
       Value first = s.number(0);
       auto take = [&](Value rest, int64_t from, int64_t end) {

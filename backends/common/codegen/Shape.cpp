@@ -1,4 +1,4 @@
-//===- Shape.cpp - elements that come from elsewhere ----------------------===//
+//===- Shape.cpp - ops that move elements ---------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -85,7 +85,7 @@ Value ElementEmitter::emitPad(ir::PadOp op, ArrayRef<Index> index) {
     Type type = position.getType();
     Value zero = constantInt(type, 0);
     if (interior > 0) {
-      // Negative positions are outside anyway: clamp them before dividing.
+      // Negative positions are outside in any case: clamp them before dividing.
       Value step = constantInt(type, interior + 1);
       Value clamped = builder.create<arith::MaxSIOp>(loc, position, zero);
       require(builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge,

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Their loops are scalar and plain. Units are independent parts of the result,
-// so that the order of updates within a part is that of the program whatever
-// the number of workers or threads that share the units.
+// Kernels of single ops with simple scalar loops. Units are independent parts
+// of the result. Within a part, updates happen in the program's order, however
+// many workers or threads share the units.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_UNITKERNEL_H
@@ -26,7 +26,7 @@ inline int64_t product(llvm::ArrayRef<int64_t> sizes) {
   return result;
 }
 
-/// Scalar code over flat positions: what the solo kernels are written with.
+/// Emits scalar code over flat positions, for the kernels of single ops.
 class Scalar {
 public:
   Scalar(mlir::OpBuilder &builder, mlir::Location loc)
@@ -109,7 +109,7 @@ public:
         loc, emitter.toMemory(value, element),
         address(emitter.storageType(element), pointer, position));
   }
-  /// Combines `value` with the element there, as `kind` says.
+  /// Combines `value` with the element at `position`, according to `kind`.
   void update(ir::ScatterKind kind, mlir::Type element, mlir::Value pointer,
               mlir::Value position, mlir::Value value) {
     if (kind != ir::ScatterKind::set) {
@@ -122,7 +122,7 @@ public:
     }
     store(element, value, pointer, position);
   }
-  /// An index operand's value as i64; negative ones count from the end.
+  /// The value of an index operand as i64; negative values count from the end.
   mlir::Value loadIndex(mlir::Type element, mlir::Value pointer,
                         mlir::Value position, int64_t size) {
     mlir::Value value = load(element, pointer, position);
@@ -150,19 +150,19 @@ public:
   codegen::ElementEmitter emitter; // for combining and comparing elements
 };
 
-/// An op that is a kernel of its own, as independent units.
+/// The kernel of a single op, as independent units.
 class UnitKernel {
 public:
-  /// `unitCost`: element operations of a unit, roughly.
+  /// `unitCost`: the approximate number of element operations of a unit.
   UnitKernel(int64_t units, int64_t unitCost)
       : units(units), unitCost(unitCost) {}
   virtual ~UnitKernel() = default;
 
-  /// The kernel of `op`, or nullptr when there is none for it. A unit of a
-  /// scatter takes up to `run` elements that lie behind each other.
+  /// The kernel of `op`, or nullptr if there is none. A unit of a scatter has
+  /// up to `run` consecutive elements.
   static std::unique_ptr<UnitKernel> create(mlir::Operation *op, int64_t run);
 
-  /// Emits one unit. Pointers of the op's operands and results, in their order.
+  /// Emits one unit. `operands` and `results` are pointers, in the op's order.
   virtual void emitUnit(Scalar &s, mlir::Value unit,
                         llvm::ArrayRef<mlir::Value> operands,
                         llvm::ArrayRef<mlir::Value> results) = 0;
@@ -172,8 +172,8 @@ public:
 
 /// The kernel of a scatter, scatter_elements or scatter_nd.
 std::unique_ptr<UnitKernel> createScatter(mlir::Operation *op, int64_t run);
-/// Whether x comes before y wherever they lie: greater, or smaller without
-/// `largest`; NaN is greater than numbers.
+/// Whether x comes before y regardless of their positions: greater, or smaller
+/// without `largest`; NaN is greater than numbers.
 mlir::Value comesBefore(Scalar &s, ir::TopKOp op, mlir::Value x, mlir::Value y);
 /// The kernel of a running sum or of a top_k.
 std::unique_ptr<UnitKernel> createLineKernel(mlir::Operation *op);

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// In any layout. And the choice among the kernels of single ops.
+// Works in any layout. This file also chooses the kernel of a single op.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/UnitKernel.h"
@@ -15,8 +15,8 @@ namespace sinter::codegen {
 
 namespace {
 
-/// A unit is one index of the leading dimensions that windows do not slide
-/// over.
+/// A unit is one index of the leading dimensions, over which windows do not
+/// slide.
 class WindowGrad : public UnitKernel {
   static unsigned leading(ir::ReduceWindowGradOp op) {
     unsigned d = 0, rank = op.getType().getRank();
@@ -53,7 +53,7 @@ public:
       s.store(element, zero, results[0], s.add(base, i));
     });
 
-    // The plane's position of element `k` of the window at `starts`, and
+    // The position in the plane of element `k` of the window at `starts`, and
     // whether it is inside.
     auto locate = [&](ArrayRef<Value> starts, Value k) {
       Value rest = k, position = s.number(0), inside;
@@ -96,8 +96,8 @@ public:
         });
         return;
       }
-      // The first of the greatest; a NaN is greater than every number. -1: none
-      // yet.
+      // The first of the largest elements; a NaN is larger than every number.
+      // -1: none yet.
       SmallVector<Value> best = s.carry(
           s.number(0), s.number(product(window)), {s.number(-1), zero},
           [&](Value k, ValueRange carried) -> SmallVector<Value> {

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the CPU's kernels and those of the simulated device share: one machine
-// description, one pipeline, and no contraction of floating point operations.
-// Thread-safe for modules of different contexts.
+// Shared by kernels of the CPU and of the simulated device: one machine
+// description, one pipeline, and no fusing of floating-point operations
+// (contraction). Thread-safe for modules of different contexts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_COMMON_CODEGEN_X86OBJECT_H
@@ -27,12 +27,12 @@ inline constexpr llvm::StringLiteral kX86Triple = "x86_64-unknown-linux-gnu";
 std::unique_ptr<llvm::TargetMachine> createX86Machine(llvm::StringRef features,
                                                       unsigned optLevel);
 
-/// Sets triple, data layout and the functions' features. Kernels call nothing:
-/// no loop that clears becomes a call of memset.
+/// Sets the triple, the data layout and the functions' features. Kernels call
+/// no functions, so loops that clear memory must not become calls of memset.
 void prepareForX86(llvm::Module &module, const llvm::TargetMachine &machine,
                    llvm::StringRef features);
 
-/// The code generator's level for `optLevel` 0 to 2, of any machine.
+/// The code generator's level for `optLevel` 0 to 2, for any machine.
 llvm::CodeGenOptLevel codeGenLevel(unsigned optLevel);
 
 /// LLVM's pipeline at `optLevel` 0 (nothing) to 2, for any machine.

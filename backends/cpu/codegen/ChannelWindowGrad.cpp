@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// For windows that do not slide over the last dimension. Lanes run along it, so
-// that every lane looks for its own maximum in a window and adds to its own
-// elements, in the same order as scalar code would.
+// For windows that do not slide over the last dimension. Lanes run along it:
+// every lane finds its own maximum in a window and adds to its own elements, in
+// the order of scalar code.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/ChannelWindowGrad.h"
@@ -27,15 +27,15 @@ struct Dim {
   bool slides() const {
     return window != 1 || stride != 1 || low != 0 || high != 0;
   }
-  /// Every input position lies in exactly one window.
+  /// Whether every input position is in exactly one window.
   bool tiles() const {
     return dilation == 1 && stride == window && low == 0 && high == 0 &&
            in == out * window;
   }
 };
 
-/// A unit is one index of the leading dimensions that windows do not slide
-/// over.
+/// A unit is one index of the leading dimensions, over which windows do not
+/// slide.
 class ChannelWindowGrad : public SoloKernel {
 public:
   ChannelWindowGrad(ir::ReduceWindowGradOp op, int64_t lanes)
@@ -101,7 +101,7 @@ public:
   }
 
 private:
-  /// Where the window begins along each dimension, which may be before it.
+  /// Where the window begins along each dimension; this may be negative.
   SmallVector<Value> windowStart(Value window) {
     SmallVector<Value> starts(dims.size());
     Value rest = window;
@@ -113,8 +113,8 @@ private:
     return starts;
   }
 
-  /// The position of element `k` of a window, from the plane's base on, and
-  /// whether it is inside (null: always). Outside, the position is 0.
+  /// The position of element `k` of a window, relative to the plane's base, and
+  /// whether it is inside (null: always). The position is 0 if it is outside.
   std::pair<Value, Value> locate(ArrayRef<Value> starts, Value k) {
     Value rest = k, position = number(0), inside;
     for (size_t d = dims.size(); d-- > 0;) {
@@ -172,8 +172,8 @@ private:
     });
   }
 
-  /// Which element of its window is the first of the greatest, for every lane;
-  /// a NaN is greater than every number. -1: none is inside.
+  /// For every lane, the first of the largest elements of its window; a NaN is
+  /// larger than every number. -1: none is inside.
   Value greatest(ArrayRef<Value> starts, Value base, int64_t count) {
     Value none = spread(b->create<arith::ConstantIntOp>(loc, -1, 32), count);
     auto scan = b->create<scf::ForOp>(loc, number(0), number(elements),
@@ -207,7 +207,7 @@ private:
     return scan.getResult(0);
   }
 
-  /// Covers [0, size) by vectors of `lanes` and, at the end, by shorter ones.
+  /// Covers [0, size) with vectors of `lanes` and, at the end, shorter ones.
   void overLanes(Value lower, int64_t size,
                  llvm::function_ref<void(Value, int64_t)> body) {
     int64_t done = 0;

@@ -11,8 +11,8 @@
 
 namespace sinter::cpu {
 
-/// Whether the windows of `op` do not slide over its last dimension, which is
-/// what channels-last pooling does, and its elements are float32.
+/// Whether the windows of `op` do not slide over its last dimension, as in
+/// channels-last pooling, and its elements are float32.
 bool hasChannelLanes(ir::ReduceWindowGradOp op);
 
 /// The kernel for such an op; `lanes` is the number of float32 lanes of a

@@ -17,7 +17,7 @@ using namespace mlir;
 namespace sinter::cpu {
 namespace {
 
-/// The levels of the x86-64 psABI, each with what it adds to the one before.
+/// The levels of the x86-64 psABI; each adds features to the one before.
 const Machine machines[] = {
     {"x86-64", "+sse2", 4},
     {"x86-64-v2", "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2", 4},
@@ -64,7 +64,7 @@ public:
 
   passes::Placement place(Operation *op, std::string &reason) const override {
     if (ir::isContraction(op)) {
-      // abi.h's SINTER_MAX_SPATIAL_DIMS, and batch and channels.
+      // SINTER_MAX_SPATIAL_DIMS (abi.h), plus batch and channels.
       if (!isa<ir::DotGeneralOp>(op) &&
           ir::tensorType(op->getOperand(0)).getRank() > 5) {
         reason = "not available over more than 3 spatial dimensions";
@@ -86,8 +86,8 @@ public:
     for (auto [i, postOp] : llvm::enumerate(postOps)) {
       if (postOp.kind >= exec::PostOpKind::store)
         return false;
-      // oneDNN keeps one set of numbers for each kind: a second scale would be
-      // the first one again.
+      // oneDNN keeps one set of parameters for each kind: a second scale would
+      // get those of the first.
       for (const passes::PostOp &before : postOps.take_front(i))
         if (before.kind == postOp.kind &&
             (before.alpha != postOp.alpha || before.beta != postOp.beta))

@@ -12,9 +12,9 @@
 
 namespace sinter::cpu {
 
-/// `mcpu` is native or x86-64, x86-64-v2, -v3, -v4; native is the highest of
-/// these levels that this machine has, so that what is compiled depends on the
-/// level only. nullptr for other names.
+/// `mcpu` is native, x86-64, x86-64-v2, -v3 or -v4. native means the highest of
+/// these levels that this machine has, so that code depends only on the level.
+/// nullptr for other names.
 std::unique_ptr<passes::Target> createCpuTarget(llvm::StringRef mcpu);
 
 /// "cpu".

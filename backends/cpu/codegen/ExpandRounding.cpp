@@ -24,7 +24,7 @@ Value number(ImplicitLocOpBuilder &b, Type type, double value) {
 }
 
 /// The nearest integer, halves to even: adding 2^23 (2^52 in float64) leaves no
-/// bits for a fraction. Larger numbers, infinities and NaN are what they are.
+/// bits for a fraction. Larger numbers, infinities and NaN stay unchanged.
 Value nearestInteger(ImplicitLocOpBuilder &b, Value x) {
   Type type = x.getType();
   bool isDouble = getElementTypeOrSelf(type).isF64();
@@ -49,7 +49,7 @@ struct ExpandRoundEven : OpRewritePattern<math::RoundEvenOp> {
   }
 };
 
-/// Pattern: floor(x) -> the nearest integer, less 1 where that is above x; ceil
+/// Pattern: floor(x) -> the nearest integer, minus 1 if that is above x; ceil
 /// likewise
 template <class Op, arith::CmpFPredicate isBeyond, int step>
 struct ExpandDirected : OpRewritePattern<Op> {

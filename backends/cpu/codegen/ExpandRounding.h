@@ -10,8 +10,8 @@
 
 namespace sinter::cpu {
 
-/// math.floor, math.ceil and math.roundeven of a kernel's module become
-/// additions and comparisons, for CPUs that have no instruction for them; LLVM
+/// Turns math.floor, math.ceil and math.roundeven of a kernel's module into
+/// additions and comparisons, for CPUs without instructions for them. LLVM
 /// would call a library.
 std::unique_ptr<mlir::Pass> createExpandRounding();
 

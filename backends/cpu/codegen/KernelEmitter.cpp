@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A kernel is one or several parts (a loop nest, or a solo kernel) with
-// consecutive ranges of tiles. The function of kernel.h loads the buffers'
-// addresses and calls an inner one that has them as arguments, where `noalias`
-// can be said of those that nothing shares.
+// consecutive ranges of tiles. The function of kernel.h loads the addresses of
+// the buffers and passes them to an inner function as arguments, which are
+// `noalias` if nothing shares the buffer.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/KernelEmitter.h"
@@ -22,7 +22,7 @@ namespace sinter::cpu {
 
 namespace {
 
-/// Something with tiles: emits [begin, end) of them.
+/// A part with tiles; `emit` emits tiles [begin, end).
 struct Part {
   int64_t tiles;
   std::function<void(OpBuilder &, Location, Value begin, Value end,
@@ -31,7 +31,7 @@ struct Part {
   SmallVector<codegen::PartBuffers, 1> buffers;
 };
 
-/// Null when there is no mapping.
+/// Nothing if there is no mapping.
 std::optional<Part> mapPart(const codegen::KernelPart &part, int64_t lanes) {
   if (part.nest) {
     auto loops = std::make_shared<LoopNest>(*part.nest, lanes);
@@ -54,8 +54,8 @@ std::optional<Part> mapPart(const codegen::KernelPart &part, int64_t lanes) {
               part.buffers};
 }
 
-/// A function of its own, before `kernel`, for a part that is there several
-/// times: of its buffers, its first tile and the end of its tiles.
+/// Emits a function before `kernel` for a part that occurs several times. Its
+/// arguments are the buffers, the first tile and the end of the tiles.
 LLVM::LLVMFuncOp emitCommon(OpBuilder &builder, LLVM::LLVMFuncOp kernel,
                             unsigned kernelInputs, Part &part) {
   OpBuilder::InsertionGuard guard(builder);
@@ -73,7 +73,7 @@ LLVM::LLVMFuncOp emitCommon(OpBuilder &builder, LLVM::LLVMFuncOp kernel,
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types),
       LLVM::Linkage::Internal);
   function.setPassthroughAttr(builder.getStrArrayAttr({"noinline"}));
-  // What holds for one of the buffers holds for all that come in its place.
+  // An argument is noalias only if that holds for all buffers passed for it.
   for (size_t i = 0; i < numBuffers; ++i) {
     bool isAlone =
         llvm::all_of(part.buffers, [&](const codegen::PartBuffers &buffers) {
@@ -112,7 +112,7 @@ FailureOr<int64_t> emitKernel(exec::KernelOp kernel, ModuleOp module,
   for (const codegen::KernelPart &kernelPart : codegen::kernelParts(kernel)) {
     std::optional<Part> part = mapPart(kernelPart, lanes);
     if (!part)
-      return kernel->emitError("the CPU has no mapping for fusions of kind ")
+      return kernel->emitError("the CPU has no mapping for kernels of kind ")
              << ir::stringifyKernelKind(kernel.getKind());
     parts.push_back(std::move(*part));
   }

@@ -10,9 +10,10 @@
 
 namespace sinter::cpu {
 
-/// Emits `kernel` into the empty `module` as the function of kernel.h with the
-/// kernel's name, in scf, arith, math, vector and LLVM ops. `lanes` is the
-/// number of float32 lanes of a vector register. Returns the number of tiles.
+/// Emits `kernel` into the empty `module` as a function with the kernel's name
+/// and the type of kernel.h, in scf, arith, math, vector and LLVM ops. `lanes`
+/// is the number of float32 lanes of a vector register. Returns the number of
+/// tiles.
 mlir::FailureOr<int64_t> emitKernel(exec::KernelOp kernel,
                                     mlir::ModuleOp module, int64_t lanes);
 

@@ -1,4 +1,4 @@
-//===- LoopMapping.cpp - fusions as loops over tiles and lanes ------------===//
+//===- LoopMapping.cpp - kernels as loops over tiles and lanes ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -34,7 +34,7 @@ void LoopNest::chooseLanes(int64_t lanes) {
   if (!chosen)
     return;
   int64_t size = domain.sizes[*chosen];
-  // Four registers at a time hide the latency of additions in a reduction.
+  // In a reduction, four registers at a time hide the latency of additions.
   int64_t most = hasReduction ? 4 * lanes : lanes;
   int64_t count =
       std::min<int64_t>(most, llvm::bit_floor(static_cast<uint64_t>(size)));
@@ -68,7 +68,7 @@ void LoopNest::chooseTiles() {
   unitsPerTile =
       std::max<int64_t>(1, kTileOperations / std::max<int64_t>(unitCost, 1));
   numTiles = llvm::divideCeil(numUnits, unitsPerTile);
-  // Tiles of one size, so that few of them are shared evenly.
+  // Make tiles equally large, so that workers share even a few of them evenly.
   unitsPerTile = llvm::divideCeil(numUnits, std::max<int64_t>(numTiles, 1));
   numTiles = llvm::divideCeil(numUnits, std::max<int64_t>(unitsPerTile, 1));
 }
@@ -145,7 +145,7 @@ void LoopNest::emitUnit(ElementEmitter &emitter, Value unit) {
   Value upper = builder.create<arith::MinSIOp>(
       loc, builder.create<arith::AddIOp>(loc, lower, number(laneBlock)),
       number(size));
-  // Blocks are whole vectors but for the last.
+  // All blocks except the last consist of whole vectors.
   Value whole = upper;
   if (size % laneCount != 0) {
     Value length = builder.create<arith::SubIOp>(loc, upper, lower);
@@ -161,9 +161,9 @@ void LoopNest::emitUnit(ElementEmitter &emitter, Value unit) {
     emitRemainder(emitter, whole, upper, size % laneCount);
 }
 
-/// The last `count` steps of the lane loop, which the last block has and the
-/// others have not: shorter vectors, so that 24 channels are not 16 and eight
-/// times one.
+/// Emits the last `count` steps of the lane loop, which only the last block
+/// has, with shorter vectors: 24 channels are 16 and 8 lanes, not 16 and eight
+/// scalar steps.
 void LoopNest::emitRemainder(ElementEmitter &emitter, Value begin, Value end,
                              int64_t count) {
   constexpr int64_t leastLanes = 4;
@@ -235,8 +235,8 @@ void LoopNest::emitColumns(ElementEmitter &emitter, unsigned level,
     forLoop(emitter, number(whole), number(size), 1, loop, inner);
 }
 
-/// Every value is computed before the first is stored: a result may lie where
-/// an operand does.
+/// Computes every value before the first store: a result may share the memory
+/// of an operand.
 void LoopNest::storeAll(ElementEmitter &emitter, ArrayRef<Root *> results) {
   SmallVector<Value> values;
   for (Root *root : results)

@@ -1,11 +1,11 @@
-//===- LoopMapping.h - fusions as loops over tiles and lanes ----*- C++ -*-===//
+//===- LoopMapping.h - kernels as loops over tiles and lanes ----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The CPU's mapping for fusions of kind loop, reduce and concat. The loops that
-// no reduction runs over are cut into tiles, which workers claim; inside a tile
-// lanes run along the dimension that lies contiguous in memory. All choices
-// depend on shapes and on the instruction set, never on the number of threads.
+// The CPU's mapping for kernels of kind loop, reduce and concat. Loops that are
+// not reduced are divided into tiles, which workers claim. In a tile, lanes run
+// along the dimension that is contiguous in memory. All choices depend on the
+// shapes and the instruction set, never on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CPU_CODEGEN_LOOPMAPPING_H
@@ -48,9 +48,9 @@ private:
   unsigned laneLoop = ~0u; // lanes run along it; ~0u: scalar code
   int64_t laneCount = 1;
   int64_t laneBlock =
-      1; // steps of the lane loop per unit, when it is not reduced
+      1; // steps of the lane loop per unit, if it is not reduced
   llvm::SmallVector<unsigned>
-      unitLoops; // kept loops but the lane loop, outermost first
+      unitLoops; // kept loops except the lane loop, outermost first
   int64_t laneBlocks = 1;
   int64_t numUnits = 1, unitsPerTile = 1, numTiles = 1;
 };

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each kernel is a module of its own: they are lowered by MLIR in parallel,
-// then optimised and emitted on several threads with an LLVMContext each. The
+// Each kernel gets its own module. MLIR lowers the modules in parallel; several
+// threads, each with its own LLVMContext, then optimise and emit them. The
 // bytes do not depend on the number of threads.
 //
 //===----------------------------------------------------------------------===//

@@ -13,7 +13,7 @@ namespace sinter::cpu {
 /// A level of the x86-64 psABI.
 struct Machine {
   llvm::StringRef name;
-  llvm::StringRef features; // as LLVM writes them
+  llvm::StringRef features; // in LLVM's syntax
   int64_t lanes;            // float32 lanes of a vector register
 };
 

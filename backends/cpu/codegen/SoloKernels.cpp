@@ -1,8 +1,8 @@
-//===- SoloKernels.cpp - ops that are a kernel of their own ---------------===//
+//===- SoloKernels.cpp - kernels of single ops ----------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Ranges of units as tiles, and the choice among the kernels.
+// Makes tiles of ranges of units, and chooses the kernel of an op.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/codegen/SoloKernels.h"
@@ -15,7 +15,7 @@ namespace sinter::cpu {
 
 namespace {
 
-/// The units of a kernel, some to a tile.
+/// A unit kernel whose tiles are ranges of units.
 class UnitTiles : public SoloKernel {
 public:
   explicit UnitTiles(std::unique_ptr<codegen::UnitKernel> kernelIn)

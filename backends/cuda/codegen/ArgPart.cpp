@@ -1,10 +1,10 @@
-//===- ArgPart.cpp - threads that share the search for an extreme ---------===//
+//===- ArgPart.cpp - threads that share an arg_reduce ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// arg_reduce: each thread of a row has every so many of its elements, and the
-// threads then exchange what they found. Of equal elements the first (or the
-// last) wins whoever found it, so that the result is the one of a single
+// arg_reduce: each of N threads of a row examines every N-th element; the
+// threads then combine what they found. Among equal elements the first (or the
+// last) wins, whichever thread found it, so that the result is that of a single
 // thread.
 //
 //===----------------------------------------------------------------------===//
@@ -25,10 +25,10 @@ using codegen::Root;
 
 namespace {
 
-/// Rows from here on have a block for themselves.
+/// Rows of at least kLongRow elements have a block of their own.
 constexpr int64_t kLongRow = 2048, kLongRowThreads = 256;
-/// With as many rows that do not lie contiguous a thread has one, so that
-/// neighbours read together.
+/// With at least this many rows that are not contiguous, each thread has a row,
+/// so that neighbouring threads read neighbouring elements.
 constexpr int64_t kManyRows = 1 << 13;
 
 int64_t rowsOf(const Nest &nest) {
@@ -78,7 +78,7 @@ void ArgPart::emit(Threads &threads, ArrayRef<Value> inputs,
   t = &threads;
   ElementEmitter emitter(t->b, t->loc, nest->domain);
   enterNest(emitter, *t, *nest, inputs, outputs);
-  // Blocks have whole rows only.
+  // Blocks have only whole rows.
   int64_t together = t->blockThreads / sharers;
   Value row = t->add(t->mul(t->block, together), t->div(t->thread, sharers));
   Value number = t->rem(t->thread, sharers);
@@ -126,8 +126,8 @@ Found ArgPart::combine(ElementEmitter &emitter, ir::ArgReduceOp op,
   return sharers > kWarpThreads ? combineWarps(emitter, op, found) : found;
 }
 
-/// What the row's warps found is exchanged through shared memory: positions,
-/// and behind them values.
+/// Combines what the row's warps found, through shared memory: positions, then
+/// values.
 Found ArgPart::combineWarps(ElementEmitter &emitter, ir::ArgReduceOp op,
                             Found found) {
   OpBuilder &b = t->b;
@@ -151,7 +151,7 @@ Found ArgPart::combineWarps(ElementEmitter &emitter, ir::ArgReduceOp op,
   Found all;
   for (int64_t i = 0; i < ofRow; ++i) {
     Value from = t->add(first, t->number(i));
-    if (warps % ofRow != 0) // warps that are no row's
+    if (warps % ofRow != 0) // some warps have no row
       from = b.create<arith::MinUIOp>(t->loc, from, t->number(warps - 1));
     Found one{b.create<LLVM::LoadOp>(t->loc, value, place(from, warps)),
               b.create<LLVM::LoadOp>(t->loc, i64, place(from, 0))};

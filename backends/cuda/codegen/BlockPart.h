@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The mappings: how the loops of a part lie on the threads of a grid. A
-// kernel's blocks all have the same number of threads, the most that one of its
-// parts asks for; each part then says how many such blocks it takes. What a
-// part computes does not depend on that number.
+// The mappings: they assign the loops of a part to the threads of a grid. All
+// blocks of a kernel have the same number of threads, the largest that one of
+// its parts needs; each part then says how many such blocks it needs. The
+// results of a part do not depend on that number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_BLOCKPART_H
@@ -18,84 +18,85 @@
 
 namespace sinter::cuda {
 
-/// What every buffer's address is a multiple of.
+/// The address of every buffer is a multiple of this.
 inline constexpr int64_t kBufferAlignment = 16;
 
 class BlockPart {
 public:
   virtual ~BlockPart();
-  /// Threads that its blocks have at least; a multiple of a warp's.
+  /// The least number of threads of its blocks; a multiple of a warp's.
   virtual int64_t threads() const = 0;
-  /// Blocks of `blockThreads` threads that it takes; 0 when it has nothing to
-  /// do.
+  /// The number of blocks of `blockThreads` threads that it needs; 0 if it has
+  /// nothing to do.
   virtual int64_t blocks(int64_t blockThreads) const = 0;
-  /// Emits what a thread does. Every thread of its blocks gets there.
+  /// Emits the code of a thread. All threads of its blocks execute it.
   virtual void emit(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
                     llvm::ArrayRef<mlir::Value> outputs) = 0;
 };
 
-/// Elementwise results, and reductions that one thread does alone: a thread has
-/// one step, or some neighbouring ones, of the kept loops.
+/// Elementwise results, and reductions that one thread computes alone: a thread
+/// has one step of the kept loops, or some neighbouring steps.
 std::unique_ptr<BlockPart> createLoopPart(std::shared_ptr<codegen::Nest> nest);
 
-/// True when the nest reduces along contiguous rows, which threads share.
+/// Whether the nest reduces along contiguous rows, which threads share.
 bool hasSharedRows(const codegen::Nest &nest);
 std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest);
 
-/// True when the nest finds extremes' positions along rows that threads share.
+/// Whether the nest finds the positions of extremes along rows that threads
+/// share.
 bool hasSharedArg(const codegen::Nest &nest);
 std::unique_ptr<BlockPart> createArgPart(std::shared_ptr<codegen::Nest> nest);
 
-/// True when results lie along another loop than what they are computed from.
+/// Whether results are contiguous along another loop than their operands.
 bool isTransposed(const codegen::Nest &nest);
 std::unique_ptr<BlockPart>
 createTransposePart(std::shared_ptr<codegen::Nest> nest);
 
-/// A contraction and what follows it; null when it cannot be read as products
-/// of matrices. It has a kernel for itself.
+/// A contraction and the ops after it; null if it cannot be read as products of
+/// matrices. It is the only part of its kernel.
 std::unique_ptr<BlockPart>
 createContractionPart(std::shared_ptr<codegen::Nest> nest);
 
-/// True when neighbouring results share too little of what they read to bring
-/// it into shared memory first: depthwise convolutions, outer products.
+/// Whether neighbouring results share too few operands to be worth shared
+/// memory: depthwise convolutions, outer products.
 bool isDirect(const codegen::Contraction &contraction);
 std::unique_ptr<BlockPart> createDirectPart(std::shared_ptr<codegen::Nest> nest,
                                             codegen::Contraction &&contraction);
 
-/// True when matrix instructions compute it: operands of 16 bits, or of float32
-/// where the op says that tf32 will do.
+/// Whether matrix instructions compute it: operands have 16 bits, or are
+/// float32 and the op allows tf32.
 bool isForTensorCores(const codegen::Contraction &contraction);
 std::unique_ptr<BlockPart> createTensorPart(std::shared_ptr<codegen::Nest> nest,
                                             codegen::Contraction &&contraction);
-/// The attribute of a contraction of float32 numbers that says so.
+/// The attribute of a float32 contraction that allows tf32.
 inline constexpr llvm::StringLiteral kTf32Attr = "tf32";
 
-/// True when the nest reduces to few columns, which threads share.
+/// Whether the nest reduces to few columns, which threads share.
 bool hasSharedColumns(const codegen::Nest &nest);
 std::unique_ptr<BlockPart>
 createColumnPart(std::shared_ptr<codegen::Nest> nest);
 
-/// An op that is a kernel of its own, a thread per unit; null when there is
-/// none for it.
+/// The kernel of a single op, with a thread per unit; null if there is none for
+/// it.
 std::unique_ptr<BlockPart> createUnitPart(mlir::Operation *op);
 
-/// Running sums along few lines, each of which a block shares; null for other
-/// ops.
+/// Running sums along few lines, with a block per line; null for other ops.
 std::unique_ptr<BlockPart> createScanPart(mlir::Operation *op);
-/// The same for the first of lines in order, if not too many are wanted.
+/// top_k with a block per line, if k is not too large; null for other ops.
 std::unique_ptr<BlockPart> createSortPart(mlir::Operation *op);
 
-/// Tells `emitter` what a nest reads, and `nest` where its results lie; loops
-/// of one step are at 0.
+/// Sets the buffers of the nest's arguments in `emitter` and the pointers of
+/// its results in `nest`; sets loops of one step to 0.
 void enterNest(codegen::ElementEmitter &emitter, Threads &threads,
                codegen::Nest &nest, llvm::ArrayRef<mlir::Value> inputs,
                llvm::ArrayRef<mlir::Value> outputs);
-/// Sets `loops`, outermost first, to step number `step` (i32) of them all.
+/// Sets `loops`, outermost first, to step number `step` (i32) of the whole
+/// nest.
 void setLoopsToStep(codegen::ElementEmitter &emitter, Threads &threads,
                     llvm::ArrayRef<unsigned> loops, mlir::Value step);
 
-/// The elements along `loop` that one thread moves together: as many as make 16
-/// bytes of the widest tensor that lies contiguous along it, if all such may be
+/// The number of elements along `loop` that one thread moves together: 16 bytes
+/// of the widest tensor that is contiguous along it, if all such tensors may be
 /// moved as vectors; else 1.
 int64_t vectorElements(const codegen::Nest &nest, unsigned loop);
 

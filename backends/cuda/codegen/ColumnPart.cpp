@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Reductions whose results lie along the rows: gradients of biases, statistics
-// of a batch norm. A block has some neighbouring columns, one to a thread, and
-// several threads for each column. These share the terms of the sum over the
-// outermost reduced loop (ReductionTree.h: its chunks, or its steps when they
-// are few), which meet in shared memory and are added in order.
+// Reductions whose results are contiguous along the rows: gradients of biases,
+// statistics of a batch norm. A block has some neighbouring columns and several
+// threads for each column. These threads share the terms of the sum over the
+// outermost reduced loop (ReductionTree.h: its chunks, or its steps if they are
+// few). The terms are collected in shared memory and added in order.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
@@ -28,9 +28,9 @@ using ir::Index;
 namespace {
 
 constexpr int64_t kColumnThreads = 256;
-/// Shared memory for the terms of a sum; more of them take turns.
+/// Shared memory for the terms of a sum; more terms need several rounds.
 constexpr int64_t kTermBytes = 16 << 10;
-/// With as many columns there are threads enough without sharing.
+/// With at least this many columns there are enough threads without sharing.
 constexpr int64_t kManyColumns = 1 << 16;
 
 /// The outermost reduced loop with more than one step.
@@ -69,7 +69,7 @@ private:
 
   std::shared_ptr<codegen::Nest> nest;
   const ir::Domain &domain;
-  unsigned sumLoop;          // its terms are shared
+  unsigned sumLoop;          // threads share its terms
   int64_t size;              // steps of it
   int64_t termSteps, terms;  // steps of a term
   unsigned columnLoop = ~0u; // ~0u: there is one column
@@ -125,7 +125,7 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
     Value block = columnBlocks > 1 ? t->rem(left, columnBlocks) : t->number(0);
     left = t->div(left, columnBlocks);
     Value position = t->add(t->mul(block, columns), column);
-    // Threads without a column read nothing: barriers need them.
+    // Threads without a column read nothing, but take part in barriers.
     if (count % columns != 0)
       isActive = t->both(isActive, t->isLess(position, count));
     emitter.setLoop(columnLoop, t->wide(position));
@@ -171,8 +171,8 @@ void ColumnPart::emit(Threads &threads, ArrayRef<Value> inputs,
              sharers > 1 ? t->both(isActive, t->isLess(sharer, 1)) : isActive);
 }
 
-/// Every value is computed before the first is stored: a result may lie where
-/// an operand does.
+/// Computes every value before the first store: a result may share the memory
+/// of an operand.
 void ColumnPart::storeAll(ElementEmitter &emitter, ArrayRef<Root *> results,
                           Value condition) {
   t->when(condition, [&] {
@@ -186,8 +186,8 @@ void ColumnPart::storeAll(ElementEmitter &emitter, ArrayRef<Root *> results,
   });
 }
 
-/// Results with an element per step of the reduced loops, of one step of the
-/// shared loop.
+/// Emits, for one step of the shared loop, the results with an element per step
+/// of the reduced loops.
 void ColumnPart::emitSteps(ElementEmitter &emitter, ArrayRef<unsigned> loops,
                            ArrayRef<Root *> results) {
   if (loops.empty())
@@ -225,7 +225,7 @@ void ColumnPart::forTerms(ElementEmitter &emitter, Value first, int64_t count,
   one(loop.getInductionVar());
 }
 
-/// The value of a term: a step's, or the sum of a chunk's.
+/// The value of a term: that of a step, or the sum of a chunk.
 Value ColumnPart::term(ElementEmitter &emitter, ir::ReduceOp op,
                        ArrayRef<Index> input, unsigned level, Value number) {
   Type i64 = t->b.getI64Type();
@@ -270,7 +270,7 @@ Value ColumnPart::reduce(ElementEmitter &emitter, ir::ReduceOp op,
                   sum);
 }
 
-/// `sum` and then the terms [first, first + count), in order.
+/// Adds the terms [first, first + count) to `sum`, in order.
 Value ColumnPart::addRound(ElementEmitter &emitter, ir::ReduceOp op,
                            ArrayRef<Index> input, unsigned level, Value first,
                            int64_t count, Value sum) {

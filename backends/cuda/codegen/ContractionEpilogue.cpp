@@ -25,8 +25,8 @@ ContractionEpilogue::ContractionEpilogue(std::shared_ptr<codegen::Nest> nestIn,
       resultIndex(codegen::linearIndex(ir::tensorType(result),
                                        nest->indices.lookup(result))) {}
 
-/// The nest's loop that walks where a loop of the product walks. Both are
-/// stretches of the result's elements.
+/// The nest's loop that covers the same elements of the result as a loop of the
+/// product.
 std::optional<ContractionEpilogue::StoredLoop>
 ContractionEpilogue::storedLoop(ProductDim dim, unsigned number) const {
   int64_t size = contraction.loopsOf(dim)[number], stride = 0;
@@ -103,7 +103,7 @@ Value ContractionEpilogue::loopValue(unsigned loop,
     }
     return sum ? sum : number(0);
   };
-  // As a sum of the product's loops, if they fill this one.
+  // A sum of the product's loops, if together they cover this loop.
   int64_t covered = 1;
   SmallVector<int64_t> factors;
   for (const ProductTerm &term : contraction.result) {
@@ -116,7 +116,7 @@ Value ContractionEpilogue::loopValue(unsigned loop,
   int64_t steps = nest->domain.sizes[loop];
   if (covered == steps)
     return sumOf([&](size_t i) { return factors[i]; });
-  // Else of the position in the whole result.
+  // Otherwise from the position in the whole result.
   int64_t stride = resultIndex.coefficient(loop);
   Value value = sumOf([&](size_t i) { return contraction.result[i].factor; });
   if (stride != 1)

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A thread that has an element of a contraction's result, or some neighbouring
-// ones, computes and stores there what the fusion makes of it.
+// Emits the ops after a contraction: each thread applies them to its elements
+// of the contraction's result and stores the results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_CONTRACTIONEPILOGUE_H
@@ -21,22 +21,22 @@ public:
   ContractionEpilogue(std::shared_ptr<codegen::Nest> nest,
                       const codegen::Contraction &contraction);
 
-  /// The distance of what the steps of the innermost loop of `dim` store, in
-  /// elements; 0: there is no one distance.
+  /// The distance, in elements, between what neighbouring steps of the
+  /// innermost loop of `dim` store; 0: it is not constant.
   int64_t storedStride(codegen::ProductDim dim) const;
 
-  /// Neighbouring columns, beginning at a multiple of that number, that are
-  /// computed together when there are at most `most`.
+  /// The number of neighbouring columns that are computed together, at most
+  /// `most`. They begin at a multiple of that number.
   int64_t lanes(int64_t most) const;
 
-  /// Where code is emitted and what the kernel's part reads and writes;
-  /// `batch` are the values of the batch's loops.
+  /// Sets where code is emitted and the buffers of the kernel's part. `batch`
+  /// has the values of the batch loops.
   void begin(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
              llvm::ArrayRef<mlir::Value> outputs,
              llvm::ArrayRef<mlir::Value> batch);
 
-  /// Emits all results at a row and `count` columns (a number that lanes()
-  /// gave, or 1) from the first on; `sum` is a scalar or a vector of `count`
+  /// Emits all results at `row` and `count` columns from `column` on. `count`
+  /// is what lanes() returned, or 1; `sum` is a scalar or a vector of `count`
   /// elements.
   void emit(llvm::ArrayRef<mlir::Value> row, llvm::ArrayRef<mlir::Value> column,
             mlir::Value sum, int64_t count);
@@ -44,7 +44,7 @@ public:
 private:
   struct StoredLoop {
     unsigned loop;
-    int64_t factor; // steps of it per step of the product's loop
+    int64_t factor; // its steps per step of the product's loop
   };
   std::optional<StoredLoop> storedLoop(codegen::ProductDim dim,
                                        unsigned loop) const;

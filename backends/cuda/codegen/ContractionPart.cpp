@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A block computes a tile of the result (TileShape.h). For each part of the sum
-// its threads bring what they need of both operands into shared memory
-// (OperandTile.h), and each thread then adds up its elements in registers.
-// There are two places in shared memory: while the threads compute with one
-// they read what the other will hold, so that a part costs one barrier.
+// its threads copy tiles of both operands to shared memory (OperandTile.h), and
+// each thread then sums its elements in registers. Shared memory holds two
+// parts: while the threads compute with one, they load the other, so that a
+// part costs one barrier.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/BlockPart.h"
@@ -30,13 +30,13 @@ using codegen::ProductDim;
 
 namespace {
 
-/// Steps of a sum that are written out: more only need more registers.
+/// Unrolled steps of a sum: more would only need more registers.
 constexpr int64_t kMostUnrolled = 8;
 
 /// Columns of a tile that a thread stores together.
 struct StoredColumns {
   Value first;              // of all columns, i32
-  SmallVector<Value> loops; // values of the loops that it is made of
+  SmallVector<Value> loops; // the values of the loops of the columns
 };
 
 class ContractionPart : public BlockPart {
@@ -51,7 +51,7 @@ public:
             ArrayRef<Value> outputs) override;
 
 private:
-  /// The sums of a thread: for each of its rows a vector per group of columns.
+  /// The sums of a thread: a vector per group of columns for each of its rows.
   using Sums = SmallVector<Value>;
 
   int64_t rowVectors() const { return shape.threadRows / rowLanes; }
@@ -62,8 +62,8 @@ private:
   int64_t stageElements() const {
     return tileA->sharedElements() + tileB->sharedElements();
   }
-  /// All that the block shares: the places of the parts, and behind them the
-  /// groups' sums, which are written while some threads still read a part.
+  /// The elements of the block's shared memory: the buffers of the parts, then
+  /// the groups' sums, which are written while some threads still read a part.
   int64_t sharedElements() const {
     int64_t stages = std::min<int64_t>(parts, 2) * stageElements();
     return shape.groups == 1
@@ -97,7 +97,7 @@ private:
   // While code is emitted.
   Threads *t = nullptr;
   std::optional<OperandTile> tileA, tileB;
-  Value shared;                  // both operands' places, one behind the other
+  Value shared;                  // tiles of both operands, one after the other
   Value threadRow, threadColumn; // the first of this thread, in the tile, i32
   Value group;                   // of this thread; null: there is one
   Value firstRow, firstColumn;   // of the tile, i32
@@ -107,7 +107,7 @@ ContractionPart::ContractionPart(std::shared_ptr<codegen::Nest> nestIn,
                                  Contraction &&product)
     : nest(std::move(nestIn)), contraction(std::move(product)),
       epilogue(nest, contraction) {
-  // Columns are what lies contiguous in the result.
+  // Columns are the contiguous dimension of the result.
   if (epilogue.storedStride(ProductDim::columns) != 1 &&
       epilogue.storedStride(ProductDim::rows) == 1)
     contraction.transpose();
@@ -205,8 +205,7 @@ ContractionPart::Sums ContractionPart::sumUp() {
     b.setInsertionPointToStart(loop.getBody());
     Value part = loop.getInductionVar();
     Value next = t->rem(part, 2);
-    // What the other place held has been used, what this one is to hold is
-    // there.
+    // Behind the barrier, buffer `next` is free and the other one is filled.
     t->barrier();
     Value first = t->mul(part, shape.depth);
     if (lastFirst > 0)
@@ -224,8 +223,8 @@ ContractionPart::Sums ContractionPart::sumUp() {
   return sumPart(t->number((parts - 1) % 2), lastFirst, sums);
 }
 
-/// Adds this group's share of the part that lies at place number `stage`, of
-/// which the steps from `first` on count.
+/// Adds this group's share of the part in buffer number `stage`, from step
+/// `first` on.
 ContractionPart::Sums ContractionPart::sumPart(Value stage, int64_t first,
                                                Sums sums) {
   int64_t share = shape.depth / shape.groups;
@@ -258,7 +257,7 @@ ContractionPart::Sums ContractionPart::sumPart(Value stage, int64_t first,
                   end - first, sums);
 }
 
-/// The steps from `first` to before `end`, `unrolled` at a time.
+/// Adds the steps [first, end), `unrolled` at a time.
 ContractionPart::Sums ContractionPart::sumLoop(Value atA, Value atB,
                                                Value first, int64_t end,
                                                int64_t unrolled, Sums sums) {
@@ -275,7 +274,8 @@ ContractionPart::Sums ContractionPart::sumLoop(Value atA, Value atB,
   return Sums(loop.getResults());
 }
 
-/// `vectors` of `lanes` elements each, evenly over `extent` from `start` on.
+/// Loads `vectors` vectors of `lanes` elements, spread evenly over `extent`
+/// from `start` on.
 SmallVector<Value> ContractionPart::fragment(Value start, int64_t extent,
                                              int64_t vectors, int64_t lanes) {
   int64_t bytes = lanes * sumType.getIntOrFloatBitWidth() / 8;
@@ -326,8 +326,8 @@ Value ContractionPart::multiplyAdd(Value x, Value y, Value sum) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Where the columns of a vector that begins at `column` of the tile go, as
-/// many at a time as are stored together.
+/// The columns of a vector that begins at `column`, in groups of `together`
+/// columns that are stored together.
 static SmallVector<StoredColumns> columnsFrom(Threads &t,
                                               const Contraction &contraction,
                                               Value column, int64_t count,
@@ -342,7 +342,7 @@ static SmallVector<StoredColumns> columnsFrom(Threads &t,
   return list;
 }
 
-/// One row's results: `values` are vectors of columns.
+/// Stores the results of one row; `values` are vectors of columns.
 void ContractionPart::storeRow(Value row, ArrayRef<StoredColumns> columns,
                                ArrayRef<Value> values) {
   OpBuilder &b = t->b;
@@ -360,8 +360,8 @@ void ContractionPart::storeRow(Value row, ArrayRef<StoredColumns> columns,
       sum = b.create<vector::ExtractStridedSliceOp>(
           t->loc, sum, ArrayRef<int64_t>{at % columnLanes},
           ArrayRef<int64_t>{storedLanes}, ArrayRef<int64_t>{1});
-    // One condition for each: branches in branches take more predicates than
-    // there are.
+    // One condition for each store: nested branches need more predicates than
+    // the hardware has.
     Value inside;
     if (rows % shape.rows != 0)
       inside = t->isLess(row, rows);
@@ -389,8 +389,8 @@ void ContractionPart::storeSums(const Sums &sums) {
   }
 }
 
-/// The groups' sums are added by all threads, each of which then has other
-/// elements than before.
+/// All threads add the groups' sums; each thread then has different elements
+/// than before.
 void ContractionPart::storeGroups(const Sums &sums) {
   OpBuilder &b = t->b;
   int64_t tileElements = shape.rows * shape.columns;
@@ -441,7 +441,7 @@ void ContractionPart::storeGroups(const Sums &sums) {
 std::unique_ptr<BlockPart>
 createContractionPart(std::shared_ptr<codegen::Nest> nest) {
   std::optional<Contraction> contraction = Contraction::read(nest->body);
-  // The result must be used at one place only, and lie in the loops.
+  // The result must be read at only one index over the loops.
   if (!contraction || !nest->indices.contains(contraction->op->getResult(0)))
     return nullptr;
   if (isDirect(*contraction))

@@ -28,7 +28,7 @@ std::optional<unsigned> parseGpuArch(StringRef name) {
 
 passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
   if (ir::isContraction(op)) {
-    // Libraries have no products of integers but of the narrowest.
+    // Libraries multiply no integers except the narrowest.
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
     bool isCalled = isa<ir::DotGeneralOp>(op)
                         ? libraries.matmul
@@ -60,7 +60,7 @@ bool GpuTarget::keepsComposite(Operation *op, FloatType narrow) const {
          (grad && libraries.matmul && grad.getForm() == ir::GeluForm::tanh);
 }
 
-/// The menu of cuBLASLt (backends/cuda/library/LtPlan.h).
+/// Whether cuBLASLt offers these post-ops (backends/cuda/library/LtPlan.h).
 static bool canFuseIntoProduct(ir::DotGeneralOp dot,
                                ArrayRef<passes::PostOp> postOps) {
   using Kind = exec::PostOpKind;
@@ -81,8 +81,8 @@ static bool canFuseIntoProduct(ir::DotGeneralOp dot,
   for (int64_t dim : passes::biasDims(dot))
     n *= ir::tensorType(dot.getResult()).getDimSize(dim);
   bool isBatched = !dot.getLhsBatch().empty();
-  // A matrix beside the result has lines of 16 bytes at least in bf16; that of
-  // a store may still have no GELU after it.
+  // An additional matrix needs rows whose size is a multiple of 16 bytes in
+  // bf16, even if it is only stored and no GELU follows.
   bool hasMatrix = n % 8 == 0;
   Kind first = postOps.front().kind;
   switch (first) {
@@ -107,7 +107,7 @@ static bool canFuseIntoProduct(ir::DotGeneralOp dot,
   }
 }
 
-/// What cuDNN has engines for whatever the layout of the filter
+/// Whether cuDNN has engines for these post-ops with any layout of the filter
 /// (backends/cuda/library/ConvPlan.h): a bias, perhaps with an addition, and
 /// then an activation.
 static bool canFuseIntoConv(ArrayRef<passes::PostOp> postOps) {
@@ -115,7 +115,7 @@ static bool canFuseIntoConv(ArrayRef<passes::PostOp> postOps) {
   auto isKind = [&](size_t at, Kind kind) {
     return at < postOps.size() && postOps[at].kind == kind;
   };
-  // An addition joins with the bias that follows, or follows it.
+  // An addition needs a bias before or after it.
   if (postOps.size() == 1 && isKind(0, Kind::add))
     return false;
   if (isKind(0, Kind::add) && isKind(1, Kind::bias))
@@ -129,11 +129,11 @@ static bool canFuseIntoConv(ArrayRef<passes::PostOp> postOps) {
                                                      isKind(0, Kind::tanh)));
 }
 
-/// Whether cuDNN's engine that also adds up the channels of `conv`'s result
-/// takes less time than its fastest engine and one more reading of the result.
-/// It is one for mma.sync whatever the GPU (cuDNN 9.19), so a convolution that
-/// waits for its products is better off with wgmma, and one with groups with
-/// engines made for these. The rates are estimates for an H200.
+/// Whether cuDNN's engine that also sums the channels of `conv`'s result takes
+/// less time than its fastest engine plus one more pass over the result. That
+/// engine uses mma.sync on every GPU (cuDNN 9.19), so a compute-bound
+/// convolution is faster with wgmma, and one with groups is faster with engines
+/// for groups. The rates are estimates for an H200.
 static bool addsUpChannels(ir::ConvOp conv) {
   constexpr double fastest = 600e12, withSums = 350e12, bytesPerSecond = 4e12;
   auto [input, filter] = passes::multiplied(conv);
@@ -159,11 +159,11 @@ bool GpuTarget::canFuseEpilogue(Operation *contraction,
                                 ArrayRef<passes::PostOp> postOps) const {
   if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
     return canFuseIntoProduct(dot, postOps);
-  // cuDNN stores gradients in the type of their operands, and as they are.
+  // cuDNN stores gradients in the type of their operands, without post-ops.
   auto conv = dyn_cast<ir::ConvOp>(contraction);
   if (!conv || postOps.empty())
     return conv != nullptr;
-  // The sums of channels are those of a convolution alone.
+  // The sums of channels allow no other post-ops.
   if (postOps.back().kind == exec::PostOpKind::channel_squares)
     return postOps.size() == 2 && addsUpChannels(conv);
   return canFuseIntoConv(postOps);

@@ -10,25 +10,23 @@
 
 namespace sinter::cuda {
 
-/// Which contractions are left to libraries; kernels of ours compute the
-/// others.
+/// Which contractions libraries compute; generated kernels compute the others.
 struct LibraryUse {
   bool matmul = true; // cuBLASLt
-  bool conv = true;   // cuDNN; attention too
+  bool conv = true;   // cuDNN; also attention
 };
 
 struct CudaOptions {
-  /// Architectures that PTX is made for, ascending: 80, 90.
+  /// Architectures to generate PTX for, ascending: 80, 90.
   std::vector<unsigned> archs = {80, 90};
   LibraryUse libraries;
 };
 
-/// "sm_80" as 80; nothing for what LLVM cannot make PTX for. Newer GPUs run the
-/// PTX of older architectures.
+/// "sm_80" as 80; nothing for architectures that LLVM cannot generate PTX for.
+/// Newer GPUs run the PTX of older architectures.
 std::optional<unsigned> parseGpuArch(llvm::StringRef name);
 
-/// What NVIDIA GPUs and the simulated device have in common: how ops are
-/// placed.
+/// The placement of ops on NVIDIA GPUs and on the simulated device.
 class GpuTarget : public passes::Target {
 public:
   explicit GpuTarget(LibraryUse libraries) : libraries(libraries) {}

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A thread adds up one result from global memory. Long sums are shared by some
-// threads of a block: each takes a stretch of the sum, and their sums are added
-// in order. How many depends on the shape of the product alone.
+// A thread sums one result directly from global memory. Several threads of a
+// block share a long sum: each takes a stretch of it, and their sums are added
+// in order. The number of threads depends only on the shape of the product.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/BlockPart.h"
@@ -30,9 +30,9 @@ using codegen::ProductTerm;
 
 namespace {
 
-/// Sums up to here are one thread's.
+/// One thread computes sums of up to this many steps.
 constexpr int64_t kShortSum = 64;
-/// Threads for one stretch of the sums of as many results.
+/// Threads for one stretch of the sums, one per result.
 constexpr int64_t kDirectThreads = 128;
 
 int64_t results(const Contraction &c) {
@@ -40,7 +40,7 @@ int64_t results(const Contraction &c) {
          c.size(ProductDim::columns);
 }
 
-/// The term of the result whose loop `operand` has contiguous.
+/// The term of the result along whose loop `operand` is contiguous.
 const ProductTerm *contiguousTerm(const Contraction &c,
                                   const ProductOperand &operand) {
   for (const ProductTerm &term : c.result)
@@ -76,8 +76,8 @@ private:
   std::shared_ptr<codegen::Nest> nest;
   Contraction contraction;
   ContractionEpilogue epilogue;
-  SmallVector<ProductTerm> order; // of the results, the last one fastest
-  int64_t units;                  // results
+  SmallVector<ProductTerm> order; // of the results; the last varies fastest
+  int64_t units;                  // number of results
   int64_t depth, groups = 1;
   Type sumType;
   Threads *t = nullptr; // while code is emitted
@@ -93,7 +93,7 @@ DirectPart::DirectPart(std::shared_ptr<codegen::Nest> nestIn,
     return x.factor > y.factor;
   });
   if (depth > kShortSum) {
-    // What is read counts for more than what is stored.
+    // Contiguous reads matter more than contiguous stores.
     const ProductTerm *fastest = contiguousTerm(contraction, contraction.b);
     if (const ProductTerm *ofA = contiguousTerm(contraction, contraction.a))
       fastest = ofA;
@@ -150,7 +150,7 @@ Value DirectPart::multiplyAdd(Value x, Value y, Value sum) const {
                                  sum);
 }
 
-/// The sum of the products from step `first` to before `end`.
+/// The sum of the products of steps [first, end).
 Value DirectPart::sumOf(ElementEmitter &emitter, const Loops &loops,
                         ArrayRef<Value> inputs, Value first, Value end) {
   OpBuilder &b = t->b;
@@ -266,7 +266,7 @@ bool isDirect(const Contraction &c) {
     return false;
   if (depth <= kShortSum)
     return true;
-  // Long sums must at least be read along results.
+  // For long sums, an operand must at least be contiguous along results.
   auto isAlongBatch = [&](const ProductOperand &operand) {
     const ProductTerm *term = contiguousTerm(c, operand);
     return term && term->dim == ProductDim::batch;

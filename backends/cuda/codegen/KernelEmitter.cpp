@@ -2,13 +2,13 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The parts of a kernel lie one after the other in the grid. A part that is
-// there several times, on different buffers, has one code; its blocks choose
-// their buffers by their number. Where there are many of them, the kernel's
-// parameters are one array, in which they find them: its code does not grow
-// with their number. The parts of later stages have no blocks of their own: the
-// block that is done last with the first stage does their work, one block's
-// after the other.
+// The parts of a kernel are consecutive ranges of blocks of the grid. The code
+// of a part that occurs several times, on different buffers, is emitted once;
+// its blocks choose their buffers by their block number. If it occurs many
+// times, the kernel's parameters are one array that is indexed, so that the
+// code does not grow with their number. The parts of later stages have no
+// blocks of their own: the block that finishes the first stage last does the
+// work of all their blocks in sequence.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/KernelEmitter.h"
@@ -30,23 +30,23 @@ namespace {
 struct PlacedPart {
   std::unique_ptr<BlockPart> part;
   SmallVector<codegen::PartBuffers, 1> buffers;
-  int64_t firstBlock, blocks; // of one time that the part is there
+  int64_t firstBlock, blocks; // of one occurrence of the part
 
   int64_t times() const { return static_cast<int64_t>(buffers.size()); }
 };
 
-/// A part that is there more often than this looks its buffers up. Else it
-/// chooses among parameters, of which LLVM knows what they alias.
+/// A part that occurs more often than this reads its buffers from an array.
+/// Otherwise it chooses among parameters, whose aliasing LLVM knows.
 constexpr int64_t kMostChosen = 8;
 
-/// A kernel's parameters: `numRead` buffers, of which the last may be a ticket,
-/// and then those that it writes.
+/// A kernel's parameters: `numRead` buffers that it reads, of which the last
+/// may be the ticket counter, and then those that it writes.
 struct Parameters {
   unsigned numInputs, numRead, numOutputs;
-  bool isArray; // one, of all of them
+  bool isArray; // one parameter: an array of all buffers
 
   unsigned count() const { return numRead + numOutputs; }
-  /// The place of the input or, behind them, output number `buffer`.
+  /// The position of buffer number `buffer`; outputs follow the inputs.
   unsigned placeOf(unsigned buffer) const {
     return buffer < numInputs ? buffer : buffer - numInputs + numRead;
   }
@@ -78,8 +78,7 @@ public:
     thread = b.create<NVVM::ThreadIdXOp>(loc, b.getI32Type());
   }
 
-  /// Emits the choice among `parts` by the block's number: halves of them at a
-  /// time.
+  /// Emits a binary search for the block's part among `parts`.
   void emit(ArrayRef<PlacedPart> parts) {
     if (parts.size() <= 1)
       return parts.empty() ? void() : emitOne(parts.front());
@@ -94,7 +93,7 @@ public:
     emit(parts.drop_front(half));
   }
 
-  /// Emits the later stages, behind the first one, which has `blocks` blocks.
+  /// Emits the later stages, after the first one, which has `blocks` blocks.
   void emitLater(ArrayRef<std::vector<PlacedPart>> stages, int64_t blocks) {
     Threads threads(b, loc, kernel, blockThreads, block, thread);
     threads.afterOthers();
@@ -114,9 +113,9 @@ public:
   }
 
 private:
-  /// True in all threads of the block that is done last, which then see what
-  /// all blocks have written. The barrier before, a fence, the ticket, another
-  /// fence and the barrier behind it order the one after the other.
+  /// True in all threads of the block that finishes last, which then see what
+  /// all blocks have written. That order comes from the barrier before, a
+  /// fence, the ticket, another fence and the barrier after it.
   Value takesLastTicket(Threads &threads, int64_t blocks) {
     Type i32 = b.getI32Type();
     Value shared = threads.beginExchange(i32, 1, /*isRepeated=*/false);
@@ -144,8 +143,8 @@ private:
                              blocks - 1);
   }
 
-  /// Emits all blocks of a part, one after the other, in every block that gets
-  /// here.
+  /// Emits the work of all blocks of a part, in sequence, for every block that
+  /// executes this code.
   void emitAlone(const PlacedPart &placed) {
     int64_t blocks = placed.blocks * placed.times();
     if (blocks == 1)
@@ -163,8 +162,8 @@ private:
     emitBlock(placed, own, /*isAlone=*/false);
   }
 
-  /// Emits what block `own` of the part's does. `isAlone`: the threads did the
-  /// work of other blocks before.
+  /// Emits the work of the part's block number `own`. `isAlone`: the threads
+  /// may have done the work of other blocks before.
   void emitBlock(const PlacedPart &placed, Value own, bool isAlone) {
     Value time;
     if (placed.times() > 1) {
@@ -173,7 +172,7 @@ private:
       own = b.create<arith::RemUIOp>(loc, own, blocks);
     }
     SmallVector<Value> buffers = buffersAt(placed, time);
-    // A part with one block knows it.
+    // With one block per occurrence, its number is always 0.
     if (placed.blocks == 1)
       own = number(0);
     Threads threads(b, loc, kernel, blockThreads, own, thread);
@@ -184,8 +183,9 @@ private:
     placed.part->emit(threads, all.take_front(numIn), all.drop_front(numIn));
   }
 
-  /// Of one time: the places of the part's inputs and outputs among the
-  /// parameters, and how far behind the first time's it writes.
+  /// For one occurrence: the positions of the part's inputs and outputs among
+  /// the parameters, and the distance of its writes from the first
+  /// occurrence's.
   using Row = SmallVector<int64_t>;
 
   Row rowOf(const codegen::PartBuffers &buffers) const {
@@ -198,12 +198,13 @@ private:
     return row;
   }
 
-  /// The part's buffers at time number `time`: inputs and then outputs.
+  /// The buffers of occurrence number `time`: inputs, then outputs.
   SmallVector<Value> buffersAt(const PlacedPart &placed, Value time) {
     std::vector<Row> rows;
     for (const codegen::PartBuffers &buffers : placed.buffers)
       rows.push_back(rowOf(buffers));
-    // What all of them have in common, as a learning rate, is no choice.
+    // A buffer that all occurrences share, such as a learning rate, is not
+    // chosen.
     size_t numBuffers = rows[0].size() - 1;
     SmallVector<Value> chosen(rows[0].size());
     SmallVector<unsigned> columns;
@@ -232,8 +233,8 @@ private:
     return buffers;
   }
 
-  /// Where runs of `rows` begin in which each number grows evenly, and the end;
-  /// a run for each row where places cannot be computed.
+  /// The first rows of runs of `rows` in which each number grows evenly, and
+  /// the end. Without an array positions cannot be computed: each row is a run.
   std::vector<size_t> evenRuns(ArrayRef<Row> rows) const {
     std::vector<size_t> runs{0};
     for (size_t i = 1; i < rows.size(); ++i) {
@@ -249,8 +250,7 @@ private:
     return runs;
   }
 
-  /// What is in the row of number `time`, which is in one of `runs`: halves of
-  /// them at a time.
+  /// Emits a binary search of `runs` for the values in row number `time`.
   SmallVector<Value> choose(ArrayRef<Row> rows, ArrayRef<bool> arePlaces,
                             ArrayRef<size_t> runs, Value time) {
     if (runs.size() == 2)
@@ -274,7 +274,7 @@ private:
     return SmallVector<Value>(choice.getResults());
   }
 
-  /// The same where all `rows` are of one run, which begins at `first`.
+  /// The same for `rows` of one run, which begins at row `first`.
   SmallVector<Value> step(ArrayRef<Row> rows, ArrayRef<bool> arePlaces,
                           size_t first, Value time) {
     SmallVector<Value> values;
@@ -291,13 +291,13 @@ private:
     return values;
   }
 
-  /// A place among the parameters: a number where they are an array, else the
+  /// Parameter number `i`: its index if the parameters are an array, else the
   /// parameter itself.
   Value place(unsigned i) {
     return parameters.isArray ? number(i) : Value(kernel.getArgument(i));
   }
-  /// The address that lies at `place`. Places are chosen, not addresses: LLVM
-  /// then sees that the array is only read, and that where it lies.
+  /// The buffer's address at `place`. Code chooses indices, not addresses: LLVM
+  /// then sees that the array is only read, and reads it without a copy.
   Value parameter(Value place) {
     if (!parameters.isArray)
       return place;
@@ -319,7 +319,8 @@ private:
   Value block, thread;
 };
 
-/// All of this LLVM would find out, in time quadratic in their number.
+/// Sets attributes of the pointers. LLVM could derive them, but in time
+/// quadratic in their number.
 void describePointers(OpBuilder &builder, exec::KernelOp kernel,
                       const Parameters &parameters, LLVM::LLVMFuncOp function) {
   SmallVector<bool> shared(parameters.count(), false);
@@ -339,8 +340,8 @@ void describePointers(OpBuilder &builder, exec::KernelOp kernel,
   function.setAllArgAttrs(attributes);
 }
 
-/// An array is passed by value, for all blocks: it is read where it lies. The
-/// bytes of a launch's parameters are the same either way.
+/// The array is passed by value and is constant for the grid, so it is read
+/// without a copy. The bytes of a launch's parameters are the same either way.
 void describeArray(OpBuilder &builder, Type array, LLVM::LLVMFuncOp function) {
   NamedAttrList own;
   own.set(LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(array));
@@ -390,7 +391,7 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
     for (const codegen::KernelPart &kernelPart : kernelParts) {
       std::unique_ptr<BlockPart> part = mapPart(kernelPart);
       if (!part)
-        return kernel->emitError("CUDA has no mapping for fusions of kind ")
+        return kernel->emitError("CUDA has no mapping for kernels of kind ")
                << ir::stringifyKernelKind(kernel.getKind());
       blockThreads = std::max(blockThreads, part->threads());
       parts.push_back({std::move(part), kernelPart.buffers, 0, 0});

@@ -10,7 +10,7 @@
 
 namespace sinter::cuda {
 
-/// Emits `kernel` into `module` as a function of its name with a pointer per
+/// Emits `kernel` into `module` as a function with its name and a pointer per
 /// argument and result (abi.h), and sets its grid, block and shared memory.
 mlir::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module);
 

@@ -72,7 +72,7 @@ void setLoopsToStep(ElementEmitter &emitter, Threads &t,
 
 namespace {
 
-/// Units per thread, so that several loads are under way at once.
+/// Units per thread, so that several loads are in flight at once.
 constexpr int64_t kManyUnits = 1 << 18, kMostUnitsPerThread = 4;
 constexpr int64_t kLoopThreads = 256;
 
@@ -101,7 +101,7 @@ public:
   }
 
   int64_t threads() const override {
-    // Few steps are spread over many small blocks when each takes long.
+    // Steps of a reduction take long: small blocks spread even a few of them.
     return nest->hasReduction() ? 2 * kWarpThreads : kLoopThreads;
   }
   int64_t blocks(int64_t blockThreads) const override {
@@ -129,7 +129,7 @@ private:
   const ir::Domain &domain;
   unsigned laneLoop = ~0u; // a thread has `lanes` steps of it
   int64_t lanes = 1, lanePieces = 1;
-  int64_t rest = 0;                // steps of the lane loop that make no vector
+  int64_t rest = 0;                // steps of the lane loop after its vectors
   SmallVector<unsigned> unitLoops; // other kept loops, outermost first
   int64_t units = 1, unitsPerThread = 1;
 };
@@ -149,10 +149,11 @@ void LoopPart::chooseLanes() {
     return loop.index() == *chosen || loop.value() == 1 ||
            domain.isReduced(loop.index());
   });
-  // With one loop what is left is a last block's; rows must be whole vectors.
+  // With only one loop, the last blocks handle the remainder; otherwise rows
+  // must be whole vectors.
   while (most > 1 && (isFlat ? size < most : size % most != 0))
     most /= 2;
-  // A reduction per thread: neighbours in other threads are worth more.
+  // With a reduction per thread, more threads are worth more than vectors.
   if (nest->hasReduction() && size / most < 4096)
     most = 1;
   laneLoop = *chosen;
@@ -194,8 +195,8 @@ void LoopPart::setLoops(Threads &t, ElementEmitter &emitter, Value unit) {
         loop, t.wide(split(domain.sizes[loop], i + 1 == unitLoops.size())));
 }
 
-/// One vector; with numbers behind the last of them one of the elements that
-/// are left.
+/// Emits one vector; a number after the last vector means one of the remaining
+/// elements.
 void LoopPart::emitUnit(Threads &t, ElementEmitter &emitter, Value unit) {
   bool isExact = (units + rest) % (t.blockThreads * unitsPerThread) == 0;
   if (units > 0) {
@@ -221,7 +222,7 @@ void LoopPart::emitUnit(Threads &t, ElementEmitter &emitter, Value unit) {
   });
 }
 
-/// All loads before the first store.
+/// Emits all loads before the first store.
 void LoopPart::emitUnitsTogether(Threads &t, ElementEmitter &emitter,
                                  ArrayRef<Value> numbers) {
   bool isExact = units % (t.blockThreads * unitsPerThread) == 0;
@@ -282,8 +283,8 @@ void LoopPart::emitReducedSteps(ElementEmitter &emitter, unsigned level,
   emitter.popFrame();
 }
 
-/// Every value is computed before the first is stored: a result may lie where
-/// an operand does.
+/// Computes every value before the first store: a result may share the memory
+/// of an operand.
 SmallVector<Value> LoopPart::values(ElementEmitter &emitter,
                                     ArrayRef<Root *> results) {
   SmallVector<Value> list;
@@ -298,12 +299,12 @@ void LoopPart::store(ElementEmitter &emitter, ArrayRef<Root *> results,
     emitter.store(value, root->type, root->pointer, root->write);
 }
 
-/// A thread per unit.
+/// A unit kernel with a thread per unit.
 class UnitPart : public BlockPart {
 public:
   explicit UnitPart(std::unique_ptr<codegen::UnitKernel> kernel)
       : kernel(std::move(kernel)) {}
-  // Units are long: small blocks spread them.
+  // Units take long: small blocks spread them.
   int64_t threads() const override { return 2 * kWarpThreads; }
   int64_t blocks(int64_t blockThreads) const override {
     return llvm::divideCeil(kernel->units, blockThreads);

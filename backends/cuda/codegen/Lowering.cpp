@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// As for the CPU each kernel is a module of its own, lowered by MLIR in
-// parallel and then optimised and emitted on several threads with an
-// LLVMContext each. The bytes do not depend on the number of threads.
+// As for the CPU, each kernel gets its own module. MLIR lowers the modules in
+// parallel; several threads, each with its own LLVMContext, then optimise and
+// emit them. The bytes do not depend on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/Lowering.h"
@@ -49,9 +49,9 @@ void LLVMInitializeNVPTXAsmPrinter();
 }
 
 namespace llvm {
-// Of the NVPTX backend, which remembers what it read of a module's annotations
-// by the module's address, and forgets only what it printed PTX of: the next
-// module at that address would get this one's block size.
+// Defined in the NVPTX backend, which caches a module's annotations by the
+// module's address and drops them only after it printed PTX. Without this call
+// the next module at that address would get the block size of this one.
 void clearAnnotationCache(const Module *module);
 } // namespace llvm
 
@@ -59,7 +59,7 @@ namespace sinter::cuda {
 namespace {
 
 constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
-/// The version that has parameters of more than 4 KiB, in decimal.
+/// The first PTX version that allows parameters of more than 4 KiB.
 constexpr llvm::StringLiteral kPtxFeature = "+ptx81";
 constexpr llvm::StringLiteral kPtxVersion = "8.1";
 
@@ -69,8 +69,8 @@ void buildKernelPipeline(OpPassManager &manager) {
   kernel.addPass(codegen::createExpandNarrowFloats());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
-  // Before there are blocks: its greedy driver merges equal blocks of different
-  // parts, and gets the types of their arguments wrong.
+  // Must run before there are blocks: its greedy driver merges equal blocks of
+  // different parts and gets the types of their arguments wrong.
   kernel.addPass(createConvertVectorToLLVMPass());
   kernel.addPass(createConvertSCFToCFPass());
   kernel.addPass(createConvertMathToLLVMPass());
@@ -100,7 +100,7 @@ std::unique_ptr<llvm::TargetMachine> createMachine(unsigned arch,
       std::nullopt, std::nullopt, codegen::codeGenLevel(optLevel)));
 }
 
-/// One kernel for every architecture; fewer results on failure.
+/// Compiles one kernel for every architecture; fewer results on failure.
 std::vector<std::string> compile(ModuleOp kernel, ArrayRef<unsigned> archs,
                                  const passes::CodeGenOptions &options,
                                  const KernelBackend &backend) {
@@ -194,7 +194,7 @@ std::string joinPtx(ArrayRef<std::string> kernels, unsigned arch) {
   std::string text = (".version " + kPtxVersion + "\n.target sm_" +
                       llvm::Twine(arch) + "\n.address_size 64\n")
                          .str();
-  // Each module begins with these three lines.
+  // Each module begins with the three lines above.
   constexpr llvm::StringLiteral kLast = ".address_size 64\n";
   for (llvm::StringRef kernel : kernels)
     text += kernel.split(kLast).second;

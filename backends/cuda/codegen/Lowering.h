@@ -14,25 +14,25 @@
 
 namespace sinter::cuda {
 
-/// What becomes of one kernel's LLVM module for `arch` (80: compute capability
-/// 8.0), optimised and with NVPTX's data layout; nothing on failure. Called
-/// from several threads, for a module each.
+/// Compiles one kernel's LLVM module for `arch` (80: compute capability 8.0);
+/// nothing on failure. The module is optimised and has NVPTX's data layout.
+/// Called from several threads, for a module each.
 using KernelBackend =
     std::function<std::optional<std::string>(llvm::Module &, unsigned arch)>;
 
-/// Emits every exec.kernel of `module`, sets its launch shape, and hands its
-/// code to `backend` once per architecture. The result has, by architecture and
-/// then by kernel, what that made of them.
+/// Emits every exec.kernel of `module`, sets its launch shape, and passes its
+/// code to `backend` once per architecture. Returns the results of `backend`,
+/// by architecture and then by kernel.
 mlir::FailureOr<std::vector<std::vector<std::string>>>
 lowerKernels(mlir::ModuleOp module, llvm::ArrayRef<unsigned> archs,
              const passes::CodeGenOptions &options,
              const KernelBackend &backend);
 
-/// The PTX of one kernel's module.
+/// Compiles one kernel's module to PTX.
 std::optional<std::string> toPtx(llvm::Module &module, unsigned arch,
                                  unsigned optLevel);
 
-/// One PTX module of the modules of all kernels, for the same architecture.
+/// Joins the PTX modules of all kernels for one architecture into one module.
 std::string joinPtx(llvm::ArrayRef<std::string> kernels, unsigned arch);
 
 } // namespace sinter::cuda

@@ -32,7 +32,7 @@ SmallVector<Value> splitIndex(Threads &t, Value index,
   return values;
 }
 
-/// Elements that can be moved together along a dimension.
+/// The number of elements that can be moved together along a dimension.
 static int64_t vectorAlong(const Contraction &contraction,
                            const ProductOperand &operand, ProductDim dim,
                            int64_t extent) {
@@ -56,7 +56,7 @@ static int64_t vectorAlong(const Contraction &contraction,
   return std::max<int64_t>(divisor, 1);
 }
 
-/// How far apart neighbours along a dimension lie.
+/// The distance between neighbours along a dimension.
 static int64_t distanceAlong(const Contraction &contraction,
                              const ProductOperand &operand, ProductDim dim) {
   ArrayRef<int64_t> loops = contraction.loopsOf(dim);

@@ -15,9 +15,10 @@ namespace sinter::cuda {
 llvm::SmallVector<mlir::Value> splitIndex(Threads &t, mlir::Value index,
                                           llvm::ArrayRef<int64_t> loops);
 
-/// What a thread moves at once of a tile of an operand, `outer` rows or columns
-/// and `depth` steps of the sum, both powers of two: neighbours along the
-/// dimension along which more of them lie together, 16 bytes at most.
+/// The elements that a thread moves at once of a tile of an operand, which has
+/// `outer` rows or columns and `depth` steps of the sum, both powers of two.
+/// They are neighbours along the dimension with more contiguous elements, 16
+/// bytes at most.
 struct PiecesOfTile {
   PiecesOfTile(const codegen::Contraction &contraction,
                const codegen::ProductOperand &operand,
@@ -27,19 +28,19 @@ struct PiecesOfTile {
   int64_t elements;
 };
 
-/// An element of an operand, by the dimensions of the product that are known so
-/// far.
+/// The address of an element of an operand, built up from the dimensions of the
+/// product one by one.
 class OperandPlace {
 public:
   OperandPlace(Threads &threads, const codegen::ProductOperand &operand);
 
-  /// The place at which the loops of `dim` have `values` (i32).
+  /// This address with the loops of `dim` set to `values` (i32).
   OperandPlace at(codegen::ProductDim dim,
                   llvm::ArrayRef<mlir::Value> values) const;
 
-  /// Of the element, in elements (i64), once all dimensions are known.
+  /// The element's offset in elements (i64), once all dimensions are set.
   mlir::Value offset() const;
-  /// Whether there is one; null: there is.
+  /// Whether the element exists; null: it does.
   mlir::Value isInside() const;
 
 private:

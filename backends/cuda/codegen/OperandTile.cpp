@@ -1,4 +1,4 @@
-//===- OperandTile.cpp - an operand's part of a step, shared --------------===//
+//===- OperandTile.cpp - an operand's tile in shared memory ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -32,7 +32,7 @@ OperandTile::OperandTile(const codegen::Contraction &contraction,
 }
 
 int64_t OperandTile::pitch() const {
-  // Stores of neighbours along the depth then lie in different banks.
+  // Padding puts stores of neighbours along the depth into different banks.
   return isAlongDepth ? outer + 4 : outer;
 }
 
@@ -49,7 +49,7 @@ void OperandTile::begin(Threads &threadsIn, codegen::ElementEmitter &emitterIn,
 
 OperandTile::Piece OperandTile::piece(int64_t number, Value first,
                                       ArrayRef<Value> batch) {
-  // Pieces lie along one dimension of the tile and then along the other.
+  // Pieces are numbered along one dimension of the tile, then along the other.
   int64_t line = (isAlongDepth ? depth : outer) / vector;
   Value along, across;
   if (threads % line == 0) {

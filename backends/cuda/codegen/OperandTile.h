@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The threads of a block read one operand of a product for a tile of results
-// and some steps of the sum, and put it into shared memory, where it lies with
-// the rows (or columns) contiguous. What lies outside of the operand is 0. A
-// thread moves 16 bytes at a time where they lie together in global memory.
+// The threads of a block copy one operand of a product, for a tile of results
+// and some steps of the sum, to shared memory, where the rows (or columns) are
+// contiguous. Elements outside the operand are 0. A thread moves 16 bytes at a
+// time if they are contiguous in global memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_OPERANDTILE_H
@@ -30,25 +30,25 @@ public:
   /// Elements in shared memory.
   int64_t sharedElements() const { return depth * pitch(); }
 
-  /// Emits what does not change from step to step. The tile begins at row (or
-  /// column) `first`; `pointer` is the operand's; `batch` are the values of the
-  /// batch's loops.
+  /// Emits what does not change between steps. The tile begins at row (or
+  /// column) `first`; `pointer` is the operand's; `batch` has the values of the
+  /// batch loops.
   void begin(Threads &threads, codegen::ElementEmitter &emitter,
              mlir::Value pointer, mlir::Value first,
              llvm::ArrayRef<mlir::Value> batch);
 
-  /// This thread's pieces of `count` steps of the sum from `firstDepth` on, the
-  /// rest being 0.
+  /// Loads this thread's pieces of `count` steps of the sum from `firstDepth`
+  /// on; steps beyond `count` are 0.
   llvm::SmallVector<mlir::Value> load(mlir::Value firstDepth, int64_t count);
-  /// Puts them into `array` from element `start` on.
+  /// Stores the pieces to `array` from element `start` on.
   void store(mlir::Value array, mlir::Value start,
              llvm::ArrayRef<mlir::Value> pieces);
 
 private:
-  /// What a thread moves at once in a step.
+  /// The elements that a thread moves at once.
   struct Piece {
     mlir::Value outer, depth; // where it begins in the tile
-    mlir::Value inside; // its rows or columns are the operand's; null: yes
+    mlir::Value inside; // its rows or columns are in the operand; null: yes
     OperandPlace place; // without the depth
   };
 
@@ -60,10 +60,10 @@ private:
   codegen::ProductDim outerDim;
   int64_t outer, depth, threads;
   mlir::Type element;
-  bool isAlongDepth; // pieces
+  bool isAlongDepth; // direction of pieces
   int64_t vector;    // elements of a piece
   int64_t count;     // pieces of a thread
-  bool isForAll;     // every thread has one
+  bool isForAll;     // every thread has a piece
 
   // While code is emitted.
   Threads *t = nullptr;

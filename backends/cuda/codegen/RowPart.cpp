@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Reductions along contiguous rows: softmax, normalisations, losses, sums. The
-// lanes of the reduction's tree (ReductionTree.h) lie on a group of threads, a
-// few neighbouring ones on each; each chunk of passes has a group of its own,
-// and all groups of a row are in one block. What a thread read stays in
-// registers for what else its row needs of it.
+// Reductions along contiguous rows: softmax, normalisations, losses, sums. A
+// group of threads holds the lanes of the reduction's tree (ReductionTree.h), a
+// few neighbouring lanes per thread. Each chunk of passes has its own group,
+// and all groups of a row are in one block. Elements that a thread read stay in
+// its registers for other uses in the row.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
@@ -36,10 +36,10 @@ bool hasSharedRows(const codegen::Nest &nest) {
 
 namespace {
 
-/// Threads of a group, when lanes suffice.
+/// Threads of a group, if there are enough lanes.
 constexpr int64_t kGroupThreads = 16;
 constexpr int64_t kRowThreads = 128;
-/// What a thread has of one pass: `loop` stands for the row's loop.
+/// A thread's piece of one pass; `loop` replaces the row's loop.
 struct Piece {
   unsigned loop;
   Value inside; // null: always
@@ -62,8 +62,8 @@ public:
                unsigned level) override;
 
 private:
-  /// Several rows to a block. Groups that meet in shared memory have it for
-  /// themselves.
+  /// Whether a block has several rows. Groups that exchange through shared
+  /// memory need a block for their row alone.
   bool sharesBlock() const { return groups <= 2; }
   int64_t rowsPerBlock(int64_t blockThreads) const {
     return sharesBlock() && rows > 1 ? blockThreads / rowThreads : 1;
@@ -96,11 +96,11 @@ private:
   unsigned rowLoop;
   int64_t size;   // steps of the row's loop
   int64_t lanes;  // of the tree
-  int64_t vector; // neighbouring lanes on one thread, moved together
+  int64_t vector; // neighbouring lanes of a thread, moved together
   int64_t parts;  // vectors, or single elements, of a thread in one pass
   int64_t group;  // threads of a group
   int64_t chunks; // of the row
-  int64_t groups; // groups of a row: chunks, if there are threads enough
+  int64_t groups; // groups of a row: one per chunk, if there are enough threads
   int64_t rounds; // chunks per group
   int64_t rowThreads;
   int64_t rows = 1;
@@ -111,15 +111,15 @@ private:
   Value lane;                // the first of this thread's lanes, i64
   Value inRow;               // number of this thread in its row, i32
   Value groupHere;           // number of this thread's group in its row, i32
-  Value isActive;            // this thread has a row of its own; null: always
-  std::vector<Piece> pieces; // of the row, when there is one round
+  Value isActive;            // this thread has a row; null: always
+  std::vector<Piece> pieces; // of the row, if there is one round
 };
 
 RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn)
     : nest(std::move(nestIn)), domain(nest->domain),
       rowLoop(*nest->reductionLoop()), size(domain.sizes[rowLoop]),
       lanes(codegen::reductionLanes(size)) {
-  // Vectors of four lanes, whatever the type: 16 bytes of the most common one.
+  // Vectors of four lanes for every type: 16 bytes of the most common one.
   constexpr int64_t kVector = 4;
   bool isVector = size % kVector == 0 && lanes >= kVector &&
                   vectorElements(*nest, rowLoop) % 2 == 0;
@@ -139,7 +139,7 @@ RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn)
 }
 
 //===----------------------------------------------------------------------===//
-// Rows on threads
+// Assignment of rows to threads
 //===----------------------------------------------------------------------===//
 
 void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
@@ -152,7 +152,8 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
   inRow = t->thread;
   Value row = t->block;
   isActive = nullptr;
-  // Other groups of threads than a block's only one read what that one reads.
+  // Without a guard, threads beyond the block's only group read the same row,
+  // which is harmless: they store nothing.
   bool isHarmless = perBlock == 1 && groups == 1 && rowThreads > 1 &&
                     llvm::none_of(nest->roots, [&](const Root &root) {
                       return nest->isOverAllLoops(root);
@@ -163,7 +164,7 @@ void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
     inRow = t->rem(t->thread, rowThreads);
     row = t->add(t->mul(t->block, perBlock), t->div(t->thread, rowThreads));
   }
-  // Threads without a row read nothing: barriers and shuffles need them.
+  // Threads without a row read nothing, but take part in barriers and shuffles.
   if (rows % perBlock != 0)
     isActive = t->both(isActive, t->isLess(row, rows));
   emitter.setGuard(isActive);
@@ -190,8 +191,8 @@ void RowPart::emitRow(ElementEmitter &emitter) {
     emitSteps(emitter, 0, overAll);
   if (ofRow.empty())
     return;
-  // By one thread alone, which also reads what only they need: they may lie
-  // where that does.
+  // One thread stores these results. It alone also reads operands that only
+  // they need, because the results may share the operands' memory.
   Value isFirst = isActive;
   if (rowThreads > 1)
     isFirst = t->both(isFirst, t->isLess(inRow, 1));
@@ -213,7 +214,7 @@ void RowPart::emitSteps(ElementEmitter &emitter, unsigned level,
   auto number = [&](int64_t value) {
     return emitter.constantInt(b.getI64Type(), value);
   };
-  // The row's loop last: its pieces are all that is unrolled.
+  // The row's loop comes last: only its pieces are unrolled.
   SmallVector<unsigned> outer;
   for (unsigned loop : domain.reduced)
     if (loop != rowLoop && domain.sizes[loop] > 1)
@@ -257,8 +258,8 @@ Value RowPart::chunkStart(ElementEmitter &emitter, Value chunk) {
   return t->b.create<arith::AddIOp>(t->loc, start, lane);
 }
 
-/// The piece number `part` of pass `pass` (-1: any) of a chunk. `position` is
-/// where this thread's first piece of the pass lies.
+/// Piece number `part` of pass `pass` (-1: any) of a chunk. `position` is the
+/// position of this thread's first piece of the pass.
 Piece RowPart::piece(ElementEmitter &emitter, Value position, int64_t pass,
                      int64_t part) {
   Type i64 = t->b.getI64Type();
@@ -267,7 +268,7 @@ Piece RowPart::piece(ElementEmitter &emitter, Value position, int64_t pass,
   if (offset > 0)
     position = t->b.create<arith::AddIOp>(t->loc, position, number(offset));
   Piece result{0, nullptr};
-  // The last chunk that a group may be given has this pass as a whole.
+  // No check is needed if even the last chunk has this whole pass.
   int64_t lastChunk = groups * rounds - 1;
   int64_t end = lastChunk * kChunkPasses * lanes + (pass + 1) * lanes;
   if (pass < 0 || end > size) {
@@ -281,8 +282,8 @@ Piece RowPart::piece(ElementEmitter &emitter, Value position, int64_t pass,
   return result;
 }
 
-/// The pieces of the chunk where this thread's positions begin at `first`, pass
-/// by pass.
+/// The pieces of the chunk in which this thread's positions begin at `first`,
+/// pass by pass.
 std::vector<Piece> RowPart::piecesOf(ElementEmitter &emitter, Value first) {
   std::vector<Piece> list;
   for (int64_t pass = 0; pass < passes(); ++pass) {
@@ -345,14 +346,14 @@ Value RowPart::reduce(ElementEmitter &emitter, ir::ReduceOp op,
     sums = reduceRounds(emitter, op, input, level);
   } else {
     sums = reduceChunk(emitter, op, input, level, nullptr);
-    bool isRepeated = false; // inside of a loop over other reduced dimensions
+    bool isRepeated = false; // inside a loop over other reduced dimensions
     for (unsigned loop : ArrayRef(domain.reduced).take_front(level))
       isRepeated |= domain.sizes[loop] > 1;
     if (groups > 1)
       sums = addChunks(emitter, op, {}, sums, groups, isRepeated);
   }
-  // Lanes pairwise, those that are further apart first: what this thread has of
-  // them, then those of other threads, then neighbours.
+  // Combines lanes pairwise, the most distant first: those of this thread, then
+  // those of other threads, then neighbours.
   emitter.setLanes(rowLoop, vector);
   for (size_t half = sums.size() / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i)
@@ -366,7 +367,7 @@ Value RowPart::reduce(ElementEmitter &emitter, ir::ReduceOp op,
   return vector > 1 ? emitter.combineLanes(kind, element, sums[0]) : sums[0];
 }
 
-/// The lanes of this thread after one chunk.
+/// The sums in the lanes of this thread after one chunk.
 SmallVector<Value> RowPart::reduceChunk(ElementEmitter &emitter,
                                         ir::ReduceOp op, ArrayRef<Index> input,
                                         unsigned level, Value first) {
@@ -388,7 +389,8 @@ SmallVector<Value> RowPart::reduceChunk(ElementEmitter &emitter,
   return sums;
 }
 
-/// Rows with more chunks than there are groups: as many at a time, in order.
+/// For rows with more chunks than groups: each round reduces one chunk per
+/// group, in order.
 SmallVector<Value> RowPart::reduceRounds(ElementEmitter &emitter,
                                          ir::ReduceOp op, ArrayRef<Index> input,
                                          unsigned level) {
@@ -415,8 +417,8 @@ SmallVector<Value> RowPart::reduceRounds(ElementEmitter &emitter,
   return round(t->number(rounds - 1), sums, chunks - (rounds - 1) * groups);
 }
 
-/// `sums` (empty: nothing yet) and then the chunks of the first `count` groups,
-/// in order; every group gets the result. `isRepeated`: this is in a loop.
+/// Adds the chunks of the first `count` groups, in order, to `sums` (empty:
+/// nothing yet); every group gets the result. `isRepeated`: this is in a loop.
 SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
                                       ArrayRef<Value> sums,
                                       ArrayRef<Value> partial, int64_t count,
@@ -432,7 +434,7 @@ SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
     emitter.clearLanes();
     return result;
   }
-  // Truth values as bytes.
+  // Booleans are exchanged as bytes.
   Type compute = emitter.computeType(element);
   Type memory = compute.isInteger(1) ? t->b.getI8Type() : compute;
   Type moved = vector > 1 ? VectorType::get({vector}, memory) : memory;

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A block has a line, or a part of one, of which it takes some groups of runs
-// at a time (ReductionTree.h): each thread sums up a run, one thread of each
-// group the runs before each of its group, every thread the groups before its
-// own; each thread then goes through its run again and stores.
+// A block has a line, or a part of one, and processes some groups of runs at a
+// time (ReductionTree.h): each thread sums a run; one thread of each group sums
+// the runs before each run of the group; every thread sums the groups before
+// its own. Each thread then reads its run again and stores the results.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ReductionTree.h"
@@ -22,10 +22,10 @@ using codegen::Scalar;
 
 namespace {
 
-/// Groups at a time.
+/// Groups that are processed at a time.
 constexpr int64_t kGroups = 8;
 constexpr int64_t kScanThreads = kGroups * kGroupRuns;
-/// With as many lines, or parts, a thread has one.
+/// With at least this many lines, or parts, each thread has one.
 constexpr int64_t kManyLines = 1 << 13;
 
 class ScanPart : public BlockPart {
@@ -44,7 +44,7 @@ private:
   }
   Value none() { return s->emitter.identity(form.kind, element); }
   Value sharedPlace(Value number, int64_t first);
-  /// Groups of a round that may have elements.
+  /// The groups of a round that may have elements.
   int64_t groups() const {
     return std::min<int64_t>(
         kGroups, llvm::divideCeil(form.part, kGroupRuns * kRunSteps));
@@ -66,8 +66,9 @@ private:
   Value firstStep;  // of this thread's run in the line, i64
 };
 
-/// Where the runs' sums, what comes before each (from kScanThreads on) and the
-/// groups' sums (from 2 kScanThreads on) lie.
+/// The address of element `first` + `number` of the shared array: sums of runs,
+/// then the sum before each run (from kScanThreads on), then sums of groups
+/// (from 2 kScanThreads on).
 Value ScanPart::sharedPlace(Value number, int64_t first) {
   return t->elementAddress(shared, s->emitter.computeType(element),
                            t->add(number, t->number(first)));
@@ -80,11 +81,11 @@ void ScanPart::store(Value value, Value place) {
   t->b.create<LLVM::StoreOp>(t->loc, value, place);
 }
 
-/// The sum of this thread's run; `body` gets the element's position, what comes
-/// before it, and that with it.
+/// The sum of this thread's run. `body` gets the position of each element and
+/// the sums without and with it.
 Value ScanPart::eachStep(llvm::function_ref<void(Value, Value, Value)> body) {
   Value left = s->sub(unit.end, firstStep);
-  // Runs behind the end have no steps: their loop ends before it begins.
+  // The loops of runs after the end have no steps.
   return s->carry(s->number(0), s->minimum(s->number(kRunSteps), left),
                   {none()},
                   [&](Value i, ValueRange before) -> SmallVector<Value> {
@@ -96,7 +97,7 @@ Value ScanPart::eachStep(llvm::function_ref<void(Value, Value, Value)> body) {
                   })[0];
 }
 
-/// The next kGroups groups; returns what they and all before come to.
+/// Processes the next kGroups groups; returns the sum of them and all before.
 Value ScanPart::emitGroups(Value before) {
   store(eachStep(nullptr), sharedPlace(run, 0));
   t->barrier();

@@ -1,11 +1,11 @@
-//===- SortPart.cpp - threads that share the sorting of a line ------------===//
+//===- SortPart.cpp - threads that sort a line together -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// top_k: a block sorts a line, or as much of it as it has places for, in shared
-// memory (K. Batcher's bitonic sorting network); of longer lines it keeps the
-// first and sorts them with what comes next. Elements are ordered by their
-// number too, so that there is one result, whatever the network.
+// top_k: a block sorts a line, or as much of it as fits, in shared memory (K.
+// Batcher's bitonic sorting network). For longer lines it keeps the first `k`
+// and sorts them together with the next elements. Equal elements are ordered by
+// their number, so that the result does not depend on the network.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/UnitKernel.h"
@@ -23,12 +23,12 @@ using codegen::Scalar;
 
 namespace {
 
-/// Places of a block; as many of them as are kept are not for new elements.
+/// Slots of a block; elements that are kept take slots from new ones.
 constexpr int64_t kPlaces = 2048, kMostKept = kPlaces / 2;
 constexpr int64_t kSortThreads = 256;
-/// Shorter lines, or as many of them, have a thread each.
+/// Lines that are shorter, or at least this many lines, have a thread each.
 constexpr int64_t kShortLine = 32, kManyLines = 1 << 13;
-/// The number of a place without an element, which comes behind all.
+/// The number of an empty slot, which is ordered after all elements.
 constexpr int64_t kEmpty = -1;
 
 int64_t innerSize(ir::TopKOp op) {
@@ -81,13 +81,13 @@ private:
   Threads *t = nullptr;
   Scalar *s = nullptr;
   Value input, values, indices, shared;
-  Value lineOf, lineIn; // the line's number before and behind the axis, i64
+  Value lineOf, lineIn; // the line's number before and after the axis, i64
 };
 
 Value SortPart::valueAt(Value place) {
   return t->elementAddress(shared, valueType(), place);
 }
-/// Numbers lie behind values, which may have 8 bytes.
+/// Numbers are stored after the values, which may have 8 bytes each.
 Value SortPart::numberAt(Value place) {
   return t->elementAddress(shared, t->b.getI32Type(),
                            t->add(place, t->number(2 * places)));
@@ -102,7 +102,7 @@ void SortPart::write(const Item &item, Value place) {
   t->b.create<LLVM::StoreOp>(t->loc, item.number, numberAt(place));
 }
 
-/// Equal elements, and places without one, by their numbers.
+/// Orders equal elements and empty slots by their numbers.
 Value SortPart::isBefore(const Item &a, const Item &b) {
   auto isEmpty = [&](const Item &item) {
     return s->compare(arith::CmpIPredicate::eq, item.number, t->number(kEmpty));
@@ -117,7 +117,7 @@ Value SortPart::isBefore(const Item &a, const Item &b) {
   return t->select(anyEmpty, byNumber, byValue);
 }
 
-/// `body` of this thread's share of `count` numbers (i32).
+/// Emits `body` for this thread's share of `count` numbers (i32).
 void SortPart::eachOf(int64_t count, llvm::function_ref<void(Value)> body) {
   auto loop = t->b.create<scf::ForOp>(t->loc, t->thread, t->number(count),
                                       t->number(t->blockThreads));
@@ -126,13 +126,14 @@ void SortPart::eachOf(int64_t count, llvm::function_ref<void(Value)> body) {
   body(loop.getInductionVar());
 }
 
-/// Elements from `firstElement` (i64) on take the places from `firstPlace` on.
+/// Fills the slots from `firstPlace` on with the elements from `firstElement`
+/// (i64) on.
 void SortPart::fill(Value firstElement, int64_t firstPlace) {
   eachOf(places - firstPlace, [&](Value number) {
     Value at = s->add(firstElement, t->wide(number));
     Value isElement =
         s->compare(arith::CmpIPredicate::ult, at, s->number(size));
-    // Behind the end the last one is read, and has no number.
+    // After the end, the last element is read, but the slot counts as empty.
     Value last = s->number(size - 1);
     Value step = s->minimum(at, last);
     Value position =
@@ -145,8 +146,8 @@ void SortPart::fill(Value firstElement, int64_t firstPlace) {
   t->barrier();
 }
 
-/// Stretches of 2, 4, ... places are sorted, neighbours in opposite order, by
-/// comparing places half a stretch apart, a quarter, ...
+/// Sorts stretches of 2, 4, ... slots, neighbouring stretches in opposite
+/// order, by comparing slots half a stretch apart, a quarter, ...
 void SortPart::sort() {
   OpBuilder &b = t->b;
   int64_t levels = llvm::Log2_64(places);
@@ -168,7 +169,7 @@ void SortPart::sort() {
 
 void SortPart::compare(Value pair, Value distance, Value stretch) {
   OpBuilder &b = t->b;
-  // The pair's number with a 0 put in where the distance has its 1.
+  // The first slot: the pair's number with a 0 inserted at the distance's bit.
   Value below = b.create<arith::AndIOp>(
       t->loc, pair, b.create<arith::SubIOp>(t->loc, distance, t->number(1)));
   Value above = b.create<arith::SubIOp>(t->loc, pair, below);
@@ -178,7 +179,7 @@ void SortPart::compare(Value pair, Value distance, Value stretch) {
   Value isOpposite =
       s->compare(arith::CmpIPredicate::ne,
                  b.create<arith::AndIOp>(t->loc, first, stretch), t->number(0));
-  // Numbers differ but where both are empty, which may change places.
+  // Numbers differ unless both slots are empty, and these may be swapped.
   Value swaps = b.create<arith::XOrIOp>(t->loc, isBefore(c, a), isOpposite);
   write({t->select(swaps, c.value, a.value),
          t->select(swaps, c.number, a.number)},

@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A block computes a tile of the result (TensorShape.h). Its threads copy what
-// the next parts of the sum need of both operands into shared memory
-// (TensorTile.h) while its warps multiply what lies there already: a part costs
-// one wait for copies and one barrier. The sums are float32 in registers;
-// before they are stored the four lanes that share a row exchange them, so that
-// each has as many neighbours as it stores together.
+// A block computes a tile of the result (TensorShape.h). Its threads copy both
+// operands of the next parts of the sum to shared memory (TensorTile.h) while
+// its warps multiply the parts that are there already: a part costs one wait
+// for copies and one barrier. The sums are float32 in registers. Before the
+// stores, the four lanes that share a row exchange sums, so that each lane has
+// the neighbouring columns that it stores together.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/BlockPart.h"
@@ -42,10 +42,10 @@ public:
             ArrayRef<Value> outputs) override;
 
 private:
-  /// A lane's two neighbouring columns of a row, or more.
+  /// Two or more neighbouring columns of a row, held by a lane.
   using Neighbours = SmallVector<Value>;
 
-  /// What one instruction takes, and results of a lane that it makes.
+  /// Steps that one instruction adds, and results of a lane.
   int64_t stepsTogether() const { return 32 / elementBytes; }
   static constexpr int64_t kSums = 4;
 
@@ -86,7 +86,7 @@ TensorPart::TensorPart(std::shared_ptr<codegen::Nest> nestIn,
       epilogue(nest, contraction),
       element(ir::tensorType(contraction.a.base).getElementType()),
       elementBytes(ir::elementSizeBytes(element)) {
-  // Columns are what lies contiguous in the result.
+  // Columns are the contiguous dimension of the result.
   if (epilogue.storedStride(ProductDim::columns) != 1 &&
       epilogue.storedStride(ProductDim::rows) == 1)
     contraction.transpose();
@@ -141,7 +141,7 @@ void TensorPart::beginTiles(ArrayRef<Value> inputs, ArrayRef<Value> batch) {
   tileB->beginFragments(warpColumn);
 }
 
-/// The bytes at which part number `part` of the sum lies in shared memory.
+/// The byte offset in shared memory of part number `part` of the sum.
 Value TensorPart::placeOf(Value part) {
   return t->mul(t->rem(part, shape.stages), stageBytes());
 }
@@ -156,8 +156,8 @@ SmallVector<Value> TensorPart::sumUp() {
     if (isAsync)
       b.create<NVVM::CpAsyncCommitGroupOp>(t->loc);
   };
-  // Copies but those of the `pending` latest parts are there, and all threads
-  // are done with the part before this one.
+  // Waits until all copies except those of the `pending` latest parts are
+  // complete, and all threads are done with the part before this one.
   auto meet = [&](int64_t pending) {
     if (isAsync)
       b.create<NVVM::CpAsyncWaitGroupOp>(t->loc, pending);
@@ -187,7 +187,7 @@ SmallVector<Value> TensorPart::sumUp() {
   meet(ahead - 1);
   Value next = t->add(part, t->number(ahead));
   Value place = placeOf(next), first = t->mul(next, shape.depth);
-  // Where steps are asked for one by one there are none behind the last.
+  // If each step is checked, no extra check of the last part is needed.
   bool areStepsTested = contraction.size(ProductDim::depth) % shape.depth != 0;
   Value isPart = areStepsTested ? Value() : t->isLess(next, parts);
   SmallVector<Value> nextA = tileA->load(first, place, isPart),
@@ -203,7 +203,7 @@ SmallVector<Value> TensorPart::sumUp() {
 void TensorPart::sumPart(Value place, SmallVector<Value> &sums) {
   int64_t columns = columnBlocks();
   for (int64_t step = 0; step < shape.depth / stepsTogether(); ++step) {
-    SmallVector<Value> b; // two registers for each eight columns
+    SmallVector<Value> b; // two registers for every eight columns
     for (int64_t block = 0; block < shape.warpColumns / kMatrixOuter; ++block)
       for (Value word : tileB->fragment(place, block, step))
         b.push_back(matrixOperand(word));
@@ -219,8 +219,8 @@ void TensorPart::sumPart(Value place, SmallVector<Value> &sums) {
   }
 }
 
-/// A register as the instruction takes it: two numbers of 16 bits, or one that
-/// is rounded to tf32.
+/// A register as an operand of the instruction: two 16-bit numbers, or one
+/// number rounded to tf32.
 Value TensorPart::matrixOperand(Value word) {
   OpBuilder &b = t->b;
   if (element.isF16())
@@ -247,7 +247,7 @@ void TensorPart::multiplyAdd(ArrayRef<Value> a, ArrayRef<Value> bWords,
   SmallVector<Value> operands(a);
   llvm::append_range(operands, bWords);
   llvm::append_range(operands, sums);
-  // By its name: the op for it knows no bf16.
+  // Calls the intrinsic by name: the NVVM op does not support bf16.
   Value product = b.create<LLVM::CallIntrinsicOp>(
                        t->loc, TypeRange{result},
                        llvm::StringRef("llvm.nvvm.mma." + name.str()), operands)
@@ -260,8 +260,8 @@ void TensorPart::multiplyAdd(ArrayRef<Value> a, ArrayRef<Value> bWords,
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Of the lane and the one at (lane xor mask), the lower gets what both had in
-/// `first`, one behind the other, the upper what both had in `second`.
+/// Exchanges with lane (lane xor mask): the lower lane gets `first` of both
+/// lanes, one after the other, the upper lane gets `second` of both.
 TensorPart::Neighbours TensorPart::exchange(Neighbours first, Neighbours second,
                                             int64_t mask) {
   OpBuilder &b = t->b;
@@ -280,9 +280,9 @@ TensorPart::Neighbours TensorPart::exchange(Neighbours first, Neighbours second,
   return lower;
 }
 
-// An instruction leaves to lane 4 g + q columns 2 q and the next of rows g and
-// g + 8. After exchanges among the lanes of a row, four columns of one of two
-// blocks of columns are a lane's, or all eight of one of four.
+// After an instruction, lane 4 g + q has columns 2 q and 2 q + 1 of rows g and
+// g + 8. Exchanges among the lanes of a row give a lane four columns of one of
+// two blocks of columns, or all eight columns of one of four blocks.
 void TensorPart::storeSums(ArrayRef<Value> sums) {
   Value lane = t->rem(t->thread, kWarpThreads);
   Value quarter = t->rem(lane, 4);
@@ -319,7 +319,7 @@ void TensorPart::storeSums(ArrayRef<Value> sums) {
       }
 }
 
-/// Neighbouring columns of a row, from `column` on.
+/// Stores neighbouring columns of a row, from `column` on.
 void TensorPart::storeRow(Value row, Value column, const Neighbours &values) {
   OpBuilder &b = t->b;
   int64_t rows = contraction.size(ProductDim::rows),

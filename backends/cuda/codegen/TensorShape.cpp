@@ -14,15 +14,15 @@ namespace sinter::cuda {
 namespace {
 
 constexpr int64_t kLargestTile = 128;
-/// Tiles are no smaller for the sake of more blocks: too little is computed
-/// with what they read.
+/// Tiles do not become smaller than this to get more blocks: they would compute
+/// too little with the data they read.
 constexpr int64_t kSmallTile = 32;
-/// What a warp computes at most: its sums and operands then fit into half of
-/// the registers that a thread may have.
+/// The most that a warp computes: its sums and operands fit into half of the
+/// registers that a thread may have.
 constexpr int64_t kWarpRows = 64, kWarpColumns = 32;
-/// Warps that hide each other's waiting.
+/// Enough warps to hide each other's latency.
 constexpr int64_t kEnoughWarps = 4;
-/// Bytes of a part along the sum: a line of shared memory, or half of it where
+/// Bytes of a part along the sum: a line of shared memory, or half a line if
 /// tiles are large.
 constexpr int64_t kLineBytes = 128;
 constexpr int64_t kMostStages = 4;

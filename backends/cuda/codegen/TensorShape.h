@@ -2,15 +2,13 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A block of threads computes a tile of `rows` x `columns` results, taking
-// `depth` steps of the sum at a time, of which `stages` parts are in shared
-// memory or on their way. Each warp computes `warpRows` x `warpColumns` of it
-// by mma.sync.
+// A block of threads computes a tile of `rows` x `columns` results in parts of
+// `depth` steps of the sum; `stages` parts are in shared memory or being copied
+// there. Each warp computes `warpRows` x `warpColumns` of the tile by mma.sync.
 //
-// A result is one chain of matrix instructions along the sum, 16 steps of
-// 16-bit numbers (8 of tf32) at a time, whatever the tile: its bits depend on
-// the sum's length alone. Steps that are missing at the end are products of
-// zeros.
+// A result is one chain of matrix instructions along the sum, each with 16
+// steps of 16-bit numbers (8 of tf32), for every tile: its bits depend only on
+// the length of the sum. Missing steps at the end are products of zeros.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_TENSORSHAPE_H
@@ -20,13 +18,13 @@
 
 namespace sinter::cuda {
 
-/// Rows of a matrix instruction, and what operands are read by: two
-/// instructions' columns.
+/// Rows of a matrix instruction. Operands are read in units of this: the
+/// columns of two instructions.
 inline constexpr int64_t kMatrixOuter = 16;
 /// Columns of a matrix instruction.
 inline constexpr int64_t kMatrixColumns = 8;
 
-/// All numbers but the stages are powers of two.
+/// All numbers except the stages are powers of two.
 struct TensorShape {
   int64_t rows, columns, depth;
   int64_t warpRows, warpColumns;
@@ -34,7 +32,7 @@ struct TensorShape {
 
   int64_t warps() const { return rows / warpRows * (columns / warpColumns); }
   int64_t threads() const;
-  /// Bytes of shared memory of a part of the sum.
+  /// Bytes of shared memory for a part of the sum.
   int64_t stageBytes(int64_t elementBytes) const {
     return (rows + columns) * depth * elementBytes;
   }

@@ -1,4 +1,4 @@
-//===- TensorTile.cpp - an operand's part of a step, for mma.sync ---------===//
+//===- TensorTile.cpp - an operand's tile for matrix instructions ---------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,9 +19,9 @@ using codegen::ProductOperand;
 
 namespace {
 
-/// What the banks of shared memory, ldmatrix and cp.async work by.
+/// The unit of ldmatrix, of cp.async and of bank conflicts in shared memory.
 constexpr int64_t kChunkBytes = 16;
-/// Chunks of 16 bytes that lie in different banks.
+/// The number of neighbouring chunks in different banks.
 constexpr int64_t kBankChunks = 8;
 constexpr unsigned kGlobalSpace = 1;
 
@@ -47,14 +47,14 @@ TensorTile::TensorTile(const codegen::Contraction &contraction,
 }
 
 //===----------------------------------------------------------------------===//
-// Where things lie
+// Layout of shared memory
 //===----------------------------------------------------------------------===//
 
-/// What the chunks' numbers of a line are exchanged by. It has a period of at
-/// most eight lines.
+/// The key that permutes the chunks of a line: chunk numbers are xored with it.
+/// It has a period of at most eight lines.
 Value TensorTile::key(Value line) {
   int64_t chunks = lineBytes() / kChunkBytes;
-  // Four lines are read at once, two chunks of each.
+  // Single reads access four lines at once, two chunks of each.
   if (isReadSingly())
     return chunks >= kBankChunks ? t->mul(t->rem(line, 4), 2)
                                  : t->mul(t->rem(t->div(line, 2), 2), 2);
@@ -86,7 +86,7 @@ void TensorTile::begin(Threads &threadsIn, Value sharedIn, int64_t startIn,
 
 TensorTile::Piece TensorTile::piece(int64_t number, Value first,
                                     ArrayRef<Value> batch) {
-  // Pieces lie along the lines of the tile, and then across.
+  // Pieces are numbered along the lines of the tile, then across them.
   int64_t perLine = (isAlongDepth ? depth : outer) / vector;
   Value along, across;
   if (threads % perLine == 0) {
@@ -105,7 +105,7 @@ TensorTile::Piece TensorTile::piece(int64_t number, Value first,
   if (vector < perChunk)
     offset = t->add(offset, t->mul(t->rem(along, perChunk), elementBytes));
   Value index = t->add(first, isAlongDepth ? across : along);
-  // Rows behind the last are not stored: whatever is there will do.
+  // Rows after the last are not stored: they may have any value.
   int64_t last = contraction.size(outerDim) - (isAlongDepth ? 1 : vector);
   if (contraction.size(outerDim) % outer != 0)
     index = t->b.create<arith::MinUIOp>(t->loc, index, t->number(last));
@@ -147,8 +147,8 @@ SmallVector<Value> TensorTile::load(Value firstDepth, Value place,
   return values;
 }
 
-/// Sixteen bytes need not pass through the first cache: no other block of the
-/// multiprocessor wants them soon.
+/// Copies of 16 bytes bypass the L1 cache: no other block of the multiprocessor
+/// needs them soon.
 void TensorTile::copy(const OperandPlace &from, Value inside, Value to) {
   OpBuilder &b = t->b;
   int64_t bytes = vector * elementBytes;
@@ -158,7 +158,7 @@ void TensorTile::copy(const OperandPlace &from, Value inside, Value to) {
   Value offset = from.offset();
   SmallVector<Value> operands{to, Value()};
   if (inside) {
-    // Nothing is read where there is nothing; the address is a good one.
+    // Outside, zero bytes are read, from a valid address.
     Value zero = b.create<arith::ConstantIntOp>(t->loc, 0, 64);
     offset = t->select(inside, offset, zero);
     operands.push_back(t->select(inside, t->number(bytes), t->number(0)));
@@ -208,9 +208,9 @@ void TensorTile::store(Value place, Value condition, ArrayRef<Value> values) {
 // From shared memory to registers
 //===----------------------------------------------------------------------===//
 
-// The four parts of a fragment are 8 rows (or columns) x 16 bytes of the sum. A
-// first operand's follow each other along the rows first, a second operand's
-// along the sum, so that two of them are an instruction's.
+// The four parts of a fragment are 8 rows (or columns) x 16 bytes of the sum.
+// In a first operand they follow each other along the rows first, in a second
+// operand along the sum, so that two of them belong to one instruction.
 void TensorTile::beginFragments(Value warpStart) {
   Value lane = t->rem(t->thread, kWarpThreads);
   if (isReadSingly()) {
@@ -219,7 +219,7 @@ void TensorTile::beginFragments(Value warpStart) {
     laneKey = key(laneLine);
     return;
   }
-  // Lane 8 i + r brings the address of line r of part i.
+  // Lane 8 i + r provides the address of line r of part i.
   Value within = t->rem(lane, 8);
   Value second = t->rem(t->div(lane, 8), 2), third = t->div(lane, 16);
   Value outerPart = isFirstOperand() ? second : third,

@@ -3,15 +3,15 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The threads of a block copy one operand of a product, for a tile of results
-// and some steps of the sum, as it is into shared memory, and the warps read
-// it as the operands of matrix instructions. Steps that are missing are
-// 0, rows behind the last are the last. It lies there in lines, along the sum
-// or along the rows (or columns), as it does in global memory. A line's chunks
-// of 16 bytes are exchanged so that neither copies nor reads of eight
-// neighbouring lines meet in a bank.
+// and some steps of the sum, unchanged to shared memory. The warps read it from
+// there as operands of matrix instructions. Missing steps are 0; rows after the
+// last repeat the last. Lines in shared memory run along the sum or along the
+// rows (or columns), as in global memory. The 16-byte chunks of a line are
+// permuted so that neither copies nor reads of eight neighbouring lines have
+// bank conflicts.
 //
-// Pieces of 4, 8 and 16 bytes travel by cp.async; single 16-bit numbers, which
-// nothing aligns, through registers.
+// Pieces of 4, 8 and 16 bytes are copied by cp.async; single 16-bit numbers,
+// which are not aligned for it, through registers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_TENSORTILE_H
@@ -24,21 +24,21 @@ namespace sinter::cuda {
 class TensorTile {
 public:
   /// `outerDim` is rows or columns: the tile has `outer` of them and `depth`
-  /// steps of the sum, both powers of two, 16 and 32 bytes at least. Elements
-  /// have 16 or 32 bits.
+  /// steps of the sum. Both are powers of two, at least 16 and 32 bytes.
+  /// Elements have 16 or 32 bits.
   TensorTile(const codegen::Contraction &contraction,
              const codegen::ProductOperand &operand,
              codegen::ProductDim outerDim, int64_t outer, int64_t depth,
              int64_t threads);
 
-  /// True when pieces travel by cp.async, which must be waited for.
+  /// Whether pieces are copied by cp.async, which must be waited for.
   bool isAsync() const { return vector * elementBytes >= 4; }
   /// Bytes of shared memory for a part of the sum.
   int64_t sharedBytes() const { return outer * depth * elementBytes; }
 
-  /// Emits what does not change from part to part. The tile begins at row (or
-  /// column) `first`; `pointer` is the operand's; `batch` are the values of the
-  /// batch's loops. Parts lie in `shared` (bytes) from `start` on.
+  /// Emits what does not change between parts. The tile begins at row (or
+  /// column) `first`; `pointer` is the operand's; `batch` has the values of the
+  /// batch loops. Parts are in `shared` (bytes) from `start` on.
   void begin(Threads &threads, mlir::Value shared, int64_t start,
              mlir::Value pointer, mlir::Value first,
              llvm::ArrayRef<mlir::Value> batch);
@@ -46,23 +46,24 @@ public:
   void beginFragments(mlir::Value warpStart);
 
   /// Starts to copy this thread's pieces of the steps from `firstDepth` on to
-  /// `place` (bytes, i32) if `condition` (null: always). Returns those that
-  /// store() must put there.
+  /// `place` (a byte offset, i32) if `condition` (null: always). Returns the
+  /// pieces that store() must store there.
   llvm::SmallVector<mlir::Value> load(mlir::Value firstDepth, mlir::Value place,
                                       mlir::Value condition);
   void store(mlir::Value place, mlir::Value condition,
              llvm::ArrayRef<mlir::Value> pieces);
 
-  /// The registers (i32) of 16 rows or columns, number `block` of the warp's,
-  /// and 32 bytes of the sum, number `step` of the part's: of a first operand
-  /// its four, of a second operand two for each eight columns.
+  /// The registers (i32) of block number `block` of 16 rows or columns of the
+  /// warp and step number `step` of 32 bytes of the part: the four registers of
+  /// a first operand, or two registers of a second operand for every eight
+  /// columns.
   llvm::SmallVector<mlir::Value> fragment(mlir::Value place, int64_t block,
                                           int64_t step);
 
 private:
   struct Piece {
     mlir::Value depth;  // where it begins in the tile
-    mlir::Value offset; // its bytes' in shared memory, i32
+    mlir::Value offset; // in shared memory, in bytes, i32
     OperandPlace place; // without the depth
   };
 
@@ -70,8 +71,8 @@ private:
   int64_t lineBytes() const {
     return (isAlongDepth ? depth : outer) * elementBytes;
   }
-  /// True when fragments are read number by number: ldmatrix exchanges rows and
-  /// columns of 16-bit numbers only.
+  /// Whether fragments are read one number at a time: ldmatrix can transpose
+  /// only 16-bit numbers.
   bool isReadSingly() const { return elementBytes == 4 && !isAlongDepth; }
   Piece piece(int64_t number, mlir::Value first,
               llvm::ArrayRef<mlir::Value> batch);
@@ -88,10 +89,10 @@ private:
   codegen::ProductDim outerDim;
   int64_t outer, depth, threads;
   int64_t elementBytes;
-  bool isAlongDepth; // lines and pieces
+  bool isAlongDepth; // direction of lines and pieces
   int64_t vector;    // elements of a piece
   int64_t count;     // pieces of a thread
-  bool isForAll;     // every thread has one
+  bool isForAll;     // every thread has a piece
 
   // While code is emitted.
   Threads *t = nullptr;
@@ -99,7 +100,7 @@ private:
   int64_t start = 0;
   mlir::Value hasPiece; // null: always
   std::vector<Piece> pieces;
-  // Of the lane's place in a fragment: its line and chunk (or row, with single
+  // The lane's position in a fragment: its line and chunk (or row, with single
   // reads) in block 0 and step 0, and the key of its line.
   mlir::Value laneLine, laneChunk, laneKey;
 };

@@ -1,4 +1,4 @@
-//===- Threads.cpp - what kernels say to the threads of a block -----------===//
+//===- Threads.cpp - code for the threads of a block ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -81,7 +81,7 @@ Value Threads::shuffleXor(Value value, int64_t mask) {
     return result;
   }
   unsigned bits = type.getIntOrFloatBitWidth();
-  if (bits < 32) { // truth values and small integers
+  if (bits < 32) { // booleans and small integers
     Value word = b.create<arith::ExtUIOp>(loc, i32, value);
     return b.create<arith::TruncIOp>(loc, type, shuffleWord(word, mask));
   }
@@ -105,7 +105,7 @@ Value Threads::beginExchange(Type element, int64_t count, bool isRepeated) {
   if (hadExchange || isRepeated)
     barrier();
   hadExchange = true;
-  // Parts of a kernel are different blocks: they share the declaration.
+  // Parts of a kernel run in different blocks and share the declaration.
   auto module = kernel->getParentOfType<ModuleOp>();
   std::string name = (kernel.getName() + "_shared").str();
   int64_t sizeBytes =

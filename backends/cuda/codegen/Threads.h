@@ -14,8 +14,8 @@ namespace sinter::cuda {
 inline constexpr int64_t kWarpThreads = 32;
 inline constexpr int64_t kMaxBlockThreads = 1024;
 
-/// Where a part of a kernel is emitted: its own block number, the thread and
-/// the module that shared memory is declared in. All numbers are i32.
+/// Emits the code of a kernel's part: has its block number, the thread, and the
+/// module that declares shared memory. All numbers are i32.
 class Threads {
 public:
   Threads(mlir::OpBuilder &builder, mlir::Location loc,
@@ -25,7 +25,7 @@ public:
         thread(thread), kernel(kernel) {}
 
   mlir::Value number(int64_t value);   // i32
-  mlir::Value wide(mlir::Value value); // i64, of a number that is not negative
+  mlir::Value wide(mlir::Value value); // i64; `value` is not negative
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value mul(mlir::Value x, int64_t y);
   mlir::Value div(mlir::Value x, int64_t y); // unsigned
@@ -37,19 +37,19 @@ public:
   /// Emits `body` under `condition`; null: always.
   void when(mlir::Value condition, llvm::function_ref<void()> body);
 
-  /// All threads of the block must get here.
+  /// All threads of the block must execute this.
   void barrier();
-  /// The value of lane (lane xor mask) of the warp, all of whose threads must
-  /// get here. Scalars of up to 64 bits and vectors of them.
+  /// The value in lane (lane xor mask) of the warp; all threads of the warp
+  /// must execute this. For scalars of up to 64 bits and vectors of them.
   mlir::Value shuffleXor(mlir::Value value, int64_t mask);
 
   /// An array of `count` elements in the block's shared memory, through which
-  /// threads give values to each other: they write, meet at a barrier, and
-  /// read. All exchanges have the same memory; where an earlier one may still
-  /// be read, or this one of the round before (`isRepeated`), a barrier comes
-  /// first.
+  /// threads exchange values: they write, wait at a barrier, and read. All
+  /// exchanges use the same memory. A barrier comes first if threads may still
+  /// read an earlier exchange, or this one of the previous round
+  /// (`isRepeated`).
   mlir::Value beginExchange(mlir::Type element, int64_t count, bool isRepeated);
-  /// The block has exchanged before, in code that these threads come from.
+  /// Tells that these threads have exchanged values before.
   void afterOthers() { hadExchange = true; }
   mlir::Value elementAddress(mlir::Value array, mlir::Type element,
                              mlir::Value position);

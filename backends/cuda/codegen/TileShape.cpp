@@ -1,4 +1,4 @@
-//===- TileShape.cpp - how a contraction is cut into blocks ---------------===//
+//===- TileShape.cpp - how blocks share a contraction ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,11 +12,11 @@ namespace sinter::cuda {
 
 namespace {
 
-/// Tiles are no smaller for the sake of more blocks: too little is computed
-/// with what they read.
+/// Tiles do not become smaller than this to get more blocks: they would compute
+/// too little with the data they read.
 constexpr int64_t kSmallTile = 32;
 constexpr int64_t kMostThreads = 256;
-/// Steps of a sum that are worth a group of threads.
+/// The fewest steps of a sum that are worth a group of threads.
 constexpr int64_t kGroupSteps = 16;
 
 int64_t powerOf2(int64_t size, int64_t least, int64_t most) {
@@ -27,7 +27,7 @@ int64_t powerOf2(int64_t size, int64_t least, int64_t most) {
 } // namespace
 
 int64_t TileShape::sharedBytes(int64_t elementBytes) const {
-  constexpr int64_t kPadding = 4; // OperandTile's, for each operand
+  constexpr int64_t kPadding = 4; // of OperandTile, for each operand
   int64_t stage = depth * (rows + columns + 2 * kPadding);
   int64_t exchange = groups > 1 ? groups * rows * columns : 0;
   return (2 * stage + exchange) * elementBytes;
@@ -56,7 +56,7 @@ TileShape TileShape::choose(int64_t batch, int64_t rows, int64_t columns,
   while (shape.threads() < kMostThreads &&
          depth >= 2 * shape.groups * kGroupSteps)
     shape.groups *= 2;
-  // Each group has some steps of a part.
+  // Each group needs some steps of every part.
   int64_t wanted = shape.groups > 1                         ? 4 * shape.groups
                    : shape.rows * shape.columns >= 128 * 64 ? 8
                                                             : 16;

@@ -1,10 +1,10 @@
-//===- TransposePart.cpp - elementwise results across what they read ------===//
+//===- TransposePart.cpp - elementwise results across their operands ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Where operands lie contiguous along another loop than results, a block has a
-// square of both loops: its threads read the operands along theirs into shared
-// memory, and compute and store along the results'.
+// For operands that are contiguous along another loop than the results. A block
+// has a square of both loops: its threads copy the operands to shared memory
+// along the operands' loop, and compute and store along the results' loop.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
@@ -24,16 +24,17 @@ using ir::Index;
 
 namespace {
 
-/// Steps of both loops; a line of shared memory has one more, so that neither
-/// lines nor columns of it lie in one bank.
+/// Steps of both loops. A line of shared memory has one more element, so that
+/// neither lines nor columns have bank conflicts.
 constexpr int64_t kSquare = 32, kPitch = kSquare + 1;
 constexpr int64_t kTransposeThreads = 256;
-/// Lines of the square that the threads have at once.
+/// Lines of the square that the threads process at once.
 constexpr int64_t kLines = kTransposeThreads / kSquare;
-/// Shorter loops leave too much of a square empty, fewer results too many
-/// multiprocessors.
+/// Shorter loops would leave too much of a square empty; fewer results would
+/// leave too many multiprocessors idle.
 constexpr int64_t kLeastSteps = 12, kLeastResults = 1 << 12;
-/// Operands that have a square; each takes 8448 bytes at most.
+/// The most operands with a square in shared memory; each takes at most 8448
+/// bytes.
 constexpr size_t kMostOperands = 4;
 
 struct Transpose {
@@ -45,7 +46,7 @@ int64_t stride(RankedTensorType type, ArrayRef<Index> index, unsigned loop) {
   return codegen::linearIndex(type, index).coefficient(loop);
 }
 
-/// The loop along which all results lie contiguous.
+/// The loop along which all results are contiguous.
 std::optional<unsigned> resultLoop(const Nest &nest) {
   for (auto [loop, size] : llvm::enumerate(nest.domain.sizes))
     if (size > 1 &&
@@ -146,7 +147,7 @@ void TransposePart::emit(Threads &threads, ArrayRef<Value> inputs,
   shared = t->beginExchange(t->b.getI64Type(),
                             transpose.operands.size() * kSquare * kPitch,
                             /*isRepeated=*/false);
-  // A block has more threads when another part of the kernel wants them.
+  // A block has more threads if another part of the kernel needs them.
   Value isWorker = t->blockThreads > kTransposeThreads
                        ? t->isLess(t->thread, kTransposeThreads)
                        : Value();
@@ -171,7 +172,7 @@ Value TransposePart::place(size_t operand, Value lineHere, Value columnHere) {
                 t->number(operand * kSquare * kPitch));
 }
 
-/// All reads before the first goes to shared memory.
+/// Emits all reads before the first store to shared memory.
 void TransposePart::readSquares(ElementEmitter &emitter) {
   struct Read {
     Value memory, place;

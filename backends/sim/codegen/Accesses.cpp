@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A checked kernel reports each access outside the thread's own memory before
-// it does it. An unchecked one looks at the alignment of wide accesses alone,
-// which x86 would forgive or end the process for.
+// the access. An unchecked kernel only checks the alignment of wide accesses:
+// x86 would either accept misaligned ones or end the process.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/ThreadCode.h"
@@ -21,8 +21,8 @@ using namespace llvm;
 namespace sinter::sim {
 namespace {
 
-// Masked accesses as branches around those of single elements, as x86's
-// baseline has them: each is an access of its own.
+// Turns masked accesses into branches around accesses of single elements, as
+// for the baseline of x86: each becomes a separate access.
 void scalarizeMasked(Function &function, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -63,7 +63,8 @@ private:
   SmallVector<Access> accesses;
 };
 
-// Memory of the thread, constants of the kernel, the table and the parameters.
+// Whether `address` is in memory of the thread, a constant of the kernel, the
+// table or the parameters.
 bool AccessGuard::isOwn(Value *address) const {
   const Value *object = getUnderlyingObject(address, /*MaxLookup=*/0);
   if (isa<AllocaInst, GlobalVariable>(object))
@@ -87,7 +88,7 @@ void AccessGuard::find(Instruction &instruction) {
       add(*load, load->getPointerOperand(), load->getType(), load->getAlign(),
           (isReadOnly ? SINTER_SIM_READONLY : 0) |
               (load->isAtomic() || load->isVolatile() ? SINTER_SIM_ATOMIC : 0));
-      // Nothing is assumed of memory that other threads may write.
+      // LLVM must not assume that no other thread writes this memory.
       load->setMetadata(LLVMContext::MD_invariant_load, nullptr);
     }
   } else if (auto *store = dyn_cast<StoreInst>(&instruction)) {
@@ -130,7 +131,7 @@ void AccessGuard::guardAll() {
                  builder.getInt32(access.alignment.value()),
                  builder.getInt32(access.flags)});
     }
-    // A thread that looks at memory again and again waits for another one.
+    // A thread that polls memory waits for another thread: let that one run.
     if ((access.flags & SINTER_SIM_ATOMIC) &&
         (!(access.flags & SINTER_SIM_WRITE) ||
          isa<AtomicCmpXchgInst>(access.instruction))) {

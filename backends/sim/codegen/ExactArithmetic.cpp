@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// LLVM leaves open what the two machines do differently: conversions that
-// overflow, minima of zeros. Here they get PTX's meaning. Floats of 16 bits and
-// roundings go through the table, since a baseline x86 has no instructions for
-// them.
+// LLVM leaves undefined what the two machines do differently: conversions that
+// overflow, minima of zeros. This step gives them PTX's meaning. 16-bit floats
+// and roundings become calls of the table, because a baseline x86 has no
+// instructions for them.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/ThreadCode.h"
@@ -82,7 +82,7 @@ class Exact {
 public:
   explicit Exact(ThreadCode &code) : code(code) {}
 
-  /// What stands for `instruction`; null when it may stay.
+  /// The replacement of `instruction`; null if it may stay.
   Value *replace(Instruction &instruction);
   Error error = Error::success();
 
@@ -98,8 +98,8 @@ private:
   ThreadCode &code;
 };
 
-// PTX saturates and makes NaN zero. It has no conversion to 8 bits: that is one
-// to 16, cut off.
+// PTX saturates and turns NaN into zero. It has no conversion to 8 bits: that
+// is a conversion to 16 bits, truncated.
 Value *Exact::convertToInteger(CastInst &cast) {
   IRBuilder<> builder(&cast);
   auto id =
@@ -113,7 +113,7 @@ Value *Exact::convertToInteger(CastInst &cast) {
       cast.getType());
 }
 
-// As the NVPTX backend expands it; x when y is infinite.
+// The expansion of the NVPTX backend; the result is x if y is infinite.
 Value *Exact::remainder(IRBuilder<> &builder, Value *a, Value *b) {
   Value *quotient = emitMath(code, builder, SINTER_SIM_TRUNC,
                              SINTER_SIM_NEAREST, {builder.CreateFDiv(a, b)});
@@ -175,8 +175,8 @@ Value *Exact::replaceCall(IntrinsicInst &call) {
   }
 }
 
-// Operands and result as float; each operation is rounded once: float has more
-// than twice the digits.
+// Computes in float. Each operation is rounded correctly, because float has
+// more than twice the digits.
 Value *Exact::halfScalar(IRBuilder<> &builder, Instruction &instruction,
                          ArrayRef<Value *> operands) {
   Type *type = instruction.getType()->getScalarType();
@@ -260,7 +260,7 @@ Value *Exact::halfScalar(IRBuilder<> &builder, Instruction &instruction,
   return result ? emitNarrow(code, builder, result, type) : nullptr;
 }
 
-// Null when it only moves its operands.
+// Null if the instruction only moves its operands.
 Value *Exact::half(Instruction &instruction) {
   IRBuilder<> builder(&instruction);
   Type *type = instruction.getType();

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Pointers have 64 bits in every space, so that types change and address
+// Pointers have 64 bits in every space, so only their types change; address
 // arithmetic stays. Shared variables become offsets from an address that the
-// simulated device gives: never globals, which LLVM could promote or forward
-// across a switch of threads.
+// simulated device provides. They must not be globals, which LLVM could promote
+// or forward across a switch of threads.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/ThreadCode.h"
@@ -54,7 +54,7 @@ private:
   void rebaseInteger(Instruction &cast);
 
   ThreadCode &code;
-  DenseMap<GlobalVariable *, Value *> globals; // what they became
+  DenseMap<GlobalVariable *, Value *> globals; // replacements
 };
 
 Error Flattening::placeGlobals() {
@@ -227,7 +227,7 @@ Error Flattening::run() {
                           LLVMContext::MD_noalias, LLVMContext::MD_nontemporal,
                           LLVMContext::MD_invariant_group})
       instruction.setMetadata(kind, nullptr);
-    // What the kernel promises is what is to be checked.
+    // Assumptions are removed: what they promise is to be checked.
     if (auto *call = dyn_cast<IntrinsicInst>(&instruction))
       if (call->isAssumeLikeIntrinsic() && call->getType()->isVoidTy())
         useless.push_back(call);

@@ -1,4 +1,4 @@
-//===- Intrinsics.cpp - what becomes of llvm.nvvm.* -----------------------===//
+//===- Intrinsics.cpp - replaces llvm.nvvm.* and inline PTX ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -150,7 +150,7 @@ std::string inlinePtxName(StringRef text) {
   for (auto [number, operand] : enumerate(list))
     if (operand.trim() != ("$" + Twine(number)).str())
       return "";
-  // PTX's name, operands, and that of the intrinsic.
+  // The name in PTX, the operands, and the name of the intrinsic.
   struct Row {
     StringLiteral opcode;
     size_t numOperands;
@@ -182,7 +182,7 @@ std::string inlinePtxName(StringRef text) {
   return "";
 }
 
-// A trap that the compiler put in, an assertion of the kernel.
+// A trap that the compiler inserted, or an assertion of the kernel.
 static bool lowerTrap(ThreadCode &code, CallInst *call) {
   Function *callee = call->getCalledFunction();
   if (!callee)

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Families of intrinsics, each in a file of its own. A family answers null when
-// the intrinsic is none of its own.
+// Families of intrinsics, each in its own file. A family returns null if the
+// intrinsic does not belong to it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_BACKENDS_SIM_CODEGEN_INTRINSICS_H
@@ -13,8 +13,8 @@
 
 namespace sinter::sim {
 
-/// One call that is to be replaced. `name` is without "llvm.nvvm."; `type` is
-/// that of the result.
+/// A call to replace. `name` is the intrinsic's without "llvm.nvvm."; `type` is
+/// the type of the result.
 struct IntrinsicCall {
   ThreadCode &code;
   llvm::IRBuilder<> &builder;
@@ -34,22 +34,21 @@ struct IntrinsicCall {
   }
 };
 
-/// What stands for an intrinsic without a result.
+/// Returned for an intrinsic without a result.
 llvm::Value *nothing(const IntrinsicCall &call);
 
 /// Numbers of threads and blocks, clocks.
 llvm::Value *lowerRegister(const IntrinsicCall &call);
-/// Barriers and what threads of a warp do together.
+/// Barriers and operations of all threads of a warp.
 llvm::Value *lowerMeeting(const IntrinsicCall &call);
 /// ldmatrix, mma.sync, cp.async.
 llvm::Value *lowerMatrix(const IntrinsicCall &call);
 /// Arithmetic, approximations, conversions.
 llvm::Value *lowerMath(const IntrinsicCall &call);
-/// Loads, atomics, questions about addresses.
+/// Loads, atomics, queries of addresses.
 llvm::Value *lowerMemory(const IntrinsicCall &call);
 
-/// What inline PTX is called as an intrinsic ("tanh.approx.f"); "" when it is
-/// unknown.
+/// The intrinsic's name for inline PTX ("tanh.approx.f"); "" if it is unknown.
 std::string inlinePtxName(llvm::StringRef text);
 
 } // namespace sinter::sim

@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace sinter::sim {
 
-// Kernels by calling convention, or by !nvvm.annotations {@f, !"kernel", 1}.
+// Kernels have a calling convention, or !nvvm.annotations {@f, !"kernel", 1}.
 static Expected<Function *> findKernel(Module &module) {
   SmallPtrSet<Function *, 2> kernels;
   for (Function &function : module)
@@ -38,7 +38,7 @@ static Expected<Function *> findKernel(Module &module) {
   return *kernels.begin();
 }
 
-// True for the only parameter of a kernel, an array of addresses.
+// Whether this is the only parameter of a kernel, an array of addresses.
 static bool isAddressArray(const Argument &argument) {
   auto *array = dyn_cast<ArrayType>(argument.getParamByValType());
   return array && array->getElementType()->isPointerTy() &&
@@ -53,14 +53,14 @@ static Error checkKernel(Function &kernel) {
         (argument.hasByValAttr() && !isAddressArray(argument)))
       return cannot("kernel ", kernel.getName(), ": parameter ",
                     argument.getArgNo(),
-                    " is no pointer; kernels take addresses only");
+                    " is not a pointer; kernels take only addresses");
   const DataLayout &layout = kernel.getDataLayout();
   for (unsigned space : {0, 1, 3, 4, 5})
     if (layout.getPointerSizeInBits(space) != 64)
       return cannot("kernel ", kernel.getName(), ": pointers of ",
                     layout.getPointerSizeInBits(space),
                     " bits; the simulated device has 64");
-  // One mode bit would flush fp64 too.
+  // x86 has one mode bit, which would flush fp64 too.
   StringRef denormals =
       kernel.getFnAttribute("denormal-fp-math-f32").getValueAsString();
   if (denormals.contains("preserve-sign") ||
@@ -71,7 +71,7 @@ static Error checkKernel(Function &kernel) {
   return Error::success();
 }
 
-// Calls of functions of the module, until none is left.
+// Inlines calls of functions of the module until none is left.
 static Error inlineCalls(Function &kernel) {
   constexpr int kMostCalls = 10000;
   for (int numCalls = 0; numCalls < kMostCalls; ++numCalls) {

@@ -39,7 +39,7 @@ std::optional<sinter_sim_rounding> roundingOf(StringRef word) {
       .Default(std::nullopt);
 }
 
-// Denormals to zeros of their sign.
+// Flushes denormals to zeros of their sign.
 Value *flushed(IRBuilderBase &builder, Value *value) {
   if (!value->getType()->isFloatTy())
     return value;
@@ -148,7 +148,7 @@ Value *lowerFloat(const IntrinsicCall &call) {
   return result && words.flushes ? flushed(call.builder, result) : result;
 }
 
-// {f,d}2{i,ui,ll,ull}.ROUNDING: rounded, then to the nearest that fits.
+// {f,d}2{i,ui,ll,ull}.ROUNDING: rounds, then clamps to the range of the type.
 Value *lowerToInteger(const IntrinsicCall &call, StringRef to,
                       sinter_sim_rounding rounding) {
   IRBuilder<> &builder = call.builder;
@@ -209,7 +209,7 @@ Value *lowerConversion(const IntrinsicCall &call) {
   return nullptr;
 }
 
-// To 10 bits of mantissa, halves away from zero; NaN and infinity stay.
+// Rounds to 10 bits of mantissa, halves away from zero; NaN and infinity stay.
 Value *lowerTf32(const IntrinsicCall &call) {
   if (call.name != "f2tf32.rna")
     return nullptr;
@@ -242,8 +242,8 @@ Value *lowerBits(const IntrinsicCall &call) {
   }
   if (name != "prmt")
     return nullptr;
-  // Each digit of the selector picks a byte of {b, a}; its top bit spreads
-  // the byte's sign.
+  // Each digit of the selector picks a byte of {b, a}; the digit's top bit
+  // replicates the byte's sign.
   Type *i64 = builder.getInt64Ty();
   Value *both = builder.CreateOr(
       builder.CreateShl(builder.CreateZExt(call.operands[1], i64), 32),
@@ -268,7 +268,7 @@ Value *lowerBits(const IntrinsicCall &call) {
 } // namespace
 
 Value *lowerMath(const IntrinsicCall &call) {
-  // sqrt.f is the correctly rounded one unless flags say otherwise.
+  // sqrt.f is correctly rounded unless flags say otherwise.
   if (call.name == "sqrt.f")
     return call.builder.CreateUnaryIntrinsic(Intrinsic::sqrt, call.operands[0]);
   for (auto *lower : {lowerBits, lowerTf32, lowerConversion, lowerFloat})

@@ -11,7 +11,7 @@ using namespace llvm;
 
 namespace sinter::sim {
 
-// Memory of the thread for `count` registers.
+// Memory on the thread's stack for `count` registers.
 static AllocaInst *registers(const IntrinsicCall &call, unsigned count) {
   BasicBlock &entry = call.code.function->getEntryBlock();
   IRBuilder<> builder(&entry, entry.begin());
@@ -24,7 +24,7 @@ static Value *registerAt(const IntrinsicCall &call, Value *base, unsigned at) {
                                                  base, at);
 }
 
-// The registers as the intrinsic returns them: one, or a struct.
+// The registers in the form that the intrinsic returns: one value, or a struct.
 static Value *loadRegisters(const IntrinsicCall &call, Value *base) {
   IRBuilder<> &builder = call.builder;
   auto *record = dyn_cast<StructType>(call.type);

@@ -35,9 +35,9 @@ static Value *lowerBarrier(const IntrinsicCall &call) {
   return nothing(call);
 }
 
-// A value and whether the lane was in range: {value, i1} when both are asked
-// for. The table gives them in one integer, since C and LLVM IR return such a
-// struct in different registers.
+// A value, or {value, i1} if the intrinsic also returns whether the lane was in
+// range. The table packs both into one integer, because C and LLVM IR return
+// such a struct in different registers.
 static Value *valueAndFlag(const IntrinsicCall &call, Value *packed) {
   IRBuilder<> &builder = call.builder;
   auto *pair = dyn_cast<StructType>(call.type);

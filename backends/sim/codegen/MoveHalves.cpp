@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// After all arithmetic of 16-bit floats became calls, what is left loads,
-// stores, selects and packs them. As integers they give LLVM nothing to make
-// arithmetic of again.
+// When all arithmetic of 16-bit floats has become calls, the remaining
+// instructions load, store, select and pack them. On integers LLVM cannot turn
+// these into float arithmetic again.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/ThreadCode.h"
@@ -36,7 +36,7 @@ Type *asInteger(Type *type) {
   return type;
 }
 
-// Null when it cannot be written so.
+// The constant as integers; null if that is not possible.
 Constant *asInteger(Constant *constant) {
   Type *type = asInteger(constant->getType());
   if (type == constant->getType())
@@ -85,7 +85,7 @@ Error moveHalvesAsIntegers(ThreadCode &code) {
     Type *type = asInteger(instruction.getType());
     if (type == instruction.getType())
       continue;
-    // nnan and its like are only for floats.
+    // nnan and similar flags are only for floats.
     if (isa<FPMathOperator>(instruction))
       instruction.copyFastMathFlags(FastMathFlags());
     instruction.mutateType(type);

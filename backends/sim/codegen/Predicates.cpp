@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the mutation check forces: comparisons of thread numbers, loop counters
-// and constants that decide a branch, a selection or a mask. Comparisons of
-// loaded or exchanged values are data, not bounds.
+// Finds the comparisons that the mutation check forces: those of thread
+// numbers, loop counters and constants that decide a branch, a selection or a
+// mask. Comparisons of loaded or exchanged values are data, not bounds.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/ThreadCode.h"
@@ -62,8 +62,8 @@ bool PredicateFinder::isOfIndices(Value *value,
   });
 }
 
-// `condition` being `opens` lets something happen: so does each comparison in
-// it, alone.
+// Adds the comparisons in `condition`, which opens a guard if it equals
+// `opens`.
 void PredicateFinder::guard(Value *condition, bool opens) {
   using namespace PatternMatch;
   Value *a, *b;
@@ -93,7 +93,7 @@ std::vector<Predicate> PredicateFinder::find() {
     if (auto *branch = dyn_cast<BranchInst>(&instruction)) {
       if (branch->isUnconditional())
         continue;
-      // The guarded side is the one that need not be passed.
+      // The guarded successor is the one that need not be executed.
       const BasicBlock *block = branch->getParent();
       bool trueMustPass =
           postDominators.dominates(branch->getSuccessor(0), block);
@@ -101,7 +101,7 @@ std::vector<Predicate> PredicateFinder::find() {
     } else if (auto *select = dyn_cast<SelectInst>(&instruction)) {
       if (select->getType()->isIntOrIntVectorTy(1))
         continue; // and, or: part of another condition
-      // The constant is what stands for "outside".
+      // The constant is the value for "outside".
       bool trueIsOutside = isa<Constant>(select->getTrueValue()) &&
                            !isa<Constant>(select->getFalseValue());
       guard(select->getCondition(), !trueIsOutside);
@@ -147,7 +147,8 @@ void routePredicates(ThreadCode &code, ArrayRef<Predicate> predicates) {
     Value *result;
     SmallPtrSet<Value *, 2> own; // use the comparison as it is
     if (auto *type = dyn_cast<FixedVectorType>(compare->getType())) {
-      // Asked for a value that changes nothing, lanes take only the forced one.
+      // The query gets the neutral value, so that only a forced answer changes
+      // the lanes.
       Value *all = builder.CreateVectorSplat(
           type->getNumElements(), ask(builder.getInt32(!predicate.forced)));
       result = predicate.forced ? builder.CreateOr(compare, all)

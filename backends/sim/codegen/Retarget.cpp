@@ -18,8 +18,8 @@ using namespace llvm;
 
 namespace sinter::sim {
 
-// A call that the code generator made of an instruction (a division of 128
-// bits, a function of libm) would be found missing only on another machine.
+// Finds calls that the code generator made of instructions (a 128-bit division,
+// a function of libm); otherwise they would fail only on another machine.
 static Error checkSymbols(StringRef object, StringRef kernel) {
   static const StringSet<> callable{"memcpy", "memmove", "memset", "fmaf",
                                     "fma"};
@@ -41,7 +41,7 @@ static Error checkSymbols(StringRef object, StringRef kernel) {
   return Error::success();
 }
 
-// Threads have small stacks (backends/sim/device), which must not overflow.
+// Checks that the thread's small stack (backends/sim/device) cannot overflow.
 static Error checkLocalMemory(const Module &module, StringRef kernel) {
   constexpr uint64_t kMostBytes = 32 << 10;
   uint64_t total = 0;
@@ -60,7 +60,8 @@ static Error checkLocalMemory(const Module &module, StringRef kernel) {
   return Error::success();
 }
 
-/// True when blocks may order themselves: shared memory is each block's own.
+/// Whether blocks may synchronise with each other: only through global memory,
+/// because each block has its own shared memory.
 static bool hasGlobalAtomics(Function &kernel) {
   return any_of(instructions(kernel), [](Instruction &instruction) {
     Value *pointer = nullptr;

@@ -33,7 +33,7 @@ public:
     simOptions.isChecked = options.isChecked;
     simOptions.isMutable = options.isMutable;
     std::mutex mutex;
-    std::string why; // the first complaint
+    std::string why; // the first error
     auto kernels = cuda::lowerKernels(
         module, options.arch, codeGen,
         [&](llvm::Module &kernel, unsigned) -> std::optional<std::string> {

@@ -14,12 +14,13 @@ struct SimTargetOptions {
   /// The architecture whose kernels run on x86: 90.
   unsigned arch = 90;
   cuda::LibraryUse libraries;
-  /// Accesses are checked (bounds, races); predicates can be left out.
+  /// Whether accesses are checked (bounds, races), and whether predicates can
+  /// be removed.
   bool isChecked = true, isMutable = false;
 };
 
-/// Everything as for CUDA, up to the kernels' LLVM modules, which become x86-64
-/// code for one simulated thread.
+/// Like the CUDA target, but the kernels' LLVM modules become x86-64 code for
+/// one simulated thread.
 std::unique_ptr<passes::Target>
 createSimTarget(const SimTargetOptions &options);
 

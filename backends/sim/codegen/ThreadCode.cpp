@@ -1,4 +1,4 @@
-//===- ThreadCode.cpp - a kernel on its way to x86-64 ---------------------===//
+//===- ThreadCode.cpp - the state of retargeting --------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -80,7 +80,7 @@ void ThreadCode::enterThread() {
   old->eraseFromParent();
 }
 
-// The global memory that an instruction reads or writes: where.
+// The address of the global memory that an instruction reads or writes.
 static const Value *accessedAddress(const Instruction *instruction) {
   if (const Value *address = getLoadStorePointerOperand(instruction))
     return address;
@@ -171,7 +171,7 @@ void ThreadCode::faultIf(Value *condition, Instruction *before,
        {builder.getInt32(site), builder.getInt32(kind)});
 }
 
-// A string of the object, as an address.
+// The address of a string constant in the object.
 static Constant *textConstant(Module &module, StringRef text) {
   Constant *bytes = ConstantDataArray::getString(module.getContext(), text);
   auto *global =

@@ -1,9 +1,9 @@
-//===- ThreadCode.h - a kernel on its way to x86-64 -------------*- C++ -*-===//
+//===- ThreadCode.h - the state of retargeting ------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the steps of retargeting share: the function, how it reaches the table
-// of the simulated device, and the sites that it has so far. The steps are the
+// The state of retargeting, which all steps share: the function, its access to
+// the table of the simulated device, and its sites so far. The steps are the
 // free functions below, in the order in which compileForSim calls them.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ class TargetMachine;
 
 namespace sinter::sim {
 
-/// A comparison of indices that guards something; `forced` is the value that
+/// A comparison of indices that guards an operation; `forced` is the value that
 /// opens the guard.
 struct Predicate {
   llvm::ICmpInst *compare;
@@ -45,19 +45,20 @@ public:
   llvm::Function *function; // from enterThread: void(ptr, ptr)
   uint32_t numBuffers = 0;
   uint64_t staticSharedBytes = 0;
-  uint32_t numYields = 0; // where a thread lets others run
+  uint32_t numYields = 0; // calls that let other threads run
 
-  /// Remembers the instructions as they are written now, for the sites' texts.
+  /// Records the current text of the instructions, for the texts of sites.
   void recordTexts();
 
-  /// Makes the function void(ptr buffers, ptr functions).
+  /// Changes the function's type to void(ptr buffers, ptr functions).
   void enterThread();
 
-  /// A new site at `instruction`; the number for the table's functions.
+  /// Adds a site at `instruction`; returns its number, for the table's
+  /// functions.
   uint32_t addSite(sinter_sim_site_kind kind,
                    const llvm::Instruction *instruction);
 
-  /// A field of the table, loaded once, when the thread starts.
+  /// A field of the table, loaded once when the thread starts.
   llvm::Value *field(size_t offset, llvm::Type *type);
   llvm::Value *sharedBase();
 
@@ -66,15 +67,16 @@ public:
   llvm::CallInst *call(llvm::IRBuilderBase &builder, size_t offset,
                        llvm::Type *result,
                        llvm::ArrayRef<llvm::Value *> arguments);
-  /// The same for functions that do not get the table.
+  /// The same for functions that do not take the table.
   llvm::CallInst *callPure(llvm::IRBuilderBase &builder, size_t offset,
                            llvm::Type *result,
                            llvm::ArrayRef<llvm::Value *> arguments);
-  /// Ends the launch where `before` stands if `condition` holds.
+  /// Inserts code before `before` that ends the launch if `condition` holds.
   void faultIf(llvm::Value *condition, llvm::Instruction *before,
                sinter_sim_fault kind, uint32_t site);
 
-  /// Writes sinter_sim_kernel_info, and the answer to a call without buffers.
+  /// Emits sinter_sim_kernel_info, and the code that returns it for a call
+  /// without buffers.
   void describe(uint32_t flags);
 
 private:
@@ -94,28 +96,31 @@ private:
   uint32_t numOfKind[SINTER_SIM_TRAP + 1] = {};
 };
 
-/// The only kernel of `module`, with all that it calls inlined and everything
-/// else removed.
+/// The only kernel of `module`: inlines all functions that it calls and removes
+/// everything else.
 llvm::Expected<llvm::Function *> isolateKernel(llvm::Module &module);
 
-/// Comparisons that guard accesses, selections of indices and loops: those of
-/// thread numbers, loop counters and constants, never of loaded values.
+/// Finds comparisons that guard accesses, selections of indices and loops:
+/// those of thread numbers, loop counters and constants, never of loaded
+/// values.
 std::vector<Predicate> findPredicates(llvm::Function &function);
 
-/// Address spaces become one; shared memory becomes an arena.
+/// Makes all address spaces one, and shared memory an arena.
 llvm::Error flattenSpaces(ThreadCode &code);
 
-/// Calls of llvm.nvvm.* and inline PTX become calls of the table.
+/// Turns calls of llvm.nvvm.* and inline PTX into calls of the table.
 llvm::Error lowerIntrinsics(ThreadCode &code);
 
-/// Gives an intrinsic, which is named after its types, those of its operands.
+/// Redeclares an intrinsic, whose name contains its types, for the types of its
+/// operands.
 void redeclare(llvm::Module &module, llvm::CallInst &call);
 
-/// 16-bit floats that are only moved become integers, for which x86 needs no
-/// library.
+/// Turns 16-bit floats that are only moved into integers, for which x86 needs
+/// no library.
 llvm::Error moveHalvesAsIntegers(ThreadCode &code);
 
-/// Arithmetic that x86 does otherwise than PTX, or has no instruction for.
+/// Replaces arithmetic that x86 does differently from PTX, or has no
+/// instruction for.
 llvm::Error makeArithmeticExact(ThreadCode &code);
 
 void routePredicates(ThreadCode &code, llvm::ArrayRef<Predicate> predicates);
@@ -124,7 +129,7 @@ void routePredicates(ThreadCode &code, llvm::ArrayRef<Predicate> predicates);
 void guardAccesses(ThreadCode &code, llvm::TargetMachine &machine,
                    bool isChecked);
 
-/// An error of one line.
+/// Makes an error of one line.
 template <typename... Parts> llvm::Error cannot(const Parts &...parts) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -132,14 +137,15 @@ template <typename... Parts> llvm::Error cannot(const Parts &...parts) {
   return llvm::createStringError(text);
 }
 
-/// `function(lane values of operands)` for each lane of a vector, or once.
+/// Calls `function` with the operands' values for each lane of a vector, or
+/// once for scalars.
 llvm::Value *perLane(
     llvm::IRBuilderBase &builder, llvm::Type *resultType,
     llvm::ArrayRef<llvm::Value *> operands,
     llvm::function_ref<llvm::Value *(llvm::ArrayRef<llvm::Value *>)> function);
 
-/// PTX's min and max: the operand that is a number, and -0 below +0. With
-/// `propagatesNaN` a NaN if there is one.
+/// PTX's min and max: -0 is below +0. If one operand is a NaN, the result is
+/// the other; with `propagatesNaN` it is a NaN.
 llvm::Value *emitMinMax(llvm::IRBuilderBase &builder, bool isMax,
                         bool propagatesNaN, llvm::Value *a, llvm::Value *b);
 
@@ -148,7 +154,7 @@ llvm::Value *emitMath(ThreadCode &code, llvm::IRBuilderBase &builder,
                       sinter_sim_math op, sinter_sim_rounding rounding,
                       llvm::ArrayRef<llvm::Value *> operands);
 
-/// half or bfloat to float, float or double to half or bfloat: scalars.
+/// Convert scalars: half or bfloat to float; float or double to half or bfloat.
 llvm::Value *emitWiden(ThreadCode &code, llvm::IRBuilderBase &builder,
                        llvm::Value *value);
 llvm::Value *emitNarrow(ThreadCode &code, llvm::IRBuilderBase &builder,

@@ -1,4 +1,4 @@
-//===- CacheFolder.h - a plan cache of a test's own -------------*- C++ -*-===//
+//===- CacheFolder.h - a plan cache for one test ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,7 +16,7 @@
 
 namespace sinter::test {
 
-/// Nothing is there at first; removed at the end.
+/// The folder does not exist at first and is removed at the end.
 class CacheFolder {
 public:
   CacheFolder() {
@@ -34,7 +34,7 @@ public:
   CacheFolder &operator=(const CacheFolder &) = delete;
 
   std::string path() const { return (root_ / "sinter").string(); }
-  /// As a start of a program would.
+  /// Does what the start of a program does.
   std::shared_ptr<cuda::PlanCache> open(const std::string &device = "device") {
     return std::make_shared<cuda::PlanCache>(
         path(), device,

@@ -94,7 +94,7 @@ TEST_CASE("cuDNN: post-ops", "[dnn]") {
         .post(SINTER_POST_ADD)
         .check();
   }
-  // Filters of one point lie with their channels last in any case.
+  // Filters of one point have their channels last in any case.
   OneConvolution(SINTER_F32, SINTER_CONV_FORWARD, 2, 4, 6, 1, {{6, 1}, {7, 1}})
       .layout(SINTER_CHANNELS_LAST, SINTER_CHANNELS_FIRST)
       .post(SINTER_POST_SWISH)

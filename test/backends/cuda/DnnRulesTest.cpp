@@ -185,7 +185,7 @@ TEST_CASE("cuDNN rules: addresses", "[dnn]") {
 
 TEST_CASE("cuDNN rules: fp32 is not rounded to tf32, sums have one order",
           "[dnn]") {
-  // The engines that the heuristics prefer are not what was asked for.
+  // The engines that the heuristics prefer are not the requested one.
   auto context = DnnContext::create(sim::dnnApi());
   REQUIRE(context.ok());
   auto wide = DnnPlan::build(**context, validGraph(), {});

@@ -1,4 +1,4 @@
-//===- LoaderTest.cpp - the vendor's libraries, there or not --------------===//
+//===- LoaderTest.cpp - the vendor's libraries, installed or not ----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,7 +18,9 @@ TEST_CASE("libraries that are not there are one line", "[loader]") {
   REQUIRE(missing.status().message() ==
           "libsinter-none.so.7 or libsinter-none.so.6 was not found: install "
           "none 7 (package none-7)");
-  // Installed or not: the name first, then a version or what to install.
+  // Installed or not, the line begins with the name; then comes a version or
+  // what
+  // to install.
   const std::tuple<uint32_t, const char *, const char *> names[] = {
       {SINTER_CMD_MATMUL, "cuBLASLt 1", "libcublasLt.so.13"},
       {SINTER_CMD_CONV, "cuDNN 9.", "libcudnn.so.9"},

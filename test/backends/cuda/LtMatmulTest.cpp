@@ -58,23 +58,23 @@ TEST_CASE("cublasLt: int8 into int32", "[lt]") {
 }
 
 TEST_CASE("cublasLt: batches", "[lt]") {
-  // One batch of the library.
+  // These become one batch of the library.
   REQUIRE(OneProduct(SINTER_F32, SINTER_F32, 5, 6, 7)
               .batch(3, 35, 42, 30)
               .check()
               .find("batch 3") != std::string::npos);
-  // B is the same for all: more rows.
+  // All share B: one product with more rows.
   REQUIRE(OneProduct(SINTER_F32, SINTER_F32, 5, 6, 7)
               .batch(3, 35, 0, 30)
               .post(SINTER_POST_BIAS)
               .check()
               .find("6x15x7") != std::string::npos);
-  // A is: more columns, when C has them side by side.
+  // All share A: one product with more columns, if C has them side by side.
   OneProduct wide(SINTER_F32, SINTER_F32, 5, 6, 7);
   wide.params.cStrideM = 18;
   wide.params.bStrideK = 18;
   REQUIRE(wide.batch(3, 0, 6, 6).check().find("18x5x7") != std::string::npos);
-  // Two that join, and heads of a packed tensor that do not.
+  // Two batch dimensions that join, and heads of a packed tensor that do not.
   REQUIRE(OneProduct(SINTER_F32, SINTER_F32, 5, 6, 7)
               .batch(2, 3 * 35, 3 * 42, 3 * 30)
               .batch(3, 35, 42, 30)
@@ -104,7 +104,7 @@ TEST_CASE("cublasLt: batches", "[lt]") {
 }
 
 TEST_CASE("cublasLt: strides without a unit become products of lines", "[lt]") {
-  // A's elements lie 2 and 2 m apart.
+  // A's strides are 2 and 2 m.
   OneProduct product(SINTER_F32, SINTER_F32, 6, 7, 5);
   product.params.aStrideM = 2;
   product.params.aStrideK = 12;
@@ -186,7 +186,7 @@ TEST_CASE("cublasLt: epilogues of training", "[lt]") {
     product(in).post(SINTER_POST_RELU_GRAD).check();
     product(in).post(SINTER_POST_RELU_GRAD).post(SINTER_POST_BIAS_GRAD).check();
   }
-  // The gradients of a bias and of its weights, whichever way both lie.
+  // The gradients of a bias and of its weights, in every layout.
   for (uint32_t sum : {SINTER_POST_A_SUM, SINTER_POST_B_SUM})
     for (uint32_t in : {SINTER_F32, SINTER_BF16}) {
       product(in).post(sum).check();
@@ -241,7 +241,7 @@ TEST_CASE("cublasLt: what no epilogue has is refused", "[lt]") {
   refused(product().post(SINTER_POST_BIAS).post(SINTER_POST_RELU_GRAD));
   REQUIRE(refused(product().post(SINTER_POST_BIAS).transposeC())
               .find("along a different dimension") != std::string::npos);
-  // Lines of 41 elements are no multiple of 8.
+  // Lines of 41 elements are not a multiple of 8.
   REQUIRE(refused(OneProduct(SINTER_F32, SINTER_F32, 24, 41, 30)
                       .post(SINTER_POST_STORE)
                       .post(SINTER_POST_GELU_TANH))
@@ -249,7 +249,7 @@ TEST_CASE("cublasLt: what no epilogue has is refused", "[lt]") {
   refused(OneProduct(SINTER_F64, SINTER_F64, 4, 4, 4).post(SINTER_POST_RELU));
   REQUIRE(refused(OneProduct(SINTER_I32, SINTER_I32, 4, 4, 4))
               .find("does not multiply dtype") != std::string::npos);
-  // Each of several products has a bias gradient of its own.
+  // Each of several products has its own bias gradient.
   refused(product()
               .batch(3, 24 * 30, 30 * 40, 24 * 40)
               .post(SINTER_POST_RELU_GRAD)

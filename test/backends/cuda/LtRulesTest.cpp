@@ -18,7 +18,7 @@ namespace lt = sinter::cuda::lt;
 
 namespace {
 
-/// A valid fp32 product D (16x8) = A (16x4) B (4x8), to be broken.
+/// A valid fp32 product D (16x8) = A (16x4) B (4x8), which tests modify.
 struct Call {
   struct Matrix {
     int32_t type;
@@ -44,7 +44,7 @@ struct Call {
   const void *aAt = memory[0], *bAt = memory[1], *cAt = memory[3];
   void *dAt = memory[3], *workspace = memory[4];
 
-  /// The rule that was broken; empty when it ran.
+  /// The rule that was violated; empty if it ran.
   std::string run() const {
     const lt::Api &api = sim::ltApi();
     lt::Handle handle;

@@ -12,5 +12,5 @@ class DeviceRegistry;
 void registerLinkedDevices(DeviceRegistry &registry);
 } // namespace sinter::rt
 
-/// These tests make no device.
+/// These tests create no device.
 void sinter::rt::registerLinkedDevices(DeviceRegistry &) {}

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The stand-in below checks what NCCL asks of its callers: groups that begin
-// and end in pairs, communicators that live, counts in elements, the stream
-// that was given; it computes nothing.
+// The stand-in below checks what NCCL requires of its callers: paired begins
+// and ends of groups, valid communicators, counts in elements, the given
+// stream. It computes nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ struct Call {
   void *stream;
 };
 
-/// What the functions were told and what they are to answer.
+/// What the functions were called with, and what they return.
 struct Checker {
   int version = 22809;
   int depth = 0, groups = 0;

@@ -1,4 +1,4 @@
-//===- OneConvolution.cpp - one convolution and its meaning, for tests ----===//
+//===- OneConvolution.cpp - one convolution, for tests --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -24,7 +24,7 @@ int64_t product(const int64_t *values, uint32_t count) {
   return result;
 }
 
-/// Element (outer, inner, point) of a tensor whose inner dimension lies first
+/// Element (outer, inner, point) of a tensor whose inner dimension comes first
 /// or last.
 int64_t at(bool last, int64_t inners, int64_t points, int64_t outer,
            int64_t inner, int64_t point) {
@@ -139,7 +139,7 @@ void OneConvolution::build() {
   add(result);
 }
 
-/// The sums of channels are those of what was stored.
+/// The sums of channels are sums of the stored values.
 void OneConvolution::compareSums(const sinter_post_op &op) const {
   const Operand &result = operands_.back();
   const auto size = static_cast<int64_t>(result.values.size());
@@ -174,7 +174,7 @@ void OneConvolution::compare() const {
   for (int64_t n = 0; n < p.batch; ++n)
     for (int64_t o = 0; o < outPoints; ++o)
       for (int64_t k = 0; k < kernelPoints; ++k) {
-        // Which point of the input meets point k of the filter here.
+        // The point of the input for point k of the filter here.
         int64_t outRest = o, kernelRest = k, point = 0, step = 1;
         bool inside = true;
         for (int d = static_cast<int>(p.spatialRank) - 1; d >= 0; --d) {

@@ -14,7 +14,7 @@ struct ConvAxis {
   int64_t in, kernel, stride = 1, padLow = 0, padHigh = 0, dilation = 1;
 };
 
-/// A CONV command with operands of its own, channels first until told.
+/// A CONV command with its operands; channels first by default.
 class OneConvolution {
 public:
   OneConvolution(uint32_t dtype, uint32_t direction, int64_t batch,

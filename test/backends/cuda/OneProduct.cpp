@@ -1,4 +1,4 @@
-//===- OneProduct.cpp - one matrix product and its meaning, for tests -----===//
+//===- OneProduct.cpp - one matrix product, for tests ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -10,8 +10,8 @@
 
 namespace sinter::test {
 
-/// A MATMUL command with operands of its own. Values are kept in double; what
-/// the command sees are their roundings to its dtypes.
+/// A MATMUL command with its operands. Values are kept in double; the command
+/// gets them rounded to its dtypes.
 class OneProduct {
 public:
   /// Dense row-major operands: A m x k, B k x n, C m x n.

@@ -15,7 +15,7 @@
 
 namespace sinter::test {
 
-/// The bytes of one slice, and before a run their values in double.
+/// The bytes of one slice and, before a run, their values in double.
 struct Operand {
   uint32_t dtype = SINTER_F32;
   std::vector<double> values;
@@ -30,20 +30,20 @@ struct Operand {
 /// Half the distance of neighbours near 1; 0 for integers.
 double roundingOf(uint32_t dtype);
 
-/// Requires that `found` is `value` but for one rounding to `dtype` and the
-/// roundings of a sum of `terms` terms whose magnitudes add up to `magnitude`,
-/// computed in fp32 (fp64 for fp64, exactly for integers).
+/// Requires that `found` differs from `value` at most by one rounding to
+/// `dtype` and the roundings of a sum of `terms` terms whose magnitudes add up
+/// to `magnitude`, computed in fp32 (fp64 for fp64, exactly for integers).
 void requireNear(double found, double value, uint32_t dtype, double magnitude,
                  int64_t terms, const char *what);
 
 struct Ran {
-  rt::Status prepared; // SINTER_UNSUPPORTED at most
+  rt::Status prepared; // ok or SINTER_UNSUPPORTED
   std::string description;
 };
 
-/// Checks the command, prepares and runs it on the simulated device's library,
-/// and takes over what was written: all operands but the first `numReads`,
-/// which must be unchanged. `onlyPrepare`: does not run it.
+/// Checks the command, prepares it and runs it on the simulated device's
+/// library. Copies back all operands except the first `numReads`, which must be
+/// unchanged. `onlyPrepare`: does not run it.
 Ran runOnSim(uint32_t kind, const void *params, std::vector<Operand> &operands,
              uint32_t numReads, bool onlyPrepare);
 

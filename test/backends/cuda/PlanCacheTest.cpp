@@ -1,4 +1,4 @@
-//===- PlanCacheTest.cpp - choices that are kept from start to start ------===//
+//===- PlanCacheTest.cpp - choices that are kept between starts -----------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -148,7 +148,7 @@ TEST_CASE("plan cache: the first that is stored counts", "[plan-cache]") {
   REQUIRE(one->store("p", "one") == "one");
   REQUIRE(two->store("p", "two") == "one");
   REQUIRE(two->find("p") == "one");
-  // What a start once went by does not change under it.
+  // A choice that a start has used does not change while it runs.
   fs::remove_all(folder.path());
   REQUIRE(one->find("p") == "one");
 }
@@ -156,7 +156,7 @@ TEST_CASE("plan cache: the first that is stored counts", "[plan-cache]") {
 TEST_CASE("plan cache: processes that choose at once agree", "[plan-cache]") {
   CacheFolder folder;
   constexpr int count = 8, problems = 20;
-  // With and without something damaged in the way.
+  // With and without a damaged file in the way.
   for (bool damaged : {false, true}) {
     if (damaged)
       for (const fs::path &file : folder.files())
@@ -226,7 +226,7 @@ TEST_CASE("plan cache: a damaged file counts as none", "[plan-cache]") {
     REQUIRE(folder.open()->find("p") == "another");
   }
   REQUIRE(folder.notes.empty());
-  // What cannot be replaced is said, once.
+  // A file that cannot be replaced is reported once.
   fs::remove(file);
   fs::create_directories(file / "in");
   auto cache = folder.open();
@@ -307,7 +307,7 @@ TEST_CASE("cublasLt: candidates are timed once, the fastest stays",
     PreparedProduct other(sim::ltApi(), folder.open(), 40);
     REQUIRE(other.call->alternatives() == 4);
   }
-  // Without a cache nothing is timed, and no room is taken for it.
+  // Without a cache nothing is timed and no memory is allocated for that.
   PreparedProduct plain(sim::ltApi(), nullptr);
   REQUIRE(plain.call->alternatives() == 0);
   REQUIRE(plain.has("algorithm 1 tile 0 (1 of 4), workspace 4096"));
@@ -335,7 +335,7 @@ TEST_CASE("cublasLt: equal calls of a program share a choice",
   one.call->choose(times);
   REQUIRE(two.call->alternatives() == 0);
   REQUIRE(two.has("algorithm 2"));
-  // A process that was faster decides.
+  // A process that was faster makes the choice.
   PreparedProduct other(sim::ltApi(), folder.open());
   REQUIRE(other.has("algorithm 2"));
   fs::remove_all(folder.path());
@@ -403,7 +403,7 @@ TEST_CASE("cudnn: an execution plan is made once", "[dnn][plan-cache]") {
   options.cache = folder.open();
   auto second = DnnChoice::make(**context, graph, options);
   REQUIRE(second.ok());
-  REQUIRE(second->plan().candidates() == 0); // none was looked for
+  REQUIRE(second->plan().candidates() == 0); // did not search for any
   REQUIRE(second->plan().workspaceBytes() == first->plan().workspaceBytes());
   REQUIRE(*second->plan().json() == *first->plan().json());
 
@@ -456,7 +456,7 @@ TEST_CASE("cudnn: engines are timed once, the fastest stays",
     REQUIRE(choice.ok());
     return std::move(*choice);
   };
-  // Of three engines one has no fixed order.
+  // One of the three engines has no fixed order.
   auto cache = folder.open();
   DnnChoice one = make(cache), equal = make(cache);
   REQUIRE(one.origin() == "1 of 2 engines");
@@ -488,14 +488,14 @@ TEST_CASE("cudnn: engines are timed once, the fastest stays",
   REQUIRE(later.alternatives() == 0);
   REQUIRE(*later.plan().json() == second);
   REQUIRE(later.scratchBytes() == 4096);
-  // What differs by noise stays in the heuristics' order.
+  // Engines whose times differ only by noise stay in the heuristics' order.
   fs::remove_all(folder.path());
   DnnChoice noisy = make(folder.open());
   REQUIRE(noisy.alternatives() == 2);
   const double near[] = {5.05, 5};
   noisy.choose(near);
   REQUIRE(*noisy.plan().json() == first);
-  // Where nothing can be kept, the heuristics' first.
+  // If no choice can be kept, the heuristics' first is taken.
   fs::remove_all(folder.path());
   REQUIRE(rt::writeFileAtomic(folder.path(), std::string("a file")).ok());
   DnnChoice plain = make(folder.open());

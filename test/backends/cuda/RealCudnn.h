@@ -16,7 +16,7 @@ namespace sinter::test {
 /// driver.
 const cuda::DnnContext &realCudnn();
 
-/// What follows `"name":"` in a plan's text; empty when it is not there.
+/// The text after `"name":"` in a plan's text; empty if there is none.
 std::string textOf(const std::string &json, const std::string &name);
 
 } // namespace sinter::test

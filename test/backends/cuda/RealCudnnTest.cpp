@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Nothing runs: plans are made for a described H200, written down and read
-// back. What cuDNN recognises, and what it has no engine for, is what ConvPlan
-// promises to compilers and the simulated device answers.
+// Nothing runs: plans are made for a described H200, written as text and read
+// back. cuDNN must recognise the graphs that ConvPlan accepts for the compiler
+// and the simulated device, and must have no engine for those that it refuses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +66,8 @@ LibraryOptions roomy() {
   return options;
 }
 
-/// Makes a plan, writes it down, reads it back; returns the recognised pattern.
+/// Makes a plan, writes it as text, reads it back; returns the pattern that was
+/// recognised.
 std::string patternOf(const DnnContext &dnn, const sinter_conv &conv) {
   DnnGraph graph = convGraph(conv, 9);
   CAPTURE(conv.dtype, conv.direction, conv.layout, conv.filterLayout,
@@ -280,7 +281,7 @@ TEST_CASE("real cuDNN: errors are one line in its own words", "[dnn][real]") {
   REQUIRE_FALSE(reloaded.ok());
   LibraryOptions none;
   none.maxWorkspaceBytes = 0;
-  // Whatever needs no workspace is left.
+  // Only engines that need no workspace remain.
   auto small = DnnPlan::build(
       dnn, convGraph(makeConv(SINTER_F32, SINTER_CONV_FILTER_GRAD, mixed), 9),
       none);
@@ -297,8 +298,8 @@ TEST_CASE("real cuDNN: attention is recognised", "[dnn][sdpa][real]") {
     auto plan = DnnPlan::build(dnn, graph, options);
     INFO(plan.status().message());
     REQUIRE(plan.ok());
-    // In a fixed order, query gradients have a share per block of keys: what
-    // compilers count (passes/AttentionForm.h).
+    // In a fixed order, query gradients need memory for each block of keys,
+    // which the compiler counts (passes/AttentionForm.h).
     REQUIRE(plan->workspaceBytes() <=
             (options.deterministic ? 2u * 8 * 1024 * (1024 / 128) * 256 : 0u) +
                 256);
@@ -323,7 +324,7 @@ TEST_CASE("real cuDNN: attention is recognised", "[dnn][sdpa][real]") {
   shape.causal = false;
   shape.query = shape.key = shape.value = {1024 * 3 * 8 * 64, 64, 3 * 8 * 64};
   REQUIRE(patternOf(sdpaForward(shape, false)) == "SDPA_FWD");
-  // The gradients go where a projection's gradient wants them.
+  // The gradients are stored where the projection's gradient reads them.
   shape.queryGrad = shape.keyGrad = shape.valueGrad = shape.query;
   shape.result = shape.resultGrad = {1024 * 8 * 64, 64, 8 * 64};
   REQUIRE(patternOf(sdpaForward(shape, true)) == "SDPA_FWD");
@@ -407,7 +408,7 @@ TEST_CASE("real cuDNN: an execution plan is made once",
     // Without a device there is nothing to time them on.
     REQUIRE(stored->alternatives() == 0);
   }
-  // What is no plan to the library is made anew.
+  // A text that the library does not accept as a plan is made anew.
   for (const auto &file : folder.files())
     REQUIRE(rt::writeFileAtomic(file, std::string("{}")).ok());
   options.cache = folder.open();
@@ -429,7 +430,7 @@ TEST_CASE("real cuBLASLt: descriptors without a device", "[lt][real]") {
   auto set = [&](int attribute, auto value) {
     return real.matmulDescSetAttribute(desc, attribute, &value, sizeof(value));
   };
-  // Numbers and sizes are those of the library.
+  // These numbers and sizes come from the library.
   REQUIRE(set(lt::descTransA, int32_t(lt::opT)) == 0);
   REQUIRE(set(lt::descTransB, int32_t(lt::opN)) == 0);
   REQUIRE(set(lt::descEpilogue, uint32_t(lt::epilogueGeluAuxBias)) == 0);

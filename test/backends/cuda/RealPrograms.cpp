@@ -4,12 +4,11 @@
 //
 //   sinter-real-programs FILE...
 //
-// Prepares every convolution and attention of compiled programs, trainers or
-// libraries with a part for CUDA, with the installed cuDNN for a described
-// H200, as a start on such a GPU would: which graphs have an engine within the
-// workspace that the program promises. Nothing runs. Prints a line for each
-// program and each call that fails. Exit code 1: a call failed; 77: cuDNN is
-// not installed.
+// Prepares every convolution and attention of compiled trainers or libraries
+// for CUDA, with the installed cuDNN for a described H200, as a start on such a
+// GPU would. This shows which graphs have an engine within the program's
+// workspace. Nothing runs. Prints a line for each program and for each call
+// that fails. Exit code 1: a call failed; 77: cuDNN is not installed.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/library/DnnConv.h"

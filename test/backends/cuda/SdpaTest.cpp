@@ -184,7 +184,8 @@ TEST_CASE("attention: the graphs compute it and its gradients", "[dnn][sdpa]") {
 TEST_CASE("attention: masks are added to the scores", "[dnn][sdpa]") {
   constexpr int64_t batch = 2, heads = 3, queries = 5, keys = 7, depth = 8;
   constexpr int64_t square = queries * keys;
-  // For each key of a sequence, each pair, each of all, and none of them.
+  // A mask for each key of a sequence, for each pair, for each of all, and
+  // none.
   for (SdpaStrides strides : {SdpaStrides{keys, 0, 0},
                               {square, 0, keys},
                               {0, 0, keys},
@@ -206,7 +207,7 @@ TEST_CASE("attention: masks are added to the scores", "[dnn][sdpa]") {
                           (batch - 1) * strides[0] + (heads - 1) * strides[1] +
                               (queries - 1) * strides[2] + keys,
                           11);
-      // What stands for -inf; the first key always counts.
+      // A number in place of -inf; the first key is never masked.
       for (size_t i = 0; i < mask.values.size(); ++i)
         if (i % keys % 3 == 2) {
           float low = std::numeric_limits<float>::lowest();

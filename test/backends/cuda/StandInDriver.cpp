@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// cuDNN makes plans for a described device only where a driver is there. This
-// one has the functions that it looks for; each says that there is no device.
-// Built as a library with the driver's SONAME, so that a dlopen of it by path
-// before cuDNN's stands in for the driver.
+// cuDNN makes plans for a described device only if there is a driver. This one
+// has the functions that cuDNN looks up; each reports that there is no device.
+// It is built as a library with the driver's SONAME: a dlopen of it by path
+// before cuDNN's makes it the driver.
 //
 //===----------------------------------------------------------------------===//
 

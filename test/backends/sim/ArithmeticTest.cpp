@@ -1,4 +1,4 @@
-//===- ArithmeticTest.cpp - arithmetic that is PTX's, not x86's -----------===//
+//===- ArithmeticTest.cpp - arithmetic of PTX, not of x86 -----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -66,7 +66,7 @@ entry:
   return results;
 }
 
-/// Equal bits, all NaN being equal.
+/// Equal bits; all NaNs are equal.
 void same(const std::vector<float> &found, const std::vector<float> &expected) {
   REQUIRE(found.size() == expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
@@ -90,7 +90,7 @@ TEST_CASE("conversions to integers saturate, NaN is 0") {
   CHECK(compute<uint32_t>("float", "i32", "%r = fptoui float %a to i32",
                           values) ==
         std::vector<uint32_t>{1, 0, 3000000000u, 0, ~0u, 0, 0, 300});
-  // Through 16 bits, then cut off.
+  // Converted to 16 bits, then truncated.
   CHECK(compute<int8_t>("float", "i8", "%r = fptosi float %a to i8", values) ==
         std::vector<int8_t>{1, -1, -1, 0, -1, 0, 0, 44});
   CHECK(compute<int32_t>("float", "i32",

@@ -85,8 +85,8 @@ struct OneKernel {
     artifact.cpuFeatures = "";
   }
 
-  /// Loads it on a device with `settings` and launches it `times` times; the
-  /// error.
+  /// Loads it on a device with `settings` and launches it `times` times;
+  /// returns the error.
   std::string run(const SimSettings &settings, int times = 1) {
     auto sim = device(settings);
     auto module = sim->loadKernels(artifact);
@@ -120,7 +120,7 @@ TEST_CASE("memory of a simulated device") {
         "bytes are left");
   sim->free(bytes);
   CHECK(sim->availableBytes() == 4096);
-  // Errors are the device's for ever.
+  // The device keeps its errors for ever.
   sim->free(bytes);
   CHECK(sim->synchronize().message() ==
         "sim:0: the freed memory is not allocated");
@@ -344,7 +344,7 @@ TEST_CASE("kernels of an artifact: buffers, errors that stay") {
         "kernel writes_first, block (0,0,0), thread (0,0,0): writes 4 bytes of "
         "a buffer that the launch only reads, at 'store i32 1, ptr %x, align "
         "4'");
-  // Unchecked code writes into the zone behind the arena.
+  // Unchecked code writes to the guard zone after the arena.
   OneKernel plain("faulty.ll", "out_of_bounds", {2, false, false, false, ""});
   CHECK(plain.run({}) == "kernel out_of_bounds: sim:0: something wrote 0 bytes "
                          "after a test of 256 bytes");

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each kernel in every kind of build, under every policy of the schedule.
+// Runs each kernel in every kind of build, under every policy of the schedule.
 //
 //===----------------------------------------------------------------------===//
 #include "test/backends/sim/SimKernel.h"

@@ -16,7 +16,7 @@ namespace {
 const SimOptions plain = {2, false, false, false, ""};
 const SimOptions checked = {2, true, false, false, ""};
 
-/// What a launch of `name` on x and y of 64 ints says; "" when it succeeds.
+/// The error of a launch of `name` on x and y of 64 ints; "" if it succeeds.
 struct Attempt {
   std::vector<int32_t> x, y;
   std::string error;
@@ -34,7 +34,7 @@ struct Attempt {
     options.seed = seed;
     options.failsOnRaces = failsOnRaces;
     Engine engine(options);
-    // The last four elements are nobody's.
+    // No slice contains the last four elements.
     MemoryRange ofX{x.data(), 64 * 4, true}, ofY{y.data(), 64 * 4, true};
     error = engine.launch(kernel.launch({ofX, ofY}, grid, block), &report)
                 .message();

@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The layouts of fragments are written here once more, from the PTX manual.
+// This test writes the layouts of fragments a second time, from the PTX manual.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/Arithmetic.h"
@@ -30,7 +30,7 @@ std::string textOf(const std::string &file) {
   return text.str();
 }
 
-/// Runs mma.ll, or the text that it became; C, or the error.
+/// Runs mma.ll, or the given text; returns C, or the error.
 struct Product {
   std::vector<uint16_t> a, b;
   std::vector<float> c = std::vector<float>(16 * 8);
@@ -71,8 +71,8 @@ struct Product {
   }
 };
 
-/// One warp's mma: `place` says which element {row, column} of A or B lane,
-/// register and slot hold.
+/// One warp's mma: `place` gives the element {row, column} of A or B that a
+/// lane, register and slot hold.
 struct Fragments {
   uint32_t operands[32][10] = {}, results[32][4] = {};
   WarpCall calls[32];
@@ -121,7 +121,7 @@ TEST_CASE("tf32 fragments") {
   auto b = [](int k, int column) { return float(k * 5 - column * 2); };
   for (int lane = 0; lane < 32; ++lane) {
     int group = lane / 4, in = lane % 4;
-    // Bits below tf32's mantissa are not looked at.
+    // Bits below tf32's mantissa are ignored.
     auto put = [&](int reg, float value) {
       warp.operands[lane][reg] = std::bit_cast<uint32_t>(value) | 0x1fff;
     };
@@ -209,7 +209,7 @@ TEST_CASE("a chain of instructions is within its bound of the exact sum") {
     double bound = 16 * kInstructions * std::ldexp(magnitude, -24);
     double error = std::fabs(std::bit_cast<float>(sum) - exact);
     CHECK(error <= bound);
-    CHECK(error > 0); // it does round
+    CHECK(error > 0); // it rounds
   }
 }
 

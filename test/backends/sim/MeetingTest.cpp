@@ -91,7 +91,7 @@ onReplicas(uint32_t replicas, uint64_t seed,
   return results;
 }
 
-/// Uploads, sums beside, waits, downloads.
+/// Uploads, sums on another stream, waits, downloads.
 Status sumOnce(Replica &replica, uint32_t rank, std::vector<float> &result,
                bool waits) {
   rt::Device &device = *replica.device;

@@ -1,13 +1,14 @@
-//===- Mutation.cpp - what kernels can lose without anyone noticing -------===//
+//===- Mutation.cpp - removals in kernels that no run detects -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // sinter-sim-mutation MODEL [flags of sinterc]: compiles a program for the
-// simulated device once, then leaves out every barrier of a block, and every
-// comparison of indices that guards something, of the kernels that it launches,
-// one at a time, under up to 5 schedules. One is found when the program fails,
-// or an output or state differs in a bit. Inference runs "main"; training runs
-// two steps and an evaluation. Called by mutation.py, which adds up.
+// simulated device once. Then it removes, one at a time, every barrier of a
+// block and every comparison of indices that guards an operation in the
+// launched kernels, under up to 5 schedules. A removal is detected if the
+// program fails, or an output or state differs in a bit. Inference runs "main";
+// training runs two steps and an evaluation. Called by mutation.py, which adds
+// up the results.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Phases.h"
@@ -36,17 +37,17 @@ namespace {
 
 constexpr uint64_t kSeeds = 5;
 
-/// Everything that a run leaves, in one line of bytes.
+/// All results of a run, concatenated.
 using Trace = std::vector<uint8_t>;
 
 class Subject {
 public:
   explicit Subject(const sinter_artifact &artifact) : artifact_(artifact) {}
 
-  /// Inputs of every entry: those of `arrays`, or random ones without any.
+  /// The inputs of every entry: `arrays`, or random inputs if there are none.
   rt::Status bindInputs(const HostTensors &arrays);
 
-  /// Runs from the initial states. Nothing when it fails; `why` says how.
+  /// Runs from the initial states. Nothing if it fails; `why` says how.
   std::optional<Trace> run(const rt::DeviceOptions &options, std::string &why);
 
 private:

@@ -1,4 +1,4 @@
-//===- MutationTest.cpp - a kernel without one of its tests is found ------===//
+//===- MutationTest.cpp - a missing barrier or comparison is found --------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,10 +17,10 @@ namespace {
 
 const SimOptions mutableBuild = {2, true, true, false, ""};
 
-/// What a launch with `drop` gives; nothing when it fails.
+/// The result of a launch with `drop`; nothing if it fails.
 using Run = std::function<std::vector<float>(const EngineOptions &, bool &)>;
 
-/// Sites of a kind, and how many of them make 5 seeds fail or differ.
+/// Sites of a kind, and how many of them are detected with 5 seeds.
 struct Score {
   uint32_t numSites = 0, numFound = 0;
 };

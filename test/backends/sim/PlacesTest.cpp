@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The events of a plan are all that orders its streams: with each of them left
-// out, some schedule gives another result.
+// Only the events of a plan order its streams: if one of them is left out, some
+// schedule gives a different result.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/SimDevice.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t bytes = 256;
 
-/// y = x, by way of sim:0's arena, sim:1's arena and, in the next run, a state
+/// y = x, through the arenas of sim:0 and sim:1 and, in the next run, a state
 /// of sim:1: y2 is the y of the run before. The arena of sim:0 ends as zeros.
 struct TwoPlaces {
   int64_t dims[1] = {bytes / 4};
@@ -123,7 +123,7 @@ struct TwoPlaces {
     return rt::Program::create(artifact, std::move(devices));
   }
 
-  /// Whether four runs, two of them under way at a time, give what they should.
+  /// Whether four runs, two of them in flight at a time, give correct results.
   bool isRight(uint64_t seed) const {
     auto program = load(seed);
     INFO(program.status().message());

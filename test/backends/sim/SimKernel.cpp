@@ -70,7 +70,7 @@ void SimKernel::load(std::unique_ptr<MemoryBuffer> text,
     error_ = "no function " + name_;
     return;
   }
-  // Files of several kernels: the others go.
+  // If the file has several kernels, the others are removed.
   if (!module->getNamedMetadata("nvvm.annotations"))
     kernel->setCallingConv(CallingConv::PTX_Kernel);
   for (Function &function : make_early_inc_range(*module))

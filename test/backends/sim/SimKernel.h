@@ -22,7 +22,7 @@ namespace sinter::test {
 /// Code of one kernel in this process.
 class SimKernel {
 public:
-  /// Function `name` of `file`, which lies beside the tests, as a kernel. On
+  /// Function `name` of `file`, which is beside the tests, as a kernel. On
   /// failure code() is null and error() says why.
   SimKernel(const std::string &file, const std::string &name,
             const sim::SimOptions &options = {});

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What the simulated device launches is what the PTX has, in the same shapes.
+"""Checks that the simulated device launches the kernels of the PTX, in the same shapes.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     launches.py PROGRAMS --models=DIR --work=DIR
 
-Each line of PROGRAMS is a model of DIR and flags of sinterc. One that is to be trained has
-its data in MODEL-data.npz, or is left out. The program is compiled for
-CUDA and run on sim:0 (training: two steps and an evaluation). The kernels of the report
-of --sim-report must be the entries of --emit=ptx, every one of them, and each launch must
+Each line of PROGRAMS is a model of DIR and flags of sinterc. The data of a model to train are
+MODEL-data.npz; without that file the model is skipped. The program is compiled for
+CUDA and run on sim:0 (training: two steps and an evaluation). The kernels in the report
+of --sim-report must be exactly the entries of --emit=ptx, and each launch must
 have the grid and block of the program for CUDA.
 """
 

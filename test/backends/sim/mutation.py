@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How many barriers and predicates of programs' kernels can be left out unnoticed.
+"""Counts the barriers and predicates of kernels whose removal no run detects.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Runs sinter-sim-mutation (Mutation.cpp) on programs and adds up. Survivors are listed; one
-whose removal changes nothing, whatever happens, counts as a survivor all the same.
+Runs sinter-sim-mutation (Mutation.cpp) on programs and adds up the results. Survivors are
+listed; a removal that can never change anything also counts as a survivor.
 
     mutation.py --build=build/release [--least=95] [--list=FILE] [MODEL [FLAG..]]
 

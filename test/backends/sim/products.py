@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Products for tensor cores, and the same in float32.
+"""Writes products for tensor cores, and the same products in float32.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sinterc --check says what compiling says: the same exit code, the same error lines.
+"""Checks that sinterc --check reports what compiling reports: exit code and error lines.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -135,7 +135,7 @@ CASES = [
     ("tf32", onnx(MULTIPLIED), "--precision=tf32", USAGE, ["tf32"]),
     ("library", onnx(MULTIPLIED), "--train --emit=lib", USAGE, ["contradicts --train"]),
     ("places", onnx(MULTIPLIED), "--target=cpu,sim --place=multiply=cpu", USAGE,
-     ["is about one program"]),
+     ["applies to one program"]),
     ("damaged", onnx(node("MatMul", ["x", "w"], ["y"], "multiply"), weight("w", 5, 4)), "--train",
      USAGE, ["node 'multiply'"]),
     ("sim", onnx(MULTIPLIED + TWO, outputs=(("y", ROWS), ("z", ROWS))),

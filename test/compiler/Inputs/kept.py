@@ -1,4 +1,4 @@
-"""Arrays for kept.mlir and shifted.mlir, and what they have to give.
+"""Writes arrays for kept.mlir and shifted.mlir, and their expected results.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -4,9 +4,9 @@
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 Needs onnx 1.23. The nodes of ONNX's own operators are those of its node tests, the smallest
-of each; what those leave out, and the operators of com.microsoft, are below. Each node is
-named after its operator, and all of its inputs are initializers. test/compiler/import takes
-the nodes apart and plants in each what no importer knows (UnreadTest.cpp).
+of each; other operators, and those of com.microsoft, are below. Each node is
+named after its operator, and all of its inputs are initializers. test/compiler/import extracts
+the nodes and adds to each what the importer does not know (UnreadTest.cpp).
 """
 
 import os

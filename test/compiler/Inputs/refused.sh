@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every tool that compiles the file MODEL ends with exit code 2 and writes
-# nothing: refused.sh MODEL OUT
+# Checks that every tool that compiles the file MODEL ends with exit code 2 and
+# writes nothing: refused.sh MODEL OUT
 check() {
   rm -f "$out"
   "$@"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every contract of --require that is breached by one fails the compile and names nodes.
+"""Checks that every contract of --require that is exceeded by one fails and names nodes.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     contracts.py MODELS WORK
 
-Compiles programs, reads what they realise from their manifests, and demands of each
-number once exactly that, which must hold, and once a little more than that, which must
+Compiles programs and reads the actual numbers from their manifests. For each number it
+demands exactly that, which must hold, and then a little more than that, which must
 end with exit code 4 and one line per entry that names the contract, the number and nodes
 of the model.
 """

@@ -1,9 +1,9 @@
-//===- OwnFaultTest.cpp - errors of the compiler say so -------------------===//
+//===- OwnFaultTest.cpp - defects of the compiler are reported as such ----===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A target that breaks what it gets, or fails: whose fault it is must be in the
-// one line that the user sees.
+// Compiles with targets that break the module or fail: the one line that the
+// user sees must say whether the compiler or the model is at fault.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Phases.h"
@@ -61,7 +61,7 @@ private:
   Fault fault_;
 };
 
-/// What goes to stderr while it lives.
+/// Captures stderr during its lifetime.
 class Stderr {
 public:
   Stderr() : saved_(::dup(2)) {
@@ -93,7 +93,7 @@ struct Ended {
   std::string text;
 };
 
-/// How compiling a small program ends on such a target.
+/// The exit code of compiling a small program for such a target.
 Ended compileFor(Fault fault) {
   testfiles::TempFolder folder;
   std::string path = folder / "model.mlir";

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Emits small plans with no generated kernel, loads the object by JIT, and
-// reads the C structs.
+// Emits small plans without generated kernels, loads the object with the JIT,
+// and reads the C structs.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Jit.h"
@@ -20,7 +20,7 @@ using namespace sinter::compiler;
 
 namespace {
 
-/// Makes no code: programs with launches are not for it.
+/// Generates no code; for programs without launches.
 class NoKernels : public passes::Target {
 public:
   explicit NoKernels(std::string name = "none") : name_(std::move(name)) {}
@@ -254,7 +254,7 @@ TEST_CASE("what cannot be emitted is one line") {
   Emitted noInit("sinter.state @w : tensor<2xf32> {role = #sinter<role param>, "
                  "init = dense<1.0> : tensor<2xf32>}");
   CHECK(noInit.errors ==
-        "the initial value of state @w is no constant of the plan\n");
+        "the initial value of state @w is not a constant of the plan\n");
   Emitted badTraining("module attributes {sinter.training = {optimizer = "
                       "\"sgd\", loss = 3 : i64}} {}");
   CHECK(badTraining.errors == "sinter.training: 'loss' must be a string\n");
@@ -328,7 +328,8 @@ TEST_CASE("targets of one program share constants and export pieces") {
   const sinter_artifact &cpu = *(*jit)->artifact();
   rt::Status status = rt::checkArtifacts(cpu);
   INFO(status.message());
-  // No target without images passes for CUDA; the rest of the table is right.
+  // A target without images is not accepted as CUDA; the rest of the table is
+  // correct.
   const sinter_artifact &cuda = *cpu.next, &sim = *cuda.next;
   CHECK(status.ok());
   CHECK(sim.next == nullptr);
@@ -362,5 +363,5 @@ TEST_CASE("targets of one program must have the same states") {
   SeveralTargets several({training, replaced(training, "onnx = \"fc.weight\"",
                                              "onnx = \"fc.w\"")});
   CHECK(several.errors ==
-        "the program for cuda has other states than the first one\n");
+        "the program for cuda has different states from the first one\n");
 }

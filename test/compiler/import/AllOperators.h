@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// operators.onnx has a node of every operator that is imported, called as
-// messages call it. Tests take them out one by one.
+// operators.onnx has a node of every operator that is imported, with its name
+// in messages. Tests extract the nodes one by one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_TEST_COMPILER_IMPORT_ALLOPERATORS_H
@@ -18,7 +18,7 @@
 
 namespace sinter::test {
 
-/// Graph outputs are tensors: these are told by their length.
+/// Graph outputs are tensors: sequences become their length.
 inline const std::set<std::string> giveSequences = {
     "SequenceConstruct", "SequenceEmpty", "SequenceErase",
     "SequenceInsert",    "SequenceMap",   "SplitToSequence"};
@@ -32,7 +32,7 @@ public:
       nodes_[node.name()] = &node;
   }
 
-  /// The model of one node and of what its inputs are made of.
+  /// The model of one node and of the nodes that its inputs need.
   ModelBuilder alone(const std::string &name, int64_t opset) const {
     ModelBuilder builder(opset);
     auto &import = *builder.model.add_opset_import();

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Truncation at every byte, and seeded damage to bytes and to fields. Whatever
-// comes out, it is a module or at least one error line; a crash ends this
-// program.
+// Files are truncated at every byte, and bytes and fields are damaged from a
+// seed. The result must be a module or at least one error line; a crash ends
+// this program.
 //
 //===----------------------------------------------------------------------===//
 #include "test/compiler/import/ModelBuilder.h"
@@ -122,7 +122,7 @@ TEST_CASE("damaged fields") {
   }
 }
 
-/// One node of operator `op` with constant inputs of strange contents.
+/// One node of operator `op` with constant inputs of unusual contents.
 static ModelBuilder strangeNode(const std::string &op, std::mt19937 &random) {
   ModelBuilder b(18);
   Names inputs;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder with model.onnx, whose initializer w [2] lies in another file.
+/// A folder with model.onnx, whose initializer w [2] is in another file.
 class ExternalModel {
 public:
   ExternalModel() {

@@ -13,8 +13,8 @@ using ::onnx::TensorProto;
 
 namespace {
 
-/// Integers that an operator may get at run time and that are no indices: the
-/// operator and the input's position.
+/// Integer inputs at run time that are not indices: the operator and the
+/// input's position.
 const std::set<std::pair<std::string, int>> noIndices = {
     {"BitwiseAnd", 0}, {"BitwiseAnd", 1}, {"BitwiseNot", 0}, {"BitwiseOr", 0},
     {"BitwiseOr", 1},  {"BitwiseXor", 0}, {"BitwiseXor", 1}, {"Equal", 0},
@@ -29,7 +29,7 @@ bool isChecked(const Imported &imported) {
   return false;
 }
 
-/// Makes the initializer `name` an input; false where it is no integer.
+/// Makes the initializer `name` an input; false if it is not an integer.
 bool makeInput(ModelBuilder &builder, const std::string &name) {
   auto &tensors = *builder.graph().mutable_initializer();
   for (int i = 0; i < tensors.size(); ++i) {

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Their values are compared with ONNX Runtime's in test/e2e/inference (ort-*);
-// here is what has a value by hand, and what is refused.
+// Their values are compared with ONNX Runtime's in test/e2e/inference (ort-*).
+// This file has hand-computed values and what is refused.
 //
 //===----------------------------------------------------------------------===//
 #include "test/compiler/import/OneNode.h"
@@ -27,7 +27,7 @@ OneNode multiHead() {
   return node;
 }
 
-/// The same of one query head and one key head, and the counts of keys.
+/// The same with one query head and one key head, and the counts of keys.
 OneNode groupQuery() {
   OneNode node = ofMicrosoft("GroupQueryAttention");
   for (int i = 0; i < 3; ++i)

@@ -23,7 +23,7 @@ using Names = std::vector<std::string>;
 /// A size or the name of an open dimension.
 using Dim = std::variant<int64_t, std::string>;
 
-/// What an import gave: a module or error lines.
+/// The result of an import: a module or error lines.
 struct Imported {
   std::unique_ptr<mlir::MLIRContext> context;
   compiler::ImportErrors errors;
@@ -31,7 +31,7 @@ struct Imported {
 
   Imported() = default;
   Imported(Imported &&) = default;
-  /// The module goes before its context.
+  /// Destroys the module before its context.
   Imported &operator=(Imported &&other) {
     module = std::move(other.module);
     context = std::move(other.context);
@@ -87,7 +87,7 @@ public:
                         const std::string &value);
 };
 
-/// Imports bytes that may be anything.
+/// Imports arbitrary bytes.
 Imported importBytes(const std::string &bytes,
                      const compiler::ImportOptions &options = {});
 /// The outputs of @main by reference evaluation; the module must take `inputs`.

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The conformance suite that Debian has ends with operator set 17; what came
-// later, and corners that it leaves out, are tested here by values computed by
+// Debian's conformance suite ends with operator set 17. This file tests later
+// operators, and corner cases that the suite omits, with values computed by
 // hand or by PyTorch.
 //
 //===----------------------------------------------------------------------===//
@@ -157,7 +157,7 @@ TEST_CASE("Resize of newer operator sets") {
       .set("antialias", 1)
       .set("exclude_outside", 1)
       .gives({1, 1, 1, 2}, {1.7142857, 3.2857143});
-  // The edge repeats where it counts, as in ONNX Runtime.
+  // The edge is repeated, as in ONNX Runtime.
   OneNode("Resize", 18)
       .x({1, 1, 1, 4}, x)
       .absent()
@@ -218,7 +218,7 @@ TEST_CASE("Split with num_outputs makes the last part smaller") {
 }
 
 TEST_CASE("attention") {
-  // Equal keys: the mean of the values, of those that the mask allows.
+  // Equal keys: the mean of the values that the mask allows.
   OneNode("Attention", 23)
       .x({1, 1, 2, 1}, {1, 1})
       .x({1, 1, 2, 1}, {2, 2})

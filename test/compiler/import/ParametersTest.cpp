@@ -1,4 +1,4 @@
-//===- ParametersTest.cpp - what of a file is trained, and under what name ===//
+//===- ParametersTest.cpp - trained parameters and their names ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -172,7 +172,7 @@ TEST_CASE("buffers are not trained, and those not saved are constants") {
   CHECK_FALSE(states.has("table"));
 }
 
-/// x [2] + a constant that the exporter computed of `lost`, times `scale`.
+/// x [2] + a constant that the exporter computed from `lost`, times `scale`.
 static ModelBuilder folded() {
   ModelBuilder b;
   b.input("x", {int64_t(2), int64_t(2)});
@@ -243,8 +243,8 @@ TEST_CASE("the module's weights tell what was folded") {
   std::remove(options.parameters.c_str());
 }
 
-/// x [9] times a constant of which `values` are the elements, which the
-/// exporter called `name`. The module has a parameter "w" beside it.
+/// x [9] times a constant with elements `values`, which the exporter called
+/// `name`. The module also has a parameter "w".
 static ModelBuilder computed(const std::string &name,
                              const std::vector<float> &values) {
   ModelBuilder b;
@@ -313,8 +313,8 @@ TEST_CASE("values that other functions give, too, tell nothing") {
 // Operations that the exporter removed
 //===----------------------------------------------------------------------===//
 
-/// y = tanh(x * p) + r, where `read` is what the last node reads in place of
-/// `value`, a result that its call names.
+/// y = tanh(x * p) + r. The last node reads `read` instead of `value`, a result
+/// that its call names.
 static ModelBuilder replaced(const std::string &value,
                              const std::string &read) {
   ModelBuilder b;
@@ -371,7 +371,8 @@ TEST_CASE("copies of one value may hide that two modules became one") {
 }
 
 TEST_CASE("a constant with the values of a parameter may be made of it") {
-  // relu(g) is g, and so has its name; slices of ones may be of a parameter.
+  // relu(g) is g, so it has the name of g; slices of ones may be parts of a
+  // parameter.
   auto model = [](const std::string &value, const std::string &name) {
     ModelBuilder b;
     b.input("x", {int64_t(4)});
@@ -407,7 +408,7 @@ TEST_CASE("gradients divided by how often an id is there are refused") {
   CHECK(b.importTrain().says("scale_grad_by_freq is not supported"));
 }
 
-/// x [2, 2] plus what a product of zeros and a weight left of its bias.
+/// x [2, 2] plus the remaining bias of a product of zeros and a weight.
 static ModelBuilder zeroProduct() {
   ModelBuilder b;
   b.input("x", {int64_t(2), int64_t(2)});
@@ -433,14 +434,14 @@ TEST_CASE("a product of zeros is its bias, unless the weight is zero") {
         values);
     Imported imported = zeroProduct().import(options);
     std::remove(options.parameters.c_str());
-    // The file has no node with the weight: PyTorch's would not change it.
+    // The file has no node with the weight: PyTorch would not change it.
     CHECK(statesOf(std::move(imported)).has("fc.bias") == !isZero);
   }
 }
 
 TEST_CASE("a computed constant is held only where a parameter that is held "
           "may be in it") {
-  // Every parameter is in the file: exp may be of `scale`.
+  // Every parameter is in the file: the operand of exp may be `scale`.
   auto model = [](bool hasLost) {
     ModelBuilder b;
     b.input("x", {int64_t(3)});

@@ -14,8 +14,7 @@ using ::onnx::TensorProto;
 
 namespace {
 
-/// Operators that are made of several rounding ops as they stand, and why that
-/// is right.
+/// Operators that consist of several rounding ops, and why that is correct.
 const std::map<std::string, std::string> roundMoreThanOnce = {
     {"DFT", "real and imaginary parts are contractions"},
     {"STFT", "real and imaginary parts are contractions"},
@@ -44,7 +43,7 @@ const std::map<std::string, std::string> roundMoreThanOnce = {
      "is rounded before the scale"},
 };
 
-/// Ops whose results are numbers that their operands already were.
+/// Ops whose results are numbers of their operands.
 bool isExact(mlir::Operation &op) {
   return mlir::isa<ir::ConstantOp, ir::ReshapeOp, ir::TransposeOp,
                    ir::BroadcastOp, ir::SliceOp, ir::ConcatOp, ir::PadOp,
@@ -53,7 +52,7 @@ bool isExact(mlir::Operation &op) {
                    ir::MinOp, ir::IotaOp>(op);
 }
 
-/// Makes float32 initializers float16 inputs; false where there is none.
+/// Makes float32 initializers float16 inputs; false if there are none.
 bool narrowInputs(ModelBuilder &builder) {
   bool any = false;
   auto &tensors = *builder.graph().mutable_initializer();

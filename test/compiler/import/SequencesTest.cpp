@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Sequences and optionals disappear at import; so do the coordinates of a mask,
-// where what is done with them has a static form.
+// Sequences and optionals disappear at import; so do the coordinates of a mask
+// if their uses have a static form.
 //
 //===----------------------------------------------------------------------===//
 #include "test/compiler/import/OneNode.h"
@@ -35,7 +35,7 @@ void rejects(const ModelBuilder &b, const std::string &part, int code) {
   CHECK(result.says(part));
 }
 
-/// x [2, 5] is split along dimension 1; the rest of the graph is the test's.
+/// x [2, 5] is split along dimension 1; the test adds the rest of the graph.
 ModelBuilder splitting(const Sizes &split, bool isScalar = false) {
   ModelBuilder b(18);
   b.input("x", {int64_t(2), int64_t(5)});

@@ -107,7 +107,7 @@ TEST_CASE("--batch changes static exports") {
         0);
   CHECK(staticReshape({0, -1}).import(withBatch(3)).count("tensor<3x12xf32>") >
         0);
-  // Either of the last two could be the batch.
+  // Either of the last two dimensions could be the batch.
   Imported result = staticReshape({1, 8, 8, 3, 1}).import(withBatch(3));
   CHECK(result.errors.exitCode() == 2);
   CHECK(result.says("node 'flat' (Reshape)"));

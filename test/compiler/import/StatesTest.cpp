@@ -123,7 +123,7 @@ TEST_CASE("Dropout drops in training whatever mode it was exported in") {
 // Export
 //===----------------------------------------------------------------------===//
 
-/// The file that the template of `b` gives, every state filled with `fill`
+/// The file made from the template of `b`, with every state filled with `fill`
 /// bytes of value 0.
 static std::string exported(const ModelBuilder &b) {
   std::string bytes = b.model.SerializeAsString();

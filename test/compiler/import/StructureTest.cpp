@@ -1,4 +1,4 @@
-//===- StructureTest.cpp - graphs that are not in order -------------------===//
+//===- StructureTest.cpp - malformed graphs -------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -195,7 +195,7 @@ TEST_CASE("a constant condition chooses its branch") {
     REQUIRE(result.text() == "");
     CHECK(result.count("sinter.relu") == (condition ? 1 : 0));
     CHECK(result.count("sinter.exp") == (condition ? 0 : 1));
-    // Not known, it selects between both.
+    // If the condition is not known, a select chooses between both.
     b.graph().clear_initializer();
     b.input("flag", {}, ::onnx::TensorProto::BOOL);
     CHECK(b.import().count("sinter.where") == 1);
@@ -310,8 +310,7 @@ TEST_CASE("an attribute that a function does not declare is refused") {
   rejects(b, "attribute 'slope' (node 'call')", 3);
 }
 
-/// y = x * 2^trips, with a Loop whose body doubles; `depth` loops inside each
-/// other.
+/// y = x * 2^trips, with a Loop whose body doubles; `depth` nested loops.
 static ModelBuilder doubling(int64_t trips, int depth = 1) {
   ModelBuilder b;
   b.input("x", {int64_t(2)});

@@ -39,7 +39,7 @@ static void rejects(const ModelBuilder &b, const std::string &part,
   CHECK(result.says(part));
 }
 
-/// What the model's output is.
+/// The values of the model's output.
 static std::vector<double> valuesOf(const ModelBuilder &b) {
   Imported result = b.import();
   INFO(result.text());

@@ -1,4 +1,4 @@
-//===- UnreadTest.cpp - what no importer reads is refused -----------------===//
+//===- UnreadTest.cpp - what the importer does not read is refused --------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -20,13 +20,13 @@ using ::onnx::NodeProto;
 
 namespace {
 
-/// Optional inputs without a meaning for the result: operator and position.
+/// Optional inputs that do not affect the result: operator and position.
 const std::set<std::pair<std::string, int>> ignored = {
     {"Resize", 1},                    // roi, of one mode only
     {"com.microsoft.BiasDropout", 3}, // ratio, of training
 };
 
-/// What is planted as an input: a type and sizes.
+/// The type and sizes of an input that the test adds.
 struct Plant {
   int32_t type;
   Sizes sizes;
@@ -103,7 +103,7 @@ TEST_CASE("an output that its operator does not have is refused") {
 }
 
 TEST_CASE("what an operator of another operator set reads is refused") {
-  // Axes became an input in operator set 13, bounds in 11, ratio in 12.
+  // The axes became an input in operator set 13, bounds in 11, the ratio in 12.
   OneNode("ReduceSum", 12)
       .x({2, 2}, {1, 2, 3, 4})
       .ints({0})

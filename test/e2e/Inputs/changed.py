@@ -1,6 +1,6 @@
-"""Which parameters of two .safetensors files differ: exactly those whose name matches.
+"""Checks that exactly the parameters whose names match differ in two .safetensors files.
 
-changed.py A B REGEX; slots of optimizers (SLOT/NAME) are left out, unless REGEX has a slash.
+changed.py A B REGEX; slots of optimizers (SLOT/NAME) are ignored, unless REGEX has a slash.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

@@ -1,4 +1,4 @@
-"""Holds the losses of a 16-bit training run against those of the float64 reference.
+"""Compares the losses of a 16-bit training run with those of the float64 reference.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

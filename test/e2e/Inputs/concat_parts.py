@@ -4,7 +4,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     concat_parts.py alone|together ROWS
 
-Inputs of ROWS x 40, and in the middle one of 3 x 40, behind which results lie at other
+Inputs of ROWS x 40, and in the middle one of 3 x 40, after which results have other
 addresses modulo 16 bytes.
 """
 

@@ -4,9 +4,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     events.py FOLDER LOG.json FILES
 
-FOLDER has FILES files. Every record's checksums must hold. What a reader keeps of all
-files together (from a START on, no older event of that step or a later one) must have the
-steps, losses and rates of LOG and its evaluations. Prints how many events agree.
+FOLDER has FILES files. The checksums of every record must be correct. The events that a
+reader keeps of all files (a START drops older events of that step and later ones) must have
+the steps, losses and rates of LOG and its evaluations. Prints how many events agree.
 """
 
 import json

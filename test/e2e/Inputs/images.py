@@ -1,4 +1,4 @@
-"""Images for example.test, in IDX and npz form; --compare holds the results together.
+"""Writes images for example.test, in IDX and npz form; --compare compares the results.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -1,4 +1,4 @@
-"""10,000 scripted steps of dynamic loss scaling, and what PyTorch's GradScaler makes of them.
+"""10,000 scripted steps of dynamic loss scaling, compared with PyTorch's GradScaler.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -1,4 +1,4 @@
-"""Whether two --log-json files have the same steps with nearly the same losses (a third argument: how nearly).
+"""Checks that two --log-json files have the same steps and nearly the same losses (third argument: tolerance).
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

@@ -1,4 +1,4 @@
-"""Whether all tensors of two .safetensors files are equal, to the bit.
+"""Checks that all tensors of two .safetensors files are bitwise equal.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

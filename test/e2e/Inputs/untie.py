@@ -1,4 +1,4 @@
-"""Copies a .safetensors file with another first number in tensor NAME.
+"""Copies a .safetensors file, changing the first number of tensor NAME.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -1,4 +1,4 @@
-"""A network whose values and gradients need more range than fp16 has, and data for it.
+"""Writes a network whose values and gradients exceed the range of fp16, and data for it.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -6,7 +6,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     wide_ranges.py --compare LOG REFERENCE            losses of the last steps within 1 %
 
 `first` and `last` are ordinary layers. Between them `loud` multiplies numbers around 3e5,
-and `quiet` ones around 1e-7, whose gradients are as much larger.
+and `quiet` numbers around 1e-7, whose gradients are correspondingly larger.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Which steps are skipped when the loss is scaled dynamically and a step has PARTS micro-batches.
+"""Checks which steps are skipped with dynamic loss scaling and PARTS micro-batches in a step.
 
 overflows.py LOG PARTS: LOG is of the data and the program of Inputs/overflows.py and .mlir.
 
-A gradient overflows where a row's `c` times the scale, over PARTS, rounds to an infinite
-fp16; wherever in the step that row is, the step is skipped and the scale halved.
+A gradient overflows if a row's `c` times the scale, divided by PARTS, rounds to an infinite
+fp16. Wherever that row is in the step, the step is skipped and the scale halved.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

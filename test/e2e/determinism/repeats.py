@@ -1,4 +1,4 @@
-"""The same bytes for any number of threads, and each time: test models, in fp32 and 16 bits.
+"""Checks that test models give the same bytes for any number of threads, in fp32 and 16 bits.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -6,9 +6,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
                [--repeats=10] [TEST..]
 
 Takes the RUN lines of the .test files in FOLDER (all, or those named) that compile, train,
-export and run. A trainer is compiled once per precision; what is run is run --repeats times
-with each number of threads. Logs, states and outputs are the same bytes each time, and 16
-bits differ from fp32, so that they were not left out. All models of both first paths:
+export and run. A trainer is compiled once per precision; every command is run --repeats times
+with each number of threads. Logs, states and outputs must have the same bytes each time, and
+16 bits must differ from fp32, which shows that they were used. All models of both folders:
 
     for path in inference training; do
       python3 test/e2e/determinism/repeats.py test/e2e/$path --models=test/models --work=WORK

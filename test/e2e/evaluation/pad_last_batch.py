@@ -2,8 +2,8 @@
 
     pad_last_batch.py FOLDER LOSS FOUR.mlir TWO.mlir ALL.npz WHOLE.npz REST.npz
 
-FOUR and TWO are one model at two batch sizes; ALL is the rows of WHOLE (8) and REST (2). One program pads. Of the
-two others each goes on with the states of the other's run.
+FOUR and TWO are one model at two batch sizes; ALL has the rows of WHOLE (8) and REST (2). One program pads. The
+two others take turns: each continues with the states of the other's run.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

@@ -1,4 +1,4 @@
-"""Indices out of range, one at a time, in a library of every operator that takes indices.
+"""Tests indices out of range, one at a time, in a library of every operator that takes indices.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -7,8 +7,8 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 words.onnx classifies rows of words; row 21 of wild.npz has word 10^12 in its third place, of a
 vocabulary of 7. Each index input is given its least and its greatest index, which must run, and then the
-ones beside them and far ones in one element after the other: each must fail, in one line that
-names the node and the index. A run after that is as the first one was, to the byte.
+neighbours of these and distant ones in one element after the other: each must fail, in one line
+that names the node and the index. A run after that must give the same bytes as the first.
 """
 
 import argparse

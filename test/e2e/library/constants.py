@@ -1,11 +1,11 @@
-"""Two programs of a library on one simulated device have its constants once.
+"""Checks that two programs of a library on one simulated device share its constants.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     constants.py LIBRARY.so     instances.py's, compiled for sim
 
-The second one has less memory of its own than the weights take, and goes on when the first
-one is gone.
+The second program must take less memory than the weights, and must keep running when the
+first is destroyed.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Instances of a library share its weights, and the first run of each finds it warm.
+"""Checks that instances of a library share its weights, and that their first run is warm.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -6,9 +6,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     instances.py check LIBRARY.so      by the C names sinter_layers_X
     instances.py times LIBRARY.so      microseconds of the first ten runs of a fresh instance
 
-`check` makes instances and runs them, and looks at the memory of the process: what each one
-after the first takes must be less than a tenth of the weights. The state begins at its
-initial value in all of them.
+`check` makes instances, runs them and measures the memory of the process: each instance
+after the first must take less than a tenth of the weights. The state begins at its
+initial value in each of them.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""NaNs made at random commands and steps of a run are found where they were made.
+"""Checks that NaNs injected at random commands and steps of a run are found there.
 
 injections.py TRAINER FOLDER COUNT OPTION..: COUNT runs with --check-nonfinite=op, each with
-one injection, and a tenth as many with =step. Every one of op must be found in its step
-with the right command; every one of step that reaches the loss or a state, likewise.
+one injection, and a tenth as many with =step. With op every injection must be found in its
+step with the right command; with step, every injection that reaches the loss or a state.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

@@ -1,4 +1,4 @@
-"""Words one by one through a program that keeps its caches, beside all of them at once.
+"""Compares a program that keeps caches, one word at a time, with one that gets all words.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
@@ -6,9 +6,9 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     decode.py check LIBRARY.so MODEL LOGITS.npz [--tolerance=1e-2]
 
 `check` gives a fresh program of the library (C names sinter_MODEL_X) one word after another
-and holds its logits against the whole network's, relative to the largest. Another program
-that is given the states in the middle has to go on with the same bits; one that starts there
-without them must not agree.
+and compares its logits with the whole network's, relative to the largest. Another program
+that gets the states in the middle must continue with the same bits; one that starts there
+without the states must not agree.
 """
 
 import argparse

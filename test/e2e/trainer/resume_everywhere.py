@@ -1,12 +1,12 @@
-"""Resumes a run after each of its steps, without any option, and compares the ends.
+"""Resumes a run after each of its steps, without any option, and compares the final results.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
     resume_everywhere.py TRAINER FOLDER [--every=N] [--skipped=N] -- TRAINER OPTIONS
 
-Trains once with a checkpoint after every step, then goes on from each N-th of them with
-`--resume --out` alone: states and losses must be those of the whole run. --skipped demands
-that at least so many steps were skipped for a loss scale, with a loss that is not finite.
+Trains once with a checkpoint after every step, then resumes from each N-th checkpoint with
+only `--resume --out`: states and losses must be those of the whole run. --skipped demands
+that loss scaling skipped at least N steps, with a loss that is not finite.
 """
 
 import argparse

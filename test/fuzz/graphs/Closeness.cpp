@@ -1,4 +1,4 @@
-//===- Closeness.cpp - how far a result may be off ------------------------===//
+//===- Closeness.cpp - the allowed error of a result ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -21,7 +21,7 @@ namespace sinter::fuzz {
 namespace {
 
 constexpr int kTrials = 5;
-/// Float32 does not have the square of a smaller number.
+/// The square of a smaller number underflows in float32.
 constexpr double kLeast = 0x1p-63;
 
 /// The relative error of rounding to a float type.
@@ -29,8 +29,8 @@ double roundingOf(Type element) {
   return std::ldexp(1.0, -int(cast<FloatType>(element).getFPMantissaWidth()));
 }
 
-/// These copy numbers, or give few. Noise there would make equal numbers
-/// differ.
+/// Ops that copy numbers, or have few different results. Noise there would make
+/// equal numbers differ.
 bool isExact(Operation *op) {
   static const llvm::StringSet<llvm::MallocAllocator> exact = {
       "sinter.abs",       "sinter.arg_reduce", "sinter.broadcast",
@@ -53,7 +53,7 @@ bool isExact(Operation *op) {
   return StringRef(text).contains("max") || StringRef(text).contains("min");
 }
 
-/// Moves each number by a random part of some roundings.
+/// Changes each number by a random part of some roundings.
 void move(Tensor &tensor, const Accuracy &accuracy, std::mt19937_64 &random) {
   if (!tensor.isFloat())
     return;
@@ -64,8 +64,8 @@ void move(Tensor &tensor, const Accuracy &accuracy, std::mt19937_64 &random) {
         1 + accuracy.noise * rounding * (double(random() >> 11) * 0x1p-52 - 1);
 }
 
-/// As `move`, but whole numbers stay: the exponent of a square is no number
-/// that was rounded.
+/// Like `move`, but integers stay: the exponent of a square, for example, was
+/// not rounded.
 void moveOperand(Tensor &tensor, const Accuracy &accuracy,
                  std::mt19937_64 &random) {
   Tensor moved = tensor;
@@ -75,9 +75,9 @@ void moveOperand(Tensor &tensor, const Accuracy &accuracy,
       tensor.floats[i] = moved.floats[i];
 }
 
-/// The function's results where each computed float is off by a random part of
-/// some roundings. So is what an op reads: the sum of numbers that cancel is as
-/// far off as they are large.
+/// The function's results if each computed float is off by a random part of
+/// some roundings. The operands of ops are off, too: the error of a sum of
+/// numbers that cancel depends on their size.
 std::optional<std::vector<Tensor>> evaluateNoisily(func::FuncOp function,
                                                    ArrayRef<Tensor> inputs,
                                                    const Accuracy &accuracy,
@@ -112,7 +112,7 @@ std::optional<std::vector<Tensor>> evaluateNoisily(func::FuncOp function,
   return valuesOf(body.getTerminator());
 }
 
-/// Takes over by how much `other` is off.
+/// Increases the allowed error to the difference of `other`.
 void widen(Expected &expected, const Tensor &other, double ofSpread) {
   const Tensor &value = expected.value;
   if (value.ints != other.ints)

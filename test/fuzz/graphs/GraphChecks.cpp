@@ -26,7 +26,7 @@ namespace sinter::fuzz {
 
 namespace {
 
-/// Of finite differences in float64.
+/// Allowed error of finite differences in float64.
 constexpr double kStep = 1e-5, kTolerance = 1e-4;
 
 struct Mode {
@@ -103,7 +103,7 @@ private:
   OwningOpRef<ModuleOp> import(std::string &why, bool checksIndices = false) {
     ImportErrors errors;
     ImportOptions options;
-    // What they find is one more result.
+    // The result of the index checks is an additional result.
     options.uncheckedIndices = !checksIndices;
     OwningOpRef<ModuleOp> module =
         importOnnx(model_, options, context_.get(), errors);
@@ -174,9 +174,9 @@ private:
     compare(mode.name, *outputs, *expected);
   }
 
-  /// Replaces what `main` computes by the gradients of a weighted sum of its
-  /// results. False when there is nothing to compile, after a report; else the
-  /// gradients agree with finite differences.
+  /// Replaces the results of `main` by the gradients of a weighted sum of them.
+  /// If true, the gradients agree with finite differences. False if there is
+  /// nothing to compile; the outcome is then reported.
   bool differentiate(const Mode &mode, func::FuncOp &main,
                      std::vector<Tensor> &inputs) {
     Type f32 = Float32Type::get(context_.get());

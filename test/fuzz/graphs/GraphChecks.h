@@ -26,7 +26,7 @@ const char *nameOf(Outcome outcome);
 
 /// Whether `mode` is one; see the table in GraphChecks.cpp.
 bool isMode(llvm::StringRef mode);
-/// Their names, by commas.
+/// The names of all modes, separated by commas.
 std::string modeNames();
 
 /// Runs the graph of `folder` (of the format of the ONNX backend suite) in the

@@ -2,8 +2,8 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-A graph depends on its seed alone. Its inputs keep away from ties and from where a rounding
-changes a result: orders, comparisons and roundings read distinct numbers.
+A graph depends only on its seed. Its inputs avoid ties and points where rounding changes a
+result: sorting, comparisons and roundings read distinct numbers.
 """
 
 import hashlib

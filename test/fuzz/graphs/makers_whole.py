@@ -1,4 +1,4 @@
-"""Makers of larger wholes: losses, attention, transforms, sequences, windows.
+"""Makers of larger structures: losses, attention, transforms, sequences, windows.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """

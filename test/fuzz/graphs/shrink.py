@@ -1,4 +1,4 @@
-"""Makes a graph that fails as small as it gets while it fails in the same way.
+"""Shrinks a failing graph as far as possible while it fails in the same way.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 

@@ -12,8 +12,8 @@ using namespace sinter::passes::plan;
 
 namespace {
 
-/// Counts pairs that are live at once and share bytes, and buffers outside of
-/// the arena.
+/// Counts pairs of buffers that are live at the same time and share bytes, and
+/// buffers outside the arena.
 size_t countMistakes(const std::vector<Lifetime> &buffers,
                      const ArenaLayout &layout) {
   size_t mistakes = 0;
