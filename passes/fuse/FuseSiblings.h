@@ -1,4 +1,4 @@
-//===- FuseSiblings.h - small kernels together with others ------*- C++ -*-===//
+//===- FuseSiblings.h - small kernels merged with others --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,8 @@
 namespace sinter::passes {
 
 /// Merges kernels that are independent of each other. `target`, which must
-/// outlive the pass, says whether launches are dear; without one they are not.
+/// outlive the pass, says whether launches are expensive; without one they are
+/// not.
 std::unique_ptr<mlir::Pass> createFuseSiblings(const Target *target);
 
 } // namespace sinter::passes
