@@ -1,12 +1,12 @@
-//===- BucketCollectives.cpp - gradients summed in messages ---------------===//
+//===- BucketCollectives.cpp - merge all_reduces into messages ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Joins all_reduces into ones of several operands, about as large as the option
-// says: one message each. Legal between all_reduces of one level, the number of
-// all_reduces on the longest path that leads to them: none depends on another.
-// Where in the program a message is sent, and where it is waited for, is the
-// plan's business.
+// Merges all_reduces into ones with several operands, about as large as the
+// option says; each is one message. The level of an all_reduce is the number of
+// all_reduces on the longest path that leads to it. Merging is legal within a
+// level, since none there depends on another. The plan phase decides when a
+// message is sent and where it is waited for.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -40,7 +40,8 @@ public:
   void runOnOperation() override {
     Block &body = getOperation().getBody().front();
     number(body);
-    // By level, replicas and element type; each in the order of operands.
+    // By level, replicas and element type; each in the order in which operands
+    // are computed.
     using Kind = std::tuple<unsigned, int64_t, std::string>;
     std::map<Kind, std::vector<Bucket>> buckets;
     SmallVector<ir::AllReduceOp> ops(body.getOps<ir::AllReduceOp>());
@@ -68,7 +69,7 @@ public:
       }
     if (messages == 0)
       return;
-    // Users of a bucket's first results may lie before its last operand.
+    // Users of the first results of a bucket may come before its last operand.
     sortTopologically(&body);
     ir::remark("bucket-collectives", "bucketed", getOperation().getLoc(),
                Twine(ops.size()) + " all_reduces in " + Twine(messages) +
@@ -87,7 +88,7 @@ private:
     return type.getNumElements() * ir::elementSizeBytes(type.getElementType());
   }
 
-  /// Positions and levels, from the first op on.
+  /// Computes positions and levels, from the first op on.
   void number(Block &body) {
     positions.clear();
     levels.clear();
@@ -105,7 +106,7 @@ private:
       levels[&op] = level;
     }
   }
-  /// Where the last operand is computed.
+  /// The position of the op that computes the last operand.
   unsigned knownAt(ir::AllReduceOp op) const {
     unsigned at = 0;
     for (Value input : op.getInputs())

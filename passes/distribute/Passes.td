@@ -9,15 +9,15 @@
 include "mlir/Pass/PassBase.td"
 
 def BucketCollectives : Pass<"sinter-bucket-collectives", "::mlir::func::FuncOp"> {
-  let summary = "join all_reduces that need not wait for each other into messages of some size";
+  let summary = "Merge all_reduces that do not depend on each other into messages of a given size";
   let description = [{
-    Buckets fill up in the order in which operands become known, so that a message leaves while the
-    backward pass goes on. An all_reduce whose operand depends on another one's result is in a later
-    message; element types are not mixed.
+    Messages are filled in the order in which the operands are computed, so that a message can be sent
+    while the backward pass is still running. An all_reduce that depends on the result of another one
+    goes into a later message. A message has one element type.
   }];
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", "25 << 20",
-           "a message is full when it has this many bytes">,
+           "no further all_reduce is added to a message of this many bytes">,
   ];
 }
 

@@ -17,7 +17,7 @@ static constexpr unsigned kMaxOps = 256;
 /// The parts of a concat are emitted one by one.
 static constexpr unsigned kMaxConcatOps = 8192;
 
-/// The kind of ops that become one kernel on their own, with their own mapping.
+/// The kind of an op that is a kernel on its own, with its own mapping.
 static std::optional<ir::KernelKind> soloKind(Operation *op) {
   if (isa<ir::ScatterOp, ir::ScatterElementsOp, ir::ScatterNdOp>(op))
     return ir::KernelKind::scatter;
@@ -36,9 +36,9 @@ static SmallVector<int64_t> reducedDims(Operation *op) {
   return {static_cast<int64_t>(cast<ir::ArgReduceOp>(op).getAxis())};
 }
 
-/// Takes the ops of integers that `value` is computed by, from element numbers,
-/// constants and scalars alone, off `budget`; false when it is not, or when
-/// that is spent.
+/// True when `value` is computed by integer ops from indices, constants and
+/// scalars alone. Subtracts these ops from `budget`, and fails if that is used
+/// up.
 static bool isComputedFromNumbers(Value value, unsigned &budget) {
   Operation *op = value.getDefiningOp();
   if (isa<BlockArgument>(value) || isa<ir::IotaOp>(op))
@@ -58,7 +58,7 @@ static bool isComputedFromNumbers(Value value, unsigned &budget) {
 }
 
 bool isFreeOfMemory(Operation *op) {
-  // So many take less time than reading eight bytes.
+  // So many ops take less time than reading eight bytes.
   unsigned budget = 16;
   return op->getNumResults() == 1 &&
          ir::tensorType(op->getResult(0)).getNumElements() > 1 &&
@@ -83,7 +83,7 @@ Cluster::Cluster(Operation *op) {
     IndexVector view;
     ArrayRef<int64_t> shape = ir::tensorType(result).getShape();
     if (ir::isReduction(op)) {
-      // Loops in the order of the input's dimensions: that is how memory is
+      // The loops are in the order of the input dimensions, in which memory is
       // read.
       SmallVector<int64_t> dims = reducedDims(op);
       ArrayRef<int64_t> input = ir::tensorType(op->getOperand(0)).getShape();
@@ -205,11 +205,11 @@ bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
     return false;
   RankedTensorType type = ir::tensorType(op->getResult(0));
   if (ir::isReduction(op)) {
-    // A part of a concat may be a reduction, with the loops of that.
+    // An operand of a concat may be a reduction, which brings its own loops.
     if (isConcat)
       return !asRoot && isa<ir::ReduceOp>(op) && op->hasOneUse() &&
              isa<ir::ConcatOp>(*op->user_begin());
-    // Computed once per row: over anything but the reduced loops.
+    // It must be computed once per row: for all loops but the reduced ones.
     if (!index)
       return false;
     Cluster with;
@@ -228,8 +228,8 @@ bool Cluster::mayTake(Operation *op, const std::optional<IndexVector> &index,
     return false;
   if (covers(*index))
     return true;
-  // Computed again along some loops: fine when the innermost is one of them,
-  // since the computation is then moved out of it.
+  // It is recomputed along some loops. That is fine if the innermost is one of
+  // them, since the computation is then moved out of it.
   unsigned innermost = domain.sizes.size();
   while (innermost > 0 && domain.sizes[innermost - 1] == 1)
     --innermost;
@@ -265,17 +265,18 @@ unsigned Cluster::numOperands(ArrayRef<Operation *> others) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Two clusters as one
+// Merging two clusters
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The loop of `a` that each loop of `b` is, fixed one by one.
+/// For each loop of `b` the loop of `a` that it becomes, fixed one by one.
 class LoopPairs {
 public:
   LoopPairs(const Cluster &a, const Cluster &b)
       : a(a), b(b), ofB(b.domain.sizes.size()) {}
 
-  /// Has a value read at `x` in `a` and at `y` in `b` be one element.
+  /// Pairs loops so that a value read at `x` in `a` and at `y` in `b` is the
+  /// same element. False if that is not possible.
   bool match(ArrayRef<Index> x, ArrayRef<Index> y) {
     if (x.size() != y.size())
       return false;
@@ -287,8 +288,8 @@ public:
     return true;
   }
 
-  /// Pairs the loops that the values in common do not have, in order, if that
-  /// leaves none without a partner.
+  /// Pairs the loops that no shared value has, in order. False if a loop is
+  /// left without a partner.
   bool complete() {
     SmallVector<unsigned> left;
     for (auto [loop, size] : llvm::enumerate(a.domain.sizes))
@@ -373,7 +374,7 @@ std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b) {
     bool isEdge = a.roots.count(value) || b.roots.count(value);
     std::optional<IndexVector> x = indexIn(a, value), y = indexIn(b, value);
     bool isSame = x && y && pairs.match(*x, *y);
-    // What one computes the other must take in the same iteration.
+    // A result of one must be used by the other in the same iteration.
     if (isEdge && !isSame)
       return std::nullopt;
     anyMatch |= isSame && a.covers(*x);

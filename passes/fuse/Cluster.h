@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What one kernel may hold, decided from the loops alone: which op may join,
-// which reduction runs over them, which value is computed whole and once.
-// Which of several kernels an op joins is decided in FuseLoops.cpp.
+// Decides from the loops alone what one kernel may hold: which op may join,
+// which reduction runs over the loops, which value is computed whole and once.
+// FuseLoops.cpp decides which of several kernels an op joins.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_FUSE_CLUSTER_H
@@ -21,9 +21,9 @@ namespace sinter::passes {
 using ir::Index;
 using ir::IndexVector;
 
-/// True for ops whose elements are computed from their numbers, constants and
-/// scalars by a few ops of integers: cheaper to compute for each user than to
-/// keep. The random numbers of all dropouts begin with such.
+/// True for ops whose elements are computed from their indices, constants and
+/// scalars by a few integer ops. It is cheaper to compute them for each user
+/// than to store them. The random numbers of all dropouts begin with such ops.
 bool isFreeOfMemory(mlir::Operation *op);
 
 struct Cluster {
@@ -35,7 +35,8 @@ struct Cluster {
   llvm::DenseMap<mlir::Value, IndexVector> indices;
 
   Cluster() = default;
-  /// The cluster whose results are those of `op`, over loops of its own.
+  /// Creates the cluster whose results are those of `op`, over loops of its
+  /// own.
   explicit Cluster(mlir::Operation *op);
 
   bool hasReduction() const { return !domain.reduced.empty(); }
@@ -55,23 +56,23 @@ struct Cluster {
   /// its result does not have, or over new ones. Changes nothing when it fails.
   bool fitReduction(mlir::Operation *op, llvm::ArrayRef<Index> index);
 
-  /// True when `op`, read at `index` where that is known, may become a member,
-  /// and a result of the kernel `asRoot`.
+  /// True when `op`, read at `index` if that is known, may become a member;
+  /// with `asRoot`, also a result of the kernel.
   bool mayTake(mlir::Operation *op, const std::optional<IndexVector> &index,
                bool asRoot) const;
 
-  /// Makes `op` a member. Legal: mayTake.
+  /// Makes `op` a member. Only legal after mayTake.
   void take(mlir::Operation *op, const std::optional<IndexVector> &index,
             bool asRoot);
 
-  /// The number of different values that the kernel would read and write with
-  /// `others` as further members.
+  /// The number of different values that the kernel would read and write if
+  /// `others` were members, too.
   unsigned numOperands(llvm::ArrayRef<mlir::Operation *> others = {}) const;
 };
 
-/// The two clusters as one, the loops renamed to those of the first, when they
-/// run over the same loops and an element that both use is used in the same
-/// iteration; nullopt otherwise. Roots are those of both.
+/// Merges two clusters that run over the same loops and use each shared result
+/// in the iteration that computes it; nullopt if they do not. The loops are
+/// renamed to those of `a`. The roots are those of both.
 std::optional<Cluster> mergeClusters(const Cluster &a, const Cluster &b);
 
 } // namespace sinter::passes

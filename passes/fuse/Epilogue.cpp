@@ -1,4 +1,4 @@
-//===- Epilogue.cpp - what joins the kernel of a contraction --------------===//
+//===- Epilogue.cpp - ops in the kernel of a contraction ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,8 +15,7 @@ using namespace mlir;
 namespace sinter::passes {
 namespace {
 
-/// Longer epilogues gain nothing any more: a kernel that reads the result is
-/// as good.
+/// Longer epilogues gain nothing: a kernel that reads the result is as good.
 constexpr size_t kMostMembers = 64;
 
 using Members = llvm::SmallSetVector<Operation *, 16>;
@@ -26,7 +25,7 @@ bool isSplat(Operation *op) {
   return constant && isSplatConstant(constant);
 }
 
-/// True when `value` lies in memory anyway.
+/// True when `value` is in memory anyway.
 bool isStored(Value value) {
   Operation *def = value.getDefiningOp();
   return !def || ir::isContraction(def) ||
@@ -58,7 +57,7 @@ public:
       if (!next || !isElementwiseHere(next))
         break;
       take(next);
-      // What is used outside must be one value: the one that is stored.
+      // Only one value may be used outside: the one that is stored.
       if (Value result = onlyResult())
         best = snapshot(result);
     }
@@ -71,8 +70,8 @@ private:
            ir::tensorType(op->getResult(0)).getShape() == shape;
   }
 
-  /// The first op of the block that uses a value of the epilogue and is no part
-  /// of it.
+  /// The first op of the block that uses a value of the epilogue but is not a
+  /// member.
   Operation *firstUser() const {
     Operation *first = nullptr;
     for (Value value : values)
@@ -104,8 +103,9 @@ private:
         takeOperand(operand);
   }
 
-  /// Takes `operand` in if it is free to compute, or computed for the epilogue
-  /// alone from one tensor that is stored anyway: to read that costs as much.
+  /// Adds the op of `operand` if it is free to compute, or if it is computed
+  /// only for the epilogue from one tensor that is stored anyway. Reading that
+  /// tensor costs as much as reading `operand`.
   void takeOperand(Value operand) {
     Operation *def = operand.getDefiningOp();
     if (!def || members.contains(def) || summed.contains(def))
@@ -118,7 +118,7 @@ private:
     llvm::SmallSetVector<Operation *, 8> free;
     llvm::SmallSetVector<Value, 4> read;
     SmallVector<Operation *> work{def};
-    // Until nothing more is used by `own` and members alone.
+    // Repeat until no other op is used by `own` and members alone.
     for (bool grows = true; grows;) {
       grows = false;
       free.clear();
@@ -176,8 +176,9 @@ private:
 
   ArrayRef<int64_t> shape;
   Members members;
-  Members summed; // what the contraction itself reads stays apart
-  llvm::SmallSetVector<Value, 16> values; // that depend on the contraction
+  Members summed; // operands of the contraction itself; never taken
+  llvm::SmallSetVector<Value, 16>
+      values; // values that depend on the contraction
 };
 
 } // namespace

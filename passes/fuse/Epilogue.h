@@ -1,4 +1,4 @@
-//===- Epilogue.h - what joins the kernel of a contraction ------*- C++ -*-===//
+//===- Epilogue.h - ops in the kernel of a contraction ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,17 +11,17 @@
 namespace sinter::passes {
 
 struct Epilogue {
-  /// The contraction and what joins it, in the order of the block. Constants
-  /// and broadcasts among them may have other users.
+  /// The contraction and the ops that are computed with it, in the order of the
+  /// block. Constants and broadcasts among them may have other users.
   llvm::SmallVector<mlir::Operation *> members;
   mlir::Value result; // what is stored
-  /// Further values that are stored, by library calls only.
+  /// Further values that are stored; only library calls have them.
   llvm::SmallVector<mlir::Value> kept{};
 };
 
-/// The elementwise ops after `contraction` that a generated kernel can compute
-/// while it has an element of the result, together with what only they need and
-/// what costs no more to read than to compute.
+/// Finds the elementwise ops after `contraction` that a generated kernel can
+/// apply to each element of the result. Includes ops that only these need, and
+/// those that cost no more to compute than to read.
 Epilogue generatedEpilogue(mlir::Operation *contraction);
 
 } // namespace sinter::passes

@@ -20,14 +20,14 @@ bool isSplat(Value value) {
 
 namespace {
 
-/// The one dimension of the result that a bias runs along, or nothing.
+/// The dimension of the result that a bias runs along, if there is exactly one.
 std::optional<int64_t> biasDim(Operation *contraction) {
   SmallVector<int64_t> dims = biasDims(contraction);
   return dims.size() == 1 ? std::optional(dims.front()) : std::nullopt;
 }
 
-/// The broadcast of one vector along the bias dimension that `value` is, if it
-/// is.
+/// `value` as the broadcast of a vector along the bias dimension; null if it is
+/// something else.
 ir::BroadcastOp asBias(Value value, Operation *contraction) {
   auto broadcast = asStored(value).getDefiningOp<ir::BroadcastOp>();
   std::optional<int64_t> dim = biasDim(contraction);
@@ -39,9 +39,8 @@ ir::BroadcastOp asBias(Value value, Operation *contraction) {
              : nullptr;
 }
 
-/// The same number for all elements, as a bias along `dim`: what is left of one
-/// of equal numbers after folding. `element` is the type that the library wants
-/// it in.
+/// Makes a splat, which folding leaves of a bias of equal numbers, a bias along
+/// `dim` again. `element` is the type in which the library wants it.
 ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim,
                             Type element) {
   OpBuilder builder(user);
@@ -59,8 +58,8 @@ ir::BroadcastOp splatAsBias(Operation *user, Value splat, int64_t dim,
                                          vector, dim);
 }
 
-/// The type to which `value`, or what elementwise ops make of it, is rounded;
-/// its own where it is not.
+/// The element type to which `value`, or the result of the elementwise ops
+/// after it, is rounded; its own type if it is not rounded.
 Type storedType(Value value) {
   Type own = ir::tensorType(value).getElementType();
   for (;;) {
@@ -79,9 +78,8 @@ Type storedType(Value value) {
   }
 }
 
-/// True when `value` lies in memory anyway, or has other users for which it is
-/// stored. What would be computed for one addition alone is better fused with
-/// that.
+/// True when `value` is in memory anyway, or is stored for other users. A value
+/// that is computed only for this addition is better fused with it.
 bool isStored(Value value) {
   bool hasOneUse = value.hasOneUse();
   if (Value narrow = widened(value)) {

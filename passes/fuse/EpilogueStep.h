@@ -10,16 +10,16 @@
 
 namespace sinter::passes {
 
-/// True for a constant of equal numbers.
+/// True for a constant whose elements are equal.
 bool isSplat(mlir::Value value);
 
-/// Adds the cast that `value` is, if it widens what is stored.
+/// If `value` is widened from a stored value, adds the cast to `members`.
 void takeWidening(mlir::Value value,
                   llvm::SmallVectorImpl<mlir::Operation *> &members);
 
-/// Adds `user`, the only user of `value`, and what it needs to `members` if it
-/// is an op that libraries apply to the result of `contraction`. A number that
-/// is added becomes a bias.
+/// Adds `user`, the only user of `value`, and the ops that it needs to
+/// `members`, if it is an op that libraries apply to the result of
+/// `contraction`. The addition of a splat becomes that of a bias.
 bool takeEpilogueStep(mlir::Operation *user, mlir::Value value,
                       mlir::Operation *contraction,
                       llvm::SmallVectorImpl<mlir::Operation *> &members);

@@ -3,10 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Wraps every attention that its target kept whole, and every gradient of one,
-// in a `sinter.fusion` of kind attention, together with the transposes, slices
-// and reshapes of its operands and results, and the concatenation of its
-// gradients, that the library's strides can express. Runs before other fusions,
-// so that these moves are not taken for work.
+// in a `sinter.library_call` of kind attention. The call includes the
+// transposes, slices and reshapes of its operands and results, and the
+// concatenation of its gradients, if the strides of the library can express
+// them. Runs before the other passes of the phase, which would make kernels of
+// these moves.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -81,7 +82,7 @@ private:
 
   static void fuse(Operation *op) {
     AttentionForm form = attentionForm(op, kAttentionAlignment);
-    // What comes after the op moves its results only.
+    // The members after the op only move its results.
     OpBuilder builder(op);
     buildLibraryCall(builder, ir::LibraryCallKind::attention, form.members,
                      form.stored());

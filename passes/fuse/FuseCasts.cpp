@@ -2,11 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// With 16-bit contractions each weight is rounded once per step: as many small
-// kernels as there are weights, which need nothing from each other. Merged into
-// one fusion of kind multi they are one launch at the head of the program. The
-// 16-bit weights then live from there on; that costs half of the weights' bytes
-// at most. Legal: the fusions read arguments of the function only.
+// With 16-bit contractions each weight is rounded once per step, by as many
+// small kernels as there are weights. They are independent of each other.
+// Merged into one kernel of kind multi they are one launch at the head of the
+// program. The 16-bit weights then live from there on, which costs at most half
+// of the bytes of the weights. Legal, since these kernels read only arguments
+// of the function.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Fusion.h"
@@ -22,7 +23,8 @@ namespace sinter::passes {
 
 namespace {
 
-/// Casts nothing else than arguments of the function, maybe to one place.
+/// True when `fusion` only casts arguments of the function, perhaps into one
+/// concatenated tensor.
 bool isCastOfArguments(ir::KernelOp fusion) {
   ir::KernelKind kind = fusion.getKind();
   if ((kind != ir::KernelKind::loop && kind != ir::KernelKind::concat) ||

@@ -1,14 +1,15 @@
-//===- FuseEpilogues.cpp - library calls and what they apply at the end ---===//
+//===- FuseEpilogues.cpp - contractions and their epilogues ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Wraps every contraction and convolution in a `sinter.fusion` of kind matmul
-// or conv, together with what the library applies to a float32 result before
-// storing it and what it keeps beside it (fuse/LibraryEpilogue.h). Where the
-// target generates the contraction itself, any elementwise ops join it
-// (fuse/Epilogue.h), and the fusion says how its loops lie. A matrix product
-// also takes in the transposes, slices and reshapes of its operands and of its
-// result that its strides can express. Everything else is left to FuseLoops.
+// Wraps every contraction and convolution. A library call becomes a
+// `sinter.library_call` of kind matmul or conv, with the ops that the library
+// applies to a float32 result before storing it and the values that it keeps
+// (fuse/LibraryEpilogue.h). If the target generates the contraction, it becomes
+// a `sinter.kernel` with a domain, with any elementwise ops (fuse/Epilogue.h).
+// A matrix product also includes the transposes, slices and reshapes of its
+// operands and of its result that its strides can express. All other ops are
+// left to FuseLoops.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/FuseEpilogues.h"
@@ -35,9 +36,9 @@ namespace sinter::passes {
 
 namespace {
 
-/// The transpose with which the result of `dot`, after the post-ops up to
-/// `last`, can be stored, if that is its only use. A generated kernel may store
-/// along m or n.
+/// The transpose of `last`, the result of `dot` after its post-ops, if that is
+/// the only use and the result can be stored transposed. A generated kernel may
+/// store along m or n.
 ir::TransposeOp resultTranspose(ir::DotGeneralOp dot, Value last,
                                 OperandViews views, bool isGenerated) {
   if (!last.hasOneUse())
@@ -59,7 +60,7 @@ ir::TransposeOp resultTranspose(ir::DotGeneralOp dot, Value last,
   return isStoredInRows ? transpose : nullptr;
 }
 
-/// The loops of a kernel: one per dimension of its result.
+/// A domain with one loop per dimension of the result.
 ir::Domain resultDomain(RankedTensorType type) {
   ir::Domain domain;
   ir::IndexVector view;
@@ -84,8 +85,8 @@ public:
     for (Operation &op : getOperation().getBody().front())
       if (ir::isContraction(&op))
         contractions.push_back(&op);
-    // From the last: the residual of an addition then is the earlier of two
-    // contractions.
+    // Contractions are visited from the last to the first: of two that are
+    // added, the earlier one then is the residual of the other.
     decompose(
         [&](ir::GeluGradOp grad) { return followsLibraryCall(grad, target); });
     LibraryEpilogues library(target);
@@ -101,7 +102,7 @@ public:
   }
 
 private:
-  /// Gradients of GELUs that are no part of a library call become small ops.
+  /// Decomposes the gradients of GELUs for which `keeps` is false.
   void decompose(llvm::function_ref<bool(ir::GeluGradOp)> keeps) {
     decomposeComposites(getOperation(), [&](Operation *op) {
       auto grad = dyn_cast<ir::GeluGradOp>(op);
@@ -109,7 +110,7 @@ private:
     });
   }
 
-  /// True when a kernel is made of it.
+  /// Wraps `contraction`. Returns true if the result is a generated kernel.
   bool fuse(Operation *contraction, LibraryEpilogues &library) {
     std::string reason;
     bool isGenerated =
@@ -142,7 +143,7 @@ private:
     return isGenerated;
   }
 
-  /// The casts by which 16-bit operands are what the contraction multiplies.
+  /// The casts that widen the 16-bit operands of the contraction.
   static SmallVector<Operation *> operandCasts(Operation *contraction) {
     SmallVector<Operation *> casts;
     if (multiplied(contraction).first == contraction->getOperand(0))
@@ -161,12 +162,13 @@ private:
                             before.end());
   }
 
-  /// Adds to `epilogue`, which begins with `dot`, the views that it reads and
-  /// writes through.
+  /// Adds to `epilogue`, which begins with `dot`, the views through which it
+  /// reads and writes.
   static void takeViews(ir::DotGeneralOp dot, Epilogue &epilogue,
                         bool isGenerated) {
     OperandViews views = operandViews(dot);
-    // What a library adds or applies would have to lie like the result.
+    // A tensor that a library call adds or applies must have the layout of the
+    // result.
     bool addsTensor =
         !isGenerated && llvm::any_of(epilogue.members, [](Operation *member) {
           if (isa<ir::WhereOp, ir::GeluGradOp>(member))
@@ -194,9 +196,9 @@ private:
     takeBefore(before.getArrayRef(), epilogue);
   }
 
-  const Target *mainTarget; // of programs that name no devices
+  const Target *mainTarget; // if the program names no devices
   std::vector<ProgramDevice> devices;
-  const Target *target = nullptr; // of the function
+  const Target *target = nullptr; // that of the function
 };
 
 } // namespace

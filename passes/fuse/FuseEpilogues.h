@@ -1,4 +1,4 @@
-//===- FuseEpilogues.h - contractions and what follows them -----*- C++ -*-===//
+//===- FuseEpilogues.h - contractions and their epilogues -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,9 +12,9 @@
 
 namespace sinter::passes {
 
-/// Wraps contractions with their epilogues. `target`, which must outlive the
-/// pass, says which of them are library calls and which are kernels of ours;
-/// without one all are library calls.
+/// Creates the pass that wraps contractions with their epilogues. `target`,
+/// which must outlive the pass, says which of them are library calls and which
+/// are generated kernels; without one all are library calls.
 std::unique_ptr<mlir::Pass>
 createFuseEpilogues(const Target *target,
                     llvm::ArrayRef<ProgramDevice> devices = {});

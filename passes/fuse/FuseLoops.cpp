@@ -4,7 +4,7 @@
 //
 // Puts every op that is neither a library call nor free into a `sinter.kernel`.
 // Clustering divides the ops of a function among clusters; each becomes one
-// kernel. FuseEpilogues runs before, and takes the epilogues of contractions;
+// kernel. FuseEpilogues runs before, and takes the epilogues of contractions.
 // FuseOutputs runs after, and merges the kernels that end a program.
 //
 // Why the result computes the same. A cluster has one iteration domain. An op
@@ -23,7 +23,7 @@
 // a cycle only if a path of two edges or more leads from one of them to
 // another:
 // - an op all of whose users are in the cluster has no path to it but its
-// edges;
+//   edges;
 // - an op with other users joins only if none of these reaches the cluster
 //   (joiningMakesCycle);
 // - two clusters merge only if no path through a third node leads from one to
@@ -51,23 +51,23 @@ namespace {
 
 /// Divides the generated ops of a function among clusters, in two steps.
 ///
-/// 1. From results to inputs, an op joins the cluster of its users when each of
-///    its elements is then computed about once and its reduction, if it is one,
-///    runs over the cluster's loops; it becomes a further result of the cluster
-///    when others use it too and no cycle arises. It starts a cluster of its
-///    own where it lies better with a reduction that it uses and that the
-///    users' loops cannot hold.
-/// 2. Clusters that run over the same loops and use the same elements become
-///    one, when one uses the other's results, or when both are reductions.
+/// 1. From results to inputs, an op joins the cluster of its users if each of
+///    its elements is then computed about once. A reduction must run over the
+///    loops of the cluster. If the op has other users, too, it becomes a result
+///    of the cluster, unless that makes a cycle. The op starts a cluster of its
+///    own if it belongs with a reduction that it uses and that does not fit the
+///    loops of its users (liesBetterWithReduction).
+/// 2. Clusters that run over the same loops and use the same elements are
+///    merged if one uses a result of the other, or if both are reductions.
 class Clustering {
 public:
   explicit Clustering(mlir::func::FuncOp func) : func(func) {}
 
   void run();
 
-  /// Replaces the ops by one fusion per cluster, in an order in which
-  /// definitions come before uses. Legal once, after `run`. Fails, with an
-  /// error, when clusters depend on each other: `run` has a defect then.
+  /// Replaces the ops by one kernel per cluster, with definitions before uses.
+  /// Call it once, after `run`. Fails with an error if clusters depend on each
+  /// other, which is a defect of `run`.
   mlir::LogicalResult build();
 
 private:
@@ -103,21 +103,21 @@ private:
                unsigned last) const;
 
   mlir::func::FuncOp func;
-  std::vector<Cluster> clusters; // merged ones stay, without ops
+  std::vector<Cluster> clusters; // merged ones stay as empty entries
   llvm::DenseMap<mlir::Operation *, unsigned> clusterOf;
   llvm::DenseMap<mlir::Operation *, unsigned> positions;
   llvm::DenseMap<unsigned, std::pair<unsigned, unsigned>> spans;
-  /// By position: where the clusters that begin there end, the latest; 0 if
-  /// none does. Where clusters began before they grew counts too.
+  /// For each position, the latest end of the clusters that begin there; 0 if
+  /// none does. Positions where clusters began before they grew count, too.
   std::vector<unsigned> ends;
 };
 
 } // namespace
 
-/// Every op but library calls, existing fusions, plain constants, and reshapes
-/// (whose result is the operand's bytes) that no fused user takes in. What
-/// splits the dimensions of a slice is taken in with it: the slice alone would
-/// be a copy.
+/// True for all ops but library calls, existing fusions, constants that are not
+/// splats, and splats and reshapes (whose result is the bytes of the operand)
+/// without a generated user. A reshape that splits the dimensions of a slice is
+/// included with the slice, which alone would be a copy.
 bool Clustering::isGenerated(Operation *op) {
   auto hasGeneratedUser = [&] {
     return llvm::any_of(op->getUsers(),
@@ -130,14 +130,14 @@ bool Clustering::isGenerated(Operation *op) {
             (isSplitReshape(reshape) &&
              reshape.getX().getDefiningOp<ir::SliceOp>())) &&
            hasGeneratedUser();
-  // Calls and copies are those of a program on several devices.
+  // Calls and copies belong to programs on several devices.
   return !isa<ir::KernelOp, ir::LibraryCallOp, ir::AllReduceOp, ir::CopyOp,
               func::CallOp, func::ReturnOp>(op) &&
          !ir::isContraction(op);
 }
 
 /// Pattern: free op, or cast that widens 16-bit floats, with n users -> n
-/// copies, one before each user. What is stored stays 16 bits wide.
+/// copies, one before each user. Stored values stay 16 bits wide.
 void Clustering::copyFreeOpsToUsers() {
   for (Operation &op : llvm::make_early_inc_range(
            llvm::reverse(func.getBody().front().without_terminator()))) {
@@ -174,18 +174,19 @@ void Clustering::run() {
 // Order
 //===----------------------------------------------------------------------===//
 
-/// True when a path of uses leads from `from` to an op that is a target. A
-/// cluster is one node: who reaches a member goes on from all of them. The
-/// targets end at `last`; what begins too late to lead there is not entered.
+/// True when a path of uses leads from `from` to an op for which `isTarget`
+/// holds. A cluster is one node: a path that reaches a member continues from
+/// all members. All targets end at or before `last`; nodes that begin too late
+/// to lead there are not visited.
 bool Clustering::reaches(ArrayRef<Operation *> from,
                          llvm::function_ref<bool(Operation *)> isTarget,
                          unsigned last) const {
-  // Uses lead to later positions, but for a cluster that is entered at its end
-  // and left at its start.
+  // Uses lead to later positions, except through a cluster, which is entered at
+  // its end and left at its start.
   for (unsigned first = 0; first <= last; ++first)
     last = std::max(last, ends[first]);
-  // The latest first: a path from the forward to the backward pass is found at
-  // the first value that is kept for it.
+  // Visit the latest node first: a path from the forward to the backward pass
+  // is found at the first value that is kept for it.
   std::priority_queue<std::pair<unsigned, Operation *>> work;
   llvm::SmallPtrSet<Operation *, 32> visited;
   auto push = [&](Operation *next) {
@@ -217,7 +218,7 @@ bool Clustering::reaches(ArrayRef<Operation *> from,
 }
 
 /// True when a member of the cluster needs a value that is computed from a user
-/// of `op` outside it.
+/// of `op` outside of the cluster.
 bool Clustering::joiningMakesCycle(Operation *op, unsigned number) const {
   const Cluster &cluster = clusters[number];
   SmallVector<Operation *> outside;
@@ -230,8 +231,8 @@ bool Clustering::joiningMakesCycle(Operation *op, unsigned number) const {
       spans.lookup(number).second);
 }
 
-/// True when one cluster needs a value that is computed, elsewhere, from the
-/// other.
+/// True when one cluster needs a value that is computed elsewhere from a value
+/// of the other.
 bool Clustering::mergingMakesCycle(unsigned a, unsigned b) const {
   unsigned last = std::max(spans.lookup(a).second, spans.lookup(b).second);
   auto leadsTo = [&](unsigned from, unsigned to) {
@@ -263,8 +264,8 @@ void Clustering::assign(Operation *op) {
   if (op->getNumResults() != 1)
     return start(op);
   if (isFreeOfMemory(op)) {
-    // A copy in each cluster that takes it; `op` is the first one's, or what is
-    // stored.
+    // Each cluster that can take it gets a copy. `op` itself goes to the first
+    // one, or is stored if it has users outside.
     SmallVector<unsigned> all(users.begin(), users.end());
     for (unsigned number : ArrayRef(all).drop_front(outside ? 0 : 1)) {
       const Cluster &cluster = clusters[number];
@@ -292,7 +293,7 @@ void Clustering::assign(Operation *op) {
   start(op);
 }
 
-/// A copy of `op`, of which the members of the cluster are the users.
+/// Copies `op` and makes the members of the cluster use the copy.
 Operation *Clustering::copyForCluster(Operation *op, unsigned number) {
   OpBuilder builder(op);
   Operation *copy = builder.clone(*op);
@@ -303,8 +304,8 @@ Operation *Clustering::copyForCluster(Operation *op, unsigned number) {
   return copy;
 }
 
-/// False when `cluster` only makes new values of state, and `op` would tie that
-/// to the rest of the program: with another result, or with a long reduction,
+/// False when `cluster` only computes new values of states and `op` would tie
+/// it to the rest of the program: by another result, or by a long reduction,
 /// whose input would then be kept until the end.
 bool Clustering::mayJoinUpdate(Operation *op, const Cluster &cluster,
                                bool asRoot) {
@@ -341,16 +342,17 @@ void Clustering::setSpan(unsigned number, std::pair<unsigned, unsigned> span) {
   ends[span.first] = std::max(ends[span.first], span.second);
 }
 
-/// True when elementwise ops lead from a reduction to `op` and the reduction
-/// fits a cluster of which `op` is the result, but not `cluster`, which reads
-/// `op` at `index`; and storing `op` costs nothing (`isStored`: it has to be
-/// anyway) or no more than storing what is reduced. Not where another reduction
-/// of the one's result leads to `op`, too: a kernel with both would wait for
-/// that one, and the one would be in another kernel before.
+/// True when `op` is computed from a reduction that fits a cluster with `op` as
+/// the result, but not `cluster`, which reads `op` at `index`; and storing `op`
+/// costs nothing (`isStored`: it is stored anyway) or no more than storing the
+/// results of the reduction. In the second case false if another reduction of
+/// the results also leads to `op`: a kernel with `op` would wait for that one,
+/// so the first would be in an earlier kernel.
 ///
-/// For example the softmax gradient, stored for two contractions and summed
-/// over rows for a bias, lies with its sums over columns; the squares of the
-/// parts of a variance are moved to the mean of all where parts are joined.
+/// For example, the softmax gradient, which is stored for two contractions and
+/// summed over rows for a bias, is computed with its sums over columns. By the
+/// exception, the squares of the parts of a variance are moved to the mean of
+/// all in the kernel that joins the parts.
 bool Clustering::liesBetterWithReduction(Operation *op,
                                          const IndexVector &index,
                                          const Cluster &cluster,
@@ -412,7 +414,7 @@ bool Clustering::liesBetterWithReduction(Operation *op,
 //===----------------------------------------------------------------------===//
 
 void Clustering::mergeAll() {
-  // Who uses a value: pairs of these are what may be merged.
+  // The clusters that use each value; pairs of them are candidates.
   llvm::MapVector<Value, llvm::SmallSetVector<unsigned, 4>> usersOf;
   for (Operation &op : func.getBody().front().without_terminator()) {
     unsigned number = numberOf(&op);
@@ -431,7 +433,7 @@ void Clustering::mergeAll() {
       number = it->second;
     return number;
   };
-  // More users of one value than this are not tried pairwise.
+  // The most users of one value that are tried pairwise.
   constexpr unsigned kMaxUsers = 12;
   for (auto &[value, users] : usersOf) {
     if (users.size() < 2 || users.size() > kMaxUsers)
@@ -445,9 +447,10 @@ void Clustering::mergeAll() {
   }
 }
 
-/// A result that the other uses need not be loaded again. Two reductions of one
-/// value read it once; their results are small, so that having one of them
-/// earlier costs no memory to speak of.
+/// Merging pays if one cluster uses a result of the other, which then need not
+/// be loaded. It also pays for two reductions of one value, which then is read
+/// once; their results are small, so having one of them earlier costs hardly
+/// any memory.
 bool Clustering::pays(const Cluster &a, const Cluster &b) const {
   auto usesResultOf = [](const Cluster &user, const Cluster &maker) {
     return llvm::any_of(maker.roots, [&](auto &root) {
@@ -489,7 +492,7 @@ bool Clustering::tryMerge(unsigned a, unsigned b) {
 }
 
 //===----------------------------------------------------------------------===//
-// The fusions
+// The kernels
 //===----------------------------------------------------------------------===//
 
 LogicalResult Clustering::build() {
@@ -499,7 +502,8 @@ LogicalResult Clustering::build() {
   for (Operation &op : block.without_terminator())
     order.push_back(&op);
   llvm::SmallPtrSet<Operation *, 32> placed;
-  // Nodes that wait for their operands: an op, or the first op of a cluster.
+  // The nodes that wait for their operands: an op, or the first op of a
+  // cluster.
   llvm::SmallPtrSet<Operation *, 32> waiting;
   OpBuilder builder(end);
 
@@ -528,7 +532,7 @@ LogicalResult Clustering::build() {
     placed.insert(members.begin(), members.end());
   };
 
-  // Depth-first over operands, clusters taken as one node.
+  // Depth-first over operands; a cluster is one node.
   for (Operation *start : order) {
     SmallVector<Operation *> stack{start};
     while (!stack.empty()) {
@@ -563,8 +567,8 @@ LogicalResult Clustering::build() {
       place(node);
     }
   }
-  // Members stay in place until all fusions are built, so that `positions` is
-  // valid.
+  // Members stay where they are until all kernels are built, so that
+  // `positions` is valid.
   for (Operation *op : llvm::reverse(order))
     if (clusterOf.count(op))
       op->erase();

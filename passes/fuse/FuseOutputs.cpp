@@ -1,12 +1,12 @@
-//===- FuseOutputs.cpp - one kernel for what ends a program ---------------===//
+//===- FuseOutputs.cpp - one kernel for the end of a program --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Fusions whose results only leave the function need nothing from each other.
-// Merged into one fusion of kind multi they are one launch, whatever their
-// shapes: the whole optimizer, and with it the last small steps of the loss.
-// Larger results of other kinds stay apart, since what they read would have to
-// be kept until the end.
+// Kernels whose results only leave the function are independent of each other.
+// Merged into one kernel of kind multi they are one launch, whatever their
+// shapes: the whole optimizer, with the last small steps of the loss. Kernels
+// with larger results of other kinds stay separate, since what they read would
+// have to be kept until the end.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/Fusion.h"
@@ -22,9 +22,9 @@ namespace sinter::passes {
 
 namespace {
 
-/// A state that is a number, such as Adam's count of steps, which FuseSiblings
-/// puts beside another kernel: among the updates it would make one of their
-/// kernels unlike the others.
+/// True for the update of a state that is a single number, such as the step
+/// count of Adam. FuseSiblings merges it with another kernel; among the updates
+/// it would make one of the runs different from the others.
 bool isNumber(ir::KernelOp fusion) {
   constexpr int64_t kMostRead = 8;
   return fusion->getNumResults() == 1 &&

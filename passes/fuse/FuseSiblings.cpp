@@ -1,15 +1,16 @@
-//===- FuseSiblings.cpp - small kernels together with others --------------===//
+//===- FuseSiblings.cpp - small kernels merged with others ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A kernel that reads and writes a few elements costs its launch and little
-// else: the numbers that Adam derives from its step, the second half of a split
-// reduction. It becomes a part of a kernel that runs in the same stretch of the
-// program anyway. Where launches are expensive, sums over much also join the
-// kernel that reads the same: nothing is kept for longer. Legal between the
-// last of its operands and the first of its users: nothing there can depend on
-// it, nor it on what is there. Contractions and ops that are kernels of their
-// own stay alone.
+// A kernel that reads and writes a few elements costs little more than its
+// launch. Examples are the numbers that Adam derives from its step count, and
+// the second half of a split reduction. Such a kernel becomes a part of one
+// that runs in the same stretch of the program anyway. Where launches are
+// expensive, sums over many elements are also merged with the kernel that reads
+// the same tensors; nothing is kept longer for it. Legal between the last of
+// its operands and the first of its users: no op there depends on it, and it
+// depends on none of them. Contractions and ops that are kernels on their own
+// are not merged.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/FuseSiblings.h"
@@ -34,14 +35,14 @@ bool isSmall(ir::KernelOp fusion) {
   return elements <= kSmallElements;
 }
 
-/// Kinds that may be parts of one of kind multi.
+/// True for the kinds that may be parts of a kernel of kind multi.
 bool mayBePart(ir::KernelOp fusion) {
   ir::KernelKind kind = fusion.getKind();
   return kind == ir::KernelKind::loop || kind == ir::KernelKind::reduce ||
          kind == ir::KernelKind::multi;
 }
 
-/// True when `fusion` only sums, to a few elements for what it reads.
+/// True when `fusion` is a reduction with far fewer results than it reads.
 bool isSum(ir::KernelOp fusion) {
   int64_t results = 0;
   for (Value output : fusion.getOutputs())
@@ -50,7 +51,7 @@ bool isSum(ir::KernelOp fusion) {
          results * 8 <= elementsRead(fusion);
 }
 
-/// True when `host` reads every larger tensor that `fusion` reads.
+/// True when `host` reads every large tensor that `fusion` reads.
 bool readsTheSame(ir::KernelOp host, ir::KernelOp fusion) {
   return llvm::all_of(fusion.getInputs(), [&](Value input) {
     return ir::tensorType(input).getNumElements() <= kSmallElements ||
@@ -92,8 +93,8 @@ struct FuseSiblingsPass : impl::FuseSiblingsBase<FuseSiblingsPass> {
   }
 
 private:
-  /// The fusion between the last operand of `fusion` and its first user that
-  /// reads least, of those that fit, and may be part of one with it.
+  /// The kernel that reads least of those between the last operand of `fusion`
+  /// and its first user that fit and may be merged with it.
   static ir::KernelOp
   smallestBeside(ir::KernelOp fusion,
                  llvm::function_ref<bool(ir::KernelOp)> fits) {

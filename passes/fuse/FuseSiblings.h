@@ -1,4 +1,4 @@
-//===- FuseSiblings.h - small kernels together with others ------*- C++ -*-===//
+//===- FuseSiblings.h - small kernels merged with others --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

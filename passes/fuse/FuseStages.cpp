@@ -1,14 +1,15 @@
-//===- FuseStages.cpp - a kernel behind the one that it reads -------------===//
+//===- FuseStages.cpp - a kernel after the one it reads -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The norm of all gradients is the sum of the sums of their squares; what is
-// computed of it is a handful of numbers. As a kernel of its own this waits for
-// all blocks of the one before, is launched, and reads a few kilobytes. Here
-// the block of the first kernel that is done last does it: blocks take tickets,
-// and who has the last one sees what the others wrote. What reads its results
-// in turn may follow in the same block. Each block pays an atomic addition, so
-// kernels of very many blocks are left alone.
+// The norm of all gradients is the sum of the sums of their squares, and only a
+// handful of numbers is computed from it. As a separate kernel that computation
+// waits for all blocks of the kernel before, is launched, and reads a few
+// kilobytes. Here the block of the first kernel that finishes last runs it:
+// blocks take tickets, and the block with the last ticket sees what the others
+// wrote. A kernel that reads the results of this one may follow in the same
+// block. Each block pays for an atomic addition, so kernels of very many blocks
+// are left alone.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/FuseStages.h"
@@ -27,8 +28,8 @@ namespace sinter::passes {
 
 namespace {
 
-/// What a kernel with stages reads at most: tickets are then a small part of
-/// it.
+/// The most elements that the first kernel may read, so that its tickets are a
+/// small part of its cost.
 constexpr int64_t kMostElements = int64_t(1) << 24;
 
 bool mayBeStage(ir::KernelOp fusion) {
@@ -37,8 +38,8 @@ bool mayBeStage(ir::KernelOp fusion) {
          kind == ir::KernelKind::multi;
 }
 
-/// True when one block has little to do: sums of some thousands of elements, a
-/// few numbers, but no updates of parameters.
+/// True when it is little work for one block: sums of some thousands of
+/// elements, a few numbers, but not updates of parameters.
 bool isSmall(ir::KernelOp fusion) {
   constexpr int64_t kMostWritten = 1024;
   int64_t written = 0;
@@ -47,8 +48,8 @@ bool isSmall(ir::KernelOp fusion) {
   return elementsRead(fusion) <= kSmallElements && written <= kMostWritten;
 }
 
-/// True when the new value of a state, which `second` computes, would be there
-/// before all between `first` and it have read the old one.
+/// True when `second` computes the new value of a state whose old value is read
+/// between `first` and `second`.
 bool updatesWhatIsRead(ir::KernelOp second, ir::KernelOp first) {
   auto function = second->getParentOfType<func::FuncOp>();
   for (OpOperand &use : second->getUses()) {
@@ -67,8 +68,8 @@ bool updatesWhatIsRead(ir::KernelOp second, ir::KernelOp first) {
   return false;
 }
 
-/// The fusion that `second` may be a later stage of: the last that computes an
-/// operand of it.
+/// The kernel that `second` may become a stage of: the last one that computes
+/// an operand of it. Null if there is none.
 ir::KernelOp firstStageOf(ir::KernelOp second) {
   Operation *last = nullptr;
   for (Value input : second.getInputs())
@@ -87,7 +88,8 @@ ir::KernelOp firstStageOf(ir::KernelOp second) {
   return updatesWhatIsRead(second, first) ? nullptr : first;
 }
 
-/// One fusion of both, where the first was. They are erased.
+/// Merges both into one staged kernel in the position of `first` and erases
+/// them.
 void join(ir::KernelOp first, ir::KernelOp second) {
   second->moveAfter(first);
   OpBuilder builder(second);
@@ -114,7 +116,8 @@ struct FuseStagesPass : impl::FuseStagesBase<FuseStagesPass> {
                         mainTarget);
     if (!target || !target->traits().hasExpensiveLaunches)
       return;
-    // What is joined is the one at hand and one that was at hand before.
+    // Each step merges the kernel at hand with one from before, so later
+    // entries stay valid.
     SmallVector<ir::KernelOp> fusions(
         getOperation().getBody().front().getOps<ir::KernelOp>());
     int64_t joined = 0;

@@ -1,4 +1,4 @@
-//===- FuseStages.h - a kernel behind the one that it reads -----*- C++ -*-===//
+//===- FuseStages.h - a kernel after the one it reads -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,9 +12,10 @@
 
 namespace sinter::passes {
 
-/// Makes small kernels the second stages of those whose results they read, on
-/// targets whose launches are expensive: `target`, or of `devices` the
-/// function's. Without one nothing is done. They must outlive the pass.
+/// Makes small kernels stages after those whose results they read, on targets
+/// whose launches are expensive: `target`, or that of `devices` which the
+/// function is on. Without a target nothing is done. They must outlive the
+/// pass.
 std::unique_ptr<mlir::Pass>
 createFuseStages(const Target *target, llvm::ArrayRef<ProgramDevice> devices);
 

@@ -36,9 +36,9 @@ bool isNewState(OpOperand &use) {
                                 ir::SinterDialect::kStateAttr);
 }
 
-/// `members` with each free op, and each that reads nothing, right before the
-/// first that needs it: where it came from says nothing, and equal computations
-/// then are equal kernels.
+/// Orders `members` so that each free op, and each that reads nothing, is right
+/// before the first op that needs it. Their original positions mean nothing,
+/// and equal computations become equal kernels.
 static SmallVector<Operation *> inOneOrder(ArrayRef<Operation *> members) {
   llvm::SmallPtrSet<Operation *, 16> inside(members.begin(), members.end());
   llvm::SmallPtrSet<Operation *, 16> moved;
@@ -62,8 +62,8 @@ static SmallVector<Operation *> inOneOrder(ArrayRef<Operation *> members) {
   return ordered.takeVector();
 }
 
-/// Those of the members and, where these name no node (constants that are
-/// stored), of who reads them.
+/// The locations of the members and, if these name no node (constants that are
+/// stored), those of the users.
 static Location fusedLocation(OpBuilder &builder, ArrayRef<Operation *> members,
                               ArrayRef<Value> results) {
   SmallVector<Location> locations;
@@ -81,8 +81,8 @@ static Location fusedLocation(OpBuilder &builder, ArrayRef<Operation *> members,
   return FusedLoc::get(builder.getContext(), locations);
 }
 
-/// An op of type OpTy with a body of copies of `members`; `arguments` follow
-/// its operands in the op's builder.
+/// Builds an op of type OpTy with a body of copies of `given`. `arguments`
+/// follow the operands in the builder of the op.
 template <class OpTy, class... Arguments>
 static OpTy buildRegion(OpBuilder &builder, ArrayRef<Operation *> given,
                         ArrayRef<Value> results, Arguments... arguments) {
@@ -151,7 +151,7 @@ void unpackKernel(ir::KernelOp fusion, ir::KernelKind kind,
 }
 
 ir::KernelOp mergeKernels(OpBuilder &builder, ArrayRef<ir::KernelOp> fusions) {
-  // What marks the place must not be one of those that go.
+  // The op that marks the insertion point must not be one of those erased.
   Operation *before = builder.getInsertionBlock()->getTerminator();
   if (builder.getInsertionPoint() != builder.getInsertionBlock()->end())
     before = &*builder.getInsertionPoint();
@@ -178,8 +178,8 @@ static unsigned numBuffers(ir::KernelOp fusion) {
   return fusion->getNumOperands() + fusion->getNumResults();
 }
 
-/// `classes` dealt out to `count` runs: each gets equally many of a class, the
-/// first the rest. Nothing when that one would be too large.
+/// Deals `classes` out to `count` runs: each run gets equally many of a class,
+/// and the first one also the remainder. Empty if that run would be too large.
 static std::vector<KernelRun> dealOut(ArrayRef<KernelRun> classes,
                                       size_t count) {
   std::vector<KernelRun> runs(count);
@@ -244,8 +244,9 @@ RankedTensorType storedType(ir::FusionOpInterface fusion, unsigned output) {
       IntegerType::get(fusion.getContext(), 8, IntegerType::Unsigned));
 }
 
-/// The answer for fusions of several: that of the part that yields `output`, if
-/// no other part uses `input`, unless that one is an earlier stage.
+/// The answer for kernels with parts: that of the part that yields `output`,
+/// provided that no other part uses `input`. In a staged kernel earlier stages
+/// may use it.
 static bool mayRunPartInPlace(Block &body, bool isStaged, unsigned input,
                               unsigned output) {
   Value argument = body.getArgument(input),
@@ -276,21 +277,21 @@ bool mayRunInPlace(Operation *fusion, unsigned input, unsigned output) {
   if (kind == ir::KernelKind::multi || isStaged)
     return mayRunPartInPlace(body, isStaged, input, output);
   if (kind ==
-      ir::KernelKind::scatter) // begins by copying what it scatters into
+      ir::KernelKind::scatter) // first copies the tensor it scatters into
     return body.front().getNumOperands() > 0 &&
            body.front().getOperand(0) == argument && argument.hasOneUse();
   if (!ir::hasDomain(kind))
     return false;
-  // Results over all loops are stored element by element after their operands
-  // are read; those of a row when the row is done. What a contraction sums is
-  // read at no one index.
+  // A result over all loops is stored element by element after its operands are
+  // read; the result of a row, when the row is done. Operands that a
+  // contraction sums are not read at one index.
   ir::Domain domain(kernel.getDomainAttr());
   auto indices = domain.trace(body);
   auto it = indices.find(argument);
   if (it == indices.end() || !(it->second == domain.views[output]))
     return false;
-  // The result of a row is stored by one of the threads that share the row; the
-  // others may still need the operand for results over all loops, and for what
+  // The result of a row is stored by one of the threads that share the row.
+  // Others may still need the operand for results over all loops, and for what
   // is reduced.
   auto isOverAllLoops = [&](const ir::IndexVector &view) {
     return llvm::any_of(view, [&](const ir::Index &index) {
@@ -326,8 +327,8 @@ void forEachInPlacePair(Operation *fusion,
   bool isMulti = kernel && kernel.getKind() == ir::KernelKind::multi;
   for (auto [output, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
-    // A result of a part has to do with the part's own operands; in stages,
-    // with what earlier ones have read as well.
+    // A result of a part can only share bytes with operands of that part; in a
+    // staged kernel also with what earlier stages read.
     SmallVector<Value> inputs(body.getArguments());
     if (Operation *part = value.getDefiningOp(); isMulti && part)
       inputs.assign(part->operand_begin(), part->operand_end());

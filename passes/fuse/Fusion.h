@@ -10,23 +10,24 @@
 
 namespace sinter::passes {
 
-/// True when `use` is by the function's return, for the new value of a state.
+/// True when `use` returns the new value of a state from the function.
 bool isNewState(mlir::OpOperand &use);
 
-/// A kernel that reads no more elements than this costs little but its launch.
+/// A kernel that reads no more elements than this costs little more than its
+/// launch.
 constexpr int64_t kSmallElements = 16384;
 
-/// The elements that `fusion` reads.
+/// The number of elements that `fusion` reads.
 int64_t elementsRead(ir::KernelOp fusion);
 
-/// One kernel has no more buffers than this: their addresses are its
-/// parameters, of which CUDA takes 32,764 bytes.
+/// The most buffers of one kernel. Their addresses are its parameters, of which
+/// CUDA takes 32,764 bytes.
 constexpr unsigned kMostBuffers = 4000;
 
 /// Builds, at the builder's insertion point, a kernel of copies of `members`
-/// (definitions before uses) that yields `results`, whose other uses then take
-/// the kernel's results. The members stay, to be erased by the caller; the
-/// kernel's location names them all. `domain` is for the kinds that have one.
+/// (definitions before uses) that yields `results`. All uses of the results
+/// outside of it are replaced. The caller erases the members. The location of
+/// the kernel names them all. `domain` is for the kinds that have one.
 ir::KernelOp buildKernel(mlir::OpBuilder &builder, ir::KernelKind kind,
                          llvm::ArrayRef<mlir::Operation *> members,
                          llvm::ArrayRef<mlir::Value> results,
@@ -37,24 +38,25 @@ ir::LibraryCallOp buildLibraryCall(mlir::OpBuilder &builder,
                                    llvm::ArrayRef<mlir::Operation *> members,
                                    llvm::ArrayRef<mlir::Value> results);
 
-/// The parts of `fusion`, if it is of `kind`, which has parts, as fusions of
-/// their own before it, whose results take the place of its own; it is erased.
-/// Another one is its only part.
+/// If `fusion` is of `kind`, which has parts, replaces it by its parts as
+/// kernels of their own and erases it. Otherwise `fusion` is its only part.
+/// Appends to `parts`.
 void unpackKernel(ir::KernelOp fusion, ir::KernelKind kind,
                   llvm::SmallVectorImpl<mlir::Operation *> &parts);
 
-/// Puts kernels of kinds loop, reduce and multi, independent of each other,
-/// into one of kind multi at the builder's insertion point, which lies after
-/// all of their operands and before all of their users. They are erased.
+/// Merges kernels of kinds loop, reduce and multi that are independent of each
+/// other into one of kind multi, and erases them. The insertion point must be
+/// after all of their operands and before all of their users.
 ir::KernelOp mergeKernels(mlir::OpBuilder &builder,
                           llvm::ArrayRef<ir::KernelOp> fusions);
 
 using KernelRun = llvm::SmallVector<ir::KernelOp>;
 
-/// `fusions` in runs that are small enough for one kernel each: one run where
-/// that does, else about twice as many as there must be, which are the same
-/// kernel as far as fusions that are the same allow it: the update of a deep
-/// model is made once for several layers of it.
+/// Divides `fusions` into runs of which each is small enough for one kernel.
+/// One run if that is possible; otherwise about twice as many as necessary, to
+/// which equal fusions are dealt evenly. The runs then become equal kernels as
+/// far as possible: the code of a deep model's update is generated once for
+/// several layers.
 std::vector<KernelRun> kernelRuns(llvm::ArrayRef<ir::KernelOp> fusions);
 
 } // namespace sinter::passes

@@ -12,13 +12,13 @@
 
 namespace sinter::passes {
 
-/// What a fusion computes, apart from its operands and from where in the model
-/// it comes from. Fusions with equal `code` and equal values of `constants` are
-/// one kernel.
+/// What a kernel computes, regardless of its operands and of its location.
+/// Kernels with equal `code` and equal values of `constants` are the same
+/// kernel.
 struct FusionForm {
-  /// All that decides the code but the values of `constants`.
+  /// All that determines the code except the values of `constants`.
   std::vector<const void *> code;
-  /// The constants of one value each in the body, in order.
+  /// The splat constants in the body, in order.
   llvm::SmallVector<ir::ConstantOp> constants;
 
   explicit FusionForm(ir::KernelOp fusion);

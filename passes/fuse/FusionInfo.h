@@ -1,4 +1,4 @@
-//===- FusionInfo.h - what is known of a fusion's accesses ------*- C++ -*-===//
+//===- FusionInfo.h - how a fusion accesses memory --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,15 +10,16 @@
 
 namespace sinter::passes {
 
-/// How result `output` of `fusion` lies in memory. The mask of a relu that a
-/// library call keeps is bits, eight to a byte, in lines of n padded to a
-/// multiple of 128, which other calls alone read; all else is of its own type.
+/// The type in which result `output` of `fusion` is stored. The mask of a relu
+/// that a library call keeps is stored as bits, eight to a byte, in lines of n
+/// bits padded to a multiple of 128; only other calls read it. All else has its
+/// own type.
 mlir::RankedTensorType storedType(ir::FusionOpInterface fusion,
                                   unsigned output);
 
-/// True when `fusion` (a command of the graph, or the exec.kernel made of one)
-/// reads every element of `input` only to compute the same element of
-/// `output`, and before that is written, so that both may have the same bytes.
+/// True when `fusion` (an op of the graph, or the exec.kernel made of it) reads
+/// every element of `input` only to compute the same element of `output`,
+/// before it writes that element. Both may then share their bytes.
 bool mayRunInPlace(mlir::Operation *fusion, unsigned input, unsigned output);
 
 /// Calls `visit(input, output)` for every pair that may run in place.

@@ -1,4 +1,4 @@
-//===- KeptStates.cpp - updates that a step may not take ------------------===//
+//===- KeptStates.cpp - state updates that are conditional ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,8 @@ using namespace mlir;
 namespace sinter::passes {
 namespace {
 
-/// What every element of the condition is, if it is one value.
+/// The one value of all elements of the condition; null if there is no such
+/// value.
 Value scalarCondition(ir::WhereOp where) {
   Value condition = where.getCondition();
   if (auto broadcast = condition.getDefiningOp<ir::BroadcastOp>())
@@ -21,8 +22,8 @@ Value scalarCondition(ir::WhereOp where) {
   return ir::tensorType(condition).getNumElements() == 1 ? condition : Value();
 }
 
-/// Whether a use is of no effect where `condition` is false: it only leads to
-/// selections that then take something else.
+/// Tells whether a use has no effect where `condition` is false: it only leads
+/// to selections that then take their other operand.
 class Discarded {
 public:
   explicit Discarded(Value condition) : condition(condition) {}
@@ -48,7 +49,7 @@ public:
   }
 
 private:
-  /// An update of a parameter has some dozens.
+  /// The update of a parameter has some dozens of ops.
   static constexpr unsigned kMostOps = 256;
   Value condition;
   llvm::SmallDenseMap<Operation *, bool> known;
@@ -67,8 +68,8 @@ void readKeptStates(func::FuncOp func) {
     if (!condition || !update || after.hasOneUse() ||
         update->getBlock() != where->getBlock())
       continue;
-    // A number is computed twice instead: what follows from Adam's count of
-    // steps need not wait for the condition.
+    // A single number is computed twice instead, so that what depends on Adam's
+    // step count need not wait for the condition.
     if (ir::tensorType(after).getNumElements() == 1) {
       if (isElementwise(update)) {
         OpBuilder builder(where);

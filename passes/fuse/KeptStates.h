@@ -1,4 +1,4 @@
-//===- KeptStates.h - updates that a step may not take ----------*- C++ -*-===//
+//===- KeptStates.h - state updates that are conditional --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,10 +10,11 @@
 
 namespace sinter::passes {
 
-/// Pattern: new state y = where(c, x, old), and x is read by what only leads to
-/// such selections by the same c -> these read y, which is x where it matters.
-/// Then a kernel stores one of the two, as it does where nothing is selected:
-/// Adam's moments are both new states and operands of the new parameter.
+/// Pattern: new state y = where(c, x, old), and all other uses of x only lead
+/// to such selections by the same c -> these uses read y, which equals x where
+/// it matters. A kernel then stores only one of the two values, as without the
+/// selection: the moments of Adam are both new states and operands of the new
+/// parameter.
 void readKeptStates(mlir::func::FuncOp func);
 
 } // namespace sinter::passes

@@ -1,14 +1,15 @@
-//===- LibraryEpilogue.cpp - what a library call applies ------------------===//
+//===- LibraryEpilogue.cpp - ops that a library call applies --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The chain of single-user ops that a library applies to a float32 result, and,
-// where the target's library has them, the parts of training: the value before
-// a GELU and the mask of a relu are kept for the gradients, which then are part
-// of the call that computes what they are applied to, and the sums over rows
-// that are gradients of biases come with the call that has the rows. A result
-// of 16-bit products may be rounded to their type when stored; all that is read
-// or kept beside it then has this type, too, but bits.
+// The epilogue of a library call is a chain of single-user ops that the library
+// applies to a float32 result. Where the target's library can do that, it also
+// has parts of training. A call keeps the operand of a GELU or the mask of a
+// relu for the gradient. The gradient becomes part of the call whose result it
+// is applied to. A sum over rows that is the gradient of a bias is computed by
+// the call that has the rows. A result of 16-bit products may be rounded to
+// their type when it is stored; all that is read or kept beside it, except
+// bits, then has this type, too.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/LibraryEpilogue.h"
@@ -26,8 +27,8 @@ using namespace mlir;
 namespace sinter::passes {
 namespace {
 
-/// What `value` was before it was rounded to 16 bits and widened again; itself
-/// if it was not.
+/// `value` before it was rounded to 16 bits and widened again; itself if it was
+/// not.
 Value beforeRounding(Value value) {
   Value narrow = widened(value);
   auto cast = narrow ? narrow.getDefiningOp<ir::CastOp>() : nullptr;
@@ -42,9 +43,10 @@ Operation *lastOf(ArrayRef<Operation *> members) {
   return last;
 }
 
-/// True when all users of `values` but `members` come after all `members`, so
-/// that one op in the place of the last of them can have these results. A cast
-/// that widens one of them can follow it (see moveWideningAfter).
+/// True when all users of `values` except `members` come after all `members`,
+/// so that one op in the position of the last member can have these results. A
+/// cast that widens one of `values` can be moved after it (see
+/// moveWideningAfter).
 bool usersComeAfter(ArrayRef<Operation *> members, ArrayRef<Value> values) {
   Operation *last = lastOf(members);
   return llvm::all_of(values, [&](Value value) {
@@ -109,7 +111,7 @@ public:
   }
 
 private:
-  /// Adds a step if the library can do it after those before.
+  /// Appends `postOp` if the library can apply it after those before.
   bool apply(const PostOp &postOp) {
     postOps.push_back(postOp);
     if (isApplied(all.target, contraction, postOps))
@@ -118,19 +120,19 @@ private:
     return false;
   }
 
-  /// What is stored beside the result, or read, has its type.
+  /// True when all that is read or kept beside the result has type `stored`.
   bool fits(Type stored) const {
     return llvm::all_of(besides, [&](Type type) { return type == stored; });
   }
 
-  /// Remembers the epilogue as it is, if it is one.
+  /// Records the current epilogue as the best one, if types fit.
   void note() {
     if (fits(ir::tensorType(result).getElementType()))
       best = {members, result, kept};
   }
 
-  /// The cast of `value`, of which nothing else is used outside of the call, to
-  /// the 16-bit type of the products; null when there is none.
+  /// The cast of `value` to the 16-bit type of the products, if it is the only
+  /// use outside of the call; else null.
   ir::CastOp narrowing(Value value) const {
     ir::CastOp cast;
     for (Operation *user : value.getUsers()) {
@@ -168,8 +170,8 @@ private:
     return takeReluWithMask(user) || takeGradient(user) || takeChain(user);
   }
 
-  /// Appends `more` and goes on from `next`; nothing where its users would come
-  /// before it.
+  /// Appends `more` and continues with `next` as the result. False if users of
+  /// a result would come before the call.
   bool append(ArrayRef<Operation *> more, Value next, Value keep = {}) {
     SmallVector<Operation *> grown(members);
     for (Operation *op : more)
@@ -235,8 +237,8 @@ private:
     return false;
   }
 
-  // Pattern: x, and gelu(x) -> one call that keeps x, rounded where all others
-  // read it rounded
+  // Pattern: x, and gelu(x) -> one call that keeps x; rounded, if all other
+  // users of x read it rounded
   bool takeKeptGelu() {
     ir::GeluOp gelu = keptGelu(result);
     if (!gelu || !apply({exec::PostOpKind::store, {}, {}}))
@@ -276,7 +278,7 @@ private:
       goesBeside(postOp->operand);
       return true;
     }
-    // The mask is rewritten last, when all else is known to fit.
+    // The mask is rewritten last, when everything else is known to fit.
     auto zeros = where.getRhs().getDefiningOp<ir::ConstantOp>();
     SmallVector<Operation *> grown(members);
     grown.push_back(user);
@@ -305,8 +307,8 @@ private:
     return false;
   }
 
-  // Pattern: a product, and the sum of one operand over what it contracts ->
-  // one call. The sum is float32, and so is the result beside it.
+  // Pattern: a product, and the sum of one operand over the contracted
+  // dimensions -> one call. The sum is float32, and so is the result beside it.
   void takeOperandSum() {
     auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
     if (!dot || !kept.empty() || narrowing(result) || !isOneProduct())
@@ -328,7 +330,7 @@ private:
       }
   }
 
-  // Pattern: a result, rounded to the type of what is multiplied -> one call
+  // Pattern: a result, rounded to the type of the operands -> one call
   void takeNarrowing() {
     if (ir::CastOp cast = narrowing(result))
       append({cast}, cast.getResult());
@@ -376,8 +378,8 @@ private:
     squares->sumOfX.erase();
   }
 
-  /// The variance over the channels of `stored`, a 16-bit value, if there is
-  /// one and nothing else reads its squares.
+  /// The variance over the channels of `stored`, a 16-bit value, if its squares
+  /// are used only there.
   static std::optional<SquaredDeviations> deviationsOf(Value stored) {
     for (Operation *cast : stored.getUsers()) {
       if (cast->getNumResults() != 1 || widened(cast->getResult(0)) != stored)
@@ -400,7 +402,7 @@ private:
     return std::nullopt;
   }
 
-  /// All that read `value`, also where it is widened a second time.
+  /// All ops that read `value`, also after it was widened a second time.
   static SmallVector<Operation *> readersOf(Value value) {
     SmallVector<Operation *> readers(value.getUsers());
     if (Value narrow = widened(value))
@@ -411,7 +413,7 @@ private:
     return readers;
   }
 
-  /// True when the call has no batches, of which each would have its own sums.
+  /// True when the call has no batches, each of which would have its own sums.
   bool isOneProduct() const {
     auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
     if (!dot)
@@ -432,9 +434,9 @@ private:
   Value result;
   SmallVector<Value> kept;
   SmallVector<PostOp> postOps;
-  /// The element types of what is read or kept beside the result.
+  /// The element types of values that are read or kept beside the result.
   llvm::SmallDenseSet<Type> besides;
-  /// The longest epilogue that could be called.
+  /// The longest epilogue found that the library can apply.
   Epilogue best;
 };
 
@@ -455,7 +457,8 @@ MaskedRelu findMaskedRelu(ir::WhereOp where, Operation *backward,
   auto relu = beforeRounding(compare.getLhs()).getDefiningOp<ir::ReluOp>();
   if (!relu)
     return {};
-  // What leads from a call to the relu is the call's alone: a bias, a scale.
+  // Only this relu may use what is computed between the call and it: a bias, a
+  // scale.
   Operation *forward = relu.getX().getDefiningOp();
   while (forward && !ir::isContraction(forward)) {
     if (!isa<ir::AddOp, ir::MulOp>(forward) || !forward->hasOneUse())
@@ -476,10 +479,11 @@ MaskedRelu findMaskedRelu(ir::WhereOp where, Operation *backward,
   return {compare, relu, forward};
 }
 
-/// Has `where`, which is applied to the result of the call of `backward`, read
-/// a mask that the call of the relu keeps. Null when no call can: the relu then
-/// has a result of other lines, or is computed elsewhere. The mask is that of
-/// the relu as it is computed, though its result may be rounded when stored.
+/// Makes `where`, which is applied to the result of the call of `backward`,
+/// read a mask that the call of the relu keeps. Null if no call can keep it,
+/// since the result of the relu has other lines or is computed elsewhere. The
+/// mask is that of the relu as it is computed, even if its result is rounded
+/// when stored.
 Value LibraryEpilogues::keptMask(ir::WhereOp where, Operation *backward) {
   auto [compare, relu, forward] = findMaskedRelu(where, backward, target);
   if (!relu)

@@ -1,4 +1,4 @@
-//===- LibraryEpilogue.h - what a library call applies ----------*- C++ -*-===//
+//===- LibraryEpilogue.h - ops that a library call applies ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,17 +13,18 @@
 
 namespace sinter::passes {
 
-/// Finds what library calls apply to their results and what they keep beside
-/// them. Contractions are asked about from the last to the first: the gradient
-/// of a relu then says that the call which computes the relu keeps its mask.
+/// Finds the ops that library calls apply to their results, and the values that
+/// they keep. Contractions must be visited from the last to the first: the
+/// gradient of a relu determines that the call which computes the relu keeps
+/// its mask.
 class LibraryEpilogues {
 public:
-  /// Without a target every epilogue is allowed that reads only.
+  /// Without a target every epilogue is allowed that only reads.
   explicit LibraryEpilogues(const Target *target) : target(target) {}
 
-  /// The epilogue of `contraction`, a library call. May rewrite what the
-  /// epilogue takes: equal numbers as a bias, and the mask of a relu as one
-  /// that is kept.
+  /// The epilogue of `contraction`, a library call. May rewrite ops of the
+  /// epilogue: an added splat becomes a bias, and the mask of a relu becomes
+  /// one that is kept.
   Epilogue of(mlir::Operation *contraction);
 
 private:
@@ -31,12 +32,13 @@ private:
   mlir::Value keptMask(ir::WhereOp where, mlir::Operation *backward);
 
   const Target *target;
-  /// The comparisons that the calls of relus keep for gradients.
+  /// The masks that calls of relus keep for gradients.
   llvm::DenseSet<mlir::Operation *> masks;
 };
 
 /// True when a call of `contraction` can end with `postOps`, of which all but
-/// the last are known to fit. Without a target: with those that only read.
+/// the last are known to fit. Without a target, only post-ops that just read
+/// fit.
 bool isApplied(const Target *target, mlir::Operation *contraction,
                llvm::ArrayRef<PostOp> postOps);
 
@@ -47,13 +49,13 @@ struct MaskedRelu {
   mlir::Operation *forward = nullptr; // the contraction before it
 };
 
-/// The relu whose gradient `where` applies to a result of `backward`; null
-/// unless bits of one call would do for the other.
+/// The relu whose gradient `where` applies to a result of `backward`. Null
+/// unless both calls store the bits of a mask in the same lines.
 MaskedRelu findMaskedRelu(ir::WhereOp where, mlir::Operation *backward,
                           const Target *target);
 
-/// True for a gradient of a GELU that a library call may apply: of its only
-/// user's result. The others are decomposed.
+/// True when a library call may apply `grad`: only `grad` uses what is computed
+/// from the result of that call. Other gradients of GELUs are decomposed.
 bool followsLibraryCall(ir::GeluGradOp grad, const Target *target);
 
 } // namespace sinter::passes

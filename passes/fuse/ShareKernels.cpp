@@ -1,10 +1,11 @@
-//===- ShareKernels.cpp - constants that keep kernels from being one ------===//
+//===- ShareKernels.cpp - constants that keep kernels apart ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The layers of a deep model are the same kernels, made once, unless a number
-// is in them that differs from layer to layer: that of a dropout's random
-// stream. Such a number becomes a scalar operand. What is computed is the same.
+// The layers of a deep model become the same kernels, which are generated once,
+// unless a constant in them differs from layer to layer: for example the number
+// of a dropout's random stream. Such a constant becomes a scalar operand. The
+// computed values are the same.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/FusionForm.h"
@@ -26,7 +27,7 @@ namespace sinter::passes {
 
 namespace {
 
-/// More scalars than this do not become operands of one kernel.
+/// The most scalars that become operands of one kernel.
 constexpr size_t kMostScalars = 8;
 
 struct Member {
@@ -34,8 +35,8 @@ struct Member {
   FusionForm form;
 };
 
-/// True when every fusion in `fusion`, and itself, runs over loops of its own,
-/// where a scalar operand is as good as a constant.
+/// True when `fusion` and all of its parts run over loops of their own, where a
+/// scalar operand is as good as a constant.
 bool isOfLoops(ir::KernelOp fusion) {
   WalkResult walked = fusion->walk([](ir::KernelOp part) {
     bool fits =
@@ -47,7 +48,7 @@ bool isOfLoops(ir::KernelOp fusion) {
   return !walked.wasInterrupted();
 }
 
-/// True when a user is faster for knowing the constant.
+/// True when a user benefits from knowing the constant.
 bool isBestKnown(ir::ConstantOp constant) {
   return llvm::any_of(constant->getUsers(), [](Operation *user) {
     return isa<ir::DivOp, ir::RemOp, ir::ModOp, ir::PowOp, ir::ShiftLeftOp,
@@ -55,8 +56,8 @@ bool isBestKnown(ir::ConstantOp constant) {
   });
 }
 
-/// `scalar`, which is defined before the outermost fusion around `block`, as an
-/// argument of `block`.
+/// Passes `scalar`, which is defined before the outermost kernel around
+/// `block`, into `block`. Returns the argument.
 Value enter(Value scalar, Block *block, ir::KernelOp outermost) {
   auto fusion = cast<ir::KernelOp>(block->getParentOp());
   Value outside = fusion == outermost
@@ -73,17 +74,17 @@ Value enter(Value scalar, Block *block, ir::KernelOp outermost) {
 void makeOperand(ir::ConstantOp constant, Value scalar, ir::KernelOp fusion) {
   Value inside = enter(scalar, constant->getBlock(), fusion);
   OpBuilder builder(constant);
-  // Constants belong to no node, but what computes does.
+  // A constant has no node name; the kernel that computes with it has.
   constant.replaceAllUsesWith(ir::broadcastTo(builder, fusion.getLoc(), inside,
                                               constant.getType().getShape()));
   constant.erase();
 }
 
-/// The constants at one place of each fusion of a group.
+/// The constants at the same position in each kernel of a group.
 using Column = SmallVector<Attribute>;
 
-/// Makes the constants operands at which the fusions of `group` differ; those
-/// that are equal in each of the fusions become one.
+/// Makes those constants operands in which the kernels of `group` differ.
+/// Constants that are equal within each kernel become one operand.
 void share(std::vector<Member> &group) {
   llvm::MapVector<size_t, Column> columns;
   SmallVector<Column> scalars;

@@ -1,12 +1,13 @@
-//===- SplitContractions.cpp - long sums of few products, in parts --------===//
+//===- SplitContractions.cpp - long sums of products, in parts ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A kernel gives each tile of a product to one block of threads, so that a long
-// sum with few results leaves most of a GPU idle: the gradient of a weight, a
-// product with few rows. Here stretches of the sum become a batch of products
-// in float32, which a reduction adds up in its fixed tree. How many depends on
-// the shape alone. Library calls are left to the library.
+// A kernel gives each tile of a product to one block of threads, so a long sum
+// with few results leaves most of a GPU idle: the gradient of a weight, a
+// product with few rows. Here the sum is cut into stretches, which become a
+// batch of products in float32. A reduction adds them up in its fixed tree. The
+// number of stretches depends on the shape alone. Library calls are left to the
+// library.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fuse/SplitContractions.h"
@@ -25,12 +26,13 @@ namespace sinter::passes {
 
 namespace {
 
-/// What a block computes, roughly, and blocks that keep a GPU busy.
+/// The tile that a block computes, roughly, and the number of tiles that keeps
+/// a GPU busy.
 constexpr int64_t kTile = 64, kManyTiles = 128;
-/// Steps of the sum that are worth a block.
+/// The fewest steps of the sum that are worth a block.
 constexpr int64_t kLeastSteps = 512;
-/// Stretches begin at multiples of so many steps, so that they are read by 16
-/// bytes where the whole is.
+/// Stretches begin at multiples of this many steps. They are read in units of
+/// 16 bytes if the whole is.
 constexpr int64_t kAlignment = 8;
 
 } // namespace
@@ -63,8 +65,8 @@ int64_t stretchesOf(ir::DotGeneralOp dot) {
 
 namespace {
 
-/// `value` with its dimension `dim` cut into `count` stretches, which are a
-/// dimension of their own before it. What is cast is cut before.
+/// Cuts dimension `dim` of `value` into `count` stretches, which become a new
+/// dimension before it. A cast is applied after the cut.
 Value cut(OpBuilder &b, Location loc, Value value, int64_t dim, int64_t count) {
   if (auto cast = value.getDefiningOp<ir::CastOp>())
     return ir::castTo(b, loc, cut(b, loc, cast.getX(), dim, count),
@@ -75,7 +77,7 @@ Value cut(OpBuilder &b, Location loc, Value value, int64_t dim, int64_t count) {
   return ir::reshapeTo(b, loc, value, shape);
 }
 
-/// The stretches' dimension and then `dims`, as they are numbered behind the
+/// The dimension of the stretches, then `dims` as they are numbered after the
 /// cut of `cutDim`.
 SmallVector<int64_t> withStretches(ArrayRef<int64_t> dims, int64_t cutDim) {
   SmallVector<int64_t> list{cutDim};
@@ -120,7 +122,7 @@ private:
     state.addOperands({cut(b, loc, dot.getLhs(), lhsDim, stretches),
                        cut(b, loc, dot.getRhs(), rhsDim, stretches)});
     state.addTypes(ir::withShape(dot.getType(), shape));
-    state.addAttributes(dot->getAttrs()); // what it says of precision, too
+    state.addAttributes(dot->getAttrs()); // those about precision, too
     auto parts = cast<ir::DotGeneralOp>(b.create(state));
     parts.setLhsBatch(withStretches(dot.getLhsBatch(), lhsDim));
     parts.setRhsBatch(withStretches(dot.getRhsBatch(), rhsDim));

@@ -1,4 +1,4 @@
-//===- SplitContractions.h - long sums in parts -----------------*- C++ -*-===//
+//===- SplitContractions.h - long sums cut into parts -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,12 +13,12 @@
 
 namespace sinter::passes {
 
-/// How many stretches the sum of `dot` makes where a kernel computes it; 1: it
-/// is left whole.
+/// The number of stretches into which the sum of `dot` is split if a kernel
+/// computes it; 1 if it is left whole.
 int64_t stretchesOf(ir::DotGeneralOp dot);
 
-/// Splits contractions that `target`, which must outlive the pass, makes
-/// kernels of; without one none.
+/// Splits the contractions for which `target` generates kernels. It must
+/// outlive the pass; without one nothing is split.
 std::unique_ptr<mlir::Pass> createSplitContractions(const Target *target);
 
 } // namespace sinter::passes

@@ -1,20 +1,21 @@
-//===- SplitReductions.cpp - long reductions to few results, in two -------===//
+//===- SplitReductions.cpp - long reductions to few results ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A kernel gives each of its results to one worker, so a long reduction to few
-// results would leave the others idle: statistics of a batch norm, the gradient
-// of a bias. Here the outermost of the reduced dimensions are kept at first and
-// reduced by a second, short reduction; a very long one that is reduced alone
-// is cut into equal parts for that, and what is left over where no good number
-// divides it is a short reduction of its own. The choice depends on the shape
-// alone, as the tree of a sum does.
+// results leaves the others idle: statistics of a batch norm, the gradient of a
+// bias. Here a first reduction keeps the outermost of the reduced dimensions,
+// and a second, short one reduces them. A single very long dimension is cut
+// into equal parts for that; if no suitable number divides it, the rest is a
+// short reduction of its own. The choice depends on the shape alone, as the
+// tree of a sum does.
 //
-// The squares of a variance would wait for the mean of everything. Those of a
-// part are taken about the part's own mean, with its sum, and moved to the mean
-// of all when parts are joined (T. Chan, G. Golub, R. LeVeque, "Updating
-// formulae and a pairwise algorithm for computing sample variances", 1979): the
-// input is read once for both, and nothing cancels.
+// The squares of a variance would have to wait for the mean of all elements.
+// Instead those of a part are taken about the mean of the part, together with
+// its sum, and are moved to the mean of all when parts are joined (T. Chan, G.
+// Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing
+// sample variances", 1979). The input is read once for both, and nothing
+// cancels.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -35,15 +36,15 @@ namespace sinter::passes {
 
 namespace {
 
-/// Fewer elements than this are one worker's affair.
+/// One worker is enough for fewer elements than this.
 constexpr int64_t kLeastElements = 1 << 15;
-/// With as many results there is work for everybody.
+/// With this many results all workers have something to do.
 constexpr int64_t kManyResults = 1 << 12;
-/// Parts that are worth having, and what is worth a part.
+/// A number of parts that is enough, and the fewest elements of a part.
 constexpr int64_t kEnoughParts = 16, kLeastPerPart = 16;
 
 /// How many of the reduced dimensions, from the outermost, the first reduction
-/// keeps; 0: it is not worth splitting.
+/// keeps; 0 if splitting does not pay.
 size_t keptDims(ir::ReduceOp reduce) {
   RankedTensorType type = ir::tensorType(reduce.getX());
   int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
@@ -64,13 +65,13 @@ size_t keptDims(ir::ReduceOp reduce) {
   return parts > 1 ? count : 0;
 }
 
-/// The only reduced dimension in `parts` of `length`, and what is left over.
+/// The only reduced dimension as `parts` of `length`; a rest may be left.
 struct Cut {
-  int64_t parts = 0, length = 0; // 0: it is not worth it
+  int64_t parts = 0, length = 0; // 0: it does not pay
 };
 Cut cutOf(ir::ReduceOp reduce) {
   constexpr int64_t leastPart = 1 << 15, mostWorkers = 1 << 9, leastParts = 8;
-  // Parts begin where vectors do, if what they are cut from does.
+  // Parts begin at vector boundaries, if the dimension does.
   constexpr int64_t vector = 8;
   int64_t results = ir::tensorType(reduce.getResult()).getNumElements();
   if (reduce.getDims().size() != 1 || results == 0)
@@ -86,8 +87,8 @@ Cut cutOf(ir::ReduceOp reduce) {
   return {most, size / most / vector * vector};
 }
 
-/// `reduce` as one of float32, rounded once, where it is of 16-bit floats:
-/// parts of sums would be rounded, and might not be held.
+/// Makes a reduction of 16-bit floats one of float32 that is rounded once: sums
+/// of parts would be rounded, or overflow.
 ir::ReduceOp inFloat32(ir::ReduceOp reduce) {
   SmallVector<Value> results;
   Operation *wide = buildWidened(reduce, results);
@@ -112,7 +113,8 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
     for (SmallVector<ir::ReduceOp> *reductions : {&worthIt, &toCut})
       for (ir::ReduceOp &reduce : *reductions)
         reduce = inFloat32(reduce);
-    // Both are over the same dimensions: what splits one splits the other.
+    // The sum and the squares of a variance have the same reduced dimensions:
+    // if one is split, so is the other.
     llvm::DenseMap<Operation *, SquaredDeviations> squares;
     for (ir::ReduceOp reduce : worthIt)
       if (std::optional<SquaredDeviations> found =
@@ -128,7 +130,7 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
         continue;
       if (Value sums = partSums.lookup(found->second.sumOfX))
         splitSquares(found->second, sums, keptDims(reduce));
-      else // of squares that are a variance's themselves
+      else // the sum of x is itself one of squared deviations
         splitAfter(reduce, keptDims(reduce));
     }
     for (ir::ReduceOp reduce : worthIt)
@@ -148,7 +150,8 @@ private:
                       inner = reduce.getDims().drop_front(kept);
     Value parts = ir::reduceOver(builder, reduce.getLoc(), reduce.getKind(),
                                  reduce.getX(), inner);
-    // What lies before them stays, so the outer dimensions keep their numbers.
+    // The dimensions before them stay, so the outer dimensions keep their
+    // numbers.
     Value result = ir::reduceOver(builder, reduce.getLoc(), reduce.getKind(),
                                   parts, outer);
     reduce.replaceAllUsesWith(result);
@@ -185,8 +188,8 @@ private:
   }
 
   /// The elements of `value` from `begin` to below `end` along `dim`, in
-  /// `shape`. What only computes it elementwise is computed for these, so that
-  /// it can still join the reduction.
+  /// `shape`. Elementwise ops that compute only `value` are recomputed for
+  /// these elements, so that they can still be fused with the reduction.
   static Value stretchOf(OpBuilder &builder, Value value, int64_t dim,
                          int64_t begin, int64_t end, ArrayRef<int64_t> shape) {
     Operation *op = value.getDefiningOp();
@@ -231,7 +234,7 @@ private:
     case ir::ReduceKind::any:
       return b.create<ir::OrOp>(loc, x, y);
     }
-    llvm_unreachable("all kinds are there");
+    llvm_unreachable("unknown reduction kind");
   }
 
   static void eraseUnused(Operation *first) {

@@ -1,12 +1,13 @@
-//===- SplitScans.cpp - long running sums of few lines, in parts ----------===//
+//===- SplitScans.cpp - long running sums of few lines --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One worker goes along a line, so long lines would leave the others idle. Here
-// they are cut into parts: what each but the last comes to is a reduction, what
-// is before each the running sum of these few, and each part goes on from that.
-// The input is read twice for it. How many parts depends on the shape alone, as
-// the tree of a sum does; the last is shorter where the length is no multiple.
+// One worker walks along a line, so a few long lines leave the others idle.
+// Here lines are cut into parts. A reduction computes the totals of all parts
+// but the last, a short running sum of the totals is what precedes each part,
+// and each part continues from that. The input is read twice. The number of
+// parts depends on the shape alone, as the tree of a sum does. The last part is
+// shorter if the length is not a multiple.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -24,9 +25,9 @@ namespace sinter::passes {
 
 namespace {
 
-/// The elements of a part; 0: it is not worth it.
+/// The number of elements of a part; 0 if splitting does not pay.
 int64_t partOf(ir::CumulativeOp op) {
-  // Parts are cut where a kernel's pieces end (ReductionTree.h).
+  // Parts end where the pieces of a kernel end (ReductionTree.h).
   constexpr int64_t leastPart = 1 << 14, mostWorkers = 1 << 9, leastParts = 4,
                     piece = 1 << 10;
   int64_t size = op.getType().getDimSize(op.getAxis());
@@ -46,7 +47,7 @@ void split(ir::CumulativeOp op, int64_t part) {
   Location loc = op.getLoc();
   RankedTensorType type = op.getType();
   int64_t axis = op.getAxis(), size = type.getDimSize(axis);
-  int64_t count = (size - 1) / part; // of parts that others go on from
+  int64_t count = (size - 1) / part; // of parts that another one follows
   SmallVector<int64_t> starts(type.getRank(), 0), strides(type.getRank(), 1),
       limits(type.getShape()), cut(type.getShape());
   if (op.getReverse())

@@ -1,12 +1,12 @@
-//===- AlignContractions.cpp - operands that one library call can take ----===//
+//===- AlignContractions.cpp - operands that one library call takes -------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A library's matrix product takes one stride for each of m, n and k. Where the
+// A library's matrix product takes one stride for each of m, n and k. If the
 // dimension numbers of a contraction do not allow that (passes/MatmulForm.h),
-// its operands are transposed to [batch.., m.., k..] and [batch.., k.., n..]
-// first; the result of that order is the result of the op. On a GPU, products
-// on tensor cores then get the sizes that these like (ContractionPadding.h).
+// its operands are first transposed to [batch.., m.., k..] and [batch.., k..,
+// n..]. The result of the op already has the matching order. On a GPU, products
+// on tensor cores then get aligned sizes (ContractionPadding.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/layout/AlignContractions.h"

@@ -1,4 +1,4 @@
-//===- AlignContractions.h - contractions for libraries ---------*- C++ -*-===//
+//===- AlignContractions.h - contractions that libraries take ---*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,9 +12,9 @@
 
 namespace sinter::passes {
 
-/// The pass for programs on `target`, or on `devices` where they span several;
-/// both outlive it. Products that run on tensor cores are padded. Without a
-/// target nothing is.
+/// Creates the pass for programs on `target`, or on `devices` if the program
+/// spans several. Both must outlive the pass. Products that run on tensor cores
+/// are padded; without a target nothing is padded.
 std::unique_ptr<mlir::Pass>
 createAlignContractions(const Target *target,
                         llvm::ArrayRef<ProgramDevice> devices);

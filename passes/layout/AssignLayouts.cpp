@@ -1,15 +1,15 @@
-//===- AssignLayouts.cpp - convolutions and what is around them, NHWC -----===//
+//===- AssignLayouts.cpp - channels-last convolutions and neighbours ------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The library computes convolutions on channels-last activations, and loops
-// along the channels are the ones that vectorise. Values that must have one
-// layout, since an op between them works in any, form an area; an area with
-// convolutions becomes channels-last when that saves more copying inside of
-// library calls than the transposes at its borders cost. Legal for every value:
-// the meaning of each op is kept by permuting its dimension numbers. States and
-// what crosses the function's border keep their layout; the simplifier merges
-// the transposes with what is there.
+// along the channels are the ones that vectorise. An area is a set of values
+// that must have the same layout, because the ops between them work in any
+// layout. An area with convolutions becomes channels-last if that saves at
+// least as much copying inside library calls as the transposes at its border
+// cost. This is legal for every value: permuting the dimension numbers of each
+// op keeps its meaning. States, arguments and results of the function keep
+// their layout. The simplifier merges the new transposes with those that exist.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -33,7 +33,7 @@ namespace {
 
 int64_t rankOf(Value value) { return ir::tensorType(value).getRank(); }
 
-/// The dimensions of a channels-first value in the order of channels-last.
+/// The channels-first dimensions in channels-last order.
 SmallVector<int64_t> lastOrder(int64_t rank) {
   SmallVector<int64_t> order{0};
   for (int64_t dim = 2; dim < rank; ++dim)
@@ -41,7 +41,7 @@ SmallVector<int64_t> lastOrder(int64_t rank) {
   order.push_back(1);
   return order;
 }
-/// Where each dimension of a channels-first value lies in channels-last.
+/// The channels-last position of each channels-first dimension.
 SmallVector<int64_t> placeInLast(int64_t rank) {
   SmallVector<int64_t> place{0, rank - 1};
   for (int64_t dim = 2; dim < rank; ++dim)
@@ -55,7 +55,7 @@ SmallVector<int64_t> permuted(ArrayRef<int64_t> list) {
   return result;
 }
 
-/// Bytes that change their place between the two layouts.
+/// The bytes whose position differs between the two layouts.
 int64_t movedBytes(Value value) {
   RankedTensorType type = ir::tensorType(value);
   int64_t elements = type.getNumElements(), channels = type.getDimSize(1);
@@ -86,7 +86,7 @@ public:
 
 private:
   struct Area {
-    int64_t saved = 0, spent = 0; // bytes that are moved less, or more
+    int64_t saved = 0, spent = 0; // bytes not copied; transposed
     bool hasConv = false;
     bool becomesLast() const { return hasConv && saved >= spent; }
   };
@@ -132,7 +132,7 @@ private:
       Operation *def = value.getDefiningOp();
       int64_t bytes = movedBytes(value);
       bool definedInside = def && ir::carriedLayout(def).result;
-      // A transpose at the border becomes another one.
+      // An existing transpose at the border only gets another permutation.
       if (!definedInside && !isa_and_nonnull<ir::TransposeOp>(def))
         area.spent += bytes;
       bool usedOutside = llvm::any_of(value.getUses(), [](OpOperand &use) {
@@ -140,7 +140,7 @@ private:
       });
       if (usedOutside)
         area.spent += bytes;
-      // The library's copies of the two operands, or of operand and result.
+      // The library's copies of both operands, or of operand and result.
       if (definedInside && ir::isContraction(def)) {
         area.hasConv = true;
         area.saved += bytes;
@@ -153,7 +153,7 @@ private:
     }
   }
 
-  /// `value`, which lies in an area that becomes channels-last, in that layout.
+  /// The channels-last form of `value`, whose area becomes channels-last.
   Value last(Value value) {
     auto it = lastOf.find(value);
     if (it != lastOf.end())
@@ -185,7 +185,7 @@ private:
     RankedTensorType type = ir::tensorType(op->getResult(0));
     int64_t rank = rankOf(key);
     SmallVector<int64_t> place = placeInLast(rank);
-    // What becomes of the result where it is no activation.
+    // The permutation of the result if it is not part of an area.
     SmallVector<int64_t> backOrder;
     auto set = [&](StringRef name, ArrayRef<int64_t> list) {
       state.attributes.set(name, builder.getDenseI64ArrayAttr(list));
@@ -212,7 +212,7 @@ private:
             dims.push_back(place[dim]);
           llvm::sort(dims);
           set(reduce.getDimsAttrName(), dims);
-          // Kept dimensions in their new order, numbered as in the old one.
+          // The kept dimensions in their new order, by their old numbers.
           backOrder = keptOrder(reduce, rank);
           SmallVector<int64_t> shape(backOrder.size());
           for (auto [from, to] : llvm::enumerate(backOrder))
@@ -261,7 +261,7 @@ private:
       return;
     }
     lastOf[old] = result;
-    // Users that take it channels-first; those inside ask for `last`.
+    // Users outside of areas need it channels-first; those inside call `last`.
     SmallVector<OpOperand *> outside;
     for (OpOperand &use : old.getUses())
       if (!carries(use))
@@ -273,7 +273,8 @@ private:
       use->set(first);
   }
 
-  /// Dimensions of `broadcast` at their new places, in ascending order.
+  /// Maps the dimensions of `broadcast` to their new positions, in ascending
+  /// order.
   static void placeBroadcast(OpBuilder &builder, ir::BroadcastOp broadcast,
                              ArrayRef<int64_t> place, OperationState &state) {
     SmallVector<int64_t> dims, order;
@@ -288,7 +289,7 @@ private:
                          builder.getDenseI64ArrayAttr(dims));
   }
 
-  /// Where each dimension of the result lies when the reduced value is
+  /// The position of each dimension of the result if the reduced value is
   /// channels-last.
   static SmallVector<int64_t> keptOrder(ir::ReduceOp reduce, int64_t rank) {
     SmallVector<int64_t> kept, order;

@@ -1,11 +1,11 @@
-//===- ContractionPadding.cpp - sizes that tensor cores like --------------===//
+//===- ContractionPadding.cpp - aligned sizes for tensor cores ------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Tensor cores are fed by accesses of 16 bytes. Where a line of a matrix is no
-// multiple of that, libraries take smaller ones and reach about half the speed.
-// Estimates are of a GPU that does 150 multiplications, each with its addition,
-// in the time in which it moves a byte: what an H100 comes to in 16 bits.
+// Tensor cores are fed by accesses of 16 bytes. If the size of a matrix line is
+// not a multiple of that, libraries use smaller accesses and reach about half
+// the speed. The estimates assume a GPU that does 150 multiply-adds in the time
+// in which it moves a byte, as an H100 does in 16 bits.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/layout/ContractionPadding.h"
@@ -30,8 +30,8 @@ double bytesOf(Value value) {
                                  ir::tensorType(value).getElementType()));
 }
 
-/// What padding `value` costs for one of its users: nothing where the kernel
-/// that makes it can write the zeros, else reading and writing it.
+/// What padding `value` costs one of its users: nothing if the kernel that
+/// computes it can write the zeros, else reading and writing it.
 double copyBytes(Value value) {
   Operation *made = value.getDefiningOp();
   bool isWritten = isa_and_nonnull<ir::ConstantOp>(made) ||
@@ -41,9 +41,9 @@ double copyBytes(Value value) {
   return isWritten ? 0 : 2 * bytesOf(value) / users;
 }
 
-/// What cutting the result costs: readers take the part that they need, but an
-/// output is copied, and what the product's call could have applied to it is a
-/// kernel of its own.
+/// What cutting the result costs. Readers take the part that they need. But an
+/// output is copied, and an op that the call could have applied to its result
+/// becomes a kernel of its own.
 double cutBytes(Value result) {
   bool isOutput = llvm::any_of(result.getUsers(), [](Operation *user) {
     return user->hasTrait<OpTrait::IsTerminator>();
@@ -74,7 +74,7 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
   RankedTensorType lhs = ir::tensorType(dot.getLhs()),
                    rhs = ir::tensorType(dot.getRhs()),
                    result = ir::tensorType(dot.getResult());
-  // A product with a vector has no use for tensor cores.
+  // A product with a vector does not use tensor cores.
   bool isMatrices = lhs.getRank() && rhs.getRank() && result.getRank() >= 2 &&
                     !dot.getLhsFree().empty() && !dot.getRhsFree().empty() &&
                     dot.getLhsContract().size() == 1 &&
@@ -108,7 +108,7 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
         ofLhs ? batch : batch + static_cast<int64_t>(lhsFree.size());
     padding.result[first + at] = high;
   };
-  // The innermost dimension of each of the three.
+  // The innermost dimension of each operand; then, below, that of the result.
   for (bool ofLhs : {true, false}) {
     int64_t last = (ofLhs ? lhs : rhs).getRank() - 1;
     if (llvm::is_contained(ofLhs ? dot.getLhsContract() : dot.getRhsContract(),
@@ -128,7 +128,7 @@ std::optional<ContractionPadding> worthwhilePadding(ir::DotGeneralOp dot) {
   double before = elementsOf(dot.getResult()) * depth * kUnalignedSlowdown;
   double after = productOf(result.getShape(), padding.result) * deeper;
   double moved = bytesOf(a) + bytesOf(b) + bytesOf(dot.getResult());
-  // As long as the slower of arithmetic and memory.
+  // Time is that of the slower one, arithmetic or memory.
   auto seconds = [&](double products) {
     return std::max(products / kMultiplyAddsPerByte, moved);
   };
@@ -164,7 +164,7 @@ void padContraction(ir::DotGeneralOp dot, const ContractionPadding &padding) {
   Value whole = builder.create<ir::DotGeneralOp>(
       loc, lhs, rhs, dot.getLhsBatchAttr(), dot.getRhsBatchAttr(),
       dot.getLhsContractAttr(), dot.getRhsContractAttr(), dot.getTf32());
-  // A result that is stored in 16 bits is stored so by the product.
+  // If the result is narrowed to 16 bits, the padded product stores it so.
   Value result = dot.getResult();
   if (result.hasOneUse())
     if (auto cast = dyn_cast<ir::CastOp>(*result.user_begin());

@@ -1,15 +1,16 @@
-//===- MergeContractions.cpp - products of one operand, as one ------------===//
+//===- MergeContractions.cpp - merge products of one operand --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Queries, keys and values are products of the same rows with three weights.
-// Where these are put side by side one call computes all, with the biases and
-// the roundings that follow. FoldConstants does that for constants at compile
-// time; weights that are trained in 16 bits are rounded in each step anyway,
-// and then to one place (before differentiation, so that their gradients are
-// one product, too). Only where nothing but the strides of a later call, or of
-// a kernel, takes its part out again: heads, for trained ones those of an
-// attention that is one call and whose gradient writes to one place.
+// Queries, keys and values are products of the same rows with three weights. If
+// the weights are concatenated, one call computes all three, with the biases
+// and roundings that follow. FoldConstants concatenates constants at compile
+// time. Weights that are trained in 16 bits are rounded in each step anyway,
+// and then are written side by side; this happens before differentiation, so
+// that their gradients are one product, too. Products are merged only if each
+// user takes its part of the result by strides (heads), in a later call or a
+// kernel. For trained weights that user must be an attention that is one call
+// and whose gradient writes to one place.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/layout/MergeContractions.h"
@@ -32,12 +33,12 @@ namespace sinter::passes {
 
 namespace {
 
-/// What FoldConstants can make of one function's weights, with a margin.
+/// What FoldConstants can fold of one function's weights, with a margin.
 constexpr int64_t kMostBytesOfOne = 64 << 20, kMostBytes = 192 << 20;
 
 using Weight = TypedValue<RankedTensorType>;
 
-/// True for what may be put side by side: constants, or states.
+/// True for values that may be concatenated: constants, or states if trained.
 bool isFixed(Value value, bool isTrained) {
   if (!isTrained)
     return value.getDefiningOp<ir::ConstantOp>() != nullptr;
@@ -49,12 +50,12 @@ bool isFixed(Value value, bool isTrained) {
                                          ir::SinterDialect::kStateAttr);
 }
 
-/// What the dot multiplies rows by, before it is widened.
+/// The weight that the dot multiplies rows by, before it is widened.
 Weight weightOf(ir::DotGeneralOp dot) {
   return cast<Weight>(asStored(dot.getRhs()));
 }
 
-/// Rows of activations times a matrix of weights.
+/// True for rows of activations times a matrix of weights.
 bool isProjection(ir::DotGeneralOp dot, bool isTrained) {
   RankedTensorType lhs = ir::tensorType(dot.getLhs()),
                    rhs = ir::tensorType(dot.getRhs());
@@ -65,7 +66,7 @@ bool isProjection(ir::DotGeneralOp dot, bool isTrained) {
          dot.getLhsContract().front() == lhs.getRank() - 1;
 }
 
-/// True when `b` may be a part of one product with `a`.
+/// True when `a` and `b` may be parts of one product.
 bool areSiblings(ir::DotGeneralOp a, ir::DotGeneralOp b) {
   return a->getBlock() == b->getBlock() &&
          asStored(a.getLhs()) == asStored(b.getLhs()) &&
@@ -77,8 +78,8 @@ bool areSiblings(ir::DotGeneralOp a, ir::DotGeneralOp b) {
              ir::tensorType(b.getResult()).getElementType();
 }
 
-/// A vector of weights, maybe widened, repeated for all rows: the operand of an
-/// addition that is not `value`.
+/// The operand of an addition that is not `value`: a vector of weights, perhaps
+/// widened, repeated for all rows.
 struct Bias {
   Weight vector;
   bool isWidened = false;
@@ -108,13 +109,14 @@ std::optional<Bias> biasOf(ir::AddOp add, Value value, bool isTrained) {
   return bias;
 }
 
-/// True for users that take a part of the columns by strides.
+/// True for users that take some of the columns by strides.
 bool readsInPlace(Operation *user) {
   auto reshape = dyn_cast<ir::ReshapeOp>(user);
   return isa<ir::TransposeOp>(user) || (reshape && isSplitReshape(reshape));
 }
 
-/// True when moves alone lead from `value` to attentions that `target` keeps.
+/// True when only moves lead from `value` to its users, and these are
+/// attentions that `target` keeps whole.
 bool isForAttention(Value value, const Target &target, FloatType narrow) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
     if (isa<ir::AttentionOp>(user))
@@ -124,7 +126,8 @@ bool isForAttention(Value value, const Target &target, FloatType narrow) {
   });
 }
 
-/// Products of one operand and what they all do next, in step.
+/// Products of one operand, and the ops that follow all of them in the same
+/// way.
 class Siblings {
 public:
   Siblings(ArrayRef<ir::DotGeneralOp> dots, bool isTrained)
@@ -135,8 +138,8 @@ public:
       ;
   }
 
-  /// True when one product pays; `narrow` is what trained weights are rounded
-  /// to.
+  /// True when merging pays. `narrow` is the type that trained weights are
+  /// rounded to.
   bool pays(const Target &target, FloatType narrow) const {
     return llvm::all_of(values, [&](Value value) {
       return !value.use_empty() &&
@@ -157,8 +160,8 @@ public:
 
 private:
   struct Step {
-    Type castTo;              // a rounding; or
-    SmallVector<Bias> biases; // an addition
+    Type castTo;              // either a rounding
+    SmallVector<Bias> biases; // or an addition
   };
   bool advance();
   Value sideBySide(OpBuilder &builder, Location loc, ArrayRef<Weight> weights,
@@ -166,13 +169,13 @@ private:
 
   SmallVector<ir::DotGeneralOp> dots;
   bool isTrained;
-  SmallVector<Value> values;      // what the merged steps make of each product
-  SmallVector<Operation *> users; // that made it, in order
+  SmallVector<Value> values;      // of each product, after the merged steps
+  SmallVector<Operation *> users; // the ops of these steps, in order
   SmallVector<Step> steps;
   SmallVector<Location> locations;
 };
 
-/// Takes in the only user of each value, if these are alike.
+/// Includes the only user of each value, if these users are alike.
 bool Siblings::advance() {
   SmallVector<Operation *> next;
   for (Value value : values) {
@@ -214,7 +217,7 @@ bool Siblings::advance() {
 
 Value Siblings::sideBySide(OpBuilder &builder, Location loc,
                            ArrayRef<Weight> weights, int64_t axis) {
-  SmallVector<Value> here; // constants may come later
+  SmallVector<Value> here; // constants may be defined later
   for (Value weight : weights)
     here.push_back(isTrained
                        ? weight
@@ -222,8 +225,8 @@ Value Siblings::sideBySide(OpBuilder &builder, Location loc,
   return builder.create<ir::ConcatOp>(loc, ValueRange(here), axis);
 }
 
-// Pattern: dot(x, a), dot(x, b) -> slices of dot(x, concat(a, b)); with what is
-// done to both
+// Pattern: dot(x, a), dot(x, b) -> slices of dot(x, concat(a, b)); with the
+// steps that follow both
 void Siblings::merge() {
   ir::DotGeneralOp first = dots.front();
   OpBuilder builder(first);
@@ -292,7 +295,7 @@ struct MergeContractionsPass
     DeviceMap map(getOperation());
     SmallVector<SmallVector<ir::DotGeneralOp>> groups;
     getOperation().walk([&](ir::DotGeneralOp dot) {
-      if (!isProjection(dot, isTrained) || !isDearCall(dot, map))
+      if (!isProjection(dot, isTrained) || !isExpensiveCall(dot, map))
         return;
       for (SmallVector<ir::DotGeneralOp> &group : groups)
         if (areSiblings(group.front(), dot))
@@ -304,7 +307,7 @@ struct MergeContractionsPass
       if (group.size() < 2)
         continue;
       Siblings siblings(group, isTrained);
-      // Nobody folds trained ones.
+      // Trained weights are not folded.
       int64_t more = isTrained ? 0 : siblings.weightBytes();
       if (!siblings.pays(*targetFor(group.front(), map), narrow) ||
           more > kMostBytesOfOne || bytes + more > kMostBytes)
@@ -323,7 +326,7 @@ private:
     return targetOf(getOperation()->getParentOfType<ModuleOp>(),
                     map.of(dot.getOperation()).value_or(0), devices, target);
   }
-  bool isDearCall(ir::DotGeneralOp dot, DeviceMap &map) {
+  bool isExpensiveCall(ir::DotGeneralOp dot, DeviceMap &map) {
     const Target *its = targetFor(dot, map);
     std::string reason;
     return its->traits().hasExpensiveLaunches &&

@@ -1,4 +1,4 @@
-//===- MergeContractions.h - products of one operand, as one ----*- C++ -*-===//
+//===- MergeContractions.h - merge products of one operand ------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,10 +12,11 @@
 
 namespace sinter::passes {
 
-/// The pass for programs on `target`, or on `devices` where they span several;
-/// both outlive it. Without a target nothing is merged. With `trainedIn`, bf16
-/// or fp16, it is for a program that is going to be differentiated and has its
-/// contractions in that, and states are merged, else constants.
+/// Creates the pass for programs on `target`, or on `devices` if the program
+/// spans several. Both must outlive the pass; without a target nothing is
+/// merged. An empty `trainedIn` merges products with constants. With bf16 or
+/// fp16 the program is one that is differentiated later and whose contractions
+/// will be in that type; products with states are merged.
 std::unique_ptr<mlir::Pass>
 createMergeContractions(const Target *target,
                         llvm::ArrayRef<ProgramDevice> devices,

@@ -9,39 +9,45 @@
 include "mlir/Pass/PassBase.td"
 
 def AlignContractions : Pass<"sinter-align-contractions", "::mlir::func::FuncOp"> {
-  let summary = "transpose operands of contractions that no library call takes as they lie";
+  let summary = "Give contractions operands that a library call can take, and aligned sizes on a GPU";
   let description = [{
-    A library takes one stride for each of m, n and k. Contractions whose dimension numbers do not allow
-    that get their operands as [batch.., m.., k..] and [batch.., k.., n..]. On a GPU, products of 16-bit floats and
-    of tf32 are padded to lines of 16 bytes where that saves more time than the copies take: zeros behind the
-    operands, of the result the first part.
+    A library's matrix product takes one stride for each of m, n and k. If the dimension numbers of a
+    contraction do not allow that, its operands are transposed to [batch.., m.., k..] and
+    [batch.., k.., n..]. On a GPU, products of 16-bit floats and of tf32 are also padded to lines of
+    16 bytes, if that saves more time than the copies take: zeros are appended to the operands, and the
+    result is cut to its size.
   }];
 }
 
 def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
-  let summary = "make convolutions and the ops around them channels-last where that saves copies";
+  let summary = "Make convolutions and the ops around them channels-last where that saves copies";
   let description = [{
-    Values between ops that work in either layout form an area. An area with convolutions becomes
-    channels-last when the library's calls then copy more bytes less than the transposes at the area's
-    borders move. What crosses the function's border, and filters, keep their layout.
+    An *area* is a set of values that must have the same layout, because they are connected by ops that
+    work in either layout. An area with convolutions becomes channels-last if that saves the library
+    calls at least as many copied bytes as the transposes at the border of the area move. Arguments and
+    results of the function, and filters, keep their layout.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
 def MergeContractions : Pass<"sinter-merge-contractions", "::mlir::func::FuncOp"> {
-  let summary = "Products of the same rows with several weights become one call, on a GPU";
+  let summary = "Merge products of the same rows with several weights into one call, on a GPU";
   let description = [{
-    Queries, keys and values, with their biases and roundings: the weights lie side by side, and who reads the heads finds
-    them by strides. Weights that are trained in 16 bits are rounded to one place, where an attention is one call;
-    in float32 they stay apart: putting them together would be a copy in each step.
+    Typical are the projections to queries, keys and values: their weights are concatenated, one call
+    computes all three with their biases and roundings, and the readers of the heads address their part
+    of the result by strides. Before differentiation, weights that are trained in 16 bits are merged if
+    the attention that reads the heads is one library call: they are rounded in each step anyway, and
+    then are written side by side. Weights that are trained in float32 are not merged, since that would
+    cost a copy in each step.
   }];
 }
 
 def PlaceCasts : Pass<"sinter-place-casts", "::mlir::func::FuncOp"> {
-  let summary = "Let casts between 16-bit floats and float32 lie beside what computes";
+  let summary = "Move casts between 16-bit floats and float32 next to the ops that compute";
   let description = [{
-    Widening casts go behind views (transpose, reshape, slice, broadcast), narrowing ones before them, so that
-    views move 16-bit elements and contractions see what they multiply.
+    Widening casts are moved behind views (transpose, reshape, slice, broadcast) and concats, and
+    narrowing ones before views. So views move 16-bit elements, and a contraction finds its 16-bit
+    operands right behind a cast.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

@@ -1,12 +1,12 @@
-//===- PlaceCasts.cpp - casts beside what computes ------------------------===//
+//===- PlaceCasts.cpp - casts next to the ops that compute ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Casts between 16-bit floats and float32 commute with what only moves
-// elements. Widening ones go behind it and narrowing ones before it: fewer
-// bytes are moved, and a cast lies where FuseEpilogues looks for it, at the
-// operands of a contraction and after its post-ops. Legal always; a view that
-// is used as float32 as well stays as it is.
+// Casts between 16-bit floats and float32 commute with ops that only move
+// elements. Widening casts are moved behind such ops and narrowing ones before
+// them. So fewer bytes are moved, and casts are where FuseEpilogues looks for
+// them: at the operands of a contraction and after its post-ops. Always legal.
+// A float32 view with other users is not narrowed.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -45,10 +45,10 @@ struct WidenAfterView : RewritePattern {
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
     if (!isView(op))
-      return rewriter.notifyMatchFailure(op, "it computes");
+      return rewriter.notifyMatchFailure(op, "not a view");
     Value narrow = widened(op->getOperand(0));
     if (!narrow)
-      return rewriter.notifyMatchFailure(op, "it moves nothing widened");
+      return rewriter.notifyMatchFailure(op, "the operand is not widened");
     Value moved = moveAlike(rewriter, op, narrow);
     rewriter.replaceOpWithNewOp<ir::CastOp>(op, op->getResult(0).getType(),
                                             moved);
@@ -72,7 +72,8 @@ struct WidenAfterConcat : OpRewritePattern<ir::ConcatOp> {
         llvm::any_of(narrow, [&](Value value) {
           return elementOf(value) != elementOf(narrow[0]);
         }))
-      return rewriter.notifyMatchFailure(op, "a part is float32");
+      return rewriter.notifyMatchFailure(
+          op, "an operand is not widened, or types differ");
     Value joined =
         rewriter.create<ir::ConcatOp>(op.getLoc(), narrow, op.getAxis());
     rewriter.replaceOpWithNewOp<ir::CastOp>(op, op.getType(), joined);
@@ -80,8 +81,8 @@ struct WidenAfterConcat : OpRewritePattern<ir::ConcatOp> {
   }
 };
 
-// Pattern: cast(view(x : f32)) -> view(cast(x)), where the view has one use and
-// repeats nothing
+// Pattern: cast(view(x : f32)) -> view(cast(x)), if the view has one use and is
+// not a slice
 struct NarrowBeforeView : OpRewritePattern<ir::CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ir::CastOp op,
@@ -90,10 +91,11 @@ struct NarrowBeforeView : OpRewritePattern<ir::CastOp> {
     Operation *view = op.getX().getDefiningOp();
     if (!op.getX().getType().getElementType().isF32() ||
         !(to.isF16() || to.isBF16()))
-      return rewriter.notifyMatchFailure(op, "it narrows nothing");
-    // A slice leaves elements out, which would be cast for nothing.
+      return rewriter.notifyMatchFailure(op, "not a narrowing cast");
+    // A slice leaves elements out: they would be cast in vain.
     if (!isView(view) || isa<ir::SliceOp>(view) || !view->hasOneUse())
-      return rewriter.notifyMatchFailure(op, "no view of one use");
+      return rewriter.notifyMatchFailure(
+          op, "the operand is not a view with one use");
     Value narrow = ir::castTo(rewriter, op.getLoc(), view->getOperand(0), to);
     rewriter.replaceOp(op, moveAlike(rewriter, view, narrow));
     return success();
