@@ -17,14 +17,14 @@ using namespace mlir;
 namespace sinter::passes {
 namespace {
 
-/// Leading sizes [batch, heads] of an attention. A single batch dimension may
-/// be both: a reshape joined them.
+/// The leading sizes [batch, heads] of an attention. A single dimension may
+/// stand for both if a reshape joined them.
 struct Leading {
   int64_t batch, heads;
 };
 
-/// The strides of `loops`, which run over batch and heads; nothing when they
-/// are divided otherwise. `dense` is that of dense heads.
+/// The strides of `loops`, which run over batch and heads; nothing if they are
+/// divided in another way. `dense` is the stride of dense heads.
 std::optional<std::array<int64_t, 2>>
 splitLeading(ArrayRef<StridedLoop> loops, Leading leading, int64_t dense) {
   if (loops.empty())
@@ -36,13 +36,13 @@ splitLeading(ArrayRef<StridedLoop> loops, Leading leading, int64_t dense) {
   return std::nullopt;
 }
 
-/// `view` of a value of `type` as heads; nothing where it is divided otherwise,
-/// repeats, or is not aligned.
+/// `view` of a value of `type` as heads; nothing if it is divided in another
+/// way, repeats elements, or is not aligned.
 std::optional<HeadsView> asHeads(const StridedView &view, RankedTensorType type,
                                  Leading leading, int64_t alignment) {
   HeadsView heads{view.base, view.offset, {}};
   ArrayRef<SmallVector<StridedLoop, 1>> dims = view.dims;
-  // Of a dimension of size 1 the stride does not matter.
+  // The stride of a dimension of size 1 does not matter.
   auto strideOf = [&](ArrayRef<StridedLoop> loops, int64_t other) -> int64_t {
     return loops.empty() ? other : loops.size() == 1 ? loops[0].stride : 0;
   };
@@ -66,14 +66,14 @@ std::optional<HeadsView> asHeads(const StridedView &view, RankedTensorType type,
   return heads;
 }
 
-/// Null: none.
+/// The mask of an attention or gradient; null if there is none.
 Value maskOf(Operation *op) {
   if (auto grad = dyn_cast<ir::AttentionGradOp>(op))
     return grad.getMask();
   return cast<ir::AttentionOp>(op).getMask();
 }
 
-/// Finds where operands come from and results go.
+/// Finds the bases of operands and results.
 class Finder {
 public:
   Finder(Operation *op, int64_t alignment) : op(op), alignment(alignment) {
@@ -87,7 +87,7 @@ public:
     form.queries = query[query.size() - 2];
     form.keys = ir::tensorType(op->getOperand(1)).getShape().end()[-2];
     form.depth = query.back();
-    // How the operands lie says whether one dimension is two.
+    // The strides of an operand tell whether a dimension stands for two.
     if (query.size() == 3)
       for (Value operand : op->getOperands()) {
         StridedView view = viewOf(operand, ViewDepth::loops);
@@ -134,7 +134,7 @@ private:
     llvm_unreachable("a dense operand of aligned depth is aligned");
   }
 
-  /// Like read, where the bytes repeat too.
+  /// Like read, but elements may repeat.
   void readMask(Value mask) {
     for (ViewDepth depth :
          {ViewDepth::loops, ViewDepth::oneLoop, ViewDepth::none}) {
@@ -152,7 +152,7 @@ private:
   std::optional<HeadsView> asMask(const StridedView &view) const {
     HeadsView heads{view.base, view.offset, {}};
     ArrayRef<SmallVector<StridedLoop, 1>> dims = view.dims;
-    // Of a dimension of size 1 the stride does not matter.
+    // The stride of a dimension of size 1 does not matter.
     auto strideOf = [&](ArrayRef<StridedLoop> loops) {
       return loops.empty()       ? std::optional<int64_t>(0)
              : loops.size() == 1 ? std::optional(loops[0].stride)
@@ -178,9 +178,8 @@ private:
     return heads;
   }
 
-  /// Follows `results`, of which each has one use, as far as all that lies in
-  /// between is a matter of strides: reshapes, transposes, and one concat of
-  /// all of them.
+  /// Follows `results`, each of which has one use, as long as strides can
+  /// express the ops: reshapes, transposes, and one concat of all results.
   void write(ArrayRef<Value> results) {
     SmallVector<SmallVector<Operation *>> paths(results.size());
     bool isJoined = results.size() == 1;
@@ -194,7 +193,7 @@ private:
         write(result);
       return;
     }
-    // The farthest value whose bytes all results can be stored into.
+    // Use the farthest value into which all results can be stored.
     SmallVector<Value> stops = {joined};
     while (Operation *user = onlyMove(stops.back()))
       stops.push_back(user->getResult(0));
@@ -229,7 +228,8 @@ private:
     return isa<ir::ReshapeOp, ir::TransposeOp>(user) ? user : nullptr;
   }
 
-  /// The concat whose operands are what becomes of `results`, each once.
+  /// The concat whose operands are `results` after moves, each once; null if
+  /// there is none.
   static Value joinedBy(ArrayRef<Value> results,
                         MutableArrayRef<SmallVector<Operation *>> paths) {
     ir::ConcatOp concat;
@@ -251,8 +251,8 @@ private:
     return concat.getResult();
   }
 
-  /// Where the elements of `result` lie in the bytes of `stop`, which it is
-  /// moved to.
+  /// The position of the elements of `result` in the bytes of `stop`, to which
+  /// moves lead.
   std::optional<HeadsView> storedIn(Value result, Value stop) {
     SmallVector<Value> way = {result};
     while (way.back() != stop)
@@ -294,8 +294,8 @@ SmallVector<Value> AttentionForm::stored() const {
   return values.takeVector();
 }
 
-/// Whether somebody reads a mask's gradient. An attention and its gradients get
-/// one answer.
+/// True when the gradient of the mask is used. An attention and its gradients
+/// get the same answer.
 static bool wantsMaskGrad(Operation *op) {
   auto isWanted = [](ir::AttentionGradOp grad) {
     return grad.getMaskGrad() && !grad.getMaskGrad().use_empty();
@@ -315,9 +315,9 @@ struct Interval {
 };
 } // namespace
 
-/// Between what numbers all elements of `value` are, as it is made: of
-/// constants, flags (booleans and converted integers, 0 or 1), one or the other
-/// of them, and sums and products of these; nullopt where that is not known.
+/// The range of the elements of `value`, if it is computed from constants and
+/// flags (converted booleans and integers, taken as 0 or 1) by selections, sums
+/// and products; else nullopt.
 static std::optional<Interval> rangeOf(Value value, int depth = 0) {
   constexpr int deepest = 12;
   Operation *op = value.getDefiningOp();
@@ -361,7 +361,7 @@ static std::optional<Interval> rangeOf(Value value, int depth = 0) {
                         std::max(result->high, own->high)};
     }
   }
-  // On the way, too, nothing may leave what the type holds.
+  // Intermediate values must not overflow their type, either.
   Type type = ir::tensorType(value).getElementType();
   auto floats = dyn_cast<FloatType>(type);
   if (!floats)
@@ -375,7 +375,8 @@ static std::optional<Interval> rangeOf(Value value, int depth = 0) {
 
 static bool isFinite(Value value) { return rangeOf(value).has_value(); }
 
-/// Libraries compute it: nothing, or numbers in float32.
+/// True for masks that libraries take: none, or one in float32 without a
+/// gradient.
 static bool isPlainMask(Operation *op, Value mask) {
   return !mask ||
          (ir::tensorType(mask).getElementType().isF32() && !wantsMaskGrad(op));
@@ -404,7 +405,7 @@ int64_t attentionScratchBytes(int64_t batch, int64_t heads, int64_t queries,
     uint64_t result = 1;
     for (uint64_t factor : factors)
       result = llvm::SaturatingMultiply(result, factor);
-    // More than there is of anything, and sums of these are numbers.
+    // More than any memory, yet small enough to be added up.
     return std::min(result, uint64_t(1) << 60);
   };
   uint64_t sequences = product({uint64_t(batch), uint64_t(heads)}),

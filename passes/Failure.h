@@ -1,9 +1,10 @@
-//===- Failure.h - what kind of failure ends a phase ------------*- C++ -*-===//
+//===- Failure.h - the kind of failure that ends a phase --------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A pass that fails says in one error what is wrong. Where tools end with
-// another code than that of the phase, it also leaves the kind in the module.
+// A pass that fails reports what is wrong in one error. If tools must exit with
+// another code than that of the phase, it also stores the kind of failure in
+// the module.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_FAILURE_H
@@ -17,13 +18,13 @@ namespace sinter::passes {
 inline constexpr llvm::StringLiteral kFailureAttr = "sinter.failure";
 /// Something in the model cannot be compiled, whatever the options are.
 inline constexpr llvm::StringLiteral kUnsupportedFailure = "unsupported";
-/// What was asked for contradicts itself or the model.
+/// The request contradicts itself or the model.
 inline constexpr llvm::StringLiteral kUsageFailure = "usage";
-/// What was asked for needs more memory than there may be.
+/// The request needs more memory than is allowed.
 inline constexpr llvm::StringLiteral kMemoryFailure = "memory";
 
-/// Where errors about a whole module or function are: what these are called
-/// after is the graph, which is no node.
+/// The location of errors about a whole module or function. Its name is that of
+/// the graph, which is not a node.
 inline mlir::Location locationOfGraph(mlir::Operation *graph) {
   mlir::Location loc = graph->getLoc();
   if (mlir::isa<mlir::NameLoc>(loc))
@@ -34,7 +35,7 @@ inline mlir::InFlightDiagnostic emitModuleError(mlir::ModuleOp module) {
   return mlir::emitError(locationOfGraph(module));
 }
 
-/// One of that kind.
+/// Emits an error and stores its kind.
 inline mlir::InFlightDiagnostic emitFailure(mlir::ModuleOp module,
                                             llvm::StringRef kind) {
   module->setAttr(kFailureAttr,

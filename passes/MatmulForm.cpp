@@ -16,17 +16,17 @@ namespace {
 
 constexpr size_t kMaxBatchDims = 4; // SINTER_MAX_BATCH_DIMS
 
-/// A loop of the product with its strides in A, B and C; 0 where it does not
-/// occur.
+/// A loop of the product with its strides in A, B and C; 0 for those that do
+/// not have it.
 struct Loop {
   int64_t size;
   std::array<int64_t, 3> strides;
 };
 using Loops = SmallVector<Loop>;
 
-/// Drops loops of one iteration and joins loops that are one loop in every
-/// operand. The order of loops has no meaning; that of `operand`'s memory is
-/// taken.
+/// Drops loops of one iteration, and joins loops that are one loop in every
+/// operand. The order of loops has no meaning; they are sorted as `operand` is
+/// in memory.
 void collapse(Loops &loops, unsigned operand) {
   llvm::erase_if(loops, [](const Loop &loop) { return loop.size == 1; });
   llvm::sort(loops, [&](const Loop &x, const Loop &y) {
@@ -46,7 +46,7 @@ void collapse(Loops &loops, unsigned operand) {
   }
 }
 
-/// Leaves at most one loop, the longest, and moves the others to `batch`.
+/// Keeps only the longest loop and moves the others to `batch`.
 void keepLongest(Loops &loops, Loops &batch) {
   if (loops.size() <= 1)
     return;
@@ -62,8 +62,8 @@ void keepLongest(Loops &loops, Loops &batch) {
 
 using DimLoops = SmallVector<StridedLoop, 1>;
 
-/// Takes a loop of `size` iterations, a divisor or a multiple of the innermost
-/// of `loops`, from that one's inside; nullopt when it is neither.
+/// Splits a loop of `size` iterations off the inside of the innermost of
+/// `loops`; nullopt if `size` does not divide it.
 std::optional<StridedLoop> takeInner(DimLoops &loops, int64_t size) {
   StridedLoop &inner = loops.back();
   if (inner.size % size != 0)
@@ -75,8 +75,8 @@ std::optional<StridedLoop> takeInner(DimLoops &loops, int64_t size) {
   return taken;
 }
 
-/// The loops of all dimensions, joined where they follow each other in memory,
-/// divided among dimensions of other sizes. Legal: no size is 0.
+/// Joins the loops of all dimensions where they are adjacent in memory, and
+/// divides them among the dimensions of `shape`. No size may be 0.
 std::optional<SmallVector<DimLoops>> regroup(ArrayRef<DimLoops> dims,
                                              ArrayRef<int64_t> shape) {
   DimLoops loops;
@@ -104,9 +104,9 @@ DimLoops oneLoop(int64_t size, int64_t stride) {
   return size == 1 ? DimLoops{} : DimLoops{{size, stride}};
 }
 
-/// One dimension of the product: the loops that it has in A, B and C, which
-/// have equal numbers of iterations. Nothing when they do not divide each
-/// other; empty lists belong to operands that do not have the dimension.
+/// Adds the loops of one dimension of the product. `of` are its loops in A, B
+/// and C, with the same number of iterations; empty for an operand that does
+/// not have the dimension. False if the loops do not divide each other.
 bool addLoops(std::array<DimLoops, 3> of, Loops &loops) {
   for (;;) {
     int64_t size = 0;
@@ -137,7 +137,8 @@ StridedView viewOf(Value value, ViewDepth depth) {
        llvm::zip_equal(type.getShape(), ir::rowMajorStrides(type.getShape())))
     self.dims.push_back(oneLoop(size, stride));
   Operation *op = value.getDefiningOp();
-  // Empty tensors have no elements to address, and their shapes no quotients.
+  // Empty tensors have no elements to address, and their sizes cannot be
+  // divided.
   if (depth == ViewDepth::none || type.getNumElements() == 0 ||
       !isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp,
                        ir::ReshapeOp>(op))
@@ -212,7 +213,7 @@ std::optional<StridedView> operandView(Value operand, Operation &op,
   }
   if (along.size() > 1)
     return std::nullopt;
-  if (along.empty()) // of size 1: the operand is the whole
+  if (along.empty()) // size 1: the operand is the whole result
     return before;
   before.offset += start * along.front().stride;
   along = oneLoop(size, along.front().stride);
@@ -258,7 +259,7 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, ViewDepth lhs,
   if (!divides)
     return std::nullopt;
 
-  // Without products no element of A or B is read, so that their strides do not
+  // Without products no element of A or B is read, so their strides do not
   // matter.
   if (!hasProducts) {
     for (Loops *loops : {&batch, &m, &n})

@@ -1,4 +1,4 @@
-//===- OpClasses.h - kinds of ops that rewrites ask for ---------*- C++ -*-===//
+//===- OpClasses.h - kinds of ops that passes ask for -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,13 +10,15 @@
 
 namespace sinter::passes {
 
-/// Element i of the result is computed from elements i of the operands, and
-/// from nothing else: the op may change places with a reshape or transpose.
+/// True when element i of the result is computed from elements i of the
+/// operands and from nothing else. Such an op can be swapped with a reshape or
+/// transpose.
 inline bool isElementwise(mlir::Operation *op) {
   return op->hasTrait<mlir::OpTrait::Elementwise>();
 }
 
-/// The 16-bit floats that `value` is a cast to float32 of; null otherwise.
+/// The 16-bit floats from which `value` is cast to float32; null if it is not
+/// such a cast.
 inline mlir::Value widened(mlir::Value value) {
   auto cast = value.getDefiningOp<ir::CastOp>();
   if (!cast || !cast.getType().getElementType().isF32())
@@ -25,14 +27,14 @@ inline mlir::Value widened(mlir::Value value) {
   return from.isF16() || from.isBF16() ? cast.getX() : mlir::Value();
 }
 
-/// `value`, or what it is widened from.
+/// `value`, or the value that it is widened from.
 inline mlir::Value asStored(mlir::Value value) {
   mlir::Value narrow = widened(value);
   return narrow ? narrow : value;
 }
 
-/// What a contraction multiplies: its two operands or, where both are widened
-/// from one type of 16-bit floats, those.
+/// The operands that a contraction multiplies; if both are widened from one
+/// type of 16-bit floats, the values before the casts.
 inline std::pair<mlir::Value, mlir::Value>
 multiplied(mlir::Operation *contraction) {
   mlir::Value lhs = contraction->getOperand(0),
@@ -45,8 +47,8 @@ multiplied(mlir::Operation *contraction) {
 }
 
 /// True for operands and results of `attention`, or its gradient, that are
-/// float32 when the others are of 16 bits: statistics, and the mask, in which
-/// what stands for -inf would become it.
+/// float32 when the others are 16 bits: statistics, and the mask, in which
+/// numbers that stand for -inf would become -inf.
 inline bool staysFloat32(mlir::Operation *attention, mlir::Value value) {
   if (auto grad = llvm::dyn_cast<ir::AttentionGradOp>(attention))
     return value == grad.getStats() ||
@@ -57,7 +59,7 @@ inline bool staysFloat32(mlir::Operation *attention, mlir::Value value) {
                      (forward.getMask() && value == forward.getMask()));
 }
 
-/// The constant's value when all its elements are one floating-point number,
+/// The value of a constant whose elements are one floating-point number,
 /// widened.
 inline std::optional<double> splatNumber(mlir::Value value) {
   auto constant = value.getDefiningOp<ir::ConstantOp>();
@@ -73,8 +75,8 @@ inline std::optional<double> splatNumber(mlir::Value value) {
   return number.convertToDouble();
 }
 
-/// A copy of an elementwise op on `operands` of another common shape, at the
-/// builder's insertion point.
+/// Copies an elementwise op with `operands` of another common shape, at the
+/// insertion point of the builder.
 inline mlir::Operation *cloneWithShape(mlir::OpBuilder &builder,
                                        mlir::Operation *op,
                                        mlir::ValueRange operands,

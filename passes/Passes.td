@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // One entry = passes/<phase>/<Name>.cpp = --sinter-<name> =
-// test/passes/<name>.mlir. Entries lie in the folders of the phases.
+// test/passes/<name>.mlir. Entries are in the folders of the phases.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PASSES_TD

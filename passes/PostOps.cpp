@@ -1,4 +1,4 @@
-//===- PostOps.cpp - what a library call does to its result ---------------===//
+//===- PostOps.cpp - ops that a call applies to its result ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,7 +19,7 @@ FloatAttr numberAttr(MLIRContext *context, float value) {
   return FloatAttr::get(Float32Type::get(context), value);
 }
 
-/// The number that all elements of `value` are, as float32.
+/// The value of all elements of `value`, as float32.
 std::optional<float> splatOf(Value value) {
   auto constant =
       viewOf(value, ViewDepth::oneLoop).base.getDefiningOp<ir::ConstantOp>();
@@ -35,8 +35,8 @@ std::optional<float> splatOf(Value value) {
   return number.convertToFloat();
 }
 
-/// True when the element at an index lies at the sum of index * strides;
-/// dimensions of size 1 have no say.
+/// True when the position of an element is the sum of index * strides;
+/// dimensions of size 1 do not matter.
 bool hasStrides(const StridedView &view, ArrayRef<int64_t> strides) {
   if (view.offset != 0)
     return false;
@@ -69,8 +69,8 @@ std::optional<PostOp> matchAdd(Value operand, ArrayRef<int64_t> dims,
   return std::nullopt;
 }
 
-/// The operand of `op` beside a constant of equal numbers near `number`, which
-/// joins `members` before `op`; null when there is none.
+/// If `value` is an OpTy of x and a constant of equal numbers near `number`,
+/// returns x and adds the constant and the op to `members`; else null.
 template <class OpTy>
 Value besideNumber(Value value, double number,
                    SmallVectorImpl<Operation *> &members) {

@@ -10,7 +10,8 @@ using namespace sinter::ir;
 
 namespace sinter::passes {
 
-/// The row within which `slice` lies, of an operand with rows at `place`.
+/// The row that contains `slice`, if it is within one row of its operand, which
+/// has rows at `place`.
 static std::optional<int64_t> slicedRow(SliceOp slice, const RowDim &place) {
   int64_t begin = slice.getStarts()[place.dim],
           end = slice.getLimits()[place.dim];
@@ -20,7 +21,8 @@ static std::optional<int64_t> slicedRow(SliceOp slice, const RowDim &place) {
   return begin / place.inner;
 }
 
-/// The row that all operands that depend on the batch are computed from.
+/// The single row from which all operands that depend on the batch are
+/// computed.
 std::optional<int64_t> RowDependence::onlyRowOf(Operation &op) const {
   std::optional<int64_t> row;
   for (Value operand : op.getOperands()) {
@@ -37,8 +39,8 @@ std::optional<int64_t> RowDependence::onlyRowOf(Operation &op) const {
   return row;
 }
 
-/// Follows `op` where it begins with one row, goes on with it, or joins the
-/// results of all rows; false where it does none of these.
+/// Handles `op` if it takes a slice of one row, continues with values of one
+/// row, or joins the results of all rows. False if it does none of these.
 bool RowDependence::followOneRow(Operation &op, int64_t batch) {
   std::optional<int64_t> row = onlyRowOf(op);
   Operation *mixing = &op;

@@ -1,10 +1,10 @@
-//===- Target.h - all a pass may ask about a device -------------*- C++ -*-===//
+//===- Target.h - what passes may ask about a device ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A Target is a kind of device that programs are compiled for. Backends
-// implement it, tools register it by handing it to the driver; passes see only
-// this.
+// implement it, and tools register it with the driver. Passes see only this
+// class.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_TARGET_H
@@ -22,15 +22,16 @@
 
 namespace sinter::passes {
 
-/// What becomes of an op on a target.
+/// What an op becomes on a target.
 enum class Placement {
-  Generated,   // part of a fusion: the code generator emits it
+  Generated,   // part of a kernel: the code generator emits it
   Library,     // one library call
-  Alias,       // no code: the result is the operand's bytes (reshape)
+  Alias,       // no code: the result is the bytes of the operand (reshape)
   Unsupported, // an error unless another device takes it
 };
 
-/// What to make of kernels: what runs, or text for people, in TargetCode::text.
+/// The form of generated code: machine code, or text for people in
+/// TargetCode::text.
 enum class CodeForm { Machine, Llvm, Ptx };
 
 struct CodeGenOptions {
@@ -47,13 +48,13 @@ struct KernelImage {
   std::string bytes;
 };
 
-/// What a target's code generator makes of the kernels of one program. It also
-/// sets `tiles`, or `grid`, `block` and `shared`, of every `exec.kernel`.
+/// The code that a target generates for the kernels of one program. The target
+/// also sets `tiles`, or `grid`, `block` and `shared`, of every `exec.kernel`.
 struct TargetCode {
   std::vector<std::string>
       objects; // relocatable ELF files that define every kernel symbol
   std::vector<KernelImage> images; // GPU code that defines every kernel symbol
-  std::string text;     // of a readable form: all kernels, one after the other
+  std::string text;     // in a readable form: all kernels, one after another
   std::string features; // "+avx2,+fma,..." that running the code requires
 };
 
@@ -69,19 +70,20 @@ public:
     return DeviceKind{name().str(), traits()}.firstDevice();
   }
 
-  /// What becomes of `op`, which is not a composite that `keepsComposite`
-  /// denies. For Unsupported, `reason` says in a few words what is missing.
+  /// What `op` becomes; composites for which `keepsComposite` is false are not
+  /// asked about. For Unsupported, `reason` says in a few words what is
+  /// missing.
   virtual Placement place(mlir::Operation *op, std::string &reason) const = 0;
 
-  /// True when the target has a better whole for this composite than its
-  /// decomposition. `narrow` is the type of 16-bit floats in which the
-  /// precision policy will have it, or null.
+  /// True when the target implements this composite better than its
+  /// decomposition. `narrow` is the type of 16-bit floats that the precision
+  /// policy will give it, or null.
   virtual bool keepsComposite(mlir::Operation *op,
                               mlir::FloatType narrow) const = 0;
 
   /// True when the library call `contraction` can apply all of `postOps`, in
-  /// order, to its float32 result before storing it. With none: that it can
-  /// store a float32 result of 16-bit operands.
+  /// order, to its float32 result before storing it. Without post-ops: whether
+  /// it can store a float32 result of 16-bit operands.
   virtual bool canFuseEpilogue(mlir::Operation *contraction,
                                llvm::ArrayRef<PostOp> postOps) const = 0;
 
@@ -91,7 +93,7 @@ public:
                   const CodeGenOptions &options) const = 0;
 };
 
-/// A device that a program may be placed on; the target is its kind's.
+/// A device that a program may be placed on, with the target of its kind.
 struct ProgramDevice {
   std::string name; // "cpu", "sim:1"
   const Target *target;

@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // A builder and a location bound together, so that gradient rules and rewrites
-// read like the formulas they implement. Adds no meaning to ir/Build.h; shapes
-// and types are the caller's to get right.
+// read like the formulas that they implement. Adds nothing to ir/Build.h; the
+// caller must get shapes and types right.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_VALUEBUILDER_H
@@ -80,8 +80,8 @@ public:
   Value broadcast(Value x, Dims shape, Dims dims) {
     return ir::broadcastInDim(b, loc, x, shape, dims);
   }
-  /// A value whose `reduced` dimensions are gone, repeated along them to the
-  /// shape of `to`.
+  /// Repeats a value without the `reduced` dimensions along them, to the shape
+  /// of `to`.
   Value unreduce(Value x, Dims reduced, Value to) {
     llvm::SmallVector<int64_t> kept;
     for (int64_t i = 0, rank = ir::tensorType(to).getRank(); i < rank; ++i)

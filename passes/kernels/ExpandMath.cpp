@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// exp, log, tanh, the remainder and the like become arith ops and fma here, for
+// exp, log, tanh, the remainder and the like become arith ops and fma, for
 // every target, so that the same program gives the same bits wherever it runs,
-// and no kernel needs a math library. exp, expm1, log, log1p, tanh and erf of
-// float32 are MLIR's polynomials (within 5 units in the last place; results of
-// exp below the smallest normal number are 0); the others, and all of float64,
-// are computed by MathFunctions in float64.
+// and no kernel needs a math library. For exp, expm1, log, log1p, tanh and erf
+// of float32 these are MLIR's polynomials (within 5 units in the last place;
+// results of exp below the smallest normal number are 0). MathFunctions
+// computes all others, and all of float64, in float64.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/kernels/MathFunctions.h"
@@ -33,7 +33,7 @@ namespace {
 /// Pattern: f(x) -> arithmetic in float64, rounded to x's type.
 template <typename Op, auto function>
 struct ExpandInFloat64 : OpRewritePattern<Op> {
-  /// `float32Too`: no polynomial for float32 exists.
+  /// `float32Too`: there is no polynomial for float32.
   ExpandInFloat64(MLIRContext *context, bool float32Too)
       : OpRewritePattern<Op>(context, /*benefit=*/2), float32Too(float32Too) {}
 
@@ -42,7 +42,7 @@ struct ExpandInFloat64 : OpRewritePattern<Op> {
     Type type = op.getType();
     Type element = getElementTypeOrSelf(type);
     if (!element.isF64() && !(element.isF32() && float32Too))
-      return rewriter.notifyMatchFailure(op, "expanded otherwise");
+      return rewriter.notifyMatchFailure(op, "not an op of this expansion");
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     Type wide = builder.getF64Type();
     if (auto vector = dyn_cast<VectorType>(type))
@@ -68,7 +68,7 @@ struct ExpandInFloat64 : OpRewritePattern<Op> {
   bool float32Too;
 };
 
-/// Marks an op of float32 that MLIR's polynomial serves as it is.
+/// Marks a float32 op that MLIR's polynomial computes correctly as it is.
 constexpr StringLiteral kDone = "sinter.served";
 
 /// Pattern: erf(x) -> copysign(erf(x), x), float32: MLIR's polynomial loses the
@@ -79,7 +79,8 @@ struct ErfOfZero : OpRewritePattern<math::ErfOp> {
   LogicalResult matchAndRewrite(math::ErfOp op,
                                 PatternRewriter &rewriter) const override {
     if (op->hasAttr(kDone) || !getElementTypeOrSelf(op.getType()).isF32())
-      return rewriter.notifyMatchFailure(op, "done, or not float32");
+      return rewriter.notifyMatchFailure(op,
+                                         "already expanded, or not float32");
     auto erf = rewriter.create<math::ErfOp>(op.getLoc(), op.getOperand());
     erf->setAttr(kDone, rewriter.getUnitAttr());
     rewriter.replaceOpWithNewOp<math::CopySignOp>(op, erf, op.getOperand());
@@ -88,7 +89,7 @@ struct ErfOfZero : OpRewritePattern<math::ErfOp> {
 };
 
 /// Pattern: log(x) -> log(2^k x) - k log 2 where x is subnormal, float32:
-/// MLIR's polynomial takes such x for the smallest normal number.
+/// MLIR's polynomial treats such x as the smallest normal number.
 struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
   LogOfSubnormal(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -97,7 +98,8 @@ struct LogOfSubnormal : OpRewritePattern<math::LogOp> {
                                 PatternRewriter &rewriter) const override {
     Type type = op.getType();
     if (op->hasAttr(kDone) || !getElementTypeOrSelf(type).isF32())
-      return rewriter.notifyMatchFailure(op, "done, or not float32");
+      return rewriter.notifyMatchFailure(op,
+                                         "already expanded, or not float32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto number = [&](float value) -> Value {
       TypedAttr attr = b.getF32FloatAttr(value);

@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace sinter::passes {
 
-// log(2) and pi/2 as sums of parts; all but the last have trailing zeros, so
-// that their products with small integers are exact.
+// log(2) and pi/2 as sums of parts. All but the last part have trailing zeros,
+// so that their products with small integers are exact.
 static constexpr double kLn2High = 0x1.62e42fee00000p-1,
                         kLn2Low = 0x1.a39ef35793c76p-33;
 static constexpr double kHalfPi1 = 0x1.921fb54400000p+0,
@@ -139,8 +139,7 @@ Value MathFunctions::expOfSum(Value x, Value low) {
 Value MathFunctions::expm1(Value x) {
   Value small = mul(x, polynomial(x, inverseFactorials(1, 1, 16, false)));
   Value isSmall = less(abs(x), number(0.5));
-  // The series of a large argument is not used but must not disturb: it cannot
-  // trap.
+  // The series of a large argument is computed in vain; it cannot trap.
   return select(isSmall, select(equal(x, number(0)), x, small),
                 sub(exp(x), number(1)));
 }
@@ -149,8 +148,8 @@ MathFunctions::Normal MathFunctions::normalize(Value x) {
   Value isSmall = less(x, number(0x1p-1022));
   Value normal = select(isSmall, mul(x, number(0x1p54)), x);
   Value bits = bitsOf(normal);
-  // Adding what lies between sqrt(1/2) and 1 carries into the exponent from
-  // sqrt(2) on.
+  // Adding the difference between the bits of 1 and of sqrt(1/2) carries into
+  // the exponent from sqrt(2) on.
   Value shifted = b.create<arith::AddIOp>(bits, integer(0x00095f6196000000));
   Value e = b.create<arith::SubIOp>(
       b.create<arith::ShRUIOp>(shifted, integer(52)), integer(1023));
@@ -187,7 +186,7 @@ Value MathFunctions::log(Value x) {
 }
 
 std::pair<Value, Value> MathFunctions::logInTwoParts(Value x) {
-  // As log, with s in two parts; what follows 2s is small enough for one.
+  // Like log, with s in two parts; what follows 2s is small enough for one.
   auto [exponent, f] = normalize(x);
   Value d = add(number(2), f);
   Value dLow = sub(f, sub(d, number(2)));
@@ -227,7 +226,7 @@ Value MathFunctions::pow(Value x, Value y) {
   Value product = mul(y, high);
   Value productLow =
       fma(y, low, fma(y, high, b.create<arith::NegFOp>(product)));
-  // Of infinite products nothing is left.
+  // An infinite product has no low part.
   productLow = select(less(abs(productLow), number(1)), productLow, number(0));
   Value magnitude = expOfSum(product, productLow);
   Value isWhole = equal(b.create<math::FloorOp>(y), y);
@@ -246,7 +245,7 @@ Value MathFunctions::pow(Value x, Value y) {
           isWhole, b.create<arith::CmpFOp>(arith::CmpFPredicate::ORD, y, y)));
   Value result = select(hasSign, ofNegative, magnitude);
   result = select(undefined, nan, result);
-  // 1 to any power, and -1 to an infinite one.
+  // 1 to any power, and -1 to an infinite one, are 1.
   Value infinitePower = equal(abs(y), number(kInfinity));
   Value unit = b.create<arith::OrIOp>(
       equal(x, number(1)),
@@ -300,7 +299,8 @@ Value MathFunctions::acosh(Value x) {
   Value moderate = log1p(add(t, sqrt(add(mul(number(2), t), mul(t, t)))));
   Value large = add(log(x), number(std::numbers::ln2));
   Value result = select(less(x, number(1e8)), moderate, large);
-  // Far below 1 the root cancels the first term instead of being undefined.
+  // Far below 1 the root cancels the first term, so the result would not be
+  // NaN.
   return select(less(x, number(1)),
                 number(std::numeric_limits<double>::quiet_NaN()), result);
 }
@@ -318,8 +318,8 @@ Value MathFunctions::atanh(Value x) {
 
 Value MathFunctions::sinOrCos(Value x, int64_t quadrantShift) {
   // x = n pi/2 + r, |r| <= pi/4; then sin or cos of r by its series, signs by
-  // quadrant.
-  // Beyond 2^52 the three parts of pi/2 do not tell n from its neighbours.
+  // quadrant. Beyond 2^52 the three parts of pi/2 cannot tell n from its
+  // neighbours.
   Value isKnown = less(abs(x), number(0x1p52));
   Value bounded = select(isKnown, x, number(0));
   // x 2/pi is rounded: near 2^52 r may reach pi/2, and the series give 50 bits.
@@ -392,7 +392,7 @@ Value MathFunctions::fmod(Value x, Value y) {
   Value undefined = b.create<arith::OrIOp>(
       b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, y),
       b.create<arith::OrIOp>(equal(a, number(kInfinity)), equal(c, number(0))));
-  // Where the result is known, and where x is smaller, nothing is divided.
+  // Nothing is divided where the result is known, or where x is smaller than y.
   Value whole = b.create<arith::OrIOp>(undefined, less(a, c));
   struct Parts {
     Value significand, exponent;

@@ -2,11 +2,11 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function takes and gives float64 (a scalar or a vector) and is built of
-// arith ops, fma, floor, roundeven, sqrt and absf only: the same bits on every
-// target. Errors are a few units in the last place of float64 unless said
-// otherwise; special values are those of C. Methods: argument reduction and
-// series as in Cody and Waite, Software Manual for the Elementary Functions
+// Each function takes and returns float64 (a scalar or a vector) and consists
+// only of arith ops, fma, floor, roundeven, sqrt and absf: the same bits on
+// every target. Errors are a few units in the last place of float64 unless
+// stated otherwise; special values are those of C. Methods: argument reduction
+// and series as in Cody and Waite, Software Manual for the Elementary Functions
 // (1980), and Muller, Elementary Functions (2016).
 //
 //===----------------------------------------------------------------------===//
@@ -42,8 +42,8 @@ public:
   mlir::Value atan(mlir::Value x);
   mlir::Value erf(mlir::Value x);
   mlir::Value pow(mlir::Value x, mlir::Value y);
-  /// The remainder of x / y toward zero, exact, with the sign of x. Also builds
-  /// a loop, over the bits of the quotient.
+  /// The exact remainder of x / y rounded toward zero, with the sign of x. Also
+  /// builds a loop, over the bits of the quotient.
   mlir::Value fmod(mlir::Value x, mlir::Value y);
 
 private:
@@ -78,7 +78,7 @@ private:
     mlir::Value exponent, f;
   };
   Normal normalize(mlir::Value x);
-  /// log x as a sum of two, good to about 60 bits; x >= 0.
+  /// log x as a sum of two parts, accurate to about 60 bits; x >= 0.
   std::pair<mlir::Value, mlir::Value> logInTwoParts(mlir::Value x);
 
   mlir::ImplicitLocOpBuilder &b;

@@ -9,10 +9,11 @@
 include "mlir/Pass/PassBase.td"
 
 def ExpandMath : Pass<"sinter-expand-math"> {
-  let summary = "Write exp, log, tanh, ... as arithmetic, once for all targets";
+  let summary = "Expand exp, log, tanh, ... into arithmetic, in the same way for all targets";
   let description = [{
-    Runs on the code of kernels: `math` ops become `arith` ops and fma, the same for all targets. What is
-    left in `math` has an instruction everywhere (sqrt, fma, floor, absf, ...).
+    Runs on the code of kernels. Mathematical functions become `arith` ops and fma, the same for all
+    targets, so that results have the same bits. The `math` ops that remain have an instruction on every
+    target (sqrt, fma, floor, absf, ...).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];

@@ -23,15 +23,16 @@ namespace {
 
 using Sequence = std::vector<unsigned>; // numbers of buffers
 
-/// Comparing every buffer with every placed one is affordable up to here.
+/// Up to this many buffers, comparing each with every placed one is affordable.
 constexpr size_t kMaxPairwise = 12000;
-/// What may be spent on looking for better orders: comparisons, and rounds per
-/// first order.
+/// The budget of the search for better orders: comparisons, and rounds per
+/// initial order.
 constexpr int64_t kSearchBudget = 20'000'000;
 constexpr unsigned kMaxRounds = 64;
 
-/// Places the buffers one by one, each into the smallest gap that holds it
-/// among those that are live with it; where there is none, after them all.
+/// Places the buffers one by one: each into the smallest sufficient gap between
+/// placed buffers that are live at the same time, or after all of these if
+/// there is none.
 ArenaLayout placeInSequence(ArrayRef<Lifetime> buffers,
                             ArrayRef<unsigned> sequence) {
   struct Placed {
@@ -68,8 +69,8 @@ ArenaLayout placeInSequence(ArrayRef<Lifetime> buffers,
   return layout;
 }
 
-/// The same in order of time with a list of free ranges, in O(n log n): what a
-/// heap would do.
+/// Places the buffers in order of time with a list of free ranges, as a heap
+/// would, in O(n log n).
 ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
   Sequence byStart(buffers.size()), byEnd;
   std::iota(byStart.begin(), byStart.end(), 0u);
@@ -137,9 +138,10 @@ ArenaLayout placeInTime(ArrayRef<Lifetime> buffers) {
   return layout;
 }
 
-/// The most bytes that are live at some command of each buffer's lifetime.
+/// For each buffer, the most bytes that are live at some command of its
+/// lifetime.
 std::vector<int64_t> contention(ArrayRef<Lifetime> buffers) {
-  // maxima[k][i]: the largest of 2^k numbers from i on.
+  // maxima[k][i]: the largest of the 2^k numbers from i on.
   std::vector<std::vector<int64_t>> maxima{liveBytes(buffers)};
   for (size_t width = 1; 2 * width <= maxima.front().size(); width *= 2) {
     const std::vector<int64_t> &half = maxima.back();
@@ -158,9 +160,9 @@ std::vector<int64_t> contention(ArrayRef<Lifetime> buffers) {
   return result;
 }
 
-/// Where to begin looking: the buffers of the tightest commands first, the
-/// large ones first, those that take most bytes for most time, and in order of
-/// time.
+/// The sequences from which the search starts: buffers of the tightest commands
+/// first, large ones first, those first that take most bytes for most time, and
+/// in order of time.
 std::vector<Sequence> initialSequences(ArrayRef<Lifetime> buffers) {
   std::vector<int64_t> tightness = contention(buffers);
   using Key = std::tuple<int64_t, int64_t, unsigned>;

@@ -21,19 +21,20 @@ struct Lifetime {
 
 struct ArenaLayout {
   std::vector<int64_t>
-      offsets;       // one per buffer; multiples of what all sizes are
-  int64_t bytes = 0; // the arena's size
+      offsets;       // one per buffer; multiples of the alignment of all sizes
+  int64_t bytes = 0; // size of the arena
 };
 
-/// The sum of live buffers at each command.
+/// The sum of the live bytes at each command.
 std::vector<int64_t> liveBytes(llvm::ArrayRef<Lifetime> buffers);
-/// The largest of these: no layout is smaller.
+/// The largest of these sums: no layout is smaller.
 int64_t maxLiveBytes(llvm::ArrayRef<Lifetime> buffers);
 
-/// Offsets such that no two buffers that are live at once overlap. Best fit
-/// into the gaps between buffers placed before (Pisarchyk and Lee, "Efficient
-/// memory management for deep neural net inference", 2020) in several orders,
-/// each improved for a while. The same buffers give the same layout.
+/// Finds offsets such that no two buffers that are live at once overlap. Best
+/// fit into the gaps between buffers that are already placed (Pisarchyk and
+/// Lee, "Efficient memory management for deep neural net inference", 2020), in
+/// several orders, each improved for some rounds. The same buffers give the
+/// same layout.
 ArenaLayout layOutArena(llvm::ArrayRef<Lifetime> buffers);
 
 } // namespace sinter::passes::plan

@@ -1,4 +1,4 @@
-//===- AttentionCall.cpp - library calls from attention fusions -----------===//
+//===- AttentionCall.cpp - library calls of attention ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -24,7 +24,7 @@ LogicalResult createAttentionCall(OpBuilder &builder, ir::LibraryCallOp fusion,
       attention = &op;
     }
   if (!attention || !isLibraryAttention(attention))
-    return error() << "it has no attention that libraries compute";
+    return error() << "it has no attention that a library computes";
 
   AttentionForm form = attentionForm(attention, kAttentionAlignment);
   ValueRange yielded = body.getTerminator()->getOperands();

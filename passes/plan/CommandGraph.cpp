@@ -12,7 +12,7 @@ namespace sinter::passes::plan {
 
 bool CommandGraph::mayRunInPlace(const Command &command, unsigned output,
                                  unsigned buffer) const {
-  // Libraries sum in place, each part in its own.
+  // Libraries sum in place, each operand in its own buffer.
   if (command.isAllReduce())
     return command.reads[output] == buffer &&
            llvm::count(command.reads, buffer) == 1;
@@ -29,7 +29,7 @@ Order CommandGraph::overlapped(const Order &order) const {
     return order;
   Order result;
   std::vector<bool> done(commands.size(), false);
-  // What is sent, in the order in which it must be, and what is waited for.
+  // The all_reduces, in the order in which they must be sent.
   SmallVector<unsigned> toSend;
   for (auto [number, command] : llvm::enumerate(commands))
     if (command.isAllReduce())

@@ -2,12 +2,12 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What a program has to do and in which orders it may be done, before places in
-// the arena are chosen. Every value is a buffer; reshapes are none. New values
-// of states are written straight onto the old ones where no reader of the old
-// value must come later. A program on several devices is a function that calls
-// one function for each part of it that runs on one; they are read as if they
-// were inlined.
+// The commands of a program and the orders in which they may run, before the
+// arena is laid out. Every value is a buffer; a reshape is none, it shares that
+// of its operand. New values of states are written straight onto the old ones,
+// unless a reader of the old value must come later. A program on several
+// devices is a function that calls one function for each part on one device;
+// these are read as if they were inlined.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_COMMANDGRAPH_H
@@ -23,14 +23,13 @@ inline constexpr unsigned kNoCommand = ~0u;
 struct Buffer {
   mlir::RankedTensorType type;
   mlir::Location loc;
-  exec::SliceAttr slice; // null: in the arena
-  mlir::ElementsAttr
-      constant; // a constant, whose slice is known once it is read
+  exec::SliceAttr slice;       // null: in the arena
+  mlir::ElementsAttr constant; // a constant; its slice is known once it is read
   unsigned writer =
-      kNoCommand; // kNoCommand: has its value before the program starts
-  unsigned awaited = kNoCommand; // what writers of their own stream are done at
+      kNoCommand; // kNoCommand: it has its value when the program starts
+  unsigned awaited = kNoCommand; // the wait for an all_reduce that writes it
   llvm::SmallVector<unsigned, 4> readers; // commands, each once
-  unsigned device = 0;                    // where it lies, unless everywhere
+  unsigned device = 0;                    // where it is, unless everywhere
 
   bool isInArena() const { return !slice && !constant; }
   /// Inputs, control fields and constants are on every device.
@@ -42,14 +41,14 @@ struct Buffer {
   int64_t bytes() const { return exec::sizeBytes(type); }
 };
 
-/// A kernel or library call, an all_reduce or the wait for it, or a copy.
+/// A kernel or library call, an all_reduce, the wait for one, or a copy.
 struct Command {
-  ir::FusionOpInterface fusion; // null: copies reads[0] to writes[0], or zeros
-                                // where it reads nothing
+  ir::FusionOpInterface fusion; // null: copies reads[0] to writes[0], or fills
+                                // with zeros if it reads nothing
   mlir::Location loc;
   llvm::SmallVector<unsigned, 4> reads,
-      writes; // buffers, one per operand and result; a wait reads all of its
-              // all_reduce's, which live until then
+      writes; // buffers, one per operand and result; a wait reads all buffers
+              // of its all_reduce, which live until then
   exec::CommandPlace place = {};
   ir::AllReduceOp allReduce = nullptr; // of an all_reduce and of its wait
   unsigned await = kNoCommand;         // of an all_reduce: its wait
@@ -59,32 +58,33 @@ struct Command {
 
 class CommandGraph {
 public:
-  /// Fails with an error where the function is not what the fuse phase leaves.
-  /// `states` numbers the states of the module.
+  /// Fails with an error if the function does not have the form that the fuse
+  /// phase leaves. `states` numbers the states of the module.
   static mlir::FailureOr<CommandGraph>
   build(mlir::func::FuncOp func, ConstantPool &pool,
         const llvm::StringMap<unsigned> &states);
 
   /// Commands in an order in which they can run; `before[i]` are those that
-  /// command i must wait for.
+  /// must run before command i.
   std::vector<Command> commands;
   std::vector<llvm::SmallVector<unsigned, 4>> before;
   std::vector<Buffer> buffers;
-  /// Names of the devices; one without a name when the program names none.
+  /// Names of the devices; one empty name if the program names none.
   llvm::SmallVector<llvm::StringRef> devices;
 
   llvm::SmallVector<mlir::Attribute> inputNames, inputTypes, outputNames,
       outputTypes;
-  /// What the last output holds, which the runtime reads; null without such.
+  /// Describes the index checks in the last output, which the runtime reads;
+  /// null if there are none.
   mlir::ArrayAttr indexChecks;
 
   /// True when result `output` of `command` may take the bytes of `buffer`,
-  /// which it reads.
+  /// which the command reads.
   bool mayRunInPlace(const Command &command, unsigned output,
                      unsigned buffer) const;
 
-  /// `order` with each all_reduce as early and each wait as late as the rest
-  /// allows, so that the commands between them hide it.
+  /// Returns `order` with each all_reduce as early and each wait as late as the
+  /// other commands allow, so that commands run while a message travels.
   Order overlapped(const Order &order) const;
 };
 

@@ -12,7 +12,8 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// What is this large gets pages of its own, so that it can be mapped.
+/// Constants of at least kLargeBytes get pages of their own, so that they can
+/// be mapped.
 constexpr int64_t kPageBytes = 4096, kLargeBytes = 1 << 16;
 
 } // namespace
@@ -36,7 +37,7 @@ void ConstantPool::emit(OpBuilder &builder, Location loc) const {
 }
 
 const void *identityOf(ElementsAttr value) {
-  // A blob under another type of the same size is the same bytes.
+  // A blob under another type of the same size has the same bytes.
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
     return resource.getRawHandle().getResource();
   return value.getAsOpaquePointer();

@@ -10,11 +10,11 @@
 
 namespace sinter::passes::plan {
 
-/// The constant space of a program while it grows. Equal attributes and views
-/// of one blob share their bytes.
+/// The constant space of a program while it is built. Equal attributes, and
+/// views of one blob, share their bytes.
 class ConstantPool {
 public:
-  /// Where the bytes of `value` lie; they get a place when they have none.
+  /// The offset of the bytes of `value`, which are added if they are new.
   int64_t offsetOf(mlir::ElementsAttr value);
 
   int64_t sizeBytes() const { return end; }
@@ -32,12 +32,12 @@ private:
   int64_t end = 0;
 };
 
-/// The same for attributes that have the same bytes: the blob, or the attribute
-/// itself.
+/// A key that is equal for attributes with the same bytes: the blob, or the
+/// attribute itself.
 const void *identityOf(mlir::ElementsAttr value);
 
-/// True for a value whose bytes are all zero, so that a state that starts with
-/// it needs none.
+/// True for a value whose bytes are all zero. A state that starts with it needs
+/// no constant.
 bool isAllZeros(mlir::ElementsAttr value);
 
 } // namespace sinter::passes::plan

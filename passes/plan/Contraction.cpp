@@ -1,4 +1,4 @@
-//===- Contraction.cpp - library calls from fusions -----------------------===//
+//===- Contraction.cpp - commands of library calls ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,7 +16,7 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// The body of a contraction fusion, taken apart.
+/// Takes apart the body of a contraction call and writes the command.
 class Call {
 public:
   Call(ir::LibraryCallOp fusion, ValueRange inputs, ValueRange outputs)
@@ -27,9 +27,9 @@ private:
   /// Finds the contraction, how its result is stored, and the steps after it.
   LogicalResult takeApart();
   FailureOr<Operation *> takeUsers(Value value);
-  /// Whether one of the results but the first is `value`, and which.
+  /// The number of `value` among the results but the first, if it is one.
   std::optional<int64_t> keptNumber(Value value);
-  /// The relu whose mask result `write` is.
+  /// The relu whose mask is result `write`.
   Value reluOf(int64_t write) {
     Value mask = fusion.getBody().front().getTerminator()->getOperand(write);
     return mask.getDefiningOp()->getOperand(0);
@@ -57,7 +57,7 @@ private:
     return success();
   }
 
-  /// An op of the chain, or what is kept beside it.
+  /// An op of the chain, or a value that is kept.
   struct Step {
     Operation *op;
     exec::PostOpKind kind{};
@@ -91,8 +91,8 @@ std::optional<int64_t> Call::keptNumber(Value value) {
                              : std::optional<int64_t>(it - yielded.begin() + 1);
 }
 
-/// Adds what is kept of `value`, and finds the one op that goes on from it;
-/// null: it is the result.
+/// Adds steps for what is kept of `value`, and finds the one op that continues
+/// the chain; null if `value` is the result.
 FailureOr<Operation *> Call::takeUsers(Value value) {
   Operation *next = nullptr;
   bool isResult = false;
@@ -109,7 +109,7 @@ FailureOr<Operation *> Call::takeUsers(Value value) {
       continue;
     }
     if (user->getNumResults() == 1 && widened(user->getResult(0)) == value)
-      continue; // of sums over channels
+      continue; // for sums over channels
     std::optional<int64_t> write = user->getNumResults() == 1
                                        ? keptNumber(user->getResult(0))
                                        : std::nullopt;
@@ -155,7 +155,7 @@ LogicalResult Call::takeApart() {
     if (!*next)
       break;
     if ((*next)->getNumResults() != 1)
-      return error() << "'" << (*next)->getName() << "' is no post-op";
+      return error() << "'" << (*next)->getName() << "' is not a post-op";
     steps.push_back({*next});
     value = (*next)->getResult(0);
   }
@@ -168,7 +168,7 @@ LogicalResult Call::takeApart() {
                *summed == 0 ? exec::PostOpKind::a_sum : exec::PostOpKind::b_sum,
                *keptNumber(kept)});
 
-  // Reshapes and transposes at the end say where elements are stored.
+  // Reshapes and transposes at the end determine where elements are stored.
   RankedTensorType type = ir::tensorType(terminator->getOperand(0));
   resultStrides = ir::rowMajorStrides(type.getShape());
   while (!steps.empty() &&
@@ -187,7 +187,8 @@ LogicalResult Call::takeApart() {
       return error() << "it transposes and reshapes its result";
     }
   }
-  // What is stored says in which type; the sums of its channels come last.
+  // A final cast is implied by the type of the result. Sums over channels come
+  // last.
   if (!steps.empty() && isa_and_nonnull<ir::CastOp>(steps.back().op))
     steps.pop_back();
   if (isa<ir::ConvOp>(contraction))
@@ -222,7 +223,7 @@ LogicalResult Call::matchPostOps() {
     std::optional<PostOp> post =
         matchPostOp(step.op, value, dims, resultStrides);
     if (!post)
-      return error() << "'" << step.op->getName() << "' is no post-op";
+      return error() << "'" << step.op->getName() << "' is not a post-op";
     int64_t read = 0;
     if (post->operand) {
       read = reads.size();
@@ -240,8 +241,8 @@ LogicalResult Call::createMatmul(OpBuilder &builder, ir::DotGeneralOp op) {
   std::optional<MatmulForm> form =
       matmulForm(op, ViewDepth::loops, ViewDepth::loops, resultStrides);
   if (!form)
-    return error()
-           << "its dimensions do not join to one stride each for m, n and k";
+    return error() << "its dimensions cannot be joined to one stride each for "
+                      "m, n and k";
   if (failed(addRead(form->a)) || failed(addRead(form->b)) ||
       failed(matchPostOps()))
     return failure();

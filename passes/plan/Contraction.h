@@ -1,4 +1,4 @@
-//===- Contraction.h - library calls from fusions ---------------*- C++ -*-===//
+//===- Contraction.h - commands of library calls ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,16 +10,16 @@
 
 namespace sinter::passes::plan {
 
-/// Creates the `exec.matmul`, `exec.conv` or `exec.attention` for `fusion` (a
-/// library call), which reads `inputs` and writes `outputs` (one buffer per
-/// operand and result of the fusion). Fails, with an error on the fusion, when
-/// its body is not of the form that libraries compute.
+/// Creates the `exec.matmul`, `exec.conv` or `exec.attention` for `fusion`,
+/// which reads `inputs` and writes `outputs` (one buffer per operand and
+/// result). Fails with an error on the fusion if its body does not have a form
+/// that libraries compute.
 mlir::LogicalResult createCall(mlir::OpBuilder &builder,
                                ir::LibraryCallOp fusion,
                                mlir::ValueRange inputs,
                                mlir::ValueRange outputs);
 
-/// The same for fusions of kind attention.
+/// The same for library calls of kind attention.
 mlir::LogicalResult createAttentionCall(mlir::OpBuilder &builder,
                                         ir::LibraryCallOp fusion,
                                         mlir::ValueRange inputs,

@@ -12,7 +12,8 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// Much smaller than what else is read: statistics, keys of random numbers.
+/// Values this many times smaller than the largest operand are ignored:
+/// statistics, keys of random numbers.
 constexpr int64_t kSmallPart = 64;
 
 } // namespace
@@ -21,7 +22,8 @@ Order eagerAfter(const CommandGraph &graph, const Order &order, unsigned turn) {
   std::vector<unsigned> position(order.size());
   for (auto [at, command] : llvm::enumerate(order))
     position[command] = at;
-  // When the value that waited least was written; none: later than all.
+  // The position at which the newest value from before the turn that the
+  // command reads was written; later than all if there is none.
   auto newest = [&](unsigned command) {
     int64_t largest = 0;
     for (unsigned read : graph.commands[command].reads)
@@ -43,7 +45,7 @@ Order eagerAfter(const CommandGraph &graph, const Order &order, unsigned turn) {
   Order result(order.begin(), order.begin() + turn + 1);
   std::vector<unsigned> waiting(order.size());
   std::vector<SmallVector<unsigned, 4>> next(order.size());
-  // The newest value, then who was ready first.
+  // By the newest value, then by the time at which it became ready.
   std::set<std::tuple<unsigned, unsigned, unsigned>> ready;
   unsigned arrived = 0;
   auto put = [&](unsigned command) {

@@ -10,11 +10,11 @@
 
 namespace sinter::passes::plan {
 
-/// `order` with other commands after the turn: those that read the values that
-/// were written last before it come first, and those that read none of these as
-/// soon as they can. What is computed again for some of them is then needed for
-/// a short time: the backward pass of a block, with the gradients of its
-/// weights, ends before that of the block before it begins.
+/// Reorders the commands after the turn: those that read the newest values from
+/// before the turn come first, and those that read no such value as soon as
+/// they can. Values that are computed again are then needed only for a short
+/// time: the backward pass of a block, with the gradients of its weights, ends
+/// before that of the previous block begins.
 Order eagerAfter(const CommandGraph &graph, const Order &order, unsigned turn);
 
 } // namespace sinter::passes::plan

@@ -21,7 +21,7 @@ public:
   void visit(exec::CommandOpInterface command) {
     unsigned queue = exec::AccessLog::queueOf(exec::placeOf(command));
     exec::Clock needs = log.needs(command);
-    // Waiting for one queue may answer for others.
+    // Waiting for one queue may make other waits unnecessary.
     for (size_t other = 0; other < needs.size(); ++other)
       if (needs[other] > clocks[queue][other])
         wait(command, queue, other, needs[other]);
@@ -35,7 +35,7 @@ private:
   static constexpr int64_t kNoEvent = -1;
   struct Done {
     Operation *command;
-    exec::Clock clock; // what has ended when it has
+    exec::Clock clock; // what has ended when the command has
     int64_t event;
   };
 

@@ -11,10 +11,10 @@
 namespace sinter::passes::plan {
 
 /// Adds `exec.record`s and `exec.wait`s, so that commands which touch the same
-/// bytes run in the program's order though they are on different places or
-/// streams. An event is recorded straight after the command that is waited for
-/// and waited for straight before the one that needs it, so that everything
-/// else overlaps. Nothing for one place.
+/// bytes run in the order of the program even if they are on different devices
+/// or streams. An event is recorded right after the command that is waited for,
+/// and the wait is right before the command that needs it, so that everything
+/// else overlaps. Does nothing for one device.
 void insertEvents(exec::ProgramOp program, size_t numPlaces);
 
 } // namespace sinter::passes::plan

@@ -1,4 +1,4 @@
-//===- Footprint.cpp - what a program takes of a device's memory ----------===//
+//===- Footprint.cpp - device memory that a program uses ------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,9 +19,10 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// What the run tower aligns tensors outside of arena and states to.
+/// The alignment of tensors outside of arena and states in the run tower.
 constexpr int64_t kTensorAlignment = 256;
-/// Runs that inputs are there for at once; the control block lies before them.
+/// The number of runs whose inputs are staged at once; the control block comes
+/// before them.
 constexpr int64_t kStagedRuns = 2, kControlSlot = 256;
 
 int64_t tensorBytes(int64_t sizeBytes) {
@@ -35,7 +36,7 @@ int64_t bytesOf(ArrayAttr types) {
   return bytes;
 }
 
-/// Adds up what the programs of a module, planned or not, have.
+/// Adds up the memory of the programs of a module, planned or not.
 class Counter {
 public:
   Counter(int64_t place, bool hasOwnMemory)
@@ -88,7 +89,7 @@ public:
 
   Footprint take(int64_t workspaceBytes) {
     for (auto [offset, bytes] : constants)
-      // A range may begin a little before what it is for.
+      // A range may begin a little before its constant.
       result.constants += tensorBytes(bytes + kTensorAlignment - 1);
     result.inputs =
         hasOwnMemory ? kStagedRuns * (kControlSlot + mostInputs) + mostOutputs
@@ -121,8 +122,8 @@ private:
     mostOutputs = std::max(mostOutputs, outputs);
   }
 
-  /// By a command, directly or through views. Zeros are not copied to where
-  /// they are returned.
+  /// True when a command reads it, directly or through views. A return of zeros
+  /// is a fill, not a copy.
   static bool isRead(Operation *op, bool isZero) {
     return llvm::any_of(op->getUsers(), [&](Operation *user) {
       if (isa<func::ReturnOp>(user))

@@ -1,12 +1,12 @@
-//===- Footprint.h - what a program takes of a device's memory --*- C++ -*-===//
+//===- Footprint.h - device memory that a program uses ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The promise that --memory-limit is about. The run tower takes no more on a
-// device than this: one arena for all entries, states, the constants that
-// commands read, what inputs and outputs travel through, and what library calls
-// are allowed. The same before and after the plan phase but for the arena,
-// which only the plan knows.
+// The numbers that --memory-limit is about. The run tower uses no more memory
+// of a device than this: one arena for all entries, states, the constants that
+// commands read, the buffers through which inputs and outputs travel, and the
+// workspace of library calls. Only the arena depends on the plan; the other
+// numbers are the same before and after the plan phase.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_FOOTPRINT_H
@@ -21,16 +21,16 @@ namespace sinter::passes::plan {
 /// Bytes on one device.
 struct Footprint {
   int64_t arena = 0, states = 0, constants = 0, inputs = 0, workspace = 0;
-  /// What does not depend on the plan.
+  /// The bytes that do not depend on the plan.
   int64_t fixed() const { return states + constants + inputs + workspace; }
   int64_t total() const { return arena + fixed(); }
 };
 
-/// `place` is the device's number in the program. `workspaceBytes`: what
-/// library calls that have a choice may take, counted when there are any calls;
-/// the gradient of attention has none and counts with what it needs.
-/// `hasOwnMemory`: the device is not the CPU, so that inputs are staged for two
-/// runs.
+/// `place` is the number of the device in the program. `workspaceBytes` is what
+/// library calls with a choice of algorithms may use; it counts if there are
+/// any calls. The gradient of attention has no choice and counts with what it
+/// needs. `hasOwnMemory`: the device is not the CPU, so inputs are staged for
+/// two runs.
 Footprint footprintOf(mlir::ModuleOp module, int64_t place,
                       int64_t workspaceBytes, bool hasOwnMemory);
 

@@ -53,7 +53,7 @@ private:
         {type, loc, slice, {}, kNoCommand, kNoCommand, {}, device});
     return graph.buffers.size() - 1;
   }
-  /// The same for a state, where that lies.
+  /// Adds the buffer of a state, on the device of the state.
   unsigned addStateBuffer(const StateUpdate &update) {
     unsigned buffer = addBuffer(update.type, update.loc, stateSlice(update));
     graph.buffers[buffer].device = deviceOfState[update.state];
@@ -72,14 +72,14 @@ private:
   exec::SliceAttr stateSlice(const StateUpdate &update) {
     return slice(exec::Space::state, update.state, 0, update.type);
   }
-  /// Commands that read the value that `state` has when the program starts.
+  /// The commands that read the value that `state` has when the program starts.
   ArrayRef<unsigned> oldReaders(unsigned state) const {
     auto it = oldValue.find(state);
     return it == oldValue.end() ? ArrayRef<unsigned>()
                                 : graph.buffers[it->second].readers;
   }
   void addUpdates();
-  /// An output is written where its value is.
+  /// An output is written on the device of its value.
   void addOutputCopy(unsigned buffer, RankedTensorType type, Location loc,
                      exec::SliceAttr output) {
     unsigned to = addBuffer(type, loc, output);
@@ -104,7 +104,7 @@ private:
   llvm::DenseMap<unsigned, unsigned> oldValue; // state -> buffer
   SmallVector<StateUpdate> updates;
   SmallVector<unsigned> deviceOfState;
-  unsigned device = 0; // of the ops that are read
+  unsigned device = 0; // that of the ops being added
 };
 
 } // namespace
@@ -117,7 +117,7 @@ LogicalResult GraphBuilder::addArgument(unsigned number) {
   BlockArgument argument = func.getArgument(number);
   if (!ir::hasBoundedSize(argument.getType()))
     return func.emitError()
-           << "argument " << number << " is no tensor of static shape";
+           << "argument " << number << " is not a tensor of static shape";
   RankedTensorType type = ir::tensorType(argument);
   unsigned buffer = addBuffer(type, argument.getLoc());
   exec::SliceAttr &place = graph.buffers[buffer].slice;
@@ -176,7 +176,7 @@ unsigned GraphBuilder::addCommand(Command command) {
   return number;
 }
 
-/// All replicas send the same messages in the same order: that of the program.
+/// All replicas send the same messages in the order of the program.
 void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
   Command send{nullptr, op.getLoc(), {}, {}, {}, op};
   for (Value input : op.getInputs())
@@ -199,8 +199,9 @@ void GraphBuilder::addAllReduce(ir::AllReduceOp op) {
     graph.buffers[write].awaited = awaited;
 }
 
-/// A copy between devices is the destination's, on its stream for transfers;
-/// that to the CPU, which has none, is the source's.
+/// A copy between devices is a command of the destination, on its transfer
+/// stream. A copy to the CPU, which has no such stream, is a command of the
+/// source.
 unsigned GraphBuilder::addCopy(unsigned from, unsigned to, Location loc) {
   exec::CommandPlace place;
   place.to = graph.buffers[to].device;
@@ -208,7 +209,7 @@ unsigned GraphBuilder::addCopy(unsigned from, unsigned to, Location loc) {
                                                   : graph.buffers[from].device;
   place.place = isHost(place.to) ? place.from : place.to;
   place.stream = place.from == place.to ? exec::kCompute : exec::kTransfer;
-  // Zeros are made, not kept.
+  // Zeros are filled in; no constant is stored for them.
   Command copy{nullptr, loc, {}, {to}, place};
   ElementsAttr constant = graph.buffers[from].constant;
   if (!constant || !isAllZeros(constant))
@@ -216,7 +217,7 @@ unsigned GraphBuilder::addCopy(unsigned from, unsigned to, Location loc) {
   return addCommand(std::move(copy));
 }
 
-/// What is everywhere needs no transfer.
+/// A value that is on every device needs no transfer.
 void GraphBuilder::addTransfer(ir::CopyOp copy) {
   unsigned from = bufferOf.lookup(copy.getX());
   const Buffer &source = graph.buffers[from];
@@ -234,7 +235,7 @@ LogicalResult GraphBuilder::addCall(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
   if (!callee || !callee.getBody().hasOneBlock())
-    return call.emitError() << "calls no part of the program";
+    return call.emitError() << "does not call a part of the program";
   for (auto [argument, operand] :
        llvm::zip_equal(callee.getArguments(), call.getOperands()))
     bufferOf[argument] = bufferOf.lookup(operand);
@@ -288,7 +289,7 @@ LogicalResult GraphBuilder::addOp(Operation &op) {
   return success();
 }
 
-/// True when the new value was written where the old one was.
+/// Writes the new value onto the old one. False if that is not possible.
 bool GraphBuilder::updateInPlace(const StateUpdate &update) {
   Buffer &value = graph.buffers[update.value];
   if (!value.isInArena() || value.writer == kNoCommand ||
@@ -314,9 +315,9 @@ bool GraphBuilder::updateInPlace(const StateUpdate &update) {
   return true;
 }
 
-/// Makes `copy`, which writes the new value, wait for the readers of the old
-/// one. Where one of them waits for the copy (two states that are exchanged),
-/// the copy reads early, into the arena.
+/// Makes `copy`, which writes the new value, run after the readers of the old
+/// one. If one of them must run after the copy (two states are exchanged), the
+/// copy reads early into the arena.
 void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
   auto possible = [&](unsigned reader) {
     return order.canAddEdge(reader, copy);
@@ -334,7 +335,7 @@ void GraphBuilder::orderCopy(const StateUpdate &update, unsigned copy) {
 }
 
 void GraphBuilder::addUpdates() {
-  // What no command can write in place is copied. All these copies are there
+  // A value that no command can write in place is copied. All copies are added
   // before the first is ordered, since they read old values of states
   // themselves.
   SmallVector<std::pair<StateUpdate, unsigned>> copies;
@@ -373,7 +374,7 @@ LogicalResult GraphBuilder::addResults() {
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
     unsigned buffer = bufferOf.lookup(value);
     RankedTensorType type = ir::tensorType(value);
-    // Where no node computes the value, the return's location says most.
+    // If no node computes the value, the location of the return says most.
     Location loc = value.getDefiningOp() ? value.getLoc() : terminator.getLoc();
     if (auto name = stringAttr(
             func.getResultAttr(number, ir::SinterDialect::kOutputAttr))) {
@@ -409,7 +410,7 @@ LogicalResult GraphBuilder::addResults() {
 
 LogicalResult GraphBuilder::run() {
   if (!func.getBody().hasOneBlock())
-    return func.emitError() << "has no body of one block";
+    return func.emitError() << "does not have a body of one block";
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
     if (failed(addArgument(i)))
       return failure();
@@ -420,8 +421,8 @@ LogicalResult GraphBuilder::run() {
 }
 
 /// An order in which commands can run: that of the function. A copy into a
-/// state, which stands in no function, comes as soon as it can: what it copies
-/// may end there.
+/// state, which is not in the function, comes as early as possible, so that its
+/// source can be freed.
 Order GraphBuilder::possibleOrder() const {
   Order sequence;
   std::vector<bool> done(graph.commands.size(), false);
@@ -453,7 +454,7 @@ Order GraphBuilder::possibleOrder() const {
 }
 
 CommandGraph GraphBuilder::take() {
-  // Renumber, so that commands come in a possible order.
+  // Renumber the commands in an order in which they can run.
   Order sequence = possibleOrder();
   std::vector<unsigned> number(sequence.size());
   for (auto [place, command] : llvm::enumerate(sequence))

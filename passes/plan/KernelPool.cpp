@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kMaxNameLength = 40;
 
-/// A hash of what OperationEquivalence compares; the structure of operands is
-/// left to it.
+/// A hash of what OperationEquivalence compares, except for how operands are
+/// connected.
 size_t hashBody(ir::KernelOp fusion) {
   llvm::hash_code hash =
       llvm::hash_value(fusion->getAttrDictionary().getAsOpaquePointer());
@@ -45,8 +45,8 @@ bool isSame(ir::KernelOp fusion, exec::KernelOp kernel) {
       OperationEquivalence::IgnoreLocations);
 }
 
-/// The ops that compute, joined; what only moves elements is named where
-/// nothing computes.
+/// The names of the ops that compute, joined; those of all ops if none
+/// computes.
 std::string describe(ir::KernelOp fusion) {
   auto isMove = [](Operation *op) {
     return isa<ir::ConstantOp, ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp,

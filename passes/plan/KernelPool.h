@@ -11,10 +11,10 @@
 namespace sinter::passes::plan {
 
 /// The kernels of a module while they are collected. Fusions with equal
-/// attributes and bodies, locations aside, share one.
+/// attributes and bodies share one; locations may differ.
 class KernelPool {
 public:
-  /// Kernels are created at the builder's insertion point, with names that are
+  /// Creates kernels at the insertion point of the builder, with names that are
   /// free in `symbols`.
   KernelPool(mlir::OpBuilder builder, mlir::SymbolTable &symbols)
       : builder(builder), symbols(symbols) {}

@@ -9,11 +9,12 @@
 include "mlir/Pass/PassBase.td"
 
 def PlanMemory : Pass<"sinter-plan-memory", "::mlir::ModuleOp"> {
-  let summary = "order of commands, place of every buffer: functions of fusions become exec programs";
+  let summary = "Choose the order of commands and the address of every buffer; write exec programs";
   let description = [{
-    Takes the order with least live memory of several, lets results take the place of operands, writes
-    new values of states onto the old ones where no reader comes later, and shares one arena among
-    the rest. Equal fusions become one `exec.kernel`, equal constants one `exec.constant`.
+    Makes an `exec.program` of each function of fusions. Tries several orders and takes the one with the
+    smallest arena. A result takes the bytes of an operand that is read for the last time, if the kernel
+    allows that. New values of states are written onto the old ones, if no reader comes later. All other
+    values share one arena. Equal kernels become one `exec.kernel`, equal constants one `exec.constant`.
   }];
   let dependentDialects = ["::sinter::exec::ExecDialect"];
 }

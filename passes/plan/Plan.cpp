@@ -1,4 +1,4 @@
-//===- Plan.cpp - an order of commands and what lives when ----------------===//
+//===- Plan.cpp - an order of commands and lifetimes ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -45,7 +45,8 @@ private:
 
 } // namespace
 
-/// Least live bytes first; `tried` has them in the order of the orders.
+/// Plans with the least live bytes come first; `tried` gets the live bytes in
+/// the order in which the orders were tried.
 std::vector<Plan> Planner::all(std::vector<int64_t> &tried) {
   std::vector<Plan> plans;
   for (Order &order : candidateOrders(scheduleGraph())) {
@@ -64,7 +65,7 @@ PlannedProgram Planner::best() {
   PlannedProgram best;
   int64_t bestBytes = 0;
   for (Plan &plan : plans) {
-    // No layout is smaller than what is live.
+    // No layout is smaller than the live bytes.
     bool isFirst = best.plan.order.empty();
     if (!isFirst && plan.maxLiveBytes >= bestBytes)
       break;
@@ -112,8 +113,8 @@ bool Planner::mayRunInPlace(unsigned command, unsigned output,
   return it->second;
 }
 
-/// Gives the result the place of an operand that ends here, or one of its own.
-/// `given` are the buffers whose place was taken over.
+/// Gives the result the bytes of an operand that ends here, or new ones.
+/// `given` marks buffers whose bytes were taken over.
 void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
                           unsigned position, ArrayRef<unsigned> lastUse,
                           ArrayRef<unsigned> positions,
@@ -121,7 +122,8 @@ void Planner::placeResult(Plan &plan, unsigned command, unsigned output,
   unsigned write = graph.commands[command].writes[output];
   const Buffer &result = graph.buffers[write];
   const Command &writer = graph.commands[command];
-  // A sum in place is waited for in the result's name.
+  // A wait for an all_reduce in place counts as a use of the result, not of the
+  // operand.
   auto endsHere = [&](unsigned read) {
     return writer.isAllReduce()
                ? llvm::all_of(graph.buffers[read].readers,

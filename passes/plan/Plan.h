@@ -1,4 +1,4 @@
-//===- Plan.h - an order of commands and what lives when --------*- C++ -*-===//
+//===- Plan.h - an order of commands and lifetimes --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,33 +19,34 @@ struct Plan {
   std::vector<unsigned>
       placeOf; // buffer -> number in `places`; kNoPlace outside of the arena
   std::vector<Lifetime>
-      places; // what needs bytes of an arena; positions in `order`
-  std::vector<unsigned> deviceOf;  // place -> whose arena
+      places; // lifetimes in the arenas, by positions in `order`
+  std::vector<unsigned> deviceOf;  // place -> device of its arena
   int64_t maxLiveBytes = 0;        // of all arenas together
-  std::vector<int64_t> triedBytes; // the same of every order that was tried
-  unsigned inPlace = 0;            // results that took the place of an operand
+  std::vector<int64_t> triedBytes; // maxLiveBytes of every order tried
+  unsigned inPlace = 0;            // results that take the bytes of an operand
 };
 
-/// Which results may take the place of which operands, by fusion, operand and
-/// result: for plans of graphs that share fusions, which outlive this.
+/// Which results may take the bytes of which operands, by fusion, operand and
+/// result. Shared by plans of graphs with the same fusions, which must outlive
+/// it.
 using InPlaceAnswers =
     llvm::DenseMap<std::tuple<mlir::Operation *, unsigned, unsigned>, bool>;
 
-/// What is live when the commands run in this order, one of the graph's.
+/// The lifetimes when the commands run in this order, an order of the graph.
 Plan planInOrder(const CommandGraph &graph, Order order);
 Plan planInOrder(const CommandGraph &graph, Order order,
                  InPlaceAnswers &answers);
 
-/// The arena of every device.
+/// The layout of the arena of every device.
 struct ProgramLayout {
   std::vector<int64_t> offsets; // by place, in its device's arena
   std::vector<int64_t> bytes;   // by device
 };
 ProgramLayout layOut(const Plan &plan, size_t numDevices);
 
-/// The order with the smallest arenas of several; of equal ones that in which
-/// least is live, then the first. A result takes the place of an operand that
-/// is read for the last time where its kernel allows that.
+/// The order with the smallest arenas of several; of equal ones the one with
+/// the least live memory, then the first. A result takes the bytes of an
+/// operand that is read for the last time, if its kernel allows that.
 struct PlannedProgram {
   Plan plan;
   ProgramLayout layout;

@@ -1,15 +1,15 @@
-//===- PlanMemory.cpp - order, places, exec dialect -----------------------===//
+//===- PlanMemory.cpp - order, addresses, exec dialect --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // Turns functions whose ops are fusions, reshapes and constants into
-// `exec.program`s. Of several orders the one with least live memory is taken; a
-// result takes the place of an operand that is read for the last time where the
-// kernel allows it; what is left shares one arena. The steps are in plan/:
-// CommandGraph (what is done, and what must come before what), Schedule
-// (orders), Arena (offsets), Events (waits where data crosses devices),
-// KernelPool and ConstantPool (what is shared by programs), Contraction
-// (library calls).
+// `exec.program`s. Of several orders the one with the smallest arena is taken.
+// A result takes the bytes of an operand that is read for the last time, if the
+// kernel allows it. All other values share one arena. The steps are in this
+// folder: CommandGraph (the commands, and which must come before which),
+// Schedule (orders), Arena (offsets), Events (waits between devices),
+// KernelPool and ConstantPool (shared by programs), Contraction (library
+// calls).
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -97,7 +97,7 @@ private:
         type);
   }
 
-  /// Nothing for programs on one device.
+  /// Sets nothing for programs on one device.
   static void setPlace(Operation *op, const exec::CommandPlace &place) {
     OpBuilder builder(op->getContext());
     auto set = [&](StringRef name, int64_t value, int64_t otherwise) {
@@ -110,7 +110,8 @@ private:
     set(exec::ExecDialect::kToAttr, place.to, place.place);
   }
 
-  /// Kernels of different kinds of devices are different kernels.
+  /// Marks a kernel with its kind of device if there are several: kernels of
+  /// different kinds are different.
   void nameKind(ir::FusionOpInterface fusion, int64_t device) {
     auto kindOf = [](StringRef name) { return name.split(':').first; };
     StringRef kind = kindOf(graph.devices[device]);
@@ -178,7 +179,7 @@ public:
     SymbolTable symbols(module);
     ConstantPool constants;
     KernelPool kernels(OpBuilder(functions.front()), symbols);
-    // Private functions are parts of others.
+    // Private functions are parts of other functions.
     for (func::FuncOp func : functions)
       if (!func.isPrivate() &&
           failed(planFunction(func, constants, kernels, states)))

@@ -18,7 +18,8 @@ using namespace llvm;
 namespace sinter::passes::plan {
 namespace {
 
-/// Who reads a buffer and who runs after a node: the graph from the other side.
+/// The reverse of the graph: the readers of a buffer, and the nodes that run
+/// after a node.
 struct Backwards {
   explicit Backwards(const ScheduleGraph &graph)
       : readers(graph.bufferBytes.size()),
@@ -37,7 +38,7 @@ struct Backwards {
   std::vector<SmallVector<unsigned, 4>> next;
 };
 
-/// Nodes that could run next, the best first: least bytes, then least number.
+/// Nodes that can run next, by bytes, then by `tie`, lowest first.
 class ReadyQueue {
 public:
   explicit ReadyQueue(size_t nodes) : keys(nodes) {}
@@ -61,7 +62,7 @@ private:
   std::set<std::tuple<int64_t, int64_t, unsigned>> queue;
 };
 
-/// Runs next what makes live memory grow least.
+/// Always runs the node that makes live memory grow least.
 Order greedyForward(const ScheduleGraph &graph, const Backwards &backwards) {
   size_t count = graph.nodes.size();
   std::vector<unsigned> waiting(count), unread(graph.bufferBytes.size());
@@ -98,8 +99,8 @@ Order greedyForward(const ScheduleGraph &graph, const Backwards &backwards) {
   return order;
 }
 
-/// The same from the last command on, where reading a buffer makes it live and
-/// writing ends it.
+/// The same from the last command on: reading a buffer makes it live, and
+/// writing it ends that.
 Order greedyBackward(const ScheduleGraph &graph, const Backwards &backwards) {
   size_t count = graph.nodes.size();
   std::vector<unsigned> waiting(count);
@@ -141,8 +142,8 @@ Order greedyBackward(const ScheduleGraph &graph, const Backwards &backwards) {
   return order;
 }
 
-/// Post-order over what each node runs after, in the order of `children`, from
-/// the nodes that nothing runs after.
+/// Post-order over the nodes that each node runs after, in the order of
+/// `children`, starting from the nodes that nothing runs after.
 Order depthFirst(const ScheduleGraph &graph, const Backwards &backwards,
                  const std::vector<SmallVector<unsigned, 4>> &children) {
   Order order;
@@ -170,8 +171,8 @@ Order depthFirst(const ScheduleGraph &graph, const Backwards &backwards,
   return order;
 }
 
-/// Children that need most beyond what they leave come first (Sethi and Ullman
-/// 1970, exact on trees).
+/// Children with the largest need beyond what they leave come first (Sethi and
+/// Ullman 1970, exact on trees).
 std::vector<SmallVector<unsigned, 4>>
 childrenByNeed(const ScheduleGraph &graph) {
   size_t count = graph.nodes.size();

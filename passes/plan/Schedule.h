@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Numbers only: the plan phase makes a graph of its commands, asks for a few
-// orders, and takes the one in which least memory is live.
+// Works on numbers only: the plan phase makes a graph of its commands, asks for
+// some orders, and takes the one with the least live memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_PLAN_SCHEDULE_H
@@ -17,7 +17,7 @@
 
 namespace sinter::passes::plan {
 
-/// Commands as nodes, numbered in some order in which they could run, and the
+/// Commands as nodes, numbered in an order in which they could run, and the
 /// buffers that live from one node to others.
 struct ScheduleGraph {
   struct Node {
@@ -32,10 +32,9 @@ struct ScheduleGraph {
 /// Node numbers in the order they run.
 using Order = std::vector<unsigned>;
 
-/// The orders that are tried, the order of the numbers first: greedy by live
-/// bytes from the front and from the back, and depth-first from the last nodes,
-/// by operand and by need. All are topological; the same graph gives the same
-/// orders.
+/// The orders that are tried: that of the numbers, greedy by live bytes from
+/// the front and from the back, and depth-first from the last nodes, by operand
+/// and by need. All are topological; the same graph gives the same orders.
 std::vector<Order> candidateOrders(const ScheduleGraph &graph);
 
 /// A topological order that accepts new edges as long as there is no cycle
@@ -45,9 +44,9 @@ class DynamicOrder {
 public:
   /// Adds a node, last in the order, and returns its number.
   unsigned addNode();
-  /// Whether `to` running after `from` contradicts nothing; `from` != `to`.
+  /// True when an edge from `from` to `to` makes no cycle; `from` != `to`.
   bool canAddEdge(unsigned from, unsigned to) const;
-  /// The edge must be possible. May be there already.
+  /// The edge must be possible (canAddEdge); it may exist already.
   void addEdge(unsigned from, unsigned to);
 
   size_t size() const { return position.size(); }
@@ -56,8 +55,8 @@ public:
   Order order() const;
 
 private:
-  /// What is reached from `from` over `edges` without passing the limit; false
-  /// on meeting `avoid`.
+  /// Collects the nodes that are reached from `from` over `edges` without
+  /// passing the limit; false if `avoid` is among them.
   bool reach(unsigned from,
              const std::vector<llvm::SmallVector<unsigned, 4>> &edges,
              bool forward, unsigned limit, unsigned avoid,

@@ -1,4 +1,4 @@
-//===- UpdateBuckets.cpp - updates of states early ------------------------===//
+//===- UpdateBuckets.cpp - early updates of states ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,7 +15,7 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// The last op that computes an operand; null when there is none.
+/// The last op that computes an operand; null if there is none.
 Operation *lastDefinition(Operation *op) {
   Operation *last = nullptr;
   for (Value operand : op->getOperands())
@@ -25,7 +25,7 @@ Operation *lastDefinition(Operation *op) {
   return last;
 }
 
-/// The parts of `multi` as fusions right before it, which is erased.
+/// Replaces `multi` by its parts and returns them.
 SmallVector<ir::KernelOp> unpacked(ir::KernelOp multi) {
   OpBuilder builder(multi);
   Block &body = multi.getBody().front();
@@ -41,7 +41,8 @@ SmallVector<ir::KernelOp> unpacked(ir::KernelOp multi) {
   return parts;
 }
 
-/// The last definition of any of them, after which their kernel goes.
+/// Merges the kernels of `bucket` into one, right after the last definition of
+/// an operand.
 void place(ArrayRef<ir::KernelOp> bucket) {
   Operation *last = nullptr;
   for (ir::KernelOp part : bucket)

@@ -1,4 +1,4 @@
-//===- UpdateBuckets.h - updates of states early ----------------*- C++ -*-===//
+//===- UpdateBuckets.h - early updates of states ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,14 +14,14 @@
 
 namespace sinter::passes::plan {
 
-/// True for a kernel that updates many states (a fusion of kind multi).
+/// True for a kernel of kind multi that updates states.
 bool isUpdate(ir::KernelOp fusion);
 
-/// Divides the kernels that update many states at the end of `func` into
-/// `buckets` or fewer each, by when their operands are known, and puts each
-/// right there: a gradient's buffer is free once its states have their new
-/// values. Returns the number of kernels more; nothing where there were none to
-/// divide. Else these are other ops now, even where there are no more.
+/// Divides the kernels that update many states at the end of `func` into at
+/// most `buckets` each, by when their operands are known, and moves each right
+/// there. The buffer of a gradient is then free once its states have their new
+/// values. Returns the number of additional kernels, or nothing if there was no
+/// such kernel. Otherwise its ops have been replaced, even if none was added.
 std::optional<unsigned> splitUpdates(mlir::func::FuncOp func, unsigned buckets);
 
 } // namespace sinter::passes::plan

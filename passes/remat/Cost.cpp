@@ -1,4 +1,4 @@
-//===- Cost.cpp - what a fusion costs to run ------------------------------===//
+//===- Cost.cpp - the cost of running a fusion ----------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,8 +14,8 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// What a core computes while its memory moves a byte: 100 GFLOP/s of
-/// contractions with AVX-512, 10 GB/s.
+/// The operations that a core does while its memory moves a byte: 100 GFLOP/s
+/// of contractions with AVX-512, 10 GB/s.
 constexpr double kFlopsPerByte = 10;
 
 double elements(Value value) {

@@ -1,4 +1,4 @@
-//===- Cost.h - what a fusion costs to run ----------------------*- C++ -*-===//
+//===- Cost.h - the cost of running a fusion --------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,14 +10,15 @@
 
 namespace sinter::passes::plan {
 
-/// Two per multiply-add of contractions, one per element of everything else
-/// that is computed (of reductions: per element that they read). A measure of
-/// work, for choosing what is computed again.
+/// Counts two operations per multiply-add of a contraction, one per element
+/// that a reduction reads, and one per element that any other op computes. A
+/// measure of work, for choosing what is computed again.
 double flopsOf(ir::FusionOpInterface fusion);
 
-/// How long a fusion runs on a CPU, as the bytes that memory could have moved
-/// in that time: those that it reads and writes, or more when what it computes
-/// takes longer ("roofline", Williams et al. 2009). For comparing kernels.
+/// Estimates how long a fusion runs on a CPU, as the number of bytes that
+/// memory could move in that time: the bytes that it reads and writes, or more
+/// if computing takes longer ("roofline", Williams et al. 2009). For comparing
+/// kernels.
 double cpuTimeOf(ir::FusionOpInterface fusion);
 
 } // namespace sinter::passes::plan

@@ -1,4 +1,4 @@
-//===- PartialClone.cpp - fusions that compute part of another ------------===//
+//===- PartialClone.cpp - a fusion with some of its results ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -20,7 +20,7 @@ ir::FusionOpInterface cloneWhole(ir::FusionOpInterface fusion) {
   return cast<ir::FusionOpInterface>(fusion->clone());
 }
 
-/// Drops what no result needs, and the arguments that nothing reads.
+/// Erases ops that no result needs, and arguments that nothing reads.
 void eraseUnused(ir::KernelOp fusion) {
   Block &body = fusion.getBody().front();
   SmallVector<Operation *> ops;
@@ -37,7 +37,7 @@ void eraseUnused(ir::KernelOp fusion) {
   body.eraseArguments(unused);
 }
 
-/// The fusion with other results: those that `yielded` are.
+/// A copy of the fusion with only the results `outputs`.
 ir::KernelOp withResults(ir::KernelOp fusion, ArrayRef<unsigned> outputs) {
   OpBuilder builder(fusion.getContext());
   SmallVector<Type> types;
@@ -57,7 +57,7 @@ ir::KernelOp withResults(ir::KernelOp fusion, ArrayRef<unsigned> outputs) {
   return result;
 }
 
-/// Whole parts only: each part's results are all there or none.
+/// All results of the parts that compute a wanted one.
 SmallVector<unsigned, 4> outputsOfParts(ir::KernelOp multi,
                                         ArrayRef<unsigned> wanted) {
   Operation *yield = multi.getBody().front().getTerminator();
@@ -72,7 +72,8 @@ SmallVector<unsigned, 4> outputsOfParts(ir::KernelOp multi,
   return outputs;
 }
 
-/// The only part of a fusion of kind multi as a fusion of its own.
+/// The only part of a kernel of kind multi as a kernel of its own; `multi`
+/// itself if it has several.
 ir::KernelOp unwrapped(ir::KernelOp multi) {
   Block &body = multi.getBody().front();
   auto part = dyn_cast<ir::KernelOp>(body.front());
@@ -113,7 +114,7 @@ PartialClone cloneOutputs(ir::FusionOpInterface whole,
   eraseUnused(clone);
   if (isMulti)
     return {unwrapped(clone), outputs};
-  // The loops of a reduction are for reductions.
+  // A kernel of kind reduce needs a reduction.
   if (kind == ir::KernelKind::reduce && !hasReduction(clone)) {
     clone.erase();
     return {cloneWhole(whole), all};

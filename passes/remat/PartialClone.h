@@ -1,4 +1,4 @@
-//===- PartialClone.h - fusions that compute part of another ----*- C++ -*-===//
+//===- PartialClone.h - a fusion with some of its results -------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,17 +10,17 @@
 
 namespace sinter::passes::plan {
 
-/// What part of a fusion's results a partial clone of it has.
+/// A clone of a fusion with some of its results.
 struct PartialClone {
   ir::FusionOpInterface fusion;           // in no block; erase it or insert it
   llvm::SmallVector<unsigned, 4> outputs; // of the original, one per result
 };
 
 /// A fusion that computes the results `wanted` (ascending) of `fusion` to the
-/// same bits: its loops are the same, what only other results need is gone. It
-/// may have further results where the kernel cannot do without them (library
-/// calls, results that share a part of a fusion of kind multi). Its operands
-/// are those of `fusion` that are left.
+/// same bits: its loops are the same, and ops that only other results need are
+/// gone. It has further results if the kernel cannot do without them (library
+/// calls, results that share a part of a kernel of kind multi). Its operands
+/// are the remaining ones of `fusion`.
 PartialClone cloneOutputs(ir::FusionOpInterface fusion,
                           llvm::ArrayRef<unsigned> wanted);
 

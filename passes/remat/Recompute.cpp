@@ -1,4 +1,4 @@
-//===- Recompute.cpp - what computing values again does to a plan ---------===//
+//===- Recompute.cpp - recomputation within a plan ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,8 +14,8 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// What is so much smaller than what it helps to drop is kept rather than
-/// computed again.
+/// A value that is this many times smaller than the values that it helps to
+/// drop is kept rather than computed again.
 constexpr int64_t kSmallPart = 16;
 
 bool isOldState(const Buffer &buffer) {
@@ -92,7 +92,7 @@ bool Recompute::isKept(unsigned number, int64_t bytesWanted,
          buffer.writer == kNoCommand || !isClonable(buffer.writer);
 }
 
-/// By command, the part of it that runs once more; null where nothing does.
+/// For each command the partial clone that runs; null if none does.
 std::vector<const Recompute::Part *>
 Recompute::needed(const llvm::BitVector &isDropped,
                   const llvm::BitVector &kept) {
@@ -119,7 +119,7 @@ Recompute::needed(const llvm::BitVector &isDropped,
   return clones;
 }
 
-/// Writes the order with clones, each right before what needs it.
+/// Builds the order with clones, each right before the command that needs it.
 struct Recompute::Emission {
   Emission(Recompute &from, const llvm::BitVector &isDropped,
            const llvm::BitVector &kept)
@@ -127,8 +127,8 @@ struct Recompute::Emission {
     outcome.graph = from.graph;
   }
 
-  /// False when a clone would read a state that has its new value by then; the
-  /// command is then marked.
+  /// False when a clone would read a state that already has its new value. The
+  /// original is then marked as not clonable.
   bool run() {
     for (unsigned command : from.order) {
       SmallVector<unsigned, 4> reads = from.graph.commands[command].reads;
@@ -154,7 +154,7 @@ private:
         updatedStates.insert(slice.getIndex());
   }
 
-  /// Makes `reader` read what is computed again instead of `buffer`.
+  /// Makes `reader` read the recomputed value instead of `buffer`.
   bool redirect(unsigned &buffer, unsigned reader) {
     if (!copies.contains(buffer) &&
         !emitClone(from.graph.buffers[buffer].writer))
@@ -189,7 +189,8 @@ private:
       if (buffer.awaited != kNoCommand)
         before.insert(buffer.awaited);
     }
-    unsigned number = outcome.graph.commands.size(); // after those before it
+    unsigned number =
+        outcome.graph.commands.size(); // clones that it needs are already there
     for (unsigned output : part.outputs) {
       const Buffer &old = from.graph.buffers[first.writes[output]];
       Buffer copy{old.type, old.loc,    {}, {},
@@ -208,8 +209,8 @@ private:
     return true;
   }
 
-  /// What a clone gives to those that read it after the turn: what was dropped,
-  /// and what nobody else reads there.
+  /// True for results of clones that commands after the turn read: dropped
+  /// values, and values that have no original readers there.
   bool isWanted(unsigned buffer) const {
     return isDropped.test(buffer) || !from.isReadLate.test(buffer);
   }
@@ -234,7 +235,7 @@ private:
   Recompute &from;
   const llvm::BitVector &isDropped;
   std::vector<const Part *> clones;
-  llvm::DenseMap<unsigned, unsigned> copies; // buffer -> that of its clone
+  llvm::DenseMap<unsigned, unsigned> copies; // buffer -> buffer of the clone
   llvm::DenseSet<int64_t> updatedStates;
 };
 
@@ -249,7 +250,7 @@ Recompute::tryWithout(const llvm::BitVector &isDropped,
 
 Recompute::Outcome Recompute::without(const llvm::BitVector &dropped,
                                       const llvm::BitVector &kept) {
-  // Every failure rules out one more command.
+  // Every failure rules out one more command, so this ends.
   while (true) {
     llvm::BitVector isDropped(graph.buffers.size());
     for (unsigned number : dropped.set_bits())

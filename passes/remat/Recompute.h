@@ -1,13 +1,14 @@
-//===- Recompute.h - what computing again does to a plan --------*- C++ -*-===//
+//===- Recompute.h - recomputation within a plan ----------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A value that waits over the command where most memory is live, the turn (the
-// end of the forward pass in a training step), need not wait: its kernel can
-// run once more right before the first command that reads it after the turn.
-// What that kernel reads and nobody kept is computed again before it. Each
-// kernel runs at most twice; the second run has the bits of the first, as a
-// kernel's results depend on its operands alone.
+// The *turn* is the command during which most memory is live: in a training
+// step the end of the forward pass. A value that is written before the turn and
+// read after it need not be kept: its kernel can run once more right before the
+// first command that reads the value after the turn. Operands of that kernel
+// that are not kept are computed again before it. Each kernel runs at most
+// twice. The second run gives the bits of the first, since the results of a
+// kernel depend on its operands alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_PASSES_REMAT_RECOMPUTE_H
@@ -24,12 +25,13 @@ namespace sinter::passes::plan {
 
 class Recompute {
 public:
-  /// `graph` is on one device and outlives this; `order` is one of its.
+  /// `graph` is on one device and outlives this object. `order` is an order of
+  /// it.
   Recompute(const CommandGraph &graph, const Order &order, unsigned turn);
   Recompute(const Recompute &) = delete;
   ~Recompute();
 
-  /// A result of a command that waits over the turn.
+  /// A result of a command that is kept over the turn.
   struct Candidate {
     unsigned command, value; // value: a buffer
     int64_t bytes;
@@ -38,13 +40,14 @@ public:
 
   /// A command that runs once more.
   struct Clone {
-    ir::FusionOpInterface fusion;           // ours, in no block
+    ir::FusionOpInterface fusion;           // owned here, in no block
     unsigned original;                      // command
     llvm::SmallVector<unsigned, 4> outputs; // of the original, one per result
   };
 
-  /// The program without the values of the candidates in `dropped`. Values
-  /// (buffers) in `kept` wait for whoever computes something again from them.
+  /// The program in which the candidates in `dropped` are not kept over the
+  /// turn. The values (buffers) in `kept` are, for commands that are computed
+  /// again from them.
   struct Outcome {
     CommandGraph graph; // the given commands, then those of `clones`
     Order order;
@@ -62,17 +65,17 @@ public:
 
 private:
   struct Emission;
-  /// A part of a command with what running it costs.
+  /// A partial clone of a command with the cost of running it.
   struct Part : PartialClone {
     double flops, cpuTime;
   };
 
   void findCandidates();
   bool isClonable(unsigned command) const;
-  /// The part of `command` with these results, made once.
+  /// The partial clone of `command` with these results; built once.
   const Part &partOf(unsigned command, llvm::ArrayRef<unsigned> wanted);
   unsigned bufferOf(unsigned command, mlir::Value operand) const;
-  /// True when a clone may read `buffer` after the turn as it is.
+  /// True when a clone after the turn may read the original `buffer`.
   bool isKept(unsigned buffer, int64_t bytesWanted,
               const llvm::BitVector &isDropped,
               const llvm::BitVector &kept) const;

@@ -1,4 +1,4 @@
-//===- RecomputeSearch.cpp - what is computed again to fit ----------------===//
+//===- RecomputeSearch.cpp - choosing values to compute again -------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,7 @@ using namespace mlir;
 namespace sinter::passes::plan {
 namespace {
 
-/// Plans that may be made to keep what need not be dropped.
+/// The most plans that are tried to find values that need not be dropped.
 constexpr unsigned kMaxTrials = 20;
 
 bool isContraction(ir::FusionOpInterface fusion) {
@@ -33,20 +33,20 @@ public:
     cheap = cheapRanking();
   }
 
-  /// Until the arena takes `limitBytes`.
+  /// Searches until the arena takes at most `limitBytes`.
   RecomputeChoice fit(int64_t limitBytes);
-  /// The smallest arena with so much more time.
+  /// Searches for the smallest arena that costs this share of time more.
   RecomputeChoice spend(double share);
 
 private:
-  /// Candidates (dropped) and values (kept for those that are computed again).
+  /// Candidates that are dropped, and values that are kept for recomputation.
   struct Choice {
     llvm::BitVector dropped, kept;
   };
-  /// Candidates or segments, the most bytes per operation first.
+  /// Candidates or segments, those with the most bytes per operation first.
   using Ranking = std::vector<unsigned>;
 
-  /// What drops the first so many of a ranking.
+  /// Gives the choice that drops this many entries of a ranking.
   using Series = llvm::function_ref<Choice(size_t)>;
 
   Choice nothing() const {
@@ -79,9 +79,9 @@ private:
   double mostTime = std::numeric_limits<double>::infinity(); // of clones
   Segments segments;
   InPlaceAnswers inPlaceAnswers;
-  std::vector<int64_t> bytesOf; // candidates, by command
+  std::vector<int64_t> bytesOf; // of candidates, by command
   Ranking cheap;
-  Choice best; // of what fitted the last, else what took least
+  Choice best; // the last that fits, else the smallest
   int64_t bestBytes = std::numeric_limits<int64_t>::max();
 };
 
@@ -103,8 +103,8 @@ bool Search::fits(const Choice &choice) {
   return isFit;
 }
 
-/// Looks among the first 1 to `most` of a ranking. More is not always less:
-/// what is computed again takes bytes, too.
+/// Finds the fewest of the first `most` entries of a ranking that fit. More
+/// entries do not always take less memory: recomputed values take bytes, too.
 std::optional<size_t> Search::fewestThatFit(size_t most, Series first) {
   size_t fitting = 0;
   for (unsigned quarters = 4; quarters >= 1 && fitting == 0; --quarters)
@@ -129,8 +129,8 @@ Search::sorted(std::vector<std::pair<double, unsigned>> ranked) {
   return ranking;
 }
 
-/// What dropping the results of `command` saves when everything that they are
-/// computed from is kept.
+/// The bytes that dropping the results of `command` saves if everything that
+/// they are computed from is kept.
 int64_t Search::bytesSaved(unsigned command) const {
   int64_t bytes = bytesOf[command];
   for (unsigned read : graph.commands[command].reads) {
@@ -141,14 +141,14 @@ int64_t Search::bytesSaved(unsigned command) const {
   return bytes;
 }
 
-/// Of the whole command, whose results are computed together.
+/// The work of the whole command, whose results are computed together.
 double Search::workPerByte(unsigned candidate) const {
   unsigned command = candidates[candidate].command;
   return flopsOf(graph.commands[command].fusion) /
          static_cast<double>(bytesOf[command]);
 }
 
-/// Generated kernels whose operands take much less than their results.
+/// Results of generated kernels whose operands take much less memory.
 Search::Ranking Search::cheapRanking() const {
   std::vector<std::pair<double, unsigned>> ranked;
   for (auto [number, candidate] : llvm::enumerate(candidates))
@@ -158,7 +158,7 @@ Search::Ranking Search::cheapRanking() const {
   return sorted(std::move(ranked));
 }
 
-/// What they are computed from is kept.
+/// Drops the first `count` cheap candidates; their operands are kept.
 Search::Choice Search::withoutCheap(size_t count) const {
   Choice choice{llvm::BitVector(candidates.size()),
                 llvm::BitVector(graph.buffers.size(), true)};
@@ -184,14 +184,14 @@ Search::Ranking Search::rankSegments(const Segments::Division &division) const {
     if (command.fusion && recompute.positionOf(number) < recompute.turn())
       work[division.segmentOf[number]] += flopsOf(command.fusion);
   std::vector<std::pair<double, unsigned>> ranked;
-  // What the last one computes is read again right after the turn.
+  // Results of the last segment are read again right after the turn.
   for (unsigned segment = 0; segment + 1 < division.count; ++segment)
     ranked.push_back({work[segment] / bytes[segment], segment});
   return sorted(std::move(ranked));
 }
 
-/// The segments in `whole` are computed again from what passes into them; the
-/// others have the cheap results dropped.
+/// Computes the segments in `whole` again from the values that pass into them;
+/// in the others drops only the cheap results.
 Search::Choice Search::withoutSegments(const Segments::Division &division,
                                        ArrayRef<unsigned> whole) const {
   llvm::BitVector isWhole(division.count);
@@ -228,7 +228,8 @@ Search::Ranking Search::rankingByWork() const {
   return sorted(std::move(ranked));
 }
 
-/// From the candidate with most work per byte on.
+/// Keeps dropped candidates if the program still fits, starting with those with
+/// the most work per byte.
 void Search::keepWhatFits(Choice choice, ArrayRef<unsigned> order) {
   unsigned trials = 0;
   for (unsigned number : llvm::reverse(order)) {
@@ -264,8 +265,8 @@ bool Search::isInTime(const Choice &choice) {
   return recompute.without(choice.dropped, choice.kept).cpuTime <= mostTime;
 }
 
-/// The longest beginning of a ranking for which there is time, and shorter
-/// ones. False when there is time for none.
+/// Tries the longest prefix of a ranking for which there is time, and shorter
+/// ones. False if there is time for none.
 bool Search::tryMostInTime(size_t most, Series first) {
   size_t count = 0;
   for (size_t tooMany = most + 1; tooMany - count > 1;) {

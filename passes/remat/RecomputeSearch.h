@@ -1,4 +1,4 @@
-//===- RecomputeSearch.h - what is computed again to fit --------*- C++ -*-===//
+//===- RecomputeSearch.h - choosing values to compute again -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,25 +10,26 @@
 
 namespace sinter::passes::plan {
 
-/// What the search came to.
+/// The result of the search.
 struct RecomputeChoice {
   Recompute::Outcome outcome;
   int64_t bytes = 0; // of the arena
 };
 
-/// Looks for what must be computed again so that the arena takes at most
-/// `limitBytes`. First only results of generated kernels that take more than
-/// what they are computed from, which is kept. Then whole segments of the
-/// forward pass as well, of which only what passes into them is kept; their
-/// length grows until that fits ("sublinear memory", Chen et al. 2016). What
-/// has most bytes per operation comes first, no more of it than is needed, and
-/// what turns out not to be needed is kept after all. When nothing fits: the
-/// least that was found. The same program and limit give the same choice.
+/// Looks for values to compute again so that the arena takes at most
+/// `limitBytes`. First it tries only results of generated kernels that are
+/// larger than what they are computed from, which is kept. Then it also
+/// recomputes whole segments of the forward pass, of which only the values that
+/// pass into them are kept; segments grow until the program fits ("sublinear
+/// memory", Chen et al. 2016). Values with the most bytes per operation come
+/// first, no more than are needed, and values that turn out not to be needed
+/// are kept after all. If nothing fits, the result is the smallest arena found.
+/// The same program and limit give the same choice.
 RecomputeChoice searchRecompute(Recompute &recompute, int64_t limitBytes);
 
-/// The same without a limit: looks for the smallest arena among what takes at
-/// most `share` of the program's time more, as `cpuTimeOf` estimates it. What
-/// saves next to nothing is not computed again.
+/// Looks for the smallest arena that costs at most `share` of the program's
+/// time more, as `cpuTimeOf` estimates it. Values that save next to nothing are
+/// not computed again.
 RecomputeChoice searchCheapRecompute(Recompute &recompute, double share);
 
 } // namespace sinter::passes::plan

@@ -1,16 +1,17 @@
-//===- Rematerialize.cpp - computes again instead of keeping --------------===//
+//===- Rematerialize.cpp - recomputes values to save memory ---------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Makes functions of fusions fit into a limit of memory: values that wait over
-// the command where most is live are computed again, by a clone of the fusion
-// that made them, right before they are read; updates of states happen as soon
-// as their gradients are known, rather than in one kernel at the end. Ops are
-// put in the order in which the plan was found to fit. Legal for every program,
-// since a kernel's results depend on its operands alone: no bit changes. Which
-// values is decided in plan/ (Recompute, RecomputeSearch, Segments). What does
-// not fit gets the least that was found; refusing it is left to the driver.
-// Training steps may be given a share of their time to do so without a limit.
+// Makes functions of fusions fit into a limit of memory. A value that is kept
+// over the command during which most memory is live is computed again, by a
+// clone of its fusion right before the value is read. States are updated as
+// soon as their gradients are known, rather than in one kernel at the end. Ops
+// are put in the order in which the plan was found to fit. This is legal for
+// every program and changes no bit, since the results of a kernel depend on its
+// operands alone. Recompute, RecomputeSearch and Segments decide which values
+// are recomputed. If nothing fits, the smallest arena found is used; the driver
+// then refuses the program. Training steps may also spend a share of their time
+// on saving memory without a limit.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Remarks.h"
@@ -35,20 +36,20 @@ using namespace plan;
 
 namespace {
 
-/// Into how many kernels the updates of all states are divided.
+/// The number of kernels into which the updates of all states are divided.
 constexpr unsigned kUpdateBuckets = 16;
 
-/// What is computed again without a limit saves at least this share of the
-/// arena, else the program stays as it is.
+/// Recomputation without a limit must save at least this share of the arena, or
+/// the program stays as it is.
 constexpr double kLeastSaved = 0.1;
 
-/// Where most is live.
+/// The position at which most memory is live.
 unsigned turnOf(const Plan &plan) {
   std::vector<int64_t> live = liveBytes(plan.places);
   return std::max_element(live.begin(), live.end()) - live.begin();
 }
 
-/// Puts the ops of a function in the order of a plan, with its clones.
+/// Puts the ops of a function in the order of a plan and inserts its clones.
 class Rewriter {
 public:
   Rewriter(func::FuncOp func, const CommandGraph &before,
@@ -56,7 +57,7 @@ public:
       : body(func.getBody().front()), before(before), outcome(outcome) {}
 
   void run() {
-    // Everything that is no command comes right before its first user.
+    // Ops that are not commands are moved right before their first user.
     for (unsigned number : outcome.order) {
       if (number < before.commands.size()) {
         const Command &command = outcome.graph.commands[number];
@@ -74,7 +75,7 @@ public:
     Operation *terminator = body.getTerminator();
     for (Value result : terminator->getOperands())
       moveViews(result, terminator);
-    // What nobody looks through any more; a view of a view comes after it.
+    // Erase unused views. A view of a view comes after it.
     SmallVector<ir::ReshapeOp> reshapes(body.getOps<ir::ReshapeOp>());
     for (ir::ReshapeOp reshape : llvm::reverse(reshapes))
       if (reshape->use_empty())
@@ -82,7 +83,7 @@ public:
   }
 
 private:
-  /// A wait has no op of its own.
+  /// The op of a command; a wait has none.
   static Operation *opOf(const Command &command) {
     if (command.fusion)
       return command.fusion;
@@ -96,7 +97,7 @@ private:
     for (OpOperand &operand : op->getOpOperands())
       moveViews(operand.get(), op);
   }
-  /// Reshapes and constants that `op` reads through.
+  /// Moves reshapes and constants that `op` reads right before it.
   void moveViews(Value value, Operation *op) {
     Operation *view = value.getDefiningOp();
     if (!view || !isa<ir::ReshapeOp, ir::ConstantOp>(view) ||
@@ -107,18 +108,18 @@ private:
       moveViews(view->getOperand(0), view);
   }
 
-  /// Where a read changed, the operand becomes the clone's result.
+  /// Replaces the operands whose read changed by results of clones.
   void redirect(Operation *op, ArrayRef<unsigned> old, ArrayRef<unsigned> now) {
     for (auto [number, read] : llvm::enumerate(now))
       if (read != old[number])
         op->setOperand(number, again(op->getOperand(number), read, op));
   }
-  /// `value`, a view of an old result, as the same view of buffer `read`.
+  /// `value`, a view of an original result, as the same view of buffer `read`.
   Value again(Value value, unsigned read, Operation *user) {
     if (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
       if (Value view = views.lookup({value, read}))
         return view;
-      // What this is a view of may be a view, too, that enters the table.
+      // The source may be a view, too, and then also enters the table.
       Value source = again(reshape.getX(), read, user);
       return views[{value, read}] = OpBuilder(user).create<ir::ReshapeOp>(
                  reshape.getLoc(), reshape.getType(), source);
@@ -179,8 +180,8 @@ public:
 private:
   using States = llvm::StringMap<unsigned>;
 
-  /// Whether all nodes were placed on the CPU, or on a GPU, and the options are
-  /// about the other one.
+  /// True when all nodes are placed on the CPU and the options are those of a
+  /// GPU, or the other way round.
   bool isElsewhere(ModuleOp module) const {
     SmallVector<StringRef> names = ir::deviceNames(module);
     return !names.empty() && ir::isHostDevice(names.front()) == hasOwnMemory;
@@ -195,16 +196,17 @@ private:
   llvm::SmallPtrSet<Operation *, 4> divided;
 };
 
-/// Orders to begin with: the best, and, where that is much earlier, that in
-/// which most is live first. An order with few live bytes may leave the
-/// gradients of weights, with all that they read, to the end of the program;
-/// then most is live there, where little can be computed again.
+/// The orders from which the search starts: the best one, and the one with the
+/// earliest turn if that is much earlier. An order with few live bytes may
+/// leave the gradients of weights, with everything that they read, to the end
+/// of the program. Most memory is then live there, where little can be computed
+/// again.
 std::vector<Plan> plansToSearch(const CommandGraph &graph) {
   std::vector<Plan> plans = allPlans(graph);
   auto earliest = std::min_element(
       plans.begin(), plans.end(),
       [](const Plan &a, const Plan &b) { return turnOf(a) < turnOf(b); });
-  constexpr unsigned kMuch = 16; // of the program
+  constexpr unsigned kMuch = 16; // a sixteenth of the program
   bool isMuch =
       turnOf(*earliest) + graph.commands.size() / kMuch < turnOf(plans.front());
   std::vector<Plan> result{choosePlan(graph).plan};
@@ -213,10 +215,9 @@ std::vector<Plan> plansToSearch(const CommandGraph &graph) {
   return result;
 }
 
-/// A function of fusions with a turn, and what computing values again over that
-/// does to it.
+/// A function of fusions with a turn, and the recomputation over that turn.
 struct Subject {
-  /// `graph` outlives this; `order` is one of its.
+  /// `graph` outlives this object. `order` is an order of it.
   Subject(const CommandGraph &graph, const Order &order, unsigned turn)
       : graph(graph), order(eagerAfter(graph, order, turn)),
         recompute(graph, this->order, turn) {}
@@ -226,14 +227,14 @@ struct Subject {
   Recompute recompute;
 };
 
-/// A choice, with what its clones belong to.
+/// A choice, with the subject that owns its clones.
 struct Found {
   std::unique_ptr<Subject> subject;
   RecomputeChoice choice;
 };
 
-/// Of several orders the one with the smallest arena, or the first that is
-/// enough.
+/// Searches several orders. Returns the choice with the smallest arena, or the
+/// first that takes at most `enoughBytes`.
 Found searchOrders(const CommandGraph &graph, int64_t enoughBytes,
                    llvm::function_ref<RecomputeChoice(Recompute &)> search) {
   Found best;
@@ -242,7 +243,7 @@ Found searchOrders(const CommandGraph &graph, int64_t enoughBytes,
     RecomputeChoice choice = search(subject->recompute);
     if (best.subject && choice.bytes >= best.choice.bytes)
       continue;
-    best.choice = std::move(choice); // before those whose clones it has go
+    best.choice = std::move(choice); // before its old subject is destroyed
     best.subject = std::move(subject);
     if (best.choice.bytes <= enoughBytes)
       break;
@@ -273,8 +274,8 @@ bool isTrainingStep(func::FuncOp func) {
   });
 }
 
-/// Of what is live where most is, the share that only waits for its state's
-/// update.
+/// The share of the memory live at the turn that is only kept for updates of
+/// states.
 double shareForUpdates(const CommandGraph &graph, const Order &order) {
   Plan plan = planInOrder(graph, order);
   unsigned turn = turnOf(plan);
@@ -297,21 +298,22 @@ double shareForUpdates(const CommandGraph &graph, const Order &order) {
 
 } // namespace
 
-/// One kernel for all updates keeps all gradients. Once for each function.
-/// Whether it is another one now.
+/// Divides the kernel of all updates, which keeps all gradients until it runs.
+/// Does so once for each function. Returns whether the function changed.
 bool RematerializePass::divideUpdates(func::FuncOp func) {
   if (!divided.insert(func).second)
     return false;
   std::optional<unsigned> more = splitUpdates(func, kUpdateBuckets);
   if (more.value_or(0) > 0)
     ir::remark("rematerialize", "updates divided", func.getLoc(),
-               "@" + func.getSymName() + ": " + Twine(*more) + " kernels more",
+               "@" + func.getSymName() + ": " + Twine(*more) +
+                   " additional kernels",
                *more);
   return more.has_value();
 }
 
-/// Lets gradients die early and computes again what there is time for, where
-/// that saves enough and, with it, the function fits.
+/// Lets gradients be freed early, and computes values again for which there is
+/// time, if that saves enough and the function then fits.
 LogicalResult RematerializePass::spend(func::FuncOp func,
                                        const States &states) {
   for (bool isDivided : {false, true}) {
@@ -325,7 +327,7 @@ LogicalResult RematerializePass::spend(func::FuncOp func,
       return !isDivided && shareForUpdates(graph, order) > kLeastSaved &&
              divideUpdates(func);
     };
-    // The search takes long.
+    // The search takes long: first see whether updates must be divided anyway.
     if (dividesUpdates(*graph, planned.plan.order))
       continue;
     Found found =
@@ -343,7 +345,8 @@ LogicalResult RematerializePass::spend(func::FuncOp func,
   return success();
 }
 
-/// Rewrites `func` and returns the arena's bytes if that fits, or `isLast`.
+/// Searches and returns the bytes of the arena. Rewrites `func` if it fits or
+/// if `isLast`.
 FailureOr<int64_t> RematerializePass::search(func::FuncOp func,
                                              const States &states,
                                              bool isLast) {
@@ -374,7 +377,7 @@ LogicalResult RematerializePass::fit(func::FuncOp func, const States &states) {
   FailureOr<int64_t> bytes = search(func, states, /*isLast=*/false);
   if (failed(bytes) || *bytes <= arenaLimit)
     return success(succeeded(bytes));
-  // What does not fit gets the least that was found.
+  // If nothing fits, the function gets the smallest arena found.
   OwningOpRef<func::FuncOp> undivided = func.clone();
   if (divideUpdates(func)) {
     FailureOr<int64_t> divided = search(func, states, /*isLast=*/false);

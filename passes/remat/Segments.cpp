@@ -1,4 +1,4 @@
-//===- Segments.cpp - narrow places of the forward pass -------------------===//
+//===- Segments.cpp - narrow points of the forward pass -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,7 +11,8 @@ namespace sinter::passes::plan {
 
 Segments::Segments(const CommandGraph &graph, const Recompute &recompute)
     : graph(graph), recompute(recompute) {
-  // Where each value is written, and where it is last read before the turn.
+  // The span of each value: where it is written, and where it is last read
+  // before the turn.
   unsigned turn = recompute.turn();
   int64_t largest = 0;
   struct Span {
@@ -30,8 +31,8 @@ Segments::Segments(const CommandGraph &graph, const Recompute &recompute)
         {unsigned(value), recompute.positionOf(buffer.writer), last});
     largest = std::max(largest, buffer.bytes());
   }
-  // Small values (statistics, keys of random numbers) pass everywhere, and so
-  // do those that many blocks share.
+  // Small values (statistics, keys of random numbers) pass every point, and so
+  // do values that many blocks share.
   constexpr int64_t kSmallPart = 4096;
   constexpr unsigned kLongPart = 4;
   std::vector<SmallVector<unsigned, 2>> passing(turn);
@@ -48,15 +49,15 @@ Segments::Segments(const CommandGraph &graph, const Recompute &recompute)
   for (const auto &values : passing)
     if (!values.empty())
       fewest = std::min(fewest, values.size());
-  // Where the sum of a block is only taken by the next one, two values pass.
+  // If the sum of a block is only computed by the next block, two values pass.
   constexpr size_t kMostMore = 2, kEnoughPlaces = 4;
   for (size_t most = fewest;
        most <= fewest + kMostMore && places.size() < kEnoughPlaces; ++most)
     findPlaces(passing, most);
 }
 
-/// Where at most `most` values pass, and not many more bytes than at the places
-/// around.
+/// Finds the points that at most `most` values pass, with not many more bytes
+/// than at the points around.
 void Segments::findPlaces(ArrayRef<SmallVector<unsigned, 2>> passing,
                           size_t most) {
   std::vector<Place> found;

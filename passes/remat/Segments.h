@@ -1,4 +1,4 @@
-//===- Segments.h - narrow places of the forward pass -----------*- C++ -*-===//
+//===- Segments.h - narrow points of the forward pass -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,29 +10,30 @@
 
 namespace sinter::passes::plan {
 
-/// Divides the commands before the turn where the fewest values pass that later
-/// ones of them read: between two blocks of a residual network only the sum.
+/// Divides the commands before the turn at points that the fewest values pass:
+/// written before and read after. Between two blocks of a residual network this
+/// is only the sum.
 class Segments {
 public:
   Segments(const CommandGraph &graph, const Recompute &recompute);
 
-  /// Numbers of narrow places that a segment may span, ascending; the last one
-  /// makes one segment of all.
+  /// Numbers of narrow points that a segment may span, ascending. The last one
+  /// makes the whole forward pass one segment.
   llvm::SmallVector<unsigned> widths() const;
 
   /// The division into segments of a width.
   struct Division {
     std::vector<unsigned>
-        segmentOf; // by command; those after the turn: the last
+        segmentOf; // by command; the last segment after the turn
     unsigned count = 0;
     llvm::BitVector boundary; // values (buffers) that pass between segments, or
-                              // through many
+                              // through many of them
   };
   Division divide(unsigned width) const;
 
 private:
   struct Place {
-    unsigned position; // of the command after which the values pass
+    unsigned position; // of the last command before the point
     llvm::SmallVector<unsigned, 2> values;
   };
 

@@ -48,7 +48,7 @@ func.func @two_updates(%w: tensor<4xf32> {sinter.state = @w}, %x: tensor<4xf32> 
 // The two contracted dimensions lie in another order in the other operand.
 func.func @no_matmul(%a: tensor<4x5x6xf32> {sinter.input = "a"}, %b: tensor<6x5x7xf32> {sinter.input = "b"})
     -> (tensor<4x7xf32> {sinter.output = "y"}) {
-  // expected-error @below {{cannot call a library for this matmul: its dimensions do not join to one stride each for m, n and k}}
+  // expected-error @below {{cannot call a library for this matmul: its dimensions cannot be joined to one stride each for m, n and k}}
   %y = sinter.library_call matmul(%a, %b) : (tensor<4x5x6xf32>, tensor<6x5x7xf32>) -> tensor<4x7xf32> {
   ^bb0(%0: tensor<4x5x6xf32>, %1: tensor<6x5x7xf32>):
     %2 = sinter.dot_general %0, %1 batch [] x [] contract [1, 2] x [1, 0] : (tensor<4x5x6xf32>, tensor<6x5x7xf32>) -> tensor<4x7xf32>
@@ -61,7 +61,7 @@ func.func @no_matmul(%a: tensor<4x5x6xf32> {sinter.input = "a"}, %b: tensor<6x5x
 
 func.func @no_post_op(%a: tensor<4x5xf32> {sinter.input = "a"}, %b: tensor<5x7xf32> {sinter.input = "b"})
     -> (tensor<4x7xf32> {sinter.output = "y"}) {
-  // expected-error @below {{cannot call a library for this matmul: 'sinter.exp' is no post-op}}
+  // expected-error @below {{cannot call a library for this matmul: 'sinter.exp' is not a post-op}}
   %y = sinter.library_call matmul(%a, %b) : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32> {
   ^bb0(%0: tensor<4x5xf32>, %1: tensor<5x7xf32>):
     %2 = sinter.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<4x5xf32>, tensor<5x7xf32>) -> tensor<4x7xf32>
