@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the distribute phase ------------------------===//
+//===- Passes.td - passes of the distribute phase -------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

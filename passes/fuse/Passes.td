@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the fuse phase ------------------------------===//
+//===- Passes.td - passes of the fuse phase -------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Passes.td - passes that code generators run -----------------------===//
+//===- Passes.td - passes that code generators run ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

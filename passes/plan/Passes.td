@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the plan phase ------------------------------===//
+//===- Passes.td - passes of the plan phase -------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

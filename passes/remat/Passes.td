@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the remat phase -----------------------------===//
+//===- Passes.td - passes of the remat phase ------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
