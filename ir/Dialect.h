@@ -50,7 +50,7 @@ bool isSplatConstant(ConstantOp constant);
 /// The names of the devices that the program of `module` spans, by number.
 /// Empty if it names none; it then runs on the default device.
 llvm::SmallVector<llvm::StringRef> deviceNames(mlir::ModuleOp module);
-/// The number of devices that the program of `module` spans, at least 1.
+/// How many devices the program of `module` spans; 1 at least.
 int64_t numDevices(mlir::ModuleOp module);
 /// The `sinter.device` of a state or function.
 int64_t deviceNumber(mlir::Operation *op);
