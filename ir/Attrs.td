@@ -17,12 +17,12 @@ class Sinter_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 class Sinter_EnumAttr<EnumAttrInfo info, string mnemonic>
     : EnumAttr<Sinter_Dialect, info, mnemonic>;
 
-def Sinter_CompareKind : Sinter_Enum<"CompareKind", "how two values are compared", [
+def Sinter_CompareKind : Sinter_Enum<"CompareKind", "how to compare two values", [
   I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
   I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]>;
 def Sinter_CompareKindAttr : Sinter_EnumAttr<Sinter_CompareKind, "compare">;
 
-def Sinter_ReduceKind : Sinter_Enum<"ReduceKind", "how elements are combined", [
+def Sinter_ReduceKind : Sinter_Enum<"ReduceKind", "how to combine elements", [
   I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"prod", 1>, I32EnumAttrCase<"max", 2>,
   I32EnumAttrCase<"min", 3>, I32EnumAttrCase<"all", 4>, I32EnumAttrCase<"any", 5>]>;
 def Sinter_ReduceKindAttr : Sinter_EnumAttr<Sinter_ReduceKind, "reduce_kind">;
@@ -54,11 +54,11 @@ def Sinter_LibraryCallKindAttr : Sinter_EnumAttr<Sinter_LibraryCallKind, "librar
 
 def Sinter_DomainAttr : AttrDef<Sinter_Dialect, "Domain"> {
   let mnemonic = "domain";
-  let summary = "the iteration domain of a kernel, and where its results lie in it";
+  let summary = "the iteration domain of a kernel, and the positions of its results in it";
   let description = [{
     `sizes` are the trip counts of the loops d0, d1, ..; `reduced` lists the loops that reductions run over.
-    `views` has a map for each result, from the loops to the result's element that they compute: each dimension is a
-    loop, or 0 where its size is 1.
+    `views` has a map for each result, from the loops to the element that they compute: the index in each dimension is
+    a loop, or 0 if the size is 1.
 
     C1: sizes are not negative. C2: `reduced` ascends and names loops. C3: each view maps all loops, without symbols, to
     distinct loops and zeros.

@@ -105,7 +105,8 @@ Value scalarI64(OpBuilder &b, Location loc, int64_t value) {
 Value broadcastInDim(OpBuilder &b, Location loc, Value v,
                      ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
   RankedTensorType type = tensorType(v);
-  // Dimensions in order and equal ranks make every dimension its own.
+  // If dimensions are in order and ranks are equal, every dimension maps to
+  // itself.
   if (type.getShape() == shape)
     return v;
   return b.create<BroadcastOp>(loc, withShape(type, shape), v, dims);

@@ -2,10 +2,10 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What decompositions, gradient rules and the importer all need. Every function
-// returns its operand where there is nothing to do, and none checks user input:
-// the caller guarantees shapes and dimensions that fit (an importer checks
-// first).
+// Helpers that decompositions, gradient rules and the importer need. A function
+// returns its operand if there is nothing to do. None of them checks user
+// input: the caller guarantees that shapes and dimensions fit (an importer
+// checks first).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_BUILD_H
@@ -20,26 +20,26 @@ mlir::RankedTensorType withShape(mlir::RankedTensorType type,
                                  llvm::ArrayRef<int64_t> shape);
 mlir::RankedTensorType withElement(mlir::RankedTensorType type,
                                    mlir::Type element);
-/// `shape` without `dims`, and with `dims` made 1.
+/// `shape` without `dims`, and `shape` with `dims` set to 1.
 llvm::SmallVector<int64_t> dropDims(llvm::ArrayRef<int64_t> shape,
                                     llvm::ArrayRef<int64_t> dims);
 llvm::SmallVector<int64_t> unitDims(llvm::ArrayRef<int64_t> shape,
                                     llvm::ArrayRef<int64_t> dims);
 /// The dimensions of a value of `rank` other than `dim`.
 llvm::SmallVector<int64_t> allDimsBut(int64_t rank, int64_t dim);
-/// The shape that NumPy broadcasts both to; nothing where they do not fit.
+/// The shape to which NumPy broadcasts both; nothing if they do not fit.
 std::optional<llvm::SmallVector<int64_t>>
 broadcastShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 
-/// A constant of `type`, every element `value` rounded to the element type
-/// (integers: truncated; i1: whether it is not 0).
+/// A constant of `type` whose elements are `value`, rounded to the element type
+/// (integers: truncated; i1: true unless it is 0).
 mlir::Value splat(mlir::OpBuilder &b, mlir::Location loc,
                   mlir::RankedTensorType type, double value);
-/// The same with the type of `like`.
+/// A splat of the type of `like`.
 mlir::Value splatLike(mlir::OpBuilder &b, mlir::Location loc, mlir::Value like,
                       double value);
 mlir::Value zerosLike(mlir::OpBuilder &b, mlir::Location loc, mlir::Value like);
-/// A splat attribute; the value as in `splat`.
+/// A splat attribute, with the value as in `splat`.
 mlir::DenseElementsAttr splatAttr(mlir::RankedTensorType type, double value);
 /// A constant tensor<n x i64>, and a tensor<i64>.
 mlir::Value constantI64(mlir::OpBuilder &b, mlir::Location loc,
@@ -60,24 +60,25 @@ mlir::Value transposeTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v,
 mlir::Value castTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v,
                    mlir::Type element);
 
-/// Reduces over `dims` (in any order); the dimensions disappear.
+/// Reduces over `dims` (in any order) and removes these dimensions.
 mlir::Value reduceOver(mlir::OpBuilder &b, mlir::Location loc, ReduceKind kind,
                        mlir::Value v, llvm::ArrayRef<int64_t> dims);
 /// Reduces over `dims` and keeps them as unit dimensions.
 mlir::Value reduceKeep(mlir::OpBuilder &b, mlir::Location loc, ReduceKind kind,
                        mlir::Value v, llvm::ArrayRef<int64_t> dims);
-/// What was reduced over `dims`, which disappeared, again in `shape`, repeated
-/// along them.
+/// Repeats a value that was reduced over `dims`, and does not have them, along
+/// `dims` to `shape`.
 mlir::Value spreadOver(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::Value reduced, llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> dims);
-/// The mean over `dims`, which become unit dimensions; of nothing it is NaN.
+/// The mean over `dims`, which become unit dimensions; of no elements it is
+/// NaN.
 mlir::Value reduceMean(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v,
                        llvm::ArrayRef<int64_t> dims);
 
-/// An op with inferred result types, or failure with an error at `loc` where
-/// its operands and attributes break a constraint of the inference. For input
-/// that is not trusted.
+/// Creates an op with inferred result types. Fails with an error at `loc` if
+/// its operands and attributes violate a constraint of the inference. For
+/// untrusted input.
 template <class OpTy>
 mlir::FailureOr<OpTy>
 createChecked(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange operands,

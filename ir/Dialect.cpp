@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Registration, attributes, and what the attributes of functions must be.
+// Registration, attributes, and the checks of the attributes of functions.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Dialect.h"
@@ -131,7 +131,7 @@ private:
       return report(place, name) << "must be a string";
     if (name == SinterDialect::kIndexChecksAttr)
       return verifyIndexChecks(place, attr.getValue());
-    // All of them with the first: the module is searched once for them.
+    // The first state checks all of them, so that the module is searched once.
     if (name == SinterDialect::kStateAttr && isFirstState(place))
       return verifyStates();
     return success();
@@ -193,7 +193,7 @@ private:
       StateOp state = states.lookup(symbol.getValue());
       if (!state)
         return report(place, SinterDialect::kStateAttr)
-               << "names " << symbol << ", which is no sinter.state";
+               << "names " << symbol << ", which is not a sinter.state";
       if (state.getType() != place.type)
         return report(place, SinterDialect::kStateAttr)
                << "names " << symbol << " of type " << state.getType()

@@ -38,7 +38,8 @@
 
 namespace sinter::ir {
 
-/// The type of `value` as every sinter value has it.
+/// The type of `value`, as a ranked tensor type like that of every sinter
+/// value.
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
@@ -46,8 +47,8 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
 /// True when all elements of the constant are equal.
 bool isSplatConstant(ConstantOp constant);
 
-/// The devices that the program of `module` spans, by number; none where it
-/// names none, and runs on the default one.
+/// The names of the devices that the program of `module` spans, by number.
+/// Empty if it names none; it then runs on the default device.
 llvm::SmallVector<llvm::StringRef> deviceNames(mlir::ModuleOp module);
 /// True for the name of the device that works in the host's memory: it has no
 /// number, as "cuda:0" has.

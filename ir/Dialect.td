@@ -25,8 +25,9 @@ def Sinter_Dialect : Dialect {
     state is declared by `sinter.state` and passed through function arguments and
     results that name it. Broadcasting is explicit (`sinter.broadcast`).
 
-    Floating-point arithmetic is IEEE: no contraction and no reassociation, except
-    that a reduction follows a tree fixed by its shape, kind and target.
+    Floating-point arithmetic follows IEEE 754, without contraction or reassociation.
+    The exception are reductions: their order is a tree that is fixed by shape, kind
+    and target.
   }];
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
@@ -55,21 +56,21 @@ def Sinter_Dialect : Dialect {
     static constexpr llvm::StringLiteral kInputAttr = "sinter.input";
     static constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
     static constexpr llvm::StringLiteral kControlAttr = "sinter.control";
-    /// Of the one result that holds what the checks of indices found, a
-    /// tensor<k x 2 x i64>: the checks in order, each {node, lower, upper}, and
-    /// in training programs {rows, stride} where the batch's rows are known.
+    /// On the one result that holds the findings of index checks, a
+    /// tensor<k x 2 x i64>. Lists the checks in order, each {node, lower, upper},
+    /// and in training programs {rows, stride} if the rows of the batch are known.
     static constexpr llvm::StringLiteral kIndexChecksAttr =
         "sinter.index_checks";
     static constexpr llvm::StringLiteral kModelNameAttr = "sinter.model";
-    /// Of a module: the names of the devices that its program spans, in order.
-    /// Without it there is one, which whoever runs the program picks.
+    /// On a module: the names of the devices that its program spans, in order.
+    /// Without it there is one device, which is chosen when the program runs.
     static constexpr llvm::StringLiteral kDevicesAttr = "sinter.devices";
-    /// Of a state or function: the number of its device; 0 without it.
+    /// On a state or function: the number of its device; 0 without it.
     static constexpr llvm::StringLiteral kDeviceAttr = "sinter.device";
   }];
 }
 
-// Result types are inferred, and verified with one line of error.
+// Result types are inferred; a mismatch is reported in one line.
 def Sinter_InferenceChecked : NativeOpTrait<"InferenceChecked"> {
   let cppNamespace = "::sinter::ir";
 }
@@ -99,7 +100,7 @@ def Sinter_Int : AnyTypeOf<[Sinter_Signed, Sinter_Unsigned], "integer">;
 def Sinter_Number : AnyTypeOf<[Sinter_Float, Sinter_Int], "number">;
 def Sinter_Element : AnyTypeOf<[Sinter_Float, Sinter_Int, I1], "element">;
 
-// The size in bytes of every tensor fits an int64, so that no pass has to fear overflow.
+// The size in bytes of every tensor fits an int64, so no pass has to check for overflow.
 class Sinter_TensorOf<Type element>
     : Type<And<[RankedTensorOf<[element]>.predicate, HasStaticShapePred,
                 CPred<"::sinter::ir::hasBoundedSize($_self)">]>,

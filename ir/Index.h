@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Loops are numbered; an index is an affine form over them, kept in one normal
+// Loops are numbered. An index is an affine form over them, kept in a normal
 // form, so that equal indices compare equal. docs/rationale.md says why this is
 // not mlir::AffineExpr.
 //

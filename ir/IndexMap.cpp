@@ -1,4 +1,4 @@
-//===- IndexMap.cpp - which element of an operand an element needs --------===//
+//===- IndexMap.cpp - indices at which ops read ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,10 +1,11 @@
-//===- IndexMap.h - which element an element is made from -------*- C++ -*-===//
+//===- IndexMap.h - indices at which ops read -------------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The affine part of "your value at this index, from your operands at these
-// indices". The fuse phase decides with it what may become one kernel; code
-// generators build addresses from it. Ops answer by IndexMapOpInterface.
+// For affine cases, the map from the index of a result to the indices of the
+// operands that it is computed from. The fuse phase uses it to decide what can
+// be one kernel, and code generators compute addresses from it. Ops answer by
+// IndexMapOpInterface.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_INDEXMAP_H
@@ -14,8 +15,8 @@
 
 namespace sinter::ir {
 
-/// The index of `operand`'s value that its op reads to compute its result at
-/// `index`; nullopt when that is not one affine element (pad, concat, gather,
+/// The index at which the op of `operand` reads it to compute its result at
+/// `index`; nullopt if that is not one affine index (pad, concat, gather,
 /// windows, a reshape that joins dimensions) or is not known. For reductions
 /// `reducedLoops` gives the loop of each reduced dimension, in order.
 std::optional<IndexVector> mapIndex(mlir::OpOperand &operand,
@@ -24,13 +25,13 @@ std::optional<IndexVector> mapIndex(mlir::OpOperand &operand,
 
 /// True when `op` only inserts or removes dimensions of size 1.
 bool isUnitReshape(ReshapeOp op);
-/// True when each of the operand's dimensions becomes one or more of the
-/// result's; others of size 1 may be between.
+/// True when each dimension of the operand becomes one or more of the result;
+/// others of size 1 may be between.
 bool isSplitReshape(ReshapeOp op);
 
-/// The index of every value in `body`, block arguments included, that computing
-/// `roots` at their indices reads at one affine index only; the others are
-/// absent. What `opaque` reads does not count.
+/// For each value in `body`, including block arguments, the single affine index
+/// at which it is read when `roots` are computed at their indices. Values
+/// without a single index are absent. Reads by `opaque` do not count.
 llvm::DenseMap<mlir::Value, IndexVector>
 traceIndices(mlir::Block &body,
              llvm::ArrayRef<std::pair<mlir::Value, IndexVector>> roots,

@@ -1,4 +1,4 @@
-//===- Inference.h - result types are what is inferred ----------*- C++ -*-===//
+//===- Inference.h - result types are inferred and verified -----*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,12 +17,12 @@ using InferTypes = mlir::LogicalResult(mlir::MLIRContext *,
                                        mlir::RegionRange,
                                        llvm::SmallVectorImpl<mlir::Type> &);
 
-/// Reports in one line what breaks the inference of `op`, or that its results
-/// have other types.
+/// Reports in one line which constraint the inference of `op` violates, or that
+/// its results have other types.
 mlir::LogicalResult verifyInference(mlir::Operation *op, InferTypes *infer);
 
-/// Verifies the same as InferTypeOpInterface, before it, which would report
-/// twice.
+/// Verifies the same as InferTypeOpInterface, but before it: that interface
+/// would report twice.
 template <class ConcreteOp>
 class InferenceChecked
     : public mlir::OpTrait::TraitBase<ConcreteOp, InferenceChecked> {

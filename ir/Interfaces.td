@@ -11,15 +11,15 @@ include "mlir/IR/OpBase.td"
 def Sinter_EvaluateOpInterface : OpInterface<"EvaluateOpInterface"> {
   let cppNamespace = "::sinter::ir";
   let description = [{
-    The reference meaning of an op, used by folding, bisection and tests, never by
-    compiled programs. Written for clarity, computed in float64 and int64.
+    The reference meaning of an op, used by folding, bisection and tests, but never by
+    compiled programs. It is written for clarity and computed in float64 and int64.
   }];
   let methods = [
     InterfaceMethod<[{
-      Computes the results from `operands` (one tensor per operand, of its shape).
-      Each float result is rounded to its element type afterwards by the caller when
-      exact storage is wanted. Fails, with an error on the op, only where the meaning is
-      undefined for these values (an index out of range).
+      Computes the results from `operands` (one tensor per operand, of its shape). A caller
+      that needs the stored values rounds float results to their element type afterwards.
+      Fails with an error on the op only if the meaning is undefined for these values (an
+      index out of range).
     }], "::mlir::LogicalResult", "evaluate",
       (ins "::llvm::ArrayRef<::sinter::ir::Tensor>":$operands,
            "::llvm::SmallVectorImpl<::sinter::ir::Tensor> &":$results)>
@@ -29,8 +29,8 @@ def Sinter_EvaluateOpInterface : OpInterface<"EvaluateOpInterface"> {
 def Sinter_CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::sinter::ir";
   let description = [{
-    An op whose meaning is a composition of ops of the compact set. Targets that have a
-    better whole keep it; elsewhere it is decomposed when placed.
+    An op whose meaning is a composition of ops of the compact set. A target that implements
+    the whole better keeps it; for other targets the place phase decomposes it.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -42,20 +42,20 @@ def Sinter_CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
 }
 
 //===----------------------------------------------------------------------===//
-// What passes ask; an op without the interface is taken to answer "no"
+// What passes ask; an op without the interface counts as answering "no"
 //===----------------------------------------------------------------------===//
 
 def Sinter_IndexMapOpInterface : OpInterface<"IndexMapOpInterface"> {
   let cppNamespace = "::sinter::ir";
   let description = [{
-    An op each element of whose result is made from one element of an operand, at an affine function of the
-    result's index. Kernels are nests of such ops.
+    An op that computes each element of its result from one element of an operand, whose index is an affine function
+    of the index of the result. Kernels are nests of such ops.
   }];
   let methods = [
     InterfaceMethod<[{
-      The index of operand number `operand` that the op reads to compute its result at `index`; nullopt where
-      that is not one affine element. For reductions `reducedLoops` has the loop of each reduced dimension, in
-      order. By default, as for elementwise ops, the same index.
+      The index at which the op reads operand number `operand` to compute its result at `index`; nullopt if
+      that is not one affine index. For reductions `reducedLoops` has the loop of each reduced dimension, in
+      order. The default is that of elementwise ops: the same index.
     }], "::std::optional<::sinter::ir::IndexVector>", "mapIndex",
       (ins "unsigned":$operand, "::llvm::ArrayRef<::sinter::ir::Index>":$index,
            "::llvm::ArrayRef<unsigned>":$reducedLoops), "", [{
@@ -70,10 +70,10 @@ def Sinter_IndexMapOpInterface : OpInterface<"IndexMapOpInterface"> {
 def Sinter_ElementCostOpInterface : OpInterface<"ElementCostOpInterface"> {
   let cppNamespace = "::sinter::ir";
   let description = [{
-    An op that is so cheap that a kernel may compute an element again for each use. See `elementCost`.
+    An op so cheap that a kernel may compute an element again for each use. See `elementCost`.
   }];
   let methods = [
-    InterfaceMethod<"What an element costs; by default as much as a load.", "::sinter::ir::ElementCost",
+    InterfaceMethod<"The cost of an element; by default that of a load.", "::sinter::ir::ElementCost",
       "getElementCost", (ins), "", "return ::sinter::ir::ElementCost::load;">
   ];
 }
@@ -85,8 +85,8 @@ def Sinter_LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-      Which operands, and whether the result, may change to channels-last together. By default all, if the result has
-      channels.
+      The operands that may change to channels-last together, and whether the result may. By default all of them, if
+      the result has channels.
     }], "::sinter::ir::CarriedLayout", "getCarriedLayout", (ins), "",
       "return ::sinter::ir::carryAll($_op);">
   ];
@@ -95,21 +95,21 @@ def Sinter_LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
 def Sinter_RowsOpInterface : OpInterface<"RowsOpInterface"> {
   let cppNamespace = "::sinter::ir";
   let description = [{
-    An op of which it is known how rows of a batch go through it. One without the interface mixes rows. See
-    passes/RowDependence.h.
+    An op for which it is known how the rows of a batch pass through it. An op without the interface counts as mixing
+    rows. See passes/RowDependence.h.
   }];
   let methods = [
     InterfaceMethod<[{
-      Where the results have their rows, given where each operand has them (nullopt: it is the same for each
-      batch); nullopt where rows are mixed. At least one operand has rows. By default, as for elementwise ops, where
-      the operands have them, if they agree.
+      The dimension in which the results have their rows, given that of each operand (nullopt: the operand is the same
+      for every batch); nullopt if rows are mixed. At least one operand has rows. The default is that of elementwise
+      ops: the dimension of the operands, if they agree.
     }], "::std::optional<::sinter::ir::RowDim>", "getResultRows",
       (ins "::llvm::ArrayRef<::std::optional<::sinter::ir::RowDim>>":$operands, "int64_t":$batch), "",
       "return ::sinter::ir::commonRows(operands);">
   ];
 }
 
-// For ops whose answer is not the default: declares the method, which is defined beside the ops of the family or in
+// For ops whose answer is not the default: declares the method. Definitions are beside the ops of the family, or in
 // ops/IndexMaps.cpp, ops/Layouts.cpp and ops/Rows.cpp.
 def Sinter_IndexMap : DeclareOpInterfaceMethods<Sinter_IndexMapOpInterface, ["mapIndex"]>;
 def Sinter_ElementCost : DeclareOpInterfaceMethods<Sinter_ElementCostOpInterface, ["getElementCost"]>;
@@ -119,14 +119,14 @@ def Sinter_ResultRows : DeclareOpInterfaceMethods<Sinter_RowsOpInterface, ["getR
 defvar Sinter_CheapAsLoad = Sinter_ElementCostOpInterface;
 
 //===----------------------------------------------------------------------===//
-// What the fuse phase makes
+// What the fuse phase creates
 //===----------------------------------------------------------------------===//
 
 def Sinter_FusionOpInterface : OpInterface<"FusionOpInterface"> {
   let cppNamespace = "::sinter::ir";
   let description = [{
-    A region of the graph that becomes one command: `sinter.kernel` or `sinter.library_call`. The body's arguments are
-    the operands; `sinter.yield` gives the results.
+    A region of the graph that becomes one command: `sinter.kernel` or `sinter.library_call`. The arguments of the
+    body are the operands, and `sinter.yield` gives the results.
   }];
   let methods = [
     InterfaceMethod<"The values that the body reads.", "::mlir::OperandRange", "getInputs">,
@@ -138,12 +138,12 @@ def Sinter_FusionOpInterface : OpInterface<"FusionOpInterface"> {
 def Sinter_KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let cppNamespace = "::sinter::ir";
   let description = [{
-    What code is generated for: `sinter.kernel`, and the `exec.kernel` that is made of equal ones.
+    An op for which code is generated: `sinter.kernel`, and the `exec.kernel` that is made of equal ones.
     `verifyKernel` (ir/Kernel.h) checks what code generators rely on.
   }];
   let methods = [
     InterfaceMethod<"How the kernel is organized.", "::sinter::ir::KernelKind", "getKind">,
-    InterfaceMethod<"The loops and where results lie in them; null for kinds that need none.",
+    InterfaceMethod<"The loops and the positions of results in them; null for kinds without a domain.",
                     "::sinter::ir::DomainAttr", "getDomainAttr">,
     InterfaceMethod<"The region, of one block.", "::mlir::Region &", "getBody">
   ];

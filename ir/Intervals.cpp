@@ -27,7 +27,7 @@ Interval times(Interval x, Interval y) {
   return result;
 }
 
-/// What a type can hold; of wide integers and floats nothing is known.
+/// The range of a type; unknown for wide integers and floats.
 Interval rangeOfType(Type element) {
   if (element.isInteger(1))
     return {0, 1};
@@ -40,8 +40,9 @@ Interval rangeOfType(Type element) {
   return {};
 }
 
-/// Arithmetic on integers wraps around: a range that the type does not hold is
-/// none. Beyond 2^53 not every bound is a double.
+/// The range after integer arithmetic, which wraps around: a range that does
+/// not fit the type becomes that of the type. Bounds beyond 2^53 may not be
+/// exact doubles.
 Interval wrapped(Interval range, Type element) {
   auto integer = dyn_cast<IntegerType>(element);
   if (!integer || integer.getWidth() == 1)
@@ -70,7 +71,7 @@ Interval rangeOfConstant(ConstantOp constant) {
   return range;
 }
 
-/// Each element of the result is one of an operand.
+/// True when each element of the result is an element of an operand.
 bool choosesElements(Operation *op) {
   auto reduce = dyn_cast<ReduceOp>(op);
   return isa<MaxOp, MinOp, ReluOp, WhereOp, ConcatOp, ReshapeOp, TransposeOp,
@@ -91,7 +92,8 @@ Interval Intervals::of(Value value) {
     return found->second;
   Type element = getElementTypeOrSelf(value.getType());
   Operation *op = value.getDefiningOp();
-  // Programs are deep. What is beyond the limit is not kept.
+  // Programs are deep, so the recursion is limited. Results beyond the limit
+  // are not cached.
   constexpr int kMostOps = 256;
   if (!op || depth == kMostOps)
     return rangeOfType(element);
@@ -119,7 +121,7 @@ Interval Intervals::compute(Value value, Operation *op) {
       .Case([&](CastOp cast) {
         if (element.isInteger(1))
           return Interval{0, 1};
-        // A fraction is cut off, and NaN is 0.
+        // The fraction is cut off, and NaN becomes 0.
         bool isCut = isa<IntegerType>(element) &&
                      isa<FloatType>(getElementTypeOrSelf(cast.getX()));
         return isCut ? x().joined({0, 0}) : x();
@@ -132,7 +134,7 @@ Interval Intervals::compute(Value value, Operation *op) {
                                          : x();
       })
       .Case([&](ModOp) {
-        // The sign is the divisor's.
+        // The result has the sign of the divisor.
         Interval divisor = y();
         return isa<IntegerType>(element) && divisor.low > 0
                    ? Interval{0, divisor.high - 1}
@@ -161,7 +163,7 @@ Interval Intervals::compute(Value value, Operation *op) {
         if (divisor.low <= 0 && divisor.high >= 0)
           return Interval();
         Interval range = times(x(), {1 / divisor.high, 1 / divisor.low});
-        // Of integers the fraction is cut off.
+        // For integers the fraction is cut off.
         return isa<IntegerType>(element)
                    ? Interval{std::floor(range.low), std::ceil(range.high)}
                    : range;

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Intervals, from what is known for certain: constants, small integers, indices
-// and functions with bounded values. Called by lints and by the importer, which
-// checks no index at run time that cannot be out of range.
+// Intervals that are certain, derived from constants, small integers, indices
+// and functions with bounded values. Used by lints, and by the importer, which
+// omits run-time checks of indices that cannot be out of range.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_INTERVALS_H
@@ -29,8 +29,8 @@ struct Interval {
   }
 };
 
-/// The intervals of values, found when they are asked for and kept: no op that
-/// was asked about may change in between.
+/// The intervals of values, computed on demand and cached: ops that were asked
+/// about must not change in between.
 class Intervals {
 public:
   Interval of(mlir::Value value);

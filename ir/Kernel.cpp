@@ -1,4 +1,4 @@
-//===- Kernel.cpp - iteration domains, and what kernels must be -----------===//
+//===- Kernel.cpp - iteration domains and kernel checks -------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -203,8 +203,9 @@ private:
         overReduced |= isReduced && seen.test(loop);
       }
       if (!overAll && (!overKept || overReduced))
-        return error() << "has a result over some loops only: it must lie over "
-                          "all, or over all that are not reduced";
+        return error()
+               << "has a result over some loops only: it must extend over "
+                  "all, or over all that are not reduced";
     }
     return success();
   }

@@ -25,7 +25,7 @@ inline void collectNodeNames(mlir::Location location,
     collectNodeNames(call.getCallee(), names);
 }
 
-/// The names joined by commas, each once; "" where there is none.
+/// The distinct names joined by commas; "" if there is none.
 inline std::string joinedNodeNames(mlir::Location location) {
   llvm::SmallSetVector<llvm::StringRef, 4> names;
   collectNodeNames(location, names);

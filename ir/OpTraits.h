@@ -2,10 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Declared on the ops (Dialect.td); read by passes. An op that says nothing has
-// none of these properties. Elementwise is MLIR's own trait; what needs an
-// answer that depends on operands or attributes is an interface
-// (Interfaces.td).
+// Declared on the ops (Dialect.td) and read by passes. An op that says nothing
+// has none of these properties. Elementwise is a trait of MLIR. Properties that
+// depend on operands or attributes are interfaces (Interfaces.td).
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_OPTRAITS_H
@@ -31,7 +30,7 @@ template <class ConcreteOp>
 class PrecisionInfer
     : public mlir::OpTrait::TraitBase<ConcreteOp, PrecisionInfer> {};
 
-/// Sums products of two operands' elements: `dot_general` and convolutions.
+/// Sums products of elements of two operands: `dot_general` and convolutions.
 template <class ConcreteOp>
 class Contraction : public mlir::OpTrait::TraitBase<ConcreteOp, Contraction> {};
 

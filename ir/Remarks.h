@@ -1,11 +1,11 @@
-//===- Remarks.h - the one sink of what passes decided ----------*- C++ -*-===//
+//===- Remarks.h - where passes report their decisions ----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A pass says what it did and what it declined to do, with a count where it did
-// something many times. Tools that want to know attach a handler to the
-// context; without one, a remark costs a null check. `--remarks` and
-// `sinter-inspect why` read it.
+// A pass reports what it did and what it declined to do, with a count if it did
+// something many times. Interested tools attach a handler to the context;
+// without one a remark costs a null check. `--remarks` and `sinter-inspect why`
+// read remarks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_REMARKS_H
@@ -23,28 +23,28 @@ namespace sinter::ir {
 
 struct Remark {
   llvm::StringRef pass; // its flag without "sinter-": "fold-constants"
-  llvm::StringRef kind; // what was done or not: "folded", "not-fused"
+  llvm::StringRef kind; // what was done or not done: "folded", "not-fused"
   mlir::Location location;
   std::string text;  // why, or to what; may be empty
   int64_t count = 1; // how many times; *fused 12*
 };
 
-/// Lives in the context's sinter dialect. Handlers are called under a lock,
-/// from any thread.
+/// An interface of the sinter dialect of the context. Handlers are called under
+/// a lock, from any thread.
 class RemarkSink : public mlir::DialectInterface::Base<RemarkSink> {
 public:
   using Handler = std::function<void(const Remark &)>;
   explicit RemarkSink(mlir::Dialect *dialect) : Base(dialect) {}
 
-  /// Makes `handler` the context's sink; an empty one detaches it. Not during a
-  /// pass.
+  /// Makes `handler` the sink of the context; an empty one detaches it. Must
+  /// not be called during a pass.
   static void attach(mlir::MLIRContext *context, Handler handler) {
     auto *dialect = context->getOrLoadDialect<SinterDialect>();
     if (!dialect->getRegisteredInterface<RemarkSink>())
       dialect->addInterface<RemarkSink>();
     dialect->getRegisteredInterface<RemarkSink>()->handler = std::move(handler);
   }
-  /// The context's sink; null where nobody listens.
+  /// The sink of the context; null if nobody listens.
   static const RemarkSink *of(mlir::MLIRContext *context) {
     auto *dialect = context->getLoadedDialect<SinterDialect>();
     auto *sink =
@@ -61,8 +61,8 @@ private:
   mutable std::mutex mutex;
 };
 
-/// Reports to the sink of the location's context. `text` is only formatted when
-/// somebody listens.
+/// Reports to the sink of the context of the location. `text` is only formatted
+/// if somebody listens.
 inline void remark(llvm::StringRef pass, llvm::StringRef kind,
                    mlir::Location location, const llvm::Twine &text = "",
                    int64_t count = 1) {

@@ -1,4 +1,4 @@
-//===- Tensor.cpp - a concrete tensor for reference evaluation ------------===//
+//===- Tensor.cpp - a concrete tensor for evaluation ----------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -23,23 +23,23 @@ namespace sinter::ir {
 
 namespace {
 
-/// Above this many bytes a constant is a resource blob; see sinter.constant.
+/// A constant of more bytes than this is a resource blob; see sinter.constant.
 constexpr int64_t kInlineBytes = 1024;
-// Bytecode of MLIR 19 with blobs of larger alignment does not read back.
+// MLIR 19 cannot read bytecode back if blobs have a larger alignment.
 constexpr int64_t kBlobAlignment = 8;
 
 bool isSupportedElement(Type element) { return elementSizeBytes(element) != 0; }
 
-/// A 16-bit format of IEEE's kind: sign, exponent and mantissa in this order.
-/// Constants are many, and APFloat takes a quarter of a microsecond for each:
-/// what is normal has a shorter way.
+/// A 16-bit IEEE-style format: sign, exponent and mantissa in this order.
+/// Normal numbers are converted directly: constants are many, and APFloat takes
+/// a quarter of a microsecond for each.
 struct NarrowFormat {
   int mantissaBits, bias;
-  double smallestNormal, end; // what rounds to infinity begins at `end`
+  double smallestNormal, end; // from `end` on, values round to infinity
 
-  /// Bits of a double's mantissa that it has not.
+  /// The bits of the mantissa of a double that the format lacks.
   int droppedBits() const { return 52 - mantissaBits; }
-  /// How much larger a double's exponent field is.
+  /// The difference of the exponent biases of a double and the format.
   uint64_t biasStep() const { return 1023 - bias; }
 };
 
@@ -50,7 +50,7 @@ const NarrowFormat &formatOf(const llvm::fltSemantics &semantics) {
   return &semantics == &llvm::APFloat::BFloat() ? kBFloat16 : kFloat16;
 }
 
-/// The double that `bits` stand for in `semantics`, a 16-bit format.
+/// Decodes `bits` of `semantics`, a 16-bit format.
 double decodeHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
   const NarrowFormat &format = formatOf(semantics);
   uint64_t magnitude = bits & 0x7fff,
@@ -67,7 +67,7 @@ double decodeHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
   return value.convertToDouble();
 }
 
-/// The bits of `value` rounded to nearest even into `semantics`.
+/// The bits of `value`, rounded to nearest even in `semantics`.
 uint64_t encodeHalf(double value, const llvm::fltSemantics &semantics) {
   const NarrowFormat &format = formatOf(semantics);
   if (std::abs(value) >= format.smallestNormal &&
@@ -246,7 +246,7 @@ FailureOr<Tensor> Tensor::fromAttr(ElementsAttr attr) {
     return failure();
   if (!dense.isSplat() && !type.getElementType().isInteger(1))
     return fromBytes(type, dense.getRawData().data());
-  // Splats hold one element, truth values one bit each.
+  // A splat holds one element, and truth values one bit each.
   Tensor tensor(type);
   if (tensor.isFloat()) {
     if (tensor.floats.empty())
@@ -279,8 +279,8 @@ std::string resourceKey(StringRef name) {
 static ElementsAttr attrOfBytes(RankedTensorType type, ArrayRef<char> bytes,
                                 StringRef hint) {
   size_t width = elementSizeBytes(type.getElementType());
-  // Comparing each element with its successor finds a splat, NaN and -0.0 by
-  // their bits.
+  // Comparing each element with its successor finds a splat; NaN and -0.0 are
+  // compared by their bits.
   bool isSplat =
       !bytes.empty() && std::memcmp(bytes.data(), bytes.data() + width,
                                     bytes.size() - width) == 0;

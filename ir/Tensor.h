@@ -1,11 +1,11 @@
-//===- Tensor.h - a concrete tensor for reference evaluation ----*- C++ -*-===//
+//===- Tensor.h - a concrete tensor for evaluation --------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 // The values that ir/eval computes with. Floats are held as float64, integers
-// and truth values as int64 (ui64 by its bits), whatever the element type; so a
+// and truth values as int64 (ui64 by its bits), whatever the element type. So a
 // chain of evaluations is the float64 reference of a program. `roundToStorage`
-// gives what the element type would hold.
+// rounds to what the element type can hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_TENSOR_H
@@ -27,8 +27,8 @@ public:
   /// Zeros of `type`, which has a static shape.
   explicit Tensor(mlir::RankedTensorType type);
 
-  /// The value of a dense or dense_resource attribute; fails for any other
-  /// kind, or when the bytes of a resource do not fit the type.
+  /// The value of a dense or dense_resource attribute. Fails for any other
+  /// kind, or if the bytes of a resource do not fit the type.
   static mlir::FailureOr<Tensor> fromAttr(mlir::ElementsAttr attr);
   /// Reads `type.getNumElements()` little-endian elements; i1 as one byte each.
   static Tensor fromBytes(mlir::RankedTensorType type, const void *bytes);
@@ -39,7 +39,7 @@ public:
   /// A splat or small value as DenseElementsAttr, else a dense_resource named
   /// after `hint`.
   mlir::ElementsAttr toAttr(llvm::StringRef hint = "folded") const;
-  /// Every element rounded or wrapped to what the element type can hold.
+  /// Rounds or wraps every element to what the element type can hold.
   void roundToStorage();
 
   mlir::RankedTensorType type() const { return type_; }
@@ -68,23 +68,23 @@ private:
   mlir::RankedTensorType type_;
 };
 
-/// The floats of `value` in another float type, rounded to nearest even: what a
-/// cast of it gives. Converted piece by piece, so that hundreds of megabytes
-/// take no more than the result. Fails when the bytes are not at hand.
+/// The floats of `value` in another float type, rounded to nearest even, as by
+/// a cast. Converted piece by piece, so that hundreds of megabytes take no more
+/// memory than the result. Fails if the bytes are not available.
 mlir::FailureOr<mlir::ElementsAttr>
 convertFloats(mlir::ElementsAttr value, mlir::FloatType element,
               llvm::StringRef hint = "folded");
 
-/// The number of elements of `shape`, whose sizes are static; nothing when it
+/// The number of elements of `shape`, whose sizes are static; nothing if it
 /// overflows.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
-/// Bytes that one element takes in memory; i1 takes one. 0 for a type that no
-/// tensor has.
+/// The bytes of one element in memory; 1 for i1. 0 for a type that no tensor
+/// has.
 int64_t elementSizeBytes(mlir::Type element);
-/// Whether a ranked tensor of static shape takes at most 2^62 bytes, the
-/// nonzero sizes alone too.
+/// True for a ranked tensor of static shape that takes at most 2^62 bytes, even
+/// if sizes of 0 are left out.
 bool hasBoundedSize(mlir::Type type);
-/// `name` as the key of a dense_resource that prints and parses again: an
+/// `name` as a key of a dense_resource that can be printed and parsed again: an
 /// identifier.
 std::string resourceKey(llvm::StringRef name);
 

@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace sinter::ir;
 
-/// `scores` [.., T, S] with -inf where the key's position exceeds the query's.
+/// `scores` [.., T, S], with -inf where the position of the key exceeds that of
+/// the query.
 static Value maskFuture(Compute &c, Value scores) {
   RankedTensorType type = tensorType(scores);
   ArrayRef<int64_t> square = type.getShape().take_back(2);
@@ -27,14 +28,15 @@ static Value maskFuture(Compute &c, Value scores) {
 }
 
 namespace {
-/// Attention between its two products.
+/// The values between the two products of attention.
 struct Probabilities {
   Value values; // [.., T, S]; rows of 0 where all scores are -inf
   Value stats;  // [.., T]
 };
 } // namespace
 
-/// Softmax along the last dimension that gives 0, not NaN, where all is -inf.
+/// Softmax along the last dimension; it gives 0, not NaN, where all scores are
+/// -inf.
 static Probabilities softmaxMasked(Compute &c, Value scores) {
   int64_t axis = tensorType(scores).getRank() - 1;
   Value greatest = c.max(scores, axis);
@@ -71,8 +73,8 @@ private:
 };
 } // namespace
 
-/// Of an attention or its gradient: what both begin with, in the same ops, so
-/// that they become one where both are decomposed.
+/// The common beginning of an attention and its gradient. Both get the same
+/// ops, which are merged if both are decomposed.
 template <class OpTy>
 static Probabilities probabilities(Compute &c, Products &products, OpTy op) {
   Value scores = products.dot(c.load(op.getQuery()), Products::columns,

@@ -1,8 +1,8 @@
-//===- Compute.h - the element type decompositions compute in ---*- C++ -*-===//
+//===- Compute.h - the element type of decompositions -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Internal to ir/decompose. As PyTorch does, 16-bit composites are computed in
+// Internal to ir/decompose. As in PyTorch, 16-bit composites are computed in
 // float32 and rounded once at the end.
 //
 //===----------------------------------------------------------------------===//
@@ -22,7 +22,7 @@ public:
         element_(stored_.getIntOrFloatBitWidth() < 32 ? b.getF32Type()
                                                       : stored_) {}
 
-  /// `v` in the element type of computing, and back in the one of storing.
+  /// Casts `v` to the element type of computing, and back to that of storage.
   mlir::Value load(mlir::Value v) { return castTo(b, loc, v, element_); }
   mlir::Value store(mlir::Value v) { return castTo(b, loc, v, stored_); }
   mlir::Type element() const { return element_; }
@@ -49,14 +49,14 @@ public:
   mlir::Value where(mlir::Value condition, mlir::Value x, mlir::Value y) {
     return b.create<WhereOp>(loc, condition, x, y);
   }
-  /// Sum or maximum over `dims`, which disappear.
+  /// The sum or maximum over `dims`, which are removed.
   mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims) {
     return reduceOver(b, loc, ReduceKind::sum, x, dims);
   }
   mlir::Value max(mlir::Value x, llvm::ArrayRef<int64_t> dims) {
     return reduceOver(b, loc, ReduceKind::max, x, dims);
   }
-  /// The mean over `dims`, which disappear.
+  /// The mean over `dims`, which are removed.
   mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> dims) {
     double count = 1;
     for (int64_t dim : dims)
@@ -64,13 +64,13 @@ public:
     mlir::Value total = sum(x, dims);
     return div(total, constant(total, count));
   }
-  /// What was reduced over `dims` again in the shape of `like`, repeated along
-  /// them.
+  /// Repeats a value that was reduced over `dims` along them, to the shape of
+  /// `like`.
   mlir::Value spread(mlir::Value reduced, mlir::Value like,
                      llvm::ArrayRef<int64_t> dims) {
     return spreadOver(b, loc, reduced, tensorType(like).getShape(), dims);
   }
-  /// A scalar tensor in the shape of `like`.
+  /// A scalar tensor, repeated to the shape of `like`.
   mlir::Value fill(mlir::Value scalar, mlir::Value like) {
     return broadcastTo(b, loc, scalar, tensorType(like).getShape());
   }

@@ -18,7 +18,7 @@ SmallVector<Value> SoftmaxCrossEntropyOp::decompose(OpBuilder &builder) {
   Value shifted = c.sub(logits, c.spread(greatest, logits, axis));
   Value logSum = c.make<LogOp>(c.sum(c.make<ExpOp>(shifted), axis));
 
-  // A label that names no class matches no index, so it reads nothing out of
+  // A label that is not a class matches no index, so nothing is read out of
   // range.
   Value labels = castTo(c.b, c.loc, getLabels(), c.b.getI64Type());
   auto indexType = RankedTensorType::get(shape, c.b.getI64Type());

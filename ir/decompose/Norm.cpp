@@ -41,14 +41,14 @@ SmallVector<Value> LogSoftmaxOp::decompose(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// x normalised over some dimensions, and its statistics without them.
+/// x normalised over some dimensions, and its statistics without these.
 struct Normalised {
   Value value, mean, variance;
 };
 } // namespace
 
-/// The variance is the mean of squared deviations: the mean of squares less the
-/// squared mean would lose everything where the mean is large.
+/// The variance is the mean of squared deviations. The mean of squares less the
+/// squared mean would lose all digits where the mean is large.
 static Normalised normalise(Compute &c, Value x, ArrayRef<int64_t> dims,
                             double epsilon) {
   Value mean = c.mean(x, dims);

@@ -25,7 +25,7 @@ SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
   return {c.store(c.sub(param, c.mul(lr, step))), c.store(velocity)};
 }
 
-/// 1 - beta^t for the scalar `t`; exact near 0, where t is small and beta
+/// 1 - beta^t for the scalar `t`; exact near 0, where t is small and beta is
 /// almost 1.
 static Value biasCorrection(Compute &c, Value t, double beta) {
   if (beta == 0)
@@ -55,7 +55,7 @@ SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
   }
   auto [m, v] = moments(c, getM(), getV(), grad, beta1, beta2);
 
-  // What does not depend on the element is computed once.
+  // Values that do not depend on the element are computed once.
   Value step = c.div(lr, biasCorrection(c, t, beta1));
   Value rootCorrection = c.make<SqrtOp>(biasCorrection(c, t, beta2));
   Value root = c.div(c.make<SqrtOp>(v), c.fill(rootCorrection, v));
@@ -160,7 +160,7 @@ SmallVector<Value> MuonUpdateOp::decompose(OpBuilder &builder) {
   Value divisor =
       c.make<MaxOp>(norm, c.constant(norm, getEpsilon().convertToDouble()));
   Value x = c.div(direction, c.fill(divisor, direction));
-  // The products are of the smaller side: X X^T, or X^T X.
+  // Use the products of the smaller side: X X^T, or X^T X.
   RankedTensorType type = tensorType(x);
   const bool isTall = type.getDimSize(0) > type.getDimSize(1);
   auto product = [&](Value lhs, int64_t lhsSummed, Value rhs,

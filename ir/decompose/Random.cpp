@@ -28,7 +28,7 @@ private:
 };
 } // namespace
 
-/// The row-major number of each element of a tensor of `type`.
+/// The row-major index of each element of a tensor of `type`.
 static Value elementNumbers(Compute &c, RankedTensorType type) {
   Value numbers;
   int64_t stride = 1;
@@ -44,9 +44,9 @@ static Value elementNumbers(Compute &c, RankedTensorType type) {
   return numbers ? numbers : splat(c.b, c.loc, type, 0);
 }
 
-/// The first word of Philox4x32-10, as `evaluate` defines it, of the counter
-/// (index, step, opId) and the key `seed`; `index` is ui64, `isWord` says that
-/// it is below 2^32; the others are scalars of ui64.
+/// The first word of Philox4x32-10, as `evaluate` defines it, for the counter
+/// (index, step, opId) and the key `seed`. `index` is ui64; `isWord` says that
+/// it is below 2^32. The others are scalars of ui64.
 static Value philox(Compute &c, Value index, bool isWord, Value seed,
                     Value step, uint32_t opId) {
   Words words(c);

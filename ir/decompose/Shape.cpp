@@ -26,7 +26,7 @@ SmallVector<Value> IndexFaultOp::decompose(OpBuilder &builder) {
   Value first =
       reduceOver(c.b, c.loc, ReduceKind::min,
                  c.where(isOut, place, c.fill(number(count), flat)), {0});
-  // What is read where none is out of range is not used.
+  // If no index is out of range, the value read here is not used.
   Value at = c.make<MinOp>(first, number(count - 1));
   Value index = c.b.create<GatherOp>(c.loc, flat, at, /*axis=*/0);
   auto row = [&](Value value) { return reshapeTo(c.b, c.loc, value, {1}); };

@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The probabilities of one query over the keys, all 0 where all keys are
-/// masked, and the logarithm of their sum before division.
+/// The probabilities of one query over the keys, all 0 if all keys are masked,
+/// and the logarithm of their sum before division.
 class Rows {
 public:
   Rows(const Tensor &query, const Tensor &key, const Tensor *mask, double scale,
@@ -57,7 +57,7 @@ public:
   }
 
   int64_t queries, keys, depth, count;
-  // Of the row that was computed.
+  // Of the row that was computed last.
   int64_t batch = 0;
   std::vector<double> weights;
   double stats = 0;

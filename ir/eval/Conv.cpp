@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace sinter::ir;
 
-/// Strides of an activation by role.
+/// The strides of an activation, by role.
 namespace {
 struct Activation {
   int64_t batch, channel;

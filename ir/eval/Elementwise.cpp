@@ -72,8 +72,8 @@ EVALUATE_FLOAT(SqrtOp, std::sqrt(x))
 EVALUATE_FLOAT(RsqrtOp, 1 / std::sqrt(x))
 EVALUATE_FLOAT(TanhOp, std::tanh(x))
 EVALUATE_FLOAT(ErfOp, std::erf(x))
-/// Beyond 2^52 compiled code, which has no longer arithmetic than float64,
-/// cannot tell where in its period an argument is; NaN says so.
+/// Compiled code computes in at most float64, and beyond 2^52 cannot tell the
+/// position of an argument in its period. NaN says so.
 static double periodic(double x, double value) {
   return std::abs(x) < 0x1p52 ? value
                               : std::numeric_limits<double>::quiet_NaN();
@@ -91,9 +91,9 @@ EVALUATE_FLOAT(AcoshOp, std::acosh(x))
 EVALUATE_FLOAT(AtanhOp, std::atanh(x))
 EVALUATE_FLOAT(FloorOp, std::floor(x))
 EVALUATE_FLOAT(CeilOp, std::ceil(x))
-// The default rounding mode, which nothing here changes, sends halves to even.
+// The default rounding mode, which nothing here changes, rounds ties to even.
 EVALUATE_FLOAT(RoundOp, std::nearbyint(x))
-// Either form overflows only where the result is 0 or 1 all the same.
+// Each form overflows only where the result is 0 or 1 anyway.
 EVALUATE_FLOAT(SigmoidOp, x >= 0 ? 1 / (1 + std::exp(-x))
                                  : std::exp(x) / (1 + std::exp(x)))
 #undef EVALUATE_FLOAT
@@ -342,7 +342,7 @@ LogicalResult XorOp::evaluate(ArrayRef<Tensor> operands,
                     [](int64_t x, int64_t y) { return x ^ y; });
 }
 
-// A negative amount is, by its bits, not below the width.
+// By its bits, a negative amount is not below the width.
 LogicalResult ShiftLeftOp::evaluate(ArrayRef<Tensor> operands,
                                     SmallVectorImpl<Tensor> &results) {
   uint64_t width = getType().getElementTypeBitWidth();
@@ -430,7 +430,7 @@ LogicalResult WhereOp::evaluate(ArrayRef<Tensor> operands,
 // Cast
 //===----------------------------------------------------------------------===//
 
-/// Toward zero, saturated at the bounds of `element`; NaN is 0.
+/// Rounds toward zero and saturates at the bounds of `element`; NaN becomes 0.
 static int64_t floatToInt(double x, Type element) {
   if (element.isInteger(1))
     return x != 0;
@@ -448,7 +448,7 @@ static int64_t floatToInt(double x, Type element) {
                     : static_cast<int64_t>(x);
 }
 
-/// `x` rounded once into `element`; rounding to double first would round twice.
+/// `x` rounded once to `element`; via double it would be rounded twice.
 static double intToFloat(int64_t x, bool isUnsigned, FloatType element) {
   constexpr int64_t kExact = int64_t(1) << std::numeric_limits<double>::digits;
   if (x >= -kExact && x <= kExact && !(isUnsigned && x < 0))
@@ -482,8 +482,7 @@ LogicalResult CastOp::evaluate(ArrayRef<Tensor> operands,
   } else {
     result.ints = x.ints;
   }
-  // Rounding is what a cast means, so it is done here even in a float64
-  // reference.
+  // A cast means rounding, so this rounds even in a float64 reference.
   result.roundToStorage();
   results.push_back(std::move(result));
   return success();

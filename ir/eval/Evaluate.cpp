@@ -14,7 +14,7 @@ namespace sinter::ir {
 FailureOr<Tensor> evaluateConstantOp(ConstantOp op) {
   FailureOr<Tensor> value = Tensor::fromAttr(op.getValue());
   if (failed(value))
-    op.emitOpError("has a value whose bytes are not at hand");
+    op.emitOpError("has a value whose bytes are not available");
   return value;
 }
 
@@ -81,7 +81,7 @@ evaluateBlock(Block &block, ArrayRef<Tensor> arguments, Rounding rounding) {
   if (block.empty())
     return parent->emitError("has an empty body");
 
-  // A value is dropped after its last use, since intermediate tensors may be
+  // A value is freed after its last use, since intermediate tensors may be
   // large.
   llvm::DenseMap<Value, Tensor> values;
   llvm::DenseMap<Value, Operation *> lastUse;

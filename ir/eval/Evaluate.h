@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Called by constant folding, bisection and tests; never by compiled programs.
+// Used by constant folding, bisection and tests; never by compiled programs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_EVAL_EVALUATE_H
@@ -12,19 +12,19 @@
 
 namespace sinter::ir {
 
-/// The results of an op of constants, each rounded to its element type. Fails,
-/// silently, where the op has no evaluation or an operand's bytes are not at
-/// hand; and with an error on the op where its meaning is undefined for these
-/// values.
+/// The results of an op on constants, each rounded to its element type. Fails
+/// silently if the op has no evaluation or the bytes of an operand are not
+/// available; fails with an error on the op if its meaning is undefined for
+/// these values.
 mlir::FailureOr<llvm::SmallVector<mlir::ElementsAttr>>
 evaluateConstant(mlir::Operation *op,
                  llvm::ArrayRef<mlir::ElementsAttr> operands);
 
-/// The value of a sinter.constant, or failure with an error on the op when its
-/// bytes are not at hand.
+/// The value of a sinter.constant. Fails with an error on the op if its bytes
+/// are not available.
 mlir::FailureOr<Tensor> evaluateConstantOp(ConstantOp op);
 
-/// Decides on float results between ops.
+/// How float results are rounded between ops.
 enum class Rounding {
   none,    ///< float64 throughout: the reference of a program
   each_op, ///< every result rounded to its element type, as compiled programs
@@ -32,19 +32,19 @@ enum class Rounding {
 };
 
 /// The results of `function` for `arguments`, one tensor per argument and of
-/// its type. Follows the bodies of fusions. Fails, with an error, on an op
+/// its type. Evaluates the bodies of fusions. Fails with an error on an op
 /// without evaluation.
 mlir::FailureOr<llvm::SmallVector<Tensor>>
 evaluateFunction(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
                  Rounding rounding = Rounding::none);
 
-/// The results of the block's terminator (its operands) for the block's
-/// arguments; else as evaluateFunction.
+/// The operands of the terminator of the block for its arguments; otherwise
+/// like evaluateFunction.
 mlir::FailureOr<llvm::SmallVector<Tensor>>
 evaluateBlock(mlir::Block &block, llvm::ArrayRef<Tensor> arguments,
               Rounding rounding = Rounding::none);
 
-/// The results of one op; a fusion by its body.
+/// The results of one op; a fusion is evaluated by its body.
 mlir::LogicalResult evaluateOp(mlir::Operation *op,
                                llvm::ArrayRef<Tensor> operands,
                                llvm::SmallVectorImpl<Tensor> &results,

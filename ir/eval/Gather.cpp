@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Part of the family Shape.
+// These ops belong to the family Shape.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/eval/Loops.h"
@@ -12,13 +12,12 @@
 using namespace mlir;
 using namespace sinter::ir;
 
-/// Where `index` points in a dimension of `size` > 0; clamped into it.
+/// The position of `index` in a dimension of `size` > 0, clamped to it.
 static int64_t clampIndex(int64_t index, int64_t size) {
   return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size - 1);
 }
 
-/// Where `index` points in a dimension of `size`, or nothing when that is
-/// outside.
+/// The position of `index` in a dimension of `size`; nothing if it is outside.
 static std::optional<int64_t> checkIndex(int64_t index, int64_t size) {
   int64_t position = index < 0 ? index + size : index;
   if (position < 0 || position >= size)
@@ -49,7 +48,7 @@ LogicalResult GatherOp::evaluate(ArrayRef<Tensor> operands,
   return success();
 }
 
-/// The strides of `shape`, and 0 for `axis`, whose place an index takes.
+/// The strides of `shape`, with 0 for `axis`, whose position an index gives.
 static SmallVector<int64_t> stridesBeside(ArrayRef<int64_t> shape,
                                           int64_t axis) {
   SmallVector<int64_t> strides = rowMajorStrides(shape);

@@ -1,9 +1,9 @@
-//===- Loops.h - how evaluation walks over elements -------------*- C++ -*-===//
+//===- Loops.h - walking over elements in evaluations -----------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Internal to ir/eval. Nothing here allocates per element: folding evaluates
-// tensors of many megabytes.
+// Internal to ir/eval. Nothing here allocates per element, since folding
+// evaluates tensors of many megabytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_EVAL_LOOPS_H
@@ -13,8 +13,8 @@
 
 namespace sinter::ir {
 
-/// Steps through the indices of a shape in row-major order and keeps, for each
-/// of several lists of strides, the position that belongs to the index.
+/// Steps through the indices of a shape in row-major order. Keeps, for each of
+/// several lists of strides, the position that belongs to the index.
 template <unsigned Lists> class Odometer {
 public:
   Odometer(llvm::ArrayRef<int64_t> shape,
@@ -63,7 +63,7 @@ void forEachPosition(llvm::ArrayRef<int64_t> shape,
 }
 
 /// Calls f(from, to) with the elements of both tensors, which hold the same
-/// kind.
+/// kind of element.
 template <class F> void withElements(const Tensor &from, Tensor &to, F f) {
   if (from.isFloat())
     f(from.floats, to.floats);
@@ -84,7 +84,7 @@ inline Tensor moveElements(mlir::RankedTensorType type, const Tensor &x,
   return result;
 }
 
-/// A tensor seen as [outer, size, inner] around one dimension.
+/// A tensor viewed as [outer, size, inner] around one dimension.
 struct AxisView {
   int64_t outer = 1, size, inner = 1;
 
@@ -99,9 +99,9 @@ struct AxisView {
   }
 };
 
-/// The elements of a sliding window that lie inside a dimension of `size`, when
-/// the window of `count` elements, `dilation` apart, begins at `begin` (maybe
-/// negative).
+/// The elements of a sliding window that are inside a dimension of `size`. The
+/// window has `count` elements, `dilation` apart, and begins at `begin`, which
+/// may be negative.
 struct Taps {
   int64_t first = 0, count = 0;
 
@@ -113,7 +113,7 @@ struct Taps {
   }
 };
 
-/// The least and the greatest value of an integer type, as Tensor holds it.
+/// The lowest and the highest value of an integer type, as Tensor holds it.
 inline int64_t leastInt(mlir::Type element) {
   unsigned width = element.getIntOrFloatBitWidth();
   return element.isUnsignedInteger() || width == 1 ? 0

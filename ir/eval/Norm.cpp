@@ -15,8 +15,8 @@ using namespace sinter::ir;
 // Softmax
 //===----------------------------------------------------------------------===//
 
-/// (x - max) and log(sum(exp(x - max))) of each lane of `x`: the lane's
-/// elements go through f(at, shifted, logSum).
+/// Computes (x - max) and log(sum(exp(x - max))) of each lane of `x`, and calls
+/// f(at, shifted, logSum) for its elements.
 template <class F>
 static void forEachShifted(const Tensor &x, int64_t axis, F f) {
   AxisView view(x.shape(), axis);
@@ -66,8 +66,8 @@ struct Statistics {
 };
 } // namespace
 
-/// Mean and biased variance of the `count` elements at positions at(0), at(1),
-/// ..
+/// The mean and biased variance of the `count` elements at positions at(0),
+/// at(1), ..
 template <class At>
 static Statistics statisticsOf(const Tensor &x, int64_t count, At at) {
   Statistics statistics;

@@ -156,7 +156,7 @@ LogicalResult RmspropUpdateOp::evaluate(ArrayRef<Tensor> operands,
 }
 
 namespace {
-/// Row-major, of float64.
+/// A row-major matrix of float64.
 struct Matrix {
   Matrix(int64_t rows, int64_t columns)
       : rows(rows), columns(columns),

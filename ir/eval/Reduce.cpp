@@ -119,9 +119,9 @@ LogicalResult ReduceOp::evaluate(ArrayRef<Tensor> operands,
   return success();
 }
 
-/// Running sums of `x` into `result`, from the start again after each `part`
-/// elements; `starts` (null: one part) has what each part but the first goes on
-/// from.
+/// Computes running sums of `x` into `result`, which start again after each
+/// `part` elements. `starts` (null: there is one part) has the values from
+/// which all parts but the first continue.
 template <class ScanOp>
 static void evaluateScan(ScanOp op, const Tensor &x, const Tensor *starts,
                          int64_t part, Tensor &result) {
@@ -179,7 +179,7 @@ LogicalResult CumulativePartsOp::evaluate(ArrayRef<Tensor> operands,
 // Order
 //===----------------------------------------------------------------------===//
 
-/// a < b with NaN above every number.
+/// a < b, with NaN greater than every number.
 static bool lessNanLast(double a, double b) {
   return std::isnan(b) ? !std::isnan(a) : a < b;
 }
@@ -190,13 +190,13 @@ LogicalResult ArgReduceOp::evaluate(ArrayRef<Tensor> operands,
   Tensor result(getType());
   AxisView view(x.shape(), getAxis());
   bool isMax = getKind() == ReduceKind::max, isUnsigned = x.isUnsigned();
-  // Whether the element at `a` beats the one at `b`; neither does where they
-  // are equal.
+  // True when the element at `a` beats the one at `b`; neither does if they are
+  // equal.
   auto beats = [&](int64_t a, int64_t b) {
     if (!x.isFloat())
       return isMax ? lessInt(x.ints[b], x.ints[a], isUnsigned)
                    : lessInt(x.ints[a], x.ints[b], isUnsigned);
-    // NaN wins on both sides: above every number for max, below for min.
+    // NaN always wins: it is above every number for max, and below for min.
     double left = isMax ? x.floats[a] : -x.floats[a],
            right = isMax ? x.floats[b] : -x.floats[b];
     return lessNanLast(right, left);
@@ -306,7 +306,7 @@ LogicalResult ReduceWindowGradOp::evaluate(ArrayRef<Tensor> operands,
     results.push_back(std::move(result));
     return success();
   }
-  // The place of the first maximum of each window; a window of padding alone
+  // The position of the first maximum of each window; a window of only padding
   // has none.
   std::vector<int64_t> winner(grad.size(), -1);
   forEachWindowElement(

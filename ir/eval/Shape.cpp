@@ -39,7 +39,7 @@ LogicalResult IotaOp::evaluate(ArrayRef<Tensor> operands,
 }
 
 //===----------------------------------------------------------------------===//
-// Every element at another place
+// Every element moves
 //===----------------------------------------------------------------------===//
 
 LogicalResult BroadcastOp::evaluate(ArrayRef<Tensor> operands,
@@ -96,8 +96,8 @@ LogicalResult SliceOp::evaluate(ArrayRef<Tensor> operands,
   int64_t start = 0;
   for (auto [dim, size] : llvm::enumerate(getType().getShape())) {
     start += getStarts()[dim] * from[dim];
-    // A stride may exceed the size and so, multiplied, overflow; one element
-    // takes no step.
+    // A stride may exceed the size, and overflow when multiplied; with one
+    // element it is not used.
     strides[dim] = size > 1 ? from[dim] * getStrides()[dim] : 0;
   }
   results.push_back(moveElements(getType(), operands[0], strides, start));

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The same checks as the runtime makes of an artifact, so that a plan that
-// verifies is one that loads.
+// These are the checks that the runtime makes of an artifact, so that a plan
+// that verifies also loads.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/exec/Exec.h"
@@ -20,8 +20,8 @@ struct Dim {
 };
 } // namespace
 
-/// Elements from the first to the last that `dims` reach; 0 when there are
-/// none, -1 when the number does not fit.
+/// The number of elements from the first to the last that `dims` reach; 0 if
+/// there are none, -1 if the number overflows.
 static int64_t extentOf(ArrayRef<Dim> dims) {
   int64_t last = 0;
   for (Dim dim : dims) {
@@ -35,7 +35,7 @@ static int64_t extentOf(ArrayRef<Dim> dims) {
   return last == INT64_MAX ? -1 : last + 1;
 }
 
-/// `elements` elements of the buffer's type must lie in it.
+/// Checks that `elements` elements of its type fit into the buffer.
 static LogicalResult verifyExtent(Operation *op, StringRef what,
                                   int64_t elements, Value value) {
   int64_t has = bufferOp(value).getTensorType().getNumElements();
@@ -48,16 +48,18 @@ static LogicalResult verifyExtent(Operation *op, StringRef what,
 }
 
 namespace {
-/// What the operands of post-ops must hold, in elements.
+/// The sizes that the operands of post-ops must have, in elements.
 struct PostOpSizes {
   int64_t bias = 0, result = 0;
   // -1: post-ops that take such an operand are not allowed.
-  int64_t bitsBytes = -1; // stands for all that only products can keep
+  int64_t bitsBytes =
+      -1; // also for the other kinds that only products can have
   int64_t aSum = -1, bSum = -1;
   int64_t channels = -1;
 };
 
-/// What a post-op takes: an operand that it reads or one that it writes.
+/// What a post-op takes: nothing, an operand that it reads, or one that it
+/// writes.
 enum class Takes { nothing, read, write };
 } // namespace
 
@@ -81,7 +83,7 @@ static Takes takesOf(PostOpKind kind) {
   }
 }
 
-/// The size and a name of the operand of `kind`.
+/// The required size and a name of the operand of `kind`.
 static std::pair<int64_t, StringRef> operandOf(PostOpKind kind,
                                                const PostOpSizes &sizes) {
   switch (kind) {
@@ -106,7 +108,7 @@ static std::pair<int64_t, StringRef> operandOf(PostOpKind kind,
   }
 }
 
-/// Whether a command with operands of `sizes` can have `kind`.
+/// True when a command with operands of `sizes` can have `kind`.
 static bool isAllowed(PostOpKind kind, const PostOpSizes &sizes) {
   switch (kind) {
   case PostOpKind::a_sum:
@@ -120,7 +122,7 @@ static bool isAllowed(PostOpKind kind, const PostOpSizes &sizes) {
   }
 }
 
-/// The element type of the operand of `kind` beside a result of type `result`.
+/// The element type of the operand of `kind` if the result has type `result`.
 static Type operandTypeOf(PostOpKind kind, Type result) {
   MLIRContext *context = result.getContext();
   switch (kind) {
@@ -135,7 +137,7 @@ static Type operandTypeOf(PostOpKind kind, Type result) {
   }
 }
 
-/// Both sums of the channels, last, or none.
+/// Checks that the two sums over channels are either absent or last.
 static LogicalResult verifyChannelSums(Operation *op, ArrayAttr postOps) {
   for (auto [i, attr] : llvm::enumerate(postOps)) {
     PostOpKind kind = cast<PostOpAttr>(attr).getKind();
@@ -195,7 +197,7 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
     if (failed(verifyExtent(op, what, elements, operands[number])))
       return failure();
     if (isWrite && std::exchange(isKept[number], true))
-      return op->emitOpError() << "keeps two things in write " << number;
+      return op->emitOpError() << "keeps two values in write " << number;
   }
   for (size_t i = 1; i < isKept.size(); ++i)
     if (!isKept[i])
@@ -264,7 +266,7 @@ static LogicalResult verifyMatmul(MatmulOp op) {
                        sizes);
 }
 
-/// Product of numbers >= 0, or -1.
+/// The product of numbers >= 0, or -1.
 static int64_t productOf(std::initializer_list<ArrayRef<int64_t>> lists) {
   int64_t product = 1;
   bool empty = false, fits = true;
@@ -412,7 +414,7 @@ static LogicalResult verifyAttention(AttentionOp op) {
     int64_t rows = hasQueries ? queries : keys, extent;
     if (!isIn(at.getBuffer(), i < numReads))
       return op.emitOpError() << "has its " << name << " in buffer "
-                              << at.getBuffer() << ", which is none of its "
+                              << at.getBuffer() << ", which is not one of its "
                               << (i < numReads ? "reads" : "writes");
     if (at.getStrides().size() != 3 || at.getOffset() < 0 ||
         llvm::any_of(at.getStrides(), [](int64_t x) { return x < 1; }))

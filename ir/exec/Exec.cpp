@@ -92,7 +92,7 @@ static ParseResult parseSlice(AsmParser &parser, SliceAttr &slice) {
     return failure();
   std::optional<Space> space = symbolizeSpace(word);
   if (!space)
-    return parser.emitError(loc) << "'" << word << "' is no space";
+    return parser.emitError(loc) << "'" << word << "' is not a space";
   if (parser.parseLSquare() || parser.parseInteger(index) ||
       parser.parseRSquare() || parser.parseInteger(offset) ||
       parser.parsePlus() || parser.parseInteger(size))
@@ -120,7 +120,7 @@ void SliceAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What programs consist of
+// Buffers, kernels, constants
 //===----------------------------------------------------------------------===//
 
 int64_t exec::sizeBytes(Type tensorType) {
@@ -146,11 +146,11 @@ RankedTensorType exec::ticketType(MLIRContext *context) {
 }
 
 BufferOp exec::bufferOp(Value buffer) {
-  // The verifier of programs makes sure of the kind of op.
+  // The verifier of programs checks the kind of op.
   return cast<BufferOp>(buffer.getDefiningOp());
 }
 
-/// With sizes up to 2^62 no sum overflows.
+/// With offsets and sizes up to 2^62 no sum overflows.
 static constexpr int64_t kMaxOffset = int64_t(1) << 62;
 
 void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
@@ -168,7 +168,7 @@ LogicalResult BufferOp::verify() {
   if (slice.getIndex() < 0 || slice.getOffset() < 0 || slice.getSize() < 0)
     return emitOpError() << "has a slice with a negative number";
   if (slice.getOffset() > kMaxOffset)
-    return emitOpError() << "lies beyond 2^62 bytes";
+    return emitOpError() << "is beyond 2^62 bytes";
   if (slice.getSize() != sizeBytes(type))
     return emitOpError() << "has a slice of " << slice.getSize()
                          << " bytes, but " << type << " has "
@@ -188,7 +188,8 @@ LogicalResult KernelOp::verify() {
     return failure();
   auto isTensor = [](Type type) { return ir::hasBoundedSize(type); };
   if (!llvm::all_of(body.getArgumentTypes(), isTensor))
-    return emitOpError() << "has an argument that is no tensor of static shape";
+    return emitOpError()
+           << "has an argument that is not a tensor of static shape";
   if (getTiles() && static_cast<int64_t>(*getTiles()) < 0)
     return emitOpError() << "has a negative number of tiles";
   if (getGrid().has_value() != getBlock().has_value())
@@ -215,7 +216,7 @@ LogicalResult ConstantOp::verify() {
                          << ", expected a tensor of static shape";
   int64_t offset = getOffset();
   if (offset < 0 || offset > kMaxOffset || offset % kBufferAlignment != 0)
-    return emitOpError() << "lies at " << offset << ", expected a multiple of "
+    return emitOpError() << "is at " << offset << ", expected a multiple of "
                          << kBufferAlignment << " up to 2^62";
   return success();
 }
@@ -252,10 +253,10 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       getOperation()->getParentOp(), getKernelAttr());
   if (!kernel)
     return emitOpError() << "launches " << getKernelAttr()
-                         << ", which is no exec.kernel";
+                         << ", which is not an exec.kernel";
   Block &body = kernel.getBody().front();
   if (body.empty() || !body.back().hasTrait<OpTrait::IsTerminator>())
-    return success(); // the kernel's own verifier says so
+    return success(); // the verifier of the kernel reports it
   auto check = [&](StringRef what, TypeRange types,
                    OperandRange buffers) -> LogicalResult {
     if (types.size() != buffers.size())

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Planned programs. Made by the plan phase; read by code generators
-// (`exec.kernel`), by the emission of tables, and by inspection.
+// Planned programs. The plan phase creates them. Code generators
+// (`exec.kernel`), the emission of tables, and inspection read them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_EXEC_EXEC_H
@@ -33,11 +33,11 @@ inline int64_t alignedBytes(int64_t sizeBytes,
   return (sizeBytes + alignment - 1) / alignment * alignment;
 }
 
-/// Bytes of a tensor type that sinter values may have.
+/// The bytes of a tensor of a type that sinter values may have.
 int64_t sizeBytes(mlir::Type tensorType);
 
-/// Bytes at which the fields of the control block (sinter_control of abi.h)
-/// lie.
+/// The offsets of the fields of the control block (sinter_control of abi.h), in
+/// bytes.
 namespace control_offset {
 inline constexpr int64_t kLr = 0, kWeightDecay = 4, kClipNorm = 8, kStep = 16,
                          kSeed = 24, kValidRows = 32, kMicroBatch = 40,
@@ -52,39 +52,39 @@ struct ControlField {
 llvm::ArrayRef<ControlField> controlFields();
 inline constexpr int64_t kControlBytes = 64;
 
-/// The type of the ticket, which is no value of a program.
+/// The type of the ticket, which is not a value of the program.
 mlir::RankedTensorType ticketType(mlir::MLIRContext *context);
 
-/// A contraction's most post-ops (SINTER_MAX_POST_OPS of abi.h).
+/// The most post-ops of a contraction (SINTER_MAX_POST_OPS of abi.h).
 inline constexpr unsigned kMaxPostOps = 6;
 
 /// The op that declares `buffer`, an operand of a command.
 BufferOp bufferOp(mlir::Value buffer);
 
-/// Whose stream runs a command, and the places of what it touches: 0 without
-/// attributes. `from` is that of its reads, `to` that of its writes.
+/// The device and stream that run a command, and the devices of its reads
+/// (`from`) and writes (`to`); 0 without attributes.
 struct CommandPlace {
   int64_t place = 0, stream = 0, from = 0, to = 0;
 };
 CommandPlace placeOf(mlir::Operation *command);
-/// Streams of a place, as the numbers of sinter_stream.
+/// The streams of a place, numbered as in sinter_stream.
 inline constexpr int64_t kCompute = 0, kTransfer = 1, kStreams = 2;
 
-/// The checks of indices that the last output of the program is of; null where
-/// it has none.
+/// Describes the index checks in the last output of the program; null if there
+/// are none.
 mlir::ArrayAttr indexChecks(ProgramOp program);
 /// The bytes of the arenas of all places, in order.
 llvm::SmallVector<int64_t> arenaBytes(ProgramOp program);
 
-/// Checks C6 and C7 of `exec.program`; reports the first violation.
+/// Checks C7 and C8 of `exec.program`; reports the first violation.
 mlir::LogicalResult verifyOrder(ProgramOp program, int64_t numPlaces,
                                 llvm::ArrayRef<int64_t> placeOfState);
 
-/// Checks C3 and C4 of `exec.program`; reports the first violation at the
-/// command. The ops in the program must have been verified.
+/// Checks C3, C4 and C6 of `exec.program`; reports the first violation at the
+/// command. The ops in the program must be verified.
 mlir::LogicalResult verifyLifetimes(ProgramOp program);
-/// Checks the sizes of what a command reads and writes; likewise. (A launch is
-/// checked against its kernel as a user of symbols.)
+/// Checks the sizes of the reads and writes of a command, which must be
+/// verified. (A launch is checked against its kernel as a user of symbols.)
 mlir::LogicalResult verifyCommand(mlir::Operation *command);
 
 } // namespace sinter::exec

@@ -23,7 +23,7 @@ def Exec_LaunchOp : Exec_CommandOp<"launch", [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "run a generated kernel";
   let description = [{
-    The reads are the arguments of the kernel's body, the writes the values it yields.
+    The reads are the arguments of the body of the kernel, the writes are the values that it yields.
 
     C1: `kernel` names an `exec.kernel`; reads and writes have the number and the sizes of its
     arguments and results.
@@ -39,15 +39,15 @@ def Exec_LaunchOp : Exec_CommandOp<"launch", [AttrSizedOperandSegments,
 def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
   let summary = "C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n], then the post-ops";
   let description = [{
-    Reads A, B and the operands of post-ops; writes C and what post-ops keep. Strides count elements, batch strides
-    first, and then those of m, k (A), k, n (B) and m, n (C). A batch stride of 0 repeats. A and B begin
-    `a_offset` and `b_offset` elements into their buffers.
+    Reads A, B and the operands of post-ops; writes C and the values that post-ops keep. Strides are in elements: first
+    the batch strides, then those of m, k (A), k, n (B) and m, n (C). A batch stride of 0 repeats a matrix. A and B
+    begin `a_offset` and `b_offset` elements into their buffers.
 
     C1: stride lists have one entry per batch dimension and two more, none negative; batch, sizes and offsets
-    >= 0; at most 4 batch dimensions. C2: all elements lie in their buffers. C3: A and B have the same element type.
-    C4: at most 6 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad covers
-    C's elements, a_sum has m and b_sum n elements, without batch, and all have C's element type; that of relu_bits
-    and relu_grad has the bytes of the bits. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.
+    >= 0; at most 4 batch dimensions. C2: all elements are in their buffers. C3: A and B have the same element type.
+    C4: at most 6 post-ops; the operand of a bias or bias_grad has n elements, that of an add, store or gelu_tanh_grad
+    covers the elements of C, a_sum has m and b_sum n elements, without batch, and all have the element type of C; that
+    of relu_bits and relu_grad has the bytes of the bits. C5: every kept buffer belongs to one post-op. C6: `tf32` is for float32 A and B.
     ```mlir
     exec.matmul(%a, %b, %bias) -> %c m 4 n 3 k 8 batch [] a [8, 1] b [3, 1] c [3, 1]
         post [#exec.post_op<bias read 2>, #exec.post_op<relu>]
@@ -71,9 +71,10 @@ def Exec_MatmulOp : Exec_CommandOp<"matmul", [AttrSizedOperandSegments]> {
 def Exec_ConvOp : Exec_CommandOp<"conv", [AttrSizedOperandSegments]> {
   let summary = "a convolution or one of its gradients, then the post-ops";
   let description = [{
-    Reads: forward: input, filter; input_grad: output gradient, filter; filter_grad: input, output gradient;
-    then the operands of post-ops. Writes the result and what post-ops keep. `input` and `output` are the spatial sizes of the forward convolution in all
-    directions; `channels` and `filters` its input and output channels.
+    Reads input and filter (forward), output gradient and filter (input_grad), or input and output gradient
+    (filter_grad), then the operands of post-ops. Writes the result and the values that post-ops keep. In all
+    directions `input` and `output` are the spatial sizes of the forward convolution, and `channels` and `filters` are
+    its input and output channels.
 
     C1: one to three spatial dimensions, one entry each per list; strides, dilations, kernel >= 1; groups divide
     channels and filters. C2: the window gives the output sizes. C3: buffers have the sizes of their tensors.
@@ -104,15 +105,16 @@ def Exec_ConvOp : Exec_CommandOp<"conv", [AttrSizedOperandSegments]> {
 def Exec_AttentionOp : Exec_CommandOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "scaled dot-product attention or its gradients";
   let description = [{
-    `sinter.attention` or `sinter.attention_grad`, of operands [batch, heads, rows, depth] with rows of
-    `queries` or `keys`. `heads` says where they lie: query, key, value, output; backward: query, key, value,
-    output, output gradient, query gradient, key gradient, value gradient. One entry more, the last, is that of a
-    mask [batch, heads, queries, keys] in float32, whose strides are 0 where it repeats. `stats` is the number of the buffer with
-    the statistics, dense [batch, heads, queries] in float32: forward a written one or absent, backward a read one.
+    Computes `sinter.attention` or `sinter.attention_grad` on operands [batch, heads, rows, depth], with `queries` or
+    `keys` rows. `heads` has their positions: query, key, value, output (forward), or query, key, value, output, output
+    gradient, query gradient, key gradient, value gradient (backward). If there is a mask, one more entry, the last, is
+    its position: [batch, heads, queries, keys] in float32, with strides of 0 where it repeats. `stats` is the number of
+    the buffer with the statistics, dense [batch, heads, queries] in float32: a written buffer or absent (forward), or a
+    read one (backward).
 
-    C1: sizes are positive, `heads` has 4 or 8 entries with 3 strides each, none below 1 (but for a mask's); the first
-    three (backward: five) and a mask lie in reads, the others in writes. C2: all elements lie in their buffers and have one element type; writes
-    are written in full. C3: `stats` is as above.
+    C1: sizes are positive; `heads` has 4 or 8 entries (and that of a mask) with 3 strides each, none less than 1
+    (except those of a mask); the first three (backward: five) and a mask are in reads, the others in writes. C2: all
+    elements are in their buffers and have one element type; writes are written completely. C3: `stats` is as above.
     ```mlir
     exec.attention forward(%qkv) -> (%y, %stats) batch 2 heads 4 queries 8 keys 8 depth 64 scale 1.25e-01 causal
         at [#exec.heads<0 from 0 strides [6144, 64, 768]>, #exec.heads<0 from 256 strides [6144, 64, 768]>,
@@ -130,7 +132,7 @@ def Exec_AttentionOp : Exec_CommandOp<"attention", [AttrSizedOperandSegments]> {
 }
 
 def Exec_CopyOp : Exec_CommandOp<"copy"> {
-  let summary = "the bytes of one buffer into another of the same size";
+  let summary = "copy the bytes of one buffer to another of the same size";
   let description = [{
     C1: both buffers have the same size.
     ```mlir
@@ -142,7 +144,7 @@ def Exec_CopyOp : Exec_CommandOp<"copy"> {
 }
 
 def Exec_RecordOp : Exec_CommandOp<"record"> {
-  let summary = "an event: what its place and stream were told so far";
+  let summary = "record an event: all earlier commands of this place and stream";
   let description = [{
     C1: a program records an event once.
     ```mlir
@@ -154,9 +156,9 @@ def Exec_RecordOp : Exec_CommandOp<"record"> {
 }
 
 def Exec_WaitOp : Exec_CommandOp<"wait"> {
-  let summary = "its place and stream go on after an event";
+  let summary = "make this place and stream wait for an event";
   let description = [{
-    C1: the event is recorded before, in the program's order.
+    C1: the event is recorded earlier in the program.
     ```mlir
     exec.record 0
     exec.wait 0 {exec.place = 1 : i64, exec.stream = 1 : i64}
@@ -167,18 +169,18 @@ def Exec_WaitOp : Exec_CommandOp<"wait"> {
 }
 
 def Exec_FillOp : Exec_CommandOp<"fill"> {
-  let summary = "zeros into a buffer";
+  let summary = "fill a buffer with zeros";
   let description = "```mlir\nexec.fill -> %a\n```";
   let arguments = (ins Exec_BufferType:$to);
   let assemblyFormat = "`->` $to attr-dict";
 }
 
 def Exec_AllReduceOp : Exec_CommandOp<"all_reduce", [AttrSizedOperandSegments]> {
-  let summary = "sums over all replicas, beside the commands that follow";
+  let summary = "sum over all replicas, while later commands run";
   let description = [{
-    Write i is the sum of read i over the replicas. It begins when the commands before it are done; the
-    commands after it do not wait for it, until `exec.await` of the same event: up to there what it reads
-    stays as it is, and what it writes belongs to it.
+    Write i is the sum of read i over the replicas. The sum begins when all earlier commands are done. Later
+    commands do not wait for it until `exec.await` of the same event; until then its reads must not change, and its
+    writes must not be touched.
 
     C1: as many reads as writes, at least one; all of one element type, read i with the size of write i.
     C2: `event` is not negative, and belongs to one all_reduce of the program.
@@ -192,7 +194,7 @@ def Exec_AllReduceOp : Exec_CommandOp<"all_reduce", [AttrSizedOperandSegments]> 
 }
 
 def Exec_AwaitOp : Exec_CommandOp<"await"> {
-  let summary = "what follows begins after an all_reduce";
+  let summary = "make later commands wait for an all_reduce";
   let description = [{
     C1: there is one for each `exec.all_reduce`, after it.
     ```mlir
@@ -209,12 +211,12 @@ def Exec_AwaitOp : Exec_CommandOp<"await"> {
 
 def Exec_BufferOp : Exec_Op<"buffer", [HasParent<"ProgramOp">,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "the place of one tensor value";
+  let summary = "the bytes of one tensor value";
   let description = [{
-    Each buffer holds one value: what lies there when the program starts (states, inputs, constants,
-    control fields) or what one command writes.
+    Each buffer holds one value: the one that is there when the program starts (states, inputs, constants,
+    control fields), or the one that a command writes.
 
-    C1: the slice has the size of the type, and lies in its space.
+    C1: the slice has the size of the type, and is within its space.
     ```mlir
     %h = exec.buffer arena[0] 64 + 256 : tensor<8x8xf32>
     ```
@@ -234,15 +236,15 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     Sinter_KernelOpInterface]> {
   let summary = "a kernel to be generated";
   let description = [{
-    The body is that of the equal `sinter.kernel`s it stands for, with their kind and domain.
-    `tiles` is the number of independent parts that workers of a CPU may claim; `grid`, `block` and `shared`
-    are the blocks, the threads of a block (x, y, z) and the bytes of dynamic shared memory of a CUDA launch. They
-    are known once code was generated.
+    The body is that of the equal `sinter.kernel`s that it stands for, with their kind and domain. `tiles` is the number
+    of independent parts that workers of a CPU may claim. `grid`, `block` and `shared` are the blocks, the threads of a
+    block (x, y, z) and the bytes of dynamic shared memory of a CUDA launch. They are known after code generation.
 
-    In a kernel of kind `staged` the block that finishes the first stage last computes the others. Blocks take tickets
-    to find out which one this is: a launch of such a kernel has the ticket of the control block as its last operand.
+    In a kernel of kind `staged`, the block that finishes the first stage last computes the other stages. Blocks take
+    tickets to find out which block that is: a launch of such a kernel has the ticket of the control block as its last
+    operand.
 
-    C1: the body ends with `sinter.yield`. C2: `tiles` is not negative. C3: `grid` and `block` come together, with
+    C1: the body ends with `sinter.yield`. C2: `tiles` is not negative. C3: `grid` and `block` are both present or both absent, with
     three positive numbers each. C4: the constraints C3 to C10 of `sinter.kernel`.
     ```mlir
     exec.kernel @k0_relu loop over <[8, 8] views [(d0, d1) -> (d0, d1)]> {
@@ -268,7 +270,7 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     /// True when the last block of the first stage computes the others: launches then have one more operand,
     /// the ticket of the control block.
     bool isStaged() { return getKind() == ir::KernelKind::staged; }
-    /// Buffers that a launch reads, a ticket too, and writes.
+    /// The number of buffers that a launch reads (with a ticket) and writes.
     unsigned getNumBuffers() {
       return getBody().front().getNumArguments() + isStaged() + getYielded().size();
     }
@@ -293,21 +295,20 @@ def Exec_ConstantOp : Exec_Op<"constant", [HasParent<"::mlir::ModuleOp">]> {
 
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "one entry: buffers, and commands in the order they run";
+  let summary = "one entry: buffers, and commands in the order in which they run";
   let description = [{
-    `arena_bytes` is the size of the arena (of the first place); `unshared_bytes` what its buffers would take without
-    sharing, and `max_live_bytes` the largest sum of buffers that are live at one command; both count
+    `arena_bytes` is the size of the arena (of the first place). `unshared_bytes` is the size that its buffers would
+    take without sharing, and `max_live_bytes` is the largest sum of buffers that are live at one command; both count
     each buffer rounded up to 64 bytes.
 
-    C1: the body holds buffers and commands only. C2: slices lie in their spaces. C3: every buffer
+    C1: the body holds only buffers and commands. C2: slices are within their spaces. C3: every buffer
     that is read was written, or had its value when the program started; none is written twice, and none in
     a space that is only read. C4: buffers whose bytes overlap are not live at the same time; in one
-    command, a written buffer may take the place of one that is read there for the last time, if both
-    have the same slice. C5: every output is written as a whole. C6: what an `exec.all_reduce`
-    reads and writes is live, and what it writes is not touched by others, until its `exec.await`.
-    C7: a command's arenas and states are those of its
-    place. C8: of two commands on different places or streams that touch the same bytes, one of which writes,
-    the later one waits for an event that comes after the earlier one.
+    command, a written buffer may take the bytes of one that is read there for the last time, if both
+    have the same slice. C5: every output is written completely. C6: until its `exec.await`, the reads and writes of
+    an `exec.all_reduce` are live, and no other command touches its writes. C7: a command uses only arenas and
+    states of its place. C8: of two commands on different places or streams that touch the same bytes, one of which
+    writes, the later one waits for an event that comes after the earlier one.
     ```mlir
     exec.program @main("x" : tensor<8xf32>) -> ("y" : tensor<8xf32>) arena 0 unshared 0 max_live 0 {
       %x = exec.buffer input[0] 0 + 32 : tensor<8xf32>

@@ -19,31 +19,32 @@ def Exec_Dialect : Dialect {
   let summary = "Planned programs: buffers with addresses, and commands in an order";
   let description = [{
     A module in this form holds `sinter.state`s, `exec.constant`s, `exec.kernel`s and one
-    `exec.program` per entry. A program is a list of commands on buffers. It becomes the
-    tables of `sinter/abi.h` one to one; enumerations have the numbers of that header.
+    `exec.program` per entry. A program is a list of commands on buffers. It maps one to one
+    to the tables of `sinter/abi.h`; enumerations have the numbers of that header.
 
     Two buffers may share bytes only if all uses of the first happen before the first use of
     the second; the verifier of `exec.program` checks that.
 
-    A program that spans several devices names them by `sinter.devices` of the module. Its commands carry
-    `exec.place` (the number of the device that runs them) and `exec.stream` (0: compute, 1: transfers), copies from
-    one device to another also `exec.from` and `exec.to`; what is absent is 0, or the place. Commands of one place and
-    stream run in order, others in any order that `exec.record` and `exec.wait` allow. `exec.arenas` of a program
-    has the bytes of every place's arena, `exec.target` of a kernel the kind of device it is for.
+    If a program spans several devices, `sinter.devices` of the module names them. Its commands have the attributes
+    `exec.place` (the number of the device that runs them) and `exec.stream` (0: compute, 1: transfers); copies from
+    one device to another also `exec.from` and `exec.to`. An absent place or stream is 0, an absent from or to is the
+    place. Commands of one place and stream run in order, others in any order that `exec.record` and `exec.wait`
+    allow. `exec.arenas` of a program has the bytes of the arena of every place, `exec.target` of a kernel the kind of
+    device that it is for.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let extraClassDeclaration = [{
-    /// Attribute of the module: a dictionary of what the artifact says about training.
+    /// On the module: a dictionary of what the artifact says about training.
     static constexpr llvm::StringLiteral kTrainingAttr = "sinter.training";
-    /// Of commands, programs and kernels; see the description.
+    /// On commands, programs and kernels; see the description.
     static constexpr llvm::StringLiteral kPlaceAttr = "exec.place";
     static constexpr llvm::StringLiteral kStreamAttr = "exec.stream";
     static constexpr llvm::StringLiteral kFromAttr = "exec.from";
     static constexpr llvm::StringLiteral kToAttr = "exec.to";
     static constexpr llvm::StringLiteral kArenasAttr = "exec.arenas";
-    /// Of a program: the checks of indices whose results its last output holds,
+    /// On a program: the index checks whose findings its last output holds,
     /// which only the runtime reads. See SinterDialect.
     static constexpr llvm::StringLiteral kIndexChecksAttr = "exec.index_checks";
     static constexpr llvm::StringLiteral kTargetAttr = "exec.target";
@@ -63,15 +64,15 @@ class Exec_Attr<string name, string attrMnemonic> : AttrDef<Exec_Dialect, name> 
   let mnemonic = attrMnemonic;
 }
 
-def Exec_Space : Exec_Enum<"Space", "where bytes lie", [
+def Exec_Space : Exec_Enum<"Space", "a space of memory", [
   I32EnumAttrCase<"arena", 1>, I32EnumAttrCase<"state", 2>, I32EnumAttrCase<"input", 3>,
   I32EnumAttrCase<"output", 4>, I32EnumAttrCase<"constant", 5>, I32EnumAttrCase<"control", 6>]>;
 
 def Exec_SliceAttr : Exec_Attr<"Slice", "slice"> {
   let summary = "bytes of a space";
   let description = [{
-    `index` numbers the places of the program in the arena space, the states of the module, or the inputs
-    or outputs of the program, and is 0 in the other spaces. `offset` and `size` are bytes.
+    In the arena space `index` is the number of the device; in the state, input and output spaces, that of the state of
+    the module, or of the input or output of the program. In other spaces it is 0. `offset` and `size` are in bytes.
     ```mlir
     #exec.slice<arena[0] 64 + 256>
     ```
@@ -81,7 +82,7 @@ def Exec_SliceAttr : Exec_Attr<"Slice", "slice"> {
   let hasCustomAssemblyFormat = 1;
 }
 
-def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is applied to a contraction's result", [
+def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is done to the result of a contraction", [
   I32EnumAttrCase<"bias", 1>, I32EnumAttrCase<"add", 2>, I32EnumAttrCase<"relu", 3>,
   I32EnumAttrCase<"gelu_erf", 4>, I32EnumAttrCase<"gelu_tanh", 5>, I32EnumAttrCase<"sigmoid", 6>,
   I32EnumAttrCase<"tanh", 7>, I32EnumAttrCase<"clip", 8>, I32EnumAttrCase<"scale", 9>,
@@ -94,14 +95,16 @@ def Exec_PostOpKind : Exec_Enum<"PostOpKind", "what is applied to a contraction'
 def Exec_PostOpAttr : Exec_Attr<"PostOp", "post_op"> {
   let summary = "a step after a contraction";
   let description = [{
-    `read` numbers the operand of bias, add, relu_grad or gelu_tanh_grad among the command's reads (from 2),
-    `write` what the kinds that keep something write (from 1).
-    `alpha` is the factor of a scale; `alpha` and `beta` are the bounds of a clip. swish is
-    x * sigmoid(x), hard_swish x * min(max(x / 6 + 0.5, 0), 1). The kinds from store on
-    are for products on devices whose library has them: store keeps x, relu_bits the bits x > 0 of a relu,
-    in lines of n padded to a multiple of 128; relu_grad is x where the bit is 1, gelu_tanh_grad x * gelu'(read); bias_grad
-    keeps the sums of x over the rows, a_sum and b_sum those of A and B over k, and pass x on. channel_sum and
-    channel_squares end a forward convolution and keep the sums over each of its channels in float32.
+    `read` is the number of the operand of bias, add, relu_grad or gelu_tanh_grad among the reads of the command (from
+    2). `write` is the number of the buffer that a kind which keeps something writes (from 1). `alpha` is the factor of
+    a scale; `alpha` and `beta` are the bounds of a clip. swish is x * sigmoid(x), hard_swish is
+    x * min(max(x / 6 + 0.5, 0), 1).
+
+    The kinds from store on are for products on devices whose library has them. store keeps x. relu_bits keeps the
+    bits x > 0 of a relu, in lines of n bits padded to a multiple of 128. relu_grad is x where the bit is 1, else 0.
+    gelu_tanh_grad is x * gelu'(read). bias_grad keeps the sums of x over the rows, a_sum and b_sum those of A and B
+    over k; all three leave x unchanged. channel_sum and channel_squares end a forward convolution, and keep the sums
+    of x and x^2 over each of its channels in float32.
     ```mlir
     #exec.post_op<bias read 2>
     #exec.post_op<relu_bits write 1>
@@ -127,10 +130,10 @@ def Exec_AttentionDirectionAttr
     : EnumAttr<Exec_Dialect, Exec_AttentionDirection, "attention_direction">;
 
 def Exec_HeadsAttr : Exec_Attr<"Heads", "heads"> {
-  let summary = "where an operand of attention lies";
+  let summary = "the position of an operand or result of attention";
   let description = [{
-    `buffer` numbers the command's reads and then its writes. Elements [batch, heads, rows, depth] begin
-    at element `offset`; `strides` are those of batch, head and row, in elements; those of a row are adjacent.
+    `buffer` is a number among the reads and then the writes of the command. The elements [batch, heads, rows, depth]
+    begin at element `offset`. `strides` are those of batch, head and row, in elements; elements of a row are adjacent.
     ```mlir
     #exec.heads<0 from 64 strides [1536, 64, 192]>
     ```
@@ -151,10 +154,10 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
 
 def Exec_CommandOpInterface : OpInterface<"CommandOpInterface"> {
   let cppNamespace = "::sinter::exec";
-  let description = "One step of a program: buffers it only reads and buffers it defines.";
+  let description = "One step of a program, with the buffers that it only reads and those that it defines.";
   let methods = [
     InterfaceMethod<"Buffers that are read.", "::mlir::OperandRange", "getReads">,
-    InterfaceMethod<"Buffers that get their value.", "::mlir::OperandRange", "getWrites">
+    InterfaceMethod<"Buffers that get their value by the command.", "::mlir::OperandRange", "getWrites">
   ];
 }
 

@@ -1,10 +1,10 @@
-//===- Lifetimes.cpp - may these buffers share bytes? ---------------------===//
+//===- Lifetimes.cpp - do live buffers overlap? ---------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Walks the commands of a program in their order with the set of live buffers
-// per space. Live buffers never overlap, so that each new one is compared with
-// its neighbours by offset only.
+// Walks the commands of a program in order, with the set of live buffers per
+// space. Live buffers never overlap, so each new one is compared only with its
+// neighbours by offset.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/exec/Exec.h"
@@ -25,8 +25,7 @@ public:
 private:
   using Key = std::pair<Space, int64_t>;
   struct Use {
-    unsigned writtenBy =
-        0; // 1 + position of the command; 0: had its value before
+    unsigned writtenBy = 0; // 1 + position of the command; 0: no command
     unsigned lastUse = 0;
     bool isRead = false;
   };
@@ -40,7 +39,7 @@ private:
   static Key keyOf(BufferOp buffer) {
     return {buffer.getSlice().getSpace(), buffer.getSlice().getIndex()};
   }
-  /// Values in these spaces are there until the program ends.
+  /// Written values in these spaces live until the program ends.
   static bool outlivesProgram(BufferOp buffer, const Use &use) {
     Space space = buffer.getSlice().getSpace();
     return use.writtenBy != 0 &&
@@ -61,7 +60,8 @@ private:
       space.erase(it);
   }
 
-  /// Buffers that a command keeps live; those of its all_reduce for an await.
+  /// The buffers that a command keeps live; for an await, those of its
+  /// all_reduce.
   OperandRange keptBy(Operation *op) {
     auto await = dyn_cast<AwaitOp>(op);
     return (await ? begun[await.getEvent()] : op)->getOperands();
@@ -70,14 +70,14 @@ private:
   ProgramOp program;
   llvm::DenseMap<uint64_t, Operation *> begun; // all_reduces by event
   llvm::DenseMap<Operation *, Operation *>
-      pending; // buffer -> all_reduce under way that writes it
+      pending; // buffer -> unfinished all_reduce that writes it
   llvm::DenseMap<Operation *, Use> uses; // by buffer
   std::map<Key, std::map<int64_t, Operation *>> live;
 };
 
 } // namespace
 
-/// The all_reduce ends here: what it reads and writes lives up to this.
+/// An all_reduce ends here: its reads and writes live until now.
 LogicalResult LiveBuffers::collectAwait(AwaitOp op, unsigned position) {
   auto reduce = dyn_cast_or_null<AllReduceOp>(begun.lookup(op.getEvent()));
   if (!reduce || !pending.contains(bufferOp(reduce.getWrites()[0])))
@@ -161,8 +161,8 @@ Operation *LiveBuffers::overlapping(SliceAttr slice) {
 
 LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
   auto command = cast<CommandOpInterface>(op);
-  // What is read here for the last time gives its bytes to a written buffer
-  // with the same slice.
+  // A buffer that is read here for the last time gives its bytes to a written
+  // buffer with the same slice.
   auto endsHere = [&](BufferOp buffer) {
     const Use &use = uses[buffer];
     return use.lastUse == position && !outlivesProgram(buffer, use);
@@ -201,8 +201,8 @@ LogicalResult LiveBuffers::step(Operation *op, unsigned position) {
 LogicalResult LiveBuffers::run() {
   if (failed(collect()))
     return failure();
-  // States have their value from the beginning on. Spaces that are only read
-  // need no check.
+  // States have their value from the beginning. Spaces that are only read need
+  // no check.
   for (BufferOp buffer : program.getBody().getOps<BufferOp>()) {
     const Use &use = uses[buffer];
     if (buffer.getSlice().getSpace() != Space::state || use.writtenBy != 0 ||

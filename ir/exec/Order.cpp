@@ -26,7 +26,7 @@ CommandPlace exec::placeOf(Operation *command) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-/// Only what programs write can be in the way.
+/// Visits only spaces that programs write: only writes make commands wait.
 void AccessLog::visit(
     CommandOpInterface command,
     llvm::function_ref<void(Key, int64_t, int64_t, bool)> visitor) const {
@@ -64,8 +64,8 @@ void AccessLog::add(CommandOpInterface command, unsigned number) {
   unsigned queue = queueOf(placeOf(command));
   visit(command, [&](Key key, int64_t begin, int64_t end, bool isWrite) {
     std::vector<Access> &list = accesses[key];
-    // What a write covers was waited for: whoever waits for the write waits for
-    // that too. A queue's own reads of the same bytes are one.
+    // A write has waited for all accesses that it covers, so waiting for the
+    // write is enough. Reads of the same bytes by one queue count as one.
     llvm::erase_if(list, [&](const Access &access) {
       if (isWrite)
         return begin <= access.begin && access.end <= end;
@@ -143,7 +143,7 @@ private:
       if (!isThere)
         return command.emitOpError()
                << "touches " << stringifySpace(slice.getSpace())
-               << " bytes of another place than " << place;
+               << " bytes of a place other than " << place;
     }
     return success();
   }
@@ -160,7 +160,7 @@ private:
 
 LogicalResult exec::verifyOrder(ProgramOp program, int64_t numPlaces,
                                 ArrayRef<int64_t> placeOfState) {
-  // The common case needs no clocks.
+  // The common case, one device, needs no clocks.
   auto isPlaced = [](Operation &op) {
     return op.hasAttr(ExecDialect::kPlaceAttr) ||
            op.hasAttr(ExecDialect::kStreamAttr) || isa<RecordOp, WaitOp>(op);

@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// What the plan phase asks to insert events, and the verifier to check them.
-// Commands of a queue (a place and a stream) run in order; a clock says how
-// many commands of each queue have surely ended.
+// The plan phase uses this to insert events, and the verifier to check them.
+// The commands of a queue (a place and a stream) run in order. A clock tells
+// how many commands of each queue have certainly ended.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_EXEC_ORDER_H
@@ -17,7 +17,7 @@
 
 namespace sinter::exec {
 
-/// Commands that have ended, by queue.
+/// The number of commands that have ended, for each queue.
 using Clock = std::vector<unsigned>;
 
 inline void advance(Clock &clock, const Clock &other) {
@@ -25,8 +25,8 @@ inline void advance(Clock &clock, const Clock &other) {
     clock[i] = std::max(clock[i], other[i]);
 }
 
-/// Who last read and wrote which bytes, while commands are walked in the
-/// program's order.
+/// The last reads and writes of bytes, while commands are visited in program
+/// order.
 class AccessLog {
 public:
   explicit AccessLog(int64_t numPlaces) : numQueues(numPlaces * kStreams) {}
@@ -36,9 +36,9 @@ public:
     return place.place * kStreams + place.stream;
   }
 
-  /// What must have ended before `command` may touch what it does.
+  /// The commands that must have ended before `command` may touch its buffers.
   Clock needs(CommandOpInterface command) const;
-  /// The command is number `number`, counted from 1, on its queue.
+  /// Adds the command, which is number `number`, counted from 1, on its queue.
   void add(CommandOpInterface command, unsigned number);
 
 private:

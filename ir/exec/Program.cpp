@@ -1,4 +1,4 @@
-//===- Program.cpp - verifiers of exec.program but its lifetimes ----------===//
+//===- Program.cpp - verifiers of exec.program but lifetimes --------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -42,7 +42,7 @@ static LogicalResult verifyIndex(BufferOp buffer, size_t count) {
   return success();
 }
 
-/// States and constants belong to the module: verifySymbolUses looks at them.
+/// States and constants belong to the module: verifySymbolUses checks them.
 static LogicalResult verifyOwnSlice(ProgramOp program, BufferOp buffer) {
   auto sizeOf = [&](ArrayAttr types) {
     return sizeBytes(
@@ -53,8 +53,9 @@ static LogicalResult verifyOwnSlice(ProgramOp program, BufferOp buffer) {
     SmallVector<int64_t> arenas = arenaBytes(program);
     if (buffer.getSlice().getOffset() % kBufferAlignment != 0)
       return buffer.emitOpError()
-             << "lies at byte " << buffer.getSlice().getOffset()
-             << " of the arena, which is no multiple of " << kBufferAlignment;
+             << "is at byte " << buffer.getSlice().getOffset()
+             << " of the arena, which is not a multiple of "
+             << kBufferAlignment;
     if (failed(verifyIndex(buffer, arenas.size())))
       return failure();
     return verifyWithin(buffer, arenas[buffer.getSlice().getIndex()]);
@@ -115,7 +116,7 @@ LogicalResult ProgramOp::verifyRegions() {
       return op.emitOpError() << "is neither a buffer nor a command";
     for (Value operand : op.getOperands())
       if (!operand.getDefiningOp<BufferOp>())
-        return op.emitOpError() << "has an operand that is no exec.buffer";
+        return op.emitOpError() << "has an operand that is not an exec.buffer";
     if (failed(verifyCommand(&op)))
       return failure();
     for (Value value : command.getWrites()) {
@@ -134,7 +135,7 @@ LogicalResult ProgramOp::verifyRegions() {
 LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &) {
   auto module = dyn_cast_or_null<ModuleOp>(getOperation()->getParentOp());
   if (!module)
-    return emitOpError() << "must lie in a module";
+    return emitOpError() << "must be in a module";
   SmallVector<int64_t> stateBytes, placeOfState;
   int64_t constantBytes = 0;
   for (Operation &op : module.getOps()) {

@@ -19,7 +19,7 @@ void SinterDialect::registerAttention() {
       >();
 }
 
-/// float64 stays; everything narrower has float32 statistics.
+/// Statistics are float64 for float64, and float32 for all narrower types.
 static Type statsElement(Type element) {
   return element.isF64() ? element : Float32Type::get(element.getContext());
 }
@@ -37,7 +37,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
         causal ? builder.getUnitAttr() : UnitAttr());
 }
 
-/// What attention and its gradient have in common.
+/// The checks that attention and its gradient have in common.
 template <class OpTy> static LogicalResult verifyAttention(OpTy op) {
   Report report(op);
   RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
@@ -91,7 +91,7 @@ LogicalResult AttentionGradOp::verify() {
     return failure();
   Report report(*this);
   if (bool(getMask()) != bool(getMaskGrad()))
-    return report("'mask' and 'mask_grad' come together");
+    return report("'mask' and 'mask_grad' must both be present or absent");
   struct {
     const char *name;
     Value grad, of;

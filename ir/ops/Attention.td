@@ -15,13 +15,13 @@ def Sinter_AttentionOp : Sinter_Op<"attention", [Pure,
   let summary = "softmax(query * key^T * scale + mask) * value";
   let description = [{
     Shapes: query [.., T, D], key [.., S, D], value [.., S, E], mask [.., T, S], result
-    [.., T, E], stats [.., T]. `causal` adds -inf where the key's position exceeds the query's. A
-    query whose keys are all at -inf gives 0. `stats` is what the gradient needs of the softmax:
-    the logarithm of the sum over keys of exp(score), -inf where all are at -inf.
+    [.., T, E], stats [.., T]. `causal` adds -inf where the position of the key exceeds that of the
+    query. A query whose scores are all -inf gives 0. `stats` is kept for the gradient of the softmax: the
+    logarithm of the sum over keys of exp(score), or -inf if all scores are -inf.
 
     C1: leading dimensions are equal, at least one. C2: D and S agree as above.
-    C3: `mask`, if there, has the shape [.., T, S] in full, and may be float32 whatever the operands are. C4: `stats` is float64 where the operands
-    are, else float32.
+    C3: `mask`, if present, has the full shape [.., T, S], and may be float32 whatever the type of the operands.
+    C4: `stats` is float64 if the operands are, else float32.
     ```mlir
     %y, %stats = sinter.attention %q, %k, %v {scale = 0.5 : f64, causal}
        : (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x6xf32>)
@@ -43,16 +43,16 @@ def Sinter_AttentionOp : Sinter_Op<"attention", [Pure,
 def Sinter_AttentionGradOp : Sinter_Op<"attention_grad", [Pure,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
     DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>, Sinter_ResultRows]> {
-  let summary = "gradients of attention by query, key, value and mask";
+  let summary = "gradients of attention with respect to query, key, value and mask";
   let description = [{
-    Of a loss whose gradient by the output of `sinter.attention` is `output_grad`. With the
-    probabilities p = exp(score - stats), which are 0 in rows that are masked whole, and
+    `output_grad` is the gradient of a loss with respect to the output of `sinter.attention`. With the
+    probabilities p = exp(score - stats), which are 0 in rows that are masked completely, and
     dp = output_grad * value^T: value_grad = p^T * output_grad; mask_grad = ds = p * (dp - sum over keys
     of p * dp); query_grad = scale * ds * key; key_grad = scale * ds^T * query. `output` and `stats` are the
-    results of the attention; an evaluation may use them or compute the probabilities again.
+    results of the attention; an implementation may use them or compute the probabilities again.
 
-    C1: operands are those of an attention, with its results; `output_grad` has the type of `output`. C2: gradients
-    have the types of what they belong to; `mask_grad` is there where `mask` is.
+    C1: operands are those of an attention, with its results; `output_grad` has the type of `output`.
+    C2: each gradient has the type of its operand; `mask_grad` is present if and only if `mask` is.
     ```mlir
     %dq, %dk, %dv = sinter.attention_grad %q, %k, %v, %y, %stats, %dy {scale = 0.5 : f64}
        : (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x6xf32>, tensor<2x3x6xf32>, tensor<2x3xf32>,

@@ -1,4 +1,4 @@
-//===- Checks.cpp - what verifiers and shape inference share --------------===//
+//===- Checks.cpp - helpers of verifiers and inference --------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,9 +1,9 @@
-//===- Checks.h - what verifiers and shape inference share ------*- C++ -*-===//
+//===- Checks.h - helpers of verifiers and inference ------------*- C++ -*-===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Internal to ir/ops. Each check reports one line through a Report and fails,
-// or succeeds silently. Arithmetic on sizes never overflows.
+// Internal to ir/ops. Each check succeeds silently, or reports one line through
+// a Report and fails. Arithmetic on sizes never overflows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_OPS_CHECKS_H
@@ -13,7 +13,8 @@
 
 namespace sinter::ir {
 
-/// Where errors go: at an op, or at the location an inference was asked for.
+/// Where errors go: to an op, or to the location for which an inference was
+/// requested.
 class Report {
 public:
   explicit Report(mlir::Operation *op)
@@ -33,17 +34,17 @@ private:
   llvm::StringRef name_;
 };
 
-/// 0 <= value < rank; `field` names the attribute in the message.
+/// Checks that 0 <= value < rank; `field` names the attribute in the message.
 mlir::LogicalResult checkAxis(const Report &report, llvm::StringRef field,
                               int64_t value, int64_t rank);
-/// Distinct and in range of `rank`.
+/// Checks that `dims` are distinct and in range of `rank`.
 mlir::LogicalResult checkDims(const Report &report, llvm::StringRef field,
                               llvm::ArrayRef<int64_t> dims, int64_t rank);
-/// `rank` entries, each at least `least`.
+/// Checks that there are `rank` entries, each at least `least`.
 mlir::LogicalResult checkList(const Report &report, llvm::StringRef field,
                               llvm::ArrayRef<int64_t> values, int64_t rank,
                               int64_t least);
-/// `value` has the shape `shape`.
+/// Checks that `value` has the shape `shape`.
 mlir::LogicalResult checkShape(const Report &report, llvm::StringRef field,
                                mlir::Value value,
                                llvm::ArrayRef<int64_t> shape);
@@ -52,9 +53,9 @@ mlir::LogicalResult checkShape(const Report &report, llvm::StringRef field,
 struct Window {
   int64_t size, stride, dilation, low, high;
 };
-/// Number of positions of `window` along a dimension of `size`. Fails where the
-/// window is empty or, dilated, is larger than the padded dimension; `dim` is
-/// for the message.
+/// The number of positions of `window` along a dimension of `size`. Fails if
+/// the window is empty or, dilated, is larger than the padded dimension; `dim`
+/// is for the message.
 mlir::FailureOr<int64_t> countWindows(const Report &report, int64_t dim,
                                       int64_t size, Window window);
 

@@ -12,17 +12,17 @@ include "Interfaces.td"
 def Sinter_AllReduceOp : Sinter_Op<"all_reduce", [Pure,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
-  let summary = "sums over all replicas of the program";
+  let summary = "sum over all replicas of the program";
   let description = [{
-    Every replica gets `result_k = sum over r of x_k of replica r`, element by element: the same bits on
-    all of them. The order of the sum belongs to the communication library of the target; on the CPU and
-    on simulated devices it is a tree over the replicas' numbers, in pairs of neighbours. All replicas
-    run the same all_reduces in the same order; several operands are one message.
+    Result k is the sum of operand k of all replicas, element by element, with the same bits on every
+    replica. The order of the sum is up to the communication library of the target. On the CPU and on
+    simulated devices it is a tree over the numbers of the replicas, in pairs of neighbours. All replicas
+    run the same all_reduces in the same order. All operands of an op travel in one message.
 
-    With one replica it is the identity. The reference evaluation stands for a replica whose peers all
-    hold the same values: it multiplies by `replicas`.
+    With one replica the op is the identity. The reference evaluation assumes that all replicas hold the
+    same values: it multiplies by `replicas`.
 
-    C1: there is an operand, and each result has its operand's type. C2: `replicas` is 1 or more.
+    C1: there is at least one operand, and each result has the type of its operand. C2: `replicas` is 1 or more.
     ```mlir
     %s = sinter.all_reduce %x {replicas = 2 : i64} : tensor<4x8xf32>
     ```

@@ -20,7 +20,7 @@ void SinterDialect::registerConv() {
 }
 
 /// The type of the conv of `input` and `filter` with the window of `adaptor`,
-/// any of the three ops' adaptors or ops.
+/// which may be an op or adaptor of any of the three ops.
 template <class WindowOp>
 static FailureOr<RankedTensorType>
 inferConv(const Report &report, RankedTensorType input, RankedTensorType filter,
@@ -86,8 +86,7 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *context,
   return success();
 }
 
-/// Checks that the conv that `op` is a gradient of has the type of
-/// `outputGrad`.
+/// Checks that the conv whose gradient `op` is has the type of `outputGrad`.
 template <class GradOp>
 static LogicalResult verifyGrad(GradOp op, RankedTensorType input,
                                 RankedTensorType filter,

@@ -9,9 +9,9 @@
 include "Attrs.td"
 include "Interfaces.td"
 
-// The three are closed under differentiation; each is one library call. Activations
-// are N C spatial.. (channels_last: N spatial.. C); filters O I/groups spatial... `tf32`
-// and casts of 16-bit operands mean what they mean for dot_general.
+// The three ops are closed under differentiation; each can be one library call.
+// Activations are N C spatial.. (channels_last: N spatial.. C); filters O I/groups
+// spatial... `tf32` and casts of 16-bit operands mean the same as for dot_general.
 class Sinter_ConvLikeOp<string mnemonic, list<Trait> traits = []>
     : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_PrecisionAllow, Sinter_Contraction,
         Sinter_CarriedLayout,
@@ -25,6 +25,9 @@ class Sinter_ConvLikeOp<string mnemonic, list<Trait> traits = []>
 def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType, Sinter_ResultRows]> {
   let summary = "cross-correlation of a batch with filters";
   let description = [{
+    Activations have the dimensions N C spatial.. (with `channels_last` N spatial.. C), filters
+    O I/groups spatial... `tf32` and casts of 16-bit operands mean the same as for `sinter.dot_general`.
+
     C1: operands have the same float element type and rank >= 3.
     C2: `strides`, `dilations` >= 1, `pads_low`, `pads_high` >= 0, one per spatial dimension.
     C3: `groups` divides the channels and the filters; the filter's second dimension is channels / groups.
@@ -41,9 +44,9 @@ def Sinter_ConvOp : Sinter_ConvLikeOp<"conv", [Sinter_InferType, Sinter_ResultRo
 }
 
 def Sinter_ConvInputGradOp : Sinter_ConvLikeOp<"conv_input_grad", [Sinter_ResultRows]> {
-  let summary = "gradient of conv by its input; a transposed convolution";
+  let summary = "gradient of conv with respect to its input; a transposed convolution";
   let description = [{
-    C1: the conv of the result's type and `filter` with these attributes has the type of `output_grad`.
+    C1: a conv of a tensor of the result's type and `filter` with these attributes has the type of `output_grad`.
     ```mlir
     %dx = sinter.conv_input_grad %dy, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
             pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}
@@ -57,9 +60,9 @@ def Sinter_ConvInputGradOp : Sinter_ConvLikeOp<"conv_input_grad", [Sinter_Result
 }
 
 def Sinter_ConvFilterGradOp : Sinter_ConvLikeOp<"conv_filter_grad"> {
-  let summary = "gradient of conv by its filter";
+  let summary = "gradient of conv with respect to its filter";
   let description = [{
-    C1: the conv of `input` and a filter of the result's type with these attributes has the type of `output_grad`.
+    C1: a conv of `input` and a filter of the result's type with these attributes has the type of `output_grad`.
     ```mlir
     %dw = sinter.conv_filter_grad %x, %dy {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
             pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>}

@@ -19,7 +19,7 @@ void SinterDialect::registerElementwise() {
       >();
 }
 
-/// The type of a predicate of `operand`.
+/// The type of a predicate on `operand`.
 static RankedTensorType truthType(Type operand) {
   auto type = cast<RankedTensorType>(operand);
   return RankedTensorType::get(type.getShape(),

@@ -1,4 +1,4 @@
-//===- Elementwise.td - one output element from the same element of inputs ===//
+//===- Elementwise.td - elementwise ops -----------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,10 +13,10 @@ include "Interfaces.td"
 class Sinter_ElementwiseOp<string mnemonic, list<Trait> traits = []>
     : Sinter_Op<mnemonic, !listconcat([Pure, Sinter_IndexMapOpInterface, Sinter_LayoutOpInterface,
         Sinter_RowsOpInterface, DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits,
-        // Last: its verifier says less than those of other traits.
+        // Last: its error messages say less than those of other traits.
         [Elementwise])>;
 
-/// y[i] = f(x[i]), the type kept.
+/// y[i] = f(x[i]), of the same type.
 class Sinter_UnaryOp<string mnemonic, Type tensor, string summary_, list<Trait> traits = []>
     : Sinter_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = summary_;
@@ -26,7 +26,7 @@ class Sinter_UnaryOp<string mnemonic, Type tensor, string summary_, list<Trait> 
   let results = (outs tensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
-/// z[i] = f(x[i], y[i]), the type kept.
+/// z[i] = f(x[i], y[i]), of the same type.
 class Sinter_BinaryOp<string mnemonic, Type tensor, string summary_,
                       list<Trait> traits = []>
     : Sinter_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
@@ -38,7 +38,7 @@ class Sinter_BinaryOp<string mnemonic, Type tensor, string summary_,
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
-def Sinter_AbsOp : Sinter_UnaryOp<"abs", Sinter_NumberTensor, "|x|; the least integer stays itself",
+def Sinter_AbsOp : Sinter_UnaryOp<"abs", Sinter_NumberTensor, "|x|; the lowest integer stays itself",
     [Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
@@ -123,7 +123,7 @@ def Sinter_GeluGradOp : Sinter_ElementwiseOp<"gelu_grad",
     DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
   let summary = "gradient of gelu";
   let description = [{
-    `grad * gelu'(x)`, with `gelu'` the derivative of `sinter.gelu` in the same form.
+    `grad * gelu'(x)`, where `gelu'` is the derivative of `sinter.gelu` in the same form.
 
     C1: `grad`, `x` and the result have the same type.
     ```mlir
@@ -148,18 +148,18 @@ def Sinter_MulOp : Sinter_BinaryOp<"mul", Sinter_NumberTensor, "x * y; integers 
   let hasFolder = 1;
 }
 def Sinter_DivOp : Sinter_BinaryOp<"div", Sinter_NumberTensor,
-    "x / y; integers round toward zero, n / 0 = 0, and the least integer / -1 is itself"> {
+    "x / y; integers round toward zero, n / 0 = 0, and the lowest integer / -1 is itself"> {
   let hasFolder = 1;
 }
 def Sinter_PowOp : Sinter_BinaryOp<"pow", Sinter_NumberTensor,
     "x^y; integers wrap, and a negative integer exponent gives the quotient 1 / x^-y rounded toward zero"> {
   let hasFolder = 1;
 }
-def Sinter_MaxOp : Sinter_BinaryOp<"max", Sinter_NumberTensor, "the greater, -0 below +0; NaN if either is",
+def Sinter_MaxOp : Sinter_BinaryOp<"max", Sinter_NumberTensor, "the greater, with -0 < +0; NaN if either is NaN",
     [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
-def Sinter_MinOp : Sinter_BinaryOp<"min", Sinter_NumberTensor, "the smaller, -0 below +0; NaN if either is",
+def Sinter_MinOp : Sinter_BinaryOp<"min", Sinter_NumberTensor, "the smaller, with -0 < +0; NaN if either is NaN",
     [Commutative, Sinter_PrecisionInfer, Sinter_CheapAsLoad]> {
   let hasFolder = 1;
 }
@@ -180,19 +180,19 @@ def Sinter_XorOp : Sinter_BinaryOp<"xor", Sinter_TensorOf<AnyTypeOf<[Sinter_Int,
   let hasFolder = 1;
 }
 def Sinter_ShiftLeftOp : Sinter_BinaryOp<"shift_left", Sinter_IntTensor,
-    "x << y; 0 when y is not below the width", [Sinter_ZeroGradient]> {
+    "x << y; 0 if y is not less than the width", [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 def Sinter_ShiftRightOp : Sinter_BinaryOp<"shift_right", Sinter_IntTensor,
-    "x >> y, logical for unsigned and arithmetic for signed; all sign bits when y is not below the width", [Sinter_ZeroGradient]> {
+    "x >> y, logical for unsigned and arithmetic for signed; all sign bits if y is not less than the width", [Sinter_ZeroGradient]> {
   let hasFolder = 1;
 }
 
 def Sinter_CompareOp : Sinter_ElementwiseOp<"compare",
     [SameTypeOperands, Sinter_InferType, Sinter_CheapAsLoad, Sinter_ZeroGradient]> {
-  let summary = "truth of a comparison";
+  let summary = "the truth value of a comparison";
   let description = [{
-    Comparisons with NaN are false, `ne` excepted.
+    Comparisons with NaN are false, except `ne`, which is true.
 
     C1: operands have the same type. C2: the result has their shape and element type i1.
     ```mlir
@@ -205,7 +205,7 @@ def Sinter_CompareOp : Sinter_ElementwiseOp<"compare",
 }
 
 def Sinter_IsNanOp : Sinter_ElementwiseOp<"is_nan", [Sinter_InferType, Sinter_ZeroGradient]> {
-  let summary = "whether x is NaN";
+  let summary = "true where x is NaN";
   let description = "C1: the result has the shape of `x` and element type i1.\n\n"
       "```mlir\n%c = sinter.is_nan %x : tensor<4xf32>\n```";
   let arguments = (ins Sinter_FloatTensor:$x);
@@ -231,9 +231,9 @@ def Sinter_WhereOp : Sinter_ElementwiseOp<"where", [Sinter_PrecisionInfer,
 def Sinter_CastOp : Sinter_ElementwiseOp<"cast", [Sinter_CheapAsLoad]> {
   let summary = "the same value in another element type";
   let description = [{
-    Float to float rounds to nearest even. Float to integer truncates toward zero and
-    saturates at the type's bounds; NaN becomes 0. Integer to narrower integer keeps the
-    low bits. Anything to i1 is `x != 0`; i1 to a number is 0 or 1.
+    A float is rounded to the nearest float, ties to even. A float becomes an integer by truncation
+    toward zero and saturation at the bounds of the type; NaN becomes 0. A narrower integer keeps the low
+    bits. Anything becomes i1 by `x != 0`; i1 becomes 0 or 1.
 
     C1: operand and result have the same shape.
     ```mlir

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Every identity holds for NaN, infinities and -0.0: x + 0.0 is not x where x
-// is -0.0, and x * 0.0 is not 0 where x is NaN.
+// Every identity holds for NaN, infinities and -0.0. For example x + 0.0 is not
+// x if x is -0.0, and x * 0.0 is not 0 if x is NaN.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -16,13 +16,14 @@ using namespace sinter::ir;
 // One operand
 //===----------------------------------------------------------------------===//
 
-/// The operand of `x` where it is an OpTy, else null.
+/// The operand of `x` if it is an OpTy, else null.
 template <class OpTy> static Value operandOf(Value x) {
   auto op = x.getDefiningOp<OpTy>();
   return op ? op.getX() : Value();
 }
 
-/// `x` where one of `OpTys` made it, so that doing it again changes nothing.
+/// `x` if it is the result of one of `OpTys`: applying these again changes
+/// nothing. Else null.
 template <class... OpTys> static Value keepIfMadeBy(Value x) {
   return (x.getDefiningOp<OpTys>() || ...) ? x : Value();
 }
@@ -87,7 +88,7 @@ OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
 OpFoldResult PowOp::fold(FoldAdaptor adaptor) {
   if (isSplat(adaptor.getRhs(), 1))
     return getLhs();
-  // x^0 is 1 for every x, NaN included.
+  // x^0 is 1 for every x, even NaN.
   if (isSplat(adaptor.getRhs(), 0) || isFloatSplat(adaptor.getRhs(), -0.0))
     return splatAttr(getType(), 1);
   return {};
@@ -145,7 +146,7 @@ OpFoldResult WhereOp::fold(FoldAdaptor adaptor) {
   return condition.getSplatValue<bool>() ? getLhs() : getRhs();
 }
 
-/// Whether every value of `from` has the same value in `to`.
+/// True when every value of `from` has the same value in `to`.
 static bool isLossless(Type from, Type to) {
   if (from == to || from.isInteger(1))
     return true;
@@ -158,7 +159,8 @@ static bool isLossless(Type from, Type to) {
     return toFloat && fromWidth < toWidth;
   bool isUnsigned = from.isUnsignedInteger();
   if (toFloat) {
-    // f16 has the mantissa for the magnitudes of 8 bits, bf16 exactly so.
+    // The mantissa of f16 is long enough for the magnitudes of 8 bits, that of
+    // bf16 just so.
     return fromWidth - (isUnsigned ? 0 : 1) <= toFloat.getFPMantissaWidth();
   }
   if (isUnsigned == to.isUnsignedInteger())
@@ -169,7 +171,7 @@ static bool isLossless(Type from, Type to) {
 OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getX().getType() == getType())
     return getX();
-  // cast(cast(x)) -> cast(x), where the first loses nothing and the second
+  // cast(cast(x)) -> cast(x), if the first cast is lossless and the second
   // means the same from the first type on: integers wrap into integers, but
   // floats saturate.
   auto inner = getX().getDefiningOp<CastOp>();
@@ -183,8 +185,8 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
   if (isa<IntegerType>(from) && isa<FloatType>(middle) &&
       isa<IntegerType>(to) && !to.isInteger(1) && !isLossless(from, to))
     return {};
-  // What is widened from 16 bits is stored, and multiplied, so: a small integer
-  // stays such a value.
+  // A value widened from 16 bits is stored and multiplied in 16 bits, so a
+  // small integer keeps that cast.
   if (isa<IntegerType>(from) && (middle.isF16() || middle.isBF16()) &&
       isa<FloatType>(to))
     return {};

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Internal to ir/ops. Folders know identities only; evaluating constants is a
-// pass.
+// Internal to ir/ops. Folders apply identities only; a pass evaluates
+// constants.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_OPS_FOLDS_H
@@ -18,7 +18,7 @@ inline mlir::SplatElementsAttr asSplat(mlir::Attribute constant) {
   return llvm::dyn_cast_if_present<mlir::SplatElementsAttr>(constant);
 }
 
-/// Whether the constant is an integer splat of `value`, -1 being all bits.
+/// True for an integer splat of `value`; -1 means all bits.
 inline bool isIntSplat(mlir::Attribute constant, int64_t value) {
   mlir::SplatElementsAttr splat = asSplat(constant);
   if (!splat || !mlir::isa<mlir::IntegerType>(splat.getElementType()))
@@ -28,14 +28,14 @@ inline bool isIntSplat(mlir::Attribute constant, int64_t value) {
          llvm::APInt(element.getBitWidth(), value, /*isSigned=*/true);
 }
 
-/// Whether the constant is a float splat of exactly `value`; -0.0 is not 0.0.
+/// True for a float splat of exactly `value`; -0.0 is not 0.0.
 inline bool isFloatSplat(mlir::Attribute constant, double value) {
   mlir::SplatElementsAttr splat = asSplat(constant);
   return splat && mlir::isa<mlir::FloatType>(splat.getElementType()) &&
          splat.getSplatValue<llvm::APFloat>().isExactlyValue(value);
 }
 
-/// Whether the constant is a splat of `value`, a small integer, of either kind.
+/// True for a splat of `value`, a small integer, of either kind.
 inline bool isSplat(mlir::Attribute constant, int64_t value) {
   return isIntSplat(constant, value) ||
          isFloatSplat(constant, static_cast<double>(value));

@@ -1,8 +1,8 @@
-//===- IndexMaps.cpp - where ops read the elements of their results -------===//
+//===- IndexMaps.cpp - index maps and costs of ops ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Of the ops that are not elementwise.
+// Those of ops that are not elementwise.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/IndexMap.h"
@@ -24,8 +24,8 @@ bool sinter::ir::isUnitReshape(ReshapeOp op) {
          withoutUnits(op.getType().getShape());
 }
 
-/// Indices of `to` whose dimensions of size other than 1 are those of `from`,
-/// in order.
+/// The indices of `to`, whose dimensions other than those of size 1 are those
+/// of `from`, in order.
 static IndexVector mapUnitReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
                                   ArrayRef<Index> index) {
   SmallVector<Index> kept;
@@ -39,8 +39,8 @@ static IndexVector mapUnitReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
   return result;
 }
 
-/// Indices of `to`, each of whose dimensions is some of `from` in a row;
-/// nullopt when it is not.
+/// The indices of `to`, if each of its dimensions consists of successive ones
+/// of `from`; else nullopt.
 static Result mapSplit(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
                        ArrayRef<Index> index) {
   IndexVector result;
@@ -109,7 +109,7 @@ Result ReverseOp::mapIndex(unsigned, ArrayRef<Index> index,
   return result;
 }
 
-/// Indices are read where the result has them; which element of `x` is read is
+/// Indices are read at the index of the result; which element of `x` is read is
 /// not known.
 Result GatherOp::mapIndex(unsigned operand, ArrayRef<Index> index,
                           ArrayRef<unsigned>) {
@@ -155,10 +155,10 @@ Result ArgReduceOp::mapIndex(unsigned, ArrayRef<Index> index,
 }
 
 //===----------------------------------------------------------------------===//
-// What an element costs
+// The cost of an element
 //===----------------------------------------------------------------------===//
 
-/// A splat is an immediate.
+/// A splat is an immediate operand.
 ElementCost ConstantOp::getElementCost() {
   return isSplatConstant(*this) ? ElementCost::free : ElementCost::load;
 }

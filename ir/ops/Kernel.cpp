@@ -19,7 +19,7 @@ void SinterDialect::registerKernel() {
       >();
 }
 
-/// Types inside and outside of the region agree.
+/// Checks that types inside and outside of the region agree.
 static LogicalResult verifyBorder(FusionOpInterface fusion) {
   Report report(fusion);
   Block &body = fusion.getBody().front();

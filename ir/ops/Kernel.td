@@ -1,9 +1,9 @@
-//===- Kernel.td - what becomes one command -------------------------------===//
+//===- Kernel.td - regions that become one command ------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Made by the fuse phase: the contract between it, the planner and the code
-// generators.
+// The fuse phase creates these ops. They are the interface between it, the plan
+// phase and the code generators.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_IR_OPS_KERNEL_TD
@@ -24,27 +24,27 @@ class Sinter_RegionOp<string mnemonic, list<Trait> traits = []>
 def Sinter_KernelOp : Sinter_RegionOp<"kernel", [Sinter_KernelOpInterface]> {
   let summary = "a region that becomes one generated kernel";
   let description = [{
-    The body's arguments are the operands; `sinter.yield` gives the results. `kind` says how the code generator
-    organizes it, `domain` which loops it runs.
+    The arguments of the body are the operands, and `sinter.yield` gives the results. `kind` says how the
+    generated code is organized, `domain` which loops it runs.
 
     | kind | body |
     |---|---|
-    | `loop` | element by element: elementwise ops and ops that are index maps |
-    | `reduce` | reductions over the reduced loops, and what uses their results |
+    | `loop` | elementwise ops and ops that are index maps, element by element |
+    | `reduce` | reductions over the reduced loops, and ops that use their results |
     | `concat` | one `concat`; each operand is computed by loops of its own |
     | `scatter`, `window_grad`, `scan`, `sort` | one op: a scatter, `reduce_window_grad`, `cumulative` or `cumulative_parts`, `top_k` |
     | `matmul`, `conv` | one contraction, views of its operands, and elementwise ops after it |
     | `multi` | kernels that are independent of each other |
-    | `staged` | kernels each of which may read the results of those before |
+    | `staged` | kernels that run in order; each may read results of earlier ones |
 
     C1: body arguments have the operands' types. C2: yielded values have the results' types.
     C3: kinds loop, reduce, matmul and conv have a domain, the others none.
     C4: the domain has a view for each result; a dimension of another size than 1 is a loop of that size.
-    C5: a result lies over all loops, or over all that are not reduced. C6: only kind reduce has reduced loops and
+    C5: a result extends over all loops, or over all that are not reduced. C6: only kind reduce has reduced loops and
     reductions. C7: kinds matmul and conv have one contraction, and one result. C8: kind concat yields one concat.
-    C9: the kinds of one op have that op alone, and yield each of its results.
-    C10: kinds multi and staged consist of kernels, at least two in a staged one, which read body arguments (in a
-    staged one also results of kernels before), and yield each of their results once.
+    C9: the kinds of one op have only that op, and yield each of its results.
+    C10: kinds multi and staged consist of kernels (staged: at least two), which read body arguments (staged: also
+    results of earlier kernels), and yield each of their results once.
     ```mlir
     %y = sinter.kernel loop(%x) over <[8] views [(d0) -> (d0)]> : (tensor<8xf32>) -> tensor<8xf32> {
     ^bb0(%a: tensor<8xf32>):
@@ -63,8 +63,8 @@ def Sinter_KernelOp : Sinter_RegionOp<"kernel", [Sinter_KernelOpInterface]> {
 def Sinter_LibraryCallOp : Sinter_RegionOp<"library_call"> {
   let summary = "a region that becomes one call of a library";
   let description = [{
-    The body is one contraction or attention, with views and casts of its operands and what the library applies
-    to its result or keeps beside it. It says what is computed; the library does the whole.
+    The body is one contraction or attention, with views and casts of its operands, and with the ops that the
+    library applies to its result or whose results it keeps. The body says what the whole call computes.
 
     C1: body arguments have the operands' types. C2: yielded values have the results' types.
     C3: the body has one `dot_general` (matmul), convolution (conv) or attention or its gradient (attention).
@@ -80,8 +80,8 @@ def Sinter_LibraryCallOp : Sinter_RegionOp<"library_call"> {
   let assemblyFormat = "$kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
 }
 
-// By name, since kernels of planned programs belong to the exec dialect, which depends on this one.
-def Sinter_YieldParent : PredOpTrait<"lies in a kernel or a library call", CPred<[{
+// Tests for exec.kernel by name, since the exec dialect depends on this one.
+def Sinter_YieldParent : PredOpTrait<"it is in a kernel or a library call", CPred<[{
   ($_op.getParentOp() && (isa<FusionOpInterface>($_op.getParentOp()) ||
       $_op.getParentOp()->getName().getStringRef() == "exec.kernel"))}]>>;
 

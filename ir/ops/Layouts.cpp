@@ -1,8 +1,8 @@
-//===- Layouts.cpp - which values of an op may lie channels-last ----------===//
+//===- Layouts.cpp - values that may be channels-last ---------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Of the ops that are not elementwise.
+// Those of ops that are not elementwise.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Dialect.h"
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace sinter::ir;
 
-/// The first operand and the result, if that has channels.
+/// The first operand and the result, if the result has channels.
 static CarriedLayout carryFirst(Value result) {
   return hasChannels(result) ? CarriedLayout{{0}, true} : CarriedLayout();
 }
@@ -44,8 +44,8 @@ CarriedLayout ReduceOp::getCarriedLayout() {
   return hasChannels(getX()) ? CarriedLayout{{0}, false} : CarriedLayout();
 }
 
-/// The order of a window's elements decides which of equal ones is the first
-/// maximum, so that windows over channels keep it.
+/// The order of the elements of a window decides which of equal ones is the
+/// first maximum, so windows over channels keep their layout.
 static bool slidesOverChannels(ArrayRef<int64_t> window) {
   return window.size() > 1 && window[1] != 1;
 }

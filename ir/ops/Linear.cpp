@@ -19,7 +19,7 @@ void SinterDialect::registerLinear() {
       >();
 }
 
-/// Dimensions of `rank` that are in neither list.
+/// The dimensions of `rank` that are in neither list.
 static SmallVector<int64_t> freeDims(int64_t rank, ArrayRef<int64_t> batch,
                                      ArrayRef<int64_t> contract) {
   SmallVector<int64_t> dims;

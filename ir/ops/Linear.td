@@ -13,12 +13,12 @@ def Sinter_DotGeneralOp : Sinter_Op<"dot_general", [Pure, Sinter_PrecisionAllow,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>, Sinter_Contraction, Sinter_ResultRows]> {
   let summary = "sum of products over contracted dimensions";
   let description = [{
-    The result's dimensions are: the batch dimensions (in the order given), the free
-    dimensions of `lhs`, the free dimensions of `rhs`. Float32 accumulation for 16-bit
-    and float32 operands. With `tf32` a device may round float32 operands to ten bits of mantissa.
+    The dimensions of the result are the batch dimensions (in the order given), then the free
+    dimensions of `lhs`, then those of `rhs`. 16-bit and float32 operands are accumulated in float32.
+    With `tf32` a device may round float32 operands to ten bits of mantissa.
 
-    Operands that are casts of 16-bit floats to float32 make a product of 16-bit floats whose
-    result is float32: the products are exact.
+    If both operands are casts of 16-bit floats to float32, the op multiplies 16-bit floats and has a
+    float32 result: the products are exact.
 
     C1: both operands have the same element type, which is the result's.
     C2: batch and contracting lists pair up, name distinct dimensions in range, and

@@ -14,8 +14,8 @@ def Sinter_SoftmaxCrossEntropyOp : Sinter_Op<"softmax_cross_entropy", [Pure,
     DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>, Sinter_ResultRows]> {
   let summary = "-log(softmax(logits)[label]) for each example";
   let description = [{
-    With smoothing e over K classes the target is (1 - e) at the label and e / K everywhere. An
-    example whose label is `ignore_index` gives 0 (and no gradient).
+    With smoothing e over K classes, the target distribution is e / K for every class, plus 1 - e at the
+    label. An example whose label is `ignore_index` has loss 0 and no gradient.
 
     C1: `axis` is in range. C2: `labels` (any integer type) and the result have the shape of `logits`
     without `axis`. C3: 0 <= label_smoothing <= 1.

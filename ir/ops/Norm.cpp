@@ -52,7 +52,7 @@ LogicalResult LayerNormOp::verify() {
                    : success();
 }
 
-/// The channels of an op over N C .., or failure where the rank is below 2.
+/// The number of channels of an op over N C ..; fails if the rank is below 2.
 static FailureOr<int64_t> channelsOf(const Report &report,
                                      RankedTensorType type) {
   if (type.getRank() < 2)

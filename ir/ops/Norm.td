@@ -47,8 +47,8 @@ def Sinter_LayerNormOp : Sinter_NormOp<"layer_norm",
     [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
   let summary = "normalise over the dimensions from axis on, then scale and shift";
   let description = [{
-    `(x - mean) / sqrt(var + epsilon) * scale + bias`, with the biased variance as the mean of squared
-    deviations.
+    `(x - mean) / sqrt(var + epsilon) * scale + bias`, where `var` is the biased variance, the mean of
+    squared deviations.
 
     C1: `axis` is in range. C2: `scale` and `bias` have the shape of `x` from `axis` on.
     ```mlir
@@ -67,7 +67,7 @@ def Sinter_BatchNormOp : Sinter_NormOp<"batch_norm", [AllTypesMatch<["x", "resul
   let summary = "normalise each channel (dimension 1) with given statistics";
   let description = [{
     `(x - mean) / sqrt(variance + epsilon) * scale + bias`. `momentum` (ONNX: running = running *
-    momentum + batch * (1 - momentum)) has no meaning here; the train phase reads it.
+    momentum + batch * (1 - momentum)) has no effect on this op; the train phase reads it.
 
     C1: rank of `x` >= 2. C2: the other operands have shape [channels] and the element type of `x`.
     ```mlir
@@ -88,7 +88,7 @@ def Sinter_BatchNormTrainingOp : Sinter_NormOp<"batch_norm_training",
     AllTypesMatch<["scale", "bias", "batch_mean", "batch_variance"]>]> {
   let summary = "normalise each channel (dimension 1) with the statistics of the batch";
   let description = [{
-    Also gives the mean and the biased variance over all other dimensions.
+    Also returns the mean and the biased variance over all other dimensions.
 
     C1: rank of `x` >= 2. C2: `scale` and `bias` have shape [channels] and the element type of `x`.
     ```mlir

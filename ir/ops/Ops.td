@@ -1,10 +1,8 @@
-// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
-//
-//===- Ops.td - all op families ------------------------------------------===//
+//===- Ops.td - all op families -------------------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// In one file for the declarations that they share.
+// One file includes all families, for the declarations that they share.
 //
 //===----------------------------------------------------------------------===//
 include "ops/Elementwise.td"

@@ -21,7 +21,8 @@ void SinterDialect::registerOptim() {
       >();
 }
 
-/// A velocity comes with a new one, both of the parameter's type.
+/// Checks that a velocity comes with a new one, and that both have the type of
+/// the parameter.
 template <class OpTy> static LogicalResult verifyVelocity(OpTy op) {
   Report report(op);
   if (!op.getVelocity() != !op.getNewVelocity())

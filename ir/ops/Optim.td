@@ -21,9 +21,9 @@ def Sinter_SgdUpdateOp : Sinter_UpdateOp<"sgd_update",
   let description = [{
     `g = grad + weight_decay * param`. Without `velocity`: `param - lr * g`. With it:
     `v = first step ? g : momentum * velocity + g`; the step is `v`, with nesterov `g + momentum * v`.
-    A zero initial velocity makes the first step the same rule (dampening is 0).
+    With a zero initial velocity the first step needs no special case (dampening is 0).
 
-    C1: `velocity` and `new_velocity` are both there or both absent. C2: they have the type of `param`.
+    C1: `velocity` and `new_velocity` are both present or both absent. C2: they have the type of `param`.
     ```mlir
     %p, %v1 = sinter.sgd_update %w, %g, %lr, %wd, %v {momentum = 0.9 : f64}
        : (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<4xf32>)
@@ -42,7 +42,7 @@ def Sinter_AdamUpdateOp : Sinter_UpdateOp<"adam_update",
     [AllTypesMatch<["param", "grad", "m", "v", "new_param", "new_m", "new_v"]>]> {
   let summary = "Adam and AdamW (PyTorch's definitions; Kingma and Ba 2015, Loshchilov and Hutter 2019)";
   let description = [{
-    `t` is the number of this update, from 1. Without `decoupled` (Adam) `g = grad + weight_decay * param`;
+    `t` is the number of this update, counted from 1. Without `decoupled` (Adam) `g = grad + weight_decay * param`;
     with it (AdamW) `param` is first multiplied by `1 - lr * weight_decay` and `g = grad`.
     `m' = beta1 m + (1 - beta1) g`, `v' = beta2 v + (1 - beta2) g^2`,
     `param' = param - lr / (1 - beta1^t) * m' / (sqrt(v') / sqrt(1 - beta2^t) + epsilon)`.
@@ -67,10 +67,10 @@ def Sinter_AdamUpdateOp : Sinter_UpdateOp<"adam_update",
 
 def Sinter_LambUpdateOp : Sinter_UpdateOp<"lamb_update",
     [AllTypesMatch<["param", "grad", "m", "v", "new_param", "new_m", "new_v"]>]> {
-  let summary = "LAMB: Adam's step scaled to the norm of the parameter (You et al. 2020)";
+  let summary = "LAMB: the step of Adam, scaled to the norm of the parameter (You et al. 2020)";
   let description = [{
     `m'`, `v'` and `t` as in `adam_update`. `r = m' / (1 - beta1^t) / (sqrt(v' / (1 - beta2^t)) + epsilon)
-    + weight_decay * param`; `param' = param - lr * s * r` with `s = |param| / |r|`, 1 where one of the two
+    + weight_decay * param`; `param' = param - lr * s * r` with `s = |param| / |r|`, or 1 if one of the two
     Euclidean norms is 0.
 
     C1: 0 <= beta1, beta2 < 1.
@@ -92,7 +92,7 @@ def Sinter_LambUpdateOp : Sinter_UpdateOp<"lamb_update",
 
 def Sinter_LionUpdateOp : Sinter_UpdateOp<"lion_update",
     [AllTypesMatch<["param", "grad", "m", "new_param", "new_m"]>]> {
-  let summary = "Lion: steps of one size by the sign of a momentum (Chen et al. 2023)";
+  let summary = "Lion: steps of equal size along the sign of a momentum (Chen et al. 2023)";
   let description = [{
     `param' = param * (1 - lr * weight_decay) - lr * sign(beta1 m + (1 - beta1) grad)`;
     `m' = beta2 m + (1 - beta2) grad`.
@@ -114,7 +114,7 @@ def Sinter_LionUpdateOp : Sinter_UpdateOp<"lion_update",
 
 def Sinter_AdagradUpdateOp : Sinter_UpdateOp<"adagrad_update",
     [AllTypesMatch<["param", "grad", "sum", "new_param", "new_sum"]>]> {
-  let summary = "Adagrad (PyTorch's, without decay of the rate; Duchi et al. 2011)";
+  let summary = "Adagrad (PyTorch's, without decay of the learning rate; Duchi et al. 2011)";
   let description = [{
     `g = grad + weight_decay * param`, `sum' = sum + g^2`,
     `param' = param - lr * g / (sqrt(sum') + epsilon)`.
@@ -138,7 +138,7 @@ def Sinter_RmspropUpdateOp : Sinter_UpdateOp<"rmsprop_update",
     Without `velocity`: `param' = param - lr * d`; with it `velocity' = momentum * velocity + d` and
     `param' = param - lr * velocity'`.
 
-    C1: `velocity` and `new_velocity` are both there or both absent. C2: they have the type of `param`.
+    C1: `velocity` and `new_velocity` are both present or both absent. C2: they have the type of `param`.
     C3: 0 <= alpha < 1.
     ```mlir
     %p, %v1 = sinter.rmsprop_update %w, %g, %v, %lr, %wd
@@ -162,8 +162,8 @@ def Sinter_MuonUpdateOp : Sinter_UpdateOp<"muon_update",
   let summary = "Muon: steps along an orthogonalised momentum (torch.optim.Muon; Jordan et al. 2024)";
   let description = [{
     `velocity' = momentum velocity + (1 - momentum) grad`; the direction is `velocity'`, with `nesterov`
-    `momentum velocity' + (1 - momentum) grad`. It is divided by its Frobenius norm (at least `epsilon`) and goes
-    `steps` times through `X <- a X + (b G + c G^2) X` with `G = X X^T` (for more rows than columns
+    `momentum velocity' + (1 - momentum) grad`. It is divided by its Frobenius norm (at least `epsilon`), and then
+    iterated `steps` times by `X <- a X + (b G + c G^2) X` with `G = X X^T` (for more rows than columns
     `X <- a X + X (b G + c G^2)` with `G = X^T X`), a = 3.4445, b = -4.775, c = 2.0315, which brings its singular
     values near 1. `param' = param * (1 - lr * weight_decay) - lr * sqrt(max(1, rows / columns)) * X`.
 
@@ -184,7 +184,7 @@ def Sinter_MuonUpdateOp : Sinter_UpdateOp<"muon_update",
   let extraClassDeclaration = [{
     /// The coefficients of one step of the Newton-Schulz iteration.
     static constexpr double kA = 3.4445, kB = -4.775, kC = 2.0315;
-    /// What the rate is multiplied by, for the parameter's shape.
+    /// The factor of the learning rate for the shape of the parameter.
     double getRateFactor();
   }];
   let hasVerifier = 1;

@@ -46,7 +46,7 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
       symbols.lookupNearestSymbolFrom<StateOp>(getOperation(), getOfAttr());
   if (!param || param.getRole() != StateRole::param)
     return Report(*this)("'of' names ", getOfAttr(),
-                         ", which is no state of role param");
+                         ", which is not a state of role param");
   return success();
 }
 

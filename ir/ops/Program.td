@@ -13,14 +13,14 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a tensor that lives from one run to the next";
   let description = [{
-    Declared once, by name. Functions refer to it by the attribute `sinter.state = @name` on an
-    argument (its value before) and on a result (its value after). It keeps its ONNX name, shape,
-    element type and bytes for ever.
+    A state is declared once, by name. A function refers to it by the attribute `sinter.state = @name` on
+    an argument (the value before the run) and on a result (the value after it). No pass changes its ONNX
+    name, shape, element type or bytes. Without `init` a state starts as zeros. `reason` says why a
+    parameter of the model is trained or not; `aliases` are other names of the same tensor.
 
-    C1: `slot` (a name) is there with role slot; `of` (the parameter, if it belongs to one) and `slot`
-    only with roles slot and accum. C2: `of` names a parameter.
-    C3: `init`, if there, has the state's type; without it the state starts as zeros.
-    `reason` says why a parameter of the model is trained or not; `aliases` are other names of the same tensor.
+    C1: a state of role slot has `slot` (a name); `of` (the parameter, if it belongs to one) and `slot`
+    are only allowed with roles slot and accum. C2: `of` names a parameter.
+    C3: `init`, if present, has the type of the state.
     ```mlir
     sinter.state @w : tensor<4x8xf32> {role = #sinter<role param>, trainable, onnx = "fc.weight"}
     ```
@@ -36,11 +36,11 @@ def Sinter_StateOp : Sinter_Op<"state", [Symbol,
 
 def Sinter_CopyOp : Sinter_Op<"copy", [Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>, Sinter_NotDifferentiable, Sinter_LayoutOpInterface, Sinter_RowsOpInterface]> {
-  let summary = "x on another device";
+  let summary = "the value of x on another device";
   let description = [{
-    Value of x, transferred to the device of this number among the module's `sinter.devices`. Made by the
-    place phase, wherever data crosses; no other op has operands on two devices. Constants and control fields
-    are on every device.
+    Transfers x to the device with this number in `sinter.devices` of the module. The place phase inserts
+    copies wherever data crosses devices; no other op has operands on two devices. Constants and control
+    fields are on every device.
 
     C1: `device` is the number of a device.
     ```mlir

@@ -14,14 +14,15 @@ def Sinter_ScalarI64 : TensorRankOf<[I64], [0]>;
 def Sinter_DropoutOp : Sinter_Op<"dropout", [Pure, AllTypesMatch<["x", "result"]>,
     DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>,
     DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>, Sinter_RowsOpInterface]> {
-  let summary = "zeroes elements at random and scales the others (training form)";
+  let summary = "zero elements at random and scale the others, as in training";
   let description = [{
     Element i (row-major) is `x / (1 - ratio)` when `word >= ratio * 2^32`, else 0. `word` is the
     first word of Philox4x32-10 (Salmon et al. 2011) with the two words of `seed` as its key, low
     word first, and the counter (low word of i, high word of i, low word of `step`, low word of
-    `op_id`). There is no hidden state: clones and the gradient, which is the same op applied to the
-    result's gradient, see the same elements. With `first`, i counts from there: where the elements
-    are a part of a larger tensor (the rows of one replica), that is the number of the part's first one.
+    `op_id`). There is no hidden state: clones drop the same elements, and so does the gradient, which is
+    the same op applied to the gradient of the result. With `first`, i counts from that number: if the
+    elements are a part of a larger tensor (the rows of one replica), `first` is the number of their first
+    element in it.
 
     C1: 0 <= ratio < 1. C2: `x` and the result have the same type.
     ```mlir

@@ -67,8 +67,8 @@ LogicalResult ArgReduceOp::inferReturnTypes(MLIRContext *context,
   return success();
 }
 
-/// The type of reduce_window of `type` with the window of `op`, an adaptor or
-/// an op.
+/// The type of the reduce_window of `type` with the window of `op`, an adaptor
+/// or an op.
 template <class WindowOp>
 static FailureOr<RankedTensorType>
 inferWindow(const Report &report, RankedTensorType type, WindowOp op) {

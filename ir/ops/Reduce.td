@@ -17,8 +17,8 @@ def Sinter_ReduceOp : Sinter_ReduceLikeOp<"reduce",
     [Sinter_InferType, Sinter_IndexMap, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "combine all elements along some dimensions";
   let description = [{
-    Reduced dimensions disappear. Of nothing, sum is 0, prod 1, max the lowest value (-inf),
-    min the highest (inf), all true, any false. max and min give NaN if any element is NaN.
+    The reduced dimensions are removed. Of no elements, sum is 0, prod 1, max the lowest value (-inf),
+    min the highest (inf), all true, and any false. max and min give NaN if any element is NaN.
 
     C1: `dims` are distinct, ascending and in range. C2: all and any take i1, the others numbers.
     ```mlir
@@ -35,8 +35,8 @@ def Sinter_ArgReduceOp : Sinter_ReduceLikeOp<"arg_reduce",
     [Sinter_InferType, Sinter_ZeroGradient, Sinter_IndexMap, Sinter_ResultRows]> {
   let summary = "index of the greatest or smallest element along one dimension";
   let description = [{
-    Of equal elements the first wins, with `select_last` the last. NaN counts as greater
-    (max) or smaller (min) than every number. The result is i64, the dimension gone.
+    Of equal elements the first one counts, with `select_last` the last one. NaN counts as greater
+    (max) or smaller (min) than every number. The result is i64, without the dimension.
 
     C1: `kind` is max or min. C2: `axis` is in range and its size is not 0.
     ```mlir
@@ -53,8 +53,8 @@ def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window",
     [Sinter_InferType, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "combine the elements of a sliding window";
   let description = [{
-    Windows slide over all dimensions. Padding never takes part: sum adds nothing for it,
-    max and min ignore it; a window of padding alone gives the value of an empty reduction.
+    Windows slide over all dimensions. Padding does not contribute: sum adds nothing for it, max and
+    min ignore it, and a window of only padding gives the value of an empty reduction.
 
     C1: `kind` is sum, max or min; lists have one entry per dimension.
     C2: `window`, `strides`, `dilations` >= 1; `pads_low`, `pads_high` >= 0.
@@ -74,11 +74,11 @@ def Sinter_ReduceWindowOp : Sinter_ReduceLikeOp<"reduce_window",
 
 def Sinter_ReduceWindowGradOp : Sinter_ReduceLikeOp<"reduce_window_grad",
     [AllTypesMatch<["x", "result"]>, Sinter_CarriedLayout, Sinter_ResultRows]> {
-  let summary = "gradient of reduce_window by its input";
+  let summary = "gradient of reduce_window with respect to its input";
   let description = [{
-    max: each element of `output_grad` goes to the first element, in row-major order, of its
-    window of `x` that equals the maximum (a NaN is the maximum). sum: it goes to every element of its window.
-    What arrives at one element is summed in row-major order of the windows.
+    max: each element of `output_grad` is added to the first element of its window, in row-major order,
+    that equals the maximum of the window in `x` (a NaN is the maximum). sum: it is added to every element
+    of its window. Contributions to one element are summed in row-major order of the windows.
 
     C1: `kind` is max or sum. C2: `reduce_window` of `x` has the type of `output_grad`.
     ```mlir
@@ -99,7 +99,7 @@ def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative",
     [SameOperandsAndResultType, Sinter_ResultRows]> {
   let summary = "running sum or product along one dimension";
   let description = [{
-    Element i combines elements 0..i; with `exclusive` 0..i-1; with `reverse` from the end.
+    Element i combines elements 0..i, with `exclusive` 0..i-1; with `reverse` counted from the end.
 
     C1: `kind` is sum or prod. C2: `axis` is in range.
     ```mlir
@@ -115,15 +115,16 @@ def Sinter_CumulativeOp : Sinter_ReduceLikeOp<"cumulative",
 
 def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts",
     [AllTypesMatch<["x", "result"]>, Sinter_NotDifferentiable]> {
-  let summary = "running sums or products that go on from those before their part";
+  let summary = "running sums or products in parts, each of which continues from a given start";
   let description = [{
-    As `cumulative`, where each line is cut into parts of `part` elements, counted in the direction of the sum; the
-    last may be shorter. Element i combines `starts`, what is before its part, with the elements of its part that
-    `cumulative` would combine. The first part has no start: number p has element p-1 of `starts` along the axis,
-    from the end with `reverse`. `sinter-split-scans` makes it of long lines, so that parts are computed side by side.
+    Like `cumulative`, but each line is cut into parts of `part` elements, counted in the direction of the sum; the
+    last part may be shorter. Element i combines the start of its part with the elements of the part that `cumulative`
+    would combine. Part p starts with element p-1 of `starts` along the axis (with `reverse` counted from the end);
+    the first part has no start. `sinter-split-scans` creates this op for long lines, so that parts are computed side
+    by side.
 
     C1: `kind` is sum or prod. C2: `axis` is in range. C3: `part` is at least 1. C4: `starts` has the shape of `x`,
-    but along `axis` one element for each part except the first. C5: `starts` has the element type of `x`, f32 where
+    but along `axis` one element for each part except the first. C5: `starts` has the element type of `x`, or f32 if
     that is a 16-bit float.
     ```mlir
     %y = sinter.cumulative_parts sum %x, %s {axis = 1 : i64, part = 3 : i64} : tensor<4x8xf32>, tensor<4x2xf32>
@@ -139,7 +140,8 @@ def Sinter_CumulativePartsOp : Sinter_ReduceLikeOp<"cumulative_parts",
 def Sinter_TopKOp : Sinter_ReduceLikeOp<"top_k", [Sinter_InferType, Sinter_ResultRows]> {
   let summary = "the k greatest (or smallest) elements along one dimension, in order";
   let description = [{
-    Equal elements keep their order. NaN counts as greater than every number. Sorting is `k` = the whole dimension.
+    Equal elements keep their order. NaN counts as greater than every number. With `k` equal to the size of the
+    dimension the op sorts.
 
     C1: `axis` is in range. C2: 0 <= `k` <= the size of that dimension.
     ```mlir

@@ -1,8 +1,8 @@
-//===- Rows.cpp - how the rows of a batch go through ops ------------------===//
+//===- Rows.cpp - how the rows of a batch pass through ops ----------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Of the ops that are not elementwise. Each is asked only when an operand has
+// Those of ops that are not elementwise. An op is only asked if an operand has
 // rows and none is mixed.
 //
 //===----------------------------------------------------------------------===//
@@ -12,15 +12,15 @@
 using namespace mlir;
 using namespace sinter::ir;
 
-/// Where operands and results have their rows. For an operand, nothing: it is
-/// the same for each batch; for results, nothing: the op mixes rows.
+/// The position of rows in operands and results. Nothing means, for an operand,
+/// that it is the same for each batch; for results, that the op mixes rows.
 using Place = std::optional<RowDim>;
 using Dims = ArrayRef<Place>;
 
 static Place at(const RowDim &rows, int64_t dim) {
   return RowDim{dim, rows.outer, rows.inner};
 }
-/// The same, where none is along `axis`.
+/// The common position of rows, if it is not along `axis`.
 static Place beside(int64_t axis, Dims dims) {
   Place place = commonRows(dims);
   return place && place->dim == axis ? Place() : place;
@@ -28,7 +28,7 @@ static Place beside(int64_t axis, Dims dims) {
 static Place dropped(Place place, int64_t axis) {
   return place ? at(*place, place->dim - (axis < place->dim)) : place;
 }
-/// The place of the first operand, where no other one has rows.
+/// The position of the first operand, if no other one has rows.
 static Place onlyFirst(Dims dims) {
   for (const auto &other : dims.drop_front())
     if (other)
@@ -100,8 +100,8 @@ Place PadOp::getResultRows(Dims dims, int64_t) {
              : Place();
 }
 
-/// Row-major order is kept: element f of the tensor, counted so, is of row
-/// (f / below) % batch before and after.
+/// Row-major order is kept: the element with row-major index f is of row (f /
+/// below) % batch before and after.
 Place ReshapeOp::getResultRows(Dims dims, int64_t batch) {
   ArrayRef<int64_t> from = tensorType(getX()).getShape(),
                     to = tensorType(getResult()).getShape();
@@ -145,11 +145,11 @@ Place DotGeneralOp::getResultRows(Dims dims, int64_t) {
   if (dims[1] && !(right = follow(dims[1], getRhsBatch(), getRhsFree(),
                                   numBatch + numLeft)))
     return {};
-  // Otherwise every row of one meets every row of the other.
+  // Otherwise every row of one operand meets every row of the other.
   return commonRows({left, right});
 }
 
-/// Examples are dimension 0 of these.
+/// The examples of these ops are dimension 0.
 static Place examples(Dims dims) {
   Place place = onlyFirst(dims);
   return place && place->dim == 0 ? place : Place();
@@ -166,7 +166,7 @@ Place LayerNormOp::getResultRows(Dims dims, int64_t) {
                                                                : Place();
 }
 
-/// Rows are problems of their own, or queries.
+/// Rows are independent problems, or queries.
 Place AttentionOp::getResultRows(Dims dims, int64_t) {
   Place place = commonRows(dims);
   int64_t queries = tensorType(getQuery()).getRank() - 2;
@@ -175,7 +175,7 @@ Place AttentionOp::getResultRows(Dims dims, int64_t) {
     return place;
   return {};
 }
-/// Gradients of operands that all rows share are sums over rows.
+/// The gradient of an operand that all rows share is a sum over rows.
 Place AttentionGradOp::getResultRows(Dims dims, int64_t) {
   Place place = commonRows(dims);
   bool allHave = llvm::all_of(dims.take_front(6),
@@ -227,7 +227,7 @@ Place GatherElementsOp::getResultRows(Dims dims, int64_t) {
 }
 
 namespace {
-/// Indices that are the numbers of the rows they lie in.
+/// Finds indices that are the numbers of the rows that they are in.
 class OwnRows {
 public:
   explicit OwnRows(int64_t batch) : batch(batch) {}
@@ -278,7 +278,7 @@ private:
       return ownRowOf(constant);
     return std::nullopt;
   }
-  /// Of every `step`-th number only, from number `first` on.
+  /// ownRow() of every `step`-th element only, from element `first` on.
   std::optional<int64_t> ownRowOf(ConstantOp constant, int64_t step = 1,
                                   int64_t first = 0) const {
     RankedTensorType type = tensorType(constant.getResult());
@@ -312,8 +312,8 @@ Place GatherNdOp::getResultRows(Dims dims, int64_t batch) {
     return commonRows(dims);
   if (dims[0]->dim >= first)
     return dims[1] ? Place() : at(*dims[0], last + dims[0]->dim - first);
-  // Row r of the indices reads row r of the data only, as in
-  // x[arange(batch), i].
+  // Row r of the indices reads only row r of the data, as in x[arange(batch),
+  // i].
   std::optional<int64_t> own =
       dims[0]->outer == 1 && dims[0]->inner == 1
           ? OwnRows(batch).ofTuples(getIndices(), dims[0]->dim - batched)

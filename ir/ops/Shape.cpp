@@ -50,7 +50,7 @@ LogicalResult IotaOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Every element at another place
+// Every element moves
 //===----------------------------------------------------------------------===//
 
 /// Checks that `x` has the element type of `result`.
@@ -208,8 +208,7 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *context,
 // Gather and scatter
 //===----------------------------------------------------------------------===//
 
-/// Fails where elements would have to come from a dimension of `x` that has
-/// none.
+/// Fails if elements would have to come from an empty dimension of `x`.
 static LogicalResult checkSource(const Report &report, RankedTensorType x,
                                  int64_t dim, ArrayRef<int64_t> shape) {
   if (x.getDimSize(dim) != 0 || llvm::is_contained(shape, 0))
@@ -217,7 +216,7 @@ static LogicalResult checkSource(const Report &report, RankedTensorType x,
   return report("dimension ", dim, " of 'x' is empty, but the result is not");
 }
 
-/// The shape of slices of `x` along `axis`, one per index.
+/// The shape of the slices of `x` along `axis`, one per index.
 static FailureOr<SmallVector<int64_t>> inferGather(const Report &report,
                                                    RankedTensorType x,
                                                    RankedTensorType indices,
@@ -280,8 +279,9 @@ LogicalResult IndexFaultOp::inferReturnTypes(MLIRContext *context,
 LogicalResult IndexFaultOp::verify() {
   if (static_cast<int64_t>(getLower()) < static_cast<int64_t>(getUpper()))
     return success();
-  return Report(*this)("no index lies from ", static_cast<int64_t>(getLower()),
-                       " to ", static_cast<int64_t>(getUpper()));
+  return Report(*this)("no index is in the range from ",
+                       static_cast<int64_t>(getLower()), " to ",
+                       static_cast<int64_t>(getUpper()));
 }
 
 LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext *context,
@@ -325,7 +325,8 @@ LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *context,
   return success();
 }
 
-/// Checks what all scatters share: the updates' type, and a kind that suits it.
+/// Checks what all scatters have in common: the type of the updates, and a kind
+/// that suits it.
 template <class ScatterLikeOp>
 static LogicalResult verifyScatter(const Report &report, ScatterLikeOp op,
                                    ArrayRef<int64_t> shape) {

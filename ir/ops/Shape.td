@@ -1,4 +1,4 @@
-//===- Shape.td - elements moved, none computed ---------------------------===//
+//===- Shape.td - ops that move elements ----------------------------------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,7 @@ class Sinter_ShapeOp<string mnemonic, list<Trait> traits = []>
     : Sinter_Op<mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<Sinter_EvaluateOpInterface>], traits)>;
 
-// Elements in other places, none computed.
+// Ops that only move elements.
 class Sinter_MoveOp<string mnemonic, list<Trait> traits = []>
     : Sinter_ShapeOp<mnemonic, !listconcat([Sinter_PrecisionInfer], traits)>;
 
@@ -22,7 +22,7 @@ def Sinter_ConstantOp : Sinter_ShapeOp<"constant",
      Sinter_CarriedLayout]> {
   let summary = "a tensor known at compile time";
   let description = [{
-    Above 1 KiB the value is a `dense_resource` blob; a splat may have any shape.
+    A value of more than 1 KiB is a `dense_resource` blob. A splat may have any shape.
     ```mlir
     %c = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
     ```
@@ -35,7 +35,7 @@ def Sinter_ConstantOp : Sinter_ShapeOp<"constant",
 }
 
 def Sinter_IotaOp : Sinter_ShapeOp<"iota", [Sinter_ZeroGradient, Sinter_ElementCost]> {
-  let summary = "each element is its own index along one dimension";
+  let summary = "the index of each element along one dimension";
   let description = [{
     C1: `axis` is in range.
     ```mlir
@@ -50,7 +50,7 @@ def Sinter_IotaOp : Sinter_ShapeOp<"iota", [Sinter_ZeroGradient, Sinter_ElementC
 
 def Sinter_BroadcastOp : Sinter_MoveOp<"broadcast",
     [Sinter_IndexMap, Sinter_ElementCost, Sinter_CarriedLayout, Sinter_ResultRows]> {
-  let summary = "repeat elements along new or unit dimensions";
+  let summary = "repeat elements along new dimensions or dimensions of size 1";
   let description = [{
     Dimension i of `x` becomes dimension `dims[i]` of the result.
 
@@ -72,7 +72,7 @@ def Sinter_ReshapeOp : Sinter_MoveOp<"reshape",
     [Sinter_IndexMap, Sinter_ElementCost, Sinter_ResultRows]> {
   let summary = "the same elements in the same row-major order under another shape";
   let description = [{
-    C1: the number of elements and the element type are kept.
+    C1: operand and result have the same number of elements and the same element type.
     ```mlir
     %y = sinter.reshape %x : tensor<4x8xf32> -> tensor<32xf32>
     ```
@@ -122,9 +122,9 @@ def Sinter_SliceOp : Sinter_MoveOp<"slice",
 
 def Sinter_PadOp : Sinter_MoveOp<"pad",
     [Sinter_InferType, Sinter_CarriedLayout, Sinter_ResultRows]> {
-  let summary = "a tensor with a value around and between its elements";
+  let summary = "insert a value around and between the elements";
   let description = [{
-    Per dimension: `low` elements of the value before, `high` after, `interior` between neighbours.
+    For each dimension: `low` elements of the value before, `high` after, and `interior` between neighbours.
 
     C1: one entry per dimension, all >= 0. C2: `value` is a scalar tensor of the same element type.
     ```mlir
@@ -143,7 +143,7 @@ def Sinter_PadOp : Sinter_MoveOp<"pad",
 
 def Sinter_ConcatOp : Sinter_MoveOp<"concat",
     [Sinter_InferType, Sinter_LayoutOpInterface, Sinter_ResultRows]> {
-  let summary = "tensors one after the other along one dimension";
+  let summary = "concatenate tensors along one dimension";
   let description = [{
     C1: at least one operand; `axis` in range; equal element types and equal other sizes.
     ```mlir
@@ -159,7 +159,7 @@ def Sinter_ConcatOp : Sinter_MoveOp<"concat",
 def Sinter_ReverseOp : Sinter_MoveOp<"reverse",
     [SameOperandsAndResultType, Sinter_IndexMap, Sinter_CheapAsLoad, Sinter_CarriedLayout,
      Sinter_ResultRows]> {
-  let summary = "the order of elements reversed along some dimensions";
+  let summary = "reverse the order of elements along some dimensions";
   let description = [{
     C1: `dims` are distinct and in range.
     ```mlir
@@ -177,9 +177,9 @@ def Sinter_GatherOp : Sinter_MoveOp<"gather",
     [Sinter_InferType, Sinter_IndexMap, Sinter_CarriedLayout, Sinter_ResultRows]> {
   let summary = "slices along one dimension, chosen by indices (ONNX Gather)";
   let description = [{
-    The result's dimensions are those of `x` before `axis`, those of `indices`, those of `x` after
-    `axis`. A negative index counts from the end; an index out of range is clamped into it
-    and reported where the target can.
+    The dimensions of the result are those of `x` before `axis`, those of `indices`, and those of `x` after
+    `axis`. A negative index counts from the end. An index that is out of range is clamped to it, and
+    reported if the target can do that.
 
     C1: `axis` is in range. C2: `indices` are i32 or i64. C3: the dimension is not empty, unless the
     result is.
@@ -196,7 +196,8 @@ def Sinter_GatherElementsOp : Sinter_MoveOp<"gather_elements",
     [Sinter_InferType, Sinter_IndexMap, Sinter_ResultRows]> {
   let summary = "one element along one dimension per index (ONNX GatherElements)";
   let description = [{
-    y[i..] = x[i.., with indices[i..] at `axis`]. Negative and wild indices as in `gather`.
+    y[i..] = x[i.., with indices[i..] at `axis`]. Indices that are negative or out of range are treated as in
+    `gather`.
 
     C1: `axis` is in range; ranks are equal; other sizes of `indices` are not larger than those of `x`.
     C2: the dimension is not empty, unless the result is.
@@ -213,7 +214,7 @@ def Sinter_GatherNdOp : Sinter_MoveOp<"gather_nd", [Sinter_InferType, Sinter_Res
   let summary = "slices chosen by index tuples (ONNX GatherND)";
   let description = [{
     The last dimension of `indices` holds tuples that index the dimensions of `x` after the
-    `batch_dims` leading ones. Negative and wild indices as in `gather`.
+    `batch_dims` leading ones. Indices that are negative or out of range are treated as in `gather`.
 
     C1: leading `batch_dims` sizes are equal. C2: the tuple is not longer than the rest of `x`'s rank.
     C3: no indexed dimension is empty, unless the result is.
@@ -228,13 +229,13 @@ def Sinter_GatherNdOp : Sinter_MoveOp<"gather_nd", [Sinter_InferType, Sinter_Res
 
 def Sinter_ScatterOp : Sinter_ShapeOp<"scatter",
     [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
-  let summary = "slices along one dimension updated by index (the reverse of gather)";
+  let summary = "update slices along one dimension by index (the reverse of gather)";
   let description = [{
-    `updates` has the shape that `gather` of `x` with `indices` along `axis` has. Updates to the
-    same slice are applied in index order. A negative index counts from the end; indices out of
-    range are dropped.
+    `updates` has the shape of the `gather` of `x` with `indices` along `axis`. Updates of the same slice
+    are applied in the order of the indices. A negative index counts from the end. Updates whose index is
+    out of range are dropped.
 
-    C1: shape of `updates` as above. C2: only kind set takes i1.
+    C1: `updates` has the shape given above. C2: only kind set takes i1.
     ```mlir
     %y = sinter.scatter sum %x, %i, %u axis 0
        : (tensor<9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<9x4xf32>
@@ -249,9 +250,9 @@ def Sinter_ScatterOp : Sinter_ShapeOp<"scatter",
 
 def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements",
     [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
-  let summary = "one element along one dimension updated per index (ONNX ScatterElements)";
+  let summary = "update one element along one dimension per index (ONNX ScatterElements)";
   let description = [{
-    Updates to the same element are applied in index order. Indices as in `scatter`.
+    Updates of the same element are applied in the order of the indices. Indices are treated as in `scatter`.
 
     C1: `updates` has the shape of `indices`; ranks equal that of `x`; `axis` in range; other sizes
     are not larger than those of `x`. C2: only kind set takes i1.
@@ -269,10 +270,10 @@ def Sinter_ScatterElementsOp : Sinter_ShapeOp<"scatter_elements",
 
 def Sinter_ScatterNdOp : Sinter_ShapeOp<"scatter_nd",
     [AllTypesMatch<["x", "result"]>, Sinter_ResultRows]> {
-  let summary = "slices updated by index tuples (ONNX ScatterND)";
+  let summary = "update slices by index tuples (ONNX ScatterND)";
   let description = [{
-    Updates to the same slice are applied in index order. Indices as in `scatter`; a tuple with one
-    out of range is dropped.
+    Updates of the same slice are applied in the order of the indices. Indices are treated as in `scatter`; an update
+    is dropped if any index of its tuple is out of range.
 
     C1: `updates` has the shape of `gather_nd` of `x` and `indices` with batch_dims 0.
     C2: only kind set takes i1.
@@ -290,11 +291,11 @@ def Sinter_ScatterNdOp : Sinter_ShapeOp<"scatter_nd",
 
 def Sinter_IndexFaultOp : Sinter_ShapeOp<"index_fault", [Sinter_InferType,
     DeclareOpInterfaceMethods<Sinter_CompositeOpInterface>]> {
-  let summary = "the first index that is out of range, and where it is";
+  let summary = "the first index that is out of range, and its position";
   let description = [{
-    An index i is in range when `lower` <= i < `upper`. The result is [position + 1, i] of the first
-    one that is not, in row-major order, and [0, 0] where there is none. The runtime turns it into
-    an error: @main gives all of them in the result of the attribute `sinter.index_checks`.
+    An index i is in range if `lower` <= i < `upper`. The result is [position + 1, i] for the first index
+    in row-major order that is not, or [0, 0] if there is none. The runtime turns it into an error: @main
+    returns all of these in the result with the attribute `sinter.index_checks`.
 
     C1: `lower` < `upper`.
     ```mlir

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Folders compose an op with the one before it, in place, and drop ops that
-// move nothing. No constant's bytes are copied: splats and views are enough
+// Folders compose an op with the one before it, in place, and remove ops that
+// move nothing. They copy no bytes of constants: splats and views are enough
 // here.
 //
 //===----------------------------------------------------------------------===//
@@ -18,14 +18,15 @@ using namespace sinter::ir;
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
 
-/// A splat of the same value in the shape of `type`, or nothing.
+/// A splat of the same value in the shape of `type`; nothing if it is not a
+/// splat.
 static OpFoldResult resizeSplat(Attribute constant, RankedTensorType type) {
   SplatElementsAttr splat = asSplat(constant);
   return splat ? OpFoldResult(splat.resizeSplat(type)) : OpFoldResult();
 }
 
 //===----------------------------------------------------------------------===//
-// Every element at another place
+// Every element moves
 //===----------------------------------------------------------------------===//
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
@@ -88,11 +89,11 @@ OpFoldResult ReverseOp::fold(FoldAdaptor adaptor) {
 // Parts and wholes
 //===----------------------------------------------------------------------===//
 
-/// Makes `op` a slice of what its operand, a slice too, takes from.
+/// Makes `op` a slice of the operand of `inner`, which is a slice, too.
 static LogicalResult composeSlices(SliceOp op, SliceOp inner) {
   SmallVector<int64_t> starts, limits, strides;
   for (auto [dim, size] : llvm::enumerate(op.getType().getShape())) {
-    // A start may lie at the limit, where nothing follows; then only the size
+    // A start may be at the limit, where nothing follows; then only the size
     // counts.
     int64_t start = inner.getStarts()[dim], stride = 1;
     if (size > 0)
@@ -111,8 +112,8 @@ static LogicalResult composeSlices(SliceOp op, SliceOp inner) {
   return success();
 }
 
-/// Makes `op` a slice of the one operand of `concat` that it takes elements
-/// from.
+/// Makes `op` a slice of the single operand of `concat` from which it takes
+/// elements.
 static LogicalResult sliceOnePart(SliceOp op, ConcatOp concat) {
   int64_t axis = concat.getAxis(), start = op.getStarts()[axis],
           limit = op.getLimits()[axis];
@@ -136,7 +137,7 @@ static LogicalResult sliceOnePart(SliceOp op, ConcatOp concat) {
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
-  // Slices only shrink, so the same shape is the same elements.
+  // Slices only shrink, so the same shape means the same elements.
   if (getX().getType() == getType())
     return getX();
   auto inner = getX().getDefiningOp<SliceOp>();
@@ -149,14 +150,14 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult PadOp::fold(FoldAdaptor) {
-  // Padding only grows.
+  // Padding only grows, so the same type means no padding.
   return getX().getType() == getType() ? OpFoldResult(getX()) : OpFoldResult();
 }
 
 OpFoldResult ConcatOp::fold(FoldAdaptor) {
   if (getInputs().size() == 1)
     return getInputs().front();
-  // Concats along the same axis are joined, and empty operands left out.
+  // Concats along the same axis are joined, and empty operands are left out.
   SmallVector<Value> parts;
   for (Value input : getInputs()) {
     auto inner = input.getDefiningOp<ConcatOp>();

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// One form for what several ops could say: repeated elements are a broadcast,
-// and elements in the same order under another shape are a reshape.
+// There is one form for what several ops can express: repeated elements are a
+// broadcast, and elements in the same order under another shape are a reshape.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Build.h"
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace sinter::ir;
 
-/// Where `op` repeats a single element, that element as a scalar; else null.
+/// If `op` repeats a single element, that element as a scalar; else null.
 static Value repeatedElement(PatternRewriter &rewriter, BroadcastOp op) {
   if (!op || op.getX().getType().getNumElements() != 1)
     return {};
@@ -68,7 +68,7 @@ static LogicalResult broadcastNothing(BroadcastOp op,
 static LogicalResult broadcastUnits(BroadcastOp op, PatternRewriter &rewriter) {
   auto reshape = op.getX().getDefiningOp<ReshapeOp>();
   if (!reshape)
-    return rewriter.notifyMatchFailure(op, "not of a reshape");
+    return rewriter.notifyMatchFailure(op, "the operand is not a reshape");
   ArrayRef<int64_t> from = reshape.getX().getType().getShape();
   ArrayRef<int64_t> to = reshape.getType().getShape();
   SmallVector<int64_t> dims;
@@ -76,11 +76,12 @@ static LogicalResult broadcastUnits(BroadcastOp op, PatternRewriter &rewriter) {
     if (dims.size() < from.size() && from[dims.size()] == size)
       dims.push_back(op.getDims()[dim]);
     else if (size != 1)
-      return rewriter.notifyMatchFailure(op,
-                                         "the reshape does more than insert");
+      return rewriter.notifyMatchFailure(
+          op, "the reshape does more than insert dimensions of size 1");
   }
   if (dims.size() != from.size())
-    return rewriter.notifyMatchFailure(op, "the reshape does more than insert");
+    return rewriter.notifyMatchFailure(
+        op, "the reshape does more than insert dimensions of size 1");
   rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), reshape.getX(),
                                            dims);
   return success();

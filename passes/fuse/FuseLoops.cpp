@@ -56,7 +56,7 @@ namespace {
 ///    loops of the cluster. If the op has other users, too, it becomes a result
 ///    of the cluster, unless that makes a cycle. The op starts a cluster of its
 ///    own if it belongs with a reduction that it uses and that does not fit the
-///    loops of its users (liesBetterWithReduction).
+///    loops of its users (belongsWithReduction).
 /// 2. Clusters that run over the same loops and use the same elements are
 ///    merged if one uses a result of the other, or if both are reductions.
 class Clustering {
@@ -83,8 +83,8 @@ private:
             unsigned number, bool asRoot);
   void setSpan(unsigned number, std::pair<unsigned, unsigned> span);
   void start(mlir::Operation *op);
-  bool liesBetterWithReduction(mlir::Operation *op, const IndexVector &index,
-                               const Cluster &cluster, bool isStored) const;
+  bool belongsWithReduction(mlir::Operation *op, const IndexVector &index,
+                            const Cluster &cluster, bool isStored) const;
   bool joiningMakesCycle(mlir::Operation *op, unsigned number) const;
 
   // Step 2.
@@ -284,7 +284,7 @@ void Clustering::assign(Operation *op) {
       continue;
     if (!mayJoinUpdate(op, cluster, asRoot))
       continue;
-    if (index && liesBetterWithReduction(op, *index, cluster, asRoot))
+    if (index && belongsWithReduction(op, *index, cluster, asRoot))
       continue;
     if (cluster.mayTake(op, index, asRoot) &&
         !(asRoot && joiningMakesCycle(op, number)))
@@ -353,10 +353,9 @@ void Clustering::setSpan(unsigned number, std::pair<unsigned, unsigned> span) {
 /// summed over rows for a bias, is computed with its sums over columns. By the
 /// exception, the squares of the parts of a variance are moved to the mean of
 /// all in the kernel that joins the parts.
-bool Clustering::liesBetterWithReduction(Operation *op,
-                                         const IndexVector &index,
-                                         const Cluster &cluster,
-                                         bool isStored) const {
+bool Clustering::belongsWithReduction(Operation *op, const IndexVector &index,
+                                      const Cluster &cluster,
+                                      bool isStored) const {
   constexpr unsigned kMaxVisited = 32;
   if (ir::isReduction(op) || ir::elementCost(op) == ir::ElementCost::free)
     return false;

@@ -185,8 +185,7 @@ std::vector<Sequence> initialSequences(ArrayRef<Lifetime> buffers) {
 }
 
 /// Moves the buffers that `layout` places beyond `bound` to half their position
-/// in the sequence
-/// ("squeaky wheel" optimization, Joslin and Clements 1999).
+/// in the sequence ("squeaky wheel" optimization, Joslin and Clements 1999).
 Sequence raiseMisplaced(ArrayRef<Lifetime> buffers, const Sequence &sequence,
                         const ArenaLayout &layout, int64_t bound) {
   std::vector<std::tuple<int64_t, size_t, unsigned>> ranked;

@@ -102,7 +102,7 @@ func.func @grad_c2(%q : tensor<2x3x4xf32>, %k : tensor<2x5x4xf32>, %y : tensor<2
 // -----
 
 func.func @grad_c2_mask(%q : tensor<2x3x4xf32>, %k : tensor<2x5x4xf32>, %y : tensor<2x3x4xf32>, %s : tensor<2x3xf32>, %m : tensor<2x3x5xf32>) {
-  // expected-error @+1 {{'sinter.attention_grad' op 'mask' and 'mask_grad' come together}}
+  // expected-error @+1 {{'sinter.attention_grad' op 'mask' and 'mask_grad' must both be present or absent}}
   %0:3 = sinter.attention_grad %q, %k, %k, %y, %s, %y, %m {scale = 0.5 : f64}
      : (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x3x4xf32>, tensor<2x3xf32>, tensor<2x3x4xf32>, tensor<2x3x5xf32>)
      -> (tensor<2x3x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>)

@@ -147,7 +147,7 @@ exec.program @wrong_size() -> () arena 64 unshared 64 max_live 64 {
 // launch C1: a kernel that is there.
 exec.program @no_kernel() -> () arena 64 unshared 64 max_live 64 {
   %a = exec.buffer arena[0] 0 + 64 : tensor<16xf32>
-  // expected-error @below {{launches @k0, which is no exec.kernel}}
+  // expected-error @below {{launches @k0, which is not an exec.kernel}}
   exec.launch @k0() -> (%a)
 }
 
@@ -391,7 +391,7 @@ exec.kernel @k0 loop over <[16] views [(d0) -> (d0)]> grid [1, 0, 1] block [32, 
 // -----
 
 // constant C1: aligned.
-// expected-error @below {{lies at 4, expected a multiple of 64 up to 2^62}}
+// expected-error @below {{is at 4, expected a multiple of 64 up to 2^62}}
 exec.constant at 4 = dense<[1.0, 2.0]> : tensor<2xf32>
 
 // -----
@@ -413,7 +413,7 @@ exec.program @attention_write("x" : tensor<2x4x48xf16>) -> ("y" : tensor<2x2x4x8
   %x = exec.buffer input[0] 0 + 768 : tensor<2x4x48xf16>
   %y = exec.buffer output[0] 0 + 256 : tensor<2x2x4x8xf16>
   %s = exec.buffer output[1] 0 + 64 : tensor<2x2x4xf32>
-  // expected-error @below {{has its output in buffer 0, which is none of its writes}}
+  // expected-error @below {{has its output in buffer 0, which is not one of its writes}}
   exec.attention forward(%x) -> (%y, %s) batch 2 heads 2 queries 4 keys 4 depth 8 scale 1.25e-01
     at [#exec.heads<0 from 0 strides [192, 8, 48]>, #exec.heads<0 from 16 strides [192, 8, 48]>, #exec.heads<0 from 32 strides [192, 8, 48]>, #exec.heads<0 from 0 strides [192, 8, 48]>] stats 2
 }
@@ -611,7 +611,7 @@ module attributes {sinter.devices = ["sim:0", "sim:1"]} {
   exec.program @elsewhere("x" : tensor<16xf32>) -> () arena 64 unshared 128 max_live 128 attributes {exec.arenas = array<i64: 64, 64>} {
     %x = exec.buffer input[0] 0 + 64 : tensor<16xf32>
     %y = exec.buffer arena[1] 0 + 64 : tensor<16xf32>
-    // expected-error @below {{touches arena bytes of another place than 0}}
+    // expected-error @below {{touches arena bytes of a place other than 0}}
     exec.copy %x -> %y
   }
 }
@@ -623,7 +623,7 @@ module attributes {sinter.devices = ["sim:0", "sim:1"]} {
   sinter.state @s : tensor<16xf32> {role = #sinter<role buffer>, sinter.device = 1 : i64}
   exec.program @state() -> () arena 0 unshared 0 max_live 0 attributes {exec.arenas = array<i64: 0, 0>} {
     %s = exec.buffer state[0] 0 + 64 : tensor<16xf32>
-    // expected-error @below {{touches state bytes of another place than 0}}
+    // expected-error @below {{touches state bytes of a place other than 0}}
     exec.fill -> %s
   }
 }

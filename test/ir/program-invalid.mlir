@@ -17,7 +17,7 @@ sinter.state @c1_buffer : tensor<4xf32> {role = #sinter<role buffer>, of = @w}
 // -----
 
 sinter.state @b : tensor<4xf32> {role = #sinter<role buffer>}
-// expected-error @+1 {{'sinter.state' op 'of' names @b, which is no state of role param}}
+// expected-error @+1 {{'sinter.state' op 'of' names @b, which is not a state of role param}}
 sinter.state @c2 : tensor<4xf32> {role = #sinter<role slot>, slot = "m", of = @b}
 
 // -----
@@ -27,7 +27,7 @@ sinter.state @c3 : tensor<4xf32> {role = #sinter<role param>, init = dense<0.0> 
 
 // -----
 
-// expected-error @+1 {{argument 0: attribute 'sinter.state' names @w, which is no sinter.state}}
+// expected-error @+1 {{argument 0: attribute 'sinter.state' names @w, which is not a sinter.state}}
 func.func @unknown_state(%w : tensor<4xf32> {sinter.state = @w}) {
   return
 }

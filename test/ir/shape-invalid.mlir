@@ -225,7 +225,7 @@ func.func @reverse_c1(%x : tensor<4x8xf32>) {
 // -----
 
 func.func @index_fault_c1(%i: tensor<3xi64>) {
-  // expected-error @+1 {{'sinter.index_fault' op no index lies from 4 to 4}}
+  // expected-error @+1 {{'sinter.index_fault' op no index is in the range from 4 to 4}}
   %0 = sinter.index_fault %i from 4 to 4 : (tensor<3xi64>) -> tensor<2xi64>
   return
 }

@@ -77,7 +77,7 @@ func.func @beside_a_call(%x: tensor<4x4xf32>, %t: tensor<f32>) -> (tensor<4x4xf3
   return %1, %0 : tensor<4x4xf32>, tensor<f32>
 }
 
-// Sums join the kernel that reads the same where launches are dear; elsewhere
+// Sums join the kernel that reads the same where launches are expensive; elsewhere
 // the kernel's result takes the place of what both read.
 // CHECK-LABEL: @sums_of_what_is_read
 // CPU-NOT: kernel multi
