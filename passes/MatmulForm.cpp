@@ -226,7 +226,6 @@ std::optional<MatmulForm> matmulForm(ir::DotGeneralOp op, ViewDepth lhs,
   auto [left, right] = multiplied(op);
   StridedView a = viewOf(left, lhs), b = viewOf(right, rhs);
   ArrayRef<int64_t> aShape = ir::tensorType(op.getLhs()).getShape(),
-                    bShape = ir::tensorType(op.getRhs()).getShape(),
                     cShape = ir::tensorType(op.getResult()).getShape();
   SmallVector<int64_t> cStrides(resultStrides);
   if (cStrides.empty())
