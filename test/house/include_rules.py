@@ -112,6 +112,7 @@ def check(tree):
 BAD = [
     {"ir/Bad.cpp": '#include "passes/Target.h"\n'},
     {"ir/Bad.cpp": '#include "sinter/abi.h"\n'},
+    {"ir/Bad.td": 'include "passes/simplify/Passes.td"\n'},
     {"passes/Bad.cpp": '#include "compiler/options/Options.h"\n'},
     {"passes/Bad.h": '#include "llvm/Target/TargetMachine.h"\n'},
     {"compiler/Bad.cpp": '#include "backends/cpu/codegen/Emit.h"\n'},
