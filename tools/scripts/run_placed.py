@@ -71,7 +71,7 @@ def checkPlan(commands, rules):
     if isinstance(found, str):
         return found
     reasons = {"default": "the default device", "pinned": "pinned by --place=",
-               "memory": "does not fit, ", "neighbours": "where its neighbours are"}
+               "memory": "does not fit, ", "neighbours": "next to its neighbours"}
     for region in found["regions"]:
         if not region["nodes"] or not region["why"].startswith(reasons[region["reason"]]):
             return f"not explained: {region}"
