@@ -141,7 +141,7 @@ std::string compiler::readNumberedDevice(const Options &options, StringRef text,
                                          std::string &device) {
   for (const passes::DeviceKind &kind : options.kinds)
     if (text == kind.name && !kind.traits.isHost)
-      return "'" + text.str() + "' lacks its number; the first one is '" +
+      return "'" + text.str() + "' has no number; the first device is '" +
              kind.firstDevice() + "'";
   return readDevice(options, text, device);
 }
