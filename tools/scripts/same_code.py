@@ -7,10 +7,10 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
     same_code.py compare --build=BUILD before.json       compiles again and compares
 
 Compiles every test model as a library and as a trainer, for cpu, cuda and sim, in float32
-and bf16, to object files: machine code, PTX, plans, constants and manifest (all but the build id).
-A model that
-cannot be trained with one of LOSSES counts as its error message. The last line is
-`N passed, M failed, K skipped`; --only and --every=N select some of the models.
+and bf16, to object files: machine code, PTX, plans, constants and manifest, but not the build
+id. A case that no command compiles is compared by its error messages ("no command" in the
+report). The last line is `N passed, M failed, K skipped`; --only and --every=N select some of
+the models.
 """
 
 import argparse
@@ -32,8 +32,6 @@ TARGETS = ["cpu", "cuda", "sim"]
 PRECISIONS = ["fp32", "bf16"]
 LOSSES = ["cross-entropy", "cross-entropy:axis=-1", "mse", "none"]
 SIZES = ["--batch=2", "--batch=2 --dim=sequence=16 --dim=seq=16 --dim=s=16", ""]
-
-
 # A hash of the planned program as text, so that another syntax changes it.
 BUILD_ID = re.compile(rb"[0-9a-f]{32}")
 RELA, SYMTAB = 4, 2  # kinds of ELF sections

@@ -71,7 +71,7 @@ LibraryCallResult preparePlainMatmul(const sinter_command &command);
 /// CONV of fp32 and fp64 by loops.
 LibraryCallResult preparePlainConv(const sinter_command &command);
 
-/// The start of constant slice `slice`; null if it lies in another space.
+/// The start of constant slice `slice`; null if it is in another space.
 const float *constantAddress(const sinter_slice &slice,
                              const uint8_t *constants);
 

@@ -232,7 +232,7 @@ std::unique_ptr<passes::Target> createCudaTarget(const CudaOptions &options) {
 const passes::DeviceKind &kind() {
   static const passes::DeviceKind kind = [] {
     passes::DeviceTraits traits;
-    traits.maxDevices = 64; // nobody has more of them in one machine
+    traits.maxDevices = 64; // more than any machine has
     traits.hasExpensiveLaunches = true;
     traits.hasTensorCores = true;
     traits.hasPtx = true;

@@ -34,8 +34,8 @@ public:
   /// Returns zeroed memory, aligned to 256 bytes; null for 0 bytes. Fails with
   /// SINTER_OUT_OF_MEMORY, naming `purpose` and what is left.
   rt::Result<void *> allocate(uint64_t sizeBytes, const char *purpose);
-  /// Fails if there is no such allocation (any more), or if something wrote
-  /// just outside it.
+  /// Fails if `address` is not allocated, or if something wrote just outside
+  /// of its allocation.
   rt::Status free(void *address);
 
   /// Makes memory of another object readable by this device.
