@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <memory>
 #include <sys/mman.h>
@@ -165,6 +166,47 @@ static Status writeInPlace(const std::string &path,
   return good ? Status() : fileError(path, errno);
 }
 
+/// Gives the file `fd`, which has no name yet, the name `path`. False with
+/// errno set if that cannot be done here.
+static bool nameFile(int fd, const std::string &path) {
+  const std::string self = "/proc/self/fd/" + std::to_string(fd);
+  return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(),
+                  AT_SYMLINK_FOLLOW) == 0;
+}
+
+/// Writes a new file with the name `path`. Until it is whole it has no name,
+/// where the file system has such files: a process that is killed leaves
+/// nothing. False with errno set and without a file after a failure.
+static bool writeNewFile(const std::string &path,
+                         std::span<const std::span<const uint8_t>> pieces) {
+  auto writeTo = [&](int fd) {
+    return std::all_of(pieces.begin(), pieces.end(),
+                       [&](auto piece) { return writeAll(fd, piece); }) &&
+           ::fsync(fd) == 0;
+  };
+  const int nameless = ::open(parentDirectory(path).c_str(),
+                              O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (nameless >= 0) {
+    Descriptor file(nameless);
+    if (!writeTo(nameless))
+      return false;
+    if (nameFile(nameless, path))
+      return true;
+    // There is no /proc, or the file system gives such files no name.
+  }
+  const int named =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (named < 0)
+    return false;
+  Descriptor file(named);
+  if (writeTo(named) && file.close())
+    return true;
+  const int error = errno;
+  ::unlink(path.c_str());
+  errno = error;
+  return false;
+}
+
 Status
 sinter::rt::writeFileAtomic(const std::string &link,
                             std::span<const std::span<const uint8_t>> pieces) {
@@ -175,17 +217,9 @@ sinter::rt::writeFileAtomic(const std::string &link,
   static std::atomic<uint64_t> counter{0};
   std::string temporary = path + ".tmp." + std::to_string(::getpid()) + "." +
                           std::to_string(counter.fetch_add(1));
-  int fd =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0)
+  if (!writeNewFile(temporary, pieces))
     return fileError(path, errno);
-  Descriptor file(fd);
-  bool good = std::all_of(pieces.begin(), pieces.end(),
-                          [&](auto piece) { return writeAll(fd, piece); });
-  good = good && ::fsync(fd) == 0;
-  good = good && file.close();
-  good = good && ::rename(temporary.c_str(), path.c_str()) == 0;
-  if (!good) {
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
     int error = errno;
     ::unlink(temporary.c_str());
     return fileError(path, error);
@@ -222,6 +256,23 @@ Status sinter::rt::makeDirectories(const std::string &path) {
   if (!S_ISDIR(info.st_mode))
     return Status::invalid(path + ": is not a directory");
   return {};
+}
+
+Result<std::vector<std::string>>
+sinter::rt::listFiles(const std::string &directory) {
+  DIR *handle = ::opendir(directory.c_str());
+  if (!handle)
+    return fileError(directory, errno);
+  std::vector<std::string> names;
+  while (const dirent *entry = ::readdir(handle)) {
+    struct stat info;
+    std::string path = directory + "/" + entry->d_name;
+    if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
+      names.push_back(entry->d_name);
+  }
+  ::closedir(handle);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Status sinter::rt::fsyncDirectory(const std::string &path) {

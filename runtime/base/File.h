@@ -41,6 +41,9 @@ Status writeFileAtomic(const std::string &path, const std::string &text);
 /// parent is synced. SINTER_INVALID if `path` is not a directory.
 Status makeDirectories(const std::string &path);
 
+/// The sorted names of the regular files in `directory`.
+Result<std::vector<std::string>> listFiles(const std::string &directory);
+
 /// Makes renames and removals inside `path` durable.
 Status fsyncDirectory(const std::string &path);
 

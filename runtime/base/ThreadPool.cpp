@@ -6,7 +6,7 @@
 
 #include "runtime/base/ThreadPool.h"
 
-#include "runtime/base/CpuQuota.h"
+#include "runtime/base/ControlGroup.h"
 
 #include <algorithm>
 #include <cerrno>

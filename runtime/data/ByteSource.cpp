@@ -21,6 +21,10 @@ using namespace sinter::rt;
 
 ByteSource::~ByteSource() = default;
 
+static int64_t modificationNs(const struct stat &info) {
+  return int64_t(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec;
+}
+
 Result<std::shared_ptr<InputFile>> InputFile::open(const std::string &path) {
   // Without O_NONBLOCK, opening a FIFO that has no writer would hang.
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -35,8 +39,8 @@ Result<std::shared_ptr<InputFile>> InputFile::open(const std::string &path) {
   if (!S_ISREG(info.st_mode))
     return Status::invalid(path + ": is not a regular file");
   file->sizeBytes_ = static_cast<uint64_t>(info.st_size);
-  file->modifiedNs_ =
-      int64_t(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec;
+  file->modifiedNs_ = modificationNs(info);
+  file->reportedNs_ = file->modifiedNs_;
   return file;
 }
 
@@ -74,10 +78,7 @@ Status InputFile::checkUnchanged(uint64_t sampled) const {
   struct stat info;
   if (::fstat(fd_, &info) != 0)
     return fileError(path_, errno);
-  const int64_t modifiedNs =
-      int64_t(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec;
-  bool isChanged = static_cast<uint64_t>(info.st_size) != sizeBytes_ ||
-                   (modifiedNs != modifiedNs_ && isSampled());
+  bool isChanged = static_cast<uint64_t>(info.st_size) != sizeBytes_;
   if (!isChanged) {
     Result<uint64_t> now = sampledHash();
     if (!now.ok())
@@ -85,6 +86,14 @@ Status InputFile::checkUnchanged(uint64_t sampled) const {
     isChanged = *now != sampled;
   }
   return isChanged ? Status::failed(path_ + ": was changed") : Status();
+}
+
+bool InputFile::takeModified() {
+  struct stat info;
+  if (::fstat(fd_, &info) != 0)
+    return false;
+  const int64_t now = modificationNs(info);
+  return reportedNs_.exchange(now) != now;
 }
 
 Result<uint64_t> InputFile::sampledHash() const {

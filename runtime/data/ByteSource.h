@@ -12,6 +12,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -49,8 +50,11 @@ public:
   /// Whether sampledHash() is of a part of the file only.
   bool isSampled() const;
   /// SINTER_FAILED if the file was written to after it was opened, as far as
-  /// its size, its time and `sampled`, the sampledHash() at that time, tell.
+  /// its size and `sampled`, the sampledHash() at that time, tell.
   Status checkUnchanged(uint64_t sampled) const;
+  /// Whether its modification time changed since it was opened or since the
+  /// last call.
+  bool takeModified();
   /// A hash of the size and of samples from all over the file (at most 384 KiB
   /// are read, so it is quick for a file of any size).
   Result<uint64_t> sampledHash() const;
@@ -61,6 +65,7 @@ private:
   int fd_ = -1;
   uint64_t sizeBytes_ = 0;
   int64_t modifiedNs_ = 0;
+  std::atomic<int64_t> reportedNs_ = 0; // by takeModified()
 };
 
 /// `sizeBytes` of a file from `offsetBytes` on; the caller has checked that the

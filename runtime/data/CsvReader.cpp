@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/ByteText.h"
+#include "runtime/base/ControlGroup.h"
 #include "runtime/base/File.h"
 #include "runtime/data/CsvColumns.h"
 #include "runtime/data/Readers.h"
@@ -112,6 +114,18 @@ Status sinter::rt::readCsv(const std::string &path, const DataOptions &options,
     return file.status();
   dataset.files.push_back(*file);
   dataset.isTable = true;
+  // The text, the numbers that are read from it, and their copy.
+  const uint64_t mostBytes = usableMemoryBytes() / 4 * 3;
+  auto tooLarge = [&](uint64_t numNumbers) {
+    return (*file)->sizeBytes() + numNumbers * 2 * sizeof(double) > mostBytes;
+  };
+  const Status noMemory(
+      SINTER_OUT_OF_MEMORY,
+      path + ": does not fit in " + bytesText(mostBytes) +
+          ", three quarters of the memory that this process may use; a .npz "
+          "or .npy file is read from disk");
+  if (tooLarge(0))
+    return noMemory;
   std::vector<uint8_t> bytes((*file)->sizeBytes());
   SINTER_RETURN_IF_ERROR((*file)->read(0, bytes));
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
@@ -159,6 +173,8 @@ Status sinter::rt::readCsv(const std::string &path, const DataOptions &options,
     for (size_t feature : columns.features)
       SINTER_RETURN_IF_ERROR(add(feature, features));
     SINTER_RETURN_IF_ERROR(add(columns.label, labels));
+    if (tooLarge(features.size() + labels.size()))
+      return noMemory;
     wholeLabels &= labels.back() == std::nearbyint(labels.back()) &&
                    std::abs(labels.back()) < 9007199254740992.0;
   }

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <dirent.h>
 #include <new>
 #include <sys/stat.h>
 
@@ -23,23 +22,6 @@ const Column *Dataset::find(const std::string &name) const {
     if (column.name == name)
       return &column;
   return nullptr;
-}
-
-Result<std::vector<std::string>>
-sinter::rt::listFiles(const std::string &directory) {
-  DIR *handle = ::opendir(directory.c_str());
-  if (!handle)
-    return fileError(directory, errno);
-  std::vector<std::string> names;
-  while (const dirent *entry = ::readdir(handle)) {
-    struct stat info;
-    std::string path = directory + "/" + entry->d_name;
-    if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
-      names.push_back(entry->d_name);
-  }
-  ::closedir(handle);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 namespace {
@@ -180,6 +162,14 @@ Status sinter::rt::checkUnchanged(const Dataset &dataset) {
     SINTER_RETURN_IF_ERROR(
         dataset.files[i]->checkUnchanged(dataset.fileHashes[i]));
   return {};
+}
+
+std::vector<std::string> sinter::rt::takeModified(const Dataset &dataset) {
+  std::vector<std::string> paths;
+  for (const std::shared_ptr<InputFile> &file : dataset.files)
+    if (file->isSampled() && file->takeModified())
+      paths.push_back(file->path());
+  return paths;
 }
 
 Result<DatasetFingerprint> sinter::rt::fingerprint(const Dataset &dataset) {

@@ -99,9 +99,13 @@ struct DatasetFingerprint {
 };
 Result<DatasetFingerprint> fingerprint(const Dataset &dataset);
 
-/// SINTER_FAILED naming a file that has been written to since the dataset was
-/// opened.
+/// SINTER_FAILED naming a file whose content has changed since the dataset was
+/// opened, as far as sampling can tell.
 Status checkUnchanged(const Dataset &dataset);
+
+/// The files that are sampled and were modified since the dataset was opened or
+/// since the last call.
+std::vector<std::string> takeModified(const Dataset &dataset);
 
 } // namespace sinter::rt
 

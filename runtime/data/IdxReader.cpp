@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/File.h"
 #include "runtime/data/Inflate.h"
 #include "runtime/data/Readers.h"
 
@@ -85,7 +86,7 @@ std::optional<sinter_dtype> typeOfCode(uint8_t code) {
   return std::nullopt;
 }
 
-Status readFile(const std::string &path, const char *name, Dataset &dataset) {
+Status readColumn(const std::string &path, const char *name, Dataset &dataset) {
   Column column;
   column.name = name;
   column.origin = path;
@@ -182,8 +183,8 @@ Status sinter::rt::readIdx(const std::string &directory,
     if (found == pairs.end())
       continue;
     SINTER_RETURN_IF_ERROR(
-        readFile(directory + "/" + found->second.labels, "labels", dataset));
-    return readFile(directory + "/" + found->second.images, "x", dataset);
+        readColumn(directory + "/" + found->second.labels, "labels", dataset));
+    return readColumn(directory + "/" + found->second.images, "x", dataset);
   }
   std::string have;
   for (const auto &pair : pairs)

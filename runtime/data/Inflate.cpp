@@ -6,7 +6,10 @@
 
 #include "runtime/data/Inflate.h"
 
+#include "runtime/base/ControlGroup.h"
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -20,6 +23,9 @@
 #endif
 
 using namespace sinter::rt;
+
+/// What all of them together take when they are whole.
+static std::atomic<uint64_t> heldBytes{0};
 
 struct InflatedBytes::Stream {
   z_stream z = {};
@@ -49,8 +55,10 @@ InflatedBytes::~InflatedBytes() {
   stop_ = true;
   if (thread_.joinable())
     thread_.join();
-  if (data_)
-    ::munmap(data_, sizeBytes_);
+  if (!data_)
+    return;
+  ::munmap(data_, sizeBytes_);
+  heldBytes -= sizeBytes_;
 }
 
 Status InflatedBytes::damaged(const char *what) const {
@@ -90,12 +98,13 @@ Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
                            std::to_string(sizeBytes) + " bytes, which its " +
                            std::to_string(compressedBytes_) +
                            " compressed bytes cannot hold");
-  uint64_t memoryBytes =
-      uint64_t(::sysconf(_SC_PHYS_PAGES)) * uint64_t(::sysconf(_SC_PAGE_SIZE));
-  if (sizeBytes > memoryBytes / 4 * 3)
+  if (heldBytes + sizeBytes > usableMemoryBytes() / 4 * 3)
     return Status(SINTER_OUT_OF_MEMORY,
                   name_ + ": takes " + std::to_string(sizeBytes) +
-                      " bytes of memory when decompressed; unpack it on disk");
+                      " bytes of memory when decompressed; unpack it on disk" +
+                      (heldBytes > 0 ? " (" + std::to_string(heldBytes) +
+                                           " bytes are decompressed already)"
+                                     : ""));
   if (sizeBytes < head_.size())
     return Status::invalid(name_ + ": its header promises " +
                            std::to_string(sizeBytes) +
@@ -111,6 +120,7 @@ Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
   (void)::madvise(memory, sizeBytes, MADV_HUGEPAGE);
   data_ = static_cast<uint8_t *>(memory);
   sizeBytes_ = sizeBytes;
+  heldBytes += sizeBytes;
   crc_ = crc;
   if (head_.size() < sizeBytes)
     return {};

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/File.h"
 #include "runtime/data/Readers.h"
 
 #include <algorithm>

@@ -25,8 +25,6 @@ Status readNpz(const std::string &path, Dataset &dataset);
 Status readCsv(const std::string &path, const DataOptions &options,
                Dataset &dataset);
 
-/// The sorted names of the regular files in `directory`.
-Result<std::vector<std::string>> listFiles(const std::string &directory);
 
 /// Parses the header of an .npy file. `head` holds its first bytes (fewer if
 /// the file is shorter), `sizeBytes` is the whole file's size. Sets the

@@ -8,8 +8,10 @@
 
 #include "runtime/base/File.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -98,16 +100,37 @@ static constexpr uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3,
 // Fields of Summary, of its Value, and of SessionLog, whose status START is 1.
 static constexpr uint32_t kValue = 1, kTag = 1, kSimpleValue = 2, kStatus = 1;
 
+static constexpr std::string_view kPrefix = "events.out.tfevents.";
+
+/// The seconds in the name of the folder's last file; 0 if there is none.
+static int64_t newestFile(const std::string &folder) {
+  int64_t newest = 0;
+  Result<std::vector<std::string>> names = listFiles(folder);
+  if (!names.ok())
+    return newest;
+  for (const std::string &name : *names) {
+    int64_t seconds = 0;
+    if (name.starts_with(kPrefix) && name.ends_with(".sinter"))
+      std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(),
+                      seconds);
+    newest = std::max(newest, seconds);
+  }
+  return newest;
+}
+
 Status EventLog::create(const std::string &folder, int64_t firstStep) {
   SINTER_RETURN_IF_ERROR(makeDirectories(folder));
   // TensorBoard reads files with "tfevents" in their names, sorted by name.
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now().time_since_epoch());
+  const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+  // Also after the clock was set back, the newest run's file is the last one.
+  const int64_t seconds = std::max(now, newestFile(folder));
   for (int number = 0; !file_.isOpen(); ++number) {
     char name[80];
     std::snprintf(name, sizeof(name),
-                  "/events.out.tfevents.%010lld.%03d.sinter",
-                  static_cast<long long>(seconds.count()), number);
+                  "/%s%010lld.%03d.sinter", kPrefix.data(),
+                  static_cast<long long>(seconds), number);
     const std::string path = folder + name;
     Status opened = file_.open(path, O_CREAT | O_EXCL);
     if (!opened.ok() && opened.systemError() != EEXIST)

@@ -34,7 +34,8 @@ public:
   void step(int64_t step, float loss, float lr,
             const std::optional<JsonLog::Scale> &scale);
   void evaluation(int64_t step, const Evaluation &evaluation);
-  /// LogFile::lostText().
+  /// LogFile::close(), lostText().
+  void close() { file_.close(); }
   std::string lostText() const { return file_.lostText(); }
 
 private:

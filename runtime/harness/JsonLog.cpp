@@ -8,6 +8,7 @@
 
 #include "runtime/base/File.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -23,28 +24,41 @@ Status JsonLog::create(const std::string &path) {
   return file_.open(path, O_CREAT | O_TRUNC);
 }
 
-/// How much of `log` belongs to the first `step` steps.
-static size_t keptBytes(std::string_view log, int64_t step, bool evaluated) {
+namespace {
+
+/// The part of a log that belongs to the first steps.
+struct KeptPart {
+  size_t numBytes = 0;
+  int64_t numMissing = 0; // records of steps after its first one
+};
+
+} // namespace
+
+static KeptPart keptPart(std::string_view log, int64_t step, bool evaluated) {
   constexpr std::string_view stepKey = "{\"step\":", evalKey = "{\"eval\":";
-  size_t kept = 0;
+  KeptPart kept;
   int64_t lastStep = 0;
   while (true) {
-    size_t end = log.find('\n', kept);
+    size_t end = log.find('\n', kept.numBytes);
     if (end == std::string_view::npos)
-      return kept; // whatever follows is a torn line
-    std::string_view line = log.substr(kept, end - kept);
+      break; // whatever follows is a torn line
+    std::string_view line = log.substr(kept.numBytes, end - kept.numBytes);
     if (line.starts_with(stepKey)) {
       int64_t number = 0;
       auto [last, error] = std::from_chars(line.data() + stepKey.size(),
                                            line.data() + line.size(), number);
       if (error != std::errc() || number > step)
-        return kept;
+        break;
+      if (lastStep > 0)
+        kept.numMissing += std::max<int64_t>(number - lastStep - 1, 0);
       lastStep = number;
     } else if (!line.starts_with(evalKey) || (lastStep == step && !evaluated)) {
-      return kept;
+      break;
     }
-    kept = end + 1;
+    kept.numBytes = end + 1;
   }
+  kept.numMissing += step - lastStep;
+  return kept;
 }
 
 Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
@@ -59,8 +73,13 @@ Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
   std::string_view text(reinterpret_cast<const char *>(bytes->data()),
                         bytes->size());
   SINTER_RETURN_IF_ERROR(file_.open(path, 0));
-  return ::ftruncate(file_.descriptor(),
-                     static_cast<off_t>(keptBytes(text, step, evaluated))) == 0
+  const KeptPart kept = keptPart(text, step, evaluated);
+  if (kept.numMissing > 0)
+    std::fprintf(stderr,
+                 "warning: %s: has no records of %lld of the steps up to %lld\n",
+                 path.c_str(), static_cast<long long>(kept.numMissing),
+                 static_cast<long long>(step));
+  return ::ftruncate(file_.descriptor(), static_cast<off_t>(kept.numBytes)) == 0
              ? Status()
              : fileError(path, errno);
 }

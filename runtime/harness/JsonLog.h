@@ -43,7 +43,8 @@ public:
   void step(int64_t step, int64_t epoch, float loss, float lr,
             const std::optional<Scale> &scale);
   void evaluation(int64_t epoch, const Evaluation &evaluation);
-  /// LogFile::lostText().
+  /// LogFile::close(), lostText().
+  void close() { file_.close(); }
   std::string lostText() const { return file_.lostText(); }
 
 private:

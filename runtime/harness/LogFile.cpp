@@ -18,12 +18,17 @@
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 using namespace sinter::rt;
 
-LogFile::~LogFile() {
-  if (fd_ >= 0)
-    ::close(fd_);
+LogFile::~LogFile() { close(); }
+
+void LogFile::close() {
+  if (fd_ < 0)
+    return;
+  (void)writePending();
+  ::close(std::exchange(fd_, -1));
 }
 
 Status LogFile::open(const std::string &path, int flags) {
@@ -57,41 +62,59 @@ static ssize_t writeRecord(int fd, std::string_view record, int timeoutMs) {
   return ::write(fd, record.data(), record.size());
 }
 
+/// Whether nothing is left of a record of which a pipe took a part.
+bool LogFile::writePending() {
+  if (pending_.empty())
+    return true;
+  ssize_t count = writeRecord(fd_, pending_, isFailing_ ? 0 : 1000);
+  if (count > 0)
+    pending_.erase(0, static_cast<size_t>(count));
+  return pending_.empty();
+}
+
+void LogFile::lose(const char *why) {
+  ++numLost_;
+  if (!isFailing_)
+    std::fprintf(stderr, "warning: %s: %s; new records are lost\n",
+                 path_.c_str(), why);
+  isFailing_ = true;
+}
+
 void LogFile::append(std::string_view record) {
   if (fd_ < 0)
     return;
+  if (!writePending())
+    return lose(std::strerror(EAGAIN));
   ssize_t count = writeRecord(fd_, record, isFailing_ ? 0 : 1000);
-  if (count == static_cast<ssize_t>(record.size())) {
-    if (isFailing_)
-      std::fprintf(stderr, "warning: %s: logging continues%s\n", path_.c_str(),
-                   lostText().c_str());
-    isFailing_ = false;
+  if (count > 0 && count < static_cast<ssize_t>(record.size())) {
+    // A partial record would corrupt what comes after it.
+    struct stat info;
+    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
+      pending_ = record.substr(static_cast<size_t>(count));
+      return;
+    }
+    if (::ftruncate(fd_, info.st_size - count) == 0)
+      return lose(std::strerror(ENOSPC));
+    lose(std::strerror(errno));
+    std::fprintf(stderr, "warning: %s: the log ends here\n", path_.c_str());
+    ::close(std::exchange(fd_, -1));
+    isCut_ = true;
     return;
   }
-  const int error = count < 0 ? errno : ENOSPC;
-  // A partial record would corrupt what comes after it.
-  struct stat info;
-  bool isWhole =
-      count <= 0 || (::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode) &&
-                     ::ftruncate(fd_, info.st_size - count) == 0);
-  ++numLost_;
-  if (!isFailing_ || !isWhole)
-    std::fprintf(stderr, "warning: %s: %s; %s\n", path_.c_str(),
-                 std::strerror(error),
-                 isWhole ? "new records are lost" : "the log ends here");
-  isFailing_ = true;
-  if (isWhole)
-    return;
-  ::close(fd_);
-  fd_ = -1;
+  if (count < 0)
+    return lose(std::strerror(errno));
+  if (isFailing_)
+    std::fprintf(stderr, "warning: %s: logging continues%s\n", path_.c_str(),
+                 lostText().c_str());
+  isFailing_ = false;
 }
 
 std::string LogFile::lostText() const {
+  if (isCut_ || !pending_.empty())
+    return ", " + path_ + " is cut short";
   if (numLost_ == 0)
     return {};
   std::string count = std::to_string(numLost_);
-  return fd_ < 0
-             ? ", " + path_ + " is cut short"
-             : ", " + count + " record" + (numLost_ > 1 ? "s" : "") + " of " +
-                   path_ + (numLost_ > 1 ? " are" : " is") + " lost";
+  return ", " + count + " record" + (numLost_ > 1 ? "s" : "") + " of " + path_ +
+         (numLost_ > 1 ? " are" : " is") + " lost";
 }

@@ -15,7 +15,8 @@ namespace sinter::rt {
 
 /// A file to which records are appended. A run outlives its logs: a record that
 /// cannot be written is left out as a whole, and the next one is tried again.
-/// A pipe whose reader is slow holds the run up for a second at most.
+/// A pipe whose reader is slow holds the run up for a second at most; a record
+/// of which it took only a part is completed before the next one.
 class LogFile {
 public:
   LogFile() = default;
@@ -29,16 +30,24 @@ public:
   Status open(const std::string &path, int flags);
   int descriptor() const { return fd_; }
   bool isOpen() const { return fd_ >= 0; }
+  /// Closes the file; a record of which a pipe took only a part is completed
+  /// if the reader takes the rest within a second.
+  void close();
   /// Warns about the first record of a gap that is lost, and about its end.
   void append(std::string_view record);
   /// ", 12 records of log.json are lost"; empty if none is.
   std::string lostText() const;
 
 private:
+  bool writePending();
+  void lose(const char *why);
+
   std::string path_;
+  std::string pending_; // the rest of a record of which a pipe took a part
   int fd_ = -1;
   int64_t numLost_ = 0;
   bool isFailing_ = false;
+  bool isCut_ = false; // ends with a part of a record
 };
 
 } // namespace sinter::rt

@@ -224,7 +224,7 @@ Status Trainer::evaluateNow() {
   return {};
 }
 
-void Trainer::report() const {
+void Trainer::report() {
   int64_t steps = step_ - firstStep_;
   std::string text = "trained " + std::to_string(steps) + " steps (" +
                      std::to_string(step_ / order_.batchesPerEpoch()) +
@@ -243,6 +243,8 @@ void Trainer::report() const {
     std::snprintf(loss, sizeof(loss), ": loss %.6g", double(lastLoss_));
     text += loss;
   }
+  log_.close();
+  events_.close();
   text += log_.lostText() + events_.lostText();
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);

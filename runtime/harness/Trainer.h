@@ -88,7 +88,7 @@ private:
   Status keepsStates(Status failure, int64_t step);
   Status finish();
   sinter_control control(int64_t step) const;
-  void report() const;
+  void report();
 
   const sinter_artifact &artifact_;
   /// As given; a resumed run takes from its checkpoint those that are not.

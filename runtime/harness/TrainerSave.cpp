@@ -100,10 +100,16 @@ Status Trainer::checkData() {
         std::to_string(std::max(savedStep_, firstStep_)) + " is not saved");
   if (evalData_)
     same = checkUnchanged(evalData_->dataset());
-  return same.ok() ? same
-                   : keepsStates(
-                         Status::failed(same.message() + " while it was read"),
-                         step_);
+  if (!same.ok())
+    return keepsStates(Status::failed(same.message() + " while it was read"),
+                       step_);
+  for (const auto *data : {&trainData_, &evalData_})
+    for (const std::string &path :
+         *data ? takeModified((*data)->dataset()) : std::vector<std::string>())
+      progress_->warn("warning: " + path +
+                      " was modified while it was read; samples of it are "
+                      "unchanged, the whole is not compared");
+  return {};
 }
 
 Status Trainer::save() {

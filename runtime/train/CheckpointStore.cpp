@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace sinter::rt;
 
@@ -131,6 +132,21 @@ Status CheckpointStore::removeLeftovers() {
   return {};
 }
 
+/// A directory that was removed or renamed during the run is made again.
+Status CheckpointStore::makeAgain() {
+  if (::access(directory_.c_str(), F_OK) == 0 || errno != ENOENT)
+    return {};
+  SINTER_RETURN_IF_ERROR(makeDirectories(directory_));
+  if (lockFd_ >= 0)
+    ::close(std::exchange(lockFd_, -1));
+  SINTER_RETURN_IF_ERROR(takeLock(directory_, lockFd_));
+  std::fprintf(stderr,
+               "warning: %s: was removed or renamed during the run; it was "
+               "created again, without the older checkpoints\n",
+               directory_.c_str());
+  return {};
+}
+
 Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
                               const StateTable &table,
                               sinter_program *program) {
@@ -156,6 +172,7 @@ Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
 
 Status CheckpointStore::save(Manifest manifest, const StateTable &table,
                              sinter_program *program) {
+  SINTER_RETURN_IF_ERROR(makeAgain());
   std::string path = checkpointPath(directory_, manifest.step);
   std::string name = path.substr(directory_.size() + 1);
   std::string temporary = directory_ + "/" + leftoverPrefix + name;

@@ -99,6 +99,7 @@ public:
 
 private:
   std::string mismatch(size_t index, const TensorFile::Entry &entry) const;
+  bool hasWeights(const TensorFile &file) const;
   bool isWeight(size_t index) const {
     return states_[index].role == SINTER_STATE_PARAM ||
            states_[index].role == SINTER_STATE_BUFFER;

@@ -86,11 +86,27 @@ Status StateTable::write(const TensorFile &file, const Chosen &chosen,
   return {};
 }
 
+/// Whether `file` has all weights of the program, in their shapes.
+bool StateTable::hasWeights(const TensorFile &file) const {
+  for (size_t i = 0; i < size(); ++i) {
+    if (!isKept(i) || !isWeight(i))
+      continue;
+    const TensorFile::Entry *entry = file.find(names_[i]);
+    if (!entry || !mismatch(i, *entry).empty())
+      return false;
+  }
+  return true;
+}
+
 Status StateTable::load(const TensorFile &file, sinter_program *program) const {
   std::vector<std::string> different = differences(file);
   if (!different.empty())
-    return Status::invalid(
-        file.path() + ": belongs to another model: " + listText(different));
+    return Status::invalid(file.path() +
+                           (hasWeights(file)
+                                ? ": was written by another recipe (optimizer, "
+                                  "precision, averaging): "
+                                : ": belongs to another model: ") +
+                           listText(different));
   Chosen chosen;
   for (size_t i = 0; i < size(); ++i)
     if (isKept(i))

@@ -98,7 +98,8 @@ def graphAttribute(name, body):
     return data(5, data(1, name) + data(6, body) + number(20, 5))
 
 
-def nodeWith(op, inputs, outputs, name, *attributes):
+def nodeWith(op, inputs, outputs, name, *attributes, domain=""):
     """A node whose attributes are bytes already."""
     return data(1, b"".join(data(1, i) for i in inputs) + b"".join(data(2, o) for o in outputs)
-                + data(3, name) + data(4, op) + b"".join(attributes))
+                + data(3, name) + data(4, op) + b"".join(attributes)
+                + (data(7, domain) if domain else b""))

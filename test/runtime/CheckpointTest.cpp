@@ -219,8 +219,32 @@ TEST_CASE("checkpoints: another model's differences are listed",
         "\"m/fc.weight\" is missing in the file",
         "\"momentum/head.bias\" is missing"})
     CHECK(text.find(part) != std::string::npos);
+  CHECK(text.find("belongs to another model") != std::string::npos);
   states[1].tensor.name = "fc.weight";
   CHECK(!StateTable::create(other).ok());
+}
+
+TEST_CASE("checkpoints: another recipe of the same model is called that",
+          "[train][checkpoint]") {
+  TempFolder folder;
+  Tiny tiny;
+  std::string out = folder / "out";
+  auto store = CheckpointStore::open(out, false, 3);
+  REQUIRE(store.ok());
+  REQUIRE(tiny.save(**store, 1).ok());
+  sinter_artifact other = tiny::artifact();
+  std::vector<sinter_state_desc> states(other.states, other.states + 4);
+  states[2].slot = "ema";
+  other.states = states.data();
+  auto table = StateTable::create(other);
+  REQUIRE(table.ok());
+  auto loaded = loadNewestCheckpoint(out, *table, tiny.program,
+                                     {.warn = [](const std::string &) {}});
+  REQUIRE(!loaded.ok());
+  const std::string &text = loaded.status().message();
+  INFO(text);
+  CHECK(text.find("was written by another recipe") != std::string::npos);
+  CHECK(text.find("another model") == std::string::npos);
 }
 
 TEST_CASE("checkpoints: one that is not finite names the sound one",

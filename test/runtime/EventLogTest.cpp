@@ -39,6 +39,16 @@ TEST_CASE("every run has a file of its own, also in the same second") {
   CHECK(count == 3);
 }
 
+TEST_CASE("the newest run's file is the last one, whatever the clock says") {
+  TempFolder folder;
+  std::ofstream(folder / "events.out.tfevents.9000000000.000.sinter") << "x";
+  std::ofstream(folder / "events.out.tfevents.9999999999.000.other") << "x";
+  EventLog log;
+  REQUIRE(log.create(folder.path(), 1).ok());
+  CHECK(std::filesystem::exists(
+      folder / "events.out.tfevents.9000000000.001.sinter"));
+}
+
 TEST_CASE("a folder that cannot be made is an error") {
   TempFolder folder;
   std::ofstream(folder / "file") << "x";

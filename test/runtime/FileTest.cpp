@@ -11,8 +11,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace sinter::rt;
@@ -88,6 +91,31 @@ TEST_CASE("file: errors name the path and the reason", "[file]") {
   for (const auto &entry : fs::directory_iterator(dir.path))
     REQUIRE(entry.path().string().find(".tmp.") == std::string::npos);
   REQUIRE_FALSE(fsyncDirectory(dir / "none").ok());
+}
+
+TEST_CASE("file: a process that is killed while it writes leaves nothing",
+          "[file]") {
+  TemporaryDirectory dir;
+  REQUIRE(writeFileAtomic(dir / "kept", std::string("old")).ok());
+  const std::string large(1 << 20, 'x');
+  pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // The write that passes the limit ends the process.
+    ::signal(SIGXFSZ, SIG_DFL);
+    const rlimit limit = {1 << 16, 1 << 16}, none = {0, 0};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::setrlimit(RLIMIT_CORE, &none);
+    (void)writeFileAtomic(dir / "kept", large).ok();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  REQUIRE(WTERMSIG(status) == SIGXFSZ);
+  REQUIRE(readFile(dir / "kept")->size() == 3);
+  for (const auto &entry : fs::directory_iterator(dir.path))
+    REQUIRE(entry.path().filename() == "kept");
 }
 
 TEST_CASE("file: parent directories", "[file]") {

@@ -6,6 +6,9 @@
 
 #include "TrainerRuns.h"
 
+#include "runtime/harness/LogFile.h"
+#include "runtime/train/Checkpoint.h"
+
 #include <filesystem>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -207,6 +210,98 @@ TEST_CASE("a log pipe that nobody reads loses records, not the run",
   CHECK(has(outcome, "records are lost"));
   CHECK(outcome.out.find("records of " + bench.path("pipe") + " are lost") !=
         std::string::npos);
+}
+
+TEST_CASE("a record that a pipe takes in parts is completed",
+          "[harness][kept]") {
+  testfiles::TempFolder folder;
+  const std::string path = folder / "pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0666) == 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  sinter::rt::LogFile log;
+  REQUIRE(log.open(path, 0).ok());
+  // Room for less than the second record, and for more than PIPE_BUF.
+  REQUIRE(::fcntl(reader, F_SETPIPE_SZ, 1 << 16) == 1 << 16);
+  const std::string first(60000, 'a'), second(50000, 'b'), third(10, 'c');
+  std::string all;
+  auto drain = [&] {
+    std::vector<char> buffer(1 << 16);
+    for (ssize_t count = 0;
+         (count = ::read(reader, buffer.data(), buffer.size())) > 0;)
+      all.append(buffer.data(), static_cast<size_t>(count));
+  };
+  log.append(first);
+  log.append(second);
+  CHECK(log.lostText().find("is cut short") != std::string::npos);
+  log.append(third); // lost: nobody reads
+  drain();
+  log.append(third);
+  drain();
+  CHECK(all == first + second + third);
+  CHECK(log.lostText() == ", 1 record of " + path + " is lost");
+  log.close();
+  ::close(reader);
+}
+
+TEST_CASE("a run goes on when its data is touched, and says so",
+          "[harness][train][kept]") {
+  Bench bench;
+  bench.writeData("train.npz", 40000, 5);
+  Process process(
+      bench.folder.path(),
+      bench.arguments({"--steps=2000000", "--out=" + bench.path("out"),
+                       "--log-json=" + bench.path("log")}));
+  while (read(bench.path("log")).empty())
+    ::usleep(10000);
+  const timeval times[2] = {{1000000000, 0}, {1000000000, 0}};
+  REQUIRE(::utimes(bench.path("train.npz").c_str(), times) == 0);
+  process.signal(SIGTERM);
+  Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.code == 75);
+  const std::string warning = "train.npz was modified while it was read";
+  CHECK(has(outcome, warning));
+  CHECK(outcome.err.find(warning) == outcome.err.rfind(warning));
+  CHECK(!sinter::rt::listCheckpoints(bench.path("out"))->empty());
+}
+
+TEST_CASE("a run whose --out is removed makes it again",
+          "[harness][train][kept]") {
+  Bench bench;
+  Process process(
+      bench.folder.path(),
+      bench.arguments({"--steps=2000000", "--out=" + bench.path("out"),
+                       "--checkpoint-every=0",
+                       "--log-json=" + bench.path("log")}));
+  while (read(bench.path("log")).empty())
+    ::usleep(10000);
+  std::filesystem::remove_all(bench.path("out"));
+  process.signal(SIGTERM);
+  Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.code == 75);
+  CHECK(has(outcome, "was removed or renamed during the run"));
+  CHECK(sinter::rt::listCheckpoints(bench.path("out"))->size() == 1);
+}
+
+TEST_CASE("resume says which records its log lacks",
+          "[harness][train][kept]") {
+  Bench bench;
+  const std::string log = "--log-json=" + bench.path("log");
+  requireOk(bench.train({"--steps=6", "--out=" + bench.path("out"), log}));
+  std::string text = read(bench.path("log"));
+  auto drop = [&](const char *step) {
+    size_t begin = text.find(std::string("{\"step\":") + step);
+    text.erase(begin, text.find('\n', begin) + 1 - begin);
+  };
+  drop("3,");
+  drop("6,");
+  write(bench.path("log"), text);
+  Outcome outcome = bench.train(
+      {"--steps=8", "--out=" + bench.path("out"), log, "--resume"});
+  requireOk(outcome);
+  CHECK(has(outcome, "has no records of 2 of the steps up to 6"));
 }
 
 TEST_CASE("resume says that data was modified where it compares samples",

@@ -5,7 +5,7 @@ Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
 import random
 
-from graph import BOOL, F16, F32, F64, FLOATS, Graph, I64, Node, Tensor, Value, count
+from graph import BOOL, F16, F32, F64, FLOATS, Graph, I64, MICROSOFT, Node, Tensor, Value, count
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19]
 LARGEST = 4000  # elements of a value
@@ -213,6 +213,12 @@ class Builder:
         self.graph.nodes.append(Node(op, names, [v.name if v else "" for v in values],
                                      {k: v for k, v in attributes.items() if v is not None}))
         return values[0] if len(values) == 1 else values
+
+    def microsoft(self, op, inputs, outputs, **attributes):
+        """A node of ONNX Runtime's own domain."""
+        values = self.node(op, inputs, outputs, **attributes)
+        self.graph.nodes[-1].domain = MICROSOFT
+        return values
 
     def same(self, op, value, most=None, apart=False, inputs=(), **attributes):
         """A node whose result has the type and shape of `value`, its first input."""

@@ -9,11 +9,13 @@ result: sorting, comparisons and roundings read distinct numbers.
 import hashlib
 import sys
 
-import makers_control, makers_elementwise, makers_linear  # noqa: F401
-import makers_reduce, makers_shape, makers_whole  # noqa: F401
+import makers_control, makers_elementwise, makers_empty, makers_linear  # noqa: F401
+import makers_microsoft, makers_quantized, makers_reduce, makers_shape, makers_whole  # noqa: F401
 from builder import MAKERS, Builder, Skip
+from half import halve
 
 OPSETS = [11, 12, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 22, 23]
+HALF = 0.1  # share of graphs in float16
 FAMILIES = sorted({family for family, *_ in MAKERS})
 
 
@@ -22,6 +24,7 @@ def generate(seed):
     start = Builder(seed, 0)
     b = Builder(seed * 1_000_003 + 17, start.r.of(OPSETS))
     wanted = b.r.between(3, 12)
+    isHalf = start.r.chance(HALF)
     # Some graphs are of few families, so that their operators meet often.
     families = b.r.some(FAMILIES) if b.r.chance(0.6) else FAMILIES
     makers = [function for family, first, last, function in MAKERS
@@ -38,7 +41,7 @@ def generate(seed):
         except Skip:
             b.graph, b.number, b.used = before, number, used
     finish(b)
-    return b.graph
+    return isHalf and halve(b.graph) or b.graph
 
 
 def finish(b):

@@ -16,6 +16,7 @@ import onnx_bytes as m
 
 F32, U8, I8, I32, I64, BOOL, F16, F64, U32 = 1, 2, 3, 6, 7, 9, 10, 11, 12
 LETTERS = {F32: "f", U8: "B", I8: "b", I32: "i", I64: "q", BOOL: "?", F16: "e", F64: "d", U32: "I"}
+MICROSOFT = "com.microsoft"
 FLOATS, INTS = (F32, F16, F64), (U8, I8, I32, I64, U32)
 
 
@@ -65,6 +66,7 @@ class Node:
     inputs: list   # names; "" where an optional one is left out
     outputs: list
     attributes: dict = field(default_factory=dict)  # numbers, text, lists, Tensor, Graph
+    domain: str = ""
 
 
 @dataclass
@@ -86,7 +88,7 @@ class Graph:
         for number, node in enumerate(self.nodes):
             attributes = [encode(name, value) for name, value in node.attributes.items()]
             parts.append(m.nodeWith(node.op, node.inputs, node.outputs, f"{node.op}_{number}",
-                                    *attributes))
+                                    *attributes, domain=node.domain))
         inputs = ([m.data(11, m.value(name, tensor.shape, tensor.type))
                    for name, tensor in self.inputs.items()]
                   + [m.data(11, m.value(name, shape, type_))
@@ -98,7 +100,10 @@ class Graph:
 
     def bytes(self):
         version = 8 if self.opset < 19 else 9 if self.opset < 21 else 10 if self.opset < 23 else 11
-        return m.model(self.body(), ir=version, opsets=m.opset(self.opset))
+        opsets = m.opset(self.opset)
+        if any(node.domain == MICROSOFT for node in self.nodes):
+            opsets += m.opset(1, MICROSOFT)
+        return m.model(self.body(), ir=version, opsets=opsets)
 
     def write(self, folder):
         """model.onnx and test_data_set_0/input_N.pb, as in the ONNX backend suite."""
@@ -109,6 +114,14 @@ class Graph:
         for number, (name, tensor) in enumerate(self.inputs.items()):
             with open(os.path.join(data, f"input_{number}.pb"), "wb") as file:
                 file.write(tensor.bytes(name))
+
+
+def allNodes(graph):
+    for node in graph.nodes:
+        yield node
+        for value in node.attributes.values():
+            if isinstance(value, Graph):
+                yield from allNodes(value)
 
 
 def openValue(name, type_):

@@ -1,10 +1,10 @@
-"""Makers of control flow, recurrent layers and quantised numbers.
+"""Makers of control flow and recurrent layers.
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 """
 
 from builder import Skip, maker
-from graph import BOOL, F32, Graph, I32, I64, I8, Node, Tensor, U8, Value, count
+from graph import BOOL, F32, Graph, I32, I64, Node, Tensor
 
 STEPS = ["Tanh", "Sigmoid", "Abs", "Neg", "Sin", "Relu"]
 
@@ -120,74 +120,3 @@ def recurrent(b):
     if b.r.chance(0.3):
         outputs[0] = None
     b.node(op, inputs, outputs, layout=b.maybe(layout), **given)
-
-
-def scaleOf(b, shape=()):
-    return b.constant([b.r.of([0.5, 0.25, 0.125, 0.0625]) for _ in range(count(shape))], F32, shape)
-
-
-def zeroOf(b, type_, shape=()):
-    numbers = [b.r.between(-3, 3) + (128 if type_ == U8 else 0) for _ in range(count(shape))]
-    return b.constant(numbers, type_, shape)
-
-
-def offGrid(b, shape, step=0.0625, rows=16):
-    """Numbers a third of the way between two multiples of `step`."""
-    numbers = [step * (b.r.between(-rows, rows) + 0.31) for _ in range(count(shape))]
-    return b.feed(Tensor(F32, tuple(shape), numbers), rows * step + 1, fixed=False)
-
-
-@maker("quantize", 13, weight=2)
-def quantize(b):
-    """Quantised and back, per tensor or per axis."""
-    x = offGrid(b, b.shape(b.r.between(1, 3)))
-    type_ = b.r.of([U8, I8])
-    axis, shape = None, ()
-    if b.r.chance(0.4):
-        axis = b.axis(x.rank)
-        shape = (x.shape[axis],)
-    scale = b.constant([0.0625] * count(shape), F32, shape)
-    zero = zeroOf(b, type_, shape) if b.r.chance(0.8) else None
-    q = b.node("QuantizeLinear", [x, scale, zero], [(type_ if zero else U8, x.shape, 255)],
-               axis=axis)
-    if zero is None and b.r.chance():
-        return q
-    b.node("DequantizeLinear", [q, scale, zero], [(F32, x.shape, 16)], axis=axis)
-
-
-@maker("quantize", 13)
-def dequantize(b):
-    type_ = b.r.of([U8, I8, I32])
-    x = b.new(b.shape(b.r.between(1, 3)), type_, 100, 0 if type_ == U8 else None)
-    zero = zeroOf(b, type_) if type_ != I32 and b.r.chance(0.7) else None
-    b.node("DequantizeLinear", [x, scaleOf(b), zero], [(F32, x.shape, 64)])
-
-
-@maker("quantize", 11)
-def integerProducts(b):
-    rows, inner, columns = (b.r.of([1, 3, 8, 17]) for _ in range(3))
-    kinds = [b.r.of([U8, I8]), b.r.of([U8, I8])]
-    batch = (b.r.between(1, 3),) if b.r.chance(0.3) else ()
-    x = b.new((*batch, rows, inner), kinds[0], 100, 0 if kinds[0] == U8 else None)
-    y = b.new((inner, columns), kinds[1], 100, 0 if kinds[1] == U8 else None)
-    zeros = [zeroOf(b, kinds[i]) if b.r.chance() else None for i in range(2)]
-    b.node("MatMulInteger", [x, y, *zeros], [(I32, (*batch, rows, columns), 1e6)])
-
-
-@maker("quantize", 10)
-def integerConv(b):
-    kinds = [U8, b.r.of([U8, I8])]
-    channels, side = b.r.between(1, 3), b.r.between(3, 7)
-    x = b.new((1, channels, side, side), U8, 100, 0)
-    w = b.new((b.r.between(1, 4), channels, 2, 2), kinds[1], 50, 0 if kinds[1] == U8 else None)
-    zeros = [zeroOf(b, kind) if b.r.chance() else None for kind in kinds]
-    pad = b.r.below(2)
-    out = side - 1 + 2 * pad
-    b.node("ConvInteger", [x, w, *zeros], [(I32, (1, w.shape[0], out, out), 1e6)],
-           pads=[pad] * 4 if pad else None)
-
-
-@maker("quantize", 11)
-def dynamicQuantize(b):
-    x = b.apart(ranks=[1, 2])
-    b.node("DynamicQuantizeLinear", [x], [(U8, x.shape, 255), (F32, (), 1), (U8, (), 255)])

@@ -10,7 +10,7 @@ the evaluation in float64.
 import os
 import re
 
-from graph import Graph
+from graph import allNodes
 
 # Operators (with what is special about the node) that an oracle computes otherwise than ONNX
 # says, each with the reason. A graph that holds one is not compared with that oracle. Where
@@ -160,11 +160,3 @@ class Oracle:
         session = self.module.InferenceSession(content, options,
                                                providers=["CPUExecutionProvider"])
         return session.run(None, feeds)
-
-
-def allNodes(graph):
-    for node in graph.nodes:
-        yield node
-        for value in node.attributes.values():
-            if isinstance(value, Graph):
-                yield from allNodes(value)

@@ -1,10 +1,10 @@
-//===- CpuQuotaTest.cpp - CPU time that a control group allows ------------===//
+//===- ControlGroupTest.cpp - what control groups allow a process ---------===//
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/CpuQuota.h"
+#include "runtime/base/ControlGroup.h"
 #include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestFiles.h"
 
@@ -67,6 +67,24 @@ TEST_CASE("cpu quota: files that say nothing") {
     write(root + "/cpu.max", text);
     CHECK_FALSE(cpuQuota(self, root));
   }
+}
+
+TEST_CASE("memory limit: the least of a group and those above") {
+  testfiles::TempFolder folder;
+  std::string self = folder / "cgroup", root = folder / "fs";
+  write(self, "0::/a/b\n");
+  CHECK_FALSE(memoryLimitBytes(self, root));
+  write(root + "/a/b/memory.max", "max\n");
+  CHECK_FALSE(memoryLimitBytes(self, root));
+  write(root + "/a/memory.max", "83886080\n");
+  CHECK(memoryLimitBytes(self, root) == 83886080);
+  write(self, "9:memory:/x\n");
+  CHECK_FALSE(memoryLimitBytes(self, root));
+  write(root + "/memory/x/memory.limit_in_bytes", "9223372036854771712\n");
+  CHECK_FALSE(memoryLimitBytes(self, root));
+  write(root + "/memory/memory.limit_in_bytes", "1048576\n");
+  CHECK(memoryLimitBytes(self, root) == 1048576);
+  CHECK(usableMemoryBytes() > 0);
 }
 
 TEST_CASE("threads beyond the CPUs are said") {
