@@ -189,7 +189,8 @@ private:
         std::optional<unsigned> loop = index.asLoop();
         if (loop)
           seen.set(*loop);
-        if (size != 1 && (!loop || domain.sizes[*loop] != size))
+        bool isFixed = size == 1 && index.terms.empty();
+        if (!isFixed && (!loop || domain.sizes[*loop] != size))
           return error() << "has a result with a dimension of " << size
                          << " elements that is not a loop of that size";
       }

@@ -66,6 +66,8 @@ FailureOr<int64_t> countWindows(const Report &report, int64_t dim, int64_t size,
   bool overflows =
       llvm::MulOverflow(window.size - 1, window.dilation, extent) ||
       llvm::AddOverflow(extent, int64_t(1), extent);
+  if (!overflows && padded == 0 && extent == 1)
+    return 0; // of a batch without rows
   if (overflows || extent > padded)
     return report("the dilated window along dimension ", dim,
                   " is larger than the padded size ", padded);

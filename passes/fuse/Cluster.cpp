@@ -145,9 +145,13 @@ bool Cluster::covers(ArrayRef<Index> index) const {
 }
 
 bool Cluster::isResult(ArrayRef<Index> index, RankedTensorType type) const {
-  for (auto [size, i] : llvm::zip_equal(type.getShape(), index))
-    if (size != 1 && (!i.asLoop() || domain.sizes[*i.asLoop()] != size))
+  for (auto [size, i] : llvm::zip_equal(type.getShape(), index)) {
+    // The one element along a dimension is not computed by a loop of no
+    // iterations.
+    bool isFixed = size == 1 && i.terms.empty();
+    if (!isFixed && (!i.asLoop() || domain.sizes[*i.asLoop()] != size))
       return false;
+  }
   return covers(index);
 }
 

@@ -58,6 +58,18 @@ void addReductions(std::vector<OpCase> &cases) {
            [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              return {b.make<ReduceOp>(kind, x[0], reduction.dims)};
            }});
+  // The sums over nothing, beside the nothing that they are sums of.
+  for (const Reduction &reduction :
+       std::vector<Reduction>{{{4, 0}, {1}}, {{0, 4, 5}, {0, 2}}})
+    cases.push_back(
+        {"sinter.reduce sum of squares, and these, " +
+             shapeText(reduction.shape) + " dims " + listText(reduction.dims),
+         {{reduction.shape, -1.5, 1.5}},
+         [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+           Value squares = b.make<MulOp>(x[0], x[0]);
+           return {b.make<ReduceOp>(ReduceKind::sum, squares, reduction.dims),
+                   squares};
+         }});
   for (auto kind : {ReduceKind::all, ReduceKind::any})
     for (const Reduction &reduction : kReductions)
       cases.push_back(
@@ -138,6 +150,13 @@ const std::vector<Window> kWindows = {
      {1, 1, 2, 1},
      {0, 1, 1, 0},
      {0, 1, 2, 0}},
+    // A batch without rows.
+    {{0, 2, 4, 4},
+     {1, 1, 2, 2},
+     {1, 1, 2, 2},
+     {1, 1, 1, 1},
+     {0, 0, 0, 0},
+     {0, 0, 0, 0}},
     {{1, 2, 3, 4, 5},
      {1, 1, 2, 2, 2},
      {1, 1, 1, 2, 2},
@@ -150,8 +169,10 @@ Dims windowOutput(const Window &w) {
   Dims shape;
   for (size_t i = 0; i < w.input.size(); ++i) {
     int64_t padded = w.input[i] + w.padsLow[i] + w.padsHigh[i];
-    shape.push_back(
-        (padded - (w.window[i] - 1) * w.dilations[i] - 1) / w.strides[i] + 1);
+    shape.push_back(padded == 0 ? 0
+                                : (padded - (w.window[i] - 1) * w.dilations[i] -
+                                   1) / w.strides[i] +
+                                      1);
   }
   return shape;
 }

@@ -126,6 +126,15 @@ void addSlices(std::vector<OpCase> &cases) {
          [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
            return {b.make<SliceOp>(x[0], c.starts, c.limits, c.strides)};
          }});
+  // Nothing of a value of one element, and the value itself.
+  cases.push_back({"sinter.slice of a square, and this, 1x1x1",
+                   {{{1, 1, 1}}},
+                   [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
+                     Value square = b.make<MulOp>(x[0], x[0]);
+                     return {b.make<SliceOp>(square, Dims{0, 0, 0},
+                                             Dims{1, 1, 0}, Dims{1, 1, 1}),
+                             square};
+                   }});
   struct Pad {
     Dims shape, low, high, interior;
   };

@@ -108,10 +108,9 @@ def embedNorm(b):
               b.new((words, width), fixed=True), b.new((steps + b.r.below(3), width), fixed=True),
               b.new((segments, width), fixed=True) if hasSegments else None,
               b.new((width,)), b.new((width,))]
-    outputs = [(F32, (batch, steps, width), 2 * width + 4)]
+    outputs = [(F32, (batch, steps, width), 2 * width + 4), (I32, (batch,), steps)]
     if b.r.chance():
         inputs.append(b.feed(b.tensor((batch, steps), I32, 1, 0), 1, fixed=False))
-        outputs.append((I32, (batch,), steps))
     b.microsoft("EmbedLayerNormalization", inputs, outputs, epsilon=b.maybe(1e-3))
 
 
@@ -161,7 +160,7 @@ def multiHeadAttention(b):
 def groupQueryAttention(b):
     batch, steps = b.r.between(1, 2), b.r.of([1, 3, 5])
     heads, shared = b.r.of([(1, 1), (2, 1), (4, 2), (3, 3)])
-    size = b.r.of([2, 4]) * 4  # rotations are of 8 and more
+    size = b.r.of([16, 32])  # ONNX Runtime knows no smaller ones
     rotates = b.r.chance()
     inputs = [b.new((batch, steps, n * size)) for n in (heads, shared, shared)]
     inputs += [None, None, b.constant([steps - 1] * batch, I32), b.constant([steps], I32, ())]

@@ -40,6 +40,12 @@ def lstmClip(node, graph):
 
 
 @excluded("onnxruntime")
+def recurrentOfNothing(node, graph):
+    """RNN, LSTM and GRU of a batch without rows: it ends the process"""
+    return node.op in ("RNN", "LSTM", "GRU") and graph.values[node.inputs[0]].size == 0
+
+
+@excluded("onnxruntime")
 def normalisedConstant(node, graph):
     """MeanVarianceNormalization: it computes the function as it is written, whose variance of
     equal numbers is a little below 0 and has no root"""

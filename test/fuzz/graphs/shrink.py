@@ -89,7 +89,7 @@ def withoutAttributes(graph):
 
 def sliced(tensor, axis, size):
     inner = count(tensor.shape[axis + 1:])
-    row = tensor.shape[axis] * inner
+    row = max(tensor.shape[axis] * inner, 1)
     numbers = [n for first in range(0, len(tensor.numbers), row)
                for n in tensor.numbers[first:first + size * inner]]
     shape = tensor.shape[:axis] + (size,) + tensor.shape[axis + 1:]
@@ -118,14 +118,14 @@ def smaller(graph):
     sizes = {s for tensors in (graph.inputs, graph.initializers) for t in tensors.values()
              for s in t.shape if s > 1}
     for size in sorted(sizes, reverse=True):
-        for new in {1, 2, size // 2, size - 1} - {0, size}:
+        for new in sorted({1, 2, size // 2, size - 1} - {0, size}):
             g = graph.copy()
             replaceSize(g, size, new)
             yield g
     for kind in ("inputs", "initializers"):
         for name, tensor in getattr(graph, kind).items():
             for axis, size in enumerate(tensor.shape):
-                for new in {1, size // 2, size - 1} - {0, size}:
+                for new in sorted({1, size // 2, size - 1} - {0, size}) if size > 1 else ():
                     g = graph.copy()
                     getattr(g, kind)[name] = sliced(tensor, axis, new)
                     yield g
