@@ -26,8 +26,8 @@ def Sinter_Dialect : Dialect {
     results that name it. Broadcasting is explicit (`sinter.broadcast`).
 
     Floating-point arithmetic follows IEEE 754, without contraction or reassociation.
-    The exception are reductions: their order is a tree that is fixed by shape, kind
-    and target.
+    The exception are reductions: their order is a tree that is fixed by shape and
+    kind.
   }];
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;

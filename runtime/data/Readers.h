@@ -25,7 +25,6 @@ Status readNpz(const std::string &path, Dataset &dataset);
 Status readCsv(const std::string &path, const DataOptions &options,
                Dataset &dataset);
 
-
 /// Parses the header of an .npy file. `head` holds its first bytes (fewer if
 /// the file is shorter), `sizeBytes` is the whole file's size. Sets the
 /// column's dtype, shape, rows, byte order and offset, checked against the

@@ -128,8 +128,7 @@ Status EventLog::create(const std::string &folder, int64_t firstStep) {
   const int64_t seconds = std::max(now, newestFile(folder));
   for (int number = 0; !file_.isOpen(); ++number) {
     char name[80];
-    std::snprintf(name, sizeof(name),
-                  "/%s%010lld.%03d.sinter", kPrefix.data(),
+    std::snprintf(name, sizeof(name), "/%s%010lld.%03d.sinter", kPrefix.data(),
                   static_cast<long long>(seconds), number);
     const std::string path = folder + name;
     Status opened = file_.open(path, O_CREAT | O_EXCL);

@@ -75,10 +75,10 @@ Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
   SINTER_RETURN_IF_ERROR(file_.open(path, 0));
   const KeptPart kept = keptPart(text, step, evaluated);
   if (kept.numMissing > 0)
-    std::fprintf(stderr,
-                 "warning: %s: has no records of %lld of the steps up to %lld\n",
-                 path.c_str(), static_cast<long long>(kept.numMissing),
-                 static_cast<long long>(step));
+    std::fprintf(
+        stderr, "warning: %s: has no records of %lld of the steps up to %lld\n",
+        path.c_str(), static_cast<long long>(kept.numMissing),
+        static_cast<long long>(step));
   return ::ftruncate(file_.descriptor(), static_cast<off_t>(kept.numBytes)) == 0
              ? Status()
              : fileError(path, errno);

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import device_names
+import doc_paths
 import include_rules
 import pass_names
 import tidiness
@@ -79,7 +81,9 @@ def main():
     tree = Tree(ROOT)
 
     checks = [("include rules", include_rules.check, include_rules.GOOD, include_rules.BAD),
-              ("pass names", pass_names.check, pass_names.GOOD, pass_names.BAD)]
+              ("pass names", pass_names.check, pass_names.GOOD, pass_names.BAD),
+              ("device names", device_names.check, device_names.GOOD, device_names.BAD),
+              ("paths in pages", doc_paths.check, doc_paths.GOOD, doc_paths.BAD)]
     for check, (good, bad) in tidiness.SAMPLES.items():
         checks.append((check.__name__, check, good, bad))
     results = []

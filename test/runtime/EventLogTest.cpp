@@ -45,8 +45,8 @@ TEST_CASE("the newest run's file is the last one, whatever the clock says") {
   std::ofstream(folder / "events.out.tfevents.9999999999.000.other") << "x";
   EventLog log;
   REQUIRE(log.create(folder.path(), 1).ok());
-  CHECK(std::filesystem::exists(
-      folder / "events.out.tfevents.9000000000.001.sinter"));
+  CHECK(std::filesystem::exists(folder /
+                                "events.out.tfevents.9000000000.001.sinter"));
 }
 
 TEST_CASE("a folder that cannot be made is an error") {

@@ -285,8 +285,7 @@ TEST_CASE("a run whose --out is removed makes it again",
   CHECK(sinter::rt::listCheckpoints(bench.path("out"))->size() == 1);
 }
 
-TEST_CASE("resume says which records its log lacks",
-          "[harness][train][kept]") {
+TEST_CASE("resume says which records its log lacks", "[harness][train][kept]") {
   Bench bench;
   const std::string log = "--log-json=" + bench.path("log");
   requireOk(bench.train({"--steps=6", "--out=" + bench.path("out"), log}));
@@ -298,8 +297,8 @@ TEST_CASE("resume says which records its log lacks",
   drop("3,");
   drop("6,");
   write(bench.path("log"), text);
-  Outcome outcome = bench.train(
-      {"--steps=8", "--out=" + bench.path("out"), log, "--resume"});
+  Outcome outcome =
+      bench.train({"--steps=8", "--out=" + bench.path("out"), log, "--resume"});
   requireOk(outcome);
   CHECK(has(outcome, "has no records of 2 of the steps up to 6"));
 }

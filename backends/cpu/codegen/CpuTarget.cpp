@@ -55,9 +55,25 @@ const Machine *findMachine(StringRef mcpu) {
   return best;
 }
 
+/// Whether the post-op rounds once, so that every implementation of it gives
+/// the same bits.
+bool isExact(exec::PostOpKind kind) {
+  switch (kind) {
+  case exec::PostOpKind::bias:
+  case exec::PostOpKind::add:
+  case exec::PostOpKind::relu:
+  case exec::PostOpKind::clip:
+  case exec::PostOpKind::scale:
+    return true;
+  default:
+    return false;
+  }
+}
+
 class CpuTarget : public passes::Target {
 public:
-  explicit CpuTarget(const Machine &machine) : machine(machine) {}
+  CpuTarget(const Machine &machine, bool hasLibrary)
+      : machine(machine), hasLibrary(hasLibrary) {}
 
   StringRef name() const override { return kind().name; }
   passes::DeviceTraits traits() const override { return kind().traits; }
@@ -84,7 +100,8 @@ public:
   bool canFuseEpilogue(Operation *,
                        ArrayRef<passes::PostOp> postOps) const override {
     for (auto [i, postOp] : llvm::enumerate(postOps)) {
-      if (postOp.kind >= exec::PostOpKind::store)
+      if (postOp.kind >= exec::PostOpKind::store ||
+          (!hasLibrary && !isExact(postOp.kind)))
         return false;
       // oneDNN keeps one set of parameters for each kind: a second scale would
       // get those of the first.
@@ -104,13 +121,15 @@ public:
 
 private:
   const Machine &machine;
+  bool hasLibrary;
 };
 
 } // namespace
 
-std::unique_ptr<passes::Target> createCpuTarget(StringRef mcpu) {
+std::unique_ptr<passes::Target> createCpuTarget(StringRef mcpu,
+                                                bool hasLibrary) {
   const Machine *machine = findMachine(mcpu);
-  return machine ? std::make_unique<CpuTarget>(*machine) : nullptr;
+  return machine ? std::make_unique<CpuTarget>(*machine, hasLibrary) : nullptr;
 }
 
 const passes::DeviceKind &kind() {

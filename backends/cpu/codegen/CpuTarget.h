@@ -14,8 +14,11 @@ namespace sinter::cpu {
 
 /// `mcpu` is native, x86-64, x86-64-v2, -v3 or -v4. native means the highest of
 /// these levels that this machine has, so that code depends only on the level.
-/// nullptr for other names.
-std::unique_ptr<passes::Target> createCpuTarget(llvm::StringRef mcpu);
+/// nullptr for other names. Without a library, a call computes no function
+/// beside its products: the machine's libm would give other bits than a
+/// generated kernel.
+std::unique_ptr<passes::Target> createCpuTarget(llvm::StringRef mcpu,
+                                                bool hasLibrary);
 
 /// "cpu".
 const passes::DeviceKind &kind();

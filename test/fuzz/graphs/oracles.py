@@ -27,10 +27,11 @@ def excluded(name):
 
 @excluded("onnxruntime")
 def resizeByScales(node, graph):
-    """Resize with align_corners and scales: it divides by the whole size of the result, where
-    the standard's reference has the size before it is rounded down"""
+    """Resize with scales, and align_corners or pytorch_half_pixel: it reads the size of the
+    result as a whole number, where the standard's reference has it before it is rounded down"""
     return (node.op == "Resize" and len(node.inputs) == 3
-            and node.attributes.get("coordinate_transformation_mode") == "align_corners")
+            and node.attributes.get("coordinate_transformation_mode") in (
+                "align_corners", "pytorch_half_pixel"))
 
 
 @excluded("onnxruntime")
