@@ -24,26 +24,11 @@ SAME(SINTER_SPACE_INPUT, Space::input);
 SAME(SINTER_SPACE_OUTPUT, Space::output);
 SAME(SINTER_SPACE_CONSTANT, Space::constant);
 SAME(SINTER_SPACE_CONTROL, Space::control);
-SAME(SINTER_POST_BIAS, PostOpKind::bias);
-SAME(SINTER_POST_ADD, PostOpKind::add);
-SAME(SINTER_POST_RELU, PostOpKind::relu);
-SAME(SINTER_POST_GELU_ERF, PostOpKind::gelu_erf);
-SAME(SINTER_POST_GELU_TANH, PostOpKind::gelu_tanh);
-SAME(SINTER_POST_SIGMOID, PostOpKind::sigmoid);
-SAME(SINTER_POST_TANH, PostOpKind::tanh);
-SAME(SINTER_POST_CLIP, PostOpKind::clip);
-SAME(SINTER_POST_SCALE, PostOpKind::scale);
-SAME(SINTER_POST_SWISH, PostOpKind::swish);
-SAME(SINTER_POST_HARD_SWISH, PostOpKind::hard_swish);
-SAME(SINTER_POST_STORE, PostOpKind::store);
-SAME(SINTER_POST_RELU_BITS, PostOpKind::relu_bits);
-SAME(SINTER_POST_RELU_GRAD, PostOpKind::relu_grad);
-SAME(SINTER_POST_GELU_TANH_GRAD, PostOpKind::gelu_tanh_grad);
-SAME(SINTER_POST_BIAS_GRAD, PostOpKind::bias_grad);
-SAME(SINTER_POST_A_SUM, PostOpKind::a_sum);
-SAME(SINTER_POST_B_SUM, PostOpKind::b_sum);
-SAME(SINTER_POST_CHANNEL_SUM, PostOpKind::channel_sum);
-SAME(SINTER_POST_CHANNEL_SQUARES, PostOpKind::channel_squares);
+#define SAME_POST_OP(KIND, NAME, ...)                                          \
+  SAME(SINTER_POST_##KIND, PostOpKind::NAME);
+SINTER_POST_OPS(SAME_POST_OP)
+#undef SAME_POST_OP
+static_assert(exec::getMaxEnumValForPostOpKind() + 1 == SINTER_NUM_POST_OPS);
 SAME(SINTER_CONV_FORWARD, ConvDirection::forward);
 SAME(SINTER_CONV_INPUT_GRAD, ConvDirection::input_grad);
 SAME(SINTER_CONV_FILTER_GRAD, ConvDirection::filter_grad);

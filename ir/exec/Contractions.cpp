@@ -48,93 +48,58 @@ static LogicalResult verifyExtent(Operation *op, StringRef what,
 }
 
 namespace {
-/// The sizes that the operands of post-ops must have, in elements.
-struct PostOpSizes {
-  int64_t bias = 0, result = 0;
-  // -1: post-ops that take such an operand are not allowed.
-  int64_t bitsBytes =
-      -1; // also for the other kinds that only products can have
-  int64_t aSum = -1, bSum = -1;
-  int64_t channels = -1;
-};
+/// What the post-ops of a command may be.
+struct PostOpRules {
+  bool isProduct = false;
+  bool isSingle = false;  // a product without batch dimensions
+  bool isForward = false; // a forward convolution
+  // The required elements by extent.
+  int64_t result = 0, columns = 0, rows = 0, bitsBytes = 0;
 
-/// What a post-op takes: nothing, an operand that it reads, or one that it
-/// writes.
-enum class Takes { nothing, read, write };
+  bool allows(sinter_post_scope scope) const {
+    switch (scope) {
+    case SINTER_POST_SCOPE_ALL:
+      return true;
+    case SINTER_POST_SCOPE_MATMUL:
+      return isProduct;
+    case SINTER_POST_SCOPE_SINGLE:
+      return isSingle;
+    case SINTER_POST_SCOPE_FORWARD:
+      return isForward;
+    }
+    return false;
+  }
+
+  int64_t elements(sinter_post_extent extent) const {
+    switch (extent) {
+    case SINTER_POST_EXTENT_NONE:
+      return 0;
+    case SINTER_POST_EXTENT_RESULT:
+      return result;
+    case SINTER_POST_EXTENT_COLUMN:
+    case SINTER_POST_EXTENT_CHANNEL:
+      return columns;
+    case SINTER_POST_EXTENT_ROW:
+      return rows;
+    case SINTER_POST_EXTENT_BITS:
+      return bitsBytes;
+    }
+    return -1;
+  }
+};
 } // namespace
 
-static Takes takesOf(PostOpKind kind) {
-  switch (kind) {
-  case PostOpKind::bias:
-  case PostOpKind::add:
-  case PostOpKind::relu_grad:
-  case PostOpKind::gelu_tanh_grad:
-    return Takes::read;
-  case PostOpKind::store:
-  case PostOpKind::relu_bits:
-  case PostOpKind::bias_grad:
-  case PostOpKind::a_sum:
-  case PostOpKind::b_sum:
-  case PostOpKind::channel_sum:
-  case PostOpKind::channel_squares:
-    return Takes::write;
-  default:
-    return Takes::nothing;
-  }
+const sinter_post_op_traits &exec::traitsOf(PostOpKind kind) {
+  return *sinter_post_op_row(static_cast<uint32_t>(kind));
 }
 
-/// The required size and a name of the operand of `kind`.
-static std::pair<int64_t, StringRef> operandOf(PostOpKind kind,
-                                               const PostOpSizes &sizes) {
-  switch (kind) {
-  case PostOpKind::bias:
-    return {sizes.bias, "the bias"};
-  case PostOpKind::add:
-    return {sizes.result, "the added operand"};
-  case PostOpKind::bias_grad:
-    return {sizes.bias, "the bias gradient"};
-  case PostOpKind::relu_bits:
-  case PostOpKind::relu_grad:
-    return {sizes.bitsBytes, "the bits"};
-  case PostOpKind::a_sum:
-    return {sizes.aSum, "the sum of A"};
-  case PostOpKind::b_sum:
-    return {sizes.bSum, "the sum of B"};
-  case PostOpKind::channel_sum:
-  case PostOpKind::channel_squares:
-    return {sizes.channels, "the sum of a channel"};
-  default:
-    return {sizes.result, "the operand of a post-op"};
-  }
-}
-
-/// True when a command with operands of `sizes` can have `kind`.
-static bool isAllowed(PostOpKind kind, const PostOpSizes &sizes) {
-  switch (kind) {
-  case PostOpKind::a_sum:
-  case PostOpKind::b_sum:
-    return sizes.aSum >= 0;
-  case PostOpKind::channel_sum:
-  case PostOpKind::channel_squares:
-    return sizes.channels >= 0;
-  default:
-    return kind < PostOpKind::store || sizes.bitsBytes >= 0;
-  }
-}
-
-/// The element type of the operand of `kind` if the result has type `result`.
-static Type operandTypeOf(PostOpKind kind, Type result) {
+/// The element type of a slice of `extent` if the result has type `result`.
+static Type elementTypeOf(sinter_post_extent extent, Type result) {
   MLIRContext *context = result.getContext();
-  switch (kind) {
-  case PostOpKind::relu_bits:
-  case PostOpKind::relu_grad:
+  if (extent == SINTER_POST_EXTENT_BITS)
     return IntegerType::get(context, 8, IntegerType::Unsigned);
-  case PostOpKind::channel_sum:
-  case PostOpKind::channel_squares:
-    return Float32Type::get(context);
-  default:
-    return result;
-  }
+  return extent == SINTER_POST_EXTENT_CHANNEL ? Float32Type::get(context)
+                                              : result;
 }
 
 /// Checks that the two sums over channels are either absent or last.
@@ -155,29 +120,25 @@ static LogicalResult verifyChannelSums(Operation *op, ArrayAttr postOps) {
 
 static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
                                    OperandRange reads, OperandRange writes,
-                                   const PostOpSizes &sizes) {
+                                   const PostOpRules &rules) {
   if (postOps.size() > kMaxPostOps)
     return op->emitOpError()
            << "has " << postOps.size() << " post-ops, at most " << kMaxPostOps
            << " are allowed";
   SmallVector<bool> isKept(writes.size(), false);
   for (PostOpAttr post : postOps.getAsRange<PostOpAttr>()) {
-    PostOpKind kind = post.getKind();
-    StringRef name = stringifyPostOpKind(kind);
-    Takes takes = takesOf(kind);
-    bool takesAlpha = kind == PostOpKind::clip || kind == PostOpKind::scale;
-    bool takesBeta = kind == PostOpKind::clip;
-    if (takesAlpha != bool(post.getAlpha()) ||
-        takesBeta != bool(post.getBeta()) ||
-        (takes == Takes::read) != (post.getRead() != 0) ||
-        (takes == Takes::write) != (post.getWrite() != 0))
-      return op->emitOpError()
-             << "has a post-op " << name << " with other fields than it takes";
-    if (!isAllowed(kind, sizes))
-      return op->emitOpError() << "cannot have the post-op " << name;
-    if (takes == Takes::nothing)
+    const sinter_post_op_traits &traits = traitsOf(post.getKind());
+    bool isRead = traits.slice == SINTER_POST_SLICE_READ;
+    bool isWrite = traits.slice == SINTER_POST_SLICE_WRITTEN;
+    if ((traits.numbers > 0) != bool(post.getAlpha()) ||
+        (traits.numbers > 1) != bool(post.getBeta()) ||
+        isRead != (post.getRead() != 0) || isWrite != (post.getWrite() != 0))
+      return op->emitOpError() << "has a post-op " << traits.name
+                               << " with other fields than it takes";
+    if (!rules.allows(traits.scope))
+      return op->emitOpError() << "cannot have the post-op " << traits.name;
+    if (!isRead && !isWrite)
       continue;
-    bool isWrite = takes == Takes::write;
     int64_t number = isWrite ? post.getWrite() : post.getRead();
     OperandRange operands = isWrite ? writes : reads;
     if (number < (isWrite ? 1 : 2) ||
@@ -185,11 +146,12 @@ static LogicalResult verifyPostOps(Operation *op, ArrayAttr postOps,
       return op->emitOpError()
              << "has a post-op that takes " << (isWrite ? "write " : "read ")
              << number << " of " << operands.size();
-    auto [elements, what] = operandOf(kind, sizes);
+    int64_t elements = rules.elements(traits.extent);
+    StringRef what = traits.what;
     auto elementOf = [](Value value) {
       return bufferOp(value).getTensorType().getElementType();
     };
-    Type expected = operandTypeOf(kind, elementOf(writes[0]));
+    Type expected = elementTypeOf(traits.extent, elementOf(writes[0]));
     if (Type type = elementOf(operands[number]); type != expected)
       return op->emitOpError()
              << what << (expected.isUnsignedInteger(8) ? " are " : " is ")
@@ -255,15 +217,16 @@ static LogicalResult verifyMatmul(MatmulOp op) {
   bool fits = true;
   for (int64_t size : batch)
     fits &= !llvm::MulOverflow(lines, size, lines);
-  PostOpSizes sizes{n, result};
-  if (!fits || llvm::MulOverflow(lines, (n + 127) / 128 * 16, sizes.bitsBytes))
+  PostOpRules rules;
+  rules.isProduct = true;
+  rules.isSingle = batch.empty();
+  rules.result = result;
+  rules.columns = n;
+  rules.rows = m;
+  if (!fits || llvm::MulOverflow(lines, (n + 127) / 128 * 16, rules.bitsBytes))
     return op.emitOpError() << "has over 2^63 lines of results";
-  if (batch.empty()) {
-    sizes.aSum = m;
-    sizes.bSum = n;
-  }
   return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),
-                       sizes);
+                       rules);
 }
 
 /// The product of numbers >= 0, or -1.
@@ -340,16 +303,22 @@ static LogicalResult verifyConv(ConvOp op) {
   case ConvDirection::forward: {
     if (check(input, filter, output))
       return failure();
-    PostOpSizes sizes{filters, output};
-    sizes.channels = filters;
+    PostOpRules rules;
+    rules.isForward = true;
+    rules.result = output;
+    rules.columns = filters;
     return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),
-                         sizes);
+                         rules);
   }
-  case ConvDirection::input_grad:
+  case ConvDirection::input_grad: {
     if (check(output, filter, input))
       return failure();
+    PostOpRules rules;
+    rules.result = input;
+    rules.columns = channels;
     return verifyPostOps(op, op.getPostOps(), op.getInputs(), op.getWrites(),
-                         {channels, input});
+                         rules);
+  }
   case ConvDirection::filter_grad:
     if (check(input, output, filter))
       return failure();

@@ -11,6 +11,8 @@
 
 #include "ir/Dialect.h"
 
+#include "sinter/post_ops.h"
+
 #include "ir/exec/ExecDialect.h.inc"
 #include "ir/exec/ExecEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
@@ -57,6 +59,9 @@ mlir::RankedTensorType ticketType(mlir::MLIRContext *context);
 
 /// The most post-ops of a contraction (SINTER_MAX_POST_OPS of abi.h).
 inline constexpr unsigned kMaxPostOps = 6;
+
+/// The row of `kind` in sinter/post_ops.h.
+const sinter_post_op_traits &traitsOf(PostOpKind kind);
 
 /// The op that declares `buffer`, an operand of a command.
 BufferOp bufferOp(mlir::Value buffer);

@@ -79,7 +79,8 @@ bool isApplied(const Target *target, Operation *contraction,
                ArrayRef<PostOp> postOps) {
   return postOps.size() <= exec::kMaxPostOps &&
          (target ? target->canFuseEpilogue(contraction, postOps)
-                 : postOps.back().kind < exec::PostOpKind::store);
+                 : exec::traitsOf(postOps.back().kind).scope ==
+                       SINTER_POST_SCOPE_ALL);
 }
 
 //===----------------------------------------------------------------------===//

@@ -60,46 +60,43 @@ Status checkOperand(const char *what, const std::vector<Dim> &dims,
   return {};
 }
 
-/// What a post-op does with its slice.
-enum class PostOpSlice { None, Read, Written };
+sinter_post_slice sliceUse(const sinter_post_op &op) {
+  const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
+  return traits ? traits->slice : SINTER_POST_SLICE_NONE;
+}
 
-PostOpSlice sliceUse(const sinter_post_op &op) {
-  switch (op.kind) {
-  case SINTER_POST_BIAS:
-  case SINTER_POST_ADD:
-  case SINTER_POST_RELU_GRAD:
-  case SINTER_POST_GELU_TANH_GRAD:
-    return PostOpSlice::Read;
-  case SINTER_POST_STORE:
-  case SINTER_POST_RELU_BITS:
-  case SINTER_POST_BIAS_GRAD:
-  case SINTER_POST_A_SUM:
-  case SINTER_POST_B_SUM:
-  case SINTER_POST_CHANNEL_SUM:
-  case SINTER_POST_CHANNEL_SQUARES:
-    return PostOpSlice::Written;
-  default:
-    return PostOpSlice::None;
+/// Whether `command`, a contraction, may have post-ops of `scope`.
+bool isInScope(const sinter_command &command, sinter_post_scope scope) {
+  const bool isMatmul = command.kind == SINTER_CMD_MATMUL;
+  switch (scope) {
+  case SINTER_POST_SCOPE_ALL:
+    return true;
+  case SINTER_POST_SCOPE_MATMUL:
+    return isMatmul;
+  case SINTER_POST_SCOPE_SINGLE:
+    return isMatmul &&
+           static_cast<const sinter_matmul *>(command.params)->batchRank == 0;
+  case SINTER_POST_SCOPE_FORWARD:
+    return command.kind == SINTER_CMD_CONV &&
+           static_cast<const sinter_conv *>(command.params)->direction ==
+               SINTER_CONV_FORWARD;
   }
+  return false;
 }
 
 /// Whether `command`, a contraction, may have the post-op at `at`.
 bool isKnownPostOp(const sinter_command &command, const sinter_post_op *ops,
                    uint32_t count, uint32_t at) {
   const uint32_t kind = ops[at].kind;
-  if (kind < SINTER_POST_CHANNEL_SUM)
-    return kind >= SINTER_POST_BIAS && (kind <= SINTER_POST_HARD_SWISH ||
-                                        command.kind == SINTER_CMD_MATMUL);
-  const bool isForward =
-      command.kind == SINTER_CMD_CONV &&
-      static_cast<const sinter_conv *>(command.params)->direction ==
-          SINTER_CONV_FORWARD;
+  const sinter_post_op_traits *traits = sinter_post_op_row(kind);
+  if (!traits || !isInScope(command, traits->scope))
+    return false;
   // The two sums over channels come together, at the end.
   if (kind == SINTER_POST_CHANNEL_SUM)
-    return isForward && at + 2 == count &&
-           ops[at + 1].kind == SINTER_POST_CHANNEL_SQUARES;
-  return kind == SINTER_POST_CHANNEL_SQUARES && isForward && at > 0 &&
-         at + 1 == count && ops[at - 1].kind == SINTER_POST_CHANNEL_SUM;
+    return at + 2 == count && ops[at + 1].kind == SINTER_POST_CHANNEL_SQUARES;
+  return kind != SINTER_POST_CHANNEL_SQUARES ||
+         (at > 0 && at + 1 == count &&
+          ops[at - 1].kind == SINTER_POST_CHANNEL_SUM);
 }
 
 /// Shared by MATMUL and CONV: slices 2 .. last-1 belong to the post-ops.
@@ -114,10 +111,10 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
     const sinter_post_op &op = ops[i];
     if (!isKnownPostOp(command, ops, count, i))
       return Status::invalid("has the unknown post-op " + number(op.kind));
-    PostOpSlice use = sliceUse(op);
-    if (use == PostOpSlice::None)
+    const sinter_post_op_traits &traits = *sinter_post_op_row(op.kind);
+    if (traits.slice == SINTER_POST_SLICE_NONE)
       continue;
-    bool written = use == PostOpSlice::Written;
+    bool written = traits.slice == SINTER_POST_SLICE_WRITTEN;
     if (op.slice < 2 || op.slice + 1 >= command.numSlices)
       return Status::invalid("a post-op reads slice " + number(op.slice) +
                              " of " + number(command.numSlices));
@@ -127,37 +124,31 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
                              " slice " + number(op.slice) + "; the first " +
                              number(command.numReads) + " are those to read");
     const sinter_slice &slice = command.slices[op.slice];
-    switch (op.kind) {
-    case SINTER_POST_BIAS:
-    case SINTER_POST_BIAS_GRAD:
-    case SINTER_POST_B_SUM:
-      SINTER_RETURN_IF_ERROR(
-          checkOperand("the bias", {{biasSize, 1}}, dtype, slice, written));
+    auto check = [&](const std::vector<Dim> &dims, uint32_t sliceDtype) {
+      return checkOperand(traits.what, dims, sliceDtype, slice, written);
+    };
+    switch (traits.extent) {
+    case SINTER_POST_EXTENT_NONE:
       break;
-    case SINTER_POST_CHANNEL_SUM:
-    case SINTER_POST_CHANNEL_SQUARES:
-      SINTER_RETURN_IF_ERROR(checkOperand(
-          "the sum of a channel", {{biasSize, 1}}, SINTER_F32, slice, written));
+    case SINTER_POST_EXTENT_RESULT:
+      SINTER_RETURN_IF_ERROR(check(result, dtype));
       break;
-    case SINTER_POST_A_SUM:
-      SINTER_RETURN_IF_ERROR(
-          checkOperand("the sum", {{lines, 1}}, dtype, slice, written));
+    case SINTER_POST_EXTENT_COLUMN:
+      SINTER_RETURN_IF_ERROR(check({{biasSize, 1}}, dtype));
       break;
-    case SINTER_POST_RELU_BITS:
-    case SINTER_POST_RELU_GRAD: {
+    case SINTER_POST_EXTENT_CHANNEL:
+      SINTER_RETURN_IF_ERROR(check({{biasSize, 1}}, SINTER_F32));
+      break;
+    case SINTER_POST_EXTENT_ROW:
+      SINTER_RETURN_IF_ERROR(check({{lines, 1}}, dtype));
+      break;
+    case SINTER_POST_EXTENT_BITS: {
       int64_t bytes = 0;
       if (!multiplyInto((biasSize + 127) / 128 * 16, lines, bytes))
         return Status::invalid("the bits are larger than 2^63");
-      SINTER_RETURN_IF_ERROR(
-          checkOperand("the bits", {{bytes, 1}}, SINTER_U8, slice, written));
+      SINTER_RETURN_IF_ERROR(check({{bytes, 1}}, SINTER_U8));
       break;
     }
-    default:
-      SINTER_RETURN_IF_ERROR(checkOperand(op.kind == SINTER_POST_ADD
-                                              ? "the added operand"
-                                              : "the operand of a post-op",
-                                          result, dtype, slice, written));
-      break;
     }
   }
   return {};
@@ -167,7 +158,7 @@ Status checkPostOps(const sinter_command &command, const sinter_post_op *ops,
 uint32_t writtenByPostOps(const sinter_post_op *ops, uint32_t count) {
   uint32_t written = 0;
   for (uint32_t i = 0; i < std::min<uint32_t>(count, SINTER_MAX_POST_OPS); ++i)
-    written += sliceUse(ops[i]) == PostOpSlice::Written;
+    written += sliceUse(ops[i]) == SINTER_POST_SLICE_WRITTEN;
   return written;
 }
 

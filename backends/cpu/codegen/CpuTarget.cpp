@@ -55,21 +55,6 @@ const Machine *findMachine(StringRef mcpu) {
   return best;
 }
 
-/// Whether the post-op rounds once, so that every implementation of it gives
-/// the same bits.
-bool isExact(exec::PostOpKind kind) {
-  switch (kind) {
-  case exec::PostOpKind::bias:
-  case exec::PostOpKind::add:
-  case exec::PostOpKind::relu:
-  case exec::PostOpKind::clip:
-  case exec::PostOpKind::scale:
-    return true;
-  default:
-    return false;
-  }
-}
-
 class CpuTarget : public passes::Target {
 public:
   CpuTarget(const Machine &machine, bool hasLibrary)
@@ -100,8 +85,9 @@ public:
   bool canFuseEpilogue(Operation *,
                        ArrayRef<passes::PostOp> postOps) const override {
     for (auto [i, postOp] : llvm::enumerate(postOps)) {
-      if (postOp.kind >= exec::PostOpKind::store ||
-          (!hasLibrary && !isExact(postOp.kind)))
+      const sinter_post_op_traits &traits = exec::traitsOf(postOp.kind);
+      if (traits.scope != SINTER_POST_SCOPE_ALL ||
+          (!hasLibrary && traits.rounding == SINTER_POST_FUNCTION))
         return false;
       // oneDNN keeps one set of parameters for each kind: a second scale would
       // get those of the first.

@@ -47,13 +47,15 @@ public:
   }
 
 private:
-  /// The later kinds store or read other tensors; they exist only on other
-  /// devices.
   static Status checkPostOps(std::span<const sinter_post_op> postOps) {
-    for (const sinter_post_op &op : postOps)
-      if (op.kind > SINTER_POST_HARD_SWISH)
-        return unsupported("post-op " + std::to_string(op.kind) +
-                           " is not supported on the CPU");
+    for (const sinter_post_op &op : postOps) {
+      const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
+      if (!traits || traits->scope != SINTER_POST_SCOPE_ALL)
+        return unsupported(
+            "post-op " +
+            (traits ? std::string(traits->name) : std::to_string(op.kind)) +
+            " is not supported on the CPU");
+    }
     return {};
   }
 

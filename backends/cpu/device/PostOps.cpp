@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -136,6 +137,8 @@ void applyLine(const sinter_post_op &op, float *data, int64_t count,
       for (int64_t i = 0; i < count; ++i)
         hardSwishLine(data + i * stride, 1);
     break;
+  default:
+    std::abort(); // OneDnnLibrary refuses a call with another kind
   }
 }
 
@@ -210,5 +213,7 @@ void sinter::cpu::appendPostOp(dnnl::post_ops &list, const sinter_post_op &op,
   case SINTER_POST_HARD_SWISH:
     shim::appendHardSwish(list);
     break;
+  default:
+    std::abort(); // OneDnnLibrary refuses a call with another kind
   }
 }

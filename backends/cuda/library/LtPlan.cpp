@@ -177,19 +177,13 @@ bool Product::takePostOp(const sinter_post_op &op) {
 }
 
 bool Product::takePostOps() {
-  static constexpr const char *names[] = {
-      "",          "bias",      "add",       "relu",
-      "gelu_erf",  "gelu_tanh", "sigmoid",   "tanh",
-      "clip",      "scale",     "swish",     "hard_swish",
-      "store",     "relu_bits", "relu_grad", "gelu_tanh_grad",
-      "bias_grad", "a_sum",     "b_sum"};
   for (uint32_t i = 0; i < p_.numPostOps; ++i) {
     const sinter_post_op &op = p_.postOps[i];
+    const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
     if (!takePostOp(op))
-      return refuse(
-          "no epilogue of cuBLASLt has '" +
-          std::string(op.kind < std::size(names) ? names[op.kind] : "?") +
-          "' as post-op " + std::to_string(i));
+      return refuse("no epilogue of cuBLASLt has '" +
+                    std::string(traits ? traits->name : "?") + "' as post-op " +
+                    std::to_string(i));
   }
   if (keeps_ && !activated_)
     return refuse("cuBLASLt stores only the value before a GELU");

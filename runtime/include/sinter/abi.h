@@ -10,6 +10,7 @@
 #define SINTER_ABI_H
 
 #include "sinter/kernel.h"
+#include "sinter/post_ops.h"
 
 #include <stdint.h>
 
@@ -170,41 +171,7 @@ typedef struct sinter_command {
 } sinter_command;
 
 /* Operations on a contraction's fp32 result, applied in order before it is
- * stored. */
-typedef enum sinter_post_op_kind {
-  SINTER_POST_BIAS = 1, /* + slice[j], j = the output column / channel */
-  SINTER_POST_ADD,      /* + slice, of the result's shape and layout */
-  SINTER_POST_RELU,
-  SINTER_POST_GELU_ERF,
-  SINTER_POST_GELU_TANH,
-  SINTER_POST_SIGMOID,
-  SINTER_POST_TANH,
-  SINTER_POST_CLIP,       /* clamp to [alpha, beta] */
-  SINTER_POST_SCALE,      /* * alpha */
-  SINTER_POST_SWISH,      /* x * sigmoid(x) */
-  SINTER_POST_HARD_SWISH, /* x * min(max(x / 6 + 0.5, 0), 1) */
-  /* Only in matrix products on devices whose library has them (CUDA, sim): */
-  SINTER_POST_STORE,          /* slice = x, of the result's dtype and layout;
-                                 written */
-  SINTER_POST_RELU_BITS,      /* relu; slice = the bits x > 0; written */
-  SINTER_POST_RELU_GRAD,      /* x where slice's bit is 1, else 0 */
-  SINTER_POST_GELU_TANH_GRAD, /* x * gelu'(slice), which is laid out like the
-                                 result */
-  SINTER_POST_BIAS_GRAD,      /* slice[j] = the sum of x over the rows; x stays
-                                 as it is; written, the result's dtype */
-  SINTER_POST_A_SUM,          /* slice[i] = the sum over k of A[i,k], without
-                                 batch dimensions; x stays as it is; written,
-                                 the result's dtype */
-  SINTER_POST_B_SUM, /* slice[j] = the sum over k of B[k,j], likewise */
-  /* Only in forward convolutions on such devices, the two together and last: */
-  SINTER_POST_CHANNEL_SUM,    /* slice[j] = the sum of channel j; written, fp32;
-                                 x stays as it is */
-  SINTER_POST_CHANNEL_SQUARES /* slice[j] = the sum of its squares, likewise */
-} sinter_post_op_kind;
-
-/* RELU_BITS: lines of n bits, padded to a multiple of 128, one for each row of
- * each batch, in row-major order; only RELU_GRAD may read them. */
-
+ * stored: sinter/post_ops.h. */
 typedef struct sinter_post_op {
   uint32_t kind;  /* sinter_post_op_kind */
   uint32_t slice; /* index into the command's slices; only for some kinds */
