@@ -28,6 +28,8 @@ struct DeviceTraits {
   /// Multiplies 16-bit and tf32 matrices with tensor cores, which want sizes
   /// that are multiples of 16 bytes.
   bool hasTensorCores = false;
+  /// A library's convolution of 16-bit floats may give float32.
+  bool convolvesIntoFloat32 = true;
   /// Kernels can be had as PTX.
   bool hasPtx = false;
   /// The order in which replicas are summed follows the machine.

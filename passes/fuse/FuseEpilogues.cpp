@@ -121,9 +121,11 @@ private:
     auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
     if (dot) {
       takeViews(dot, epilogue, isGenerated);
-    } else {
+    } else if (isGenerated || !target ||
+               target->traits().convolvesIntoFloat32 ||
+               !ir::tensorType(epilogue.result).getElementType().isF32()) {
       takeBefore(operandCasts(contraction), epilogue);
-    }
+    } // else it multiplies the widened operands
     OpBuilder builder(members.back());
     SmallVector<Value> results{epilogue.result};
     llvm::append_range(results, epilogue.kept);

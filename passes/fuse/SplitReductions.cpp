@@ -40,8 +40,9 @@ namespace {
 constexpr int64_t kLeastElements = 1 << 15;
 /// With this many results all workers have something to do.
 constexpr int64_t kManyResults = 1 << 12;
-/// A number of parts that is enough, and the fewest elements of a part.
-constexpr int64_t kEnoughParts = 16, kLeastPerPart = 16;
+/// A number of parts that is enough, and the fewest elements of a part. A part
+/// of more elements is divided further, for the rounding error of its sum.
+constexpr int64_t kEnoughParts = 16, kLeastPerPart = 16, kMostPerPart = 1 << 16;
 
 /// How many of the reduced dimensions, from the outermost, the first reduction
 /// keeps; 0 if splitting does not pay.
@@ -59,7 +60,7 @@ size_t keptDims(ir::ReduceOp reduce) {
       break;
     parts *= size;
     ++count;
-    if (parts >= kEnoughParts)
+    if (parts >= kEnoughParts && length / parts <= kMostPerPart)
       break;
   }
   return parts > 1 ? count : 0;
@@ -87,6 +88,30 @@ Cut cutOf(ir::ReduceOp reduce) {
   return {most, size / most / vector * vector};
 }
 
+// Pattern: reduce(x) over a, b with b of size 1 -> reshape(reduce(x) over a)
+ir::ReduceOp withoutUnitDims(ir::ReduceOp reduce) {
+  ArrayRef<int64_t> shape = ir::tensorType(reduce.getX()).getShape();
+  SmallVector<int64_t> dims;
+  for (int64_t dim : reduce.getDims())
+    if (shape[dim] != 1)
+      dims.push_back(dim);
+  if (dims.size() != 1 || dims.size() == reduce.getDims().size())
+    return reduce;
+  OpBuilder b(reduce);
+  auto over =
+      ir::reduceOver(b, reduce.getLoc(), reduce.getKind(), reduce.getX(), dims)
+          .getDefiningOp<ir::ReduceOp>();
+  if (cutOf(over).parts == 0) {
+    over.erase();
+    return reduce;
+  }
+  reduce.replaceAllUsesWith(
+      ir::reshapeTo(b, reduce.getLoc(), over.getResult(),
+                    ir::tensorType(reduce.getResult()).getShape()));
+  reduce.erase();
+  return over;
+}
+
 /// Makes a reduction of 16-bit floats one of float32 that is rounded once: sums
 /// of parts would be rounded, or overflow.
 ir::ReduceOp inFloat32(ir::ReduceOp reduce) {
@@ -101,15 +126,18 @@ ir::ReduceOp inFloat32(ir::ReduceOp reduce) {
 
 struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
   void runOnOperation() override {
-    SmallVector<ir::ReduceOp> worthIt, toCut;
+    SmallVector<ir::ReduceOp> all, worthIt, toCut;
     getOperation().walk([&](ir::ReduceOp reduce) {
-      if (isa<ir::FusionOpInterface>(reduce->getParentOp()))
-        return; // part of a library call
+      if (!isa<ir::FusionOpInterface>(reduce->getParentOp()))
+        all.push_back(reduce); // others are part of a library call
+    });
+    for (ir::ReduceOp reduce : all) {
+      reduce = withoutUnitDims(reduce);
       if (keptDims(reduce) > 0)
         worthIt.push_back(reduce);
       else if (cutOf(reduce).parts > 0)
         toCut.push_back(reduce);
-    });
+    }
     for (SmallVector<ir::ReduceOp> *reductions : {&worthIt, &toCut})
       for (ir::ReduceOp &reduce : *reductions)
         reduce = inFloat32(reduce);
@@ -128,11 +156,19 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
       auto found = squares.find(reduce);
       if (found == squares.end())
         continue;
-      if (Value sums = partSums.lookup(found->second.sumOfX))
+      if (Value sums = partSums.lookup(found->second.sumOfX)) {
         splitSquares(found->second, sums, keptDims(reduce));
-      else // the sum of x is itself one of squared deviations
+        partSums.erase(found->second.sumOfX);
+      } else { // the sum of x is itself one of squared deviations
         splitAfter(reduce, keptDims(reduce));
+      }
     }
+    // Parts that are one long dimension are cut in turn.
+    for (ir::ReduceOp reduce : worthIt)
+      if (Value parts = partSums.lookup(reduce))
+        if (auto inner = parts.getDefiningOp<ir::ReduceOp>();
+            inner && cutOf(inner).parts > 0)
+          toCut.push_back(inner);
     for (ir::ReduceOp reduce : worthIt)
       reduce.erase();
     for (ir::ReduceOp reduce : toCut)

@@ -159,3 +159,34 @@ func.func @prime_squares(%x: tensor<262147xf32>) -> tensor<f32> {
   %a = sinter.reduce sum %square dims [0] : (tensor<262147xf32>) -> tensor<f32>
   return %a : tensor<f32>
 }
+
+// A dimension of size 1 beside a long one does not keep that from being cut.
+// CHECK-LABEL: @long_row
+// CHECK: sinter.reduce sum %{{.*}} dims [2] : (tensor<1x32x32768xf32>) -> tensor<1x32xf32>
+// CHECK: sinter.reduce sum %{{.*}} dims [1] : (tensor<1x32xf32>) -> tensor<1xf32>
+// CHECK-NOT: sinter.reduce
+func.func @long_row(%x: tensor<1x1048576xf32>) -> tensor<f32> {
+  %s = sinter.reduce sum %x dims [0, 1] : (tensor<1x1048576xf32>) -> tensor<f32>
+  return %s : tensor<f32>
+}
+
+// Enough parts of too many elements: rows are parts as well.
+// CHECK-LABEL: @long_parts
+// CHECK: sinter.reduce sum %arg0 dims [3] : (tensor<16x3x512x511xf32>) -> tensor<16x3x512xf32>
+// CHECK: sinter.reduce sum %{{.*}} dims [0, 1, 2] : (tensor<16x3x512xf32>) -> tensor<f32>
+// CHECK-NOT: sinter.reduce
+func.func @long_parts(%x: tensor<16x3x512x511xf32>) -> tensor<f32> {
+  %s = sinter.reduce sum %x dims [0, 1, 2, 3] : (tensor<16x3x512x511xf32>) -> tensor<f32>
+  return %s : tensor<f32>
+}
+
+// The parts are cut in turn.
+// CHECK-LABEL: @parts_of_parts
+// CHECK: sinter.reduce sum %{{.*}} dims [2] : (tensor<4x32x32768xf32>) -> tensor<4x32xf32>
+// CHECK: sinter.reduce sum %{{.*}} dims [1] : (tensor<4x32xf32>) -> tensor<4xf32>
+// CHECK: sinter.reduce sum %{{.*}} dims [0] : (tensor<4xf32>) -> tensor<f32>
+// CHECK-NOT: sinter.reduce
+func.func @parts_of_parts(%x: tensor<4x1048576xf32>) -> tensor<f32> {
+  %s = sinter.reduce sum %x dims [0, 1] : (tensor<4x1048576xf32>) -> tensor<f32>
+  return %s : tensor<f32>
+}

@@ -179,5 +179,5 @@ TEST_CASE("plain matmul: what is not supported is refused clearly",
           std::string::npos);
   p.postOps[0].kind = SINTER_POST_RELU_BITS;
   REQUIRE(refused(SINTER_F32, SINTER_F32) ==
-          "post-op 13 is not supported on the CPU");
+          "post-op relu_bits is not supported on the CPU");
 }

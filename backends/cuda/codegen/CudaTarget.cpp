@@ -236,6 +236,7 @@ const passes::DeviceKind &kind() {
     traits.hasExpensiveLaunches = true;
     traits.hasTensorCores = true;
     traits.hasPtx = true;
+    traits.convolvesIntoFloat32 = false; // by cuDNN
     traits.sumsReplicasInOwnOrder = true;
     return passes::DeviceKind{"cuda", traits};
   }();

@@ -178,6 +178,22 @@ Value Emit::transpose(Value x, Ints perm) {
   return ir::transposeTo(b, loc, x, perm);
 }
 
+/// Applies `repeat` to `x`. A 16-bit float that was widened is widened after it
+/// instead, so that a library call can read the narrow one as its bias.
+template <typename Repeat> static Value beforeWidening(Value x, Repeat repeat) {
+  auto cast = x.getDefiningOp<ir::CastOp>();
+  auto from =
+      cast ? dyn_cast<FloatType>(ir::tensorType(cast.getX()).getElementType())
+           : FloatType();
+  if (!from || from.getWidth() != 16 ||
+      !ir::tensorType(x).getElementType().isF32())
+    return repeat(x);
+  OpBuilder b(cast.getContext());
+  Value repeated = repeat(cast.getX());
+  b.setInsertionPointAfterValue(repeated);
+  return ir::castTo(b, cast.getLoc(), repeated, b.getF32Type());
+}
+
 Value Emit::broadcast(Value x, Ints shape) {
   if (!x || !typeOf(shape, elementOf(x)))
     return {};
@@ -188,7 +204,8 @@ Value Emit::broadcast(Value x, Ints shape) {
   if (!fits)
     return fail("shape " + shownShape(from) + " does not broadcast to " +
                 shownShape(shape));
-  return ir::broadcastTo(b, loc, x, shape);
+  return beforeWidening(
+      x, [&](Value value) { return ir::broadcastTo(b, loc, value, shape); });
 }
 
 Value Emit::broadcastInDims(Value x, Ints dims, Ints shape) {
@@ -202,7 +219,9 @@ Value Emit::broadcastInDims(Value x, Ints dims, Ints shape) {
   if (!fits)
     return fail("shape " + shownShape(shapeOf(x)) + " does not fit into " +
                 shownShape(shape) + " at dimensions " + shownShape(dims));
-  return ir::broadcastInDim(b, loc, x, shape, dims);
+  return beforeWidening(x, [&](Value value) {
+    return ir::broadcastInDim(b, loc, value, shape, dims);
+  });
 }
 
 Value Emit::slice(Value x, Ints starts, Ints limits, Ints strides) {

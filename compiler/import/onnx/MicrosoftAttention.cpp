@@ -319,6 +319,10 @@ static void importGroupQuery(NodeImport &n) {
   form.left = std::max<int64_t>(window, 0) - 1;
   if (!keyHeads || !n.requireFloat() || refuseQueryForms(n))
     return;
+  if (window == 0) {
+    n.unsupported("attribute 'local_window_size' = 0");
+    return;
+  }
   if (!n.has(5) || n.rankOf(n.in(0)) != 3 || n.has(1) != n.has(2) ||
       n.has(3) != n.has(4)) {
     n.fail("the query must have rank 3, 'seqlens_k' must be given, and keys "
@@ -349,9 +353,22 @@ static void importGroupQuery(NodeImport &n) {
     rotary.cosines = n.in(7);
     rotary.sines = n.in(8);
     rotary.dim = 2 * n.shapeOf(n.in(7))[1];
-    rotary.positions =
-        n.has(9) ? n.in(9)
-                 : n.add(n.iota({1, steps}, 1, n.i64()), double(past));
+    rotary.positions = n.add(n.iota({1, steps}, 1, n.i64()), double(past));
+    if (n.has(9) && past != 0)
+      rotary.positions = n.in(9);
+    else if (n.has(9)) {
+      // Of a prompt, the first position is that of all rows' first step.
+      Value given = n.in(9);
+      int64_t count = ir::tensorType(given).getNumElements();
+      if (count == 0) {
+        n.fail("input 'position_ids' has no elements");
+        return;
+      }
+      Value first = n.reshape(
+          n.sliceDim(n.reshape(n.cast(given, n.i64()), {count}), 0, 0, 1),
+          {1, 1});
+      rotary.positions = n.add(rotary.positions, first);
+    }
     form.query = emitRotary(n, form.query, rotary);
     form.key = emitRotary(n, form.key, rotary);
   }

@@ -76,10 +76,14 @@ static void importEmbedLayerNorm(NodeImport &n) {
     sum = n.add(sum, lookUp(n.in(4), n.in(1)));
   n.out(emitLayerNorm(n, sum, n.in(5), n.in(6), 2, epsilon));
   Type i32 = n.b.getI32Type();
-  // The number of words that are not masked.
-  n.out(1, n.has(7)
-               ? n.reduce(ir::ReduceKind::sum, n.cast(n.in(7), i32), {1}, false)
-               : n.splat({batch}, i32, 0));
+  // The number of words whose mask is 1.
+  auto isOne = [&] {
+    Value mask = n.in(7);
+    return n.cast(n.compare(ir::CompareKind::eq, mask, n.splatLike(mask, 1)),
+                  i32);
+  };
+  n.out(1, n.has(7) ? n.reduce(ir::ReduceKind::sum, isOne(), {1}, false)
+                    : n.splat({batch}, i32, 0));
   n.out(2, sum);
 }
 

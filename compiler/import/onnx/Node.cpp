@@ -49,9 +49,10 @@ static bool is16BitFloat(Value value) {
 }
 
 Type NodeImport::widenInputs() {
-  if (inputs_.empty() || !is16BitFloat(inputs_[0]))
+  auto first = llvm::find_if(inputs_, is16BitFloat);
+  if (first == inputs_.end())
     return {};
-  Type element = ir::tensorType(inputs_[0]).getElementType();
+  Type element = ir::tensorType(*first).getElementType();
   for (Value &input : inputs_)
     if (is16BitFloat(input))
       input = cast(input, b.getF32Type());
@@ -59,8 +60,8 @@ Type NodeImport::widenInputs() {
 }
 
 void NodeImport::narrowResults(Type element) {
-  for (Value &result : results_)
-    if (result && isTensor(result) &&
+  for (auto [i, result] : llvm::enumerate(results_))
+    if (result && isTensor(result) && !float32Results_.contains(i) &&
         ir::tensorType(result).getElementType().isF32())
       result = cast(result, element);
 }

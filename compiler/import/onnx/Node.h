@@ -20,6 +20,7 @@
 #include "compiler/import/onnx/Emit.h"
 
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace onnx {
@@ -66,10 +67,10 @@ public:
   }
   /// Puts another value in place of a present input.
   void replaceInput(size_t i, mlir::Value value) { inputs_[i] = value; }
-  /// If the first input is 16 bits wide, converts the 16-bit inputs to float32
-  /// and returns the first one's element type.
+  /// Converts 16-bit float inputs to float32 and returns the element type of
+  /// the first of them; null if there is none.
   mlir::Type widenInputs();
-  /// Rounds the float32 results to `element`.
+  /// Rounds the float32 results to `element`, but for those of outFloat32().
   void narrowResults(mlir::Type element);
   /// Fails with a message unless input `i` has a float type.
   bool requireFloat(size_t i = 0);
@@ -81,6 +82,11 @@ public:
   bool wants(size_t i) const;
   void out(size_t i, mlir::Value value);
   void out(mlir::Value value) { out(0, value); }
+  /// A result that is float32 whatever the type of the inputs is.
+  void outFloat32(size_t i, mlir::Value value) {
+    float32Results_.insert(i);
+    out(i, value);
+  }
 
   // Attributes; absent ones give the default.
   bool hasAttr(llvm::StringRef name);
@@ -151,6 +157,7 @@ private:
   }
 
   llvm::SmallVector<mlir::Value> inputs_, results_;
+  llvm::SmallSet<size_t, 2> float32Results_;
   llvm::StringSet<> readAttrs_;
   llvm::SmallBitVector readInputs_;
   bool isUnsupported_ = false, isPoisoned_ = false;

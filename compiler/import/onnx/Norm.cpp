@@ -90,10 +90,10 @@ static void importLpNormalization(NodeImport &n) {
 // Over channels and groups
 //===----------------------------------------------------------------------===//
 
-/// Reads `count` inputs starting at `from`, each a list of `size` elements, in
-/// the type of input 0.
+/// Reads `count` inputs starting at `from`, each a list of `size` elements, as
+/// elements of type `element`.
 static bool perChannel(NodeImport &n, size_t from, size_t count, int64_t size,
-                       SmallVectorImpl<Value> &values) {
+                       Type element, SmallVectorImpl<Value> &values) {
   for (size_t i = from; i < from + count; ++i) {
     if (n.shapeOf(n.in(i)) != Ints({size})) {
       n.fail("input " + quoted(n.inputName(i)) + " has shape " +
@@ -101,7 +101,7 @@ static bool perChannel(NodeImport &n, size_t from, size_t count, int64_t size,
              shownShape({size}));
       return false;
     }
-    values.push_back(n.cast(n.in(i), n.elementOf(n.in(0))));
+    values.push_back(n.cast(n.in(i), element));
   }
   return true;
 }
@@ -124,9 +124,20 @@ static void importBatchNorm(NodeImport &n) {
     n.unsupported("attribute 'spatial' = 0");
     return;
   }
+  // Statistics that are wider than x are used, and trained, as they are.
+  Type own = n.elementOf(x);
+  for (size_t i = 1; i < 5; ++i)
+    if (n.isFloat(n.in(i)) && n.elementOf(n.in(i)).getIntOrFloatBitWidth() >
+                                  n.elementOf(x).getIntOrFloatBitWidth())
+      x = n.cast(x, n.elementOf(n.in(i)));
   SmallVector<Value, 4> v; // scale, bias, mean, variance
-  if (!perChannel(n, 1, 4, n.shapeOf(x)[1], v))
+  if (!perChannel(n, 1, 4, n.shapeOf(x)[1], n.elementOf(x), v))
     return;
+  if (n.graph().options().train && (v[2] != n.in(3) || v[3] != n.in(4))) {
+    n.unsupported("training with running statistics that are narrower than "
+                  "the other inputs");
+    return;
+  }
   // With --train the train phase decides which statistics are used.
   if (!isTraining || n.graph().options().train) {
     auto norm = n.b.create<ir::BatchNormOp>(n.loc, x.getType(), x, v[0], v[1],
@@ -134,7 +145,7 @@ static void importBatchNorm(NodeImport &n) {
                                             llvm::APFloat(momentum));
     if (!isTraining && n.graph().options().train)
       norm->setAttr(kInferenceAttr, n.b.getUnitAttr());
-    n.out(norm.getResult());
+    n.out(n.cast(norm.getResult(), own));
     if (n.wants(1))
       n.out(1, n.in(3));
     if (n.wants(2))
@@ -151,7 +162,7 @@ static void importBatchNorm(NodeImport &n) {
   auto norm = n.b.create<ir::BatchNormTrainingOp>(
       n.loc, TypeRange{x.getType(), statistics, statistics}, x, v[0], v[1],
       llvm::APFloat(epsilon));
-  n.out(norm.getResult());
+  n.out(n.cast(norm.getResult(), own));
   auto running = [&](Value old, Value batch) {
     return n.add(n.mul(old, momentum), n.mul(batch, 1 - momentum));
   };
@@ -177,7 +188,7 @@ static void importInstanceNorm(NodeImport &n) {
     return;
   int64_t channels = n.shapeOf(n.in(0))[1];
   SmallVector<Value, 2> v;
-  if (perChannel(n, 1, 2, channels, v))
+  if (perChannel(n, 1, 2, channels, n.elementOf(n.in(0)), v))
     n.out(emitGroupNorm(n, v[0], v[1], channels, epsilon));
 }
 
@@ -196,7 +207,7 @@ static void importGroupNorm(NodeImport &n) {
   // Operator set 18 scales groups, 21 and later scale channels.
   int64_t size = n.version < 21 ? groups : channels;
   SmallVector<Value, 2> v;
-  if (!perChannel(n, 1, 2, size, v))
+  if (!perChannel(n, 1, 2, size, n.elementOf(n.in(0)), v))
     return;
   auto spread = [&](Value list) {
     return n.reshape(n.broadcastInDims(list, {0}, {size, channels / size}),
@@ -247,9 +258,9 @@ static void importLayerNorm(NodeImport &n) {
   Value mean = n.mean(wide, dims, /*keep=*/true);
   Value deviation = n.sub(wide, mean);
   Value variance = n.mean(n.mul(deviation, deviation), dims, /*keep=*/true);
-  n.out(1, mean);
-  n.out(2, n.div(n.splatLike(variance, 1),
-                 n.unary<ir::SqrtOp>(n.add(variance, epsilon))));
+  n.outFloat32(1, mean);
+  n.outFloat32(2, n.div(n.splatLike(variance, 1),
+                        n.unary<ir::SqrtOp>(n.add(variance, epsilon))));
 }
 
 Value emitRmsNorm(NodeImport &n, Value x, Value scale, int64_t axis,

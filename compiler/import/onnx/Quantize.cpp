@@ -19,14 +19,19 @@ using namespace mlir;
 
 namespace sinter::compiler {
 
-/// A scale or zero point of x: one value, one per index of `axis`, or (with
-/// `block`) one per `block` indices of `axis`.
+/// A scale or zero point of x: one value, one per index of `axis`, one in a
+/// shape that broadcasts to x, or (with `block`) one per `block` indices of
+/// `axis`.
 static Value spread(NodeImport &n, Value parameter, Value x, int64_t axis,
                     int64_t block = 0) {
   if (!parameter || !x)
     return {};
   if (ir::tensorType(parameter).getNumElements() == 1)
     return n.broadcast(n.reshape(parameter, {}), n.shapeOf(x));
+  // One for each row or column of each matrix.
+  if (block == 0 && n.rankOf(parameter) > 1 &&
+      n.rankOf(parameter) == n.rankOf(x))
+    return n.broadcast(parameter, n.shapeOf(x));
   std::optional<int64_t> dim = n.axis(axis, n.rankOf(x));
   if (!dim)
     return {};
@@ -52,8 +57,11 @@ Value emitQuantized(NodeImport &n, Value x, Value scale, Value zeroPoint,
   double greatest =
       std::ldexp(1.0, int(integer.isUnsigned() ? width : width - 1)) - 1;
   Value y = n.unary<ir::RoundOp>(n.div(x, scale));
+  // A float16 has no place for the sum of a quotient and a zero point.
+  if (y && n.elementOf(y).getIntOrFloatBitWidth() == 16)
+    y = n.cast(y, n.f32());
   if (zeroPoint)
-    y = n.add(y, n.cast(zeroPoint, n.elementOf(x)));
+    y = n.add(y, n.cast(zeroPoint, n.elementOf(y)));
   y = n.min(n.max(y, n.splatLike(y, least)), n.splatLike(y, greatest));
   return n.cast(y, element);
 }

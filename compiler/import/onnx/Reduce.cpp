@@ -130,8 +130,15 @@ static void importSumSquare(NodeImport &n) {
       n, [&](Value x, const Reduction &r) { return sum(n, n.mul(x, x), r); });
 }
 
+/// ONNX Runtime truncates the logarithm of integers.
+static bool refuseIntegers(NodeImport &n) {
+  if (!n.failed() && !n.isFloat(n.in(0)))
+    n.unsupported("of integers");
+  return n.failed() || n.isUnsupported();
+}
+
 static void importLogSum(NodeImport &n) {
-  if (n.requireFloat())
+  if (!refuseIntegers(n))
     importReduction<18>(n, [&](Value x, const Reduction &r) {
       return n.unary<ir::LogOp>(sum(n, x, r));
     });
@@ -140,7 +147,7 @@ static void importLogSum(NodeImport &n) {
 /// max + log(sum(exp(x - max))), with 0 for a maximum that is not finite. The
 /// maximum cancels out, so its gradient would only be a rounding error.
 static void importLogSumExp(NodeImport &n) {
-  if (!n.requireFloat())
+  if (refuseIntegers(n))
     return;
   importReduction<18>(n, [&](Value x, const Reduction &r) {
     Value top = n.reduce(ir::ReduceKind::max, x, r.dims, /*keep=*/true);

@@ -32,6 +32,7 @@ struct Axis {
 struct ResizeOptions {
   Mode mode;
   std::string coordinates, nearest;
+  bool nearestByScale = false; // opset 10: floor, or ceil where it gets smaller
   double cubicA = -0.75, extrapolation = 0;
   bool excludeOutside = false, antialias = false;
 };
@@ -107,7 +108,10 @@ static Taps tapsOf(const ResizeOptions &options, const Axis &axis, int64_t o) {
     return int64_t(std::clamp(at, 0.0, double(axis.input - 1)));
   };
   if (options.mode == Mode::Nearest) {
-    taps.at.push_back(inside(roundNearest(options.nearest, place)));
+    std::string mode = options.nearest;
+    if (options.nearestByScale)
+      mode = axis.scale < 1 ? "ceil" : "floor";
+    taps.at.push_back(inside(roundNearest(mode, place)));
     taps.weight.push_back(1);
     return taps;
   }
@@ -309,6 +313,7 @@ static void importResize(NodeImport &n) {
     return;
   options.coordinates = "asymmetric";
   options.nearest = "floor";
+  options.nearestByScale = n.version == 10;
   std::string policy = "stretch";
   Shape dims;
   for (int64_t i = 0; i < rank; ++i)

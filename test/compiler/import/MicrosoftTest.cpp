@@ -112,6 +112,7 @@ TEST_CASE("what is not done of com.microsoft is refused") {
       .set("K", 4)
       .set("block_size", 16)
       .fails("input 'B' has shape [1, 1, 1]; it must be [1, 1, 8] of uint8");
+  groupQuery().set("local_window_size", 0).fails("'local_window_size' = 0", 3);
 }
 
 TEST_CASE("forms of attention that are refused") {

@@ -34,6 +34,15 @@ public:
     fed.push_back(values);
     return *this;
   }
+  /// An input of float16.
+  OneNode &half(const std::vector<int64_t> &dims,
+                const std::vector<double> &values) {
+    std::string name = nextName();
+    builder.input(name, {dims.begin(), dims.end()},
+                  ::onnx::TensorProto::FLOAT16);
+    fed.push_back(values);
+    return *this;
+  }
   OneNode &floats(const std::vector<int64_t> &dims,
                   const std::vector<float> &values) {
     builder.floats(nextName(), dims, values);

@@ -147,6 +147,15 @@ TEST_CASE("Pad in all modes, of either sign") {
 
 TEST_CASE("Resize of newer operator sets") {
   const Values x = {1, 2, 3, 4};
+  // Of set 10: the next element below where it gets larger, else above.
+  OneNode("Resize", 10)
+      .x({1, 1, 1, 4}, x)
+      .floats({4}, {1, 1, 1, 0.6f})
+      .gives({1, 1, 1, 2}, {1, 3});
+  OneNode("Resize", 10)
+      .x({1, 1, 1, 2}, {1, 2})
+      .floats({4}, {1, 1, 1, 1.5f})
+      .gives({1, 1, 1, 3}, {1, 1, 2});
   // Antialiased, as PyTorch's interpolate(antialias=True).
   OneNode("Resize", 18)
       .x({1, 1, 1, 4}, x)
@@ -259,6 +268,56 @@ TEST_CASE("quantised values") {
       .typed(i8, {2}, {0, 1})
       .set("axis", 0)
       .gives({2, 2}, {-1, 2, 1, 1.5});
+  // A zero point of each column of each matrix.
+  OneNode("MatMulInteger", 10)
+      .typed(u8, {1, 2}, {3, 5})
+      .typed(u8, {2, 1, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})
+      .typed(u8, {}, {1})
+      .typed(u8, {2, 1, 1, 2}, {1, 2, 3, 4})
+      .gives({2, 1, 1, 2}, {8, 8, 20, 20});
+}
+
+TEST_CASE("float16 overflows in no step of a node") {
+  const int32_t u16 = ::onnx::TensorProto::UINT16,
+                i32 = ::onnx::TensorProto::INT32;
+  OneNode("Gemm", 13)
+      .half({1, 2}, {300, 300})
+      .half({2, 1}, {300, 300})
+      .half({1}, {-60000})
+      .set("alpha", 0.5)
+      .gives({1, 1}, {30000});
+  OneNode("Conv", 11)
+      .half({1, 1, 2}, {200, 200})
+      .half({1, 1, 2}, {200, 200})
+      .half({1}, {-60000})
+      .gives({1, 1, 1}, {20000});
+  OneNode("QuantizeLinear", 21)
+      .half({3}, {1, 2, -1})
+      .half({}, {1})
+      .typed(u16, {}, {32768})
+      .gives({3}, {32769, 32770, 32767});
+  OneNode("DequantizeLinear", 21)
+      .typed(i32, {2}, {100000, -70000})
+      .half({}, {0.0078125})
+      .gives({2}, {781, -547});
+  OneNode("NegativeLogLikelihoodLoss", 13)
+      .half({4, 1}, {-30000, -30000, -30000, -30000})
+      .typed(i32, {4}, {0, 0, 0, 0})
+      .gives({}, {30000});
+  OneNode("BatchNormalization", 15)
+      .half({1, 1, 1}, {2048})
+      .floats({1}, {1e5f})
+      .floats({1}, {0.5f})
+      .floats({1}, {2047.3f})
+      .floats({1}, {1e8f})
+      .gives({1, 1, 1}, {7.5});
+}
+
+TEST_CASE("the logarithm of sums of integers is not supported") {
+  for (const char *op : {"ReduceLogSum", "ReduceLogSumExp"})
+    OneNode(op, 13)
+        .typed(::onnx::TensorProto::INT32, {2}, {1, 2})
+        .fails("of integers", 3);
 }
 
 TEST_CASE("integers never trap") {

@@ -16,11 +16,11 @@ namespace {
 
 /// Operators that consist of several rounding ops, and why that is correct.
 const std::map<std::string, std::string> roundMoreThanOnce = {
+    {"ConvTranspose", "is rounded before the bias, as cuDNN does"},
     {"DFT", "real and imaginary parts are contractions"},
     {"STFT", "real and imaginary parts are contractions"},
     {"DynamicQuantizeLinear", "takes float32 only"},
     {"GRU", "gates are contractions and their epilogues"},
-    {"Gemm", "one contraction with its epilogue"},
     {"LSTM", "gates are contractions and their epilogues"},
     {"LinearAttention", "two results"},
     {"QuantizeLinear", "divides in the type of the scale"},
@@ -31,10 +31,6 @@ const std::map<std::string, std::string> roundMoreThanOnce = {
     {"com.microsoft.Attention", "a contraction and an attention"},
     {"com.microsoft.DynamicQuantizeMatMul", "takes float32 only"},
     {"com.microsoft.EmbedLayerNormalization", "tables stay 16 bits wide"},
-    {"com.microsoft.FusedConv", "one contraction with its epilogue"},
-    {"com.microsoft.FusedGemm", "one contraction with its epilogue"},
-    {"com.microsoft.MatMulIntegerToFloat", "two scales"},
-    {"com.microsoft.MatMulNBits", "weights of 16 bits, and a contraction"},
     {"com.microsoft.QLinearAdd", "takes float32 scales only"},
     {"com.microsoft.QLinearMul", "takes float32 scales only"},
     {"com.microsoft.SimplifiedLayerNormalization",

@@ -103,6 +103,38 @@ TEST_CASE("names of states never clash with functions") {
   CHECK(states.count("we\\x0Aird"));
 }
 
+TEST_CASE("float32 statistics of a float16 BatchNormalization stay states") {
+  const auto half = ::onnx::TensorProto::FLOAT16;
+  for (const char *scale : {"float32", "float16"}) {
+    INFO(scale);
+    ModelBuilder b;
+    b.input("x", {int64_t(4), int64_t(2), int64_t(3)}, half);
+    b.input("s", {int64_t(2)},
+            scale[5] == '3' ? ::onnx::TensorProto::FLOAT : half);
+    b.floats("mean", {2}, {0, 0});
+    b.floats("variance", {2}, {1, 1});
+    b.node("BatchNormalization", {"x", "s", "s", "mean", "variance"}, {"y"});
+    b.output("y", 0);
+    Imported train = b.importTrain();
+    REQUIRE(train.text() == "");
+    int count = 0;
+    train.module.get().walk([&](ir::BatchNormOp op) {
+      ++count;
+      CHECK(mlir::isa<mlir::BlockArgument>(op.getMean()));
+      CHECK(mlir::isa<mlir::BlockArgument>(op.getVariance()));
+    });
+    CHECK(count == 1);
+  }
+  // A float16 statistic would have to be rounded in every step.
+  ModelBuilder b;
+  b.input("x", {int64_t(4), int64_t(2), int64_t(3)}, half);
+  b.floats("s", {2}, {1, 1});
+  b.input("m", {int64_t(2)}, half);
+  b.node("BatchNormalization", {"x", "s", "s", "m", "m"}, {"y"});
+  b.output("y", 0);
+  CHECK(b.importTrain().says("running statistics that are narrower"));
+}
+
 TEST_CASE("Dropout drops in training whatever mode it was exported in") {
   ModelBuilder b;
   b.input("x", {int64_t(2)});

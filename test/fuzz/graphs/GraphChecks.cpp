@@ -151,6 +151,8 @@ private:
     bool isBf16 = StringRef(mode.precision) == "bf16";
     OwningOpRef<ModuleOp> module =
         import(why, /*checksIndices=*/!mode.isGradient && !isBf16);
+    if (!module) // an index is known to be out of range
+      return report_(mode.name, Outcome::Refused, why);
     auto main = module->lookupSymbol<func::FuncOp>("main");
     std::vector<Tensor> inputs = inputs_;
     if (mode.isGradient && !differentiate(mode, main, inputs))
