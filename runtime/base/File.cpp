@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
@@ -213,10 +214,15 @@ sinter::rt::writeFileAtomic(const std::string &link,
   if (isSpecialFile(link))
     return writeInPlace(link, pieces);
   const std::string path = linkTarget(link);
-  // Unique among the threads of this process and, by the pid, among processes.
+  // Unique among the threads of this process and, by the pid, among processes;
+  // by the time also among those of containers, whose pids are equal.
   static std::atomic<uint64_t> counter{0};
+  timespec now = {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
   std::string temporary = path + ".tmp." + std::to_string(::getpid()) + "." +
-                          std::to_string(counter.fetch_add(1));
+                          std::to_string(counter.fetch_add(1)) + "." +
+                          std::to_string(now.tv_sec) + "." +
+                          std::to_string(now.tv_nsec);
   if (!writeNewFile(temporary, pieces))
     return fileError(path, errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) {

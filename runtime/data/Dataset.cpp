@@ -167,9 +167,14 @@ Status sinter::rt::checkUnchanged(const Dataset &dataset) {
 std::vector<std::string> sinter::rt::takeModified(const Dataset &dataset) {
   std::vector<std::string> paths;
   for (const std::shared_ptr<InputFile> &file : dataset.files)
-    if (file->isSampled() && file->takeModified())
+    if (file->takeModified())
       paths.push_back(file->path());
   return paths;
+}
+
+std::string sinter::rt::modifiedText(const std::string &path) {
+  return path + " was modified while it was read; what is compared of it (all "
+                "of a small file, samples of a large one) is as before";
 }
 
 Result<DatasetFingerprint> sinter::rt::fingerprint(const Dataset &dataset) {

@@ -103,9 +103,11 @@ Result<DatasetFingerprint> fingerprint(const Dataset &dataset);
 /// opened, as far as sampling can tell.
 Status checkUnchanged(const Dataset &dataset);
 
-/// The files that are sampled and were modified since the dataset was opened or
-/// since the last call.
+/// The files that were modified since the dataset was opened or since the last
+/// call.
 std::vector<std::string> takeModified(const Dataset &dataset);
+/// What that means, for a warning.
+std::string modifiedText(const std::string &path);
 
 } // namespace sinter::rt
 

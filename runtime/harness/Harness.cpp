@@ -15,7 +15,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <new>
+#include <unistd.h>
 
 using namespace sinter::rt;
 
@@ -95,8 +97,17 @@ static Status flushOutput(bool isTraining) {
   return {};
 }
 
+/// Without this, the first files that are opened would take the numbers of
+/// standard streams that are closed, and get their text.
+static void openStandardStreams() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+      (void)!::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+}
+
 int sinter_trainer_main(const sinter_artifact *artifact, int argc,
                         char **argv) {
+  openStandardStreams();
   // Makes a write beyond the limit on file sizes fail, which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   Status status;

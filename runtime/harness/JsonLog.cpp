@@ -38,33 +38,36 @@ static KeptPart keptPart(std::string_view log, int64_t step, bool evaluated) {
   constexpr std::string_view stepKey = "{\"step\":", evalKey = "{\"eval\":";
   KeptPart kept;
   int64_t lastStep = 0;
-  while (true) {
-    size_t end = log.find('\n', kept.numBytes);
-    if (end == std::string_view::npos)
-      break; // whatever follows is a torn line
+  for (size_t end; (end = log.find('\n', kept.numBytes)) != log.npos;
+       kept.numBytes = end + 1) {
     std::string_view line = log.substr(kept.numBytes, end - kept.numBytes);
-    if (line.starts_with(stepKey)) {
-      int64_t number = 0;
-      auto [last, error] = std::from_chars(line.data() + stepKey.size(),
-                                           line.data() + line.size(), number);
-      if (error != std::errc() || number > step)
-        break;
-      if (lastStep > 0)
-        kept.numMissing += std::max<int64_t>(number - lastStep - 1, 0);
-      lastStep = number;
-    } else if (!line.starts_with(evalKey) || (lastStep == step && !evaluated)) {
+    if (line.starts_with(evalKey) && lastStep == step && !evaluated)
       break;
-    }
-    kept.numBytes = end + 1;
+    if (!line.starts_with(stepKey))
+      continue; // also what somebody else wrote
+    line.remove_prefix(stepKey.size());
+    while (line.starts_with(' '))
+      line.remove_prefix(1);
+    int64_t number = 0;
+    if (std::from_chars(line.data(), line.data() + line.size(), number).ec !=
+        std::errc())
+      continue;
+    if (number > step)
+      break;
+    if (lastStep > 0)
+      kept.numMissing += std::max<int64_t>(number - lastStep - 1, 0);
+    lastStep = number;
   }
+  // Whatever follows the last line is a torn one.
   kept.numMissing += step - lastStep;
   return kept;
 }
 
 Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
   struct stat info;
-  // A pipe or a device holds no log to continue.
-  if (::stat(path.c_str(), &info) != 0 ||
+  // A pipe or a device holds no log to continue, and what is in the file of a
+  // standard stream is not the log's alone.
+  if (LogFile::isStandardStream(path) || ::stat(path.c_str(), &info) != 0 ||
       (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
     return create(path);
   Result<std::vector<uint8_t>> bytes = readFile(path);

@@ -31,8 +31,28 @@ void LogFile::close() {
   ::close(std::exchange(fd_, -1));
 }
 
+/// The standard stream whose regular file is `path`; -1 if there is none.
+static int streamOf(const std::string &path) {
+  struct stat named, stream;
+  if (::stat(path.c_str(), &named) != 0 || !S_ISREG(named.st_mode))
+    return -1;
+  for (int fd : {STDOUT_FILENO, STDERR_FILENO})
+    if (::fstat(fd, &stream) == 0 && stream.st_dev == named.st_dev &&
+        stream.st_ino == named.st_ino)
+      return fd;
+  return -1;
+}
+
+bool LogFile::isStandardStream(const std::string &path) {
+  return streamOf(path) >= 0;
+}
+
 Status LogFile::open(const std::string &path, int flags) {
   path_ = path;
+  if (int stream = streamOf(path); stream >= 0) {
+    fd_ = ::fcntl(stream, F_DUPFD_CLOEXEC, 3);
+    return fd_ >= 0 ? Status() : fileError(path, errno);
+  }
   // Without O_NONBLOCK the open and each write would wait for a reader, however
   // long that takes.
   flags |= O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK;
@@ -69,6 +89,10 @@ bool LogFile::writePending() {
   ssize_t count = writeRecord(fd_, pending_, isFailing_ ? 0 : 1000);
   if (count > 0)
     pending_.erase(0, static_cast<size_t>(count));
+  if (count < 0 && errno == EPIPE) {
+    lose(std::strerror(EPIPE));
+    pending_.clear(); // the next reader begins with a whole record
+  }
   return pending_.empty();
 }
 
@@ -80,9 +104,27 @@ void LogFile::lose(const char *why) {
   isFailing_ = true;
 }
 
+/// Makes a log file again that was removed.
+void LogFile::createIfRemoved() {
+  struct stat info;
+  if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 0 ||
+      path_.empty() || !makeDirectories(parentDirectory(path_)).ok())
+    return;
+  int fd = ::open(path_.c_str(),
+                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (fd < 0)
+    return;
+  ::close(std::exchange(fd_, fd));
+  std::fprintf(stderr,
+               "warning: %s: was removed during the run; it was created again, "
+               "without the older records\n",
+               path_.c_str());
+}
+
 void LogFile::append(std::string_view record) {
   if (fd_ < 0)
     return;
+  createIfRemoved();
   if (!writePending())
     return lose(std::strerror(EAGAIN));
   ssize_t count = writeRecord(fd_, record, isFailing_ ? 0 : 1000);

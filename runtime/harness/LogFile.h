@@ -28,6 +28,9 @@ public:
   /// for a reader of a pipe; SINTER_INTERRUPTED if a stop is requested
   /// meanwhile.
   Status open(const std::string &path, int flags);
+  /// Whether `path` is the file of standard output or error. Then open()
+  /// writes to that stream, and neither truncates nor overwrites the file.
+  static bool isStandardStream(const std::string &path);
   int descriptor() const { return fd_; }
   bool isOpen() const { return fd_ >= 0; }
   /// Closes the file; a record of which a pipe took only a part is completed
@@ -40,6 +43,7 @@ public:
 
 private:
   bool writePending();
+  void createIfRemoved();
   void lose(const char *why);
 
   std::string path_;

@@ -92,23 +92,30 @@ Status Trainer::checkStates() {
 /// Training data that changed may have been read since the last check; the
 /// states know nothing of the evaluation's.
 Status Trainer::checkData() {
-  Status same = checkUnchanged(trainData_->dataset());
+  // Data that cannot be read now has not changed: the next batch tells.
+  auto compare = [&](const BatchReader &data) {
+    Status same = checkUnchanged(data.dataset());
+    if (same.ok() || same.systemError() == 0)
+      return same;
+    progress_->warn("warning: " + same.message() +
+                    ", while it was compared with what was read");
+    return Status();
+  };
+  Status same = compare(*trainData_);
   saysWhatIsLost_ |= !same.ok();
   if (!same.ok())
     return Status::failed(
         same.message() + " while it was read; what was trained after step " +
         std::to_string(std::max(savedStep_, firstStep_)) + " is not saved");
   if (evalData_)
-    same = checkUnchanged(evalData_->dataset());
+    same = compare(*evalData_);
   if (!same.ok())
     return keepsStates(Status::failed(same.message() + " while it was read"),
                        step_);
   for (const auto *data : {&trainData_, &evalData_})
     for (const std::string &path :
          *data ? takeModified((*data)->dataset()) : std::vector<std::string>())
-      progress_->warn("warning: " + path +
-                      " was modified while it was read; samples of it are "
-                      "unchanged, the whole is not compared");
+      progress_->warn("warning: " + modifiedText(path));
   return {};
 }
 
@@ -168,6 +175,7 @@ Status Trainer::saveToSpare(const Status &failure) {
   if (!spare_)
     return Status::failed(failure.message() + lost +
                           "; --spare=DIR names another directory");
+  SaveInProgress inProgress;
   Status saved =
       spare_->save(manifest(), session_->states(), session_->program());
   if (!saved.ok())
@@ -196,6 +204,12 @@ Status Trainer::saveSound(const Status &failure) {
                 " is not saved");
   if (*intactSteps_ <= from)
     return failure;
+  // Data that was changed may be why it failed.
+  if (Status same = checkUnchanged(trainData_->dataset()); !same.ok())
+    return with(same.message() +
+                " while it was read; what was trained after "
+                "step " +
+                std::to_string(from) + " is not saved");
   if (step_ != *intactSteps_)
     evaluated_ = false;
   step_ = *intactSteps_;

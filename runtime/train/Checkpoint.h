@@ -92,6 +92,7 @@ public:
 private:
   CheckpointStore() = default;
   Status removeLeftovers();
+  bool isOurs() const;
   Status makeAgain();
   Status write(const std::string &temporary, Manifest &manifest,
                const StateTable &table, sinter_program *program);

@@ -8,6 +8,7 @@
 #include "runtime/base/Hash.h"
 #include "runtime/train/Checkpoint.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <dirent.h>
@@ -132,14 +133,37 @@ Status CheckpointStore::removeLeftovers() {
   return {};
 }
 
-/// A directory that was removed or renamed during the run is made again.
+/// Whether the directory still has the lock file that this run holds.
+bool CheckpointStore::isOurs() const {
+  struct stat held, named;
+  return lockFd_ < 0 ||
+         (::fstat(lockFd_, &held) == 0 &&
+          ::stat((directory_ + "/" + lockName).c_str(), &named) == 0 &&
+          held.st_dev == named.st_dev && held.st_ino == named.st_ino);
+}
+
+/// A directory that was removed, renamed or replaced during the run is made
+/// again, and taken if no other run has it now.
 Status CheckpointStore::makeAgain() {
-  if (::access(directory_.c_str(), F_OK) == 0 || errno != ENOENT)
+  if (isOurs() && ::access(directory_.c_str(), F_OK) == 0)
     return {};
+  if (::access(directory_.c_str(), F_OK) != 0 && errno != ENOENT)
+    return {}; // the save says why it fails
   SINTER_RETURN_IF_ERROR(makeDirectories(directory_));
+  int fd = -1;
+  SINTER_RETURN_IF_ERROR(takeLock(directory_, fd));
   if (lockFd_ >= 0)
-    ::close(std::exchange(lockFd_, -1));
-  SINTER_RETURN_IF_ERROR(takeLock(directory_, lockFd_));
+    ::close(lockFd_);
+  lockFd_ = fd;
+  Result<std::vector<std::string>> names = listNames(directory_);
+  const bool isEmpty =
+      names.ok() &&
+      std::none_of(names->begin(), names->end(), [](const std::string &name) {
+        return name != lockName && !name.starts_with(leftoverPrefix);
+      });
+  if (!isEmpty)
+    return Status::failed(directory_ + ": was replaced during the run by a "
+                                       "directory with other files");
   std::fprintf(stderr,
                "warning: %s: was removed or renamed during the run; it was "
                "created again, without the older checkpoints\n",
@@ -172,10 +196,15 @@ Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
 
 Status CheckpointStore::save(Manifest manifest, const StateTable &table,
                              sinter_program *program) {
-  SINTER_RETURN_IF_ERROR(makeAgain());
+  if (Status again = makeAgain(); !again.ok())
+    return Status::failed("checkpoint of step " +
+                          std::to_string(manifest.step) +
+                          " not saved: " + again.message());
   std::string path = checkpointPath(directory_, manifest.step);
   std::string name = path.substr(directory_.size() + 1);
   std::string temporary = directory_ + "/" + leftoverPrefix + name;
+  // What a failed save could not remove is in the way of the next one.
+  (void)removeCheckpoint(temporary).ok();
   Status status = write(temporary, manifest, table, program);
   if (status.ok() && !publish(temporary, path))
     status = fileError(path, errno);

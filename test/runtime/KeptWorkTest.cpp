@@ -10,6 +10,7 @@
 #include "runtime/train/Checkpoint.h"
 
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -283,6 +284,103 @@ TEST_CASE("a run whose --out is removed makes it again",
   CHECK(outcome.code == 75);
   CHECK(has(outcome, "was removed or renamed during the run"));
   CHECK(sinter::rt::listCheckpoints(bench.path("out"))->size() == 1);
+}
+
+TEST_CASE("a run does not save into a directory that another one has now",
+          "[harness][train][kept]") {
+  Bench bench;
+  const std::string out = bench.path("out");
+  Process first(bench.folder.path(),
+                bench.arguments({"--steps=2000000", "--out=" + out,
+                                 "--checkpoint-every=0",
+                                 "--log-json=" + bench.path("log")}));
+  while (read(bench.path("log")).empty())
+    ::usleep(10000);
+  std::filesystem::remove_all(out);
+  // As if another run had begun there.
+  std::filesystem::create_directory(out);
+  write(out + "/.lock", "process 1");
+  const int lock = ::open((out + "/.lock").c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(::flock(lock, LOCK_EX | LOCK_NB) == 0);
+  first.signal(SIGTERM);
+  Outcome outcome = first.wait();
+  ::close(lock);
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(has(outcome, "another run is using it (process 1)"));
+  CHECK(sinter::rt::listCheckpoints(out)->empty());
+}
+
+TEST_CASE("a failure caused by data that changed saves nothing",
+          "[harness][train][kept]") {
+  Bench bench;
+  writeLabel(bench, "train.npz", 83, 1, 1);
+  Process process(
+      bench.folder.path(),
+      bench.arguments({"--steps=2000000", "--out=" + bench.path("out"),
+                       "--checkpoint-every=0",
+                       "--log-json=" + bench.path("log")}));
+  while (read(bench.path("log")).empty())
+    ::usleep(10000);
+  // The label is overwritten in place: the last byte of the second member.
+  std::string bytes = read(bench.path("train.npz"));
+  std::string label(83, '\1');
+  size_t at = bytes.rfind(label);
+  REQUIRE(at != std::string::npos);
+  std::fstream file(bench.path("train.npz"),
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put('\x63');
+  file.close();
+  Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.code != 0);
+  CHECK(!has(outcome, "was saved: --resume continues"));
+  CHECK(has(outcome, "is not saved"));
+}
+
+TEST_CASE("a log in the file of standard output erases nothing",
+          "[harness][train][kept]") {
+  Bench bench;
+  const std::string job = bench.path("out.txt"); // of the process
+  Outcome outcome = bench.train({"--steps=5", "--log-json=" + job});
+  requireOk(outcome);
+  const std::string text = read(job);
+  INFO(text);
+  size_t records = 0;
+  for (size_t at = 0; (at = text.find("{\"step\":", at)) != text.npos; ++at)
+    ++records;
+  CHECK(records == 5);
+  CHECK(text.find("trained 5 steps") != std::string::npos);
+}
+
+TEST_CASE("resume keeps what it does not know in a log",
+          "[harness][train][kept]") {
+  Bench bench;
+  const std::string log = "--log-json=" + bench.path("log");
+  requireOk(bench.train({"--steps=6", "--out=" + bench.path("out"), log}));
+  std::string text = read(bench.path("log"));
+  text.insert(text.find('\n') + 1, "a note\n");
+  write(bench.path("log"), text);
+  Outcome outcome =
+      bench.train({"--steps=8", "--out=" + bench.path("out"), log, "--resume"});
+  requireOk(outcome);
+  CHECK(!has(outcome, "has no records"));
+  const std::string after = read(bench.path("log"));
+  CHECK(after.starts_with(text));
+  CHECK(after.find("{\"step\":8,") != std::string::npos);
+}
+
+TEST_CASE("a log that is removed is made again", "[harness][kept]") {
+  testfiles::TempFolder folder;
+  const std::string path = folder / "logs/log";
+  std::filesystem::create_directory(folder / "logs");
+  sinter::rt::LogFile log;
+  REQUIRE(log.open(path, O_CREAT).ok());
+  log.append("one\n");
+  std::filesystem::remove_all(folder / "logs");
+  log.append("two\n");
+  CHECK(read(path) == "two\n");
 }
 
 TEST_CASE("resume says which records its log lacks", "[harness][train][kept]") {
