@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/MatmulForm.h"
 #include "passes/OpClasses.h"
+#include "passes/PostOps.h"
 
 #include <array>
 #include <tuple>
@@ -319,13 +320,17 @@ bool MatmulForm::hasUnitStrides() const {
          isUnit(n, last(cStrides)[1]);
 }
 
-OperandViews operandViews(ir::DotGeneralOp dot) {
+OperandViews operandViews(ir::DotGeneralOp dot, bool joinsColumns) {
+  int64_t columns = 1;
+  for (int64_t dim : biasDims(dot))
+    columns *= ir::tensorType(dot.getResult()).getDimSize(dim);
   constexpr ViewDepth deepestFirst[] = {ViewDepth::loops, ViewDepth::oneLoop,
                                         ViewDepth::none};
   for (ViewDepth lhs : deepestFirst)
     for (ViewDepth rhs : deepestFirst) {
       std::optional<MatmulForm> form = matmulForm(dot, lhs, rhs);
-      if (form && form->hasUnitStrides())
+      if (form && form->hasUnitStrides() &&
+          (!joinsColumns || form->n == columns))
         return {lhs, rhs};
     }
   return {};

@@ -74,7 +74,9 @@ matmulForm(ir::DotGeneralOp op, ViewDepth lhs, ViewDepth rhs,
 struct OperandViews {
   ViewDepth lhs = ViewDepth::none, rhs = ViewDepth::none;
 };
-OperandViews operandViews(ir::DotGeneralOp dot);
+/// `joinsColumns`: only so far that the columns of the result are one loop, as
+/// a bias needs.
+OperandViews operandViews(ir::DotGeneralOp dot, bool joinsColumns = false);
 
 /// True when `op` on dense operands is one library call; if not, it needs
 /// transposes before it.

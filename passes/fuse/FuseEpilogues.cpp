@@ -168,7 +168,15 @@ private:
   /// reads and writes.
   static void takeViews(ir::DotGeneralOp dot, Epilogue &epilogue,
                         bool isGenerated) {
-    OperandViews views = operandViews(dot);
+    bool hasBias =
+        !isGenerated && llvm::any_of(epilogue.members, [](Operation *member) {
+          return isa<ir::AddOp>(member) &&
+                 llvm::any_of(member->getOperands(), [](Value operand) {
+                   return asStored(operand).getDefiningOp<ir::BroadcastOp>() ||
+                          matchPattern(operand, m_Constant());
+                 });
+        });
+    OperandViews views = operandViews(dot, /*joinsColumns=*/hasBias);
     // A tensor that a library call adds or applies must have the layout of the
     // result.
     bool addsTensor =

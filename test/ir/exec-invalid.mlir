@@ -496,7 +496,7 @@ exec.program @kept_type("x" : tensor<64xf32>) -> ("y" : tensor<64xf32>, "z" : te
   %x = exec.buffer input[0] 0 + 256 : tensor<64xf32>
   %y = exec.buffer output[0] 0 + 256 : tensor<64xf32>
   %z = exec.buffer output[1] 0 + 128 : tensor<64xbf16>
-  // expected-error @+1 {{'exec.matmul' op the operand of a post-op is 'bf16', expected 'f32'}}
+  // expected-error @+1 {{'exec.matmul' op the stored result is 'bf16', expected 'f32'}}
   exec.matmul(%x, %x) -> %y keeps(%z) m 8 n 8 k 8 batch [] a [8, 1] b [8, 1] c [8, 1] post [#exec.post_op<store write 1>, #exec.post_op<gelu_tanh>]
 }
 

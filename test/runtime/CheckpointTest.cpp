@@ -224,6 +224,24 @@ TEST_CASE("checkpoints: another model's differences are listed",
   CHECK(!StateTable::create(other).ok());
 }
 
+TEST_CASE("warming up gives the states their initial values") {
+  auto bytesOf = [](Tiny &tiny) {
+    std::vector<uint8_t> all;
+    Result<StateTable::Snapshot> snapshot = tiny.table.snapshot(tiny.program);
+    REQUIRE(snapshot.ok());
+    for (const NamedTensor &tensor : snapshot->tensors)
+      all.insert(all.end(), tensor.bytes.begin(), tensor.bytes.end());
+    return all;
+  };
+  Tiny tiny;
+  const std::vector<uint8_t> initial = bytesOf(tiny);
+  REQUIRE(std::any_of(initial.begin(), initial.end(),
+                      [](uint8_t byte) { return byte != 0; }));
+  tiny.fill(1);
+  REQUIRE(sinter_program_warm_up(tiny.program) == SINTER_OK);
+  CHECK(bytesOf(tiny) == initial);
+}
+
 TEST_CASE("checkpoints: another recipe of the same model is called that",
           "[train][checkpoint]") {
   TempFolder folder;
