@@ -378,12 +378,8 @@ static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
     std::vector<Root> roots;
     // A result without elements is stored nowhere; others of the same nest may
     // have some: the sums over nothing.
-    auto isEmpty = [](Value value) {
-      return ir::tensorType(value).getNumElements() == 0;
-    };
-    bool allEmpty = llvm::all_of(yield->getOperands(), isEmpty);
     for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
-      if (!allEmpty && isEmpty(value))
+      if (ir::tensorType(value).getNumElements() == 0)
         continue;
       const IndexVector &view = domain.views[number];
       roots.push_back({value, view, ir::tensorType(value), view, nullptr,
