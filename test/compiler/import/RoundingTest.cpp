@@ -16,7 +16,6 @@ namespace {
 
 /// Operators that consist of several rounding ops, and why that is correct.
 const std::map<std::string, std::string> roundMoreThanOnce = {
-    {"ConvTranspose", "is rounded before the bias, as cuDNN does"},
     {"DFT", "real and imaginary parts are contractions"},
     {"STFT", "real and imaginary parts are contractions"},
     {"DynamicQuantizeLinear", "takes float32 only"},
