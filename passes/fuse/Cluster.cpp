@@ -146,8 +146,7 @@ bool Cluster::covers(ArrayRef<Index> index) const {
 
 bool Cluster::isResult(ArrayRef<Index> index, RankedTensorType type) const {
   for (auto [size, i] : llvm::zip_equal(type.getShape(), index)) {
-    // The one element along a dimension is not computed by a loop of no
-    // iterations.
+    // A loop of size 0 does not compute the element of a dimension of size 1.
     bool isFixed = size == 1 && i.terms.empty();
     if (!isFixed && (!i.asLoop() || domain.sizes[*i.asLoop()] != size))
       return false;

@@ -119,13 +119,15 @@ private:
         isGenerated ? generatedEpilogue(contraction) : library.of(contraction);
     SmallVector<Operation *> &members = epilogue.members;
     auto dot = dyn_cast<ir::DotGeneralOp>(contraction);
-    if (dot) {
+    // A convolution that cannot give float32 from 16-bit operands reads the
+    // widened ones.
+    bool readsNarrow =
+        isGenerated || !target || target->traits().convolvesIntoFloat32 ||
+        !ir::tensorType(epilogue.result).getElementType().isF32();
+    if (dot)
       takeViews(dot, epilogue, isGenerated);
-    } else if (isGenerated || !target ||
-               target->traits().convolvesIntoFloat32 ||
-               !ir::tensorType(epilogue.result).getElementType().isF32()) {
+    else if (readsNarrow)
       takeBefore(operandCasts(contraction), epilogue);
-    } // else it multiplies the widened operands
     OpBuilder builder(members.back());
     SmallVector<Value> results{epilogue.result};
     llvm::append_range(results, epilogue.kept);

@@ -173,8 +173,8 @@ std::vector<std::string> sinter::rt::takeModified(const Dataset &dataset) {
 }
 
 std::string sinter::rt::modifiedText(const std::string &path) {
-  return path + " was modified while it was read; what is compared of it (all "
-                "of a small file, samples of a large one) is as before";
+  return path + " was modified while it was read; the bytes that are compared "
+                "(all of a small file, samples of a large one) are unchanged";
 }
 
 Result<DatasetFingerprint> sinter::rt::fingerprint(const Dataset &dataset) {

@@ -50,6 +50,7 @@ bool LogFile::isStandardStream(const std::string &path) {
 Status LogFile::open(const std::string &path, int flags) {
   path_ = path;
   if (int stream = streamOf(path); stream >= 0) {
+    isStream_ = true;
     fd_ = ::fcntl(stream, F_DUPFD_CLOEXEC, 3);
     return fd_ >= 0 ? Status() : fileError(path, errno);
   }
@@ -104,27 +105,33 @@ void LogFile::lose(const char *why) {
   isFailing_ = true;
 }
 
-/// Makes a log file again that was removed.
-void LogFile::createIfRemoved() {
+/// Makes a log file again that was removed. False with errno set if that fails.
+bool LogFile::createIfRemoved() {
   struct stat info;
-  if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 0 ||
-      path_.empty() || !makeDirectories(parentDirectory(path_)).ok())
-    return;
+  if (isStream_ || ::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode) ||
+      info.st_nlink > 0)
+    return true;
+  if (Status made = makeDirectories(parentDirectory(path_)); !made.ok()) {
+    errno = made.systemError();
+    return false;
+  }
   int fd = ::open(path_.c_str(),
                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   if (fd < 0)
-    return;
+    return false;
   ::close(std::exchange(fd_, fd));
   std::fprintf(stderr,
                "warning: %s: was removed during the run; it was created again, "
                "without the older records\n",
                path_.c_str());
+  return true;
 }
 
 void LogFile::append(std::string_view record) {
   if (fd_ < 0)
     return;
-  createIfRemoved();
+  if (!createIfRemoved())
+    return lose(std::strerror(errno));
   if (!writePending())
     return lose(std::strerror(EAGAIN));
   ssize_t count = writeRecord(fd_, record, isFailing_ ? 0 : 1000);
@@ -135,7 +142,8 @@ void LogFile::append(std::string_view record) {
       pending_ = record.substr(static_cast<size_t>(count));
       return;
     }
-    if (::ftruncate(fd_, info.st_size - count) == 0)
+    if (::ftruncate(fd_, info.st_size - count) == 0 &&
+        ::lseek(fd_, -count, SEEK_CUR) >= 0) // for a stream without O_APPEND
       return lose(std::strerror(ENOSPC));
     lose(std::strerror(errno));
     std::fprintf(stderr, "warning: %s: the log ends here\n", path_.c_str());

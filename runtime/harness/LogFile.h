@@ -43,7 +43,7 @@ public:
 
 private:
   bool writePending();
-  void createIfRemoved();
+  bool createIfRemoved();
   void lose(const char *why);
 
   std::string path_;
@@ -51,7 +51,8 @@ private:
   int fd_ = -1;
   int64_t numLost_ = 0;
   bool isFailing_ = false;
-  bool isCut_ = false; // ends with a part of a record
+  bool isStream_ = false; // a standard stream
+  bool isCut_ = false;    // ends with a part of a record
 };
 
 } // namespace sinter::rt

@@ -79,6 +79,7 @@ private:
   Status checkStates();
   std::string savedText();
   std::string updateText(int64_t step) const;
+  Status compareData(const BatchReader &data);
   Status checkData();
   Status save();
   Status saveOrWarn();

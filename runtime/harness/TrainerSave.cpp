@@ -89,26 +89,28 @@ Status Trainer::checkStates() {
   return {};
 }
 
+/// SINTER_FAILED if the data changed since it was opened. Data that cannot be
+/// read now has not changed; if it stays so, the next batch fails.
+Status Trainer::compareData(const BatchReader &data) {
+  Status same = checkUnchanged(data.dataset());
+  if (same.ok() || same.systemError() == 0)
+    return same;
+  progress_->warn("warning: " + same.message() +
+                  ", while it was compared with what was read");
+  return {};
+}
+
 /// Training data that changed may have been read since the last check; the
 /// states know nothing of the evaluation's.
 Status Trainer::checkData() {
-  // Data that cannot be read now has not changed: the next batch tells.
-  auto compare = [&](const BatchReader &data) {
-    Status same = checkUnchanged(data.dataset());
-    if (same.ok() || same.systemError() == 0)
-      return same;
-    progress_->warn("warning: " + same.message() +
-                    ", while it was compared with what was read");
-    return Status();
-  };
-  Status same = compare(*trainData_);
+  Status same = compareData(*trainData_);
   saysWhatIsLost_ |= !same.ok();
   if (!same.ok())
     return Status::failed(
         same.message() + " while it was read; what was trained after step " +
         std::to_string(std::max(savedStep_, firstStep_)) + " is not saved");
   if (evalData_)
-    same = compare(*evalData_);
+    same = compareData(*evalData_);
   if (!same.ok())
     return keepsStates(Status::failed(same.message() + " while it was read"),
                        step_);
@@ -205,10 +207,9 @@ Status Trainer::saveSound(const Status &failure) {
   if (*intactSteps_ <= from)
     return failure;
   // Data that was changed may be why it failed.
-  if (Status same = checkUnchanged(trainData_->dataset()); !same.ok())
+  if (Status same = compareData(*trainData_); !same.ok())
     return with(same.message() +
-                " while it was read; what was trained after "
-                "step " +
+                " while it was read; what was trained after step " +
                 std::to_string(from) + " is not saved");
   if (step_ != *intactSteps_)
     evaluated_ = false;

@@ -92,14 +92,14 @@ public:
 private:
   CheckpointStore() = default;
   Status removeLeftovers();
-  bool isOurs() const;
+  Status takeDirectory();
   Status makeAgain();
   Status write(const std::string &temporary, Manifest &manifest,
                const StateTable &table, sinter_program *program);
   void prune();
 
   std::string directory_;
-  int lockFd_ = -1;
+  int lockFd_ = -1, directoryFd_ = -1; // held for the whole run
   int32_t keep_ = 3;
 };
 

@@ -82,6 +82,13 @@ Status takeLock(const std::string &directory, int &fd) {
   return {};
 }
 
+/// Whether `path` is the file or directory that `fd` holds open.
+bool isFileOf(const std::string &path, int fd) {
+  struct stat held, named;
+  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
 /// Gives the finished directory its name. A rename does not replace a directory
 /// with files in it, so an existing one of that name is exchanged with it.
 bool publish(const std::string &temporary, const std::string &path) {
@@ -112,14 +119,15 @@ CheckpointStore::open(const std::string &directory, bool mayContain,
       return Status::invalid(
           directory + ": is not empty (it has \"" + name +
           "\"); continue with --resume or name another --out");
-  SINTER_RETURN_IF_ERROR(takeLock(store->directory_, store->lockFd_));
+  SINTER_RETURN_IF_ERROR(store->takeDirectory());
   SINTER_RETURN_IF_ERROR(store->removeLeftovers());
   return store;
 }
 
 CheckpointStore::~CheckpointStore() {
-  if (lockFd_ >= 0)
-    ::close(lockFd_); // releases the lock
+  for (int fd : {lockFd_, directoryFd_}) // releases the lock
+    if (fd >= 0)
+      ::close(fd);
 }
 
 Status CheckpointStore::removeLeftovers() {
@@ -133,40 +141,46 @@ Status CheckpointStore::removeLeftovers() {
   return {};
 }
 
-/// Whether the directory still has the lock file that this run holds.
-bool CheckpointStore::isOurs() const {
-  struct stat held, named;
-  return lockFd_ < 0 ||
-         (::fstat(lockFd_, &held) == 0 &&
-          ::stat((directory_ + "/" + lockName).c_str(), &named) == 0 &&
-          held.st_dev == named.st_dev && held.st_ino == named.st_ino);
+Status CheckpointStore::takeDirectory() {
+  int lock = -1;
+  SINTER_RETURN_IF_ERROR(takeLock(directory_, lock));
+  for (int fd : {lockFd_, directoryFd_})
+    if (fd >= 0)
+      ::close(fd);
+  lockFd_ = lock;
+  directoryFd_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return directoryFd_ >= 0 ? Status() : fileError(directory_, errno);
 }
 
-/// A directory that was removed, renamed or replaced during the run is made
-/// again, and taken if no other run has it now.
+/// A directory or lock file that was removed during the run is made again. A
+/// directory that another run has taken, or that has other files, is refused.
 Status CheckpointStore::makeAgain() {
-  if (isOurs() && ::access(directory_.c_str(), F_OK) == 0)
-    return {};
-  if (::access(directory_.c_str(), F_OK) != 0 && errno != ENOENT)
+  const std::string lock = directory_ + "/" + lockName;
+  const bool isThere = ::access(directory_.c_str(), F_OK) == 0;
+  if (!isThere && errno != ENOENT)
     return {}; // the save says why it fails
+  const bool isSame = isThere && isFileOf(directory_, directoryFd_);
+  if (isSame && isFileOf(lock, lockFd_))
+    return {};
+  // The other run may have ended since.
+  if (isThere && ::access(lock.c_str(), F_OK) == 0)
+    return Status::failed(directory_ + ": another run has taken it");
+  if (isThere && !isSame) {
+    Result<std::vector<std::string>> names = listNames(directory_);
+    if (!names.ok())
+      return names.status();
+    if (!names->empty())
+      return Status::failed(directory_ + ": was replaced during the run by a "
+                                         "directory with other files");
+  }
   SINTER_RETURN_IF_ERROR(makeDirectories(directory_));
-  int fd = -1;
-  SINTER_RETURN_IF_ERROR(takeLock(directory_, fd));
-  if (lockFd_ >= 0)
-    ::close(lockFd_);
-  lockFd_ = fd;
-  Result<std::vector<std::string>> names = listNames(directory_);
-  const bool isEmpty =
-      names.ok() &&
-      std::none_of(names->begin(), names->end(), [](const std::string &name) {
-        return name != lockName && !name.starts_with(leftoverPrefix);
-      });
-  if (!isEmpty)
-    return Status::failed(directory_ + ": was replaced during the run by a "
-                                       "directory with other files");
+  SINTER_RETURN_IF_ERROR(takeDirectory());
   std::fprintf(stderr,
-               "warning: %s: was removed or renamed during the run; it was "
-               "created again, without the older checkpoints\n",
+               isSame ? "warning: %s: its lock file was removed during the "
+                        "run; it was created again\n"
+                      : "warning: %s: was removed or renamed during the run; "
+                        "it was created again, without the older "
+                        "checkpoints\n",
                directory_.c_str());
   return {};
 }

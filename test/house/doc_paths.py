@@ -2,8 +2,8 @@
 
 Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 
-Looks at `folder/name.ext` in backticks, with or without a folder of the page's own; names with
-placeholders (backends/X/..) and files that the reader makes are left out by their folders.
+Checks `folder/name.ext` in backticks, from the root or from the page's own folder. Skips paths
+outside of the project's folders, and those with a variable folder (backends/X/...).
 """
 
 import os
@@ -11,7 +11,7 @@ import re
 
 PATH = re.compile(r"`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+\.(?:cpp|h|td|py|mlir|test|md|c|txt))`")
 ROOTS = ("backends/", "compiler/", "docs/", "ir/", "passes/", "runtime/", "test/", "tools/")
-PLACEHOLDER = re.compile(r"(^|/)(X|rocm)(/|$)")
+VARIABLE = re.compile(r"(^|/)(X|rocm)(/|$)")
 
 
 def check(tree):
@@ -20,7 +20,7 @@ def check(tree):
         if not page.endswith(".md") or page.startswith("docs/generated/"):
             continue
         for path in PATH.findall(tree.text(page)):
-            if not path.startswith(ROOTS) or PLACEHOLDER.search(path):
+            if not path.startswith(ROOTS) or VARIABLE.search(path):
                 continue
             if not tree.exists(path) and not tree.exists(
                     os.path.join(os.path.dirname(page), path)):

@@ -65,7 +65,7 @@ func.func @c4_size(%x: tensor<4x8xf32>) {
 
 // -----
 
-// kernel C4: a dimension of size 1 is no loop without iterations.
+// kernel C4: a loop of size 0 does not index a dimension of size 1.
 func.func @c4_empty(%x: tensor<4x1xf32>) {
   // expected-error @+1 {{has a result with a dimension of 1 elements that is not a loop of that size}}
   %0 = sinter.kernel loop(%x) over <[4, 0] views [(d0, d1) -> (d0, d1)]> : (tensor<4x1xf32>) -> tensor<4x1xf32> {

@@ -58,7 +58,7 @@ void addReductions(std::vector<OpCase> &cases) {
            [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
              return {b.make<ReduceOp>(kind, x[0], reduction.dims)};
            }});
-  // The sums over nothing, beside the nothing that they are sums of.
+  // Sums of an empty tensor, and the tensor itself.
   for (const Reduction &reduction :
        std::vector<Reduction>{{{4, 0}, {1}}, {{0, 4, 5}, {0, 2}}})
     cases.push_back(

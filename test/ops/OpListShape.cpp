@@ -126,7 +126,7 @@ void addSlices(std::vector<OpCase> &cases) {
          [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {
            return {b.make<SliceOp>(x[0], c.starts, c.limits, c.strides)};
          }});
-  // Nothing of a value of one element, and the value itself.
+  // An empty slice of a value of one element, and the value itself.
   cases.push_back({"sinter.slice of a square, and this, 1x1x1",
                    {{{1, 1, 1}}},
                    [=](ValueBuilder &b, ValueRange x) -> SmallVector<Value> {

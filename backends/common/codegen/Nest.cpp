@@ -376,8 +376,8 @@ static void addParts(ir::KernelOpInterface fusion, ArrayRef<unsigned> inputs,
   if (ir::hasDomain(kind)) {
     ir::Domain domain(fusion.getDomainAttr());
     std::vector<Root> roots;
-    // A result without elements is stored nowhere; others of the same nest may
-    // have some: the sums over nothing.
+    // A result without elements is not stored. Others of the same nest may have
+    // elements, such as sums over an empty dimension.
     for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
       if (ir::tensorType(value).getNumElements() == 0)
         continue;

@@ -178,9 +178,12 @@ Value Emit::transpose(Value x, Ints perm) {
   return ir::transposeTo(b, loc, x, perm);
 }
 
-/// Applies `repeat` to `x`. A 16-bit float that was widened is widened after it
-/// instead, so that a library call can read the narrow one as its bias.
-template <typename Repeat> static Value beforeWidening(Value x, Repeat repeat) {
+/// Applies `repeat` to `x`. If `x` was widened from a 16-bit float, it is
+/// widened after that instead, so that a library call can read the narrow value
+/// as its bias.
+template <typename Repeat>
+static Value beforeWidening(OpBuilder &b, Location loc, Value x,
+                            Repeat repeat) {
   auto cast = x.getDefiningOp<ir::CastOp>();
   auto from =
       cast ? dyn_cast<FloatType>(ir::tensorType(cast.getX()).getElementType())
@@ -188,10 +191,7 @@ template <typename Repeat> static Value beforeWidening(Value x, Repeat repeat) {
   if (!from || from.getWidth() != 16 ||
       !ir::tensorType(x).getElementType().isF32())
     return repeat(x);
-  OpBuilder b(cast.getContext());
-  Value repeated = repeat(cast.getX());
-  b.setInsertionPointAfterValue(repeated);
-  return ir::castTo(b, cast.getLoc(), repeated, b.getF32Type());
+  return ir::castTo(b, loc, repeat(cast.getX()), b.getF32Type());
 }
 
 Value Emit::broadcast(Value x, Ints shape) {
@@ -204,8 +204,9 @@ Value Emit::broadcast(Value x, Ints shape) {
   if (!fits)
     return fail("shape " + shownShape(from) + " does not broadcast to " +
                 shownShape(shape));
-  return beforeWidening(
-      x, [&](Value value) { return ir::broadcastTo(b, loc, value, shape); });
+  return beforeWidening(b, loc, x, [&](Value value) {
+    return ir::broadcastTo(b, loc, value, shape);
+  });
 }
 
 Value Emit::broadcastInDims(Value x, Ints dims, Ints shape) {
@@ -219,7 +220,7 @@ Value Emit::broadcastInDims(Value x, Ints dims, Ints shape) {
   if (!fits)
     return fail("shape " + shownShape(shapeOf(x)) + " does not fit into " +
                 shownShape(shape) + " at dimensions " + shownShape(dims));
-  return beforeWidening(x, [&](Value value) {
+  return beforeWidening(b, loc, x, [&](Value value) {
     return ir::broadcastInDim(b, loc, value, shape, dims);
   });
 }

@@ -354,10 +354,10 @@ static void importGroupQuery(NodeImport &n) {
     rotary.sines = n.in(8);
     rotary.dim = 2 * n.shapeOf(n.in(7))[1];
     rotary.positions = n.add(n.iota({1, steps}, 1, n.i64()), double(past));
-    if (n.has(9) && past != 0)
+    if (n.has(9) && past != 0) {
       rotary.positions = n.in(9);
-    else if (n.has(9)) {
-      // Of a prompt, the first position is that of all rows' first step.
+    } else if (n.has(9)) {
+      // In a prompt, all rows begin at the first position that is given.
       Value given = n.in(9);
       int64_t count = ir::tensorType(given).getNumElements();
       if (count == 0) {

@@ -57,7 +57,7 @@ Value emitQuantized(NodeImport &n, Value x, Value scale, Value zeroPoint,
   double greatest =
       std::ldexp(1.0, int(integer.isUnsigned() ? width : width - 1)) - 1;
   Value y = n.unary<ir::RoundOp>(n.div(x, scale));
-  // A float16 has no place for the sum of a quotient and a zero point.
+  // float16 cannot hold the sum of a quotient and a zero point.
   if (y && n.elementOf(y).getIntOrFloatBitWidth() == 16)
     y = n.cast(y, n.f32());
   if (zeroPoint)

@@ -32,7 +32,7 @@ struct Axis {
 struct ResizeOptions {
   Mode mode;
   std::string coordinates, nearest;
-  bool nearestByScale = false; // opset 10: floor, or ceil where it gets smaller
+  bool nearestByScale = false; // opset 10: ceil if scale < 1, else floor
   double cubicA = -0.75, extrapolation = 0;
   bool excludeOutside = false, antialias = false;
 };
