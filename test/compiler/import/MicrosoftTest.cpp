@@ -69,6 +69,43 @@ TEST_CASE("operators of com.microsoft by hand") {
       .gives({1, 1}, {-1 - 5 + 500});
 }
 
+/// The value of a further output of `node`.
+static Values furtherOutput(OneNode &node, int number, const char *name) {
+  auto &outputs = *node.builder.graph().mutable_node(0)->mutable_output();
+  while (outputs.size() < number)
+    outputs.Add("");
+  outputs.Add(name);
+  node.builder.output(name, 0);
+  Imported result = node.builder.import();
+  INFO(result.text());
+  REQUIRE(result.module);
+  const sinter::ir::Tensor value = evaluate(result, node.fed).back();
+  return value.isFloat() ? value.floats
+                         : Values(value.ints.begin(), value.ints.end());
+}
+
+TEST_CASE("a prompt begins at the first position in all rows") {
+  const int32_t i32 = ::onnx::TensorProto::INT32;
+  OneNode node = ofMicrosoft("GroupQueryAttention");
+  node.x({2, 1, 2}, zeros(4)).x({2, 1, 2}, {1, 0, 1, 0}).x({2, 1, 2}, zeros(4));
+  node.absent().absent().typed(i32, {2}, {0, 0}).typed(i32, {}, {1});
+  // Position i turns a key by i * 90 degrees.
+  node.floats({4, 1}, {1, 0, -1, 0}).floats({4, 1}, {0, 1, 0, -1});
+  node.builder.ints("positions", {2, 1}, {1, 3});
+  node.named("positions");
+  node.set("num_heads", 1).set("kv_num_heads", 1).set("do_rotary", 1);
+  CHECK(furtherOutput(node, 1, "key") == Values{0, 1, 0, 1});
+}
+
+TEST_CASE("words are counted whose mask is 1") {
+  const int32_t i32 = ::onnx::TensorProto::INT32;
+  OneNode node = ofMicrosoft("EmbedLayerNormalization");
+  node.typed(i32, {1, 3}, {0, 1, 0}).absent();
+  node.floats({2, 2}, {1, 2, 3, 5}).floats({3, 2}, {0, 0, 0, 0, 0, 0}).absent();
+  node.floats({2}, {1, 1}).floats({2}, {0, 0}).typed(i32, {1, 3}, {1, 2, 1});
+  CHECK(furtherOutput(node, 1, "count") == Values{2});
+}
+
 TEST_CASE("what is not done of com.microsoft is refused") {
   ofMicrosoft("Sampling")
       .x({2}, {1, 2})
