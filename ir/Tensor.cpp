@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/Tensor.h"
+#include "runtime/base/Float16.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinDialect.h"
@@ -30,60 +31,16 @@ constexpr int64_t kBlobAlignment = 8;
 
 bool isSupportedElement(Type element) { return elementSizeBytes(element) != 0; }
 
-/// A 16-bit IEEE-style format: sign, exponent and mantissa in this order.
-/// Normal numbers are converted directly: constants are many, and APFloat takes
-/// a quarter of a microsecond for each.
-struct NarrowFormat {
-  int mantissaBits, bias;
-  double smallestNormal, end; // from `end` on, values round to infinity
-
-  /// The bits of the mantissa of a double that the format lacks.
-  int droppedBits() const { return 52 - mantissaBits; }
-  /// The difference of the exponent biases of a double and the format.
-  uint64_t biasStep() const { return 1023 - bias; }
-};
-
-constexpr NarrowFormat kBFloat16 = {7, 127, 0x1p-126, 0x1.FFp127};
-constexpr NarrowFormat kFloat16 = {10, 15, 0x1p-14, 0x1.FFEp15};
-
-const NarrowFormat &formatOf(const llvm::fltSemantics &semantics) {
-  return &semantics == &llvm::APFloat::BFloat() ? kBFloat16 : kFloat16;
+/// Decodes `bits` of `type`, a 16-bit format.
+double decodeNarrow(uint16_t bits, FloatType type) {
+  return type.isF16() ? rt::toFloat(rt::Half{bits})
+                      : rt::toFloat(rt::Bfloat{bits});
 }
 
-/// Decodes `bits` of `semantics`, a 16-bit format.
-double decodeHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
-  const NarrowFormat &format = formatOf(semantics);
-  uint64_t magnitude = bits & 0x7fff,
-           exponent = magnitude >> format.mantissaBits;
-  uint64_t last = 0x7fff >> format.mantissaBits;
-  if (exponent > 0 && exponent < last)
-    return llvm::bit_cast<double>(
-        uint64_t(bits >> 15) << 63 |
-        ((magnitude << format.droppedBits()) + (format.biasStep() << 52)));
-  llvm::APFloat value(semantics, llvm::APInt(16, bits));
-  bool losesInfo;
-  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
-                &losesInfo);
-  return value.convertToDouble();
-}
-
-/// The bits of `value`, rounded to nearest even in `semantics`.
-uint64_t encodeHalf(double value, const llvm::fltSemantics &semantics) {
-  const NarrowFormat &format = formatOf(semantics);
-  if (std::abs(value) >= format.smallestNormal &&
-      std::abs(value) < format.end) {
-    uint64_t bits = llvm::bit_cast<uint64_t>(value);
-    int dropped = format.droppedBits();
-    uint64_t magnitude = bits & ~(uint64_t(1) << 63);
-    uint64_t half =
-        (uint64_t(1) << (dropped - 1)) - 1 + (magnitude >> dropped & 1);
-    return bits >> 63 << 15 | (((magnitude + half) >> dropped) -
-                               (format.biasStep() << format.mantissaBits));
-  }
-  llvm::APFloat rounded(value);
-  bool losesInfo;
-  rounded.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return rounded.bitcastToAPInt().getZExtValue();
+/// The bits of `value`, rounded to `type`, a 16-bit format.
+uint16_t encodeNarrow(double value, FloatType type) {
+  return type.isF16() ? rt::narrowed<rt::Half>(value).bits
+                      : rt::narrowed<rt::Bfloat>(value).bits;
 }
 
 template <class Word>
@@ -135,7 +92,7 @@ Tensor Tensor::fromBytes(RankedTensorType type, const void *data) {
     for (size_t i = 0; i < tensor.floats.size(); ++i) {
       uint16_t word;
       std::memcpy(&word, bytes + i * sizeof(word), sizeof(word));
-      tensor.floats[i] = decodeHalf(word, floatType.getFloatSemantics());
+      tensor.floats[i] = decodeNarrow(word, floatType);
     }
   } else {
     bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
@@ -176,7 +133,7 @@ std::vector<char> Tensor::toBytes() const {
     }
   } else if (auto floatType = dyn_cast<FloatType>(element)) {
     for (size_t i = 0; i < floats.size(); ++i) {
-      uint16_t word = encodeHalf(floats[i], floatType.getFloatSemantics());
+      uint16_t word = encodeNarrow(floats[i], floatType);
       std::memcpy(bytes.data() + i * sizeof(word), &word, sizeof(word));
     }
   } else {
@@ -205,9 +162,8 @@ void Tensor::roundToStorage() {
     for (double &value : floats)
       value = static_cast<float>(value);
   } else if (auto floatType = dyn_cast<FloatType>(element)) {
-    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
     for (double &value : floats)
-      value = decodeHalf(encodeHalf(value, semantics), semantics);
+      value = decodeNarrow(encodeNarrow(value, floatType), floatType);
   } else if (element.isInteger(1)) {
     for (int64_t &value : ints)
       value = value != 0;

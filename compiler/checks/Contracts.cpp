@@ -12,6 +12,7 @@
 #include "ir/exec/Exec.h"
 #include "passes/OpClasses.h"
 #include "passes/precision/PrecisionReport.h"
+#include "runtime/base/NumberText.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -134,21 +135,9 @@ bool readBound(const Row &row, StringRef text, double &bound) {
 // Messages
 //===----------------------------------------------------------------------===//
 
-std::string bytesText(double bytes) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (bytes >= 1073741824.0)
-    os << llvm::format("%.2f GiB", bytes / 1073741824.0);
-  else if (bytes >= 1048576.0)
-    os << llvm::format("%.2f MiB", bytes / 1048576.0);
-  else
-    os << llvm::format("%.0f bytes", bytes);
-  return text;
-}
-
 std::string amountText(Form form, double amount) {
   if (form == Form::Bytes)
-    return bytesText(amount);
+    return rt::bytesText(static_cast<uint64_t>(amount));
   std::string text;
   llvm::raw_string_ostream(text)
       << llvm::format(form == Form::Percent ? "%.1f %%" : "%.0f", amount);

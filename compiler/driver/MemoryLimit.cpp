@@ -9,27 +9,12 @@
 #include "compiler/options/OptionValues.h"
 #include "ir/Locations.h"
 #include "passes/plan/Arena.h"
-
-#include "llvm/Support/Format.h"
+#include "runtime/base/NumberText.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::compiler;
-
-static std::string bytesText(int64_t bytes) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  double number = static_cast<double>(bytes);
-  if (number >= 1073741824.0)
-    os << llvm::format("%.2f GiB", number / 1073741824.0);
-  else if (number >= 1048576.0)
-    os << llvm::format("%.2f MiB", number / 1048576.0);
-  else if (number >= 1024.0)
-    os << llvm::format("%.1f KiB", number / 1024.0);
-  else
-    os << bytes << " bytes";
-  return text;
-}
+using rt::bytesText;
 
 static std::vector<std::string> devicesOf(ModuleOp module,
                                           llvm::StringRef otherwise) {

@@ -6,6 +6,7 @@
 #include "compiler/inspect/ArtifactReport.h"
 
 #include "compiler/import/onnx/Text.h"
+#include "runtime/base/NumberText.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/MapVector.h"
@@ -19,6 +20,7 @@
 
 using namespace sinter;
 using namespace sinter::compiler;
+using rt::bytesText;
 using llvm::StringRef;
 namespace json = llvm::json;
 
@@ -80,19 +82,6 @@ static std::string deviceName(const sinter_artifact &artifact, int64_t place) {
   return place >= 0 && place < artifact.numPlaces
              ? shown(artifact.places[place].device)
              : "?";
-}
-
-// "12.3 MiB".
-static std::string bytesText(uint64_t bytes) {
-  static const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = bytes;
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
-    value /= 1024;
-  std::string text;
-  llvm::raw_string_ostream(text)
-      << llvm::format(unit ? "%.1f " : "%.0f ", value) << units[unit];
-  return text;
 }
 
 // Arena bytes of each place; the entry's own field is that of the first place.

@@ -4,13 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/options/OptionValues.h"
+#include "runtime/base/NumberText.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Regex.h"
-
-#include <cmath>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -35,14 +34,13 @@ static std::string describe(NumberRange range) {
 
 std::string compiler::readNumber(StringRef text, double &number,
                                  NumberRange range) {
-  double value = 0;
-  bool bad = text.empty() || text.getAsDouble(value) || !std::isfinite(value) ||
-             value < range.low || value > range.high ||
-             (range.lowOpen && value == range.low) ||
-             (range.highOpen && value == range.high);
+  std::optional<double> value = rt::readReal(text);
+  bool bad = !value || *value < range.low || *value > range.high ||
+             (range.lowOpen && *value == range.low) ||
+             (range.highOpen && *value == range.high);
   if (bad)
     return "expected " + describe(range) + ", got '" + text.str() + "'";
-  number = value;
+  number = *value;
   return "";
 }
 
@@ -58,48 +56,29 @@ std::string compiler::readOptional(StringRef text,
 
 std::string compiler::readInteger(StringRef text, int64_t &number, int64_t low,
                                   int64_t high) {
-  int64_t value = 0;
-  if (text.getAsInteger(10, value) || value < low || value > high)
+  std::optional<int64_t> value = rt::readInteger(text);
+  if (!value || *value < low || *value > high)
     return "expected a whole number in [" + std::to_string(low) + ", " +
            std::to_string(high) + "], got '" + text.str() + "'";
-  number = value;
+  number = *value;
   return "";
 }
 
 std::string compiler::readBytes(StringRef text, int64_t &bytes, int64_t low) {
-  double unit = 1;
-  StringRef number = text;
-  for (auto [suffix, factor] : {std::pair("KiB", 1024.0),
-                                {"MiB", 1048576.0},
-                                {"GiB", 1073741824.0},
-                                {"B", 1.0}})
-    if (number.consume_back(suffix)) {
-      unit = factor;
-      break;
-    }
-  double value = 0;
-  constexpr double kMost = 4611686018427387904.0; // 2^62
-  if (!readNumber(number, value, kNotNegative).empty() ||
-      value * unit > kMost || value * unit < static_cast<double>(low))
+  std::optional<int64_t> value = rt::readBytes(text);
+  if (!value || *value < low)
     return "expected a size like 8GiB, 512MiB or 4096, got '" + text.str() +
            "'";
-  bytes = static_cast<int64_t>(value * unit);
+  bytes = *value;
   return "";
 }
 
 std::string compiler::readDuration(StringRef text, double &milliseconds) {
-  double factor = 1;
-  StringRef number = text;
-  if (number.consume_back("ms"))
-    factor = 1;
-  else if (number.consume_back("s"))
-    factor = 1000;
-  else
+  constexpr double mostSeconds = 1e7;
+  std::optional<double> seconds = rt::readSeconds(text);
+  if (!seconds || *seconds > mostSeconds)
     return "expected a duration like 200ms or 5s, got '" + text.str() + "'";
-  double value = 0;
-  if (!readNumber(number, value, kNotNegative).empty() || value > 1e7)
-    return "expected a duration like 200ms or 5s, got '" + text.str() + "'";
-  milliseconds = value * factor;
+  milliseconds = *seconds * 1000;
   return "";
 }
 

@@ -8,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/data/Convert.h"
+#include "runtime/base/Float16.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -26,59 +26,8 @@ constexpr int64_t blockSize = 256;
 /// Larger whole numbers must be exact: float32 holds all up to this one.
 constexpr double largestRounded = 1 << 24;
 
-uint32_t bitsOf(float value) { return std::bit_cast<uint32_t>(value); }
-
-double halfToDouble(uint16_t half) {
-  int exponent = half >> 10 & 31;
-  int mantissa = half & 1023;
-  double magnitude = exponent == 31 ? (mantissa ? std::nan("") : INFINITY)
-                     : exponent == 0
-                         ? std::ldexp(mantissa, -24)
-                         : std::ldexp(1024 + mantissa, exponent - 25);
-  return half & 0x8000 ? -magnitude : magnitude;
-}
-
-/// To nearest, ties to even.
-uint16_t doubleToHalf(double value) {
-  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  double magnitude = std::fabs(value);
-  if (std::isnan(value))
-    return sign | 0x7e00;
-  if (magnitude == 0)
-    return sign;
-  if (magnitude >= 65520) // halfway between the largest half and the next power
-    return sign | 0x7c00;
-  int exponent = 0;
-  std::frexp(magnitude, &exponent); // magnitude = f * 2^exponent, f in [.5, 1)
-  int shift = std::max(exponent - 11, -24); // of the last place
-  int64_t units = std::llrint(std::ldexp(magnitude, -shift));
-  // Rounding up to the next power of two carries into the exponent by itself.
-  if (shift == -24)
-    return sign | static_cast<uint16_t>(units);
-  return sign | static_cast<uint16_t>(((shift + 24) << 10) + units);
-}
-
-double bfloatToDouble(uint16_t value) {
-  return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
-}
-
-/// To nearest, ties to even; `value` is rounded to odd in float32 first, so
-/// that two roundings give what one would.
-uint16_t doubleToBfloat(double value) {
-  if (std::isnan(value))
-    return 0x7fc0;
-  float single = static_cast<float>(value);
-  if (std::isinf(single))
-    return static_cast<uint16_t>(bitsOf(single) >> 16);
-  uint32_t bits = bitsOf(single);
-  if (single != value) {
-    if (std::fabs(single) > std::fabs(value))
-      --bits;
-    bits |= 1;
-  }
-  bits += 0x7fff + (bits >> 16 & 1);
-  return static_cast<uint16_t>(bits >> 16);
-}
+double halfToDouble(uint16_t bits) { return toFloat(Half{bits}); }
+double bfloatToDouble(uint16_t bits) { return toFloat(Bfloat{bits}); }
 
 template <typename T> T loadAs(const uint8_t *from, bool swap) {
   T value;
@@ -225,12 +174,12 @@ int64_t store(sinter_dtype dtype, const Wide *wide, int64_t count, uint8_t *to,
   case SINTER_F16:
     return storeFloats<uint16_t>(
         wide, count, to, mayRound,
-        [](Wide value) { return doubleToHalf(static_cast<double>(value)); },
+        [](Wide value) { return narrowed<Half>(static_cast<double>(value)).bits; },
         halfToDouble);
   case SINTER_BF16:
     return storeFloats<uint16_t>(
         wide, count, to, mayRound,
-        [](Wide value) { return doubleToBfloat(static_cast<double>(value)); },
+        [](Wide value) { return narrowed<Bfloat>(static_cast<double>(value)).bits; },
         bfloatToDouble);
   case SINTER_F32:
     return storeFloats<float>(

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/ByteText.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/base/ControlGroup.h"
 #include "runtime/base/File.h"
 #include "runtime/data/CsvColumns.h"

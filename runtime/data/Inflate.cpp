@@ -42,6 +42,8 @@ struct InflatedBytes::Stream {
 };
 
 uint32_t sinter::rt::crc32(uint32_t crc, std::span<const uint8_t> bytes) {
+  if (bytes.empty()) // both libraries take a null pointer for a new checksum
+    return crc;
 #ifdef SINTER_HAVE_LIBDEFLATE
   return libdeflate_crc32(crc, bytes.data(), bytes.size());
 #else

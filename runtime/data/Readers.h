@@ -10,8 +10,7 @@
 #define SINTER_RUNTIME_DATA_READERS_H
 
 #include "runtime/data/Dataset.h"
-
-#include <span>
+#include "runtime/data/NpyHeader.h"
 
 namespace sinter::rt {
 
@@ -25,12 +24,9 @@ Status readNpz(const std::string &path, Dataset &dataset);
 Status readCsv(const std::string &path, const DataOptions &options,
                Dataset &dataset);
 
-/// Parses the header of an .npy file. `head` holds its first bytes (fewer if
-/// the file is shorter), `sizeBytes` is the whole file's size. Sets the
-/// column's dtype, shape, rows, byte order and offset, checked against the
-/// size. Only the literal that NumPy writes is accepted; nothing is evaluated.
-Status parseNpyHeader(const std::string &origin, std::span<const uint8_t> head,
-                      uint64_t sizeBytes, Column &column);
+/// Sets the column's dtype, shape, rows, byte order and offset. Refuses what
+/// cannot be read in rows.
+Status describe(const NpyHeader &header, Column &column);
 
 } // namespace sinter::rt
 

@@ -6,7 +6,7 @@
 
 #include "runtime/exec/MemoryNeeds.h"
 
-#include "runtime/base/ByteText.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/Place.h"
 #include "runtime/exec/Staging.h"

@@ -7,7 +7,6 @@
 #include "runtime/harness/Arguments.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -192,49 +191,31 @@ std::function<Status(std::string_view)> sinter::rt::setFlag(bool &target) {
 
 Result<int64_t> sinter::rt::parseInteger(std::string_view text, int64_t least,
                                          int64_t most) {
-  int64_t value = 0;
-  const char *end = text.data() + text.size();
-  auto [last, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || last != end || value < least || value > most)
+  std::optional<int64_t> value = readInteger(text);
+  if (!value || *value < least || *value > most)
     return Status::invalid("expected a whole number " +
                            (most == INT64_MAX
                                 ? "of at least " + std::to_string(least)
                                 : "from " + std::to_string(least) + " to " +
                                       std::to_string(most)));
-  return value;
+  return *value;
 }
 
 std::function<Status(std::string_view)> sinter::rt::setBytes(uint64_t &target) {
   return [&target](std::string_view text) -> Status {
-    constexpr std::pair<std::string_view, int> units[] = {
-        {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-    int shift = 0;
-    for (auto [unit, bits] : units)
-      if (text.ends_with(unit)) {
-        shift = bits;
-        text.remove_suffix(unit.size());
-      }
-    Result<int64_t> value = parseInteger(text, 1, INT64_MAX >> shift);
-    if (!value.ok())
+    std::optional<int64_t> bytes = readBytes(text);
+    if (!bytes || *bytes < 1)
       return Status::invalid("expected a size such as 8GiB, 512MiB or 4096");
-    target = static_cast<uint64_t>(*value) << shift;
+    target = static_cast<uint64_t>(*bytes);
     return {};
   };
 }
 
-std::string sinter::rt::realText(double value) {
-  char text[40];
-  auto [end, error] = std::to_chars(text, text + sizeof(text), value);
-  return error == std::errc() ? std::string(text, end) : "";
-}
-
 Result<double> sinter::rt::parseReal(std::string_view text, double least) {
-  double value = 0;
-  const char *end = text.data() + text.size();
-  auto [last, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || last != end || !std::isfinite(value) ||
-      std::fabs(value) > std::numeric_limits<float>::max() || value < least)
+  std::optional<double> value = readReal(text);
+  if (!value || std::fabs(*value) > std::numeric_limits<float>::max() ||
+      *value < least)
     return Status::invalid(least == 0 ? "expected a finite number of at least 0"
                                       : "expected a finite number");
-  return value;
+  return *value;
 }

@@ -10,6 +10,7 @@
 #ifndef SINTER_RUNTIME_HARNESS_ARGUMENTS_H
 #define SINTER_RUNTIME_HARNESS_ARGUMENTS_H
 
+#include "runtime/base/NumberText.h"
 #include "runtime/base/Status.h"
 
 #include <cstdint>
@@ -66,8 +67,6 @@ Result<int64_t> parseInteger(std::string_view text, int64_t least,
                              int64_t most);
 /// "8GiB", "512MiB", "1024": a positive number of bytes.
 std::function<Status(std::string_view)> setBytes(uint64_t &target);
-/// The shortest text that stands for the same number.
-std::string realText(double value);
 /// At least `least`, and finite as a float32, which programs compute with.
 Result<double> parseReal(std::string_view text, double least);
 

@@ -6,7 +6,7 @@
 
 #include "runtime/harness/MemoryChart.h"
 
-#include "runtime/base/ByteText.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/exec/ArtifactPlaces.h"
 #include "runtime/exec/MemoryNeeds.h"
 

@@ -6,10 +6,10 @@
 
 #include "runtime/harness/NonFinite.h"
 
+#include "runtime/base/Float16.h"
 #include "runtime/data/ElementType.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -22,16 +22,6 @@ using namespace sinter::rt;
 //===----------------------------------------------------------------------===//
 // Arrays of floats
 //===----------------------------------------------------------------------===//
-
-static double fromHalf(uint16_t bits) {
-  const double sign = bits & 0x8000 ? -1 : 1;
-  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  if (exponent == 31)
-    return mantissa ? std::numeric_limits<double>::quiet_NaN()
-                    : sign * std::numeric_limits<double>::infinity();
-  return sign * (exponent ? std::ldexp(1024 + mantissa, exponent - 25)
-                          : std::ldexp(mantissa, -24));
-}
 
 template <typename T, typename Convert>
 static FloatSummary summarizeAs(const void *data, uint64_t sizeBytes,
@@ -63,10 +53,12 @@ FloatSummary sinter::rt::summarize(uint32_t dtype, const void *data,
                                    uint64_t sizeBytes) {
   switch (dtype) {
   case SINTER_F16:
-    return summarizeAs<uint16_t>(data, sizeBytes, fromHalf);
+    return summarizeAs<uint16_t>(data, sizeBytes, [](uint16_t bits) {
+      return double(toFloat(Half{bits}));
+    });
   case SINTER_BF16:
     return summarizeAs<uint16_t>(data, sizeBytes, [](uint16_t bits) {
-      return double(std::bit_cast<float>(uint32_t(bits) << 16));
+      return double(toFloat(Bfloat{bits}));
     });
   case SINTER_F32:
     return summarizeAs<float>(data, sizeBytes,

@@ -9,6 +9,7 @@
 #include "runtime/harness/Arguments.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace sinter::rt;
 
@@ -63,16 +64,14 @@ Status setInjection(TrainerOptions &options, std::string_view text) {
 
 /// "500" steps, or "90s", "10m", "2h".
 Status setCheckpointEvery(TrainerOptions &options, std::string_view text) {
-  constexpr std::pair<char, int64_t> units[] = {
-      {'s', 1}, {'m', 60}, {'h', 3600}};
-  for (auto [unit, seconds] : units) {
-    if (text.empty() || text.back() != unit)
-      continue;
-    Result<int64_t> count =
-        parseInteger(text.substr(0, text.size() - 1), 1, 1000000);
-    if (!count.ok())
-      return Status::invalid("expected a time such as 90s, 10m or 2h");
-    options.checkpointSeconds = *count * seconds;
+  if (!text.empty() && text.find_first_not_of("0123456789") != text.npos) {
+    std::optional<double> seconds = readSeconds(text);
+    constexpr double most = 1e9;
+    if (!seconds || *seconds < 1 || *seconds > most ||
+        *seconds != std::floor(*seconds))
+      return Status::invalid("expected a number of steps or a time such as "
+                             "90s, 10m or 2h");
+    options.checkpointSeconds = static_cast<int64_t>(*seconds);
     options.checkpointEvery.reset();
     return {};
   }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/common/device/Float16.h"
+#include "runtime/base/Float16.h"
 #include "test/runtime/OneCommand.h"
 
 #include <cmath>
@@ -22,18 +22,18 @@ using Packed = std::vector<float>;
 
 uint16_t bitsOf(uint32_t dtype, float value) {
   if (dtype == SINTER_BF16) {
-    plain::Bfloat to;
-    plain::fromFloat(value, to);
+    rt::Bfloat to;
+    rt::fromFloat(value, to);
     return to.bits;
   }
-  plain::Half to;
-  plain::fromFloat(value, to);
+  rt::Half to;
+  rt::fromFloat(value, to);
   return to.bits;
 }
 
 float valueOf(uint32_t dtype, uint16_t bits) {
-  return dtype == SINTER_BF16 ? plain::toFloat(plain::Bfloat{bits})
-                              : plain::toFloat(plain::Half{bits});
+  return dtype == SINTER_BF16 ? rt::toFloat(rt::Bfloat{bits})
+                              : rt::toFloat(rt::Half{bits});
 }
 
 Packed pack(uint32_t dtype, const std::vector<float> &values) {

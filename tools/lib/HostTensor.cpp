@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/lib/HostTensor.h"
+#include "runtime/base/Float16.h"
 
-#include <cmath>
 #include <cstring>
 #include <span>
 
@@ -42,22 +42,6 @@ template <typename T> static T load(const uint8_t *bytes, int64_t index) {
   return value;
 }
 
-static double halfToDouble(uint16_t bits) {
-  int exponent = bits >> 10 & 31;
-  int mantissa = bits & 1023;
-  double magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                     : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)
-                                    : std::ldexp(mantissa, -24);
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-static double bfloatToDouble(uint16_t bits) {
-  uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof(value));
-  return value;
-}
-
 double HostTensor::number(int64_t index) const {
   const uint8_t *data = bytes.data();
   switch (dtype) {
@@ -79,9 +63,9 @@ double HostTensor::number(int64_t index) const {
   case SINTER_I64:
     return static_cast<double>(load<int64_t>(data, index));
   case SINTER_F16:
-    return halfToDouble(load<uint16_t>(data, index));
+    return rt::toFloat(rt::Half{load<uint16_t>(data, index)});
   case SINTER_BF16:
-    return bfloatToDouble(load<uint16_t>(data, index));
+    return rt::toFloat(rt::Bfloat{load<uint16_t>(data, index)});
   case SINTER_F32:
     return load<float>(data, index);
   case SINTER_F64:

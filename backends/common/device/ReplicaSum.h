@@ -11,7 +11,7 @@
 #ifndef SINTER_BACKENDS_COMMON_DEVICE_REPLICASUM_H
 #define SINTER_BACKENDS_COMMON_DEVICE_REPLICASUM_H
 
-#include "backends/common/device/Float16.h"
+#include "runtime/base/Float16.h"
 #include "sinter/abi.h"
 
 #include <array>
@@ -39,7 +39,7 @@ inline bool sumReplicas(uint32_t dtype, const std::vector<const void *> &from,
         if constexpr (std::is_integral_v<Element>)
           values[r] = static_cast<Wide>(value);
         else
-          values[r] = toFloat(value);
+          values[r] = rt::toFloat(value);
       }
       for (size_t step = 1; step < from.size(); step *= 2)
         for (size_t r = 0; r + step < from.size(); r += 2 * step)
@@ -48,7 +48,7 @@ inline bool sumReplicas(uint32_t dtype, const std::vector<const void *> &from,
       if constexpr (std::is_integral_v<Element>)
         result = static_cast<Element>(values[0]);
       else
-        fromFloat(values[0], result);
+        rt::fromFloat(values[0], result);
       for (void *each : to)
         static_cast<Element *>(each)[i] = result;
     }
@@ -60,9 +60,9 @@ inline bool sumReplicas(uint32_t dtype, const std::vector<const void *> &from,
   case SINTER_F64:
     return sum(double(), double());
   case SINTER_F16:
-    return sum(Half(), float());
+    return sum(rt::Half(), float());
   case SINTER_BF16:
-    return sum(Bfloat(), float());
+    return sum(rt::Bfloat(), float());
   case SINTER_I8:
     return sum(int8_t(), uint64_t());
   case SINTER_U8:

@@ -10,7 +10,7 @@
 
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "runtime/base/AlignedBlock.h"
-#include "runtime/base/ByteText.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/base/CpuFeatures.h"
 
 #include <chrono>

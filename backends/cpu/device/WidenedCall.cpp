@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/common/device/Float16.h"
 #include "backends/cpu/device/Blocks.h"
 #include "backends/cpu/device/OneDnnLibrary.h"
+#include "runtime/base/Float16.h"
 
 #include <array>
 #include <variant>
@@ -28,7 +28,7 @@ using namespace sinter::rt;
 namespace {
 
 #if defined(__x86_64__)
-__attribute__((target("avx,f16c"))) int64_t widenHalves(const plain::Half *from,
+__attribute__((target("avx,f16c"))) int64_t widenHalves(const rt::Half *from,
                                                         float *to,
                                                         int64_t count) {
   int64_t i = 0;
@@ -38,7 +38,7 @@ __attribute__((target("avx,f16c"))) int64_t widenHalves(const plain::Half *from,
   return i;
 }
 __attribute__((target("avx,f16c"))) int64_t narrowHalves(const float *from,
-                                                         plain::Half *to,
+                                                         rt::Half *to,
                                                          int64_t count) {
   int64_t i = 0;
   for (; i + 8 <= count; i += 8)
@@ -52,27 +52,27 @@ bool hasHalves() {
   return has;
 }
 #else
-int64_t widenHalves(const plain::Half *, float *, int64_t) { return 0; }
-int64_t narrowHalves(const float *, plain::Half *, int64_t) { return 0; }
+int64_t widenHalves(const rt::Half *, float *, int64_t) { return 0; }
+int64_t narrowHalves(const float *, rt::Half *, int64_t) { return 0; }
 bool hasHalves() { return false; }
 #endif
 
 template <typename T> void widen(const void *from, float *to, int64_t count) {
   const T *values = static_cast<const T *>(from);
   int64_t done = 0;
-  if constexpr (std::is_same_v<T, plain::Half>)
+  if constexpr (std::is_same_v<T, rt::Half>)
     done = hasHalves() ? widenHalves(values, to, count) : 0;
   for (int64_t i = done; i < count; ++i)
-    to[i] = plain::toFloat(values[i]);
+    to[i] = rt::toFloat(values[i]);
 }
 
 template <typename T> void narrow(const float *from, void *to, int64_t count) {
   T *values = static_cast<T *>(to);
   int64_t done = 0;
-  if constexpr (std::is_same_v<T, plain::Half>)
+  if constexpr (std::is_same_v<T, rt::Half>)
     done = hasHalves() ? narrowHalves(from, values, count) : 0;
   for (int64_t i = done; i < count; ++i)
-    plain::fromFloat(from[i], values[i]);
+    rt::fromFloat(from[i], values[i]);
 }
 
 class WidenedCall : public LibraryCall {
@@ -114,8 +114,8 @@ private:
 
   void widenTo(const void *from, float *to, int64_t begin, int64_t end) const {
     const auto *bytes = static_cast<const uint8_t *>(from) + 2 * begin;
-    isBfloat_ ? widen<plain::Bfloat>(bytes, to + begin, end - begin)
-              : widen<plain::Half>(bytes, to + begin, end - begin);
+    isBfloat_ ? widen<rt::Bfloat>(bytes, to + begin, end - begin)
+              : widen<rt::Half>(bytes, to + begin, end - begin);
   }
 
   const sinter_command &original_;
@@ -222,8 +222,8 @@ Status WidenedCall::run(void *const *buffers, const CallContext &context) {
       context.threads, result.elements, grain,
       [&](int, int64_t begin, int64_t end) {
         isBfloat_
-            ? narrow<plain::Bfloat>(wide + begin, to + 2 * begin, end - begin)
-            : narrow<plain::Half>(wide + begin, to + 2 * begin, end - begin);
+            ? narrow<rt::Bfloat>(wide + begin, to + 2 * begin, end - begin)
+            : narrow<rt::Half>(wide + begin, to + 2 * begin, end - begin);
       });
   return {};
 }

@@ -11,7 +11,7 @@
 #include "backends/cuda/device/CudaModule.h"
 #include "backends/cuda/device/DeviceArena.h"
 #include "backends/cuda/device/Nvtx.h"
-#include "runtime/base/ByteText.h"
+#include "runtime/base/NumberText.h"
 
 #include <set>
 

@@ -6,7 +6,7 @@
 
 #include "backends/cuda/device/DeviceArena.h"
 
-#include "runtime/base/ByteText.h"
+#include "runtime/base/NumberText.h"
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/sim/device/Arithmetic.h"
+#include "runtime/base/Float16.h"
 
 #include "sinter/sim.h"
 
@@ -140,16 +141,9 @@ double mathF64(uint32_t op, uint32_t rounding, double a, double b, double c) {
 }
 
 float widen(uint32_t format, uint32_t bits) {
-  if (format == SINTER_SIM_BF16)
-    return std::bit_cast<float>(bits << 16);
-  uint32_t sign = (bits & 0x8000) << 16;
-  uint32_t exponent = (bits >> 10) & 31, mantissa = bits & 0x3ff;
-  if (exponent == 31)
-    return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
-  if (exponent != 0)
-    return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-  float value = std::ldexp(float(mantissa), -24);
-  return sign ? -value : value;
+  auto word = static_cast<uint16_t>(bits);
+  return format == SINTER_SIM_BF16 ? rt::toFloat(rt::Bfloat{word})
+                                   : rt::toFloat(rt::Half{word});
 }
 
 uint32_t narrow(uint32_t format, uint32_t rounding, double value) {

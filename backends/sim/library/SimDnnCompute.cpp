@@ -7,10 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/common/device/Float16.h"
 #include "backends/common/device/PlainConvolution.h"
 #include "backends/common/device/PlainProduct.h"
 #include "backends/sim/library/SimDnnGraph.h"
+#include "runtime/base/Float16.h"
 
 #include <cmath>
 #include <cstring>
@@ -87,7 +87,7 @@ private:
       if constexpr (std::is_integral_v<E>)
         to[i] = static_cast<T>(elements[offset]);
       else
-        to[i] = static_cast<T>(toFloat(elements[offset]));
+        to[i] = static_cast<T>(rt::toFloat(elements[offset]));
     });
   }
 
@@ -103,10 +103,10 @@ private:
       loadAs<double>(of, from, dense);
       break;
     case dnn::f16:
-      loadAs<Half>(of, from, dense);
+      loadAs<rt::Half>(of, from, dense);
       break;
     case dnn::bf16:
-      loadAs<Bfloat>(of, from, dense);
+      loadAs<rt::Bfloat>(of, from, dense);
       break;
     case dnn::i32:
       loadAs<int32_t>(of, from, dense);
@@ -126,8 +126,8 @@ private:
       if constexpr (std::is_same_v<E, double>)
         element = from[i];
       else
-        fromFloat(static_cast<float>(from[i]), element);
-      from[i] = static_cast<T>(toFloat(element));
+        rt::fromFloat(static_cast<float>(from[i]), element);
+      from[i] = static_cast<T>(rt::toFloat(element));
       if (elements)
         elements[offset] = element;
     });
@@ -141,9 +141,9 @@ private:
     case dnn::f64:
       return storeAs<double>(of, to, values);
     case dnn::f16:
-      return storeAs<Half>(of, to, values);
+      return storeAs<rt::Half>(of, to, values);
     case dnn::bf16:
-      return storeAs<Bfloat>(of, to, values);
+      return storeAs<rt::Bfloat>(of, to, values);
     case dnn::f32:
       return storeAs<float>(of, to, values);
     default: // indices and bools are virtual
@@ -193,7 +193,7 @@ private:
       return values.data();
     rounded.resize(values.size());
     for (size_t i = 0; i < values.size(); ++i)
-      rounded[i] = toFloat(Tf32{static_cast<float>(values[i])});
+      rounded[i] = rt::toFloat(rt::Tf32{static_cast<float>(values[i])});
     return rounded.data();
   }
 

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/common/device/Float16.h"
 #include "backends/common/device/PlainProduct.h"
 #include "backends/sim/library/SimLtProblem.h"
+#include "runtime/base/Float16.h"
 
 #include <cmath>
 #include <type_traits>
@@ -23,13 +23,13 @@ template <typename Sum, typename T> Sum load(T value) {
   if constexpr (std::is_integral_v<T>)
     return value;
   else
-    return toFloat(value);
+    return rt::toFloat(value);
 }
 template <typename Sum, typename T> void save(Sum value, T &to) {
   if constexpr (std::is_integral_v<T>)
     to = value;
   else
-    fromFloat(value, to);
+    rt::fromFloat(value, to);
 }
 
 constexpr float sqrt2OverPi = 0.79788456080286535588f, cubic = 0.044715f;
@@ -103,7 +103,7 @@ private:
 
   float finish(int64_t i, int64_t j, float value) {
     if (op_.epilogue & lt::epilogueBias)
-      value += toFloat(bias_[i]);
+      value += rt::toFloat(bias_[i]);
     int64_t aux = i + j * op_.auxLd + batch_ * op_.auxBatchStride;
     auto *values = static_cast<Out *>(op_.aux);
     switch (op_.epilogue & ~(16u | lt::epilogueBias)) {
@@ -113,7 +113,7 @@ private:
       setBit(aux, value > 0.0f);
       return value <= 0.0f ? 0.0f : value;
     case lt::epilogueGeluAux:
-      fromFloat(value, values[aux]);
+      rt::fromFloat(value, values[aux]);
       return geluTanh(value);
     case lt::epilogueGelu:
       return geluTanh(value);
@@ -121,7 +121,7 @@ private:
       value = bit(aux) ? value : 0.0f;
       break;
     case lt::epilogueDGelu:
-      value *= geluTanhGrad(toFloat(values[aux]));
+      value *= geluTanhGrad(rt::toFloat(values[aux]));
       break;
     default:
       break;
@@ -190,16 +190,16 @@ void LtProblem::compute(const void *alpha, const void *aAt, const void *bAt,
     return multiply<int8_t, int32_t, int32_t>(*this, alpha, aAt, bAt, beta, cAt,
                                               dAt);
   case lt::bf16:
-    return (wide ? multiply<Bfloat, float, float>
-                 : multiply<Bfloat, Bfloat, float>)(*this, alpha, aAt, bAt,
+    return (wide ? multiply<rt::Bfloat, float, float>
+                 : multiply<rt::Bfloat, rt::Bfloat, float>)(*this, alpha, aAt, bAt,
                                                     beta, cAt, dAt);
   case lt::f16:
-    return (wide ? multiply<Half, float, float>
-                 : multiply<Half, Half, float>)(*this, alpha, aAt, bAt, beta,
+    return (wide ? multiply<rt::Half, float, float>
+                 : multiply<rt::Half, rt::Half, float>)(*this, alpha, aAt, bAt, beta,
                                                 cAt, dAt);
   default:
     if (operation.computeType == lt::compute32FFastTf32)
-      return multiply<Tf32, float, float>(*this, alpha, aAt, bAt, beta, cAt,
+      return multiply<rt::Tf32, float, float>(*this, alpha, aAt, bAt, beta, cAt,
                                           dAt);
     return multiply<float, float, float>(*this, alpha, aAt, bAt, beta, cAt,
                                          dAt);

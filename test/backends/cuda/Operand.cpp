@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/backends/cuda/Operand.h"
-#include "backends/common/device/Float16.h"
 #include "backends/sim/library/SimCublasLt.h"
 #include "backends/sim/library/SimCudnn.h"
 #include "backends/sim/library/SimLibrary.h"
 #include "runtime/base/AlignedBlock.h"
+#include "runtime/base/Float16.h"
 #include "runtime/exec/ArtifactChecks.h"
 
 #include <catch2/catch.hpp>
@@ -51,9 +51,9 @@ double load(uint32_t dtype, const uint8_t *bytes, int64_t index) {
   case SINTER_F32:
     return read<float>(bytes, index);
   case SINTER_F16:
-    return plain::toFloat(read<plain::Half>(bytes, index));
+    return rt::toFloat(read<rt::Half>(bytes, index));
   case SINTER_BF16:
-    return plain::toFloat(read<plain::Bfloat>(bytes, index));
+    return rt::toFloat(read<rt::Bfloat>(bytes, index));
   case SINTER_I32:
     return read<int32_t>(bytes, index);
   default:
@@ -72,13 +72,13 @@ void save(uint32_t dtype, uint8_t *bytes, int64_t index, double value) {
   case SINTER_F32:
     return write(bytes, index, static_cast<float>(value));
   case SINTER_F16: {
-    plain::Half half;
-    plain::fromFloat(static_cast<float>(value), half);
+    rt::Half half;
+    rt::fromFloat(static_cast<float>(value), half);
     return write(bytes, index, half);
   }
   case SINTER_BF16: {
-    plain::Bfloat bfloat;
-    plain::fromFloat(static_cast<float>(value), bfloat);
+    rt::Bfloat bfloat;
+    rt::fromFloat(static_cast<float>(value), bfloat);
     return write(bytes, index, bfloat);
   }
   default:
