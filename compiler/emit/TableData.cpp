@@ -81,7 +81,6 @@ Constant *TableData::rawTable(ArrayRef<RawRow> rows, size_t rowBytes,
   }
 
   // Each row is a packed struct: runs of bytes, with pointers between them.
-  Constant *null = ConstantPointerNull::get(PointerType::getUnqual(context));
   std::vector<Constant *> elements;
   for (const RawRow &row : rows) {
     std::vector<Constant *> fields;
@@ -93,14 +92,16 @@ Constant *TableData::rawTable(ArrayRef<RawRow> rows, size_t rowBytes,
             /*AddNull=*/false));
     };
     for (auto [pointer, offset] : zip_equal(row.pointers, pointerOffsets)) {
+      if (!pointer)
+        continue;
       addBytes(offset);
-      fields.push_back(pointer ? pointer : null);
+      fields.push_back(pointer);
       at = offset + sizeof(void *);
     }
     addBytes(rowBytes);
     elements.push_back(
         ConstantStruct::getAnon(context, fields, /*Packed=*/true));
   }
-  auto *type = ArrayType::get(elements.front()->getType(), elements.size());
-  return add(ConstantArray::get(type, elements), alignment, name);
+  return add(ConstantStruct::getAnon(context, elements, /*Packed=*/true),
+             alignment, name);
 }

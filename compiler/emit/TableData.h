@@ -44,9 +44,6 @@ template <> struct PointerFields<sinter_conv> {
 template <> struct PointerFields<sinter_attention> {
   static constexpr std::array<size_t, 0> offsets{};
 };
-template <> struct PointerFields<sinter_all_reduce> {
-  static constexpr std::array<size_t, 0> offsets{};
-};
 template <> struct PointerFields<sinter_tensor_desc> {
   static constexpr std::array offsets{offsetof(sinter_tensor_desc, name),
                                       offsetof(sinter_tensor_desc, dims)};
@@ -58,9 +55,14 @@ template <> struct PointerFields<sinter_state_desc> {
       offsetof(sinter_state_desc, slot), offsetof(sinter_state_desc, aliases)};
 };
 template <> struct PointerFields<sinter_command> {
+  // `params` of library calls is at one offset; other kinds have numbers there.
+  static_assert(offsetof(sinter_command, matmul.params) ==
+                    offsetof(sinter_command, conv.params) &&
+                offsetof(sinter_command, matmul.params) ==
+                    offsetof(sinter_command, attention.params));
   static constexpr std::array offsets{offsetof(sinter_command, slices),
-                                      offsetof(sinter_command, params),
-                                      offsetof(sinter_command, label)};
+                                      offsetof(sinter_command, label),
+                                      offsetof(sinter_command, matmul.params)};
 };
 template <> struct PointerFields<sinter_kernel_desc> {
   static constexpr std::array offsets{offsetof(sinter_kernel_desc, name),
@@ -111,8 +113,8 @@ template <> struct PointerFields<sinter_artifact> {
 };
 
 /// A struct with its pointer fields given separately, in the order of
-/// PointerFields; a null constant means NULL. The pointers in `value` are
-/// ignored.
+/// PointerFields. Where the constant is null, the bytes of `value` stay: NULL,
+/// or numbers that share the place in a union.
 template <class T> struct Row {
   static constexpr size_t numPointers = PointerFields<T>::offsets.size();
   T value{};

@@ -73,7 +73,6 @@ private:
   int64_t addConv(exec::ConvOp op);
   int64_t addAttention(exec::AttentionOp op);
   void addSlice(Value buffer, int64_t firstElement = 0);
-  int64_t addAllReduce(exec::AllReduceOp op);
   static uint32_t addPostOps(ArrayAttr postOps, size_t numReads,
                              sinter_post_op *out);
   std::vector<Row<sinter_tensor_desc>> tensors(ArrayAttr names,
@@ -89,7 +88,6 @@ private:
   std::vector<Row<sinter_matmul>> matmuls;
   std::vector<Row<sinter_conv>> convs;
   std::vector<Row<sinter_attention>> attentions;
-  std::vector<Row<sinter_all_reduce>> allReduces;
 };
 
 void copyTo(ArrayRef<int64_t> from, int64_t *to) { llvm::copy(from, to); }
@@ -232,17 +230,11 @@ void EntryTables::addSlice(Value buffer, int64_t firstElement) {
       static_cast<char>(dtypeOf(declared.getTensorType().getElementType())));
 }
 
-int64_t EntryTables::addAllReduce(exec::AllReduceOp op) {
-  allReduces.emplace_back().value.dtype = dtypeOf(
-      exec::bufferOp(op.getReads()[0]).getTensorType().getElementType());
-  return allReduces.size() - 1;
-}
-
 void EntryTables::addCommand(exec::CommandOpInterface command) {
   Pending pending{{}, slices.size(), -1};
   sinter_command &c = pending.row.value;
   exec::CommandPlace place = exec::placeOf(command);
-  c.device = place.place;
+  c.place = place.place;
   c.stream = place.stream;
   if (auto attention = dyn_cast<exec::AttentionOp>(*command)) {
     c.kind = SINTER_CMD_ATTENTION;
@@ -263,17 +255,16 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
     c.numReads = command.getReads().size();
   }
   c.numSlices = slices.size() - pending.firstSlice;
-  pending.row.pointers[2] = data.string(ir::joinedNodeNames(command.getLoc()));
+  pending.row.pointers[1] = data.string(ir::joinedNodeNames(command.getLoc()));
   llvm::TypeSwitch<Operation *>(command)
       .Case([&](exec::LaunchOp op) {
         c.kind = SINTER_CMD_LAUNCH;
         KernelEntry kernel = kernels.lookup(op.getKernel());
-        c.target = kernel.number;
-        c.tiles = kernel.tiles;
+        c.launch = {kernel.tiles, kernel.number, 0};
       })
       .Case([&](exec::MatmulOp op) {
         c.kind = SINTER_CMD_MATMUL;
-        c.target = byLoops;
+        c.matmul.byLoops = byLoops;
         pending.params = addMatmul(op);
         auto begin = [&](size_t read, int64_t elements) {
           Type element = exec::bufferOp(op.getInputs()[read])
@@ -289,30 +280,30 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       })
       .Case([&](exec::ConvOp op) {
         c.kind = SINTER_CMD_CONV;
-        c.target = byLoops;
+        c.conv.byLoops = byLoops;
         pending.params = addConv(op);
       })
       .Case([&](exec::AllReduceOp op) {
         c.kind = SINTER_CMD_ALL_REDUCE;
-        c.target = op.getEvent();
-        pending.params = addAllReduce(op);
+        c.allReduce = {op.getEvent(), dtypeOf(exec::bufferOp(op.getReads()[0])
+                                                  .getTensorType()
+                                                  .getElementType())};
       })
       .Case([&](exec::AwaitOp op) {
         c.kind = SINTER_CMD_AWAIT;
-        c.target = op.getEvent();
+        c.event = op.getEvent();
       })
       .Case([&](exec::CopyOp) {
         c.kind = SINTER_CMD_COPY;
-        c.target = place.from;
-        c.tiles = place.to;
+        c.copy = {place.from, place.to};
       })
       .Case([&](exec::RecordOp op) {
         c.kind = SINTER_CMD_RECORD;
-        c.target = op.getEvent();
+        c.event = op.getEvent();
       })
       .Case([&](exec::WaitOp op) {
         c.kind = SINTER_CMD_WAIT;
-        c.target = op.getEvent();
+        c.event = op.getEvent();
       })
       .Case([&](exec::FillOp) { c.kind = SINTER_CMD_FILL; });
   commands.push_back(std::move(pending));
@@ -337,7 +328,6 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   llvm::Constant *matmulTable = data.table<sinter_matmul>(matmuls);
   llvm::Constant *convTable = data.table<sinter_conv>(convs);
   llvm::Constant *attentionTable = data.table<sinter_attention>(attentions);
-  llvm::Constant *allReduceTable = data.table<sinter_all_reduce>(allReduces);
   auto paramsOf = [&](const Pending &pending) -> llvm::Constant * {
     if (pending.params < 0)
       return nullptr;
@@ -346,9 +336,6 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
       return data.offset(matmulTable, pending.params * sizeof(sinter_matmul));
     case SINTER_CMD_CONV:
       return data.offset(convTable, pending.params * sizeof(sinter_conv));
-    case SINTER_CMD_ALL_REDUCE:
-      return data.offset(allReduceTable,
-                         pending.params * sizeof(sinter_all_reduce));
     default:
       return data.offset(attentionTable,
                          pending.params * sizeof(sinter_attention));
@@ -358,7 +345,7 @@ Row<sinter_entry> EntryTables::build(exec::ProgramOp program) {
   for (Pending &pending : commands) {
     pending.row.pointers[0] =
         data.offset(sliceTable, pending.firstSlice * sizeof(sinter_slice));
-    pending.row.pointers[1] = paramsOf(pending);
+    pending.row.pointers[2] = paramsOf(pending);
     rows.push_back(pending.row);
   }
 

@@ -137,31 +137,29 @@ bool ArtifactImage::isTensor(const sinter_tensor_desc &tensor) const {
          contains(tensor.dims, tensor.rank, sizeof(int64_t));
 }
 
-/// The size in bytes of what a command's `params` point to; 0 if it has none.
-static uint64_t paramsBytesOf(uint32_t kind) {
-  switch (kind) {
+/// Whether what the member of `command`'s kind refers to is in the file.
+bool ArtifactImage::refersInside(const sinter_artifact &artifact,
+                                 const sinter_command &command) const {
+  switch (command.kind) {
+  case SINTER_CMD_LAUNCH:
+    return command.launch.kernel < artifact.numKernels;
   case SINTER_CMD_MATMUL:
-    return sizeof(sinter_matmul);
+    return contains(command.matmul.params, 1, sizeof(sinter_matmul));
   case SINTER_CMD_CONV:
-    return sizeof(sinter_conv);
+    return contains(command.conv.params, 1, sizeof(sinter_conv));
   case SINTER_CMD_ATTENTION:
-    return sizeof(sinter_attention);
-  case SINTER_CMD_ALL_REDUCE:
-    return sizeof(sinter_all_reduce);
+    return contains(command.attention.params, 1, sizeof(sinter_attention));
   default:
-    return 0;
+    return true;
   }
 }
 
 bool ArtifactImage::isCommand(const sinter_artifact &artifact,
                               const sinter_command &command) const {
-  uint64_t paramsBytes = paramsBytesOf(command.kind);
   return isText(command.label) &&
          contains(command.slices, command.numSlices, sizeof(sinter_slice)) &&
          command.numReads <= command.numSlices &&
-         (command.kind != SINTER_CMD_LAUNCH ||
-          command.target < artifact.numKernels) &&
-         (!paramsBytes || contains(command.params, 1, paramsBytes));
+         refersInside(artifact, command);
 }
 
 bool ArtifactImage::checkTables(const sinter_artifact &a) const {

@@ -46,6 +46,8 @@ private:
   bool contains(const void *address, uint64_t count, uint64_t sizeBytes) const;
   bool isText(const char *text) const;
   bool isTensor(const sinter_tensor_desc &tensor) const;
+  bool refersInside(const sinter_artifact &artifact,
+                    const sinter_command &command) const;
   bool isCommand(const sinter_artifact &artifact,
                  const sinter_command &command) const;
 

@@ -20,8 +20,8 @@
 
 using namespace sinter;
 using namespace sinter::compiler;
-using rt::bytesText;
 using llvm::StringRef;
+using rt::bytesText;
 namespace json = llvm::json;
 
 static llvm::ArrayRef<sinter_entry> entries(const sinter_artifact &artifact) {
@@ -166,13 +166,13 @@ static json::Array jsonNodes(StringRef label) {
 static double contractionFlops(const sinter_command &command) {
   double flops = 0;
   if (command.kind == SINTER_CMD_MATMUL) {
-    const auto &matmul = *static_cast<const sinter_matmul *>(command.params);
+    const auto &matmul = *command.matmul.params;
     flops = 2.0 * matmul.m * matmul.n * matmul.k;
     uint32_t rank = std::min<uint32_t>(matmul.batchRank, SINTER_MAX_BATCH_DIMS);
     for (uint32_t d = 0; d < rank; ++d)
       flops *= matmul.batch[d];
   } else if (command.kind == SINTER_CMD_CONV) {
-    const auto &conv = *static_cast<const sinter_conv *>(command.params);
+    const auto &conv = *command.conv.params;
     flops = 2.0 * conv.batch * conv.filters * conv.channels /
             std::max<int64_t>(conv.groups, 1);
     uint32_t rank =
@@ -182,7 +182,7 @@ static double contractionFlops(const sinter_command &command) {
   } else if (command.kind == SINTER_CMD_ATTENTION) {
     // Forward: the scores and the output. Backward: the scores again, and four
     // products of the same size.
-    const auto &p = *static_cast<const sinter_attention *>(command.params);
+    const auto &p = *command.attention.params;
     double products = p.direction == SINTER_ATTENTION_FORWARD ? 2 : 5;
     double pairs = double(p.queries) * p.keys;
     if (p.causal) { // query i sees keys 0 to i
@@ -194,15 +194,21 @@ static double contractionFlops(const sinter_command &command) {
   return flops;
 }
 
+// Whether it counts as a contraction: products, convolutions and attention.
+static bool isContraction(uint32_t kind) {
+  return kind == SINTER_CMD_MATMUL || kind == SINTER_CMD_CONV ||
+         kind == SINTER_CMD_ATTENTION;
+}
+
 // The dtype in which a contraction multiplies.
 static uint32_t contractionDtype(const sinter_command &command) {
   switch (command.kind) {
   case SINTER_CMD_MATMUL:
-    return static_cast<const sinter_matmul *>(command.params)->dtype;
+    return command.matmul.params->dtype;
   case SINTER_CMD_CONV:
-    return static_cast<const sinter_conv *>(command.params)->dtype;
+    return command.conv.params->dtype;
   default:
-    return static_cast<const sinter_attention *>(command.params)->dtype;
+    return command.attention.params->dtype;
   }
 }
 
@@ -220,9 +226,10 @@ static EntryTotals total(const sinter_entry &entry) {
   for (const sinter_command &command : commands(entry)) {
     if (command.kind == SINTER_CMD_LAUNCH) {
       ++totals.launches;
-      totals.kernels.insert(command.target);
+      totals.kernels.insert(command.launch.kernel);
     }
-    if (!command.params)
+    totals.calls += command.kind == SINTER_CMD_ALL_REDUCE;
+    if (!isContraction(command.kind))
       continue;
     ++totals.calls;
     double flops = contractionFlops(command);
@@ -370,7 +377,7 @@ static std::string sliceText(const sinter_slice &slice) {
 static StringRef targetName(const sinter_artifact &artifact,
                             const sinter_command &command) {
   return command.kind == SINTER_CMD_LAUNCH
-             ? artifact.kernels[command.target].name
+             ? artifact.kernels[command.launch.kernel].name
              : commandName(command.kind);
 }
 
@@ -388,16 +395,17 @@ static json::Object commandJson(const sinter_artifact &artifact,
   json::Object object{{"kind", commandName(command.kind)},
                       {"target", jsonText(targetName(artifact, command))},
                       {"nodes", jsonNodes(command.label)},
-                      {"tiles", command.tiles},
                       {"reads", std::move(reads)},
                       {"writes", std::move(writes)}};
+  if (command.kind == SINTER_CMD_LAUNCH)
+    object["tiles"] = command.launch.tiles;
   if (artifact.numPlaces > 1) {
-    object["device"] = deviceName(artifact, command.device);
+    object["device"] = deviceName(artifact, command.place);
     if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
-      object["event"] = command.target;
+      object["event"] = command.event;
     if (command.kind == SINTER_CMD_COPY) {
-      object["from"] = deviceName(artifact, command.target);
-      object["to"] = deviceName(artifact, command.tiles);
+      object["from"] = deviceName(artifact, command.copy.from);
+      object["to"] = deviceName(artifact, command.copy.to);
     }
   }
   return object;
@@ -408,12 +416,12 @@ static std::string commandText(const sinter_artifact &artifact,
                                const sinter_command &command) {
   std::string text = shown(targetName(artifact, command));
   if (artifact.numPlaces > 1)
-    text = deviceName(artifact, command.device) + " " + text;
+    text = deviceName(artifact, command.place) + " " + text;
   if (command.kind == SINTER_CMD_RECORD || command.kind == SINTER_CMD_WAIT)
-    return text + " " + std::to_string(command.target);
-  if (command.kind == SINTER_CMD_COPY && command.target != command.tiles)
-    text += " from " + deviceName(artifact, command.target) + " to " +
-            deviceName(artifact, command.tiles);
+    return text + " " + std::to_string(command.event);
+  if (command.kind == SINTER_CMD_COPY && command.copy.from != command.copy.to)
+    text += " from " + deviceName(artifact, command.copy.from) + " to " +
+            deviceName(artifact, command.copy.to);
   text += "(";
   for (uint32_t s = 0; s < command.numSlices; ++s)
     text += (s == command.numReads ? ") -> ("
@@ -521,8 +529,8 @@ void compiler::reportKernels(const sinter_artifact &artifact, bool json,
       use.kind = command.kind == SINTER_CMD_LAUNCH ? kernelKind(kinds, name)
                                                    : commandName(command.kind);
       if (command.kind == SINTER_CMD_LAUNCH &&
-          artifact.kernels[command.target].grid[0])
-        use.kernel = &artifact.kernels[command.target];
+          artifact.kernels[command.launch.kernel].grid[0])
+        use.kernel = &artifact.kernels[command.launch.kernel];
       ++use.calls;
       ++use.callsOfEntry[entry.name];
       llvm::SmallVector<StringRef> nodes;

@@ -174,12 +174,16 @@ int64_t store(sinter_dtype dtype, const Wide *wide, int64_t count, uint8_t *to,
   case SINTER_F16:
     return storeFloats<uint16_t>(
         wide, count, to, mayRound,
-        [](Wide value) { return narrowed<Half>(static_cast<double>(value)).bits; },
+        [](Wide value) {
+          return narrowed<Half>(static_cast<double>(value)).bits;
+        },
         halfToDouble);
   case SINTER_BF16:
     return storeFloats<uint16_t>(
         wide, count, to, mayRound,
-        [](Wide value) { return narrowed<Bfloat>(static_cast<double>(value)).bits; },
+        [](Wide value) {
+          return narrowed<Bfloat>(static_cast<double>(value)).bits;
+        },
         bfloatToDouble);
   case SINTER_F32:
     return storeFloats<float>(

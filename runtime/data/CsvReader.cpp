@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/NumberText.h"
 #include "runtime/base/ControlGroup.h"
 #include "runtime/base/File.h"
+#include "runtime/base/NumberText.h"
 #include "runtime/data/CsvColumns.h"
 #include "runtime/data/Readers.h"
 

@@ -183,7 +183,8 @@ Result<NpyHeader> sinter::rt::parseNpyHeader(const std::string &origin,
                                              std::span<const uint8_t> head,
                                              uint64_t sizeBytes) {
   constexpr uint64_t maxHeaderBytes = 64 << 10; // NumPy itself stops at 10000
-  if (head.size() < 10 || !std::equal(std::begin(npyMagic), std::end(npyMagic), head.begin())) {
+  if (head.size() < 10 ||
+      !std::equal(std::begin(npyMagic), std::end(npyMagic), head.begin())) {
     // The first byte of a pickle that np.load(allow_pickle=True) would run.
     bool pickle = !head.empty() && head[0] == 0x80;
     return Status::invalid(origin +

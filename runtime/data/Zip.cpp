@@ -177,9 +177,9 @@ Result<ZipBytes> sinter::rt::openZipMember(std::shared_ptr<InputFile> file,
     return Status::invalid(origin + ": zip method " +
                            std::to_string(member.method) +
                            " is not supported (stored and deflated are)");
-  auto source = InflatedBytes::open(std::move(file), origin, offset,
-                                    member.compressedBytes,
-                                    InflatedBytes::Wrapping::Raw);
+  auto source =
+      InflatedBytes::open(std::move(file), origin, offset,
+                          member.compressedBytes, InflatedBytes::Wrapping::Raw);
   if (!source.ok())
     return source.status();
   std::span<const uint8_t> head = (*source)->head();

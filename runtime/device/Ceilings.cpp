@@ -105,7 +105,7 @@ Result<double> productRate(Device &device, Clock &clock, int64_t side,
   sinter_command command = {};
   command.kind = SINTER_CMD_MATMUL;
   command.slices = slices;
-  command.params = &product;
+  command.matmul.params = &product;
   command.label = "a measurement";
   command.numSlices = 3;
   command.numReads = 2;

@@ -189,12 +189,12 @@ Status checkEntry(const sinter_artifact &artifact, const sinter_entry &entry) {
     Status status = checkCommand(artifact, entry, command);
     bool isWait = command.kind == SINTER_CMD_WAIT;
     if (status.ok() && (isWait || command.kind == SINTER_CMD_RECORD)) {
-      if (recorded[command.target] != isWait)
+      if (recorded[command.event] != isWait)
         status =
-            Status::invalid("event " + number(command.target) +
+            Status::invalid("event " + number(command.event) +
                             (isWait ? " is waited for before it is recorded"
                                     : " is recorded twice"));
-      recorded[command.target] = true;
+      recorded[command.event] = true;
     }
     if (!status.ok())
       return corrupt(who + ", command " + number(i) +

@@ -83,17 +83,36 @@ Status checkSlice(const sinter_artifact &artifact, const sinter_entry &entry,
 
 } // namespace
 
+static Status checkLaunch(const sinter_artifact &artifact,
+                          const sinter_command &command) {
+  const sinter_launch &launch = command.launch;
+  const char *kind = placeKind(artifact, command.place);
+  if (launch.kernel >= artifact.numKernels)
+    return Status::invalid("launches kernel " + number(launch.kernel) + " of " +
+                           number(artifact.numKernels));
+  const sinter_kernel_desc &kernel = artifact.kernels[launch.kernel];
+  if (launch.tiles < 0)
+    return Status::invalid("has " + number(launch.tiles) + " tiles");
+  if (!hasCodeFor(artifact, kernel, kind))
+    return Status::invalid("launches kernel " + number(launch.kernel) +
+                           ", which has no code for " + kind);
+  // A GPU's kernel has a fixed number of parameters.
+  if (std::strcmp(kind, "cpu") != 0 && command.numSlices != kernel.numBuffers)
+    return Status::invalid("gives " + number(command.numSlices) +
+                           " buffers to a kernel of " +
+                           number(kernel.numBuffers));
+  return {};
+}
+
 static Status checkAllReduce(const sinter_command &command) {
-  if (!command.params)
-    return Status::invalid("has no parameters");
   const uint32_t count = command.numReads;
   if (count == 0 || command.numSlices != 2 * count)
     return Status::invalid("an all_reduce needs as many written slices as read "
                            "ones");
-  const auto &params = *static_cast<const sinter_all_reduce *>(command.params);
-  const uint64_t elementBytes = dtypeBytes(params.dtype);
-  if (elementBytes == 0 || params.dtype == SINTER_BOOL)
-    return Status::invalid("sums elements of " + dtypeName(params.dtype));
+  const uint32_t dtype = command.allReduce.dtype;
+  const uint64_t elementBytes = dtypeBytes(dtype);
+  if (elementBytes == 0 || dtype == SINTER_BOOL)
+    return Status::invalid("sums elements of " + dtypeName(dtype));
   for (uint32_t i = 0; i < count; ++i)
     if (command.slices[i].sizeBytes != command.slices[count + i].sizeBytes ||
         command.slices[i].sizeBytes % elementBytes != 0)
@@ -108,16 +127,15 @@ Status sinter::rt::checkWaits(const sinter_entry &entry) {
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
     if (command.kind == SINTER_CMD_ALL_REDUCE) {
-      if (command.target >= entry.numCommands ||
-          !known.insert(command.target).second)
+      const uint32_t event = command.allReduce.event;
+      if (event >= entry.numCommands || !known.insert(event).second)
         return Status::invalid("command " + number(i) + " has the event " +
-                               number(command.target) +
-                               " of another all_reduce");
-      begun.insert(command.target);
+                               number(event) + " of another all_reduce");
+      begun.insert(event);
     } else if (command.kind == SINTER_CMD_AWAIT &&
-               begun.erase(command.target) == 0) {
+               begun.erase(command.event) == 0) {
       return Status::invalid("command " + number(i) + " waits for event " +
-                             number(command.target) +
+                             number(command.event) +
                              ", which no all_reduce before it has");
     }
   }
@@ -133,8 +151,8 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
   if (!command.label)
     return Status::invalid("has no label");
   const uint32_t places = numPlaces(artifact);
-  if (command.device >= places)
-    return Status::invalid("runs on device " + number(command.device) + " of " +
+  if (command.place >= places)
+    return Status::invalid("runs on place " + number(command.place) + " of " +
                            number(places));
   if (command.stream > SINTER_STREAM_TRANSFER)
     return Status::invalid("runs on stream " + number(command.stream) +
@@ -145,10 +163,10 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     return Status::invalid("reads " + number(command.numReads) + " of " +
                            number(command.numSlices) + " slices");
   for (uint32_t i = 0; i < command.numSlices; ++i) {
-    int64_t place = command.device;
+    uint32_t place = command.place;
     if (command.kind == SINTER_CMD_COPY)
-      place = i == 0 ? command.target : command.tiles;
-    if (place < 0 || place >= int64_t(places))
+      place = i == 0 ? command.copy.from : command.copy.to;
+    if (place >= places)
       return Status::invalid("copies from or to place " + number(place) +
                              " of " + number(places));
     Status status = checkSlice(artifact, entry, command.slices[i],
@@ -158,23 +176,7 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
   }
   switch (command.kind) {
   case SINTER_CMD_LAUNCH:
-    if (command.target >= artifact.numKernels)
-      return Status::invalid("launches kernel " + number(command.target) +
-                             " of " + number(artifact.numKernels));
-    if (command.tiles < 0)
-      return Status::invalid("has " + number(command.tiles) + " tiles");
-    if (!hasCodeFor(artifact, artifact.kernels[command.target],
-                    placeKind(artifact, command.device)))
-      return Status::invalid("launches kernel " + number(command.target) +
-                             ", which has no code for " +
-                             placeKind(artifact, command.device));
-    // A GPU's kernel has a fixed number of parameters.
-    if (std::strcmp(placeKind(artifact, command.device), "cpu") != 0 &&
-        command.numSlices != artifact.kernels[command.target].numBuffers)
-      return Status::invalid(
-          "gives " + number(command.numSlices) + " buffers to a kernel of " +
-          number(artifact.kernels[command.target].numBuffers));
-    return {};
+    return checkLaunch(artifact, command);
   case SINTER_CMD_MATMUL:
     return checkMatmul(command);
   case SINTER_CMD_CONV:
@@ -185,7 +187,7 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     if (command.numSlices != 2 || command.numReads != 1 ||
         command.slices[0].sizeBytes != command.slices[1].sizeBytes)
       return Status::invalid("a copy needs two slices of one size");
-    if (command.device != command.target && command.device != command.tiles)
+    if (command.place != command.copy.from && command.place != command.copy.to)
       return Status::invalid("a copy runs on neither of its places");
     return {};
   case SINTER_CMD_FILL:
@@ -200,7 +202,7 @@ Status sinter::rt::checkCommand(const sinter_artifact &artifact,
     return {};
   case SINTER_CMD_RECORD:
   case SINTER_CMD_WAIT:
-    if (command.numSlices != 0 || command.target >= entry.numCommands)
+    if (command.numSlices != 0 || command.event >= entry.numCommands)
       return Status::invalid("an event has slices, or a number beyond " +
                              number(entry.numCommands));
     return {};

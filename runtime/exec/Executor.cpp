@@ -54,7 +54,7 @@ Status Executor::prepareCall(const sinter_artifact &artifact,
     return library.status();
   auto call =
       (*library)->prepare(command, {artifact.constants, device.threads(),
-                                    workspaceBytes(artifact, command.device)});
+                                    workspaceBytes(artifact, command.place)});
   if (!call.ok())
     return call.status();
   step.call = call->get();
@@ -65,11 +65,12 @@ Status Executor::prepareCall(const sinter_artifact &artifact,
 Status Executor::prepareSummation(const sinter_command &command, Place &place,
                                   Step &step) {
   step.reduction = static_cast<uint32_t>(reductions_.size());
-  if (reductionOf_.size() <= command.target)
-    reductionOf_.resize(command.target + 1);
-  reductionOf_[command.target] = step.reduction;
+  const uint32_t event = command.allReduce.event;
+  if (reductionOf_.size() <= event)
+    reductionOf_.resize(event + 1);
+  reductionOf_[event] = step.reduction;
   Summation &made = reductions_.emplace_back();
-  made.dtype = static_cast<const sinter_all_reduce *>(command.params)->dtype;
+  made.dtype = command.allReduce.dtype;
   for (uint32_t i = 0; i < command.numReads; ++i)
     made.elements.push_back(command.slices[i].sizeBytes /
                             dtypeBytes(made.dtype));
@@ -89,7 +90,7 @@ Status Executor::prepareSummation(const sinter_command &command, Place &place,
 }
 
 Status Executor::prepareEvent(const sinter_command &command, Step &step) {
-  step.event = command.target;
+  step.event = command.event;
   if (command.kind == SINTER_CMD_WAIT)
     return {};
   if (marksOfPlan_.size() <= step.event)
@@ -120,7 +121,7 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
   executor.outputBytes_ = offsetInBlock(entry.outputs, writtenOutputs(entry));
   for (uint32_t i = 0; i < entry.numCommands; ++i) {
     const sinter_command &command = entry.commands[i];
-    Place &place = places[command.device];
+    Place &place = places[command.place];
     Step step{};
     step.kind = command.kind;
     step.place = &place;
@@ -128,10 +129,9 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
                       ? place.transfers.get()
                       : place.stream.get();
     if (command.kind == SINTER_CMD_COPY) {
-      step.from = &places[command.target];
-      step.to = &places[command.tiles];
+      step.from = &places[command.copy.from];
+      step.to = &places[command.copy.to];
     }
-    step.tiles = command.tiles;
     step.firstBuffer = static_cast<uint32_t>(executor.buffers_[0].size());
     for (uint32_t j = 0; j < command.numSlices; ++j) {
       const sinter_slice &slice = command.slices[j];
@@ -153,7 +153,8 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
     Status prepared;
     switch (command.kind) {
     case SINTER_CMD_LAUNCH:
-      step.kernel = command.target;
+      step.kernel = command.launch.kernel;
+      step.tiles = command.launch.tiles;
       break;
     case SINTER_CMD_MATMUL:
     case SINTER_CMD_CONV:
@@ -164,7 +165,7 @@ Result<Executor> Executor::create(const sinter_artifact &artifact,
       prepared = executor.prepareSummation(command, place, step);
       break;
     case SINTER_CMD_AWAIT:
-      step.reduction = executor.reductionOf_[command.target];
+      step.reduction = executor.reductionOf_[command.event];
       break;
     case SINTER_CMD_RECORD:
     case SINTER_CMD_WAIT:

@@ -74,12 +74,10 @@ bool isInScope(const sinter_command &command, sinter_post_scope scope) {
   case SINTER_POST_SCOPE_MATMUL:
     return isMatmul;
   case SINTER_POST_SCOPE_SINGLE:
-    return isMatmul &&
-           static_cast<const sinter_matmul *>(command.params)->batchRank == 0;
+    return isMatmul && command.matmul.params->batchRank == 0;
   case SINTER_POST_SCOPE_FORWARD:
     return command.kind == SINTER_CMD_CONV &&
-           static_cast<const sinter_conv *>(command.params)->direction ==
-               SINTER_CONV_FORWARD;
+           command.conv.params->direction == SINTER_CONV_FORWARD;
   }
   return false;
 }
@@ -163,14 +161,15 @@ uint32_t writtenByPostOps(const sinter_post_op *ops, uint32_t count) {
 }
 
 Status checkContractionSlices(const sinter_command &command) {
-  if (!command.params)
+  const bool isMatmul = command.kind == SINTER_CMD_MATMUL;
+  if (isMatmul ? !command.matmul.params : !command.conv.params)
     return Status::invalid("has no parameters");
   uint32_t results = 1;
-  if (command.kind == SINTER_CMD_MATMUL) {
-    const auto &p = *static_cast<const sinter_matmul *>(command.params);
+  if (isMatmul) {
+    const auto &p = *command.matmul.params;
     results += writtenByPostOps(p.postOps, p.numPostOps);
   } else {
-    const auto &p = *static_cast<const sinter_conv *>(command.params);
+    const auto &p = *command.conv.params;
     results += writtenByPostOps(p.postOps, p.numPostOps);
   }
   if (command.numReads < 2 || command.numReads + results != command.numSlices)
@@ -261,7 +260,7 @@ Status checkConvShape(const sinter_conv &conv) {
 
 Status sinter::rt::checkMatmul(const sinter_command &command) {
   SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
-  const auto &p = *static_cast<const sinter_matmul *>(command.params);
+  const auto &p = *command.matmul.params;
   const uint32_t dtype = storedDtype(p.dtype);
   if (!dtypeBytes(dtype) || !dtypeBytes(p.outDtype))
     return Status::invalid("has the unknown " +
@@ -294,9 +293,9 @@ Status sinter::rt::checkMatmul(const sinter_command &command) {
 }
 
 Status sinter::rt::checkAttention(const sinter_command &command) {
-  if (!command.params)
+  if (!command.attention.params)
     return Status::invalid("has no parameters");
-  const auto &p = *static_cast<const sinter_attention *>(command.params);
+  const auto &p = *command.attention.params;
   if (p.direction < SINTER_ATTENTION_FORWARD ||
       p.direction > SINTER_ATTENTION_BACKWARD)
     return Status::invalid("has the unknown direction " + number(p.direction));
@@ -362,7 +361,7 @@ Status sinter::rt::checkAttention(const sinter_command &command) {
 
 Status sinter::rt::checkConv(const sinter_command &command) {
   SINTER_RETURN_IF_ERROR(checkContractionSlices(command));
-  const auto &p = *static_cast<const sinter_conv *>(command.params);
+  const auto &p = *command.conv.params;
   SINTER_RETURN_IF_ERROR(checkConvShape(p));
   Result<std::vector<Dim>> input = activationDims(p, p.channels, p.inputDims);
   Result<std::vector<Dim>> output = activationDims(p, p.filters, p.outputDims);

@@ -25,7 +25,7 @@ ConstantMap::ConstantMap(const sinter_artifact &artifact, uint32_t place)
       const sinter_command &command = artifact.entries[i].commands[j];
       for (uint32_t k = 0; k < command.numSlices; ++k) {
         const sinter_slice &slice = command.slices[k];
-        if (command.device != place || slice.space != SINTER_SPACE_CONSTANT ||
+        if (command.place != place || slice.space != SINTER_SPACE_CONSTANT ||
             slice.sizeBytes == 0)
           continue;
         // An aligned start keeps the alignment of everything after it.

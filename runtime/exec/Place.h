@@ -2,7 +2,7 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// sinter_command.device is an index into a program's table of places.
+// sinter_command.place is an index into a program's table of places.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_EXEC_PLACE_H

@@ -127,7 +127,7 @@ private:
   };
 
   const sinter_artifact *artifact_ = nullptr;
-  std::vector<Place> places_; // by sinter_command.device
+  std::vector<Place> places_; // by sinter_command.place
   std::vector<Allocation> allocations_;
   std::unique_ptr<Staging> staging_; // null if host memory is shared
   std::vector<Executor> executors_;

@@ -125,7 +125,7 @@ static bool readsInputs(const sinter_artifact &artifact, uint32_t place) {
       bool isCopy = command.kind == SINTER_CMD_COPY;
       for (uint32_t k = 0; k < command.numReads; ++k)
         if (command.slices[k].space == SINTER_SPACE_INPUT &&
-            (isCopy ? command.target : command.device) == place)
+            (isCopy ? command.copy.from : command.place) == place)
           return true;
     }
   return false;

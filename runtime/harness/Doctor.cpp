@@ -38,7 +38,7 @@ static std::set<uint32_t> commandsFor(const sinter_artifact &program,
     for (uint32_t e = 0; e < part->numEntries; ++e)
       for (uint32_t c = 0; c < part->entries[e].numCommands; ++c) {
         const sinter_command &command = part->entries[e].commands[c];
-        if (kind == placeKind(*part, command.device))
+        if (kind == placeKind(*part, command.place))
           commands.insert(command.kind);
       }
   return commands;

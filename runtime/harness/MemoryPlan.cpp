@@ -39,7 +39,7 @@ static nlohmann::ordered_json entryJson(const sinter_artifact &artifact,
   json["commands"] = nlohmann::ordered_json::array();
   for (uint32_t i = 0; i < entry.numCommands; ++i)
     json["commands"].push_back({{"kind", commandName(entry.commands[i].kind)},
-                                {"place", entry.commands[i].device},
+                                {"place", entry.commands[i].place},
                                 {"stream", entry.commands[i].stream},
                                 {"label", entry.commands[i].label}});
   json["values"] = valuesJson(entry, 0);

@@ -260,7 +260,8 @@ Status NonFiniteFinder::describe(const RanCommand &command, uint32_t slice,
       std::to_string(made.count) + "; " + rangeText(made) + "), command " +
       std::to_string(command.index) + " of entry '" + command.entry.name + "'";
   if (what.kind == SINTER_CMD_LAUNCH)
-    text += std::string(", kernel ") + artifact_->kernels[what.target].name;
+    text +=
+        std::string(", kernel ") + artifact_->kernels[what.launch.kernel].name;
   // What it read, unless it has overwritten it.
   std::string reads;
   for (uint32_t k = 0; k < what.numReads; ++k) {

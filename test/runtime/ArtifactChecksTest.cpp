@@ -81,12 +81,12 @@ struct Sample {
     conv.strides[0] = conv.dilations[0] = 1;
     conv.padsLow[0] = conv.padsHigh[0] = 1;
 
-    commands[0] = make(SINTER_CMD_LAUNCH, launchSlices, 3, 2, nullptr);
-    commands[0].tiles = 4;
-    commands[1] = make(SINTER_CMD_MATMUL, matmulSlices, 4, 3, &matmul);
-    commands[2] = make(SINTER_CMD_CONV, convSlices, 3, 2, &conv);
-    commands[3] = make(SINTER_CMD_COPY, copySlices, 2, 1, nullptr);
-    commands[4] = make(SINTER_CMD_FILL, &fillSlice, 1, 0, nullptr);
+    commands[0] = with(command(SINTER_CMD_LAUNCH), launchSlices, 3, 2);
+    commands[0].launch.tiles = 4;
+    commands[1] = with(test::callOf(&matmul), matmulSlices, 4, 3);
+    commands[2] = with(test::callOf(&conv), convSlices, 3, 2);
+    commands[3] = with(command(SINTER_CMD_COPY), copySlices, 2, 1);
+    commands[4] = with(command(SINTER_CMD_FILL), &fillSlice, 1, 0);
     entries[0].name = "main";
     entries[0].inputs = &input;
     entries[0].outputs = &output;
@@ -108,16 +108,17 @@ struct Sample {
     artifact.constantsBytes = 64;
   }
 
-  static sinter_command make(uint32_t kind, const sinter_slice *slices,
-                             uint32_t count, uint32_t reads,
-                             const void *params) {
+  static sinter_command command(uint32_t kind) {
     sinter_command command{};
     command.kind = kind;
+    command.label = "node";
+    return command;
+  }
+  static sinter_command with(sinter_command command, const sinter_slice *slices,
+                             uint32_t count, uint32_t reads) {
     command.slices = slices;
     command.numSlices = count;
     command.numReads = reads;
-    command.params = params;
-    command.label = "node";
     return command;
   }
 };
@@ -257,10 +258,10 @@ TEST_CASE("artifact: tensors and states", "[artifact]") {
 
 TEST_CASE("artifact: commands and slices", "[artifact]") {
   refused("unknown kind", [](Sample &s) { s.commands[0].kind = 77; });
-  refused("kernel 1 of 1", [](Sample &s) { s.commands[0].target = 1; });
-  refused("tiles", [](Sample &s) { s.commands[0].tiles = -1; });
+  refused("kernel 1 of 1", [](Sample &s) { s.commands[0].launch.kernel = 1; });
+  refused("tiles", [](Sample &s) { s.commands[0].launch.tiles = -1; });
   refused("label", [](Sample &s) { s.commands[0].label = nullptr; });
-  refused("device 1", [](Sample &s) { s.commands[0].device = 1; });
+  refused("place 1", [](Sample &s) { s.commands[0].place = 1; });
   refused("slice table", [](Sample &s) { s.commands[0].slices = nullptr; });
   refused("reads 4 of 3", [](Sample &s) { s.commands[0].numReads = 4; });
   refused("writes an input", [](Sample &s) { s.commands[0].numReads = 0; });
@@ -279,7 +280,8 @@ TEST_CASE("artifact: commands and slices", "[artifact]") {
 }
 
 TEST_CASE("artifact: matmul parameters", "[artifact]") {
-  refused("no parameters", [](Sample &s) { s.commands[1].params = nullptr; });
+  refused("no parameters",
+          [](Sample &s) { s.commands[1].matmul.params = nullptr; });
   refused("slices", [](Sample &s) { s.commands[1].numSlices = 2; });
   refused("dtype 0", [](Sample &s) { s.matmul.dtype = 0; });
   refused("batch dimensions", [](Sample &s) { s.matmul.batchRank = 5; });
@@ -417,9 +419,8 @@ TEST_CASE("artifact: attention parameters", "[artifact]") {
       params.query = params.key = params.value = {192, 8, 48};
       params.output = params.outputGrad = params.queryGrad = params.keyGrad =
           params.valueGrad = {64, 32, 8};
-      sample.commands[0] =
-          Sample::make(SINTER_CMD_ATTENTION, slices, forward ? 5 : 9,
-                       forward ? 3 : 6, &params);
+      sample.commands[0] = Sample::with(test::callOf(&params), slices,
+                                        forward ? 5 : 9, forward ? 3 : 6);
     }
   };
   auto check =
@@ -440,7 +441,7 @@ TEST_CASE("artifact: attention parameters", "[artifact]") {
   check(forward, "unknown direction 3",
         [](Attention &a, sinter_command &) { a.params.direction = 3; });
   check(forward, "has no parameters",
-        [](Attention &, sinter_command &c) { c.params = nullptr; });
+        [](Attention &, sinter_command &c) { c.attention.params = nullptr; });
   check(forward, "5 and 3 are expected",
         [](Attention &, sinter_command &c) { c.numSlices = 4; });
   check(backward, "has no statistics",

@@ -40,7 +40,7 @@ struct Ran {
 Ran runFilterGrad(int threads, uint64_t workspaceBytes) {
   sinter_conv p = depthwise(SINTER_CONV_FILTER_GRAD);
   const int64_t points = p.batch * p.channels * 14 * 14;
-  OneCommand command(SINTER_CMD_CONV, &p);
+  OneCommand command(callOf(&p));
   command.operand(someValues(points, 1));
   command.operand(someValues(points, 2));
   command.workspaceBytes = workspaceBytes;
@@ -90,7 +90,7 @@ TEST_CASE("scratch: a product whose operand cannot be packed is computed",
   p.aStrideK = p.bStrideN = p.cStrideN = 1;
   uint64_t taken = 0;
   auto run = [&](uint64_t workspaceBytes) {
-    OneCommand command(SINTER_CMD_MATMUL, &p);
+    OneCommand command(callOf(&p));
     command.operand(someValues(p.m * p.k, 1));
     command.operand(someValues(p.k * p.n, 2));
     command.workspaceBytes = workspaceBytes;

@@ -63,11 +63,11 @@ struct Sample {
   sinter_slice copy[2] = {{SINTER_SPACE_STATE, 1, 0, 4},
                           {SINTER_SPACE_OUTPUT, 1, 0, 4}};
   sinter_command commands[5] = {
-      {SINTER_CMD_FILL, 0, 0, 0, 0, &fill, nullptr, "zeros", 1, 0},
-      {SINTER_CMD_LAUNCH, 0, 0, 0, 1, scale, nullptr, "first", 3, 2},
-      {SINTER_CMD_LAUNCH, 1, 0, 0, 1, bias, nullptr, "second", 4, 3},
-      {SINTER_CMD_LAUNCH, 2, 0, 0, 1, count, nullptr, "third", 2, 1},
-      {SINTER_CMD_COPY, 0, 0, 0, 0, copy, nullptr, "fourth", 2, 1}};
+      {SINTER_CMD_FILL, 0, 0, 1, 0, 0, &fill, "zeros", {}},
+      {SINTER_CMD_LAUNCH, 0, 0, 3, 2, 0, scale, "first", {{1, 0, 0}}},
+      {SINTER_CMD_LAUNCH, 0, 0, 4, 3, 0, bias, "second", {{1, 1, 0}}},
+      {SINTER_CMD_LAUNCH, 0, 0, 2, 1, 0, count, "third", {{1, 2, 0}}},
+      {SINTER_CMD_COPY, 0, 0, 2, 1, 0, copy, "fourth", {}}};
   sinter_entry entry{"main", inputs, outputs,    commands, 2, 2,
                      5,      0,      bytes + 64, 0,        0};
   struct alignas(64) {

@@ -20,12 +20,10 @@ template <class Narrow> double valueOf(uint16_t bits) {
   int exponent = (bits & 0x7fff) >> Narrow::mantissaBits;
   int lowest = 1 - Narrow::exponentBias - Narrow::mantissaBits;
   double magnitude =
-      exponent == 0x7fff >> Narrow::mantissaBits
-          ? (mantissa ? NAN : INFINITY)
-      : exponent == 0
-          ? std::ldexp(mantissa, lowest)
-          : std::ldexp((1 << Narrow::mantissaBits) + mantissa,
-                       lowest + exponent - 1);
+      exponent == 0x7fff >> Narrow::mantissaBits ? (mantissa ? NAN : INFINITY)
+      : exponent == 0                            ? std::ldexp(mantissa, lowest)
+                      : std::ldexp((1 << Narrow::mantissaBits) + mantissa,
+                                   lowest + exponent - 1);
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 

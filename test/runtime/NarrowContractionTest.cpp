@@ -75,10 +75,10 @@ struct Operand {
 /// Runs `narrow` with 1, 2 and 3 threads, requires equal bits, and compares
 /// with `wide`. Returns what was chosen.
 template <typename Params>
-std::string check(uint32_t kind, const Params &narrow, const Params &wide,
+std::string check(const Params &narrow, const Params &wide,
                   const std::vector<Operand> &operands, size_t resultSize,
                   bool constantSecond = false) {
-  OneCommand reference(kind, &wide), command(kind, &narrow);
+  OneCommand reference(callOf(&wide)), command(callOf(&narrow));
   for (const Operand &operand : operands) {
     uint32_t dtype = operand.isMultiplied ? narrow.dtype : narrow.outDtype;
     reference.operand(rounded(dtype, operand.values));
@@ -146,8 +146,8 @@ std::string checkMatmul(sinter_matmul p, uint32_t dtype, uint32_t outDtype,
   p.dtype = dtype;
   p.outDtype = outDtype;
   wide.dtype = wide.outDtype = SINTER_F32;
-  return check(SINTER_CMD_MATMUL, p, wide, operands,
-               static_cast<size_t>(batch * p.m * p.n), constantB);
+  return check(p, wide, operands, static_cast<size_t>(batch * p.m * p.n),
+               constantB);
 }
 
 const std::pair<uint32_t, uint32_t> types[] = {{SINTER_BF16, SINTER_BF16},
@@ -247,7 +247,7 @@ TEST_CASE("16-bit convolutions", "[narrow]") {
             p.outDtype = out;
             wide.dtype = wide.outDtype = SINTER_F32;
             CAPTURE(in, out, layout, direction, kernel, constantFilter);
-            check(SINTER_CMD_CONV, p, wide, operands,
+            check(p, wide, operands,
                   static_cast<size_t>(isForward      ? y
                                       : isFilterGrad ? w
                                                      : x),

@@ -9,6 +9,7 @@
 #include "backends/cpu/device/CpuDevice.h"
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/exec/Program.h"
+#include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
 
@@ -23,11 +24,7 @@ namespace sinter::test {
 /// itself.
 class OneCommand {
 public:
-  OneCommand(uint32_t kind, const void *params) {
-    command_.kind = kind;
-    command_.params = params;
-    command_.label = "node";
-  }
+  explicit OneCommand(const sinter_command &call) : command_(call) {}
 
   /// Adds the next operand; the result is added last, by run().
   void operand(std::vector<float> values) {
@@ -134,7 +131,7 @@ public:
   uint64_t scratchBytes = 0; // used by the call
 
 private:
-  sinter_command command_{};
+  sinter_command command_;
   std::vector<std::vector<float>> operands_;
   std::vector<bool> isResult_;
   bool constant_ = false;

@@ -119,7 +119,7 @@ std::string check(const sinter_conv &p, Options options = {}) {
       product(inputGrad ? p.inputDims : p.outputDims, p.spatialRank);
   std::vector<float> before = someValues(size, 3);
 
-  OneCommand command(SINTER_CMD_CONV, &p);
+  OneCommand command(callOf(&p));
   command.operand(first);
   command.operand(second);
   if (options.constantFilter)
@@ -314,7 +314,7 @@ TEST_CASE("conv: NaN goes through relu, clip and swish", "[conv]") {
         addPostOp(p, kind, -1, 1);
         std::vector<float> input = someValues(16 * 8, 1);
         input[0] = std::nanf("");
-        OneCommand command(SINTER_CMD_CONV, &p);
+        OneCommand command(callOf(&p));
         command.operand(input);
         command.operand(someValues(16 * 16 * kernel, 2));
         command.operand(someValues(16, 3));

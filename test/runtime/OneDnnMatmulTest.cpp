@@ -84,7 +84,7 @@ std::string check(const sinter_matmul &p, Options options = {}) {
       someValues(span(p.k, p.bStrideK, p.n, p.bStrideN, p.bBatchStrides), 2);
   int64_t size = span(p.m, p.cStrideM, p.n, p.cStrideN, p.cBatchStrides);
   std::vector<float> before = someValues(size, 3);
-  OneCommand command(SINTER_CMD_MATMUL, &p);
+  OneCommand command(callOf(&p));
   command.operand(a);
   command.operand(b);
   if (options.constantB)
@@ -428,7 +428,7 @@ TEST_CASE("matmul: NaN goes through every post-op", "[matmul]") {
         addPostOp(p, kind, -1, 1);
         std::vector<float> a = someValues(m * 16, 1);
         a[0] = std::nanf("");
-        OneCommand command(SINTER_CMD_MATMUL, &p);
+        OneCommand command(callOf(&p));
         command.operand(a);
         command.operand(someValues(16 * 48, 2));
         std::vector<float> result(static_cast<size_t>(m * 48 * spread));
@@ -449,10 +449,7 @@ TEST_CASE("matmul: speed", "[.][bench]") {
     for (bool constant : {false, true})
       for (int threads : {1, 2}) {
         sinter_matmul p = dense(m, n, k);
-        sinter_command command{};
-        command.kind = SINTER_CMD_MATMUL;
-        command.params = &p;
-        command.label = "bench";
+        sinter_command command = callOf(&p);
         std::vector<float> a = someValues(int64_t(m) * k, 1),
                            b = someValues(int64_t(k) * n, 2), c(size_t(m) * n);
         sinter_slice slices[] = {{SINTER_SPACE_INPUT, 0, 0, 4 * a.size()},

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/device/CpuDevice.h"
 #include "runtime/base/AlignedBlock.h"
+#include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
 
@@ -82,11 +83,8 @@ void check(uint32_t dtype, uint32_t outDtype, int64_t m, int64_t n, int64_t k,
       {SINTER_SPACE_INPUT, 1, 0, sizeof(In) * b.size()},
       {SINTER_SPACE_INPUT, 2, 0, sizeof(Out) * bias.size()},
       {SINTER_SPACE_OUTPUT, 0, 0, sizeof(Out) * c.size()}};
-  sinter_command command{};
-  command.kind = SINTER_CMD_MATMUL;
+  sinter_command command = test::callOf(&p);
   command.slices = slices;
-  command.params = &p;
-  command.label = "plain";
   command.numSlices = 4;
   command.numReads = 3;
   void *buffers[] = {a.data(), b.data(), bias.data(), c.data()};
@@ -153,12 +151,9 @@ TEST_CASE("plain matmul: what is not supported is refused clearly",
           "[matmul]") {
   sinter_matmul p{};
   p.m = p.n = p.k = 1;
-  sinter_command command{};
-  command.kind = SINTER_CMD_MATMUL;
+  sinter_command command = test::callOf(&p);
   sinter_slice slices[3] = {};
   command.slices = slices;
-  command.params = &p;
-  command.label = "refused";
   command.numSlices = 3;
   command.numReads = 2;
   auto refused = [&](uint32_t dtype, uint32_t outDtype) {

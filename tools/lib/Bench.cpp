@@ -95,7 +95,7 @@ std::string Profile::traceEvents() const {
                     {"ph", "X"},
                     {"ts", static_cast<double>(event.beginNs - origin) / 1e3},
                     {"dur", static_cast<double>(event.durationNs) / 1e3},
-                    {"pid", command.device},
+                    {"pid", command.place},
                     {"tid", command.stream},
                     {"args", {{"command", event.index}}}});
   }
@@ -117,12 +117,12 @@ static double bytesOf(const sinter_command &command) {
 static double flopsOf(const sinter_command &command) {
   double flops = 0;
   if (command.kind == SINTER_CMD_MATMUL) {
-    const auto &matmul = *static_cast<const sinter_matmul *>(command.params);
+    const auto &matmul = *command.matmul.params;
     flops = 2.0 * matmul.m * matmul.n * matmul.k;
     for (uint32_t i = 0; i < matmul.batchRank; ++i)
       flops *= matmul.batch[i];
   } else if (command.kind == SINTER_CMD_CONV) {
-    const auto &conv = *static_cast<const sinter_conv *>(command.params);
+    const auto &conv = *command.conv.params;
     flops = 2.0 * conv.batch * conv.filters * conv.channels /
             static_cast<double>(conv.groups);
     for (uint32_t i = 0; i < conv.spatialRank; ++i)

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// Written as in PKWARE's APPNOTE.TXT: members are stored, and their sizes are in
-// a ZIP64 field.
+// Written as in PKWARE's APPNOTE.TXT: members are stored, and their sizes are
+// in a ZIP64 field.
 //
 //===----------------------------------------------------------------------===//
 #include "tools/lib/Npz.h"
@@ -135,12 +135,12 @@ rt::Status tools::writeNpz(const std::string &path,
   std::string directory;
   uint64_t offset = 0;
   for (const auto &tensor : tensors) {
-    std::string name = tensor->name + ".npy", 
+    std::string name = tensor->name + ".npy",
                 npy = rt::npyHeaderText(tensor->dtype, tensor->dims);
     uint64_t dataBytes = tensor->bytes.sizeBytes();
     uint64_t sizeBytes = npy.size() + dataBytes;
-    uint32_t crc = rt::crc32(0, {reinterpret_cast<const uint8_t *>(npy.data()),
-                                 npy.size()});
+    uint32_t crc = rt::crc32(
+        0, {reinterpret_cast<const uint8_t *>(npy.data()), npy.size()});
     crc = rt::crc32(crc, {tensor->bytes.data(), dataBytes});
     std::string head;
     put(head, kLocalHeader, 4);

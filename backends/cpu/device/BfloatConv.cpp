@@ -35,8 +35,7 @@ constexpr int64_t maxChunks = 16;
 class BfloatConvCall : public LibraryCall {
 public:
   BfloatConvCall(OneDnnContext &context, const sinter_command &command)
-      : context_(context), command_(command),
-        params_(*static_cast<const sinter_conv *>(command.params)),
+      : context_(context), command_(command), params_(*command.conv.params),
         postOps_(params_.postOps, params_.numPostOps), shape_(params_),
         input_(shape_, true), output_(shape_, false),
         outDtype_(params_.outDtype ? params_.outDtype : params_.dtype) {}
@@ -382,7 +381,7 @@ std::string BfloatConvCall::description() const {
 LibraryCallResult sinter::cpu::prepareBfloatConv(OneDnnContext &context,
                                                  const sinter_command &command,
                                                  const uint8_t *constants) {
-  const auto &params = *static_cast<const sinter_conv *>(command.params);
+  const auto &params = *command.conv.params;
   if (params.dtype != SINTER_BF16 || !hasBfloatTiles())
     return std::unique_ptr<LibraryCall>();
   auto call = std::make_unique<BfloatConvCall>(context, command);

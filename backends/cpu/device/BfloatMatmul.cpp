@@ -32,8 +32,7 @@ namespace {
 class BfloatMatmulCall : public LibraryCall {
 public:
   BfloatMatmulCall(OneDnnContext &context, const sinter_command &command)
-      : context_(context), command_(command),
-        params_(*static_cast<const sinter_matmul *>(command.params)),
+      : context_(context), command_(command), params_(*command.matmul.params),
         postOps_(params_.postOps, params_.numPostOps),
         shape_(MatmulShape::simplify(params_)) {}
 
@@ -333,7 +332,7 @@ LibraryCallResult
 sinter::cpu::prepareBfloatMatmul(OneDnnContext &context,
                                  const sinter_command &command,
                                  const uint8_t *constants) {
-  const auto &params = *static_cast<const sinter_matmul *>(command.params);
+  const auto &params = *command.matmul.params;
   if (params.dtype != SINTER_BF16 || !hasBfloatTiles())
     return std::unique_ptr<LibraryCall>();
   auto call = std::make_unique<BfloatMatmulCall>(context, command);

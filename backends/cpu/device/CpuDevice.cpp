@@ -10,8 +10,8 @@
 
 #include "backends/cpu/device/OneDnnLibrary.h"
 #include "runtime/base/AlignedBlock.h"
-#include "runtime/base/NumberText.h"
 #include "runtime/base/CpuFeatures.h"
+#include "runtime/base/NumberText.h"
 
 #include <chrono>
 #include <cstring>

@@ -48,8 +48,7 @@ struct ConvVariant {
 class ConvCall : public rt::LibraryCall {
 public:
   ConvCall(OneDnnContext &context, const sinter_command &command)
-      : context_(context), command_(command),
-        params_(*static_cast<const sinter_conv *>(command.params)),
+      : context_(context), command_(command), params_(*command.conv.params),
         postOps_(params_.postOps, params_.numPostOps), shape_(params_),
         inputGrad_(params_.direction == SINTER_CONV_INPUT_GRAD),
         source_(shape_, !inputGrad_), result_(shape_, inputGrad_) {}

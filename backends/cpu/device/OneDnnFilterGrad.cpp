@@ -31,8 +31,7 @@ constexpr int64_t maxChunks = 16, enoughPieces = 8;
 class FilterGradCall : public LibraryCall {
 public:
   FilterGradCall(OneDnnContext &context, const sinter_command &command)
-      : context_(context),
-        shape_(*static_cast<const sinter_conv *>(command.params)),
+      : context_(context), shape_(*command.conv.params),
         input_(shape_, /*input=*/true), output_(shape_, /*input=*/false) {}
 
   void prepare();

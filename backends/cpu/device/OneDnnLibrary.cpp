@@ -61,9 +61,9 @@ private:
 
   LibraryCallResult prepareMatmul(const sinter_command &command,
                                   const uint8_t *constants) {
-    const auto &params = *static_cast<const sinter_matmul *>(command.params);
+    const auto &params = *command.matmul.params;
     SINTER_RETURN_IF_ERROR(checkPostOps({params.postOps, params.numPostOps}));
-    const bool byLoops = command.target == 1;
+    const bool byLoops = command.matmul.byLoops == 1;
     if (isSixteenBit(params.dtype) &&
         (params.outDtype == params.dtype || params.outDtype == SINTER_F32)) {
       if (byLoops)
@@ -92,7 +92,7 @@ private:
   static LibraryCallResult prepareFloatConv(OneDnnContext &context,
                                             const sinter_command &command,
                                             const uint8_t *constants) {
-    const auto &params = *static_cast<const sinter_conv *>(command.params);
+    const auto &params = *command.conv.params;
     if (params.direction == SINTER_CONV_FILTER_GRAD)
       return prepareOneDnnFilterGrad(context, command);
     if (isPointwiseProduct(params))
@@ -102,12 +102,12 @@ private:
 
   LibraryCallResult prepareConv(const sinter_command &command,
                                 const uint8_t *constants) {
-    const auto &params = *static_cast<const sinter_conv *>(command.params);
+    const auto &params = *command.conv.params;
     SINTER_RETURN_IF_ERROR(checkPostOps({params.postOps, params.numPostOps}));
     if (params.filterLayout == SINTER_CHANNELS_LAST)
       return unsupported("filters with channels last are not supported on the "
                          "CPU");
-    const bool byLoops = command.target == 1;
+    const bool byLoops = command.conv.byLoops == 1;
     uint32_t outDtype = params.outDtype ? params.outDtype : params.dtype;
     if (isSixteenBit(params.dtype) &&
         (outDtype == params.dtype || outDtype == SINTER_F32)) {

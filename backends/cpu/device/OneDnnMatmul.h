@@ -43,8 +43,7 @@ public:
   /// `mayPack`: operands may be copied so that they are read faster.
   MatmulCall(OneDnnContext &context, const sinter_command &command,
              bool mayPack)
-      : context_(context), command_(command),
-        params_(*static_cast<const sinter_matmul *>(command.params)),
+      : context_(context), command_(command), params_(*command.matmul.params),
         postOps_(params_.postOps, params_.numPostOps), mayPack_(mayPack) {}
 
   rt::Status prepare(const uint8_t *constants);

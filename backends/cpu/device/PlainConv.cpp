@@ -66,8 +66,7 @@ plain::Convolution makeConvolution(const sinter_conv &p) {
 template <typename T> class PlainConvCall : public LibraryCall {
 public:
   explicit PlainConvCall(const sinter_command &command)
-      : command_(command),
-        p_(*static_cast<const sinter_conv *>(command.params)),
+      : command_(command), p_(*command.conv.params),
         conv_(makeConvolution(p_)) {
     const sinter_slice &result = command.slices[command.numSlices - 1];
     for (uint32_t i = 0; i < p_.numPostOps; ++i)
@@ -167,7 +166,7 @@ private:
 } // namespace
 
 LibraryCallResult sinter::cpu::preparePlainConv(const sinter_command &command) {
-  const auto &params = *static_cast<const sinter_conv *>(command.params);
+  const auto &params = *command.conv.params;
   if (params.dtype == SINTER_F32)
     return std::unique_ptr<LibraryCall>(
         std::make_unique<PlainConvCall<float>>(command));

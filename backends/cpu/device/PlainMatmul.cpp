@@ -36,8 +36,7 @@ template <typename In, typename Out>
 class PlainMatmulCall : public LibraryCall {
 public:
   explicit PlainMatmulCall(const sinter_command &command)
-      : command_(command),
-        params_(*static_cast<const sinter_matmul *>(command.params)) {}
+      : command_(command), params_(*command.matmul.params) {}
 
   uint64_t sharedBytes() const override { return 0; }
   uint64_t perWorkerBytes() const override {
@@ -158,7 +157,7 @@ LibraryCallResult make(const sinter_command &command) {
 
 LibraryCallResult
 sinter::cpu::preparePlainMatmul(const sinter_command &command) {
-  const auto &params = *static_cast<const sinter_matmul *>(command.params);
+  const auto &params = *command.matmul.params;
   if (params.dtype == SINTER_F32 && params.outDtype == SINTER_F32)
     return make<float, float>(command);
   for (uint32_t i = 0; i < params.numPostOps; ++i)

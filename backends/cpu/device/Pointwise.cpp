@@ -53,10 +53,9 @@ sinter_matmul asMatmul(const sinter_conv &conv) {
 class PointwiseCall : public LibraryCall {
 public:
   explicit PointwiseCall(const sinter_command &command)
-      : params_(asMatmul(*static_cast<const sinter_conv *>(command.params))),
-        command_(command) {
+      : params_(asMatmul(*command.conv.params)), command_(command) {
     command_.kind = SINTER_CMD_MATMUL;
-    command_.params = &params_;
+    command_.matmul = {&params_, command.conv.byLoops, 0};
   }
 
   Status prepare(OneDnnContext &context, const uint8_t *constants) {

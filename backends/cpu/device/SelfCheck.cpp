@@ -35,7 +35,7 @@ static Status tryMatmul(Device &device) {
   sinter_command command{};
   command.kind = SINTER_CMD_MATMUL;
   command.slices = slices;
-  command.params = &params;
+  command.matmul.params = &params;
   command.label = "self check";
   command.numSlices = 3;
   command.numReads = 2;

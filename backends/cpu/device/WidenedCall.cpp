@@ -137,14 +137,14 @@ Status WidenedCall::prepare(OneDnnContext &context, const uint8_t *constants,
   uint32_t dtype, outDtype;
   int64_t written = -1; // elements of the result; -1: all of its slice
   if (original_.kind == SINTER_CMD_CONV) {
-    auto params = *static_cast<const sinter_conv *>(original_.params);
+    auto params = *original_.conv.params;
     dtype = params.dtype;
     outDtype = params.outDtype ? params.outDtype : dtype;
     params.dtype = params.outDtype = SINTER_F32;
     params_ = params;
-    command_.params = &std::get<sinter_conv>(params_);
+    command_.conv.params = &std::get<sinter_conv>(params_);
   } else {
-    auto params = *static_cast<const sinter_matmul *>(original_.params);
+    auto params = *original_.matmul.params;
     dtype = params.dtype;
     outDtype = params.outDtype;
     params.dtype = params.outDtype = SINTER_F32;
@@ -152,7 +152,7 @@ Status WidenedCall::prepare(OneDnnContext &context, const uint8_t *constants,
     for (uint32_t i = 0; i < params.batchRank; ++i)
       written *= params.batch[i];
     params_ = params;
-    command_.params = &std::get<sinter_matmul>(params_);
+    command_.matmul.params = &std::get<sinter_matmul>(params_);
   }
   isBfloat_ = dtype == SINTER_BF16;
   const uint32_t last = original_.numSlices - 1;

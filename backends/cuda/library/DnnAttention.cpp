@@ -46,7 +46,7 @@ void takeScratch(DnnGraph &graph, const SdpaShape &shape) {
 Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnAttention(
     const DnnContext &context, const sinter_command &command,
     const LibraryOptions &options, const ZeroFill &zeroFill) {
-  const auto &p = *static_cast<const sinter_attention *>(command.params);
+  const auto &p = *command.attention.params;
   SdpaShape shape;
   shape.dtype = p.dtype;
   shape.batch = p.batch;

@@ -131,7 +131,7 @@ Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnGraph(
 Result<std::unique_ptr<LibraryCall>> sinter::cuda::prepareDnnConv(
     const DnnContext &context, const sinter_command &command,
     const LibraryOptions &options, const ZeroFill &zeroFill) {
-  const auto &params = *static_cast<const sinter_conv *>(command.params);
+  const auto &params = *command.conv.params;
   static constexpr const char *names[] = {
       "", "cuDNN convolution", "cuDNN input gradient", "cuDNN filter gradient"};
   return prepareDnnGraph(context, command,

@@ -468,8 +468,7 @@ Result<std::unique_ptr<LibraryCall>>
 sinter::cuda::prepareLtMatmul(const LtContext &context,
                               const sinter_command &command,
                               const LibraryOptions &options) {
-  LtPlan plan =
-      LtPlan::make(*static_cast<const sinter_matmul *>(command.params));
+  LtPlan plan = LtPlan::make(*command.matmul.params);
   if (!plan.refusal.empty())
     return Status(SINTER_UNSUPPORTED, plan.refusal);
   auto call = std::make_unique<LtMatmulCall>(context, std::move(plan));

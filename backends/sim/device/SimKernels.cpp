@@ -27,9 +27,9 @@ SimKernels::create(const sinter_artifact &artifact, const Drop &drop,
 // have different kernels.
 void SimKernels::readCommand(const sinter_command &command) {
   if (command.kind != SINTER_CMD_LAUNCH ||
-      artifact_.kernels[command.target].cpu)
+      artifact_.kernels[command.launch.kernel].cpu)
     return;
-  std::vector<Buffer> &buffers = kernels_[command.target].buffers;
+  std::vector<Buffer> &buffers = kernels_[command.launch.kernel].buffers;
   buffers.resize(std::max<size_t>(buffers.size(), command.numSlices));
   for (uint32_t i = 0; i < command.numSlices; ++i) {
     Buffer &buffer = buffers[i];

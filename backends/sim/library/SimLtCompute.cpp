@@ -191,16 +191,17 @@ void LtProblem::compute(const void *alpha, const void *aAt, const void *bAt,
                                               dAt);
   case lt::bf16:
     return (wide ? multiply<rt::Bfloat, float, float>
-                 : multiply<rt::Bfloat, rt::Bfloat, float>)(*this, alpha, aAt, bAt,
-                                                    beta, cAt, dAt);
+                 : multiply<rt::Bfloat, rt::Bfloat, float>)(*this, alpha, aAt,
+                                                            bAt, beta, cAt,
+                                                            dAt);
   case lt::f16:
     return (wide ? multiply<rt::Half, float, float>
-                 : multiply<rt::Half, rt::Half, float>)(*this, alpha, aAt, bAt, beta,
-                                                cAt, dAt);
+                 : multiply<rt::Half, rt::Half, float>)(*this, alpha, aAt, bAt,
+                                                        beta, cAt, dAt);
   default:
     if (operation.computeType == lt::compute32FFastTf32)
       return multiply<rt::Tf32, float, float>(*this, alpha, aAt, bAt, beta, cAt,
-                                          dAt);
+                                              dAt);
     return multiply<float, float, float>(*this, alpha, aAt, bAt, beta, cAt,
                                          dAt);
   }

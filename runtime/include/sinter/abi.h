@@ -19,8 +19,8 @@ extern "C" {
 #endif
 
 #define SINTER_ABI_MAGIC 0x5245544e49530001ull /* "\1\0SINTER" */
-#define SINTER_ABI_MAJOR 2                     /* a newer major is refused */
-#define SINTER_ABI_MINOR 6
+#define SINTER_ABI_MAJOR 3                     /* another major is refused */
+#define SINTER_ABI_MINOR 0
 #define SINTER_MAX_RANK 32
 #define SINTER_MAX_BATCH_DIMS 4
 #define SINTER_MAX_SPATIAL_DIMS 3
@@ -78,7 +78,7 @@ typedef struct sinter_state_desc {
   uint64_t offsetBytes; /* in its place's state block; a multiple of 64 */
   uint64_t
       initOffsetBytes; /* initial bytes in `constants`; UINT64_MAX: zeros */
-  /* 2.5: other names of the same tensor, one per line; NULL: none. Weight files
+  /* other names of the same tensor, one per line; NULL: none. Weight files
    * hold the tensor under each of them. */
   const char *aliases;
 } sinter_state_desc;
@@ -97,7 +97,7 @@ typedef struct sinter_control {
   int64_t seed;       /* offset 24 */
   int64_t validRows;  /* offset 32; rows of the batch that count (eval) */
   int64_t microBatch; /* offset 40 */
-  int64_t replica;    /* offset 48; 2.2: this replica's number */
+  int64_t replica;    /* offset 48; this replica's number */
   uint32_t ticket;    /* offset 56; 0. A kernel with stages counts its blocks
                          here and resets it to 0; no other field is written */
   uint32_t reserved1;
@@ -125,25 +125,24 @@ typedef struct sinter_slice {
 /* ---- Commands: what one run does, in order ---------------------------------
  */
 
+/* Each kind has its own member of sinter_command's union. */
 typedef enum sinter_command_kind {
-  SINTER_CMD_LAUNCH = 1, /* a generated kernel; `target` indexes `kernels` */
-  SINTER_CMD_MATMUL,     /* `params` is a sinter_matmul */
-  SINTER_CMD_CONV,       /* `params` is a sinter_conv */
-  SINTER_CMD_COPY,       /* slices[1] = slices[0] (same size); `target` is the
-                            place of slices[0] and `tiles` that of slices[1] */
-  SINTER_CMD_FILL,       /* slices[0] = zeros */
-  SINTER_CMD_ATTENTION,  /* `params` is a sinter_attention */
-  /* 2.2: with 2k slices, slice k + i = the sum of slice i over all replicas;
-   * `params` is a sinter_all_reduce, `target` the number of an event. It starts
-   * when the commands before it are done and overlaps with those after it, up
-   * to the AWAIT with its `target`. */
+  SINTER_CMD_LAUNCH = 1, /* `launch`: a generated kernel */
+  SINTER_CMD_MATMUL,     /* `matmul` */
+  SINTER_CMD_CONV,       /* `conv` */
+  SINTER_CMD_COPY,       /* `copy`: slices[1] = slices[0] (same size) */
+  SINTER_CMD_FILL,       /* no member: slices[0] = zeros */
+  SINTER_CMD_ATTENTION,  /* `attention` */
+  /* `allReduce`: slice k + i = the sum of slice i over all replicas. It
+   * starts when the commands before it are done and overlaps with those after
+   * it, up to the AWAIT with its event. */
   SINTER_CMD_ALL_REDUCE,
-  /* 2.2: waits for the ALL_REDUCE with the same `target`. Commands between the
+  /* waits for the ALL_REDUCE with the same `event`. Commands between the
    * two neither change what it reads nor touch what it writes. No slices. */
   SINTER_CMD_AWAIT,
   /* Order between streams, in programs with several places. No slices. */
-  SINTER_CMD_RECORD = 16, /* event `target` = the stream's commands so far */
-  SINTER_CMD_WAIT         /* the stream continues after event `target`, which an
+  SINTER_CMD_RECORD = 16, /* `event` = the stream's commands so far */
+  SINTER_CMD_WAIT         /* the stream continues after `event`, which an
                              earlier command of the entry recorded */
 } sinter_command_kind;
 
@@ -153,22 +152,6 @@ typedef enum sinter_stream {
   SINTER_STREAM_COMPUTE = 0,
   SINTER_STREAM_TRANSFER /* copies from and to other places */
 } sinter_stream;
-
-typedef struct sinter_command {
-  uint32_t kind;   /* sinter_command_kind */
-  uint32_t target; /* LAUNCH: kernel index; contractions (CPU): 1: as loops */
-  uint32_t device; /* the place whose stream runs it */
-  uint32_t stream; /* sinter_stream; commands of one stream run in order */
-  int64_t tiles;   /* LAUNCH: tiles [0, tiles) are claimed by the workers */
-  const sinter_slice *slices;
-  const void *params;
-  const char
-      *label; /* names of its ONNX nodes, separated by commas; never NULL */
-  uint32_t numSlices;
-  uint32_t
-      numReads; /* slices [0, numReads) are only read; the others are written
-                   (a slice that is both is listed in both parts) */
-} sinter_command;
 
 /* Operations on a contraction's fp32 result, applied in order before it is
  * stored: sinter/post_ops.h. */
@@ -195,13 +178,6 @@ typedef struct sinter_matmul {
   int64_t cBatchStrides[SINTER_MAX_BATCH_DIMS], cStrideM, cStrideN;
   sinter_post_op postOps[SINTER_MAX_POST_OPS];
 } sinter_matmul;
-
-/* Slices [0, k) are read, [k, 2k) written. Slice k + i has the size of slice i;
- * it is either the same bytes or overlaps with no other slice. */
-typedef struct sinter_all_reduce {
-  uint32_t dtype; /* of all slices */
-  uint32_t reserved;
-} sinter_all_reduce;
 
 typedef enum sinter_conv_direction {
   SINTER_CONV_FORWARD =
@@ -272,6 +248,67 @@ typedef struct sinter_attention {
                         it repeats */
 } sinter_attention;
 
+/* ---- A command: a row of an entry's table -----------------------------------
+ */
+
+typedef struct sinter_launch {
+  int64_t tiles;   /* CPU: tiles [0, tiles) are claimed by the workers */
+  uint32_t kernel; /* index into the artifact's kernels */
+  uint32_t reserved;
+} sinter_launch;
+
+/* Contractions: what to compute; CPU: whether by plain loops (1) or by the
+ * library (0). */
+typedef struct sinter_matmul_call {
+  const sinter_matmul *params;
+  uint32_t byLoops;
+  uint32_t reserved;
+} sinter_matmul_call;
+
+typedef struct sinter_conv_call {
+  const sinter_conv *params;
+  uint32_t byLoops;
+  uint32_t reserved;
+} sinter_conv_call;
+
+typedef struct sinter_attention_call {
+  const sinter_attention *params;
+} sinter_attention_call;
+
+typedef struct sinter_copy {
+  uint32_t from, to; /* places of slices[0] and slices[1] */
+} sinter_copy;
+
+/* Slices [0, k) are read, [k, 2k) written. Slice k + i has the size of slice i;
+ * it is either the same bytes or overlaps with no other slice. */
+typedef struct sinter_all_reduce {
+  uint32_t event; /* its number; AWAIT has the same */
+  uint32_t dtype; /* of all slices */
+} sinter_all_reduce;
+
+typedef struct sinter_command {
+  uint32_t kind;   /* sinter_command_kind */
+  uint32_t place;  /* whose stream runs it */
+  uint32_t stream; /* sinter_stream; commands of one stream run in order */
+  uint32_t numSlices;
+  uint32_t
+      numReads; /* slices [0, numReads) are only read; the others are written
+                   (a slice that is both is listed in both parts) */
+  uint32_t reserved;
+  const sinter_slice *slices;
+  const char
+      *label; /* names of its ONNX nodes, separated by commas; never NULL */
+  union {     /* the member that `kind` names; the rest is zero */
+    sinter_launch launch;
+    sinter_matmul_call matmul;
+    sinter_conv_call conv;
+    sinter_attention_call attention;
+    sinter_copy copy;
+    sinter_all_reduce allReduce;
+    uint32_t event; /* AWAIT, RECORD, WAIT */
+  };
+} sinter_command;
+
 /* ---- Kernels, entries, artifact
  * ---------------------------------------------- */
 
@@ -302,7 +339,7 @@ typedef struct sinter_image {
   uint64_t sizeBytes;
 } sinter_image;
 
-/* 2.6: a check that indices lie in [lower, upper). The index at position p
+/* a check that indices lie in [lower, upper). The index at position p
  * belongs to row (p / stride) % rows of the batch; rows 0: unknown. */
 typedef struct sinter_index_check {
   const char *node; /* ONNX node that reads them; never NULL */
@@ -323,7 +360,7 @@ typedef struct sinter_entry {
   const sinter_tensor_desc *outputs;
   const sinter_command *commands;
   uint32_t numInputs, numOutputs, numCommands;
-  /* 2.6: if not 0, `outputs` has one more row, for the runtime: an int64
+  /* if not 0, `outputs` has one more row, for the runtime: an int64
    * [numIndexChecks][2] with, for each of the entry's checks, position + 1 and
    * value of the first index out of range, or zeros. */
   uint32_t numIndexChecks;
@@ -356,8 +393,8 @@ typedef struct sinter_training {
   int64_t ignoreIndex; /* one more label that is allowed; meaningful
                           if hasIgnoreIndex */
   uint32_t hasIgnoreIndex;
-  uint32_t replicas;   /* 2.2: how many run "step" together; 0 and 1: one */
-  uint32_t accumulate; /* 2.3: micro-batches of a step; 0 and 1: one, and the
+  uint32_t replicas;   /* how many run "step" together; 0 and 1: one */
+  uint32_t accumulate; /* micro-batches of a step; 0 and 1: one, and the
                           entry "step"; else that many runs of "grad", whose
                           control.microBatch counts from 0, then "apply" */
   uint32_t reserved;
@@ -411,14 +448,14 @@ typedef struct sinter_artifact {
   const uint64_t *arenas; /* arenas[entry * numPlaces + place] in bytes */
   uint32_t numPlaces;
   uint32_t reserved1;
-  /* 2.3: the sinter_dtype of each slice of each command of each entry, in this
+  /* the sinter_dtype of each slice of each command of each entry, in this
    * order; NULL: unknown. */
   const uint8_t *sliceDtypes;
-  /* 2.4: how many bytes of scratch library calls may take, workspaces[place],
+  /* how many bytes of scratch library calls may take, workspaces[place],
    * one entry if numPlaces is 0; NULL: none anywhere; UINT64_MAX: as many as
    * they want. No library call takes more. */
   const uint64_t *workspaces;
-  /* 2.6: the checks of all entries, in their order. */
+  /* the checks of all entries, in their order. */
   const sinter_index_check *indexChecks;
 } sinter_artifact;
 

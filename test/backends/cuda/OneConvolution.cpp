@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/backends/cuda/OneConvolution.h"
+#include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
 
@@ -233,7 +234,7 @@ void OneConvolution::compare() const {
 
 std::string OneConvolution::refusal() {
   build();
-  return runOnSim(SINTER_CMD_CONV, &params, operands_, numReads_, true)
+  return runOnSim(callOf(&params), operands_, numReads_, true)
       .prepared.message();
 }
 
@@ -242,7 +243,7 @@ std::string OneConvolution::check() {
           params.batch, params.channels, params.filters, params.groups,
           params.numPostOps);
   build();
-  Ran ran = runOnSim(SINTER_CMD_CONV, &params, operands_, numReads_, false);
+  Ran ran = runOnSim(callOf(&params), operands_, numReads_, false);
   REQUIRE(ran.prepared.message() == "");
   compare();
   return ran.description;

@@ -6,6 +6,7 @@
 
 #include "test/backends/cuda/OneProduct.h"
 #include "backends/cuda/library/LtPlan.h"
+#include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
 
@@ -249,7 +250,7 @@ void OneProduct::compareSums() const {
 
 std::string OneProduct::refusal() {
   build();
-  return runOnSim(SINTER_CMD_MATMUL, &params, operands_, numReads_, true)
+  return runOnSim(callOf(&params), operands_, numReads_, true)
       .prepared.message();
 }
 
@@ -257,7 +258,7 @@ std::string OneProduct::check() {
   CAPTURE(params.dtype, params.outDtype, params.m, params.n, params.k,
           params.batchRank, params.numPostOps);
   build();
-  Ran ran = runOnSim(SINTER_CMD_MATMUL, &params, operands_, numReads_, false);
+  Ran ran = runOnSim(callOf(&params), operands_, numReads_, false);
   REQUIRE(ran.prepared.message() == "");
   compare();
   return ran.description;

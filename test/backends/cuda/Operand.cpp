@@ -138,7 +138,7 @@ void sinter::test::requireNear(double found, double value, uint32_t dtype,
   REQUIRE(std::abs(found - value) <= allowed);
 }
 
-Ran sinter::test::runOnSim(uint32_t kind, const void *params,
+Ran sinter::test::runOnSim(sinter_command command,
                            std::vector<Operand> &operands, uint32_t numReads,
                            bool onlyPrepare) {
   std::vector<sinter_slice> slices;
@@ -146,15 +146,12 @@ Ran sinter::test::runOnSim(uint32_t kind, const void *params,
     slices.push_back(
         {uint32_t(i < numReads ? SINTER_SPACE_INPUT : SINTER_SPACE_OUTPUT), i,
          0, operands[i].bytes.size()});
-  sinter_command command{};
-  command.kind = kind;
   command.slices = slices.data();
-  command.params = params;
-  command.label = "node";
   command.numSlices = static_cast<uint32_t>(slices.size());
   command.numReads = numReads;
-  rt::Status valid = kind == SINTER_CMD_MATMUL ? rt::checkMatmul(command)
-                                               : rt::checkConv(command);
+  rt::Status valid = command.kind == SINTER_CMD_MATMUL
+                         ? rt::checkMatmul(command)
+                         : rt::checkConv(command);
   INFO(valid.message());
   REQUIRE(valid.ok());
   Ran ran;

@@ -41,10 +41,10 @@ struct Ran {
   std::string description;
 };
 
-/// Checks the command, prepares it and runs it on the simulated device's
-/// library. Copies back all operands except the first `numReads`, which must be
-/// unchanged. `onlyPrepare`: does not run it.
-Ran runOnSim(uint32_t kind, const void *params, std::vector<Operand> &operands,
+/// Checks `command`, which needs no slices yet, prepares it and runs it on the
+/// simulated device's library. Copies back all operands except the first
+/// `numReads`, which must be unchanged. `onlyPrepare`: does not run it.
+Ran runOnSim(sinter_command command, std::vector<Operand> &operands,
              uint32_t numReads, bool onlyPrepare);
 
 } // namespace sinter::test

@@ -14,6 +14,7 @@
 #include "runtime/base/AlignedBlock.h"
 #include "runtime/base/File.h"
 #include "test/backends/cuda/CacheFolder.h"
+#include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
 
@@ -46,10 +47,8 @@ public:
     slices_[0] = {SINTER_SPACE_ARENA, 0, 0, uint64_t(64 * k * 4)};
     slices_[1] = {SINTER_SPACE_ARENA, 0, 65536, uint64_t(48 * k * 4)};
     slices_[2] = {SINTER_SPACE_ARENA, 0, 131072, 64 * 48 * 4};
-    command_.kind = SINTER_CMD_MATMUL;
+    command_ = callOf(&params_);
     command_.slices = slices_;
-    command_.params = &params_;
-    command_.label = "node";
     command_.numSlices = 3;
     command_.numReads = 2;
     auto made = LtContext::create(api);

@@ -10,6 +10,7 @@
 #include "backends/sim/library/SimLibrary.h"
 #include "runtime/base/AlignedBlock.h"
 #include "test/backends/cuda/Operand.h"
+#include "test/runtime/Calls.h"
 
 #include <catch2/catch.hpp>
 
@@ -262,13 +263,10 @@ TEST_CASE("attention: the gradient keeps to the scratch that was promised",
   std::vector<sinter_slice> slices;
   for (uint32_t i = 0; i < 9; ++i)
     slices.push_back({SINTER_SPACE_INPUT, i, 0, i == 5 ? lineBytes : bytes});
-  sinter_command command{};
-  command.kind = SINTER_CMD_ATTENTION;
-  command.params = &p;
+  sinter_command command = callOf(&p);
   command.slices = slices.data();
   command.numSlices = 9;
   command.numReads = 6;
-  command.label = "node";
   {
     auto library = sim::createSimLibrary();
     auto prepare = [&](uint64_t workspaceBytes) {

@@ -45,19 +45,30 @@ struct TwoPlaces {
   uint64_t arenas[2] = {bytes, 64 + bytes};
   sinter_artifact artifact = {};
 
-  void add(uint32_t kind, uint32_t place, uint32_t stream, uint32_t target,
-           int64_t tiles, const sinter_slice *slices, uint32_t numSlices) {
-    sinter_command command = {};
+  sinter_command &add(uint32_t kind, uint32_t place, uint32_t stream) {
+    sinter_command &command = commands.emplace_back();
     command.kind = kind;
-    command.device = place;
+    command.place = place;
     command.stream = stream;
-    command.target = target;
-    command.tiles = tiles;
-    command.slices = slices;
-    command.numSlices = numSlices;
-    command.numReads = numSlices == 2 ? 1 : 0;
     command.label = "test";
-    commands.push_back(command);
+    return command;
+  }
+  void addEvent(uint32_t kind, uint32_t place, uint32_t stream,
+                uint32_t event) {
+    add(kind, place, stream).event = event;
+  }
+  void addCopy(uint32_t place, uint32_t stream, uint32_t from, uint32_t to,
+               const sinter_slice *slices) {
+    sinter_command &command = add(SINTER_CMD_COPY, place, stream);
+    command.slices = slices;
+    command.numSlices = 2;
+    command.numReads = 1;
+    command.copy = {from, to};
+  }
+  void addFill(uint32_t place, const sinter_slice *slices) {
+    sinter_command &command = add(SINTER_CMD_FILL, place, 0);
+    command.slices = slices;
+    command.numSlices = 1;
   }
 
   /// Without wait number `dropped`.
@@ -65,19 +76,19 @@ struct TwoPlaces {
     size_t numWaits = 0;
     auto wait = [&](uint32_t place, uint32_t stream, uint32_t event) {
       if (numWaits++ != dropped)
-        add(SINTER_CMD_WAIT, place, stream, event, 0, nullptr, 0);
+        addEvent(SINTER_CMD_WAIT, place, stream, event);
     };
-    add(SINTER_CMD_COPY, 0, 0, 0, 0, arrive, 2);
-    add(SINTER_CMD_RECORD, 0, 0, 0, 0, nullptr, 0);
+    addCopy(0, 0, 0, 0, arrive);
+    addEvent(SINTER_CMD_RECORD, 0, 0, 0);
     wait(1, SINTER_STREAM_TRANSFER, 0);
-    add(SINTER_CMD_COPY, 1, SINTER_STREAM_TRANSFER, 0, 1, cross, 2);
-    add(SINTER_CMD_RECORD, 1, SINTER_STREAM_TRANSFER, 1, 0, nullptr, 0);
+    addCopy(1, SINTER_STREAM_TRANSFER, 0, 1, cross);
+    addEvent(SINTER_CMD_RECORD, 1, SINTER_STREAM_TRANSFER, 1);
     wait(1, 0, 1);
-    add(SINTER_CMD_COPY, 1, 0, 1, 1, leave, 2);
-    add(SINTER_CMD_COPY, 1, 0, 1, 1, last, 2);
-    add(SINTER_CMD_COPY, 1, 0, 1, 1, keep, 2);
+    addCopy(1, 0, 1, 1, leave);
+    addCopy(1, 0, 1, 1, last);
+    addCopy(1, 0, 1, 1, keep);
     wait(0, 0, 1);
-    add(SINTER_CMD_FILL, 0, 0, 0, 0, clear, 1);
+    addFill(0, clear);
     state.tensor = {"s", dims, bytes, SINTER_F32, 1};
     state.role = SINTER_STATE_BUFFER;
     state.of = SINTER_NONE;
@@ -185,14 +196,14 @@ TEST_CASE("tables of places are checked") {
     return sample.load(0).status().message();
   };
   CHECK(message([](TwoPlaces &s) {
-          s.commands[2].target = 1;
+          s.commands[2].event = 1;
         }).find("event 1 is waited for before it is recorded") !=
         std::string::npos);
   CHECK(message([](TwoPlaces &s) {
-          s.commands[4].target = 0;
+          s.commands[4].event = 0;
         }).find("event 0 is recorded twice") != std::string::npos);
   CHECK(message([](TwoPlaces &s) {
-          s.commands[6].target = 0;
+          s.commands[6].copy.from = 0;
         }).find("the arena of place 1 in a command on place 0") !=
         std::string::npos);
   CHECK(message([](TwoPlaces &s) {
@@ -202,10 +213,10 @@ TEST_CASE("tables of places are checked") {
           s.commands[3].stream = 2;
         }).find("runs on stream 2 of 2") != std::string::npos);
   CHECK(message([](TwoPlaces &s) {
-          s.commands[3].device = 2;
-        }).find("runs on device 2 of 2") != std::string::npos);
+          s.commands[3].place = 2;
+        }).find("runs on place 2 of 2") != std::string::npos);
   CHECK(message([](TwoPlaces &s) {
-          s.commands[3].tiles = 7;
+          s.commands[3].copy.to = 7;
         }).find("copies from or to place 7 of 2") != std::string::npos);
   CHECK(message([](TwoPlaces &s) {
           s.places[1].target = "cpu";

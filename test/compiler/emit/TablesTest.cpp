@@ -186,7 +186,7 @@ TEST_CASE("commands have their slices, parameters and node names") {
   CHECK(matmul.slices[1].space == SINTER_SPACE_STATE);
   CHECK(matmul.slices[1].sizeBytes == 96);
   CHECK(matmul.slices[3].space == SINTER_SPACE_OUTPUT);
-  const auto &p = *static_cast<const sinter_matmul *>(matmul.params);
+  const auto &p = *matmul.matmul.params;
   CHECK(p.dtype == SINTER_F32);
   CHECK((p.m == 4 && p.n == 3 && p.k == 8 && p.batchRank == 0));
   CHECK((p.aStrideM == 8 && p.aStrideK == 1 && p.bStrideK == 3 &&

@@ -1,0 +1,38 @@
+//===- Calls.h - commands that a library computes ---------------*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_TEST_RUNTIME_CALLS_H
+#define SINTER_TEST_RUNTIME_CALLS_H
+
+#include "sinter/abi.h"
+
+namespace sinter::test {
+
+/// A command that computes `*params`, which must outlive it; without slices.
+inline sinter_command callOf(const sinter_matmul *params) {
+  sinter_command command{};
+  command.kind = SINTER_CMD_MATMUL;
+  command.label = "node";
+  command.matmul.params = params;
+  return command;
+}
+inline sinter_command callOf(const sinter_conv *params) {
+  sinter_command command{};
+  command.kind = SINTER_CMD_CONV;
+  command.label = "node";
+  command.conv.params = params;
+  return command;
+}
+inline sinter_command callOf(const sinter_attention *params) {
+  sinter_command command{};
+  command.kind = SINTER_CMD_ATTENTION;
+  command.label = "node";
+  command.attention.params = params;
+  return command;
+}
+
+} // namespace sinter::test
+
+#endif // SINTER_TEST_RUNTIME_CALLS_H
