@@ -2,20 +2,17 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// This file is compiled with exceptions, which CLI11 needs; none leaves it.
-//
 //===----------------------------------------------------------------------===//
 #include "compiler/options/Options.h"
 #include "compiler/Phases.h"
 #include "compiler/checks/Contracts.h"
 #include "compiler/lint/Lints.h"
 #include "compiler/options/Determinism.h"
+#include "runtime/base/CommandLine.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/Format.h"
-
-#include <CLI/CLI.hpp>
 
 using namespace sinter;
 using namespace sinter::compiler;
@@ -71,23 +68,8 @@ Options Options::asTrial() const {
 
 StringRef sinter::compiler::nearest(StringRef word,
                                     llvm::ArrayRef<StringRef> candidates) {
-  StringRef best;
-  unsigned bestDistance = 1 + std::max<size_t>(1, word.size() / 3);
-  for (StringRef candidate : candidates) {
-    unsigned distance = word.edit_distance(candidate, true, bestDistance);
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
-
-// The names of an option: "-o" and "--output".
-static llvm::SmallVector<StringRef> namesOf(const OptionRow &row) {
-  llvm::SmallVector<StringRef> names;
-  StringRef(row.names).split(names, ',');
-  return names;
+  std::vector<std::string_view> known(candidates.begin(), candidates.end());
+  return rt::nearest(word, known);
 }
 
 static std::optional<Options> fail(StringRef tool, const llvm::Twine &message) {
@@ -95,66 +77,32 @@ static std::optional<Options> fail(StringRef tool, const llvm::Twine &message) {
   return std::nullopt;
 }
 
-static std::string unknownFlag(StringRef flag, Tool tool) {
-  StringRef name = flag.split('=').first;
-  llvm::SmallVector<StringRef> known;
-  for (const OptionRow &row : optionTable())
-    if (row.tools & tool)
-      known.append(namesOf(row));
-  StringRef near = nearest(name, known);
-  return "unknown flag '" + name.str() + "'" +
-         (near.empty() ? "; --help lists the flags"
-                       : "; did you mean '" + near.str() + "'?");
-}
-
 namespace {
-// What CLI11 found on the command line: the values of each row.
+// What the command line has: the values of each row, and the other arguments.
 struct Found {
   std::vector<std::vector<std::string>> values; // per row of the table
-  std::vector<std::string> positional, extras;
+  std::vector<std::string> others;
 };
 } // namespace
 
-// Splits the command line into values and arguments; returns what is wrong with
-// its form, "" if nothing.
+// Returns what is wrong with the form of the command line, "" if nothing.
 static std::string split(Tool tool, llvm::ArrayRef<std::string> args,
                          Found &found) {
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  found.values.resize(optionTable().size());
-  std::vector<CLI::Option *> flags(optionTable().size(), nullptr);
-  for (auto [i, row] : llvm::enumerate(optionTable())) {
-    if (!(row.tools & tool))
-      continue;
-    if (!*row.value) {
-      flags[i] = app.add_flag(row.names);
-      continue;
+  std::vector<std::string_view> words(args.begin(), args.end());
+  std::vector<rt::OptionForm> forms;
+  std::vector<size_t> rows; // of each form
+  for (auto [i, row] : llvm::enumerate(optionTable()))
+    if (row.tools & tool) {
+      forms.push_back({row.names, row.value, false, row.repeats});
+      rows.push_back(i);
     }
-    app.add_option(row.names, found.values[i])
-        ->allow_extra_args(false)
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  }
-  app.add_option("MODEL", found.positional);
-  try {
-    // CLI11 takes the arguments last to first.
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(std::move(reversed));
-  } catch (const CLI::ArgumentMismatch &error) {
-    // "--batch: 1 required ...": only the flag is kept of CLI11's message.
-    StringRef flag = StringRef(error.what()).split(':').first;
-    return flag.str() + ": a value is missing";
-  } catch (const CLI::ParseError &error) {
-    return error.what();
-  }
-  found.extras = app.remaining();
-  for (auto [i, flag] : llvm::enumerate(flags))
-    if (flag)
-      found.values[i].assign(flag->count(), "");
-  for (auto [row, values] : llvm::zip(optionTable(), found.values))
-    if (values.size() > 1 && !row.repeats)
-      return (flagName(row) + ": given twice").str();
+  rt::Result<rt::FoundArguments> line = rt::readCommandLine(words, forms);
+  if (!line.ok())
+    return line.status().message();
+  found.values.resize(optionTable().size());
+  for (auto [form, value] : line->options)
+    found.values[rows[form]].emplace_back(value);
+  found.others.assign(line->others.begin(), line->others.end());
   return "";
 }
 
@@ -166,9 +114,6 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
   std::string wrong = split(tool, args, found);
   if (!wrong.empty())
     return fail(toolName, wrong);
-  for (const std::string &extra : found.extras)
-    if (StringRef(extra).starts_with("-") && extra != "-")
-      return fail(toolName, unknownFlag(extra, tool));
 
   Options options;
   options.tool = toolName.str();
@@ -190,15 +135,12 @@ sinter::compiler::parseOptions(StringRef toolName, Tool tool,
   if (options.help || options.version || options.listDevices)
     return options;
 
-  if (found.positional.empty())
+  if (found.others.empty())
     return fail(toolName, "no model given; --help shows the usage");
-  if (found.positional.size() + found.extras.size() > 1)
-    return fail(
-        toolName,
-        "expected one model, got '" + found.positional[0] + "' and '" +
-            (found.extras.empty() ? found.positional[1] : found.extras[0]) +
-            "'");
-  options.model = found.positional[0];
+  if (found.others.size() > 1)
+    return fail(toolName, "expected one model, got '" + found.others[0] +
+                              "' and '" + found.others[1] + "'");
+  options.model = found.others[0];
   if (StringRef flag = trainingFlag(options);
       !flag.empty() && !options.train.enabled)
     return fail(toolName, flag + " needs --train");

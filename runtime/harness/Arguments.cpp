@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/harness/Arguments.h"
+#include "runtime/base/CommandLine.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,40 +19,6 @@ std::string dashed(const char *name) {
   return (name[0] && !name[1] ? "-" : "--") + std::string(name);
 }
 
-/// Edit distance of two short words.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1,
-                         diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-/// ", did you mean X?" for the nearest of `names`, if one is near.
-template <typename Names, typename Text>
-std::string didYouMean(std::string_view word, const Names &names, Text text) {
-  std::string best;
-  size_t least = std::min<size_t>(4, word.size() / 2 + 2);
-  word = word.substr(0, 64);
-  for (const auto &candidate : names) {
-    size_t steps = distance(word, candidate.name);
-    if (steps < least) {
-      least = steps;
-      best = text(candidate);
-    }
-  }
-  return best.empty() ? "" : "; did you mean " + best + "?";
-}
-
 /// User text for a message: cut short and without control characters.
 std::string shown(std::string_view text) {
   std::string result(text.substr(0, 64));
@@ -59,14 +26,6 @@ std::string shown(std::string_view text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       c = '?';
   return result;
-}
-
-const Option *findOption(std::span<const Option> options,
-                         std::string_view name) {
-  for (const Option &option : options)
-    if (name == option.name)
-      return &option;
-  return nullptr;
 }
 
 const CommandName *commandOf(std::span<const CommandName> commands,
@@ -85,61 +44,47 @@ sinter::rt::parseArguments(std::span<const char *const> arguments,
                            std::span<const Option> options,
                            std::vector<std::string> &given) {
   unsigned command = commands[0].bit;
-  size_t next = 0;
-  if (!arguments.empty() && arguments[0][0] != '-') {
-    std::string_view word = arguments[next++];
-    auto found = std::find_if(
-        commands.begin(), commands.end(),
-        [&](const CommandName &candidate) { return word == candidate.name; });
-    if (found == commands.end())
+  std::vector<std::string_view> words(arguments.begin(), arguments.end());
+  if (!words.empty() && !words[0].starts_with("-")) {
+    std::vector<std::string_view> known;
+    for (const CommandName &candidate : commands)
+      known.push_back(candidate.name);
+    auto found = std::find(known.begin(), known.end(), words[0]);
+    if (found == known.end()) {
+      std::string_view near = nearest(words[0], known);
       return Status::invalid(
-          "unknown command \"" + shown(word) + "\"" +
-          didYouMean(word, commands, [](const CommandName &candidate) {
-            return std::string(candidate.name);
-          }));
-    command = found->bit;
-  }
-  while (next < arguments.size()) {
-    std::string_view argument = arguments[next++];
-    bool isLong = argument.starts_with("--") && argument.size() > 2;
-    bool isShort = !isLong && argument.starts_with("-") &&
-                   argument.size() == 2 && argument != "--";
-    if (!isLong && !isShort)
-      return Status::invalid("unexpected argument \"" + shown(argument) + "\"");
-    size_t equals = isLong ? argument.find('=') : std::string_view::npos;
-    std::string_view name = argument.substr(isLong ? 2 : 1);
-    if (equals != std::string_view::npos)
-      name = argument.substr(2, equals - 2);
-    const Option *option = findOption(options, name);
-    if (!option || (name.size() == 1) != isShort)
-      return Status::invalid("unknown option " +
-                             shown(argument.substr(0, equals)) +
-                             didYouMean(name, options, [](const Option &near) {
-                               return dashed(near.name);
-                             }));
-    std::string label = dashed(option->name);
-    if (!(option->commands & command))
-      return Status::invalid(label + ": not an option of \"" +
-                             commandOf(commands, command)->name + "\"");
-    if (!option->repeats &&
-        std::find(given.begin(), given.end(), option->name) != given.end())
-      return Status::invalid(label + ": given twice");
-    given.emplace_back(option->name);
-    std::string_view value;
-    if (equals != std::string_view::npos) {
-      value = argument.substr(equals + 1);
-      if (option->takes == Option::Value::None)
-        return Status::invalid(label + ": takes no value");
-    } else if (option->takes == Option::Value::Required) {
-      if (next == arguments.size())
-        return Status::invalid(label + ": needs a value, " + label + "=" +
-                               option->value);
-      value = arguments[next++];
+          "unknown command '" + shown(words[0]) + "'" +
+          (near.empty() ? "; --help lists the commands"
+                        : "; did you mean '" + std::string(near) + "'?"));
     }
-    Status status = option->set(value);
+    command = commands[found - known.begin()].bit;
+    words.erase(words.begin());
+  }
+  std::vector<std::string> names;
+  for (const Option &option : options)
+    names.push_back(dashed(option.name));
+  std::vector<OptionForm> forms;
+  for (size_t i = 0; i < options.size(); ++i)
+    forms.push_back({names[i], options[i].value,
+                     options[i].takes == Option::Value::Optional,
+                     options[i].repeats});
+  Result<FoundArguments> found = readCommandLine(words, forms);
+  if (!found.ok())
+    return found.status();
+  if (!found->others.empty())
+    return Status::invalid("unexpected argument '" + shown(found->others[0]) +
+                           "'");
+  for (auto [index, value] : found->options) {
+    const Option &option = options[index];
+    if (!(option.commands & command))
+      return Status::invalid(names[index] + ": not an option of '" +
+                             commandOf(commands, command)->name + "'");
+    given.emplace_back(option.name);
+    Status status = option.set(value);
     if (!status.ok())
-      return Status::invalid(label + (value.empty() ? "" : "=" + shown(value)) +
-                             ": " + status.message());
+      return Status::invalid(names[index] +
+                             (value.empty() ? "" : "=" + shown(value)) + ": " +
+                             status.message());
   }
   return command;
 }

@@ -16,7 +16,7 @@ MLIR_CORE = ["mlir/", "llvm/ADT/", "llvm/Support/", "llvm/Config/"]
 BRIDGE = ["sinter/abi.h", "sinter/kernel.h", "sinter/sim.h"]
 LLVM = MLIR_CORE + ["llvm/"]
 EVERYTHING = ["backends/", "compiler/", "ir/", "passes/", "runtime/", "tools/", "test/",
-              "sinter/", "onnx/", "google/protobuf/", "fmt/", "nlohmann/", "CLI/",
+              "sinter/", "onnx/", "google/protobuf/", "fmt/", "nlohmann/",
               "catch2/", "xxhash.h", "zlib.h", "zstd.h", "oneapi/", "std"] + LLVM
 
 # What both towers use: runtime/base (files, numbers as text, 16-bit floats), which knows
@@ -26,7 +26,7 @@ SHARED = ["runtime/base/", "sinter/post_ops.h", "std"]
 RULES = {
     "ir": ["ir/"] + SHARED + MLIR_CORE,
     "passes": ["passes/", "ir/"] + SHARED + MLIR_CORE,
-    "compiler": ["compiler/", "passes/", "ir/", "runtime/base/", "CLI/", "nlohmann/", "fmt/", "xxhash.h",
+    "compiler": ["compiler/", "passes/", "ir/", "runtime/base/", "nlohmann/", "fmt/", "xxhash.h",
                  "std"] + BRIDGE + LLVM,
     # The only code that sees protobuf and the ONNX classes.
     "compiler/import": ["compiler/", "passes/", "ir/", "runtime/base/", "onnx/", "google/protobuf/",
@@ -51,7 +51,7 @@ VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
           "cuda": ["cuda.h", "cudnn", "cublas", "nccl.h"], "sim": []}
 
 # Everything that is not the standard library's or POSIX's.
-FOREIGN = re.compile(r"^(mlir|llvm|clang|onnx|google|fmt|nlohmann|CLI|catch2|oneapi|boost|"
+FOREIGN = re.compile(r"^(mlir|llvm|clang|onnx|google|fmt|nlohmann|catch2|oneapi|boost|"
                      r"absl|sinter|runtime|backends|compiler|ir|passes|tools|test)/"
                      r"|^(xxhash|zlib|zstd|dnnl|omp|cuda|cudnn|cublas|nccl)[\w.]*\.h")
 SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "arpa/", "netinet/", "bits/", "gnu/",

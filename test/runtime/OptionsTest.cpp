@@ -57,10 +57,10 @@ TEST_CASE("options: the command and its values", "[harness][options]") {
 
 TEST_CASE("options: mistakes get one line", "[harness][options]") {
   CHECK(errorOf({"--data=d", "--epoch=3"}) ==
-        "unknown option --epoch; did you mean --epochs?");
+        "unknown option '--epoch'; did you mean '--epochs'?");
   CHECK(errorOf({"--learning-rate=3", "--data=d"}).find("unknown option") == 0);
   CHECK(errorOf({"evl", "--data=d"}) ==
-        "unknown command \"evl\"; did you mean eval?");
+        "unknown command 'evl'; did you mean 'eval'?");
   CHECK(errorOf({"--data=d"}) == "--epochs=N or --steps=N is needed");
   CHECK(errorOf({}) == "--data=SPEC is needed (see --help)");
   CHECK(errorOf({"--data=d", "--epochs=1", "--steps=1"}).find("only one") !=
@@ -68,9 +68,9 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
   CHECK(errorOf({"--data"}) == "--data: needs a value, --data=SPEC");
   CHECK(errorOf({"--data="}) == "--data: is empty");
   CHECK(errorOf({"--quiet=1"}) == "--quiet: takes no value");
-  CHECK(errorOf({"--data=d", "more"}) == "unexpected argument \"more\"");
+  CHECK(errorOf({"--data=d", "more"}) == "unexpected argument 'more'");
   CHECK(errorOf({"eval", "--data=d", "--lr=1"}) ==
-        "--lr: not an option of \"eval\"");
+        "--lr: not an option of 'eval'");
   CHECK(errorOf({"--data=d", "--verify-resume=2", "--tensorboard=x"})
             .find("--verify-resume: cannot be combined with") == 0);
   CHECK(errorOf({"--inject-nonfinite=conv1"})
@@ -78,9 +78,10 @@ TEST_CASE("options: mistakes get one line", "[harness][options]") {
         std::string::npos);
   CHECK(errorOf({"--inject-nonfinite=conv1@0"}).find("steps from 1") !=
         std::string::npos);
-  CHECK(errorOf({"-x"}).find("unknown option -x") == 0);
-  CHECK(errorOf({"--o=x"}).find("unknown option --o") == 0);
-  CHECK(errorOf({"--"}).find("unexpected") == 0);
+  CHECK(errorOf({"-x"}).find("unknown option '-x'") == 0);
+  CHECK(errorOf({"--o=x"}).find("unknown option '--o'") == 0);
+  CHECK(errorOf({"--", "--quiet"}) == "unexpected argument '--quiet'");
+  CHECK(parse({"--data=d", "--steps=1", "-v"})->verbose);
   CHECK(errorOf({"-"}).find("unexpected") == 0);
   CHECK(errorOf({"--da\x1b[2Jta=x"}).find('\x1b') == std::string::npos);
   for (const char *bad : {"--lr=nan",
