@@ -136,6 +136,22 @@ TEST_CASE("Pad in all modes, of either sign") {
       .gives({6}, {2, 3, 1, 2, 3, 1});
   OneNode("Pad", 18).x({1, 3}, x).ints({1, 0}).absent().ints({-1}).gives(
       {1, 4}, {0, 1, 2, 3});
+  OneNode("Pad", 19)
+      .x({3}, x)
+      .ints({-1, 0})
+      .set("mode", "wrap")
+      .gives({2}, {2, 3});
+  OneNode("Pad", 18)
+      .x({3}, x)
+      .ints({-1, 2})
+      .set("mode", "edge")
+      .gives({4}, {2, 3, 3, 3});
+  for (const char *mode : {"wrap", "reflect"})
+    OneNode("Pad", 19)
+        .x({3}, x)
+        .ints({-1, 2})
+        .set("mode", mode)
+        .fails("a negative pad beside a positive one in dimension 0");
   OneNode("Pad", 18).x({3}, x).ints({-4, 0}).fails(
       "do not fit dimension 0 of size 3");
   OneNode("Pad", 18)
