@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/eval/Loops.h"
+#include "runtime/base/Gelu.h"
 
 #include <cmath>
 #include <limits>
@@ -159,13 +160,8 @@ LogicalResult CopyOp::evaluate(ArrayRef<Tensor> operands,
 LogicalResult GeluOp::evaluate(ArrayRef<Tensor> operands,
                                SmallVectorImpl<Tensor> &results) {
   if (getForm() == GeluForm::erf)
-    return mapFloats(operands, results, [](double x) {
-      return x * (1 + std::erf(x / std::numbers::sqrt2)) / 2;
-    });
-  double scale = std::sqrt(2 / std::numbers::pi);
-  return mapFloats(operands, results, [=](double x) {
-    return x * (1 + std::tanh(scale * (x + 0.044715 * x * x * x))) / 2;
-  });
+    return mapFloats(operands, results, rt::gelu::erfForm<double>);
+  return mapFloats(operands, results, rt::gelu::tanhForm<double>);
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,14 +186,9 @@ static LogicalResult mapTwo(ArrayRef<Tensor> operands,
 
 LogicalResult GeluGradOp::evaluate(ArrayRef<Tensor> operands,
                                    SmallVectorImpl<Tensor> &results) {
-  auto slope = [isErf = getForm() == GeluForm::erf](double x) {
-    if (isErf)
-      return (1 + std::erf(x / std::numbers::sqrt2)) / 2 +
-             x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
-    double scale = std::sqrt(2 / std::numbers::pi), a = 0.044715;
-    double t = std::tanh(scale * (x + a * x * x * x));
-    return (1 + t) / 2 + x * (1 - t * t) * scale * (1 + 3 * a * x * x) / 2;
-  };
+  auto *slope = getForm() == GeluForm::erf
+                    ? rt::gelu::erfFormDerivative<double>
+                    : rt::gelu::tanhFormDerivative<double>;
   return mapTwo(
       operands, results, [=](double grad, double x) { return grad * slope(x); },
       wrapMul);

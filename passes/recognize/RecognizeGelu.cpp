@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/OpClasses.h"
 #include "passes/recognize/RecognizeMatch.h"
+#include "runtime/base/Gelu.h"
 
 #include <cmath>
 #include <numbers>
@@ -78,15 +79,14 @@ bool isCubicTerm(Value value, Value x, Match &match) {
   Product product;
   collectProduct(value, match, product);
   return product.factors == SmallVector<Value, 4>(3, x) &&
-         isAbout(x, product.number, 0.044715);
+         isAbout(x, product.number, rt::gelu::kCubic);
 }
 
 /// Whether `value` is sqrt(2 / pi) (x + a x^3), or sqrt(2 / pi) x (1 + a x^2).
 bool isTanhArgument(Value value, Value x, Match &match) {
   Product product;
   collectProduct(value, match, product);
-  if (!isAbout(x, product.number,
-               std::numbers::sqrt2 * std::numbers::inv_sqrtpi))
+  if (!isAbout(x, product.number, rt::gelu::kTanhScale))
     return false;
   if (product.factors.size() == 1) {
     auto sum = product.factors[0].getDefiningOp<AddOp>();
@@ -109,7 +109,7 @@ bool isTanhArgument(Value value, Value x, Match &match) {
   Product inner;
   collectProduct(square, match, inner);
   return inner.factors == SmallVector<Value, 4>(2, x) &&
-         isAbout(x, inner.number, 0.044715);
+         isAbout(x, inner.number, rt::gelu::kCubic);
 }
 
 // Pattern: x (1 + erf(x / sqrt(2))) / 2 -> gelu erf;

@@ -40,7 +40,7 @@ RULES = {
     "docs": ["sinter/", "std"],
 }
 # What one backend may see beside its own folder.
-CODEGEN = ["backends/common/codegen/", "passes/", "ir/", "std"] + BRIDGE + LLVM
+CODEGEN = ["backends/common/codegen/", "passes/", "ir/", "runtime/base/", "std"] + BRIDGE + LLVM
 DEVICE = ["backends/common/device/", "runtime/", "sinter/", "nlohmann/", "std"]
 # The libraries of CUDA: over tables of functions, so that the simulated device has the
 # same adapters. Code generators may ask the plans, which are arithmetic on abi.h.
@@ -124,7 +124,7 @@ BAD = [
     {"compiler/Bad.cpp": '#include "runtime/data/Dataset.h"\n'},
     {"runtime/base/Bad.cpp": '#include "sinter/abi.h"\n'},
     {"compiler/emit/Bad.cpp": '#include "onnx/onnx_pb.h"\n'},
-    {"backends/cpu/codegen/Bad.cpp": '#include "runtime/base/File.h"\n'},
+    {"backends/cpu/codegen/Bad.cpp": '#include "runtime/exec/Program.h"\n'},
     {"backends/cpu/device/Bad.cpp": '#include "ir/Dialect.h"\n'},
     {"backends/sim/device/Bad.cpp": '#include "backends/cpu/device/Cpu.h"\n'},
     {"backends/cpu/device/Bad.cpp": '#include "backends/cuda/library/LtApi.h"\n'},

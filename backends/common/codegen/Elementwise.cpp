@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/common/codegen/ElementEmitter.h"
+#include "runtime/base/Gelu.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -81,10 +82,10 @@ Value ElementEmitter::emitUnaryFloat(Operation *op, Value x) {
         Value inner;
         if (gelu.getForm() == ir::GeluForm::erf) {
           inner = builder.create<math::ErfOp>(
-              loc, mul(x, number(1 / std::numbers::sqrt2)));
+              loc, mul(x, number(rt::gelu::kErfScale)));
         } else {
-          Value cube = mul(mul(mul(x, x), x), number(0.044715));
-          Value scale = number(std::sqrt(2 / std::numbers::pi));
+          Value cube = mul(mul(mul(x, x), x), number(rt::gelu::kCubic));
+          Value scale = number(rt::gelu::kTanhScale);
           inner = builder.create<math::TanhOp>(loc, mul(scale, add(x, cube)));
         }
         return mul(mul(x, number(0.5)), add(number(1), inner));

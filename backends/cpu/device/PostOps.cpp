@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cpu/device/PostOps.h"
+#include "runtime/base/Gelu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,17 +69,6 @@ void forEach(float *data, int64_t count, int64_t stride, Function &&function) {
       data[i * stride] = function(data[i * stride]);
 }
 
-float geluErf(float x) {
-  constexpr float invSqrt2 = 0.70710678118654752440f;
-  return 0.5f * x * (1.0f + std::erf(x * invSqrt2));
-}
-
-float geluTanh(float x) {
-  constexpr float sqrt2OverPi = 0.79788456080286535588f;
-  return 0.5f * x *
-         (1.0f + std::tanh(sqrt2OverPi * (x + 0.044715f * x * x * x)));
-}
-
 /// One op on one line of the block.
 void applyLine(const sinter_post_op &op, float *data, int64_t count,
                int64_t stride, const float *operand, int64_t operandStride) {
@@ -100,10 +90,10 @@ void applyLine(const sinter_post_op &op, float *data, int64_t count,
               [](float x) { return x <= 0.0f ? 0.0f : x; });
     break;
   case SINTER_POST_GELU_ERF:
-    forEach(data, count, stride, geluErf);
+    forEach(data, count, stride, gelu::erfForm<float>);
     break;
   case SINTER_POST_GELU_TANH:
-    forEach(data, count, stride, geluTanh);
+    forEach(data, count, stride, gelu::tanhForm<float>);
     break;
   case SINTER_POST_SIGMOID:
     forEach(data, count, stride,

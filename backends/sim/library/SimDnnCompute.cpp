@@ -11,6 +11,7 @@
 #include "backends/common/device/PlainProduct.h"
 #include "backends/sim/library/SimDnnGraph.h"
 #include "runtime/base/Float16.h"
+#include "runtime/base/Gelu.h"
 
 #include <cmath>
 #include <cstring>
@@ -265,11 +266,9 @@ private:
     case dnn::swishForward:
       return x / (T(1) + std::exp(-T(op.swishBeta) * x));
     case dnn::geluForward:
-      return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440)));
+      return rt::gelu::erfForm(x);
     case dnn::geluTanhForward:
-      return T(0.5) * x *
-             (T(1) + std::tanh(T(0.79788456080286535588) *
-                               (x + T(0.044715) * x * x * x)));
+      return rt::gelu::tanhForm(x);
     default:
       return x;
     }

@@ -7,6 +7,7 @@
 #include "backends/common/device/PlainProduct.h"
 #include "backends/sim/library/SimLtProblem.h"
 #include "runtime/base/Float16.h"
+#include "runtime/base/Gelu.h"
 
 #include <cmath>
 #include <type_traits>
@@ -30,18 +31,6 @@ template <typename Sum, typename T> void save(Sum value, T &to) {
     to = value;
   else
     rt::fromFloat(value, to);
-}
-
-constexpr float sqrt2OverPi = 0.79788456080286535588f, cubic = 0.044715f;
-
-float geluTanh(float x) {
-  return 0.5f * x * (1.0f + std::tanh(sqrt2OverPi * (x + cubic * x * x * x)));
-}
-
-float geluTanhGrad(float x) {
-  float t = std::tanh(sqrt2OverPi * (x + cubic * x * x * x));
-  return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * sqrt2OverPi *
-                                 (1.0f + 3.0f * cubic * x * x);
 }
 
 /// One product of the batch; `Sum` is also the scale type.
@@ -114,14 +103,14 @@ private:
       return value <= 0.0f ? 0.0f : value;
     case lt::epilogueGeluAux:
       rt::fromFloat(value, values[aux]);
-      return geluTanh(value);
+      return rt::gelu::tanhForm(value);
     case lt::epilogueGelu:
-      return geluTanh(value);
+      return rt::gelu::tanhForm(value);
     case lt::epilogueDRelu:
       value = bit(aux) ? value : 0.0f;
       break;
     case lt::epilogueDGelu:
-      value *= geluTanhGrad(rt::toFloat(values[aux]));
+      value *= rt::gelu::tanhFormDerivative(rt::toFloat(values[aux]));
       break;
     default:
       break;

@@ -100,9 +100,9 @@ static Value padByIndex(NodeImport &n, const Padding &padding,
                     "with its own elements");
     // The order of cropping and padding matters then; ONNX does not give one.
     if (mode != "edge" && (low < 0) != (high < 0) && low != 0 && high != 0)
-      return n.unsupported("a negative pad beside a positive one in dimension " +
-                           std::to_string(dim) + ", in mode '" + mode.str() +
-                           "'");
+      return n.unsupported(
+          "a negative pad beside a positive one in dimension " +
+          std::to_string(dim) + ", in mode '" + mode.str() + "'");
     if (size + low + high > kMaxTable)
       return n.unsupported("padding to more than 2^20 elements");
     Shape table;
