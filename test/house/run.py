@@ -74,6 +74,13 @@ def generatedDocs(build):
     return (result.stdout + result.stderr).strip().splitlines() or ["make_docs.py failed"]
 
 
+def addingAnOp():
+    """Whether the patch that follows docs/add-an-op.md still fits."""
+    result = subprocess.run([sys.executable, os.path.join(ROOT, "test/extend/run.py"), "--check"],
+                            capture_output=True, text=True)
+    return (result.stdout + result.stderr).strip().splitlines() if result.returncode else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="build folder")
@@ -92,6 +99,7 @@ def main():
         results.append((name, check(tree)))
     results.append(("formatting", formatting(tree)))
     results.append(("generated docs", generatedDocs(build)))
+    results.append(("adding an op", addingAnOp()))
 
     counts = [0, 0, 0]
     for name, problems in results:
