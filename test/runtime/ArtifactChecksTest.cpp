@@ -359,7 +359,7 @@ TEST_CASE("artifact: the sums of channels", "[artifact]") {
       s.conv.postOps[0] = {SINTER_POST_CHANNEL_SUM, 2, 0, 0};
       s.conv.postOps[1] = {SINTER_POST_CHANNEL_SQUARES, 3, 0, 0};
       s.conv.numPostOps = 2;
-      s.commands[2] = Sample::make(SINTER_CMD_CONV, slices, 5, 2, &s.conv);
+      s.commands[2] = Sample::with(test::callOf(&s.conv), slices, 5, 2);
     }
   };
   auto check = [](const char *text,
