@@ -90,10 +90,10 @@ void applyLine(const sinter_post_op &op, float *data, int64_t count,
               [](float x) { return x <= 0.0f ? 0.0f : x; });
     break;
   case SINTER_POST_GELU_ERF:
-    forEach(data, count, stride, gelu::erfForm<float>);
+    forEach(data, count, stride, rt::gelu::erfForm<float>);
     break;
   case SINTER_POST_GELU_TANH:
-    forEach(data, count, stride, gelu::tanhForm<float>);
+    forEach(data, count, stride, rt::gelu::tanhForm<float>);
     break;
   case SINTER_POST_SIGMOID:
     forEach(data, count, stride,
