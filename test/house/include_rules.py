@@ -33,7 +33,7 @@ RULES = {
                         "std"] + BRIDGE + LLVM,
     # Small libraries that are linked into every trainer: header-only or static.
     "runtime": ["runtime/", "sinter/", "nlohmann/", "xxhash.h", "zlib.h", "std"],
-    "runtime/base": ["runtime/base/", "sinter/sinter.h", "std"],
+    "runtime/base": ["runtime/base/", "sinter/sinter.h", "xxhash.h", "std"],
     "runtime/include": ["sinter/", "std"],
     "tools": EVERYTHING,
     "test": EVERYTHING + ["cuda.h"],

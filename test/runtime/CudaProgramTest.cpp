@@ -427,11 +427,10 @@ TEST_CASE("cuda program: what does not fit or does not belong is refused",
   CHECK(create(1000).code() == SINTER_OUT_OF_MEMORY);
   CHECK(
       create(1000).message() ==
-      "the program needs 6256 bytes of cuda:0's memory (arena 1264 bytes, "
-      "states 128 bytes, constants 256 bytes, inputs and outputs 4608 bytes), "
-      "of which 1000 bytes are available; the largest values: 1200 bytes of "
-      "zeros, 1200 bytes of first; a batch of about 31 instead of 300 would "
-      "fit");
+      "the program needs 6.1 KiB of cuda:0's memory (arena 1.2 KiB, states "
+      "128 bytes, constants 256 bytes, inputs and outputs 4.5 KiB), of which "
+      "1000 bytes are available; the largest values: 1.2 KiB of zeros, 1.2 KiB "
+      "of first; a batch of about 31 instead of 300 would fit");
   CHECK(create(100000).ok());
   sample.artifact.target = "sim";
   sample.artifact.numImages = 0;
