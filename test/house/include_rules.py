@@ -47,6 +47,11 @@ DEVICE = ["backends/common/device/", "runtime/", "sinter/", "nlohmann/", "std"]
 LIBRARY = "backends/cuda/library/"
 PLANS = [LIBRARY + name for name in ("ConvPlan.h", "DnnGraph.h", "LtPlan.h",
                                     "SdpaPlan.h")]
+# The mappings of all GPUs, which know no vendor. A vendor's code generator is over them.
+MAPPINGS = "backends/gpu/codegen/"
+# The simulated device is a model of NVIDIA's: it retargets modules that are lowered for that
+# vendor, and has that vendor's libraries.
+SIMULATED = ["backends/cuda/codegen/CudaTarget.h", "backends/cuda/codegen/Nvptx.h"]
 VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
           "cuda": ["cuda.h", "cudnn", "cublas", "nccl.h"], "sim": []}
 
@@ -65,9 +70,8 @@ def allowedFor(path):
         own = "/".join(parts[:3]) + "/"
         gpu = parts[1] in ("cuda", "sim")
         if parts[2] == "codegen":
-            # The simulated device runs the kernels that CUDA's code generator makes.
-            base = ["backends/cuda/codegen/"] if parts[1] == "sim" else []
-            return [own] + CODEGEN + base + (PLANS if gpu else [])
+            base = [MAPPINGS] + PLANS if gpu else []
+            return [own] + CODEGEN + base + (SIMULATED if parts[1] == "sim" else [])
         if parts[2] == "device":
             beside = [LIBRARY, f"backends/{parts[1]}/library/"] if gpu else []
             return [own] + DEVICE + beside + VENDOR.get(parts[1], [])
@@ -130,6 +134,12 @@ BAD = [
     {"backends/cpu/device/Bad.cpp": '#include "backends/cuda/library/LtApi.h"\n'},
     {"backends/cuda/library/Bad.cpp": '#include "backends/sim/library/SimLibrary.h"\n'},
     {"backends/cuda/codegen/Bad.cpp": '#include "backends/cuda/library/LtMatmul.h"\n'},
+    {"backends/gpu/codegen/Bad.cpp": '#include "backends/cuda/codegen/Nvptx.h"\n'},
+    {"backends/gpu/codegen/Bad.cpp": '#include "backends/cuda/library/LtPlan.h"\n'},
+    {"backends/gpu/codegen/Bad.cpp": '#include "backends/sim/codegen/Retarget.h"\n'},
+    {"backends/sim/codegen/Bad.cpp": '#include "backends/cuda/codegen/NvvmIntrinsics.h"\n'},
+    {"backends/cpu/codegen/Bad.cpp": '#include "backends/gpu/codegen/Threads.h"\n'},
+    {"backends/common/codegen/Bad.cpp": '#include "backends/gpu/codegen/Threads.h"\n'},
     {"runtime/exec/Bad.cpp": "#include <mlir/IR/Builders.h>\n"},
     {"runtime/exec/Bad.cpp": '#  include "llvm/ADT/STLExtras.h"\n'},
     {"runtime/include/sinter/bad.h": '#include "runtime/base/Status.h"\n'},
@@ -141,6 +151,9 @@ GOOD = {
     "ir/Good.cpp": '#include "ir/Dialect.h"\n#include "mlir/IR/Builders.h"\n#include <vector>\n',
     "runtime/exec/Good.cpp": '#include "runtime/base/Status.h"\n#include <sys/mman.h>\n',
     "backends/cuda/codegen/Good.cpp": '#include "backends/cuda/library/LtPlan.h"\n',
+    "backends/cuda/codegen/Nvptx.cpp": '#include "backends/gpu/codegen/Lowering.h"\n',
+    "backends/gpu/codegen/Good.cpp": '#include "backends/common/codegen/Nest.h"\n',
+    "backends/sim/codegen/Good.cpp": '#include "backends/cuda/codegen/Nvptx.h"\n',
     "backends/sim/library/Good.cpp": '#include "backends/cuda/library/LtApi.h"\n',
     "backends/cpu/device/Good.cpp": "#include <oneapi/dnnl/dnnl.hpp>\n#include <omp.h>\n",
     "compiler/import/onnx/Good.cpp": "#include <onnx/onnx_pb.h>\n",

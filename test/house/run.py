@@ -19,6 +19,7 @@ import doc_paths
 import include_rules
 import pass_names
 import tidiness
+import vendor_names
 from tree import Tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -90,6 +91,7 @@ def main():
     checks = [("include rules", include_rules.check, include_rules.GOOD, include_rules.BAD),
               ("pass names", pass_names.check, pass_names.GOOD, pass_names.BAD),
               ("device names", device_names.check, device_names.GOOD, device_names.BAD),
+              ("vendor names", vendor_names.check, vendor_names.GOOD, vendor_names.BAD),
               ("paths in pages", doc_paths.check, doc_paths.GOOD, doc_paths.BAD)]
     for check, (good, bad) in tidiness.SAMPLES.items():
         checks.append((check.__name__, check, good, bad))

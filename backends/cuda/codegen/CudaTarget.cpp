@@ -4,13 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cuda/codegen/CudaTarget.h"
-#include "backends/common/codegen/Contraction.h"
-#include "backends/cuda/codegen/Lowering.h"
+#include "backends/cuda/codegen/Nvptx.h"
 #include "ir/Dialect.h"
 #include "passes/AttentionForm.h"
 #include "passes/OpClasses.h"
 #include "passes/fuse/Fusion.h"
-#include "passes/fuse/SplitContractions.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -26,32 +24,17 @@ std::optional<unsigned> parseGpuArch(StringRef name) {
   return llvm::is_contained(known, arch) ? std::optional(arch) : std::nullopt;
 }
 
-passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
-  if (ir::isContraction(op)) {
-    // Libraries multiply no integers except the narrowest.
-    bool isFloat = isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
-    bool isCalled = isa<ir::DotGeneralOp>(op)
-                        ? libraries.matmul
-                        : libraries.conv &&
-                              ir::tensorType(op->getOperand(0)).getRank() <= 5;
-    if (isFloat && isCalled)
-      return passes::Placement::Library;
-    auto dot = dyn_cast<ir::DotGeneralOp>(op);
-    if (codegen::Contraction::isCountable(op,
-                                          dot ? passes::stretchesOf(dot) : 1))
-      return passes::Placement::Generated;
-    reason = "kernels count up to 2147483647 in each dimension, padding and "
-             "dilation included";
-    return passes::Placement::Unsupported;
-  }
-  if (passes::isPlainAttention(op))
-    return passes::Placement::Library;
-  if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
-    return passes::Placement::Alias;
-  return passes::Placement::Generated;
+bool NvidiaTarget::isCalled(Operation *op) const {
+  // Libraries multiply no integers except the narrowest.
+  if (!isa<FloatType>(getElementTypeOrSelf(op->getResult(0))))
+    return false;
+  return isa<ir::DotGeneralOp>(op)
+             ? libraries.matmul
+             : libraries.conv &&
+                   ir::tensorType(op->getOperand(0)).getRank() <= 5;
 }
 
-bool GpuTarget::keepsComposite(Operation *op, FloatType narrow) const {
+bool NvidiaTarget::keepsComposite(Operation *op, FloatType narrow) const {
   if (isa<ir::AttentionOp, ir::AttentionGradOp>(op))
     return libraries.conv && passes::isPlainAttention(op) &&
            passes::isLibraryAttention(op, narrow) && passes::hasFiniteMask(op);
@@ -155,8 +138,8 @@ static bool addsUpChannels(ir::ConvOp conv) {
          std::max(flops / fastest, moving) + reading;
 }
 
-bool GpuTarget::canFuseEpilogue(Operation *contraction,
-                                ArrayRef<passes::PostOp> postOps) const {
+bool NvidiaTarget::canFuseEpilogue(Operation *contraction,
+                                   ArrayRef<passes::PostOp> postOps) const {
   if (auto dot = dyn_cast<ir::DotGeneralOp>(contraction))
     return canFuseIntoProduct(dot, postOps);
   // cuDNN stores gradients in the type of their operands, without post-ops.
@@ -170,11 +153,11 @@ bool GpuTarget::canFuseEpilogue(Operation *contraction,
 }
 
 FailureOr<passes::TargetCode>
-GpuTarget::kernelText(ModuleOp module, unsigned arch,
-                      const passes::CodeGenOptions &codeGen) const {
+NvidiaTarget::kernelText(ModuleOp module, unsigned arch,
+                         const passes::CodeGenOptions &codeGen) const {
   bool isPtx = codeGen.form == passes::CodeForm::Ptx;
-  auto kernels = lowerKernels(
-      module, arch, codeGen,
+  auto kernels = gpu::lowerKernels(
+      module, nvidia(), arch, codeGen,
       [&](llvm::Module &kernel, unsigned) -> std::optional<std::string> {
         if (isPtx)
           return toPtx(kernel, arch, codeGen.optLevel);
@@ -193,10 +176,10 @@ GpuTarget::kernelText(ModuleOp module, unsigned arch,
 
 namespace {
 
-class CudaTarget : public GpuTarget {
+class CudaTarget : public NvidiaTarget {
 public:
   explicit CudaTarget(CudaOptions optionsIn)
-      : GpuTarget(optionsIn.libraries), options(std::move(optionsIn)) {}
+      : NvidiaTarget(optionsIn.libraries), options(std::move(optionsIn)) {}
 
   StringRef name() const override { return kind().name; }
   passes::DeviceTraits traits() const override { return kind().traits; }
@@ -207,10 +190,11 @@ public:
     ArrayRef<unsigned> archs = options.archs;
     if (codeGen.form != passes::CodeForm::Machine)
       return kernelText(module, archs.front(), codeGen);
-    auto kernels = lowerKernels(module, archs, codeGen,
-                                [&](llvm::Module &kernel, unsigned arch) {
-                                  return toPtx(kernel, arch, codeGen.optLevel);
-                                });
+    auto kernels =
+        gpu::lowerKernels(module, nvidia(), archs, codeGen,
+                          [&](llvm::Module &kernel, unsigned arch) {
+                            return toPtx(kernel, arch, codeGen.optLevel);
+                          });
     if (failed(kernels))
       return failure();
     passes::TargetCode code;

@@ -6,7 +6,7 @@
 #ifndef SINTER_BACKENDS_CUDA_CODEGEN_CUDATARGET_H
 #define SINTER_BACKENDS_CUDA_CODEGEN_CUDATARGET_H
 
-#include "passes/Target.h"
+#include "backends/gpu/codegen/GpuTarget.h"
 
 namespace sinter::cuda {
 
@@ -26,18 +26,17 @@ struct CudaOptions {
 /// Newer GPUs run the PTX of older architectures.
 std::optional<unsigned> parseGpuArch(llvm::StringRef name);
 
-/// The placement of ops on NVIDIA GPUs and on the simulated device.
-class GpuTarget : public passes::Target {
+/// What NVIDIA's libraries compute, for GPUs and for the simulated device.
+class NvidiaTarget : public gpu::GpuTarget {
 public:
-  explicit GpuTarget(LibraryUse libraries) : libraries(libraries) {}
-  passes::Placement place(mlir::Operation *op,
-                          std::string &reason) const override;
+  explicit NvidiaTarget(LibraryUse libraries) : libraries(libraries) {}
   bool keepsComposite(mlir::Operation *op,
                       mlir::FloatType narrow) const override;
   bool canFuseEpilogue(mlir::Operation *contraction,
                        llvm::ArrayRef<passes::PostOp> postOps) const override;
 
 protected:
+  bool isCalled(mlir::Operation *contraction) const override;
   /// The kernels of `module` as LLVM IR or PTX for `arch`.
   mlir::FailureOr<passes::TargetCode>
   kernelText(mlir::ModuleOp module, unsigned arch,

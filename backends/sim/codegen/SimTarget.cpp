@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/sim/codegen/SimTarget.h"
 #include "backends/cuda/codegen/CudaTarget.h"
-#include "backends/cuda/codegen/Lowering.h"
+#include "backends/cuda/codegen/Nvptx.h"
 #include "backends/sim/codegen/Retarget.h"
 
 #include <mutex>
@@ -15,10 +15,10 @@ using namespace mlir;
 namespace sinter::sim {
 namespace {
 
-class SimTarget : public cuda::GpuTarget {
+class SimTarget : public cuda::NvidiaTarget {
 public:
   explicit SimTarget(const SimTargetOptions &options)
-      : GpuTarget(options.libraries), options(options) {}
+      : NvidiaTarget(options.libraries), options(options) {}
 
   StringRef name() const override { return kind().name; }
   passes::DeviceTraits traits() const override { return kind().traits; }
@@ -34,8 +34,8 @@ public:
     simOptions.isMutable = options.isMutable;
     std::mutex mutex;
     std::string why; // the first error
-    auto kernels = cuda::lowerKernels(
-        module, options.arch, codeGen,
+    auto kernels = gpu::lowerKernels(
+        module, cuda::nvidia(), options.arch, codeGen,
         [&](llvm::Module &kernel, unsigned) -> std::optional<std::string> {
           llvm::Expected<std::string> object =
               compileForSim(kernel, simOptions);

@@ -1,0 +1,107 @@
+//===- BlockPart.h - a part of a kernel, as blocks of threads ---*- C++ -*-===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// The mappings: they assign the loops of a part to the threads of a grid. All
+// blocks of a kernel have the same number of threads, the largest that one of
+// its parts needs; each part then says how many such blocks it needs. The
+// results of a part do not depend on that number.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SINTER_BACKENDS_GPU_CODEGEN_BLOCKPART_H
+#define SINTER_BACKENDS_GPU_CODEGEN_BLOCKPART_H
+
+#include "backends/common/codegen/Contraction.h"
+#include "backends/common/codegen/ElementEmitter.h"
+#include "backends/common/codegen/Nest.h"
+#include "backends/gpu/codegen/Threads.h"
+
+namespace sinter::gpu {
+
+/// The address of every buffer is a multiple of this.
+inline constexpr int64_t kBufferAlignment = 16;
+
+class BlockPart {
+public:
+  virtual ~BlockPart();
+  /// The least number of threads of its blocks; a multiple of a warp's.
+  virtual int64_t threads() const = 0;
+  /// The number of blocks of `blockThreads` threads that it needs; 0 if it has
+  /// nothing to do.
+  virtual int64_t blocks(int64_t blockThreads) const = 0;
+  /// Emits the code of a thread. All threads of its blocks execute it.
+  virtual void emit(Threads &threads, llvm::ArrayRef<mlir::Value> inputs,
+                    llvm::ArrayRef<mlir::Value> outputs) = 0;
+};
+
+/// Elementwise results, and reductions that one thread computes alone: a thread
+/// has one step of the kept loops, or some neighbouring steps.
+std::unique_ptr<BlockPart> createLoopPart(std::shared_ptr<codegen::Nest> nest);
+
+/// Whether the nest reduces along contiguous rows, which threads share.
+bool hasSharedRows(const codegen::Nest &nest);
+std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest);
+
+/// Whether the nest finds the positions of extremes along rows that threads
+/// share.
+bool hasSharedArg(const codegen::Nest &nest);
+std::unique_ptr<BlockPart> createArgPart(std::shared_ptr<codegen::Nest> nest);
+
+/// Whether results are contiguous along another loop than their operands.
+bool isTransposed(const codegen::Nest &nest);
+std::unique_ptr<BlockPart>
+createTransposePart(std::shared_ptr<codegen::Nest> nest);
+
+/// A contraction and the ops after it; null if it cannot be read as products of
+/// matrices. It is the only part of its kernel.
+std::unique_ptr<BlockPart>
+createContractionPart(std::shared_ptr<codegen::Nest> nest,
+                      const Intrinsics &intrinsics);
+
+/// Whether neighbouring results share too few operands to be worth shared
+/// memory: depthwise convolutions, outer products.
+bool isDirect(const codegen::Contraction &contraction);
+std::unique_ptr<BlockPart> createDirectPart(std::shared_ptr<codegen::Nest> nest,
+                                            codegen::Contraction &&contraction);
+
+/// What matrix instructions multiply to compute it: operands have 16 bits, or
+/// are float32 and the op allows tf32. Nothing for other contractions.
+std::optional<MatrixElement>
+matrixElement(const codegen::Contraction &contraction);
+std::unique_ptr<BlockPart> createTensorPart(std::shared_ptr<codegen::Nest> nest,
+                                            codegen::Contraction &&contraction);
+/// The attribute of a float32 contraction that allows tf32.
+inline constexpr llvm::StringLiteral kTf32Attr = "tf32";
+
+/// Whether the nest reduces to few columns, which threads share.
+bool hasSharedColumns(const codegen::Nest &nest);
+std::unique_ptr<BlockPart>
+createColumnPart(std::shared_ptr<codegen::Nest> nest);
+
+/// The kernel of a single op, with a thread per unit; null if there is none for
+/// it.
+std::unique_ptr<BlockPart> createUnitPart(mlir::Operation *op);
+
+/// Running sums along few lines, with a block per line; null for other ops.
+std::unique_ptr<BlockPart> createScanPart(mlir::Operation *op);
+/// top_k with a block per line, if k is not too large; null for other ops.
+std::unique_ptr<BlockPart> createSortPart(mlir::Operation *op);
+
+/// Sets the buffers of the nest's arguments in `emitter` and the pointers of
+/// its results in `nest`; sets loops of one step to 0.
+void enterNest(codegen::ElementEmitter &emitter, Threads &threads,
+               codegen::Nest &nest, llvm::ArrayRef<mlir::Value> inputs,
+               llvm::ArrayRef<mlir::Value> outputs);
+/// Sets `loops`, outermost first, to step number `step` (i32) of the whole
+/// nest.
+void setLoopsToStep(codegen::ElementEmitter &emitter, Threads &threads,
+                    llvm::ArrayRef<unsigned> loops, mlir::Value step);
+
+/// The number of elements along `loop` that one thread moves together: 16 bytes
+/// of the widest tensor that is contiguous along it, if all such tensors may be
+/// moved as vectors; else 1.
+int64_t vectorElements(const codegen::Nest &nest, unsigned loop);
+
+} // namespace sinter::gpu
+
+#endif // SINTER_BACKENDS_GPU_CODEGEN_BLOCKPART_H

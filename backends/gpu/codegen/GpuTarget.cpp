@@ -1,0 +1,35 @@
+//===- GpuTarget.cpp - what all GPUs answer as targets --------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/gpu/codegen/GpuTarget.h"
+#include "backends/common/codegen/Contraction.h"
+#include "ir/Dialect.h"
+#include "passes/AttentionForm.h"
+#include "passes/fuse/SplitContractions.h"
+
+using namespace mlir;
+
+namespace sinter::gpu {
+
+passes::Placement GpuTarget::place(Operation *op, std::string &reason) const {
+  if (ir::isContraction(op)) {
+    if (isCalled(op))
+      return passes::Placement::Library;
+    auto dot = dyn_cast<ir::DotGeneralOp>(op);
+    if (codegen::Contraction::isCountable(op,
+                                          dot ? passes::stretchesOf(dot) : 1))
+      return passes::Placement::Generated;
+    reason = "kernels count up to 2147483647 in each dimension, padding and "
+             "dilation included";
+    return passes::Placement::Unsupported;
+  }
+  if (passes::isPlainAttention(op))
+    return passes::Placement::Library;
+  if (isa<ir::ReshapeOp, ir::ConstantOp>(op))
+    return passes::Placement::Alias;
+  return passes::Placement::Generated;
+}
+
+} // namespace sinter::gpu

@@ -1,0 +1,485 @@
+//===- RowPart.cpp - threads that share a row -----------------------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+// Reductions along contiguous rows: softmax, normalisations, losses, sums. A
+// group of threads holds the lanes of the reduction's tree (ReductionTree.h), a
+// few neighbouring lanes per thread. Each chunk of passes has its own group,
+// and all groups of a row are in one block. Elements that a thread read stay in
+// its registers for other uses in the row.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/common/codegen/ElementEmitter.h"
+#include "backends/common/codegen/ReductionTree.h"
+#include "backends/gpu/codegen/BlockPart.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace sinter::gpu {
+
+using codegen::ElementEmitter;
+using codegen::kChunkPasses;
+using codegen::Root;
+using ir::Index;
+using ir::IndexVector;
+
+bool hasSharedRows(const codegen::Nest &nest) {
+  std::optional<unsigned> loop =
+      nest.hasReduction() ? nest.reductionLoop() : std::nullopt;
+  return loop && nest.domain.isReduced(*loop) &&
+         nest.body.getOps<ir::ArgReduceOp>().empty();
+}
+
+namespace {
+
+/// Threads of a group, if there are enough lanes.
+constexpr int64_t kGroupThreads = 16;
+constexpr int64_t kRowThreads = 128;
+/// A thread's piece of one pass; `loop` replaces the row's loop.
+struct Piece {
+  unsigned loop;
+  Value inside; // null: always
+};
+
+class RowPart : public BlockPart, codegen::LaneReducer {
+public:
+  explicit RowPart(std::shared_ptr<codegen::Nest> nest);
+
+  int64_t threads() const override {
+    int64_t wanted = llvm::alignTo(rowThreads, kWarpThreads);
+    return sharesBlock() ? std::max(kRowThreads, wanted) : wanted;
+  }
+  int64_t blocks(int64_t blockThreads) const override {
+    return llvm::divideCeil(rows, rowsPerBlock(blockThreads));
+  }
+  void emit(Threads &threads, ArrayRef<Value> inputs,
+            ArrayRef<Value> outputs) override;
+  Value reduce(ElementEmitter &emitter, ir::ReduceOp op, ArrayRef<Index> input,
+               unsigned level) override;
+
+private:
+  /// Whether a block has several rows. Groups that exchange through shared
+  /// memory need a block for their row alone.
+  bool sharesBlock() const { return groups <= 2; }
+  int64_t rowsPerBlock(int64_t blockThreads) const {
+    return sharesBlock() && rows > 1 ? blockThreads / rowThreads : 1;
+  }
+  int64_t passes() const { // of a chunk
+    return std::min<int64_t>(kChunkPasses, llvm::divideCeil(size, lanes));
+  }
+  Piece piece(ElementEmitter &emitter, Value position, int64_t pass,
+              int64_t part);
+  std::vector<Piece> piecesOf(ElementEmitter &emitter, Value first);
+  SmallVector<Value> reduceChunk(ElementEmitter &emitter, ir::ReduceOp op,
+                                 ArrayRef<Index> input, unsigned level,
+                                 Value first);
+  SmallVector<Value> reduceRounds(ElementEmitter &emitter, ir::ReduceOp op,
+                                  ArrayRef<Index> input, unsigned level);
+  SmallVector<Value> addChunks(ElementEmitter &emitter, ir::ReduceOp op,
+                               ArrayRef<Value> sums, ArrayRef<Value> partial,
+                               int64_t count, bool isRepeated);
+  void emitRow(ElementEmitter &emitter);
+  void emitSteps(ElementEmitter &emitter, unsigned level,
+                 ArrayRef<Root *> results);
+  void storePieces(ElementEmitter &emitter, Value first,
+                   ArrayRef<Root *> results);
+  Value chunkStart(ElementEmitter &emitter, Value chunk);
+  Index along(const Index &index, unsigned loop) const;
+  IndexVector along(ArrayRef<Index> index, unsigned loop) const;
+
+  std::shared_ptr<codegen::Nest> nest;
+  const ir::Domain &domain;
+  unsigned rowLoop;
+  int64_t size;   // steps of the row's loop
+  int64_t lanes;  // of the tree
+  int64_t vector; // neighbouring lanes of a thread, moved together
+  int64_t parts;  // vectors, or single elements, of a thread in one pass
+  int64_t group;  // threads of a group
+  int64_t chunks; // of the row
+  int64_t groups; // groups of a row: one per chunk, if there are enough threads
+  int64_t rounds; // chunks per group
+  int64_t rowThreads;
+  int64_t rows = 1;
+  SmallVector<unsigned> unitLoops; // kept loops, outermost first
+
+  // While code is emitted.
+  Threads *t = nullptr;
+  Value lane;                // the first of this thread's lanes, i64
+  Value inRow;               // number of this thread in its row, i32
+  Value groupHere;           // number of this thread's group in its row, i32
+  Value isActive;            // this thread has a row; null: always
+  std::vector<Piece> pieces; // of the row, if there is one round
+};
+
+RowPart::RowPart(std::shared_ptr<codegen::Nest> nestIn)
+    : nest(std::move(nestIn)), domain(nest->domain),
+      rowLoop(*nest->reductionLoop()), size(domain.sizes[rowLoop]),
+      lanes(codegen::reductionLanes(size)) {
+  // Vectors of four lanes for every type: 16 bytes of the most common one.
+  constexpr int64_t kVector = 4;
+  bool isVector = size % kVector == 0 && lanes >= kVector &&
+                  vectorElements(*nest, rowLoop) % 2 == 0;
+  vector = isVector ? kVector : 1;
+  group = isVector ? lanes / vector : std::min(lanes, kGroupThreads);
+  parts = lanes / (group * vector);
+  chunks = llvm::divideCeil(llvm::divideCeil(size, lanes), kChunkPasses);
+  groups = std::min(chunks, kMaxBlockThreads / group);
+  rounds = llvm::divideCeil(chunks, groups);
+  rowThreads = group * groups;
+  for (auto [loop, loopSize] : llvm::enumerate(domain.sizes)) {
+    if (loopSize == 1 || domain.isReduced(loop))
+      continue;
+    unitLoops.push_back(loop);
+    rows *= loopSize;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Assignment of rows to threads
+//===----------------------------------------------------------------------===//
+
+void RowPart::emit(Threads &threads, ArrayRef<Value> inputs,
+                   ArrayRef<Value> outputs) {
+  t = &threads;
+  ElementEmitter emitter(t->b, t->loc, domain);
+  enterNest(emitter, threads, *nest, inputs, outputs);
+
+  int64_t perBlock = rowsPerBlock(t->blockThreads);
+  inRow = t->thread;
+  Value row = t->block;
+  isActive = nullptr;
+  // Without a guard, threads beyond the block's only group read the same row,
+  // which is harmless: they store nothing.
+  bool isHarmless = perBlock == 1 && groups == 1 && rowThreads > 1 &&
+                    llvm::none_of(nest->roots, [&](const Root &root) {
+                      return nest->isOverAllLoops(root);
+                    });
+  if (perBlock * rowThreads < t->blockThreads && !isHarmless)
+    isActive = t->isLess(t->thread, perBlock * rowThreads);
+  if (perBlock > 1) {
+    inRow = t->rem(t->thread, rowThreads);
+    row = t->add(t->mul(t->block, perBlock), t->div(t->thread, rowThreads));
+  }
+  // Threads without a row read nothing, but take part in barriers and shuffles.
+  if (rows % perBlock != 0)
+    isActive = t->both(isActive, t->isLess(row, rows));
+  emitter.setGuard(isActive);
+  lane = t->wide(t->mul(t->rem(inRow, group), vector));
+  groupHere = t->div(inRow, group);
+  setLoopsToStep(emitter, threads, unitLoops, row);
+  pieces.clear();
+  if (rounds == 1)
+    pieces = piecesOf(emitter, chunkStart(emitter, groupHere));
+  emitter.setLaneReducer(rowLoop, this);
+  emitRow(emitter);
+}
+
+void RowPart::emitRow(ElementEmitter &emitter) {
+  SmallVector<Root *> overAll, ofRow;
+  for (Root &root : nest->roots)
+    (nest->isOverAllLoops(root) ? overAll : ofRow).push_back(&root);
+  for (Operation &op : nest->body)
+    if (isa<ir::ReduceOp>(op))
+      if (auto it = nest->indices.find(op.getResult(0));
+          it != nest->indices.end())
+        emitter.element(op.getResult(0), it->second);
+  if (!overAll.empty())
+    emitSteps(emitter, 0, overAll);
+  if (ofRow.empty())
+    return;
+  // One thread stores these results. It alone also reads operands that only
+  // they need, because the results may share the operands' memory.
+  Value isFirst = isActive;
+  if (rowThreads > 1)
+    isFirst = t->both(isFirst, t->isLess(inRow, 1));
+  t->when(isFirst, [&] {
+    emitter.pushFrame();
+    SmallVector<Value> values;
+    for (Root *root : ofRow)
+      values.push_back(emitter.element(root->value, root->read));
+    for (auto [root, value] : llvm::zip_equal(ofRow, values))
+      emitter.store(value, root->type, root->pointer, root->write);
+    emitter.popFrame();
+  });
+}
+
+/// Results with an element per step of the reduced loops.
+void RowPart::emitSteps(ElementEmitter &emitter, unsigned level,
+                        ArrayRef<Root *> results) {
+  OpBuilder &b = t->b;
+  auto number = [&](int64_t value) {
+    return emitter.constantInt(b.getI64Type(), value);
+  };
+  // The row's loop comes last: only its pieces are unrolled.
+  SmallVector<unsigned> outer;
+  for (unsigned loop : domain.reduced)
+    if (loop != rowLoop && domain.sizes[loop] > 1)
+      outer.push_back(loop);
+  if (level < outer.size()) {
+    auto steps = b.create<scf::ForOp>(
+        t->loc, number(0), number(domain.sizes[outer[level]]), number(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(steps.getBody());
+    emitter.pushFrame();
+    emitter.setLoop(outer[level], steps.getInductionVar());
+    emitSteps(emitter, level + 1, results);
+    emitter.popFrame();
+    return;
+  }
+  if (rounds == 1)
+    return storePieces(emitter, nullptr, results);
+  auto loop =
+      b.create<scf::ForOp>(t->loc, number(0), number(rounds), number(1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  emitter.pushFrame();
+  Value round =
+      b.create<arith::TruncIOp>(t->loc, b.getI32Type(), loop.getInductionVar());
+  Value chunk = t->add(t->mul(round, groups), groupHere);
+  storePieces(emitter, chunkStart(emitter, chunk), results);
+  emitter.popFrame();
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces of a row
+//===----------------------------------------------------------------------===//
+
+/// This thread's first position in chunk number `chunk`.
+Value RowPart::chunkStart(ElementEmitter &emitter, Value chunk) {
+  if (chunks == 1)
+    return lane;
+  Value start = emitter.builder.create<arith::MulIOp>(
+      t->loc, t->wide(chunk),
+      emitter.constantInt(t->b.getI64Type(), kChunkPasses * lanes));
+  return t->b.create<arith::AddIOp>(t->loc, start, lane);
+}
+
+/// Piece number `part` of pass `pass` (-1: any) of a chunk. `position` is the
+/// position of this thread's first piece of the pass.
+Piece RowPart::piece(ElementEmitter &emitter, Value position, int64_t pass,
+                     int64_t part) {
+  Type i64 = t->b.getI64Type();
+  auto number = [&](int64_t value) { return emitter.constantInt(i64, value); };
+  int64_t offset = part * group;
+  if (offset > 0)
+    position = t->b.create<arith::AddIOp>(t->loc, position, number(offset));
+  Piece result{0, nullptr};
+  // No check is needed if even the last chunk has this whole pass.
+  int64_t lastChunk = groups * rounds - 1;
+  int64_t end = lastChunk * kChunkPasses * lanes + (pass + 1) * lanes;
+  if (pass < 0 || end > size) {
+    result.inside = t->b.create<arith::CmpIOp>(
+        t->loc, arith::CmpIPredicate::ult, position, number(size));
+  }
+  Index index = emitter.dynamicIndex(position);
+  result.loop = *index.asLoop();
+  if (result.inside)
+    emitter.setLoopGuard(result.loop, result.inside);
+  return result;
+}
+
+/// The pieces of the chunk in which this thread's positions begin at `first`,
+/// pass by pass.
+std::vector<Piece> RowPart::piecesOf(ElementEmitter &emitter, Value first) {
+  std::vector<Piece> list;
+  for (int64_t pass = 0; pass < passes(); ++pass) {
+    Value position = first;
+    if (pass > 0)
+      position = t->b.create<arith::AddIOp>(
+          t->loc, first, emitter.constantInt(t->b.getI64Type(), pass * lanes));
+    for (int64_t part = 0; part < parts; ++part)
+      list.push_back(piece(emitter, position, pass, part));
+  }
+  return list;
+}
+
+Index RowPart::along(const Index &index, unsigned loop) const {
+  int64_t coefficient = index.coefficient(rowLoop);
+  if (coefficient == 0)
+    return index;
+  Index rest{index.constant, {}};
+  for (auto term : index.terms)
+    if (term.first != rowLoop)
+      rest.terms.push_back(term);
+  return rest + Index::loop(loop).scaled(coefficient);
+}
+
+IndexVector RowPart::along(ArrayRef<Index> index, unsigned loop) const {
+  IndexVector result;
+  for (const Index &i : index)
+    result.push_back(along(i, loop));
+  return result;
+}
+
+/// `first` as for piecesOf; null: the pieces of the row.
+void RowPart::storePieces(ElementEmitter &emitter, Value first,
+                          ArrayRef<Root *> results) {
+  for (const Piece &piece : first ? piecesOf(emitter, first) : pieces) {
+    emitter.setLanes(piece.loop, vector);
+    SmallVector<Value> values;
+    for (Root *root : results)
+      values.push_back(
+          emitter.element(root->value, along(root->read, piece.loop)));
+    t->when(t->both(isActive, piece.inside), [&] {
+      for (auto [root, value] : llvm::zip_equal(results, values))
+        emitter.store(value, root->type, root->pointer,
+                      along(root->write, piece.loop));
+    });
+    emitter.clearLanes();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+Value RowPart::reduce(ElementEmitter &emitter, ir::ReduceOp op,
+                      ArrayRef<Index> input, unsigned level) {
+  ir::ReduceKind kind = op.getKind();
+  Type element = op.getType().getElementType();
+  SmallVector<Value> sums;
+  if (rounds > 1) {
+    sums = reduceRounds(emitter, op, input, level);
+  } else {
+    sums = reduceChunk(emitter, op, input, level, nullptr);
+    bool isRepeated = false; // inside a loop over other reduced dimensions
+    for (unsigned loop : ArrayRef(domain.reduced).take_front(level))
+      isRepeated |= domain.sizes[loop] > 1;
+    if (groups > 1)
+      sums = addChunks(emitter, op, {}, sums, groups, isRepeated);
+  }
+  // Combines lanes pairwise, the most distant first: those of this thread, then
+  // those of other threads, then neighbours.
+  emitter.setLanes(rowLoop, vector);
+  for (size_t half = sums.size() / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i)
+      sums[i] = emitter.combine(kind, element, sums[i], sums[i + half]);
+    sums.resize(half);
+  }
+  for (int64_t distance = group / 2; distance > 0; distance /= 2)
+    sums[0] = emitter.combine(kind, element, sums[0],
+                              t->shuffleXor(sums[0], distance));
+  emitter.clearLanes();
+  return vector > 1 ? emitter.combineLanes(kind, element, sums[0]) : sums[0];
+}
+
+/// The sums in the lanes of this thread after one chunk.
+SmallVector<Value> RowPart::reduceChunk(ElementEmitter &emitter,
+                                        ir::ReduceOp op, ArrayRef<Index> input,
+                                        unsigned level, Value first) {
+  Type element = op.getType().getElementType();
+  emitter.setLanes(rowLoop, vector);
+  Value none = emitter.splat(emitter.identity(op.getKind(), element));
+  SmallVector<Value> sums(parts, none);
+  for (auto [number, piece] :
+       llvm::enumerate(first ? piecesOf(emitter, first) : pieces)) {
+    emitter.setLanes(piece.loop, vector);
+    Value x = emitter.splat(
+        emitter.reducedElement(op, along(input, piece.loop), level));
+    if (piece.inside)
+      x = t->select(piece.inside, x, none);
+    Value &sum = sums[number % parts];
+    sum = emitter.combine(op.getKind(), element, sum, x);
+  }
+  emitter.clearLanes();
+  return sums;
+}
+
+/// For rows with more chunks than groups: each round reduces one chunk per
+/// group, in order.
+SmallVector<Value> RowPart::reduceRounds(ElementEmitter &emitter,
+                                         ir::ReduceOp op, ArrayRef<Index> input,
+                                         unsigned level) {
+  OpBuilder &b = t->b;
+  auto round = [&](Value number, ArrayRef<Value> sums, int64_t count) {
+    emitter.pushFrame();
+    Value chunk = t->add(t->mul(number, groups), groupHere);
+    SmallVector<Value> partial =
+        reduceChunk(emitter, op, input, level, chunkStart(emitter, chunk));
+    emitter.popFrame();
+    return addChunks(emitter, op, sums, partial, count, /*isRepeated=*/true);
+  };
+  SmallVector<Value> sums = round(t->number(0), {}, groups);
+  if (rounds > 2) {
+    auto loop = b.create<scf::ForOp>(t->loc, t->number(1),
+                                     t->number(rounds - 1), t->number(1), sums);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> before(loop.getRegionIterArgs());
+    b.create<scf::YieldOp>(t->loc,
+                           round(loop.getInductionVar(), before, groups));
+    sums.assign(loop.getResults().begin(), loop.getResults().end());
+  }
+  return round(t->number(rounds - 1), sums, chunks - (rounds - 1) * groups);
+}
+
+/// Adds the chunks of the first `count` groups, in order, to `sums` (empty:
+/// nothing yet); every group gets the result. `isRepeated`: this is in a loop.
+SmallVector<Value> RowPart::addChunks(ElementEmitter &emitter, ir::ReduceOp op,
+                                      ArrayRef<Value> sums,
+                                      ArrayRef<Value> partial, int64_t count,
+                                      bool isRepeated) {
+  ir::ReduceKind kind = op.getKind();
+  Type element = op.getType().getElementType();
+  SmallVector<Value> result(sums);
+  emitter.setLanes(rowLoop, vector);
+  if (groups == 2) {
+    for (Value part : partial)
+      result.push_back(
+          emitter.combine(kind, element, part, t->shuffleXor(part, group)));
+    emitter.clearLanes();
+    return result;
+  }
+  // Booleans are exchanged as bytes.
+  Type compute = emitter.computeType(element);
+  Type memory = compute.isInteger(1) ? t->b.getI8Type() : compute;
+  Type moved = vector > 1 ? VectorType::get({vector}, memory) : memory;
+  Value array = t->beginExchange(memory, groups * lanes, isRepeated);
+  auto address = [&](Value groupNumber, int64_t part) {
+    Value at =
+        t->add(t->mul(groupNumber, lanes),
+               t->b.create<arith::TruncIOp>(t->loc, t->b.getI32Type(), lane));
+    at = part ? t->add(at, t->number(part * group)) : at;
+    return t->elementAddress(array, memory, at);
+  };
+  unsigned alignment =
+      std::min<int64_t>(16, vector * memory.getIntOrFloatBitWidth() / 8);
+  t->when(isActive, [&] {
+    for (auto [part, value] : llvm::enumerate(partial)) {
+      Value stored = value;
+      if (memory != compute)
+        stored = t->b.create<arith::ExtUIOp>(t->loc, moved, stored);
+      t->b.create<LLVM::StoreOp>(t->loc, stored, address(groupHere, part),
+                                 alignment);
+    }
+  });
+  t->barrier();
+  for (int64_t number = 0; number < count; ++number)
+    for (int64_t part = 0; part < parts; ++part) {
+      Value loaded = t->b.create<LLVM::LoadOp>(
+          t->loc, moved, address(t->number(number), part), alignment);
+      if (memory != compute)
+        loaded = t->b.create<arith::TruncIOp>(
+            t->loc,
+            vector > 1 ? Type(VectorType::get({vector}, compute)) : compute,
+            loaded);
+      if (static_cast<int64_t>(result.size()) < parts)
+        result.push_back(loaded);
+      else
+        result[part] = emitter.combine(kind, element, result[part], loaded);
+    }
+  emitter.clearLanes();
+  return result;
+}
+
+} // namespace
+
+std::unique_ptr<BlockPart> createRowPart(std::shared_ptr<codegen::Nest> nest) {
+  return std::make_unique<RowPart>(std::move(nest));
+}
+
+} // namespace sinter::gpu
