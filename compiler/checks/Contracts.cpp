@@ -7,7 +7,7 @@
 #include "compiler/checks/ContractCounts.h"
 #include "compiler/options/OptionValues.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 #include "ir/Locations.h"
 #include "ir/exec/Exec.h"
 #include "passes/OpClasses.h"

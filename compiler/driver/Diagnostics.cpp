@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/Diagnostics.h"
 
+#include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
-#include "compiler/import/onnx/Text.h"
 
 using namespace sinter;
 using namespace sinter::compiler;

@@ -9,6 +9,7 @@
 
 #include "compiler/Dialects.h"
 #include "compiler/Phases.h"
+#include "compiler/base/Text.h"
 #include "compiler/checks/NameChecks.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/Manifest.h"
@@ -20,7 +21,6 @@
 #include "compiler/emit/Tables.h"
 #include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/ExportTemplate.h"
-#include "compiler/import/onnx/Text.h"
 #include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
 #include "compiler/trace/TraceWriter.h"

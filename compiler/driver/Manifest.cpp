@@ -10,7 +10,7 @@
 #include "compiler/driver/PlacementSummary.h"
 #include "compiler/options/PrecisionPlan.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 #include "ir/Dialect.h"
 #include "ir/exec/Exec.h"
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/MemoryLimit.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 #include "compiler/options/OptionValues.h"
 #include "ir/Locations.h"
 #include "passes/plan/Arena.h"

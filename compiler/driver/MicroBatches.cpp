@@ -6,9 +6,9 @@
 #include "compiler/driver/MicroBatches.h"
 
 #include "compiler/Phases.h"
+#include "compiler/base/Text.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/MemoryLimit.h"
-#include "compiler/import/onnx/Text.h"
 
 using namespace sinter;
 using namespace sinter::compiler;

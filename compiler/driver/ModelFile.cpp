@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/ModelFile.h"
 
+#include "compiler/base/Process.h"
+#include "compiler/base/Text.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/PhaseFile.h"
-#include "compiler/driver/Process.h"
-#include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"

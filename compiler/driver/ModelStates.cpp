@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/ModelStates.h"
 
+#include "compiler/base/Text.h"
 #include "compiler/driver/Diagnostics.h"
-#include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -7,7 +7,7 @@
 
 #include "compiler/Dialects.h"
 #include "compiler/Phases.h"
-#include "compiler/driver/Process.h"
+#include "compiler/base/Process.h"
 #include "passes/Passes.h"
 #include "passes/layout/AlignContractions.h"
 

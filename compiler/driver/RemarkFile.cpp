@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/RemarkFile.h"
 
+#include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
 #include "compiler/emit/OutputFile.h"
-#include "compiler/import/onnx/Text.h"
 #include "ir/Remarks.h"
 
 #include "llvm/Support/JSON.h"

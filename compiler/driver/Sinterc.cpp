@@ -4,15 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Phases.h"
+#include "compiler/base/Process.h"
+#include "compiler/base/Text.h"
 #include "compiler/checks/Check.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/driver/MicroBatches.h"
-#include "compiler/driver/Process.h"
 #include "compiler/emit/LibraryHeader.h"
 #include "compiler/emit/Link.h"
 #include "compiler/emit/OutputFile.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "llvm/ADT/StringExtras.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/LibraryHeader.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 #include "compiler/options/Options.h"
 #include "ir/exec/Exec.h"
 

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Link.h"
 
+#include "compiler/base/Text.h"
 #include "compiler/emit/ConstantsObject.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/OutputFile.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/ArtifactReport.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 #include "runtime/base/NumberText.h"
 
 #include "llvm/ADT/ArrayRef.h"

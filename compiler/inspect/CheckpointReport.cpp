@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/CheckpointReport.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/GraphReport.h"
 
+#include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
-#include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 
 #include "llvm/Support/JSON.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/PrecisionView.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/inspect/TraceReport.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 #include "compiler/inspect/LineDiff.h"
 
 #include "llvm/Support/Format.h"

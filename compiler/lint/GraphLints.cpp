@@ -3,9 +3,9 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
 #include "compiler/import/onnx/ExportMode.h"
-#include "compiler/import/onnx/Text.h"
 #include "compiler/lint/Lints.h"
 #include "ir/Dialect.h"
 #include "ir/Tensor.h"

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/options/PrecisionPlan.h"
 
+#include "compiler/base/Text.h"
 #include "compiler/emit/OutputFile.h"
-#include "compiler/import/onnx/Text.h"
 #include "compiler/options/OptionValues.h"
 
 #include "llvm/ADT/MapVector.h"

@@ -6,9 +6,9 @@
 #include "test/conformance/Case.h"
 #include "test/conformance/DataSet.h"
 
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

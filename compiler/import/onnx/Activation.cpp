@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Activation.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "mlir/IR/Matchers.h"
 

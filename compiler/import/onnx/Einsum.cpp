@@ -6,9 +6,9 @@
 // neither an operand to the right nor the result needs it.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -3,11 +3,11 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Activation.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Signature.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <limits>
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Emit.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include "llvm/Support/MathExtras.h"
 

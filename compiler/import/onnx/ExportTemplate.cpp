@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/ExportTemplate.h"
+#include "compiler/base/Text.h"
 #include "compiler/emit/Artifact.h"
 #include "compiler/import/onnx/GraphCheck.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 #include "ir/Dialect.h"
 
 #include "llvm/ADT/StringSet.h"

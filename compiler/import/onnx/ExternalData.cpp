@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/ExternalData.h"
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphCheck.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/GraphImport.h"
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Values.h"
 
 #include "mlir/IR/Verifier.h"

@@ -7,9 +7,9 @@
 // computed at run time.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 using namespace mlir;
 

@@ -7,8 +7,8 @@
 // unless they cannot be out of range; one result of @main holds the findings.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
-#include "compiler/import/onnx/Text.h"
 #include "ir/Build.h"
 #include "ir/Intervals.h"
 #include "ir/Locations.h"

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/InputShapes.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"

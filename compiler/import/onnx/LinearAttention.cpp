@@ -5,9 +5,9 @@
 // Both operators are unrolled over time, like recurrent layers.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Attention.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <cmath>
 

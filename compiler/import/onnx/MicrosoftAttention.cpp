@@ -6,9 +6,9 @@
 // and hidden scores get a finite number added, not -inf.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Attention.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <algorithm>
 #include <cmath>

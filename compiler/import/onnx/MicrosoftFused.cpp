@@ -6,12 +6,12 @@
 // replaces two or three of ONNX's own.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Activation.h"
 #include "compiler/import/onnx/Conv.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Linear.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <numeric>
 

@@ -6,9 +6,9 @@
 // or the look-ups before it.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Norm.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 using namespace mlir;
 

@@ -5,9 +5,9 @@
 // Operators of the domain com.microsoft that ONNX Runtime's quantizer writes.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Quantize.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/Support/MathExtras.h"
 

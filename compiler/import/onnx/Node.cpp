@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Node.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
-#include "compiler/import/onnx/Text.h"
 #include "compiler/import/onnx/Values.h"
 
 #include <onnx/onnx_pb.h>

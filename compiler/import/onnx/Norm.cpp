@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Norm.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/ExportMode.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <numeric>
 

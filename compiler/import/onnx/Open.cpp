@@ -9,10 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Open.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 #include "compiler/import/onnx/Values.h"
 
 #include <onnx/onnx_pb.h>

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/ParameterFile.h"
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include "llvm/Support/MathExtras.h"
 

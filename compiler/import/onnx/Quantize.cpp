@@ -8,10 +8,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Quantize.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Conv.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <cmath>
 

@@ -6,9 +6,9 @@
 // steps by their weights beforehand; a step multiplies only the hidden state.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Activation.h"
 #include "compiler/import/onnx/Registry.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <cmath>
 

@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Signature.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <limits>
 #include <numeric>

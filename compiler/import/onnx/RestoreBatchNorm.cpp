@@ -6,8 +6,8 @@
 // agree is the folding undone.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Restoration.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <cmath>
 #include <cstring>

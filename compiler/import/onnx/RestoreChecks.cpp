@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Derivation.h"
 #include "compiler/import/onnx/Restoration.h"
 #include "compiler/import/onnx/RestoreParameters.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 

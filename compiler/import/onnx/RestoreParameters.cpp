@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/RestoreParameters.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphCheck.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Restoration.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/Support/Regex.h"
 

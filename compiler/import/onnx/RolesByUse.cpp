@@ -9,11 +9,11 @@
 // listed in a warning.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphCheck.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/RestoreParameters.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"

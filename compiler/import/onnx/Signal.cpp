@@ -3,10 +3,10 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/Node.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/TensorReader.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <cmath>
 

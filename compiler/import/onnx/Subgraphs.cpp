@@ -6,8 +6,8 @@
 // constants from attributes.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
-#include "compiler/import/onnx/Text.h"
 
 #include <onnx/onnx_pb.h>
 

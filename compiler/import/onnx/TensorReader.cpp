@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/TensorReader.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/ExternalData.h"
-#include "compiler/import/onnx/Text.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Values.h"
+#include "compiler/base/Text.h"
 #include "compiler/import/onnx/GraphImport.h"
-#include "compiler/import/onnx/Text.h"
 
 using namespace mlir;
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Windows.h"
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include <algorithm>
 

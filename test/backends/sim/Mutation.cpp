@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Phases.h"
+#include "compiler/base/Process.h"
 #include "compiler/driver/Diagnostics.h"
-#include "compiler/driver/Process.h"
 #include "compiler/emit/Jit.h"
 #include "runtime/exec/Program.h"
 #include "tools/lib/Npz.h"

@@ -11,7 +11,7 @@
 
 #include "compiler/import/onnx/Registry.h"
 
-#include "compiler/import/onnx/Text.h"
+#include "compiler/base/Text.h"
 
 #include <catch2/catch.hpp>
 

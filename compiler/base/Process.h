@@ -3,8 +3,8 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SINTER_COMPILER_DRIVER_PROCESS_H
-#define SINTER_COMPILER_DRIVER_PROCESS_H
+#ifndef SINTER_COMPILER_BASE_PROCESS_H
+#define SINTER_COMPILER_BASE_PROCESS_H
 
 #include <cstdint>
 #include <string>
@@ -34,4 +34,4 @@ private:
 
 } // namespace sinter::compiler
 
-#endif // SINTER_COMPILER_DRIVER_PROCESS_H
+#endif // SINTER_COMPILER_BASE_PROCESS_H

@@ -3,7 +3,7 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/driver/Process.h"
+#include "compiler/base/Process.h"
 
 #include "compiler/ExitCode.h"
 

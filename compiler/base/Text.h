@@ -6,8 +6,8 @@
 // them, or becomes a symbol, passes through these functions.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SINTER_COMPILER_IMPORT_ONNX_TEXT_H
-#define SINTER_COMPILER_IMPORT_ONNX_TEXT_H
+#ifndef SINTER_COMPILER_BASE_TEXT_H
+#define SINTER_COMPILER_BASE_TEXT_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -30,4 +30,4 @@ std::string identifier(llvm::StringRef name, llvm::StringRef fallback);
 
 } // namespace sinter::compiler
 
-#endif // SINTER_COMPILER_IMPORT_ONNX_TEXT_H
+#endif // SINTER_COMPILER_BASE_TEXT_H
