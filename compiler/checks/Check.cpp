@@ -10,9 +10,9 @@
 using namespace sinter;
 using namespace sinter::compiler;
 
-bool compiler::makeUpSizes(const OnnxModel &model, Options &options) {
+bool compiler::makeUpSizes(const SourceModel &model, Options &options) {
   bool madeUp = false;
-  for (const OnnxInput &input : onnxInputs(model)) {
+  for (const ModelInput &input : model.inputs()) {
     bool given = llvm::any_of(options.shapes, [&](const auto &shape) {
       return shape.first == input.name;
     });
@@ -47,11 +47,12 @@ void compiler::noteMadeUpSizes(const Options &options) {
                << kMadeUpSize << "; --batch, --dim and --shape bind them\n";
 }
 
-ExitCode compiler::checkCoverage(Options options, TargetSet targets) {
-  ModelFile model;
-  if (ExitCode code = readModel(options, model))
+ExitCode compiler::checkCoverage(Options options, TargetSet targets,
+                                 llvm::ArrayRef<const Importer *> formats) {
+  SharedModel model;
+  if (ExitCode code = readModel(options, model, formats))
     return code;
-  bool madeUp = model.onnx && makeUpSizes(*model.onnx, options);
+  bool madeUp = makeUpSizes(*model, options);
   Compilation compilation(options, std::move(targets));
   if (ExitCode code = compilation.checkOptions())
     return code;

@@ -144,7 +144,7 @@ std::string amountText(Form form, double amount) {
   return text;
 }
 
-/// The name of an op for users: its ONNX nodes, else its own name.
+/// The name of an op for users: its nodes, else its own name.
 std::string nameOf(Operation *op) {
   if (auto state = dyn_cast<ir::StateOp>(op))
     return "'" + shown(state.getSymName()) + "'";

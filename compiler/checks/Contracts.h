@@ -31,7 +31,7 @@ std::string readContracts(llvm::StringRef text,
 std::vector<std::pair<std::string, std::string>> contractTable();
 
 /// One line per contract that `module`, in exec form, breaks: the contract, the
-/// actual number, and the ONNX nodes that break it.
+/// actual number, and the nodes that break it.
 std::vector<std::string> brokenContracts(llvm::ArrayRef<Contract> contracts,
                                          mlir::ModuleOp module);
 

@@ -15,7 +15,7 @@
 namespace sinter::compiler {
 
 /// Static shapes; only functions, state and sinter ops; every op but constants
-/// carries the name of an ONNX node.
+/// carries the name of a node of the model.
 mlir::LogicalResult verifyImported(mlir::ModuleOp module,
                                    const PhaseContext &context);
 /// Every op has a user: what can be dropped is gone.
@@ -44,7 +44,7 @@ mlir::LogicalResult verifyFused(mlir::ModuleOp module,
 mlir::LogicalResult verifyPlanned(mlir::ModuleOp module,
                                   const PhaseContext &context);
 
-/// The ONNX node names of a location, in order, without duplicates.
+/// The node names of a location, in order, without duplicates.
 llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location location);
 
 } // namespace sinter::compiler

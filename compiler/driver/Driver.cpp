@@ -19,8 +19,7 @@
 #include "compiler/driver/ReserveSearch.h"
 #include "compiler/emit/OutputFile.h"
 #include "compiler/emit/Tables.h"
-#include "compiler/import/onnx/ExportMode.h"
-#include "compiler/import/onnx/ExportTemplate.h"
+#include "compiler/import/ExportMode.h"
 #include "compiler/options/OptionValues.h"
 #include "compiler/options/PrecisionPlan.h"
 #include "compiler/trace/TraceWriter.h"
@@ -225,22 +224,21 @@ std::string Compilation::dumpPhase(const Phase &phase) {
 }
 
 ExitCode Compilation::importPhase(const Phase &last) {
-  if (!model.onnx && !model.source)
+  if (!model)
     if (ExitCode code = readModel(options, model))
       return code;
-  if (ExitCode code = importModel(options, model, &context_, module_))
+  if (ExitCode code = importModel(options, *model, &context_, module_))
     return code;
   if (ExitCode code = tieStates(options, *module_))
     return code;
-  std::string why =
-      model.onnx ? "" : whyNotContinued(*module_, options, devices, last);
+  std::string why = model->isModule()
+                        ? whyNotContinued(*module_, options, devices, last)
+                        : "";
   if (!why.empty()) {
     reportError(options, shown(options.model) + ": " + why);
     return kExitUsage;
   }
-  return checkNames(options, *module_,
-                    model.onnx ? llvm::ArrayRef(model.onnx->held)
-                               : llvm::ArrayRef<std::string>());
+  return checkNames(options, *module_, model->heldNames());
 }
 
 /// Whether there is a plan after phase `last`.
@@ -304,8 +302,8 @@ static bool isOfVerifier(mlir::ModuleOp module, StringRef firstError) {
 }
 
 bool Compilation::isOwnFault(const Phase &phase, PhaseFailure failure) const {
-  // Modules written by hand may lack what the importer adds.
-  bool isImported = model.onnx != nullptr;
+  // Modules written by hand may lack what an importer adds.
+  bool isImported = !model->isModule();
   if (failure == PhaseFailure::Form)
     return isImported || phase.failure != kExitUsage;
   mlir::ModuleOp module = *module_;
@@ -444,11 +442,9 @@ ExitCode Compilation::describe(ArtifactInfo &info) {
 }
 
 ExitCode Compilation::describeExport(ArtifactInfo &info) {
-  if (!model.onnx || !options.train.enabled)
+  if (!options.train.enabled)
     return kExitDone;
-  ImportErrors errors;
-  info.exportPieces = makeExportTemplate(*model.onnx, *module_, errors);
-  return reportImport(options, errors);
+  return makeExport(options, *model, *module_, info.exportPieces);
 }
 
 ExitCode Compilation::emit(CompiledProgram &program,

@@ -94,7 +94,7 @@ public:
                 llvm::ArrayRef<std::string> others = {});
 
   const Options &options;
-  ModelFile model;
+  SharedModel model;
   std::unique_ptr<passes::Target> target; // of the first device
   std::vector<passes::ProgramDevice> devices;
 

@@ -44,7 +44,7 @@ std::string memoryText(const DeviceMemory &memory);
 
 /// "" if every limited device keeps to the limit. Otherwise one line about the
 /// first that does not: the memory it needs, the largest values at its peak by
-/// ONNX node, the smallest limit that fits, and the text of `batchesThatFit`
+/// node, the smallest limit that fits, and the text of `batchesThatFit`
 /// for this batch.
 std::string
 whyTooLarge(mlir::ModuleOp module, const Options &options,

@@ -33,7 +33,7 @@ namespace {
 /// Plans a model repeatedly with different options.
 class Trials {
 public:
-  Trials(const Options &given, const ModelFile &model,
+  Trials(const Options &given, const SharedModel &model,
          llvm::ArrayRef<TargetFactory> targets)
       : options(given.asTrial()), model(model), targets(targets) {
     options.stopAfter = "";
@@ -61,7 +61,7 @@ public:
   int64_t batch = 0, largestBytes = 0;
 
 private:
-  const ModelFile &model;
+  const SharedModel &model;
   llvm::ArrayRef<TargetFactory> targets;
 };
 
@@ -78,7 +78,7 @@ ExitCode Trials::plan() {
     if (!set.main)
       return kExitUsage;
     Compilation trial(own, std::move(set));
-    trial.model.onnx = model.onnx;
+    trial.model = model;
     if (ExitCode code = trial.checkOptions())
       return code;
     ExitCode code = trial.run(*findPhase("plan"));
@@ -127,7 +127,7 @@ static std::string sizeText(int64_t parts, int64_t rows) {
 
 // Compiles the whole batch, which does not fit, to print the usual message,
 // with `suffix`.
-static ExitCode refuse(const Options &given, const ModelFile &model,
+static ExitCode refuse(const Options &given, const SharedModel &model,
                        llvm::ArrayRef<TargetFactory> targets,
                        const std::string &suffix) {
   for (const std::string &kind : given.targets) {
@@ -135,7 +135,7 @@ static ExitCode refuse(const Options &given, const ModelFile &model,
     own.targets = {kind};
     own.trace = own.remarks = own.dumpPhases = own.savePrecisionPlan = "";
     Compilation whole(own, createTargets(own, targets));
-    whole.model.onnx = model.onnx;
+    whole.model = model;
     whole.batchesThatFit = [&](int64_t) { return suffix; };
     if (ExitCode code = whole.run(*findPhase("plan")))
       return code;
@@ -143,17 +143,17 @@ static ExitCode refuse(const Options &given, const ModelFile &model,
   return kExitMemory;
 }
 
-ExitCode compiler::splitBatch(Options &options, ModelFile &model,
+ExitCode compiler::splitBatch(Options &options, SharedModel &model,
                               llvm::ArrayRef<TargetFactory> targets) {
   if (!options.allowMicroBatch)
     return kExitDone;
-  if (!model.onnx && !model.source)
+  if (!model)
     if (ExitCode code = readModel(options, model))
       return code;
-  if (!model.onnx) {
+  if (!model->bindsSizes()) {
     reportError(options, shown(options.model) +
-                             ": --allow-microbatch sets the batch of ONNX "
-                             "models; a sinter module has static shapes");
+                             ": --allow-microbatch sets the batch, but the "
+                             "shapes of this file are static");
     return kExitUsage;
   }
   Trials trials(options, model, targets);
@@ -198,10 +198,10 @@ ExitCode compiler::splitBatch(Options &options, ModelFile &model,
 }
 
 std::string compiler::batchesThatFit(const Options &options,
-                                     const ModelFile &model,
+                                     const SharedModel &model,
                                      llvm::ArrayRef<TargetFactory> targets,
                                      int64_t batch) {
-  if (!model.onnx || batch < 2)
+  if (!model || !model->bindsSizes() || batch < 2)
     return "";
   Trials trials(options, model, targets);
   if (trials.planBatch(1) != kExitDone)

@@ -22,13 +22,13 @@ std::string checkMicroBatches(const Options &options);
 /// micro-batches of equal size that fit, and prints that in one line. If none
 /// fits, reports the smallest limit and returns kExitMemory. Without the flag
 /// does nothing. Reads `model` unless it was read; the caller can compile it.
-ExitCode splitBatch(Options &options, ModelFile &model,
+ExitCode splitBatch(Options &options, SharedModel &model,
                     llvm::ArrayRef<TargetFactory> targets);
 
 /// For whyTooLarge: "; the largest batch that fits is 21; with
 /// --allow-microbatch 2 micro-batches of 16 fit". `batch` does not fit. "" if
 /// no smaller batch fits, or the batch cannot be set.
-std::string batchesThatFit(const Options &options, const ModelFile &model,
+std::string batchesThatFit(const Options &options, const SharedModel &model,
                            llvm::ArrayRef<TargetFactory> targets,
                            int64_t batch);
 

@@ -187,7 +187,7 @@ static std::string checkOutput(const Options &options) {
 }
 
 // Makes one binary for several targets; each is compiled by itself.
-static ExitCode compileTargets(const Options &options, const ModelFile &model,
+static ExitCode compileTargets(const Options &options, const SharedModel &model,
                                llvm::ArrayRef<TargetFactory> factories) {
   // The compilations own what the program refers to.
   std::vector<std::unique_ptr<Options>> ownOptions;
@@ -201,7 +201,7 @@ static ExitCode compileTargets(const Options &options, const ModelFile &model,
       return kExitUsage;
     Compilation &compilation = *compilations.emplace_back(
         std::make_unique<Compilation>(own, std::move(target)));
-    compilation.model.onnx = model.onnx;
+    compilation.model = model;
     if (ExitCode code = compilation.checkOptions())
       return code;
     if (ExitCode code = compilation.run(*findPhase("plan")))
@@ -218,7 +218,7 @@ static ExitCode compileTargets(const Options &options, const ModelFile &model,
 }
 
 static ExitCode compile(const Options &options, TargetSet targets,
-                        ModelFile model,
+                        SharedModel model,
                         llvm::ArrayRef<TargetFactory> factories) {
   Compilation compilation(options, std::move(targets));
   compilation.model = std::move(model);
@@ -286,7 +286,7 @@ int compiler::sinterc(int argc, char **argv,
   if (!options->calibrate.empty())
     if (ExitCode code = calibrate(*options, targets))
       return code;
-  ModelFile model;
+  SharedModel model;
   if (ExitCode code = splitBatch(*options, model, targets))
     return code;
   if (options->targets.size() > 1)

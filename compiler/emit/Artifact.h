@@ -10,6 +10,7 @@
 #ifndef SINTER_COMPILER_EMIT_ARTIFACT_H
 #define SINTER_COMPILER_EMIT_ARTIFACT_H
 
+#include "compiler/import/ExportPiece.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -26,12 +27,6 @@ namespace sinter::compiler {
 struct ConstantPiece {
   uint64_t offset;
   llvm::ArrayRef<char> bytes;
-};
-
-/// A piece of the exported ONNX file: literal bytes, or the bytes of a state.
-struct ExportPiece {
-  std::string bytes;
-  std::string state; // name of a state; empty: `bytes`
 };
 
 /// What the tables contain besides the program itself.

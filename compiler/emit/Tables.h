@@ -49,7 +49,7 @@ private:
 /// The states of a module and their offsets.
 struct StateTable {
   std::vector<Row<sinter_state_desc>> rows;
-  llvm::StringMap<uint32_t> numbers; // by symbol and by ONNX name
+  llvm::StringMap<uint32_t> numbers; // by symbol and by the name in the model
   /// Numbers of averaged weights, by the numbers of the weights.
   llvm::DenseMap<uint32_t, uint32_t> averages;
   uint64_t bytes = 0; // the size of the largest place's block

@@ -19,7 +19,7 @@ void reportSummary(const sinter_artifact &artifact, bool json,
 /// The commands in order with their buffers, and the size of the arena.
 void reportPlan(const sinter_artifact &artifact, bool json,
                 llvm::raw_ostream &os);
-/// Each kernel and library call: kind, ONNX nodes, number of calls.
+/// Each kernel and library call: kind, nodes, number of calls.
 void reportKernels(const sinter_artifact &artifact, bool json,
                    llvm::raw_ostream &os);
 

@@ -176,7 +176,7 @@ static void printHtml(const std::vector<Graph> &graphs, llvm::raw_ostream &os) {
       os << "<a href=\"#n" << g << "_" << i << "\">" << i << "</a> ";
     };
     os << "<h1><code>@" << escapedHtml(graph.name) << "</code></h1>\n<table>"
-       << "<thead><tr><th>#</th><th>op</th><th>ONNX nodes</th><th>type</th>"
+       << "<thead><tr><th>#</th><th>op</th><th>nodes</th><th>type</th>"
        << "<th>from</th><th>to</th></tr></thead><tbody>\n";
     for (auto [i, node] : llvm::enumerate(graph.nodes)) {
       os << "<tr id=\"n" << g << "_" << i << "\"><td>" << i << "</td><td><code>"

@@ -268,10 +268,10 @@ static int inspectModel(const InspectOptions &inspect, Options options,
   TargetSet set = createTargets(options, targets);
   if (!set.main)
     return kExitUsage;
-  ModelFile model;
+  SharedModel model;
   if (ExitCode code = readModel(options, model))
     return code;
-  if (model.onnx && makeUpSizes(*model.onnx, options))
+  if (makeUpSizes(*model, options))
     noteMadeUpSizes(options);
   if (ExitCode code = splitBatch(options, model, targets))
     return code;

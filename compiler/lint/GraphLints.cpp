@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
 #include "compiler/checks/FormVerifiers.h"
-#include "compiler/import/onnx/ExportMode.h"
+#include "compiler/import/ExportMode.h"
 #include "compiler/lint/Lints.h"
 #include "ir/Dialect.h"
 #include "ir/Tensor.h"

@@ -4,7 +4,7 @@
 //
 // The table of warnings. -W is checked against it, --help and the docs print
 // it, and it names the phase after which each lint runs. A lint never changes
-// the program, and its findings point at ONNX nodes.
+// the program, and its findings point at nodes of the model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_LINT_LINTS_H

@@ -29,7 +29,7 @@ RULES = {
     "compiler": ["compiler/", "passes/", "ir/", "runtime/base/", "nlohmann/", "fmt/", "xxhash.h",
                  "std"] + BRIDGE + LLVM,
     # The only code that sees protobuf and the ONNX classes.
-    "compiler/import": ["compiler/", "passes/", "ir/", "runtime/base/", "onnx/", "google/protobuf/",
+    "compiler/import/onnx": ["compiler/", "passes/", "ir/", "runtime/base/", "onnx/", "google/protobuf/",
                         "std"] + BRIDGE + LLVM,
     # Small libraries that are linked into every trainer: header-only or static.
     "runtime": ["runtime/", "sinter/", "nlohmann/", "xxhash.h", "zlib.h", "std"],
@@ -55,6 +55,9 @@ SIMULATED = ["backends/cuda/codegen/CudaTarget.h", "backends/cuda/codegen/Nvptx.
 VENDOR = {"cpu": ["oneapi/dnnl/", "dnnl.h", "dnnl.hpp", "omp.h"],
           "cuda": ["cuda.h", "cudnn", "cublas", "nccl.h"], "sim": []}
 
+# The folders of input formats: private to themselves, to their registration and to tests.
+FORMATS, REGISTRATION = re.compile(r"compiler/import/\w+/"), "compiler/import/Importers.cpp"
+
 # Everything that is not the standard library's or POSIX's.
 FOREIGN = re.compile(r"^(mlir|llvm|clang|onnx|google|fmt|nlohmann|catch2|oneapi|boost|"
                      r"absl|sinter|runtime|backends|compiler|ir|passes|tools|test)/"
@@ -77,11 +80,18 @@ def allowedFor(path):
             return [own] + DEVICE + beside + VENDOR.get(parts[1], [])
         if parts[2] == "library" and gpu:
             return [own, LIBRARY] + DEVICE
-    for depth in (2, 1):
+    for depth in (3, 2, 1):
         rule = RULES.get("/".join(parts[:depth]))
         if rule is not None and len(parts) > depth:
             return rule
     return None
+
+
+def isPrivate(path, name):
+    """Whether `name` is a header of an input format that is hidden from `path`."""
+    folder = FORMATS.match(name)
+    return (folder is not None and path != REGISTRATION
+            and not path.startswith(("test/", folder.group())))
 
 
 def isStandard(name):
@@ -105,7 +115,7 @@ def check(tree):
             beside = path.startswith(("docs/", "test/")) and "/" not in name
             if standard and "std" in allowed or beside:
                 continue
-            if not any(name.startswith(prefix) for prefix in allowed if prefix != "std"):
+            if isPrivate(path, name) or not any(name.startswith(prefix) for prefix in allowed if prefix != "std"):
                 problems.append(f"{path}: must not include {name}")
     for path in tree.sources(".td"):
         # The list of all passes includes the definitions of each phase.
@@ -128,6 +138,11 @@ BAD = [
     {"compiler/Bad.cpp": '#include "runtime/data/Dataset.h"\n'},
     {"runtime/base/Bad.cpp": '#include "sinter/abi.h"\n'},
     {"compiler/emit/Bad.cpp": '#include "onnx/onnx_pb.h"\n'},
+    {"compiler/import/Bad.cpp": '#include "onnx/onnx_pb.h"\n'},
+    {"compiler/driver/Bad.cpp": '#include "compiler/import/onnx/Import.h"\n'},
+    {"compiler/import/Importer.h": '#include "compiler/import/onnx/Import.h"\n'},
+    {"compiler/import/sinter/Bad.cpp": '#include "compiler/import/onnx/Import.h"\n'},
+    {"tools/lib/Bad.cpp": '#include "compiler/import/sinter/ModuleFile.h"\n'},
     {"backends/cpu/codegen/Bad.cpp": '#include "runtime/exec/Program.h"\n'},
     {"backends/cpu/device/Bad.cpp": '#include "ir/Dialect.h"\n'},
     {"backends/sim/device/Bad.cpp": '#include "backends/cpu/device/Cpu.h"\n'},
@@ -156,6 +171,10 @@ GOOD = {
     "backends/sim/codegen/Good.cpp": '#include "backends/cuda/codegen/Nvptx.h"\n',
     "backends/sim/library/Good.cpp": '#include "backends/cuda/library/LtApi.h"\n',
     "backends/cpu/device/Good.cpp": "#include <oneapi/dnnl/dnnl.hpp>\n#include <omp.h>\n",
-    "compiler/import/onnx/Good.cpp": "#include <onnx/onnx_pb.h>\n",
+    "compiler/import/onnx/Good.cpp": '#include <onnx/onnx_pb.h>\n'
+                                     '#include "compiler/import/onnx/Import.h"\n',
+    "compiler/import/Importers.cpp": '#include "compiler/import/onnx/Import.h"\n',
+    "compiler/driver/Good.cpp": '#include "compiler/import/Importer.h"\n',
+    "test/compiler/import/Good.h": '#include "compiler/import/onnx/Import.h"\n',
     "docs/examples/good.c": '#include "classifier.h"\n#include <stdio.h>\n',
 }

@@ -67,9 +67,9 @@ static rt::DeviceOptions deviceOptions(const Options &options) {
 }
 
 // Sets the sizes that the model leaves open to those of the arrays.
-static void bindOpenDims(const OnnxModel &model, const HostTensors &arrays,
+static void bindOpenDims(const SourceModel &model, const HostTensors &arrays,
                          Options &options) {
-  for (const OnnxInput &input : onnxInputs(model)) {
+  for (const ModelInput &input : model.inputs()) {
     const HostTensor *array = find(arrays, input.name);
     if (!array || (input.dims && input.dims->size() != array->dims.size()))
       continue; // a mismatch is reported when the inputs are bound
@@ -111,11 +111,10 @@ static ExitCode compileModel(Options &options, const HostTensors &arrays,
   TargetSet set = createTargets(options, targets);
   if (!set.main)
     return kExitUsage;
-  ModelFile model;
+  SharedModel model;
   if (ExitCode code = readModel(options, model))
     return code;
-  if (model.onnx)
-    bindOpenDims(*model.onnx, arrays, options);
+  bindOpenDims(*model, arrays, options);
   if (ExitCode code = splitBatch(options, model, targets))
     return code;
   loaded.compilation = std::make_unique<Compilation>(options, std::move(set));

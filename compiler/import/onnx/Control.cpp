@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/base/Text.h"
-#include "compiler/import/onnx/ExportMode.h"
+#include "compiler/import/ExportMode.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 #include "compiler/import/onnx/Signature.h"

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/ExportTemplate.h"
 #include "compiler/base/Text.h"
-#include "compiler/emit/Artifact.h"
 #include "compiler/import/onnx/GraphCheck.h"
 #include "compiler/import/onnx/TensorReader.h"
 #include "ir/Dialect.h"

@@ -16,8 +16,6 @@
 
 namespace sinter::compiler {
 
-struct ExportPiece; // compiler/emit/Artifact.h
-
 /// `program` is the result of importing `model` with `train`, after any phase.
 /// The `onnx` attributes of its states name their initializers. Returns an
 /// empty list after an error line.

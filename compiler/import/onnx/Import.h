@@ -2,7 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// The importer's interface, called by the driver. The result is
+// The importer of ONNX, which the rest of the compiler sees as an Importer
+// (compiler/import/Importer.h). The result is
 //
 //   module @NAME attributes {sinter.model = "NAME"} {
 //     sinter.state @"fc.weight" : tensor<..> {..}        (with `train`)
@@ -19,12 +20,7 @@
 #ifndef SINTER_COMPILER_IMPORT_ONNX_IMPORT_H
 #define SINTER_COMPILER_IMPORT_ONNX_IMPORT_H
 
-#include "ir/Tensor.h"
-
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringMap.h"
+#include "compiler/import/Importer.h"
 
 #include <memory>
 #include <optional>
@@ -39,32 +35,6 @@ class ModelProto;
 
 namespace sinter::compiler {
 
-/// Errors as lines ready for the user, without a trailing newline.
-class ImportErrors {
-public:
-  void invalid(std::string line) {
-    lines_.push_back(std::move(line));
-    invalid_ = true;
-  }
-  void unsupported(std::string line) { lines_.push_back(std::move(line)); }
-  /// Reports equal lines only once.
-  void warn(std::string line) {
-    if (!llvm::is_contained(warnings_, line))
-      warnings_.push_back(std::move(line));
-  }
-
-  bool empty() const { return lines_.empty(); }
-  /// 0 without errors, 2 for unreadable input or wrong options, 3 if all errors
-  /// are unsupported operators.
-  int exitCode() const { return empty() ? 0 : invalid_ ? 2 : 3; }
-  llvm::ArrayRef<std::string> lines() const { return lines_; }
-  llvm::ArrayRef<std::string> warnings() const { return warnings_; }
-
-private:
-  std::vector<std::string> lines_, warnings_;
-  bool invalid_ = false;
-};
-
 /// What training does with an initializer, and why.
 struct InitializerRole {
   enum class Kind {
@@ -78,38 +48,6 @@ struct InitializerRole {
   std::vector<std::string> aliases;
   /// For a table: the padding row, which gets no gradient.
   std::optional<int64_t> paddingRow = std::nullopt;
-};
-
-struct ImportOptions {
-  /// Initializers become states according to their roles, and
-  /// BatchNormalization is imported for training.
-  bool train = false;
-  /// The module will only be shown: nodes in training mode are imported as for
-  /// inference, with a warning.
-  bool isOnlyShown = false;
-  /// Regular expressions for names of states. If empty, `trainable` means all
-  /// and `freeze` means none.
-  std::string trainable, freeze;
-  /// A safetensors file with the weights of the module that was exported;
-  /// empty: none.
-  std::string parameters;
-  /// BatchNormalization keeps its running statistics.
-  bool freezeBatchNorm = false;
-  /// Constants that stand for parameters of the module are trained.
-  bool allowRewritten = false;
-  /// Indices are not checked when the program runs.
-  bool uncheckedIndices = false;
-  /// The leading dimension of every input of rank >= 1.
-  std::optional<int64_t> batch;
-  /// Symbolic dimension -> size.
-  llvm::StringMap<int64_t> dims;
-  /// Input -> its whole shape.
-  llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
-  /// Of the module; empty: the file's stem.
-  std::string name;
-  /// Inputs that are known at compile time. They are removed from the signature
-  /// of @main. The tensor has the input's type.
-  llvm::StringMap<ir::Tensor> constantInputs;
 };
 
 /// A parsed model. Once it is shared it is immutable: constants of imported
@@ -166,15 +104,9 @@ std::shared_ptr<OnnxModel> loadOnnxBytes(llvm::ArrayRef<char> bytes,
 bool restoreParameters(OnnxModel &model, const ImportOptions &options,
                        ImportErrors &errors);
 
-/// A graph input as the model declares it.
-struct OnnxInput {
-  struct Dim {
-    std::optional<int64_t> size;
-    std::string symbol; // empty: anonymous when `size` is absent, too
-  };
-  std::string name;
-  int32_t dataType;                     // ONNX TensorProto.DataType
-  std::optional<std::vector<Dim>> dims; // absent: not even the rank is declared
+/// A graph input, with its type.
+struct OnnxInput : ModelInput {
+  int32_t dataType = 0; // ONNX TensorProto.DataType
 };
 /// The inputs that a caller must feed (initializers are not among them); empty
 /// for a model without a graph. Inputs that are not tensors are left out.
@@ -188,6 +120,9 @@ mlir::OwningOpRef<mlir::ModuleOp> importOnnxFile(llvm::StringRef path,
                                                  const ImportOptions &options,
                                                  mlir::MLIRContext *context,
                                                  ImportErrors &errors);
+
+/// The format's entry in compiler/import/Importers.cpp.
+const Importer &onnxImporter();
 
 } // namespace sinter::compiler
 

@@ -196,7 +196,7 @@ std::vector<OnnxInput> onnxInputs(const OnnxModel &model) {
     if (initializers.contains(info.name()) || !info.type().has_tensor_type())
       continue;
     const ::onnx::TypeProto::Tensor &type = info.type().tensor_type();
-    OnnxInput input{info.name(), type.elem_type(), std::nullopt};
+    OnnxInput input{{info.name(), std::nullopt}, type.elem_type()};
     if (type.has_shape()) {
       input.dims.emplace();
       for (const auto &dim : type.shape().dim()) {

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/onnx/Norm.h"
 #include "compiler/base/Text.h"
-#include "compiler/import/onnx/ExportMode.h"
+#include "compiler/import/ExportMode.h"
 #include "compiler/import/onnx/GraphImport.h"
 #include "compiler/import/onnx/Registry.h"
 

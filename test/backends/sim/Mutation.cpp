@@ -220,7 +220,7 @@ int main(int argc, char **argv) {
   options->run.device = "sim:0";
   options->run.simDrop = "predicate:0";
   std::unique_ptr<passes::Target> target = createTarget(*options, targets());
-  ModelFile model;
+  SharedModel model;
   if (!target || readModel(*options, model))
     return kExitUsage;
   llvm::SmallString<128> arraysPath(options->model);
@@ -235,10 +235,9 @@ int main(int argc, char **argv) {
     }
     arrays = std::move(*read);
   }
-  if (model.onnx)
-    for (const OnnxInput &input : onnxInputs(*model.onnx))
-      if (const HostTensor *array = find(arrays, input.name))
-        options->shapes.emplace_back(input.name, array->dims);
+  for (const ModelInput &input : model->inputs())
+    if (const HostTensor *array = find(arrays, input.name))
+      options->shapes.emplace_back(input.name, array->dims);
   Compilation compilation(*options, std::move(target));
   compilation.model = std::move(model);
   CompiledProgram program;

@@ -3,17 +3,18 @@
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SINTER_COMPILER_IMPORT_ONNX_EXPORTMODE_H
-#define SINTER_COMPILER_IMPORT_ONNX_EXPORTMODE_H
+#ifndef SINTER_COMPILER_IMPORT_EXPORTMODE_H
+#define SINTER_COMPILER_IMPORT_EXPORTMODE_H
 
 #include "llvm/ADT/StringRef.h"
 
 namespace sinter::compiler {
 
-/// Marks an imported op that was exported in its inference form and behaves
-/// differently in training. The driver removes the attribute.
+/// An importer sets it on an op that the file holds in its inference form and
+/// that behaves differently in training, such as Dropout. The warnings of -W
+/// read it; the driver removes it after the import.
 inline constexpr llvm::StringLiteral kInferenceAttr = "sinter.inference";
 
 } // namespace sinter::compiler
 
-#endif // SINTER_COMPILER_IMPORT_ONNX_EXPORTMODE_H
+#endif // SINTER_COMPILER_IMPORT_EXPORTMODE_H
