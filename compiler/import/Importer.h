@@ -2,9 +2,9 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// A format is a folder compiler/import/<format> with one Importer, registered in
-// Importers.cpp. The rest of the compiler sees models of every format through
-// this interface. docs/add-an-importer.md says how to add one.
+// A format is a folder compiler/import/<format> with one Importer, registered
+// in Importers.cpp. The rest of the compiler sees models of every format
+// through this interface. docs/add-an-importer.md says how to add one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_IMPORTER_H

@@ -54,7 +54,8 @@ public:
     } else {
       model = loadOnnxFile(file.path, errors);
     }
-    if (!model || (options.train && !restoreParameters(*model, options, errors)))
+    if (!model ||
+        (options.train && !restoreParameters(*model, options, errors)))
       return nullptr;
     return std::make_shared<OnnxSource>(std::move(model));
   }

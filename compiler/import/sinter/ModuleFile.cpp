@@ -116,9 +116,9 @@ public:
 
   bool bindsSizes() const override { return false; }
   bool isModule() const override { return true; }
-  mlir::OwningOpRef<mlir::ModuleOp>
-  import(const ImportOptions &options, mlir::MLIRContext *context,
-         ImportErrors &errors) const override;
+  mlir::OwningOpRef<mlir::ModuleOp> import(const ImportOptions &options,
+                                           mlir::MLIRContext *context,
+                                           ImportErrors &errors) const override;
 
 private:
   std::string path_;
@@ -194,8 +194,9 @@ ModuleSource::import(const ImportOptions &options, mlir::MLIRContext *context,
     return {};
   };
   if (options.batch || !options.dims.empty() || !options.shapes.empty())
-    return fail("--batch, --dim and --shape bind sizes that a model leaves open; "
-                "a sinter module has static shapes");
+    return fail(
+        "--batch, --dim and --shape bind sizes that a model leaves open; "
+        "a sinter module has static shapes");
   if (std::string wrong = checkModule(*module); !wrong.empty())
     return fail(wrong);
   for (auto function : module->getOps<mlir::func::FuncOp>())
@@ -213,8 +214,9 @@ public:
   StringRef name() const override { return "sinter module"; }
   bool recognizes(const ModelFile &file) const override {
     StringRef path = file.path;
-    return file.isStdin() ? isBytecode(file.head) || isText(file.head)
-                          : path.ends_with(".mlir") || path.ends_with(".mlirbc");
+    return file.isStdin()
+               ? isBytecode(file.head) || isText(file.head)
+               : path.ends_with(".mlir") || path.ends_with(".mlirbc");
   }
   SharedModel read(ModelFile file, const ImportOptions &options,
                    ImportErrors &errors) const override;

@@ -2,8 +2,8 @@
 //
 // Part of Sinter, under Apache-2.0 WITH LLVM-exception.
 //
-// MLIR text (.mlir) and bytecode (.mlirbc). Such a file comes from a phase, or is
-// written by hand; its shapes are static.
+// MLIR text (.mlir) and bytecode (.mlirbc). Such a file comes from a phase, or
+// is written by hand; its shapes are static.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_COMPILER_IMPORT_SINTER_MODULEFILE_H
