@@ -169,7 +169,7 @@ std::string offenders(const Row &row, const Count &count) {
   for (auto &[name, amount] : ArrayRef(list).take_front(kMost)) {
     text += (text.empty() ? "" : ", ") + name;
     if (row.form == Form::Bytes)
-      text += " " + bytesText(amount);
+      text += " " + rt::bytesText(static_cast<uint64_t>(amount));
     else if (row.form == Form::Number && amount > 1)
       text += " (" + amountText(row.form, amount) + ")";
   }

@@ -285,9 +285,10 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       })
       .Case([&](exec::AllReduceOp op) {
         c.kind = SINTER_CMD_ALL_REDUCE;
-        c.allReduce = {op.getEvent(), dtypeOf(exec::bufferOp(op.getReads()[0])
-                                                  .getTensorType()
-                                                  .getElementType())};
+        c.allReduce.event = op.getEvent();
+        c.allReduce.dtype = dtypeOf(exec::bufferOp(op.getReads()[0])
+                                        .getTensorType()
+                                        .getElementType());
       })
       .Case([&](exec::AwaitOp op) {
         c.kind = SINTER_CMD_AWAIT;
@@ -295,7 +296,8 @@ void EntryTables::addCommand(exec::CommandOpInterface command) {
       })
       .Case([&](exec::CopyOp) {
         c.kind = SINTER_CMD_COPY;
-        c.copy = {place.from, place.to};
+        c.copy.from = place.from;
+        c.copy.to = place.to;
       })
       .Case([&](exec::RecordOp op) {
         c.kind = SINTER_CMD_RECORD;
