@@ -128,6 +128,34 @@ void BatchReader::prefetch() const {
     binding.column->bytes->prefetch();
 }
 
+bool BatchReader::readsFrom(const InputFile &file) const {
+  return std::any_of(bindings_.begin(), bindings_.end(),
+                     [&](const Binding &binding) {
+                       return binding.column->bytes->file() == &file;
+                     });
+}
+
+Status BatchReader::checkUnchanged() const {
+  for (const std::shared_ptr<InputFile> &file : dataset_->files)
+    if (readsFrom(*file))
+      SINTER_RETURN_IF_ERROR(file->checkUnchanged());
+  return {};
+}
+
+std::vector<std::string> BatchReader::takeModifications() const {
+  std::vector<std::string> lines;
+  for (const std::shared_ptr<InputFile> &file : dataset_->files)
+    if (file->takeModified())
+      lines.push_back(
+          file->path() +
+          (readsFrom(*file)
+               ? " was modified while it was read; the bytes that are compared "
+                 "(all of a small file, samples of a large one) are unchanged"
+               : " was modified after it was read into memory; the run goes on "
+                 "with what was read"));
+  return lines;
+}
+
 Status BatchReader::fill(std::span<const int64_t> rows,
                          void *const *buffers) const {
   std::vector<uint8_t> scratch;

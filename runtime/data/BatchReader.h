@@ -53,6 +53,12 @@ public:
   std::string roundingText() const;
   /// Starts what can be done ahead of reads (decompression).
   void prefetch() const;
+  /// SINTER_FAILED naming a file that rows are still read from and whose
+  /// content has changed since it was opened, as far as sampling can tell.
+  Status checkUnchanged() const;
+  /// A warning for each file that was modified, without what checkUnchanged()
+  /// fails for, since it was opened or since the last call.
+  std::vector<std::string> takeModifications() const;
 
   /// Fills `buffers[i]`, one for each input and aligned to its element, with
   /// `rows` (at most batch() of them). Thread-safe. Errors name row and value.
@@ -72,6 +78,7 @@ private:
     bool checkFinite;
   };
   Status bindInput(size_t index, const BatchOptions &options);
+  bool readsFrom(const InputFile &file) const;
   Status fillInput(const Binding &binding, std::span<const int64_t> rows,
                    uint8_t *out, std::vector<uint8_t> &scratch) const;
   Status fillRun(const Binding &binding, int64_t firstRow, int64_t numRows,

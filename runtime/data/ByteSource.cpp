@@ -74,16 +74,23 @@ static constexpr uint64_t edgeBytes = 64 << 10;
 
 bool InputFile::isSampled() const { return sizeBytes_ > 2 * edgeBytes; }
 
-Status InputFile::checkUnchanged(uint64_t sampled) const {
+Status InputFile::remember() {
+  Result<uint64_t> hash = sampledHash();
+  if (hash.ok())
+    rememberedHash_ = *hash;
+  return hash.status();
+}
+
+Status InputFile::checkUnchanged() const {
   struct stat info;
   if (::fstat(fd_, &info) != 0)
     return fileError(path_, errno);
   bool isChanged = static_cast<uint64_t>(info.st_size) != sizeBytes_;
-  if (!isChanged) {
+  if (!isChanged && rememberedHash_) {
     Result<uint64_t> now = sampledHash();
     if (!now.ok())
       return now.status();
-    isChanged = *now != sampled;
+    isChanged = *now != *rememberedHash_;
   }
   return isChanged ? Status::failed(path_ + ": was changed") : Status();
 }

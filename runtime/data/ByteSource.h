@@ -11,16 +11,20 @@
 #define SINTER_RUNTIME_DATA_BYTESOURCE_H
 
 #include "runtime/base/Status.h"
+#include "runtime/data/HeldMemory.h"
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace sinter::rt {
+
+class InputFile;
 
 class ByteSource {
 public:
@@ -32,6 +36,8 @@ public:
   /// Announces that rows will be read soon: a compressed source starts to
   /// decompress.
   virtual void prefetch() {}
+  /// The file that reads still depend on; null once all bytes are in memory.
+  virtual const InputFile *file() const { return nullptr; }
 };
 
 /// An open regular file. The descriptor stays open, so if another file takes
@@ -49,9 +55,13 @@ public:
   int64_t modifiedNs() const { return modifiedNs_; }
   /// Whether sampledHash() is of a part of the file only.
   bool isSampled() const;
-  /// SINTER_FAILED if the file was written to after it was opened, as far as
-  /// its size and `sampled`, the sampledHash() at that time, tell.
-  Status checkUnchanged(uint64_t sampled) const;
+  /// Keeps the sampledHash(), which checkUnchanged() compares with.
+  Status remember();
+  /// What remember() kept.
+  uint64_t rememberedHash() const { return rememberedHash_.value_or(0); }
+  /// SINTER_FAILED if the file was written to after remember(), as far as its
+  /// size and sampledHash() tell.
+  Status checkUnchanged() const;
   /// Whether its modification time changed since it was opened or since the
   /// last call.
   bool takeModified();
@@ -65,6 +75,7 @@ private:
   int fd_ = -1;
   uint64_t sizeBytes_ = 0;
   int64_t modifiedNs_ = 0;
+  std::optional<uint64_t> rememberedHash_;
   std::atomic<int64_t> reportedNs_ = 0; // by takeModified()
 };
 
@@ -80,6 +91,7 @@ public:
     return file_->read(offsetBytes_ + offsetBytes, out);
   }
   uint64_t sizeBytes() const override { return sizeBytes_; }
+  const InputFile *file() const override { return file_.get(); }
 
 private:
   std::shared_ptr<InputFile> file_;
@@ -96,6 +108,7 @@ public:
       : bytes_(std::move(bytes)), name_(std::move(name)), crc_(crc) {}
   Status read(uint64_t offsetBytes, std::span<uint8_t> out) override;
   uint64_t sizeBytes() const override { return bytes_.sizeBytes(); }
+  const InputFile *file() const override { return bytes_.file(); }
 
 private:
   Status check();
@@ -108,12 +121,15 @@ private:
 
 class MemoryBytes final : public ByteSource {
 public:
-  explicit MemoryBytes(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
+  /// `held` has the size of `bytes`.
+  MemoryBytes(std::vector<uint8_t> bytes, HeldMemory held)
+      : bytes_(std::move(bytes)), held_(std::move(held)) {}
   Status read(uint64_t offsetBytes, std::span<uint8_t> out) override;
   uint64_t sizeBytes() const override { return bytes_.size(); }
 
 private:
   std::vector<uint8_t> bytes_;
+  HeldMemory held_;
 };
 
 } // namespace sinter::rt

@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/ControlGroup.h"
 #include "runtime/base/File.h"
 #include "runtime/base/NumberText.h"
 #include "runtime/data/CsvColumns.h"
@@ -93,7 +92,7 @@ std::vector<uint8_t> toBytes(const void *data, size_t sizeBytes) {
 
 void addColumn(const char *name, const std::string &path, sinter_dtype dtype,
                std::vector<int64_t> rowDims, int64_t rows,
-               std::vector<uint8_t> bytes, Dataset &dataset) {
+               std::vector<uint8_t> bytes, HeldMemory &held, Dataset &dataset) {
   Column column;
   column.name = name;
   column.origin = path;
@@ -101,7 +100,9 @@ void addColumn(const char *name, const std::string &path, sinter_dtype dtype,
   column.rowDims = std::move(rowDims);
   column.rows = rows;
   column.decimal = dtype == SINTER_F64;
-  column.bytes = std::make_shared<MemoryBytes>(std::move(bytes));
+  HeldMemory ofColumn = held.split(bytes.size());
+  column.bytes =
+      std::make_shared<MemoryBytes>(std::move(bytes), std::move(ofColumn));
   dataset.columns.push_back(std::move(column));
 }
 
@@ -109,23 +110,21 @@ void addColumn(const char *name, const std::string &path, sinter_dtype dtype,
 
 Status sinter::rt::readCsv(const std::string &path, const DataOptions &options,
                            Dataset &dataset) {
-  Result<std::shared_ptr<InputFile>> file = InputFile::open(path);
+  Result<std::shared_ptr<InputFile>> file = openDataFile(path, dataset);
   if (!file.ok())
     return file.status();
-  dataset.files.push_back(*file);
   dataset.isTable = true;
-  // The text, the numbers that are read from it, and their copy.
-  const uint64_t mostBytes = usableMemoryBytes() / 4 * 3;
-  auto tooLarge = [&](uint64_t numNumbers) {
-    return (*file)->sizeBytes() + numNumbers * 2 * sizeof(double) > mostBytes;
+  // The text, the numbers that are read from it, and their copy, which stays.
+  HeldMemory held;
+  auto hold = [&](uint64_t numNumbers) -> Status {
+    const uint64_t bytes =
+        (*file)->sizeBytes() + numNumbers * 2 * sizeof(double);
+    return held.resize(bytes)
+               ? Status()
+               : held.refusal(path, bytes,
+                              "a .npz or .npy file is read from disk");
   };
-  const Status noMemory(
-      SINTER_OUT_OF_MEMORY,
-      path + ": does not fit in " + bytesText(mostBytes) +
-          ", three quarters of the memory that this process may use; a .npz "
-          "or .npy file is read from disk");
-  if (tooLarge(0))
-    return noMemory;
+  SINTER_RETURN_IF_ERROR(hold(0));
   std::vector<uint8_t> bytes((*file)->sizeBytes());
   SINTER_RETURN_IF_ERROR((*file)->read(0, bytes));
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
@@ -173,8 +172,7 @@ Status sinter::rt::readCsv(const std::string &path, const DataOptions &options,
     for (size_t feature : columns.features)
       SINTER_RETURN_IF_ERROR(add(feature, features));
     SINTER_RETURN_IF_ERROR(add(columns.label, labels));
-    if (tooLarge(features.size() + labels.size()))
-      return noMemory;
+    SINTER_RETURN_IF_ERROR(hold(features.size() + labels.size()));
     wholeLabels &= labels.back() == std::nearbyint(labels.back()) &&
                    std::abs(labels.back()) < 9007199254740992.0;
   }
@@ -187,13 +185,13 @@ Status sinter::rt::readCsv(const std::string &path, const DataOptions &options,
   if (wholeLabels) {
     std::vector<int64_t> whole(labels.begin(), labels.end());
     addColumn("labels", path, SINTER_I64, {}, rows,
-              toBytes(whole.data(), whole.size() * 8), dataset);
+              toBytes(whole.data(), whole.size() * 8), held, dataset);
   } else {
     addColumn("labels", path, SINTER_F64, {}, rows,
-              toBytes(labels.data(), labels.size() * 8), dataset);
+              toBytes(labels.data(), labels.size() * 8), held, dataset);
   }
   addColumn("x", path, SINTER_F64,
             {static_cast<int64_t>(columns.features.size())}, rows,
-            toBytes(features.data(), features.size() * 8), dataset);
+            toBytes(features.data(), features.size() * 8), held, dataset);
   return {};
 }

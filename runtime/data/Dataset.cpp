@@ -148,41 +148,30 @@ sinter::rt::openDataset(const std::string &spec, DataUse use,
     if (column.rows == 0)
       return Status::invalid(column.origin + ": holds no rows");
   }
-  for (const auto &file : dataset->files) {
-    Result<uint64_t> hash = file->sampledHash();
-    if (!hash.ok())
-      return hash.status();
-    dataset->fileHashes.push_back(*hash);
-  }
+  // What is in memory now must be what the fingerprint is of.
+  for (const auto &file : dataset->files)
+    if (Status same = file->checkUnchanged(); !same.ok())
+      return same.systemError() != 0
+                 ? same
+                 : Status::failed(same.message() + " while it was opened");
   return std::shared_ptr<const Dataset>(dataset);
 }
 
-Status sinter::rt::checkUnchanged(const Dataset &dataset) {
-  for (size_t i = 0; i < dataset.fileHashes.size(); ++i)
-    SINTER_RETURN_IF_ERROR(
-        dataset.files[i]->checkUnchanged(dataset.fileHashes[i]));
-  return {};
+Result<std::shared_ptr<InputFile>>
+sinter::rt::openDataFile(const std::string &path, Dataset &dataset) {
+  Result<std::shared_ptr<InputFile>> file = InputFile::open(path);
+  if (!file.ok())
+    return file;
+  SINTER_RETURN_IF_ERROR((*file)->remember());
+  dataset.files.push_back(*file);
+  return file;
 }
 
-std::vector<std::string> sinter::rt::takeModified(const Dataset &dataset) {
-  std::vector<std::string> paths;
-  for (const std::shared_ptr<InputFile> &file : dataset.files)
-    if (file->takeModified())
-      paths.push_back(file->path());
-  return paths;
-}
-
-std::string sinter::rt::modifiedText(const std::string &path) {
-  return path + " was modified while it was read; the bytes that are compared "
-                "(all of a small file, samples of a large one) are unchanged";
-}
-
-Result<DatasetFingerprint> sinter::rt::fingerprint(const Dataset &dataset) {
+DatasetFingerprint sinter::rt::fingerprint(const Dataset &dataset) {
   DatasetFingerprint result;
   Hasher64 hasher;
-  for (size_t i = 0; i < dataset.files.size(); ++i) {
-    const std::shared_ptr<InputFile> &file = dataset.files[i];
-    hasher.update(toHex(dataset.fileHashes[i]));
+  for (const std::shared_ptr<InputFile> &file : dataset.files) {
+    hasher.update(toHex(file->rememberedHash()));
     result.sizeBytes += file->sizeBytes();
     result.modifiedNs = std::max(result.modifiedNs, file->modifiedNs());
     result.isSampled |= file->isSampled();

@@ -66,7 +66,6 @@ struct Dataset {
   std::vector<std::string> notes; // for the user, about how it was read
   std::vector<Column> columns;
   std::vector<std::shared_ptr<InputFile>> files;
-  std::vector<uint64_t> fileHashes; // of `files` when they were opened
 
   const Column *find(const std::string &name) const;
 };
@@ -97,17 +96,8 @@ struct DatasetFingerprint {
   /// Whether equal hashes leave bytes uncompared; not part of a checkpoint.
   bool isSampled = false;
 };
-Result<DatasetFingerprint> fingerprint(const Dataset &dataset);
-
-/// SINTER_FAILED naming a file whose content has changed since the dataset was
-/// opened, as far as sampling can tell.
-Status checkUnchanged(const Dataset &dataset);
-
-/// The files that were modified since the dataset was opened or since the last
-/// call.
-std::vector<std::string> takeModified(const Dataset &dataset);
-/// What that means, for a warning.
-std::string modifiedText(const std::string &path);
+/// Of the dataset's files when they were opened.
+DatasetFingerprint fingerprint(const Dataset &dataset);
 
 } // namespace sinter::rt
 

@@ -47,10 +47,9 @@ std::optional<IdxName> parseName(const std::string &name) {
 Status openBytes(const std::string &path, Dataset &dataset, Column &column,
                  std::vector<uint8_t> &head,
                  std::shared_ptr<InflatedBytes> &inflated) {
-  Result<std::shared_ptr<InputFile>> file = InputFile::open(path);
+  Result<std::shared_ptr<InputFile>> file = openDataFile(path, dataset);
   if (!file.ok())
     return file.status();
-  dataset.files.push_back(*file);
   uint64_t sizeBytes = (*file)->sizeBytes();
   head.resize(std::min<uint64_t>(sizeBytes, 4 + 4 * SINTER_MAX_RANK));
   SINTER_RETURN_IF_ERROR((*file)->read(0, head));

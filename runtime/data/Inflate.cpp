@@ -6,10 +6,7 @@
 
 #include "runtime/data/Inflate.h"
 
-#include "runtime/base/ControlGroup.h"
-
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -24,8 +21,12 @@
 
 using namespace sinter::rt;
 
-/// What all of them together take when they are whole.
-static std::atomic<uint64_t> heldBytes{0};
+/// The longest compressed stream that is inflated in one go.
+#ifdef SINTER_HAVE_LIBDEFLATE
+static constexpr uint64_t maxAtOnceBytes = 128 << 20;
+#else
+static constexpr uint64_t maxAtOnceBytes = 0;
+#endif
 
 struct InflatedBytes::Stream {
   z_stream z = {};
@@ -57,10 +58,8 @@ InflatedBytes::~InflatedBytes() {
   stop_ = true;
   if (thread_.joinable())
     thread_.join();
-  if (!data_)
-    return;
-  ::munmap(data_, sizeBytes_);
-  heldBytes -= sizeBytes_;
+  if (data_)
+    ::munmap(data_, sizeBytes_);
 }
 
 Status InflatedBytes::damaged(const char *what) const {
@@ -100,17 +99,17 @@ Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
                            std::to_string(sizeBytes) + " bytes, which its " +
                            std::to_string(compressedBytes_) +
                            " compressed bytes cannot hold");
-  if (heldBytes + sizeBytes > usableMemoryBytes() / 4 * 3)
-    return Status(SINTER_OUT_OF_MEMORY,
-                  name_ + ": takes " + std::to_string(sizeBytes) +
-                      " bytes of memory when decompressed; unpack it on disk" +
-                      (heldBytes > 0 ? " (" + std::to_string(heldBytes) +
-                                           " bytes are decompressed already)"
-                                     : ""));
   if (sizeBytes < head_.size())
     return Status::invalid(name_ + ": its header promises " +
                            std::to_string(sizeBytes) +
                            " bytes, but more follow");
+  // The compressed bytes count until the end: whether another file fits must
+  // not depend on how far this thread is.
+  inflatesAtOnce_ = head_.size() < sizeBytes &&
+                    compressedBytes_ <= maxAtOnceBytes &&
+                    held_.resize(sizeBytes + compressedBytes_);
+  if (!inflatesAtOnce_ && !held_.resize(sizeBytes))
+    return held_.refusal(name_, sizeBytes, "unpack it on disk");
   void *memory =
       ::mmap(nullptr, std::max<uint64_t>(sizeBytes, 1), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -122,7 +121,6 @@ Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
   (void)::madvise(memory, sizeBytes, MADV_HUGEPAGE);
   data_ = static_cast<uint8_t *>(memory);
   sizeBytes_ = sizeBytes;
-  heldBytes += sizeBytes;
   crc_ = crc;
   if (head_.size() < sizeBytes)
     return {};
@@ -130,7 +128,18 @@ Status InflatedBytes::expect(uint64_t sizeBytes, std::optional<uint32_t> crc) {
   std::memcpy(data_, head_.data(), head_.size());
   available_ = head_.size();
   done_ = true;
-  return checkEnd(sizeBytes);
+  SINTER_RETURN_IF_ERROR(checkEnd(sizeBytes));
+  return checkSource();
+}
+
+/// The bytes are those of the file as it was opened, unless it was changed
+/// meanwhile. A file that cannot be compared now may be compared later.
+Status InflatedBytes::checkSource() {
+  Status same = file_->checkUnchanged();
+  isWhole_ = same.ok();
+  return same.ok() || same.systemError() != 0
+             ? Status()
+             : Status::failed(same.message() + " while it was read");
 }
 
 /// Inflates until `sizeBytes` are in `out` or the stream ends; `produced` says
@@ -208,11 +217,10 @@ void InflatedBytes::finishWith(Status status) {
 }
 
 #ifdef SINTER_HAVE_LIBDEFLATE
-/// False if the stream is too large for this or is damaged; zlib then finds out
-/// what is wrong with it.
+/// False if there is no memory for this or the stream is damaged; zlib then
+/// finds out what is wrong with it.
 bool InflatedBytes::inflateAtOnce() {
-  constexpr uint64_t maxBytes = 128 << 20;
-  if (compressedBytes_ > maxBytes)
+  if (!inflatesAtOnce_)
     return false;
   // Not zeroed, because the read overwrites all of it.
   auto buffer = std::make_unique_for_overwrite<uint8_t[]>(compressedBytes_);
@@ -269,6 +277,8 @@ void InflatedBytes::inflateStream() {
   }
   if (status.ok() && !stop_)
     status = checkEnd(done);
+  if (status.ok() && !stop_)
+    status = checkSource();
   if (status.ok())
     available_.store(done, std::memory_order_release);
   finishWith(std::move(status));
@@ -277,8 +287,10 @@ void InflatedBytes::inflateStream() {
 void InflatedBytes::inflateAll() {
   try {
     if (inflateAtOnce()) {
-      available_.store(sizeBytes_, std::memory_order_release);
-      finishWith({});
+      Status same = checkSource();
+      if (same.ok())
+        available_.store(sizeBytes_, std::memory_order_release);
+      finishWith(std::move(same));
     } else {
       inflateStream();
     }

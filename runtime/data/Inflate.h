@@ -9,7 +9,8 @@
 // three times as fast as zlib, which decides how soon a shuffled run can begin.
 //
 // Memory is bounded before it is allocated: by deflate's largest expansion
-// (1032:1) and by three quarters of the machine's memory.
+// (1032:1) and by what data may take (HeldMemory.h). If there is no room for
+// the compressed bytes beside the others, the stream is inflated in blocks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SINTER_RUNTIME_DATA_INFLATE_H
@@ -50,6 +51,9 @@ public:
   Status read(uint64_t offsetBytes, std::span<uint8_t> out) override;
   uint64_t sizeBytes() const override { return sizeBytes_; }
   void prefetch() override;
+  const InputFile *file() const override {
+    return isWhole_ ? nullptr : file_.get();
+  }
 
 private:
   struct Stream;
@@ -58,6 +62,7 @@ private:
   void inflateStream();
   bool inflateAtOnce();
   void finishWith(Status status);
+  Status checkSource();
   Status inflateTo(uint8_t *out, uint64_t sizeBytes, uint64_t &produced);
   Status checkEnd(uint64_t produced);
   Status damaged(const char *what) const;
@@ -70,12 +75,15 @@ private:
   std::vector<uint8_t> head_;
   uint8_t *data_ = nullptr; // an anonymous mapping of sizeBytes_
   uint64_t sizeBytes_ = 0;
+  HeldMemory held_; // also the compressed bytes with inflatesAtOnce_
+  bool inflatesAtOnce_ = false;
   std::optional<uint32_t> crc_;
 
   std::once_flag started_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> failed_{false};
+  std::atomic<bool> isWhole_{false}; // all bytes are in data_, and checked
   std::atomic<uint64_t> available_{0};
   std::mutex mutex_; // guards done_, status_ and waiting for available_
   std::condition_variable grew_;

@@ -41,7 +41,7 @@ Status sinter::rt::readNpyDirectory(const std::string &directory,
     if (!name.ends_with(".npy"))
       continue;
     std::string path = directory + "/" + name;
-    Result<std::shared_ptr<InputFile>> file = InputFile::open(path);
+    Result<std::shared_ptr<InputFile>> file = openDataFile(path, dataset);
     if (!file.ok())
       return file.status();
     uint64_t sizeBytes = (*file)->sizeBytes();
@@ -55,7 +55,6 @@ Status sinter::rt::readNpyDirectory(const std::string &directory,
       return header.status();
     SINTER_RETURN_IF_ERROR(describe(*header, column));
     column.bytes = std::make_shared<FileBytes>(*file, 0, sizeBytes);
-    dataset.files.push_back(std::move(*file));
     dataset.columns.push_back(std::move(column));
   }
   if (dataset.columns.empty())

@@ -13,10 +13,9 @@
 using namespace sinter::rt;
 
 Status sinter::rt::readNpz(const std::string &path, Dataset &dataset) {
-  Result<std::shared_ptr<InputFile>> file = InputFile::open(path);
+  Result<std::shared_ptr<InputFile>> file = openDataFile(path, dataset);
   if (!file.ok())
     return file.status();
-  dataset.files.push_back(*file);
   Result<std::vector<ZipMember>> members = readZipDirectory(**file);
   if (!members.ok())
     return members.status();

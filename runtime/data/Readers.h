@@ -14,6 +14,10 @@
 
 namespace sinter::rt {
 
+/// Opens a file of `dataset` and remembers what it is like before it is read.
+Result<std::shared_ptr<InputFile>> openDataFile(const std::string &path,
+                                                Dataset &dataset);
+
 /// Whether `directory` has files that are named like IDX files.
 bool hasIdxFiles(const std::vector<std::string> &names);
 /// `name` chooses the pair NAME-images.., NAME-labels..; empty: by `use`.

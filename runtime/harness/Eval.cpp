@@ -56,10 +56,10 @@ Status sinter::rt::runEval(const sinter_artifact &artifact,
       evaluate(*runner, *data, control, options, stopRequested);
   if (!evaluation.ok())
     return evaluation.status();
-  if (Status same = checkUnchanged(data->dataset()); !same.ok())
+  if (Status same = data->checkUnchanged(); !same.ok())
     return Status::failed(same.message() + " while it was read");
-  for (const std::string &path : takeModified(data->dataset()))
-    std::fprintf(stderr, "warning: %s\n", modifiedText(path).c_str());
+  for (const std::string &line : data->takeModifications())
+    std::fprintf(stderr, "warning: %s\n", line.c_str());
   if (evaluation->isEmpty())
     return Status::failed(options.data + ": " + evaluationText(*evaluation));
   if (options.json) {

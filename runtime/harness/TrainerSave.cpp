@@ -89,10 +89,11 @@ Status Trainer::checkStates() {
   return {};
 }
 
-/// SINTER_FAILED if the data changed since it was opened. Data that cannot be
-/// read now has not changed; if it stays so, the next batch fails.
+/// SINTER_FAILED if data that is still read changed since it was opened. Data
+/// that cannot be read now has not changed; if it stays so, the next batch
+/// fails.
 Status Trainer::compareData(const BatchReader &data) {
-  Status same = checkUnchanged(data.dataset());
+  Status same = data.checkUnchanged();
   if (same.ok() || same.systemError() == 0)
     return same;
   progress_->warn("warning: " + same.message() +
@@ -115,9 +116,9 @@ Status Trainer::checkData() {
     return keepsStates(Status::failed(same.message() + " while it was read"),
                        step_);
   for (const auto *data : {&trainData_, &evalData_})
-    for (const std::string &path :
-         *data ? takeModified((*data)->dataset()) : std::vector<std::string>())
-      progress_->warn("warning: " + modifiedText(path));
+    for (const std::string &line :
+         *data ? (*data)->takeModifications() : std::vector<std::string>())
+      progress_->warn("warning: " + line);
   return {};
 }
 

@@ -164,10 +164,7 @@ Status Trainer::openAllData() {
         options_.data + ": its " + std::to_string(order_.rows) +
         " rows are not a multiple of the batch of " +
         std::to_string(order_.batch) + " (--last-batch=error)");
-  Result<DatasetFingerprint> print = fingerprint(trainData_->dataset());
-  if (!print.ok())
-    return print.status();
-  fingerprint_ = *print;
+  fingerprint_ = fingerprint(trainData_->dataset());
   if (options_.evalData.empty())
     return {};
   const sinter_entry *eval = findEntry(artifact_, "eval");
