@@ -43,16 +43,22 @@ static std::optional<int64_t> stepOfName(std::string_view name) {
 
 Result<std::vector<int64_t>>
 sinter::rt::listCheckpoints(const std::string &directory) {
-  DIR *handle = ::opendir(directory.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR *)> handle(
+      ::opendir(directory.c_str()), ::closedir);
   if (!handle)
     return fileError(directory, errno);
   std::vector<int64_t> steps;
-  while (const dirent *entry = ::readdir(handle))
+  while (const dirent *entry = ::readdir(handle.get()))
     if (std::optional<int64_t> step = stepOfName(entry->d_name))
       steps.push_back(*step);
-  ::closedir(handle);
   std::sort(steps.rbegin(), steps.rend());
   return steps;
+}
+
+bool sinter::rt::isIncomplete(const std::string &path) {
+  struct stat info;
+  return ::stat((path + "/manifest.json").c_str(), &info) != 0 &&
+         (errno == ENOENT || errno == ENOTDIR);
 }
 
 namespace {
@@ -195,6 +201,15 @@ Result<Manifest> sinter::rt::loadNewestCheckpoint(
     return Status::invalid(directory + ": no checkpoint in it");
   for (int64_t step : *steps) {
     const std::string path = checkpointPath(directory, step);
+    if (isIncomplete(path)) {
+      const std::string text = path + " is incomplete: it has no manifest.json";
+      if (!reading.fallsBack)
+        return Status::failed(
+            text + "; " +
+            newestFinite(directory, step, table, program, reading));
+      reading.warn("WARNING: " + text);
+      continue;
+    }
     Result<Manifest> loaded =
         loadFinite(directory, path, table, program, reading);
     if (loaded.ok() || loaded.status().code() == SINTER_INVALID)

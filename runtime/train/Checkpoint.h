@@ -31,14 +31,19 @@ std::string checkpointPath(const std::string &directory, int64_t step);
 /// looked at.
 Result<std::vector<int64_t>> listCheckpoints(const std::string &directory);
 
+/// Whether the checkpoint at `path` has no manifest. Saving writes it before
+/// the checkpoint gets its name, so this is what a removal has left.
+bool isIncomplete(const std::string &path);
+
 /// The manifest of the checkpoint at `path`. SINTER_FAILED if it is damaged.
 Result<Manifest> readManifest(const std::string &path);
 
 /// How a checkpoint is read.
 struct CheckpointReading {
-  /// Whether an older checkpoint is taken where the newest is damaged.
+  /// Whether an older checkpoint is taken where the newest is damaged or
+  /// incomplete.
   bool fallsBack = false;
-  /// Gets a line for each checkpoint that is damaged, with fallsBack.
+  /// Gets a line for each checkpoint that is not taken, with fallsBack.
   std::function<void(const std::string &)> warn = nullptr;
   /// Called before states are changed; its error ends the search. May be null.
   std::function<Status(const Manifest &)> accept = nullptr;
@@ -79,21 +84,27 @@ public:
   const std::string &directory() const { return directory_; }
   /// Saves the program's state, which the caller has found to be finite, as
   /// step `manifest.step` and fills in the fields about the payload. On failure
-  /// the older checkpoints are unchanged; the error is SINTER_DEVICE_FAILED if
-  /// the state could not be read, else SINTER_FAILED.
+  /// (also of an allocation) the older checkpoints are unchanged; the error is
+  /// that of notSaved().
   Status save(Manifest manifest, const StateTable &table,
               sinter_program *program);
+  /// "checkpoint of step 7 not saved: ..." SINTER_DEVICE_FAILED if that is why,
+  /// else SINTER_FAILED.
+  static Status notSaved(int64_t step, const Status &why);
   /// How many checkpoints to keep from the next save on; 0: all.
   void setKeep(int32_t keep) { keep_ = keep; }
-  /// Renames checkpoints newer than `step`, which are damaged, so that they are
-  /// out of the way; nothing is removed. Gives a line for each.
+  /// Renames checkpoints newer than `step`, which are damaged or incomplete, so
+  /// that they are out of the way; nothing is removed. Gives a line for each.
   std::vector<std::string> setAsideNewer(int64_t step);
 
 private:
   CheckpointStore() = default;
   Status removeLeftovers();
+  void removeIncomplete();
   Status takeDirectory();
   Status makeAgain();
+  Status writeAndPublish(Manifest &manifest, const StateTable &table,
+                         sinter_program *program);
   Status write(const std::string &temporary, Manifest &manifest,
                const StateTable &table, sinter_program *program);
   void prune();

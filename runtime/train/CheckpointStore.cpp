@@ -6,6 +6,7 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/OutOfMemory.h"
 #include "runtime/train/Checkpoint.h"
 
 #include <algorithm>
@@ -24,18 +25,19 @@ namespace {
 
 const char leftoverPrefix[] = ".tmp-";
 const char lockName[] = ".lock";
+const char payloadName[] = "state.safetensors";
 
 Result<std::vector<std::string>> listNames(const std::string &directory) {
-  DIR *handle = ::opendir(directory.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR *)> handle(
+      ::opendir(directory.c_str()), ::closedir);
   if (!handle)
     return fileError(directory, errno);
   std::vector<std::string> names;
-  while (const dirent *entry = ::readdir(handle)) {
+  while (const dirent *entry = ::readdir(handle.get())) {
     std::string name = entry->d_name;
     if (name != "." && name != "..")
       names.push_back(std::move(name));
   }
-  ::closedir(handle);
   return names;
 }
 
@@ -51,6 +53,11 @@ Status removeCheckpoint(const std::string &path) {
   if (::rmdir(path.c_str()) != 0)
     return fileError(path, errno);
   return {};
+}
+
+/// The same for what may remain because another try follows.
+void tryToRemove(const std::string &path) {
+  (void)orOutOfMemory([&] { return removeCheckpoint(path); }).ok();
 }
 
 /// Takes the lock and writes the holder to the file, for the error message of
@@ -121,6 +128,7 @@ CheckpointStore::open(const std::string &directory, bool mayContain,
           "\"); continue with --resume or name another --out");
   SINTER_RETURN_IF_ERROR(store->takeDirectory());
   SINTER_RETURN_IF_ERROR(store->removeLeftovers());
+  store->removeIncomplete();
   return store;
 }
 
@@ -139,6 +147,28 @@ Status CheckpointStore::removeLeftovers() {
         ::unlink((directory_ + "/" + name).c_str()) != 0)
       SINTER_RETURN_IF_ERROR(removeCheckpoint(directory_ + "/" + name));
   return {};
+}
+
+/// Removes what interrupted removals have left of checkpoints that are older
+/// than a complete one, unless there is more than a payload in it.
+void CheckpointStore::removeIncomplete() {
+  Result<std::vector<int64_t>> steps = listCheckpoints(directory_);
+  bool isOlder = false;
+  for (int64_t step : steps.ok() ? *steps : std::vector<int64_t>()) {
+    const std::string path = checkpointPath(directory_, step);
+    if (!isIncomplete(path)) {
+      isOlder = true;
+      continue;
+    }
+    Result<std::vector<std::string>> names = listNames(path);
+    if (isOlder && names.ok() &&
+        (names->empty() || *names == std::vector<std::string>{payloadName}) &&
+        removeCheckpoint(path).ok())
+      std::fprintf(stderr,
+                   "note: %s: removed the rest of this checkpoint, whose "
+                   "removal had been interrupted\n",
+                   path.c_str());
+  }
 }
 
 Status CheckpointStore::takeDirectory() {
@@ -173,15 +203,21 @@ Status CheckpointStore::makeAgain() {
       return Status::failed(directory_ + ": was replaced during the run by a "
                                          "directory with other files");
   }
+  struct stat before = {}, after = {};
+  (void)::fstat(directoryFd_, &before);
   SINTER_RETURN_IF_ERROR(makeDirectories(directory_));
   SINTER_RETURN_IF_ERROR(takeDirectory());
-  std::fprintf(stderr,
-               isSame ? "warning: %s: its lock file was removed during the "
-                        "run; it was created again\n"
-                      : "warning: %s: was removed or renamed during the run; "
-                        "it was created again, without the older "
-                        "checkpoints\n",
-               directory_.c_str());
+  (void)::fstat(directoryFd_, &after);
+  std::fprintf(
+      stderr,
+      isSame ? "warning: %s: its lock file was removed during the run; it was "
+               "created again\n"
+      : before.st_dev != after.st_dev
+          ? "warning: %s: is on another file system now, as after an unmount; "
+            "checkpoints go there from now on, without the older ones\n"
+          : "warning: %s: was removed or renamed during the run; it was "
+            "created again, without the older checkpoints\n",
+      directory_.c_str());
   return {};
 }
 
@@ -194,7 +230,7 @@ Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
   if (!snapshot.ok())
     return snapshot.status();
   const std::vector<NamedTensor> &tensors = snapshot->tensors;
-  std::string payload = temporary + "/state.safetensors";
+  std::string payload = temporary + "/" + payloadName;
   SINTER_RETURN_IF_ERROR(writeSafetensors(payload, tensors));
   Result<uint64_t> payloadBytes = fileSize(payload);
   if (!payloadBytes.ok())
@@ -208,41 +244,61 @@ Status CheckpointStore::write(const std::string &temporary, Manifest &manifest,
   return writeFileAtomic(temporary + "/manifest.json", manifestText(manifest));
 }
 
-Status CheckpointStore::save(Manifest manifest, const StateTable &table,
-                             sinter_program *program) {
-  if (Status again = makeAgain(); !again.ok())
-    return Status::failed("checkpoint of step " +
-                          std::to_string(manifest.step) +
-                          " not saved: " + again.message());
+/// save() without pruning; allocations may fail before and after the write.
+Status CheckpointStore::writeAndPublish(Manifest &manifest,
+                                        const StateTable &table,
+                                        sinter_program *program) {
+  SINTER_RETURN_IF_ERROR(makeAgain());
   std::string path = checkpointPath(directory_, manifest.step);
   std::string name = path.substr(directory_.size() + 1);
   std::string temporary = directory_ + "/" + leftoverPrefix + name;
   // What a failed save could not remove is in the way of the next one.
-  (void)removeCheckpoint(temporary).ok();
-  Status status = write(temporary, manifest, table, program);
+  tryToRemove(temporary);
+  Status status =
+      orOutOfMemory([&] { return write(temporary, manifest, table, program); });
   if (status.ok() && !publish(temporary, path))
     status = fileError(path, errno);
   if (status.ok())
     status = fsyncDirectory(directory_);
   // After an exchange this is the replaced checkpoint; after a plain rename it
   // is gone. What cannot be removed now is removed by the next run.
-  (void)removeCheckpoint(temporary).ok();
+  tryToRemove(temporary);
+  return status;
+}
+
+Status CheckpointStore::save(Manifest manifest, const StateTable &table,
+                             sinter_program *program) {
+  Status status =
+      orOutOfMemory([&] { return writeAndPublish(manifest, table, program); });
   if (!status.ok())
-    return Status(status.code() == SINTER_DEVICE_FAILED ? SINTER_DEVICE_FAILED
-                                                        : SINTER_FAILED,
-                  "checkpoint of step " + std::to_string(manifest.step) +
-                      " not saved: " + status.message());
-  prune();
+    return notSaved(manifest.step, status);
+  // What cannot be removed now is tried again after the next save.
+  (void)orOutOfMemory([&] {
+    prune();
+    return Status();
+  }).ok();
   return {};
+}
+
+Status CheckpointStore::notSaved(int64_t step, const Status &why) {
+  return Status(why.code() == SINTER_DEVICE_FAILED ? SINTER_DEVICE_FAILED
+                                                   : SINTER_FAILED,
+                "checkpoint of step " + std::to_string(step) +
+                    " not saved: " + why.message());
 }
 
 void CheckpointStore::prune() {
   Result<std::vector<int64_t>> steps = listCheckpoints(directory_);
   if (!steps.ok() || keep_ <= 0)
     return;
-  // What cannot be removed now is tried again after the next save.
-  for (size_t i = static_cast<size_t>(keep_); i < steps->size(); ++i)
-    (void)removeCheckpoint(checkpointPath(directory_, (*steps)[i])).ok();
+  for (size_t i = static_cast<size_t>(keep_); i < steps->size(); ++i) {
+    const std::string path = checkpointPath(directory_, (*steps)[i]);
+    // Without its name first, so that an interruption leaves no part of a
+    // checkpoint under the name of a whole one.
+    const std::string unnamed =
+        directory_ + "/" + leftoverPrefix + path.substr(directory_.size() + 1);
+    tryToRemove(::rename(path.c_str(), unnamed.c_str()) == 0 ? unnamed : path);
+  }
 }
 
 std::vector<std::string> CheckpointStore::setAsideNewer(int64_t step) {
@@ -255,7 +311,8 @@ std::vector<std::string> CheckpointStore::setAsideNewer(int64_t step) {
       continue;
     const std::string path = checkpointPath(directory_, newer);
     const std::string first =
-        directory_ + "/damaged-" + path.substr(directory_.size() + 1);
+        directory_ + (isIncomplete(path) ? "/incomplete-" : "/damaged-") +
+        path.substr(directory_.size() + 1);
     std::string aside = first;
     for (int number = 2; ::access(aside.c_str(), F_OK) == 0; ++number)
       aside = first + "-" + std::to_string(number);

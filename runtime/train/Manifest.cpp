@@ -7,6 +7,7 @@
 #include "runtime/train/Manifest.h"
 
 #include "runtime/base/Hash.h"
+#include "runtime/train/SafetensorsHeader.h"
 
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -115,45 +116,83 @@ Status checkHash(const std::string &text) {
   return {};
 }
 
-Json textsJson(const Manifest::Texts &texts) {
-  Json object = Json::object();
+//===----------------------------------------------------------------------===//
+// Text. The library's trees are not used for it: destroying them takes memory,
+// and without it the process would end.
+//===----------------------------------------------------------------------===//
+
+std::string member(const std::string &key, const std::string &value) {
+  return jsonText(key) + ": " + value;
+}
+
+/// "{...}" or "[...]" with one item in each line.
+std::string block(const char *brackets, const std::vector<std::string> &items,
+                  size_t indent = 2) {
+  std::string text(1, brackets[0]);
+  for (const std::string &item : items)
+    text +=
+        (text.size() == 1 ? "\n" : ",\n") + std::string(indent + 2, ' ') + item;
+  if (!items.empty())
+    text += "\n" + std::string(indent, ' ');
+  return text + brackets[1];
+}
+
+std::string textsBlock(const Manifest::Texts &texts) {
+  std::vector<std::string> items;
   for (const auto &[name, value] : texts)
-    object[name] = value;
-  return object;
+    items.push_back(member(name, jsonText(value)));
+  return block("{}", items);
+}
+
+std::string listBlock(const std::vector<std::string> &list, size_t indent) {
+  std::vector<std::string> items;
+  for (const std::string &text : list)
+    items.push_back(jsonText(text));
+  return block("[]", items, indent);
 }
 
 } // namespace
 
 std::string sinter::rt::manifestText(const Manifest &manifest) {
-  Json json;
-  json["format"] = Manifest::formatVersion;
-  json["model"] = manifest.model;
-  json["buildId"] = manifest.buildId;
-  json["step"] = manifest.step;
-  json["epoch"] = manifest.epoch;
-  json["batchInEpoch"] = manifest.batchInEpoch;
-  json["batch"] = manifest.batch;
-  json["rows"] = manifest.rows;
-  json["seed"] = manifest.seed;
-  json["shuffle"] = manifest.shuffle;
-  json["evaluated"] = manifest.evaluated;
-  json["totalSteps"] = manifest.totalSteps;
-  json["data"] = {{"sizeBytes", manifest.data.sizeBytes},
-                  {"modifiedNs", manifest.data.modifiedNs},
-                  {"contentHash", toHex(manifest.data.contentHash)}};
+  std::vector<std::string> items;
+  auto add = [&](const char *key, const std::string &value) {
+    items.push_back(member(key, value));
+  };
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  add("format", std::to_string(Manifest::formatVersion));
+  add("model", jsonText(manifest.model));
+  add("buildId", jsonText(manifest.buildId));
+  add("step", std::to_string(manifest.step));
+  add("epoch", std::to_string(manifest.epoch));
+  add("batchInEpoch", std::to_string(manifest.batchInEpoch));
+  add("batch", std::to_string(manifest.batch));
+  add("rows", std::to_string(manifest.rows));
+  add("seed", std::to_string(manifest.seed));
+  add("shuffle", flag(manifest.shuffle));
+  add("evaluated", flag(manifest.evaluated));
+  add("totalSteps", std::to_string(manifest.totalSteps));
+  const DatasetFingerprint &data = manifest.data;
+  add("data",
+      block("{}", {member("sizeBytes", std::to_string(data.sizeBytes)),
+                   member("modifiedNs", std::to_string(data.modifiedNs)),
+                   member("contentHash", jsonText(toHex(data.contentHash)))}));
   if (!manifest.header.features.empty())
-    json["header"] = {{"label", manifest.header.label},
-                      {"features", manifest.header.features}};
-  json["options"] = textsJson(manifest.options);
-  json["recipe"] = textsJson(manifest.recipe);
-  json["stateTable"] = toHex(manifest.stateTableHash);
-  json["payloadBytes"] = manifest.payloadBytes;
-  Json tensors = Json::array();
+    add("header",
+        block("{}",
+              {member("label", jsonText(manifest.header.label)),
+               member("features", listBlock(manifest.header.features, 4))}));
+  add("options", textsBlock(manifest.options));
+  add("recipe", textsBlock(manifest.recipe));
+  add("stateTable", jsonText(toHex(manifest.stateTableHash)));
+  add("payloadBytes", std::to_string(manifest.payloadBytes));
+  std::vector<std::string> tensors;
   for (const Manifest::Tensor &tensor : manifest.tensors)
-    tensors.push_back({{"name", tensor.name}, {"xxh3", toHex(tensor.hash)}});
-  json["tensors"] = std::move(tensors);
-  std::string text =
-      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    tensors.push_back(block("{}",
+                            {member("name", jsonText(tensor.name)),
+                             member("xxh3", jsonText(toHex(tensor.hash)))},
+                            4));
+  add("tensors", block("[]", tensors));
+  std::string text = block("{}", items, 0);
   text.resize(text.size() - 2); // "\n}"
   text += ",\n";
   return text + hashKey + toHex(hash64(text)) + "\"\n}\n";

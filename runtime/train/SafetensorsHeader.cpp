@@ -193,22 +193,29 @@ sinter::rt::parseSafetensorsHeader(std::string_view json) {
   return std::move(reader.entries);
 }
 
+std::string sinter::rt::jsonText(const std::string &text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string
 sinter::rt::safetensorsHeader(std::span<const NamedTensor> tensors) {
-  auto header = nlohmann::ordered_json::object();
-  auto &metadata = header["__metadata__"];
-  metadata["format"] = "sinter";
+  // Written without the library's trees: destroying them takes memory, and
+  // without it the process would end.
+  std::string text = "{\"__metadata__\":{\"format\":\"sinter\"";
   for (const NamedTensor &tensor : tensors)
-    metadata["xxh3:" + tensor.name] = toHex(hash64(tensor.bytes));
+    text += "," + jsonText("xxh3:" + tensor.name) + ":" +
+            jsonText(toHex(hash64(tensor.bytes)));
+  text += "}";
   uint64_t offset = 0;
   for (const NamedTensor &tensor : tensors) {
-    auto &entry = header[tensor.name];
-    entry["dtype"] = safetensorsTypeName(tensor.dtype);
-    entry["shape"] =
-        std::vector<int64_t>(tensor.dims.begin(), tensor.dims.end());
-    entry["data_offsets"] = {offset, offset + tensor.bytes.size()};
+    text += "," + jsonText(tensor.name) +
+            ":{\"dtype\":" + jsonText(safetensorsTypeName(tensor.dtype)) +
+            ",\"shape\":[";
+    for (size_t i = 0; i < tensor.dims.size(); ++i)
+      text += (i ? "," : "") + std::to_string(tensor.dims[i]);
+    text += "],\"data_offsets\":[" + std::to_string(offset);
     offset += tensor.bytes.size();
+    text += "," + std::to_string(offset) + "]}";
   }
-  // Names come from ONNX, where text need not be valid UTF-8.
-  return header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text + "}";
 }

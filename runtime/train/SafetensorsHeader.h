@@ -21,6 +21,10 @@ namespace sinter::rt {
 Result<std::vector<SafetensorsFile::Entry>>
 parseSafetensorsHeader(std::string_view json);
 
+/// `text` as JSON has it, in quotes. Bytes that are not valid UTF-8, which
+/// names from ONNX may have, are replaced.
+std::string jsonText(const std::string &text);
+
 /// The header text of `tensors`, without padding.
 std::string safetensorsHeader(std::span<const NamedTensor> tensors);
 

@@ -130,7 +130,12 @@ sinter::rt::checkpointAt(const std::string &path) {
     return steps.status();
   if (steps->empty())
     return Status::invalid(path + ": no checkpoint in it");
-  return std::optional(checkpointPath(path, steps->front()));
+  const std::string newest = checkpointPath(path, steps->front());
+  if (isIncomplete(newest))
+    return Status::invalid(newest +
+                           " is incomplete: it has no manifest.json; name the "
+                           "checkpoint to take");
+  return std::optional(newest);
 }
 
 Result<std::unique_ptr<TensorFile>>

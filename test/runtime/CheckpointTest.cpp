@@ -4,9 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/Checkpoint.h"
 #include "TestFiles.h"
-#include "TinyProgram.h"
+#include "TinyCheckpoints.h"
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -19,59 +18,7 @@
 
 using namespace sinter::rt;
 using namespace testfiles;
-
-namespace {
-struct Tiny {
-  sinter_program *program = nullptr;
-  StateTable table;
-  std::vector<std::string> warnings;
-
-  Tiny() {
-    REQUIRE(sinter_program_create(&tiny::artifact(), nullptr, 1, &program) ==
-            SINTER_OK);
-    table = *StateTable::create(tiny::artifact());
-  }
-  ~Tiny() { sinter_program_destroy(program); }
-  void fill(uint8_t value) {
-    for (uint32_t i = 0; i < table.size(); ++i) {
-      std::vector<uint8_t> bytes(table.desc(i).tensor.sizeBytes, value);
-      REQUIRE(sinter_program_write_state(program, i, bytes.data()) ==
-              SINTER_OK);
-    }
-  }
-  bool holds(uint8_t value) {
-    Result<StateTable::Snapshot> snapshot = table.snapshot(program);
-    REQUIRE(snapshot.ok());
-    for (const NamedTensor &tensor : snapshot->tensors)
-      for (uint8_t byte : tensor.bytes)
-        if (byte != value)
-          return false;
-    return true;
-  }
-  Manifest manifest(int64_t step) {
-    Manifest result;
-    result.model = "tiny";
-    result.buildId = "b";
-    result.step = step;
-    result.seed = -3;
-    result.batch = 8;
-    result.rows = 20;
-    return result;
-  }
-  Status save(CheckpointStore &store, int64_t step) {
-    fill(static_cast<uint8_t>(step));
-    return store.save(manifest(step), table, program);
-  }
-  Result<Manifest> load(const std::string &directory) {
-    warnings.clear();
-    fill(0xee);
-    return loadNewestCheckpoint(
-        directory, table, program,
-        {.fallsBack = true,
-         .warn = [&](const std::string &line) { warnings.push_back(line); }});
-  }
-};
-} // namespace
+using tiny::Tiny;
 
 TEST_CASE("checkpoints: saved, found, kept", "[train][checkpoint]") {
   TempFolder folder;
@@ -421,6 +368,10 @@ TEST_CASE("checkpoints: killed at every system call of a save",
     REQUIRE(tiny.holds(static_cast<uint8_t>(loaded->step)));
     REQUIRE(tiny.warnings.empty());
     newest = loaded->step;
+    // A removal leaves no part of a checkpoint under its name.
+    const std::vector<int64_t> listed = *listCheckpoints(out);
+    for (int64_t step : listed)
+      REQUIRE(!isIncomplete(checkpointPath(out, step)));
     // The next run removes the remains and can save.
     auto store = CheckpointStore::open(out, true, 1);
     REQUIRE(store.ok());

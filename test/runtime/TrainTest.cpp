@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FailingNew.h"
 #include "FakeDriver.h"
 #include "TinyProgram.h"
 #include "TrainerRuns.h"
@@ -31,6 +32,12 @@ TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
     rlimit limits = {bytes, bytes};
     setrlimit(RLIMIT_FSIZE, &limits);
   }
+  if (const char *limit = std::getenv("SINTER_TEST_CPU")) {
+    rlimit limits = {std::strtoul(limit, nullptr, 10), 60};
+    setrlimit(RLIMIT_CPU, &limits);
+  }
+  if (const char *path = std::getenv("SINTER_TEST_NO_MEMORY"))
+    sinter::test::failAllocationsAt(path);
   std::vector<std::string> arguments = {"trainer"};
   for (std::string rest = text; !rest.empty();) {
     size_t end = rest.find('\n');
@@ -51,7 +58,18 @@ TEST_CASE("the trainer, started by the tests below", "[.trainer-child]") {
   // Both: the CPU is the default.
   sinter_artifact fat = tiny::artifact();
   fat.next = &tiny::cudaArtifact();
-  const sinter_artifact *artifact = std::getenv("SINTER_TEST_FAT") ? &fat
+  // Another optimizer, whose slots are called otherwise.
+  sinter_artifact lion = tiny::artifact();
+  sinter_training recipe = *lion.training;
+  std::vector<sinter_state_desc> states(lion.states,
+                                        lion.states + lion.numStates);
+  recipe.optimizer = "lion";
+  for (sinter_state_desc &state : states)
+    state.slot = state.slot ? "m" : nullptr;
+  lion.training = &recipe;
+  lion.states = states.data();
+  const sinter_artifact *artifact = std::getenv("SINTER_TEST_FAT")    ? &fat
+                                    : std::getenv("SINTER_TEST_LION") ? &lion
                                     : gpu ? &tiny::cudaArtifact()
                                           : &tiny::artifact();
   int code =
