@@ -14,9 +14,11 @@
 #include <cmath>
 #include <cstdio>
 #include <fcntl.h>
+#include <optional>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace sinter::rt;
 
@@ -26,63 +28,152 @@ Status JsonLog::create(const std::string &path) {
 
 namespace {
 
-/// The part of a log that belongs to the first steps.
-struct KeptPart {
-  size_t numBytes = 0;
-  int64_t numMissing = 0; // records of steps after its first one
+/// The part of a log that belongs to a run up to a position. It is read line by
+/// line: a log may be larger than the memory.
+class KeptPart {
+public:
+  explicit KeptPart(const JsonLog::Position &position) : position_(position) {}
+
+  /// Whether `line`, of which the first bytes suffice, belongs to it.
+  bool takes(std::string_view line);
+  /// ": has no records of ..."; empty if none is missing.
+  std::string missingText() const;
+
+private:
+  void takeStep(int64_t step, int64_t epoch);
+
+  JsonLog::Position position_;
+  int64_t step_ = 0, epoch_ = 0; // of the last record; 0: there is none
+  int64_t numEvaluations_ = 0;   // since then
+  int64_t missingSteps_ = 0, missingEvaluations_ = 0;
 };
 
 } // namespace
 
-static KeptPart keptPart(std::string_view log, int64_t step, bool evaluated) {
-  constexpr std::string_view stepKey = "{\"step\":", evalKey = "{\"eval\":";
-  KeptPart kept;
-  int64_t lastStep = 0;
-  for (size_t end; (end = log.find('\n', kept.numBytes)) != log.npos;
-       kept.numBytes = end + 1) {
-    std::string_view line = log.substr(kept.numBytes, end - kept.numBytes);
-    if (line.starts_with(evalKey) && lastStep == step && !evaluated)
-      break;
-    if (!line.starts_with(stepKey))
-      continue; // also what somebody else wrote
-    line.remove_prefix(stepKey.size());
-    while (line.starts_with(' '))
-      line.remove_prefix(1);
-    int64_t number = 0;
-    if (std::from_chars(line.data(), line.data() + line.size(), number).ec !=
-        std::errc())
-      continue;
-    if (number > step)
-      break;
-    if (lastStep > 0)
-      kept.numMissing += std::max<int64_t>(number - lastStep - 1, 0);
-    lastStep = number;
-  }
-  // Whatever follows the last line is a torn one.
-  kept.numMissing += step - lastStep;
-  return kept;
+/// The number after `key` in `line`; nothing if there is none.
+static std::optional<int64_t> numberAfter(std::string_view line,
+                                          std::string_view key) {
+  const size_t at = line.find(key);
+  if (at == line.npos)
+    return std::nullopt;
+  line.remove_prefix(at + key.size());
+  while (line.starts_with(' '))
+    line.remove_prefix(1);
+  int64_t number = 0;
+  return std::from_chars(line.data(), line.data() + line.size(), number).ec ==
+                 std::errc()
+             ? std::optional(number)
+             : std::nullopt;
 }
 
-Status JsonLog::resume(const std::string &path, int64_t step, bool evaluated) {
+void KeptPart::takeStep(int64_t step, int64_t epoch) {
+  if (step_ > 0) {
+    const int64_t steps = std::max<int64_t>(step - step_, 0);
+    missingSteps_ += std::max<int64_t>(steps - 1, 0);
+    // Where an epoch's length changed, its number jumps in one step.
+    const int64_t ended = std::min(epoch - epoch_, steps);
+    missingEvaluations_ += std::max<int64_t>(ended - numEvaluations_, 0);
+  }
+  step_ = step;
+  epoch_ = epoch;
+  numEvaluations_ = 0;
+}
+
+bool KeptPart::takes(std::string_view line) {
+  if (line.starts_with("{\"eval\":")) {
+    if (step_ == position_.step && !position_.isEvaluated)
+      return false;
+    ++numEvaluations_;
+    return true;
+  }
+  if (!line.starts_with("{\"step\":"))
+    return true; // what somebody else wrote
+  const std::optional<int64_t> step = numberAfter(line, "{\"step\":");
+  if (!step)
+    return true;
+  if (*step > position_.step)
+    return false;
+  takeStep(*step, numberAfter(line, "\"epoch\":").value_or(epoch_));
+  return true;
+}
+
+std::string KeptPart::missingText() const {
+  const int64_t steps = missingSteps_ + position_.step - step_;
+  int64_t evaluations = 0;
+  if (position_.epochs) {
+    // Those after the last record: of its epoch and later ones, and of the step
+    // where the run ended within an epoch.
+    int64_t after = *position_.epochs - epoch_;
+    if (position_.isEvaluated ? position_.isInEpoch : !position_.isInEpoch)
+      after += position_.isEvaluated ? 1 : -1;
+    evaluations =
+        missingEvaluations_ + std::max<int64_t>(after - numEvaluations_, 0);
+  }
+  const std::string last = std::to_string(position_.step),
+                    count = std::to_string(evaluations);
+  if (steps > 0)
+    return ": has no records of " + std::to_string(steps) +
+           " of the steps up to " + last +
+           (evaluations > 0 ? " and of " + count + " of their evaluations"
+                            : "");
+  return evaluations > 0 ? ": has no records of " + count +
+                               " of the evaluations up to step " + last
+                         : "";
+}
+
+/// Gives `kept` the whole lines of the file that `fd` has open, and returns
+/// where those that it takes end, in bytes.
+static Result<uint64_t> takeLines(const std::string &path, int fd,
+                                  KeptPart &kept) {
+  constexpr size_t mostOfLine = 256;
+  std::vector<char> block(1 << 20);
+  std::string line; // its first bytes
+  uint64_t end = 0, offset = 0;
+  for (;;) {
+    const ssize_t count =
+        ::pread(fd, block.data(), block.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return fileError(path, errno);
+    if (count == 0) // what follows the last line is a torn one
+      return end;
+    std::string_view rest(block.data(), static_cast<size_t>(count));
+    while (!rest.empty()) {
+      const size_t lineEnd = rest.find('\n');
+      line += rest.substr(0, lineEnd).substr(0, mostOfLine - line.size());
+      const size_t taken = lineEnd == rest.npos ? rest.size() : lineEnd + 1;
+      offset += taken;
+      rest.remove_prefix(taken);
+      if (lineEnd == rest.npos)
+        break;
+      if (!kept.takes(line))
+        return end;
+      end = offset;
+      line.clear();
+    }
+  }
+}
+
+Status JsonLog::resume(const std::string &path, const Position &position) {
   struct stat info;
   // A pipe or a device holds no log to continue, and what is in the file of a
   // standard stream is not the log's alone.
   if (LogFile::isStandardStream(path) || ::stat(path.c_str(), &info) != 0 ||
       (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
     return create(path);
-  Result<std::vector<uint8_t>> bytes = readFile(path);
-  if (!bytes.ok())
-    return bytes.status();
-  std::string_view text(reinterpret_cast<const char *>(bytes->data()),
-                        bytes->size());
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return fileError(path, errno);
+  KeptPart kept(position);
+  Result<uint64_t> end = takeLines(path, fd, kept);
+  ::close(fd);
+  if (!end.ok())
+    return end.status();
   SINTER_RETURN_IF_ERROR(file_.open(path, 0));
-  const KeptPart kept = keptPart(text, step, evaluated);
-  if (kept.numMissing > 0)
-    std::fprintf(
-        stderr, "warning: %s: has no records of %lld of the steps up to %lld\n",
-        path.c_str(), static_cast<long long>(kept.numMissing),
-        static_cast<long long>(step));
-  return ::ftruncate(file_.descriptor(), static_cast<off_t>(kept.numBytes)) == 0
+  if (const std::string missing = kept.missingText(); !missing.empty())
+    std::fprintf(stderr, "warning: %s%s\n", path.c_str(), missing.c_str());
+  return ::ftruncate(file_.descriptor(), static_cast<off_t>(*end)) == 0
              ? Status()
              : fileError(path, errno);
 }

@@ -17,6 +17,7 @@
 #include "runtime/harness/LogFile.h"
 #include "runtime/harness/Session.h"
 
+#include <optional>
 #include <string>
 
 namespace sinter::rt {
@@ -29,10 +30,18 @@ class JsonLog {
 public:
   /// A new, empty log. Only opening it can fail.
   Status create(const std::string &path);
-  /// Continues the log of a run that is resumed after `step`: cuts off what
-  /// came after that step, and a torn last line. `evaluated` keeps the
-  /// evaluation that follows the step. A pipe or a device is opened anew.
-  Status resume(const std::string &path, int64_t step, bool evaluated);
+  /// How far the run is that a log belongs to.
+  struct Position {
+    int64_t step = 0;
+    bool isEvaluated = false; // after that step
+    /// How many epochs had ended; unset for a run without evaluations.
+    std::optional<int64_t> epochs;
+    bool isInEpoch = false; // the step did not end an epoch
+  };
+  /// Continues the log of a run that is resumed at `position`: cuts off what
+  /// came after it, and a torn last line, and warns of records that are missing
+  /// before it. A pipe or a device is opened anew.
+  Status resume(const std::string &path, const Position &position);
 
   /// Only with dynamic loss scaling: the scale that the step used, and how many
   /// steps were skipped up to and including it.

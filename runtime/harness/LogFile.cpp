@@ -105,11 +105,15 @@ void LogFile::lose(const char *why) {
   isFailing_ = true;
 }
 
-/// Makes a log file again that was removed. False with errno set if that fails.
-bool LogFile::createIfRemoved() {
-  struct stat info;
-  if (isStream_ || ::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode) ||
-      info.st_nlink > 0)
+/// Opens the log again if its path does not lead to the open file any more.
+/// False with errno set if that fails.
+bool LogFile::openAgainIfGone() {
+  struct stat held, named;
+  if (isStream_ || ::fstat(fd_, &held) != 0 || !S_ISREG(held.st_mode))
+    return true;
+  const bool isThere = ::stat(path_.c_str(), &named) == 0;
+  if (isThere ? named.st_dev == held.st_dev && named.st_ino == held.st_ino
+              : errno != ENOENT && errno != ENOTDIR)
     return true;
   if (Status made = makeDirectories(parentDirectory(path_)); !made.ok()) {
     errno = made.systemError();
@@ -121,8 +125,10 @@ bool LogFile::createIfRemoved() {
     return false;
   ::close(std::exchange(fd_, fd));
   std::fprintf(stderr,
-               "warning: %s: was removed during the run; it was created again, "
-               "without the older records\n",
+               isThere ? "warning: %s: is another file than before; the log "
+                         "continues in it, without the older records\n"
+                       : "warning: %s: was removed or renamed during the run; "
+                         "it was created again, without the older records\n",
                path_.c_str());
   return true;
 }
@@ -130,7 +136,7 @@ bool LogFile::createIfRemoved() {
 void LogFile::append(std::string_view record) {
   if (fd_ < 0)
     return;
-  if (!createIfRemoved())
+  if (!openAgainIfGone())
     return lose(std::strerror(errno));
   if (!writePending())
     return lose(std::strerror(EAGAIN));

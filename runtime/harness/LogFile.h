@@ -16,7 +16,9 @@ namespace sinter::rt {
 /// A file to which records are appended. A run outlives its logs: a record that
 /// cannot be written is left out as a whole, and the next one is tried again.
 /// A pipe whose reader is slow holds the run up for a second at most; a record
-/// of which it took only a part is completed before the next one.
+/// of which it took only a part is completed before the next one. If the path
+/// leads to another file than the open one, or to none (it was removed, renamed
+/// or unmounted), the log continues at the path.
 class LogFile {
 public:
   LogFile() = default;
@@ -43,7 +45,7 @@ public:
 
 private:
   bool writePending();
-  bool createIfRemoved();
+  bool openAgainIfGone();
   void lose(const char *why);
 
   std::string path_;

@@ -52,8 +52,8 @@ static void onStopSignal(int) {
   }
   errno = savedErrno;
 }
-static void onUsr1ToStop(int) { stopFlag = 1; }
-static void onUsr1ToSave(int) { saveFlag = 1; }
+static void onStopRequest(int) { stopFlag = 1; }
+static void onSaveRequest(int) { saveFlag = 1; }
 }
 
 void sinter::rt::watchSignals(bool usr1Saves) {
@@ -64,7 +64,9 @@ void sinter::rt::watchSignals(bool usr1Saves) {
   action.sa_flags = SA_RESTART;
   for (int number : {SIGTERM, SIGINT})
     ::sigaction(number, &action, nullptr);
-  action.sa_handler = usr1Saves ? onUsr1ToSave : onUsr1ToStop;
+  action.sa_handler = onStopRequest;
+  ::sigaction(SIGXCPU, &action, nullptr);
+  action.sa_handler = usr1Saves ? onSaveRequest : onStopRequest;
   ::sigaction(SIGUSR1, &action, nullptr);
   action.sa_handler = SIG_IGN;
   for (int number : {SIGHUP, SIGPIPE, SIGXFSZ})

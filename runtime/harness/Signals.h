@@ -8,12 +8,14 @@
 
 namespace sinter::rt {
 
-/// SIGTERM, SIGINT and SIGUSR1 request the end of the run. A second SIGTERM or
-/// SIGINT ends the process at once with exit code 75 and says so, except:
+/// SIGTERM, SIGINT, SIGUSR1 and SIGXCPU (the limit on CPU time) request the end
+/// of the run. A second SIGTERM or SIGINT ends the process at once with exit
+/// code 75 and says so, except:
 /// - within a second of the first it is taken for the same request, which a
 ///   launcher sends to a process and to its group;
 /// - while a checkpoint is written, it only warns; the next one ends it.
-/// With `usr1Saves`, SIGUSR1 requests a checkpoint instead. A closed terminal
+/// SIGXCPU never does: the system repeats it every second. With `usr1Saves`,
+/// SIGUSR1 requests a checkpoint instead. A closed terminal
 /// or pipe and the limit on file sizes become errors of the calls concerned:
 /// SIGHUP, SIGPIPE and SIGXFSZ are ignored.
 void watchSignals(bool usr1Saves = false);

@@ -9,6 +9,7 @@
 
 #include "runtime/harness/Trainer.h"
 
+#include "runtime/base/OutOfMemory.h"
 #include "runtime/harness/Commands.h"
 #include "runtime/harness/Signals.h"
 
@@ -32,15 +33,29 @@ Status sinter::rt::runTrain(const sinter_artifact &artifact,
 Status Trainer::run() {
   SINTER_RETURN_IF_ERROR(prepare());
   auto begin = std::chrono::steady_clock::now();
-  Status status = loop();
+  Status status = orOutOfMemory([&] { return loop(); });
   seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
   progress_->finish();
   if (status.ok())
-    status = finish();
-  return status.ok() || status.code() == SINTER_INTERRUPTED ? status
-                                                            : saveSound(status);
+    status = orOutOfMemory([&] { return finish(); });
+  if (!status.ok() && status.code() != SINTER_INTERRUPTED) {
+    const Status sound = orOutOfMemory([&] { return saveSound(status); });
+    if (sound.code() != SINTER_OUT_OF_MEMORY)
+      status = sound;
+  }
+  closeLogs();
+  return status;
+}
+
+/// Says what the logs lack, however the run ended.
+void Trainer::closeLogs() {
+  log_.close();
+  events_.close();
+  const std::string lost = log_.lostText() + events_.lostText();
+  if (!lost.empty())
+    progress_->warn("warning: " + lost.substr(2)); // without ", "
 }
 
 /// `failure`, which leaves the states as they are after `step` steps, unless

@@ -15,6 +15,7 @@
 #include "runtime/harness/JsonLog.h"
 #include "runtime/harness/Progress.h"
 #include "runtime/harness/Replicas.h"
+#include "runtime/harness/SaveTimes.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Schedule.h"
 
@@ -46,6 +47,8 @@ private:
   Status createPrograms();
   Status resume();
   Status acceptRecipe(const char *option, const Manifest &manifest) const;
+  std::string optimizersText(const Manifest &manifest) const;
+  std::string recountText(const Manifest &manifest) const;
   Status acceptSlots() const;
   Status takeOverOptions();
   void fillDefaults();
@@ -53,6 +56,7 @@ private:
   Status init();
   Status planSteps();
   Status openLog();
+  JsonLog::Position logged() const;
   Status load();
   Status loop();
   Status makeSteps(int64_t count);
@@ -81,6 +85,7 @@ private:
   std::string updateText(int64_t step) const;
   Status compareData(const BatchReader &data);
   Status checkData();
+  Status saveTo(CheckpointStore &store);
   Status save();
   Status saveOrWarn();
   Status saveLast();
@@ -90,6 +95,7 @@ private:
   Status finish();
   sinter_control control(int64_t step) const;
   void report();
+  void closeLogs();
 
   const sinter_artifact &artifact_;
   /// As given; a resumed run takes from its checkpoint those that are not.
@@ -121,7 +127,7 @@ private:
   /// updates they have.
   std::optional<int64_t> intactSteps_;
   bool saysWhatIsLost_ = false; // the failure's message
-  std::chrono::steady_clock::time_point lastSaveTime_;
+  SaveTimes saveTimes_;
   /// By state, the bytes before the step in flight; only if values that are not
   /// finite are located.
   std::vector<std::vector<uint8_t>> keptStates_;

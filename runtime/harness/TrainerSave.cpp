@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/OutOfMemory.h"
 #include "runtime/harness/Recipe.h"
 #include "runtime/harness/Signals.h"
 #include "runtime/harness/Trainer.h"
@@ -46,14 +47,7 @@ bool Trainer::isTimeToSave() {
         "warning: SIGUSR1: nothing was saved because there is no --out");
   if (!store_ || step_ == totalSteps_)
     return false;
-  if (isAsked)
-    return true;
-  if (options_.checkpointSeconds > 0)
-    return std::chrono::steady_clock::now() - lastSaveTime_ >=
-           std::chrono::seconds(options_.checkpointSeconds);
-  const int64_t every =
-      options_.checkpointEvery.value_or(order_.batchesPerEpoch());
-  return every > 0 && step_ % every == 0;
+  return isAsked || saveTimes_.isDue(step_, SaveTimes::Clock::now());
 }
 
 /// For errors about states that are not finite: what was saved.
@@ -80,7 +74,11 @@ std::string Trainer::updateText(int64_t step) const {
 Status Trainer::checkStates() {
   if (soundStep_ == step_)
     return {};
-  Status finite = session_->states().checkFinite(session_->program());
+  Status finite = orOutOfMemory(
+      [&] { return session_->states().checkFinite(session_->program()); });
+  if (finite.code() == SINTER_OUT_OF_MEMORY)
+    return finite.as(finite.code(),
+                     "no memory to look for values that are not finite");
   if (!finite.ok())
     return Status(finite.code(),
                   updateText(step_) + finite.message() + savedText() +
@@ -122,33 +120,48 @@ Status Trainer::checkData() {
   return {};
 }
 
-Status Trainer::save() {
+/// Saves the states after step_. Too little memory fails like a full disk.
+Status Trainer::saveTo(CheckpointStore &store) {
   SaveInProgress inProgress;
-  SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
-  SINTER_RETURN_IF_ERROR(
-      store_->save(manifest(), session_->states(), session_->program()));
+  Status saved = orOutOfMemory([&]() -> Status {
+    SINTER_RETURN_IF_ERROR(replicas_->checkEqual());
+    return store.save(manifest(), session_->states(), session_->program());
+  });
+  return saved.code() == SINTER_OUT_OF_MEMORY
+             ? CheckpointStore::notSaved(step_, saved)
+             : saved;
+}
+
+Status Trainer::save() {
+  SINTER_RETURN_IF_ERROR(saveTo(*store_));
   savedStep_ = step_;
   savedEvaluated_ = evaluated_;
-  lastSaveTime_ = std::chrono::steady_clock::now();
+  saveTimes_.saved(SaveTimes::Clock::now());
   return {};
 }
 
 Status Trainer::saveOrWarn() {
+  auto nextTry = [&] {
+    return "tried again " + saveTimes_.failed(step_, SaveTimes::Clock::now());
+  };
   Status finite = checkStates();
   if (!finite.ok() &&
       options_.checkNonfinite == TrainerOptions::NonFinite::Off) {
-    progress_->warn("warning: " + finite.message());
+    progress_->warn("warning: " + finite.message() + "; " + nextTry());
     return {};
   }
-  SINTER_RETURN_IF_ERROR(finite);
+  const bool isUnchecked = finite.code() == SINTER_OUT_OF_MEMORY;
+  if (!isUnchecked)
+    SINTER_RETURN_IF_ERROR(finite);
   SINTER_RETURN_IF_ERROR(checkData());
-  Status saved = save();
+  Status saved =
+      isUnchecked ? CheckpointStore::notSaved(step_, finite) : save();
   if (saved.code() == SINTER_DEVICE_FAILED || saved.code() == SINTER_MISMATCH)
     return saved;
   if (!saved.ok())
     progress_->warn("warning: " + saved.message() +
-                    "; training continues, older checkpoints are untouched");
-  lastSaveTime_ = std::chrono::steady_clock::now();
+                    "; training continues, older checkpoints are untouched; " +
+                    nextTry());
   return {};
 }
 
@@ -178,9 +191,7 @@ Status Trainer::saveToSpare(const Status &failure) {
   if (!spare_)
     return Status::failed(failure.message() + lost +
                           "; --spare=DIR names another directory");
-  SaveInProgress inProgress;
-  Status saved =
-      spare_->save(manifest(), session_->states(), session_->program());
+  Status saved = saveTo(*spare_);
   if (!saved.ok())
     return Status::failed(
         failure.message() +

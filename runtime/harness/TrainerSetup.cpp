@@ -75,7 +75,9 @@ Status Trainer::prepare() {
                     " rows are left out in each epoch");
   if (!store_)
     progress_->note("no --out: nothing will be saved");
-  lastSaveTime_ = std::chrono::steady_clock::now();
+  saveTimes_ =
+      SaveTimes(options_.checkpointEvery.value_or(order_.batchesPerEpoch()),
+                options_.checkpointSeconds, SaveTimes::Clock::now());
   return {};
 }
 
@@ -220,7 +222,19 @@ Status Trainer::openLog() {
         "--tensorboard", events_.create(options_.tensorboard, step_ + 1)));
   if (options_.logJson.empty())
     return {};
-  return opened("--log-json",
-                resumed_ ? log_.resume(options_.logJson, step_, evaluated_)
-                         : log_.create(options_.logJson));
+  return opened("--log-json", resumed_ ? log_.resume(options_.logJson, logged())
+                                       : log_.create(options_.logJson));
+}
+
+/// Up to where the log of the resumed run should have records. Its epochs are
+/// those of the data it had.
+JsonLog::Position Trainer::logged() const {
+  JsonLog::Position position;
+  position.step = resumed_->step;
+  position.isEvaluated = resumed_->evaluated;
+  position.isInEpoch = resumed_->batchInEpoch != 0;
+  for (const auto &[name, value] : resumed_->options)
+    if (name == "eval-data")
+      position.epochs = resumed_->epoch;
+  return position;
 }

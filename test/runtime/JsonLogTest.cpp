@@ -1,0 +1,156 @@
+//===- JsonLogTest.cpp - logs that a resumed run continues ----------------===//
+//
+// Part of Sinter, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/harness/JsonLog.h"
+#include "TestFiles.h"
+
+#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace sinter::rt;
+using namespace testfiles;
+
+namespace {
+
+/// The records of steps [first, last] with ten steps in an epoch, and of the
+/// evaluation of each.
+std::string records(int first, int last) {
+  std::string text;
+  for (int step = first; step <= last; ++step) {
+    const std::string epoch = std::to_string((step - 1) / 10);
+    text += "{\"step\":" + std::to_string(step) + ",\"epoch\":" + epoch +
+            ",\"loss\":0.5,\"lr\":0.1}\n";
+    if (step % 10 == 0)
+      text += "{\"eval\":true,\"epoch\":" + epoch + "}\n";
+  }
+  return text;
+}
+
+JsonLog::Position after(int step, bool isEvaluated) {
+  JsonLog::Position position;
+  position.step = step;
+  position.isEvaluated = isEvaluated;
+  position.epochs = step / 10;
+  position.isInEpoch = step % 10 != 0;
+  return position;
+}
+
+/// What resuming prints, without the path; `log` becomes what is kept of it.
+std::string warnings(std::string &log, const JsonLog::Position &position) {
+  TempFolder folder;
+  const std::string path = folder / "log", errors = folder / "err";
+  write(path, log);
+  std::fflush(stderr);
+  const int saved = ::dup(STDERR_FILENO);
+  const int file = ::open(errors.c_str(), O_WRONLY | O_CREAT, 0666);
+  ::dup2(file, STDERR_FILENO);
+  {
+    JsonLog json;
+    CHECK(json.resume(path, position).ok());
+  }
+  std::fflush(stderr);
+  ::dup2(saved, STDERR_FILENO);
+  ::close(saved);
+  ::close(file);
+  log = read(path);
+  const std::string text = read(errors), prefix = "warning: " + path;
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+void dropLine(std::string &log, const std::string &part) {
+  const size_t at = log.find(part);
+  REQUIRE(at != log.npos);
+  log.erase(at, log.find('\n', at) + 1 - at);
+}
+
+} // namespace
+
+TEST_CASE("json log: nothing is missing in a whole one", "[harness][log]") {
+  for (int step : {1, 9, 10, 11, 20, 25}) {
+    for (bool isEvaluated : {false, true}) {
+      std::string log = records(1, 40), kept = records(1, step);
+      if (step % 10 == 0 && !isEvaluated)
+        dropLine(kept,
+                 "{\"eval\":true,\"epoch\":" + std::to_string(step / 10 - 1));
+      if (step % 10 != 0 && isEvaluated) { // the run ended there
+        const std::string last = "{\"eval\":true,\"epoch\":9}\n";
+        kept += last;
+        log.insert(records(1, step).size(), last);
+      }
+      INFO(step << " " << isEvaluated);
+      CHECK(warnings(log, after(step, isEvaluated)) == "");
+      CHECK(log == kept);
+    }
+  }
+}
+
+TEST_CASE("json log: missing evaluations are counted", "[harness][log]") {
+  std::string log = records(1, 30);
+  dropLine(log, "{\"eval\":true,\"epoch\":1");
+  std::string copy = log;
+  CHECK(warnings(copy, after(25, false)) ==
+        ": has no records of 1 of the evaluations up to step 25\n");
+  CHECK(warnings(log, after(20, false)) == "");
+  log = records(1, 20);
+  dropLine(log, "{\"eval\":true,\"epoch\":1");
+  CHECK(warnings(log, after(20, true)) ==
+        ": has no records of 1 of the evaluations up to step 20\n");
+  // Also where steps around them are missing.
+  log = records(1, 8) + records(23, 25);
+  CHECK(warnings(log, after(25, false)) ==
+        ": has no records of 14 of the steps up to 25 and of 2 of their "
+        "evaluations\n");
+  log = records(1, 8);
+  CHECK(warnings(log, after(25, true)) ==
+        ": has no records of 17 of the steps up to 25 and of 3 of their "
+        "evaluations\n");
+  // A run without evaluations has none to lose.
+  JsonLog::Position position = after(25, false);
+  position.epochs.reset();
+  log = records(1, 25);
+  dropLine(log, "{\"eval\":true,\"epoch\":0");
+  CHECK(warnings(log, position) == "");
+}
+
+TEST_CASE("json log: resuming needs no memory for the log", "[harness][log]") {
+  TempFolder folder;
+  const std::string path = folder / "log";
+  // A long line that somebody else wrote, in a file with a hole.
+  write(path, records(1, 5));
+  constexpr uint64_t holeBytes = 128 << 20;
+  std::filesystem::resize_file(path, records(1, 5).size() + holeBytes);
+  std::ofstream(path, std::ios::binary | std::ios::app)
+      << "\n"
+      << records(6, 8) << "{\"step\":9,\"epo";
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::ifstream status("/proc/self/statm");
+    uint64_t pages = 0;
+    status >> pages;
+    const rlim_t most =
+        pages * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE)) + (32 << 20);
+    const rlimit limits = {most, most};
+    ::setrlimit(RLIMIT_AS, &limits);
+    JsonLog log;
+    bool isGood = false;
+    try {
+      isGood = log.resume(path, after(7, false)).ok();
+    } catch (const std::bad_alloc &) {
+    }
+    ::_exit(isGood ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(std::filesystem::file_size(path) ==
+        records(1, 7).size() + holeBytes + 1);
+}
