@@ -36,6 +36,12 @@ Status setResume(TrainerOptions &options, std::string_view text) {
   return {};
 }
 
+/// No text: none, also where the checkpoint has one.
+Status setTextOrNone(std::string &target, std::string_view text) {
+  target = text;
+  return {};
+}
+
 Status setShuffle(TrainerOptions &options, std::string_view text) {
   if (text != "true" && text != "false")
     return Status::invalid("expected true or false");
@@ -159,8 +165,10 @@ std::vector<Option> optionTable(TrainerOptions &o) {
   return {
       {"data", "SPEC", "directory, npz:FILE, npy:DIR, idx:DIR or csv:FILE",
        needed, runs, setText(o.data), false, get(o.data)},
-      {"eval-data", "SPEC", "evaluated after each epoch and at the end", needed,
-       train, setText(o.evalData), false, get(o.evalData)},
+      {"eval-data", "SPEC",
+       "evaluated after each epoch and at the end (empty: none)", needed, train,
+       [&o](std::string_view text) { return setTextOrNone(o.evalData, text); },
+       false, get(o.evalData)},
       {"label-column", "NAME|INDEX",
        "the label's column in a CSV file, by its name or its number from 0",
        needed, runs, setText(o.labelColumn), false, get(o.labelColumn)},
@@ -382,13 +390,17 @@ Result<std::vector<std::string>> sinter::rt::takeOver(TrainerOptions &options,
         SINTER_RETURN_IF_ERROR(now[i].set(text));
       continue;
     }
-    if (isSaved && text == now[i].get())
+    const std::string value = now[i].get();
+    if (text == value && (isSaved || value.empty()))
       continue;
     for (const auto &[other, value] : saved)
       if (!isSaved && alternative && other == alternative)
         text = other + " " + value;
-    differences.push_back(name + " " + now[i].get() + " instead of " +
-                          (text.empty() ? "none" : text));
+    auto shown = [](const std::string &some) {
+      return some.empty() ? "none" : some;
+    };
+    differences.push_back(name + " " + shown(value) + " instead of " +
+                          shown(text));
   }
   return differences;
 }

@@ -35,30 +35,50 @@ Status Trainer::resume() {
   CheckpointReading reading;
   reading.fallsBack = true;
   reading.warn = say;
-  reading.accept = [this](const Manifest &manifest) {
+  std::string optimizers; // if they differ
+  reading.accept = [&](const Manifest &manifest) {
+    optimizers = optimizersText(manifest);
     return acceptRecipe("--resume", manifest);
   };
   Result<Manifest> manifest = loadNewestCheckpoint(
       directory, session_->states(), session_->program(), reading);
   if (!manifest.ok())
-    return manifest.status();
+    return optimizers.empty() || manifest.status().code() != SINTER_INVALID
+               ? manifest.status()
+               : manifest.status().as(SINTER_INVALID,
+                                      manifest.status().message() + "; " +
+                                          optimizers);
   resumed_ = std::move(*manifest);
   return takeOverOptions();
+}
+
+/// "the checkpoint's optimizer is adam, this program's is lion"; "" if they are
+/// the same.
+std::string Trainer::optimizersText(const Manifest &manifest) const {
+  for (const auto &[name, value] : manifest.recipe)
+    if (name == "optimizer" && value != artifact_.training->optimizer)
+      return "the checkpoint's optimizer is " + value + ", this program's is " +
+             artifact_.training->optimizer;
+  return "";
 }
 
 /// Whether the optimizer's slots mean the same in this program.
 Status Trainer::acceptRecipe(const char *option,
                              const Manifest &manifest) const {
+  std::vector<std::string> texts;
   for (const RecipeDifference &difference :
        recipeDifferences(manifest.recipe, recipeOf(artifact_)))
-    if (difference.changesSlots && !options_.allowChangedRecipe)
-      return Status::invalid(
-          std::string(option) + ": this program was compiled with " +
-          difference.text +
-          ", the checkpoint's; this changes what the optimizer's slots mean: "
-          "--allow-changed-recipe loads them as they are, --init=CHECKPOINT "
-          "loads only the weights");
-  return {};
+    if (difference.changesSlots) // the optimizer explains the others
+      texts.insert(difference.name == "optimizer" ? texts.begin() : texts.end(),
+                   difference.text);
+  if (texts.empty() || options_.allowChangedRecipe)
+    return {};
+  return Status::invalid(
+      std::string(option) + ": this program was compiled with " +
+      listText(texts) +
+      ", the checkpoint's; this changes what the optimizer's slots mean: "
+      "--allow-changed-recipe loads them as they are, --init=CHECKPOINT "
+      "loads only the weights");
 }
 
 /// The same for --init-slots, if the source is a checkpoint, which has a
@@ -106,6 +126,39 @@ Status Trainer::takeOverOptions() {
   return {};
 }
 
+/// "after 5 of 10 batches of epoch 3"; epochs count from 1, as the progress
+/// shows them.
+static std::string positionText(int64_t step, int64_t batchesPerEpoch) {
+  const int64_t in = step % batchesPerEpoch, epoch = step / batchesPerEpoch;
+  return in == 0 ? "at the end of epoch " + std::to_string(epoch)
+                 : "after " + std::to_string(in) + " of " +
+                       std::to_string(batchesPerEpoch) + " batches of epoch " +
+                       std::to_string(epoch + 1);
+}
+
+/// What becomes of the epochs where they have another length than in the
+/// checkpoint's run: a run goes on by its step number. "" if they do not.
+std::string Trainer::recountText(const Manifest &manifest) const {
+  RowOrder then = order_;
+  then.rows = manifest.rows;
+  then.padsLast = false;
+  for (const auto &[name, value] : manifest.options)
+    then.padsLast |= name == "last-batch" && value == "pad";
+  const int64_t before = then.batchesPerEpoch(), now = order_.batchesPerEpoch();
+  if (before == now || before <= 0)
+    return "";
+  std::string text = "an epoch has " + std::to_string(now) + " batches, not " +
+                     std::to_string(before);
+  if (manifest.step > 0)
+    text += ": step " + std::to_string(manifest.step) + " was " +
+            positionText(manifest.step, before) + ", it is now " +
+            positionText(manifest.step, now);
+  if (totalSteps_ != manifest.totalSteps)
+    text += "; the run ends after step " + std::to_string(totalSteps_) +
+            ", not " + std::to_string(manifest.totalSteps);
+  return text;
+}
+
 /// Whether the run may continue from there with this data and batch.
 Status Trainer::checkResumed() {
   const Manifest &manifest = *resumed_;
@@ -118,21 +171,25 @@ Status Trainer::checkResumed() {
   bool sameData = manifest.rows == order_.rows &&
                   manifest.data.sizeBytes == fingerprint_.sizeBytes &&
                   manifest.data.contentHash == fingerprint_.contentHash;
+  const std::string difference =
+      manifest.rows == order_.rows
+          ? "its content differs"
+          : std::to_string(order_.rows) + " rows now, " +
+                std::to_string(manifest.rows) + " then";
   if (!sameData && !options_.acceptDatasetChange)
-    return Status::invalid(options_.data +
-                           ": is not the data of the checkpoint (" +
-                           (manifest.rows == order_.rows
-                                ? "its content differs"
-                                : std::to_string(order_.rows) + " rows now, " +
-                                      std::to_string(manifest.rows) + " then") +
-                           "); --accept-dataset-change continues anyway");
+    return Status::invalid(
+        options_.data + ": is not the data of the checkpoint (" + difference +
+        "); --accept-dataset-change continues anyway");
   if (!sameData)
-    say("resume: " + options_.data + " is not the data of the checkpoint");
+    say("resume: " + options_.data + " is not the data of the checkpoint (" +
+        difference + ")");
   else if (fingerprint_.isSampled &&
            manifest.data.modifiedNs != fingerprint_.modifiedNs)
     say("warning: resume: " + options_.data +
         " was modified after the checkpoint's run had opened it; samples of it "
         "are unchanged, the whole is not compared");
+  if (const std::string recount = recountText(manifest); !recount.empty())
+    say("resume: " + recount);
   step_ = firstStep_ = manifest.step;
   evaluated_ = manifest.evaluated;
   if (store_) {

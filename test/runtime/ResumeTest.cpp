@@ -119,6 +119,83 @@ TEST_CASE("resume: what is given and differs is applied and said",
                    std::pair<std::string, std::string>("lr", "0.03")) == 1);
 }
 
+TEST_CASE("resume: other data recounts the epochs, and that is said",
+          "[harness][train][resume]") {
+  Resumable bench;
+  requireOk(bench.train(
+      {"--epochs=3", "--checkpoint-every=5", "--keep=0", bench.out("whole")}));
+  auto said = [&](int rows, int step, Arguments more) {
+    bench.writeData("train.npz", rows, 1);
+    bench.cutAfter(step, "cut");
+    Outcome outcome =
+        bench.resume("cut", Arguments{"--accept-dataset-change"} + more);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome.err.substr(0, outcome.err.find("note: "));
+  };
+  const std::string data = "resume: " + bench.path("train.npz") +
+                           " is not the data of the checkpoint (";
+  CHECK(said(83, 25, {}) == "");
+  // As many batches.
+  CHECK(said(84, 25, {}) == data + "84 rows now, 83 then)\n");
+  CHECK(said(100, 25, {}) ==
+        data + "100 rows now, 83 then)\n"
+               "resume: an epoch has 12 batches, not 10: step 25 was after 5 "
+               "of 10 batches of epoch 3, it is now after 1 of 12 batches of "
+               "epoch 3; the run ends after step 36, not 30\n");
+  CHECK(said(40, 10, {"--steps=30"}) ==
+        "resume: steps 30 instead of epochs 3\n" + data +
+            "40 rows now, 83 then)\n"
+            "resume: an epoch has 5 batches, not 10: step 10 was at the end "
+            "of epoch 1, it is now at the end of epoch 2\n");
+  // Without meaning: the run would have ended before.
+  bench.writeData("train.npz", 40, 1);
+  bench.cutAfter(20, "cut");
+  Outcome outcome = bench.resume("cut", {"--accept-dataset-change"});
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome.err, "already at step 20, beyond the 15 requested"));
+}
+
+TEST_CASE("resume: an empty --eval-data ends the evaluations",
+          "[harness][train][resume]") {
+  Resumable bench;
+  const std::string eval = bench.path("test.npz");
+  requireOk(bench.train({"--epochs=2", "--eval-data=" + eval,
+                         "--checkpoint-every=5", bench.out("whole")}));
+  bench.cutAfter(15, "cut");
+  Outcome outcome = bench.resume("cut", {"--eval-data="});
+  requireOk(outcome);
+  CHECK(has(outcome.err, "resume: eval-data none instead of " + eval + "\n"));
+  CHECK(!has(outcome.out, "accuracy"));
+  for (const auto &[option, value] : bench.manifest("cut", 20).options)
+    CHECK(option != "eval-data");
+  // From then on the run has none.
+  outcome = bench.resume("cut", {"--epochs=3"});
+  requireOk(outcome);
+  CHECK(!has(outcome.out, "accuracy"));
+  outcome = bench.resume("cut", {"--epochs=3", "--eval-data="});
+  requireOk(outcome);
+  CHECK(!has(outcome.err, "eval-data"));
+}
+
+TEST_CASE("resume: another optimizer is named", "[harness][train][resume]") {
+  Resumable bench;
+  requireOk(bench.train({"--steps=3", bench.out("out")}));
+  ::setenv("SINTER_TEST_LION", "1", 1);
+  Outcome refused = bench.resume("out", {"--steps=4"});
+  Outcome forced = bench.resume("out", {"--steps=4", "--allow-changed-recipe"});
+  ::unsetenv("SINTER_TEST_LION");
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "error: --resume: this program was compiled with "
+                         "optimizer lion instead of sgd, the checkpoint's;"));
+  INFO(forced.err);
+  CHECK(forced.code == 2);
+  CHECK(has(forced.err, "\"m/fc.weight\" is missing in the file"));
+  CHECK(has(forced.err,
+            "; the checkpoint's optimizer is sgd, this program's is lion\n"));
+}
+
 TEST_CASE(
     "resume: every option shapes the run and is in its checkpoints, or is "
     "known not to",
