@@ -6,8 +6,8 @@
 
 #include "runtime/data/HeldMemory.h"
 
-#include "runtime/base/ByteText.h"
 #include "runtime/base/ControlGroup.h"
+#include "runtime/base/NumberText.h"
 
 #include <atomic>
 #include <utility>
