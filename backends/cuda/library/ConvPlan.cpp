@@ -179,7 +179,9 @@ int Builder::addNumber(float value, int32_t rank) {
 }
 
 bool Builder::takeChannelSums() {
-  if (postOps_.empty() || postOps_.back().kind != SINTER_POST_CHANNEL_SQUARES)
+  size_t count = postOps_.size();
+  if (count < 2 || postOps_[count - 1].kind != SINTER_POST_CHANNEL_SQUARES ||
+      postOps_[count - 2].kind != SINTER_POST_CHANNEL_SUM)
     return true;
   squaresSlice_ = postOps_.back().slice;
   postOps_.pop_back();
@@ -398,4 +400,8 @@ DnnGraph sinter::cuda::convGraph(const sinter_conv &params,
   DnnGraph graph;
   Builder(params, resultSlice, graph).make();
   return graph;
+}
+
+bool sinter::cuda::convFits(const sinter_conv &params) {
+  return convGraph(params, 2 + params.numPostOps).refusal.empty();
 }

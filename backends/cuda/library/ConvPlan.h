@@ -28,6 +28,10 @@ namespace sinter::cuda {
 /// the result, which is slice `resultSlice`.
 DnnGraph convGraph(const sinter_conv &params, uint32_t resultSlice);
 
+/// Whether one call computes the convolution with all of its post-ops. A target
+/// asks this before it fuses another one.
+bool convFits(const sinter_conv &params);
+
 } // namespace sinter::cuda
 
 #endif // SINTER_BACKENDS_CUDA_LIBRARY_CONVPLAN_H

@@ -49,7 +49,7 @@ private:
   }
   bool takeTypes();
   bool takePostOps();
-  bool takePostOp(const sinter_post_op &op);
+  bool takePostOp(uint32_t i);
   void takeLoops();
   void joinBatches();
   bool foldInto(Loop &loop, int reads);
@@ -106,7 +106,9 @@ bool Product::takeTypes() {
                 " into dtype " + std::to_string(p_.outDtype));
 }
 
-bool Product::takePostOp(const sinter_post_op &op) {
+/// Takes post-op number `i`; those before it are taken.
+bool Product::takePostOp(uint32_t i) {
+  const sinter_post_op &op = p_.postOps[i];
   auto activate = [&](uint32_t epilogue) {
     if (activated_)
       return false;
@@ -119,6 +121,7 @@ bool Product::takePostOp(const sinter_post_op &op) {
     // alpha (AB + C) is alpha AB + alpha C.
     if (activated_ || keeps_ || plan_.biasSlice != noSlice)
       return false;
+    plan_.reorders |= i > 0;
     plan_.alpha *= op.alpha;
     plan_.beta *= op.alpha;
     return true;
@@ -153,7 +156,7 @@ bool Product::takePostOp(const sinter_post_op &op) {
     return !keeps_ && activate(lt::epilogueReluAux);
   case SINTER_POST_RELU_GRAD:
     plan_.auxSlice = op.slice;
-    return plan_.biasSlice == noSlice && activate(lt::epilogueDRelu);
+    return !keeps_ && plan_.biasSlice == noSlice && activate(lt::epilogueDRelu);
   case SINTER_POST_GELU_TANH_GRAD:
     plan_.auxSlice = op.slice;
     return !keeps_ && plan_.biasSlice == noSlice && activate(lt::epilogueDGelu);
@@ -178,9 +181,9 @@ bool Product::takePostOp(const sinter_post_op &op) {
 
 bool Product::takePostOps() {
   for (uint32_t i = 0; i < p_.numPostOps; ++i) {
-    const sinter_post_op &op = p_.postOps[i];
-    const sinter_post_op_traits *traits = sinter_post_op_row(op.kind);
-    if (!takePostOp(op))
+    const sinter_post_op_traits *traits =
+        sinter_post_op_row(p_.postOps[i].kind);
+    if (!takePostOp(i))
       return refuse("no epilogue of cuBLASLt has '" +
                     std::string(traits ? traits->name : "?") + "' as post-op " +
                     std::to_string(i));

@@ -43,6 +43,9 @@ struct LtPlan {
   std::string refusal;
   /// The result has no elements, so there is nothing to call.
   bool empty = false;
+  /// A scale after an addition or another scale is part of alpha and beta, so
+  /// that steps are rounded in another order than the post-ops say.
+  bool reorders = false;
 
   int computeType = 0;
   int32_t scaleType = 0; // of alpha and beta
@@ -75,11 +78,12 @@ struct LtPlan {
   static LtPlan make(const sinter_matmul &params);
 };
 
-/// Whether one call supports the product with all of its post-ops. A target
-/// asks this before it fuses another one. Does not allocate if the answer is
-/// yes.
+/// Whether one call computes the product with all of its post-ops, in their
+/// order. A target asks this before it fuses another one. Does not allocate if
+/// the answer is yes.
 inline bool productFits(const sinter_matmul &params) {
-  return LtPlan::make(params).refusal.empty();
+  LtPlan plan = LtPlan::make(params);
+  return plan.refusal.empty() && !plan.reorders;
 }
 
 /// The number of bits per line of the mask that SINTER_POST_RELU_BITS writes.

@@ -237,6 +237,7 @@ TEST_CASE("cublasLt: what no epilogue has is refused", "[lt]") {
   refused(product().post(SINTER_POST_ADD).post(SINTER_POST_ADD));
   refused(product().post(SINTER_POST_STORE));
   refused(product().post(SINTER_POST_STORE).post(SINTER_POST_RELU));
+  refused(product().post(SINTER_POST_STORE).post(SINTER_POST_RELU_GRAD));
   refused(product().post(SINTER_POST_BIAS_GRAD));
   refused(product().post(SINTER_POST_BIAS).post(SINTER_POST_RELU_GRAD));
   REQUIRE(refused(product().post(SINTER_POST_BIAS).transposeC())

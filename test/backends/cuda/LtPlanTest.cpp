@@ -115,4 +115,10 @@ TEST_CASE("cublasLt plan: what a target asks", "[lt]") {
   REQUIRE(productFits(product.params));
   REQUIRE(productFits(product.post(SINTER_POST_BIAS).params));
   REQUIRE_FALSE(productFits(product.post(SINTER_POST_SIGMOID).params));
+  // A call computes these, but rounds in another order than the post-ops.
+  OneProduct scaled(SINTER_F32, SINTER_F32, 16, 16, 16);
+  REQUIRE(productFits(scaled.post(SINTER_POST_SCALE, 2).params));
+  REQUIRE(productFits(scaled.post(SINTER_POST_ADD).params));
+  REQUIRE_FALSE(productFits(scaled.post(SINTER_POST_SCALE, 3).params));
+  REQUIRE(LtPlan::make(scaled.params).refusal.empty());
 }
